@@ -1,1 +1,16 @@
-//! fathom-model
+//! The nouns of fathom: units, the plan, the recording, the findings.
+//!
+//! Nothing here does I/O, reads a clock or formats for people. Every other crate speaks these types, so that
+//! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
+
+mod direction;
+mod histogram;
+mod plan;
+mod recording;
+mod units;
+
+pub use self::direction::{Direction, PerDirection};
+pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};
+pub use self::plan::*;
+pub use self::recording::*;
+pub use self::units::{Bytes, Nanos};

@@ -1,0 +1,356 @@
+//! What happened: counts, distributions and intervals of every job, and the conditions they were measured under.
+//!
+//! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
+
+use crate::{Bytes, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram};
+
+/// One whole run.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// What was to be done.
+    pub plan: Plan,
+    /// Wall clock at the start of the run, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// Length of the whole run. All instants below are counted from its start (the run's epoch).
+    pub elapsed: Nanos,
+    /// One for each job of the plan, in its order.
+    pub jobs: Vec<JobRecording>,
+    /// Block devices below the targets, before and after.
+    pub disks: Vec<DiskRecording>,
+    /// How time was read.
+    pub clock: ClockFacts,
+    /// The machine, before and after.
+    pub host: HostRecording,
+    /// Moments in which the load generator itself was held up.
+    pub stalls: Vec<Stall>,
+    /// How the run came to its end.
+    pub end: RunEnd,
+    /// What the user should know and no number shows (fallbacks, targets laid out, settings not available).
+    pub messages: Vec<String>,
+}
+
+/// How a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// By its plan.
+    Completed,
+    /// Interrupted by the user; I/O in flight was waited for.
+    Interrupted,
+    /// Stopped without waiting for I/O in flight.
+    Aborted,
+}
+
+/// One worker's part.
+#[derive(Clone, Debug)]
+pub struct JobRecording {
+    /// Engine that carried the I/O, by fio's name; differs from the plan after a fallback.
+    pub engine: String,
+    /// Why it is not the planned one.
+    pub fallback: Option<String>,
+    /// Thread id of the worker.
+    pub tid: u32,
+    /// The job never started (an earlier one failed, or the run was interrupted).
+    pub skipped: bool,
+    /// When the worker started.
+    pub launched: Nanos,
+    /// When measuring began: the first planned I/O after the warm-up.
+    pub measured_from: Nanos,
+    /// When the last measured I/O completed or the job stopped.
+    pub ended: Nanos,
+    /// Reads, writes, trims.
+    pub directions: PerDirection<DirectionRecording>,
+    /// fsync and fdatasync.
+    pub sync: Histogram,
+    /// Failed fsync and fdatasync calls.
+    pub sync_failed: u64,
+    /// I/O of the warm-up, in no other number.
+    pub warmup: PerDirection<Counts>,
+    /// What the measured time held, interval by interval, without gaps.
+    pub intervals: Vec<Interval>,
+    /// How many I/Os were in flight at each submission, by fio's classes 1, 2, 4, 8, 16, 32, 64 and more.
+    pub depth_levels: [u64; 7],
+    /// I/Os handed over at once: 0, 4, 8, 16, 32, 64 and more (each class up to its name).
+    pub submit_levels: [u64; 7],
+    /// I/Os reaped at once, same classes.
+    pub complete_levels: [u64; 7],
+    /// Sum over all measured I/Os of the time from submission to completion.
+    pub in_flight_ns: u128,
+    /// CPU of the worker.
+    pub usage: Usage,
+    /// What stopped the job, or the first error it went on after.
+    pub error: Option<JobError>,
+    /// Errors it went on after.
+    pub errors_continued: u64,
+    /// What verification did.
+    pub verify: VerifyCounts,
+    /// Things that happened at a moment.
+    pub events: Vec<Event>,
+    /// Bytes of the regions of all files together.
+    pub region: Bytes,
+    /// How the addresses without replacement were drawn, and other choices made at run time, in words.
+    pub notes: Vec<String>,
+}
+
+/// One direction of one job.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionRecording {
+    /// How many I/Os came to which end.
+    pub counts: Counts,
+    /// Ready to handed over. Empty for engines whose submission is the I/O.
+    pub slat: Histogram,
+    /// Handed over to completed: the service time.
+    pub clat: Histogram,
+    /// Ready to completed.
+    pub lat: Histogram,
+    /// Due to completed: the response time. Filled only in an open loop; in a closed loop an I/O is due when it is ready.
+    pub response: Histogram,
+    /// Due to handed over: how late the generator was. Filled only in an open loop.
+    pub lateness: Histogram,
+    /// Latency of short and failed I/Os, which is in none of the above.
+    pub bad: Histogram,
+}
+
+/// How I/Os ended. `planned` is always the sum of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Due by the plan.
+    pub planned: u64,
+    /// Completed in full.
+    pub ok: u64,
+    /// Moved fewer bytes than asked.
+    pub short: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Never completed.
+    pub timed_out: u64,
+    /// Due, but never handed over.
+    pub not_sent: u64,
+    /// Bytes asked for by what was handed over.
+    pub bytes_asked: u64,
+    /// Bytes moved by I/Os that completed in full.
+    pub bytes_ok: u64,
+    /// Bytes moved by short I/Os.
+    pub bytes_short: u64,
+    /// Bytes missing from short, failed and timed-out I/Os.
+    pub bytes_missing: u64,
+}
+
+impl Counts {
+    /// Conservation: every planned I/O came to exactly one end, and every byte asked for moved or is missing.
+    #[must_use]
+    pub fn balanced(&self) -> bool {
+        self.planned == self.ok + self.short + self.failed + self.timed_out + self.not_sent
+            && self.bytes_asked == self.bytes_ok + self.bytes_short + self.bytes_missing
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &Counts) {
+        self.planned += other.planned;
+        self.ok += other.ok;
+        self.short += other.short;
+        self.failed += other.failed;
+        self.timed_out += other.timed_out;
+        self.not_sent += other.not_sent;
+        self.bytes_asked += other.bytes_asked;
+        self.bytes_ok += other.bytes_ok;
+        self.bytes_short += other.bytes_short;
+        self.bytes_missing += other.bytes_missing;
+    }
+}
+
+/// One interval of one job. Intervals are aligned to the run's epoch, so those of different jobs can be added.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    /// Start, counted from the run's epoch.
+    pub start: Nanos,
+    /// Length; only the first and the last may be shorter than [`Plan::interval`].
+    pub length: Nanos,
+    /// What completed in it; all zero when nothing did.
+    pub directions: PerDirection<IntervalDirection>,
+}
+
+/// One direction in one interval.
+#[derive(Clone, Debug, Default)]
+pub struct IntervalDirection {
+    /// I/Os completed in full.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Short, failed and timed-out I/Os.
+    pub bad: u64,
+    /// Service times (clat).
+    pub clat: SparseHistogram,
+    /// Response times, open loop only.
+    pub response: SparseHistogram,
+}
+
+/// CPU time and faults of one thread. See getrusage(2), RUSAGE_THREAD.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In user space.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+    /// Voluntary and involuntary context switches.
+    pub switches: u64,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Page faults that did not.
+    pub minor_faults: u64,
+    /// Runnable but not running. See `/proc/thread-self/schedstat`.
+    pub waited: Nanos,
+}
+
+/// What made a job fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobError {
+    /// errno; 84 (EILSEQ) for a verify mismatch, as in fio.
+    pub errno: i32,
+    /// What was being done, in words, with offset and file.
+    pub what: String,
+    /// When.
+    pub at: Nanos,
+}
+
+/// Something that happened at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Nanos,
+    /// What.
+    pub what: EventKind,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// First short I/O: direction, offset, bytes asked and moved.
+    FirstShort {
+        /// Direction.
+        direction: Direction,
+        /// Where.
+        offset: u64,
+        /// Asked.
+        asked: u32,
+        /// Moved.
+        moved: u32,
+    },
+    /// First failed I/O.
+    FirstError {
+        /// Direction; `None` for fsync.
+        direction: Option<Direction>,
+        /// Where.
+        offset: u64,
+        /// errno.
+        errno: i32,
+    },
+    /// The target is smaller than it was at the start.
+    TargetShrank {
+        /// Path.
+        path: String,
+        /// Before.
+        from: Bytes,
+        /// Now.
+        to: Bytes,
+    },
+    /// I/Os that were still in flight when waiting for them was given up.
+    GaveUp {
+        /// How many.
+        in_flight: u32,
+        /// How long they were waited for.
+        waited: Nanos,
+    },
+    /// A worker thread ended without handing over its recording.
+    WorkerDied {
+        /// Why, as far as known.
+        why: String,
+    },
+    /// First block that did not verify.
+    FirstMismatch {
+        /// Where.
+        offset: u64,
+        /// What differed, in words.
+        what: String,
+    },
+}
+
+/// What verification did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VerifyCounts {
+    /// Blocks that were to be checked.
+    pub planned: u64,
+    /// Blocks checked and found right.
+    pub good: u64,
+    /// Blocks that differ.
+    pub bad: u64,
+    /// Bytes checked.
+    pub bytes: u64,
+}
+
+/// A block device below a target. See Documentation/admin-guide/iostats.rst of Linux.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskRecording {
+    /// Kernel name, such as `vda`.
+    pub name: String,
+    /// Before the load.
+    pub before: DiskCounters,
+    /// After it.
+    pub after: DiskCounters,
+}
+
+/// Counters of a block device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are those of the kernel's iostats document; times in ms, sectors of 512 bytes")]
+pub struct DiskCounters {
+    pub read_ios: u64,
+    pub read_merges: u64,
+    pub read_sectors: u64,
+    pub read_ticks: u64,
+    pub write_ios: u64,
+    pub write_merges: u64,
+    pub write_sectors: u64,
+    pub write_ticks: u64,
+    pub in_flight: u64,
+    pub io_ticks: u64,
+    pub time_in_queue: u64,
+    pub discard_ios: u64,
+    pub discard_sectors: u64,
+    pub flush_ios: u64,
+}
+
+/// How time was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClockFacts {
+    /// `tsc` or `monotonic`.
+    pub source: String,
+    /// Cost of one reading, nanoseconds.
+    pub cost_ns: f64,
+    /// Disagreement with CLOCK_MONOTONIC over the run, parts per million.
+    pub drift_ppm: f64,
+}
+
+/// The machine before and after the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostRecording {
+    /// Kernel release.
+    pub kernel: String,
+    /// CPUs this process may use.
+    pub cpus: u32,
+    /// Physical memory.
+    pub memory: Bytes,
+    /// Share of CPU time stolen by the hypervisor during the run, in percent; `None` where unknown.
+    pub steal_percent: Option<f64>,
+    /// cgroup CPU throttles during the run; `None` where unknown.
+    pub cpu_throttles: Option<u64>,
+    /// Share of all CPUs busy during the run, percent.
+    pub busy_percent: Option<f64>,
+}
+
+/// The load generator was held up: its watchdog woke late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// When it should have woken.
+    pub at: Nanos,
+    /// How late it was.
+    pub lasted: Nanos,
+}
