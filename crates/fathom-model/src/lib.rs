@@ -4,12 +4,14 @@
 //! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
 
 mod direction;
+mod findings;
 mod histogram;
 mod plan;
 mod recording;
 mod units;
 
 pub use self::direction::{Direction, PerDirection};
+pub use self::findings::*;
 pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};
 pub use self::plan::*;
 pub use self::recording::*;

@@ -1,0 +1,142 @@
+//! What a load needs from the machine it runs on: files, engines, clocks, counters.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, SyncMode, Usage};
+
+use crate::clock::Clock;
+use crate::engine::{EngineError, EngineRequest, EngineUser};
+
+/// The machine, or a model of one.
+pub trait Host: Sync {
+    /// Its clock.
+    type Clock: Clock;
+
+    /// The clock of this run.
+    fn clock(&self) -> Self::Clock;
+
+    /// Brings a file into the state a job needs, or finds that it is.
+    /// Devices and files that are large enough are left as they are. Calls `progress` with bytes written as it goes on.
+    ///
+    /// # Errors
+    /// When the file is not there and may not be made, or cannot be filled.
+    fn lay_out(&self, file: &LayOut, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError>;
+
+    /// Size of a target now, by its open descriptor where there is one.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn size_now(&self, path: &Path) -> Result<Bytes, HostError>;
+
+    /// Opens the files, makes the engine, runs `user` on it. When the engine is not to be had and was not named by the
+    /// user, another stands in and `user` is told why.
+    ///
+    /// # Errors
+    /// When no engine or file can be had.
+    fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError>;
+
+    /// Ends the life of a file: fsync where asked, unlink where asked (only files this run created).
+    ///
+    /// # Errors
+    /// When fsync or unlink fails.
+    fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError>;
+
+    /// Binds the calling thread to CPUs and gives it a nice value.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError>;
+
+    /// Id of the calling thread.
+    fn thread_id(&self) -> u32;
+
+    /// CPU time of the calling thread so far.
+    fn usage(&self) -> Usage;
+
+    /// Counters of the block devices below these targets, by kernel name.
+    fn disks(&self, targets: &[PathBuf]) -> Vec<(String, DiskCounters)>;
+}
+
+/// What state a file must be brought into.
+#[derive(Clone, Debug)]
+pub struct LayOut {
+    /// Which.
+    pub path: PathBuf,
+    /// Size wanted; zero leaves it as it is.
+    pub size: Bytes,
+    /// It will be read: every byte up to `size` must have been written (with incompressible data).
+    pub content: bool,
+    /// It will be written or trimmed.
+    pub writes: bool,
+    /// It may be created, with missing folders.
+    pub create: bool,
+    /// Write it in full even if it is there (`overwrite`).
+    pub overwrite: bool,
+    /// Space reservation for a file that will only be written.
+    pub fallocate: Fallocate,
+    /// fsync after filling.
+    pub fsync: bool,
+    /// Drop the range from the page cache.
+    pub invalidate: Option<(u64, u64)>,
+    /// Read the file once.
+    pub pre_read: bool,
+    /// Seed of the data.
+    pub seed: u64,
+}
+
+/// A file that is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Its size.
+    pub size: Bytes,
+    /// Logical block size that direct I/O must be aligned to; 1 when unknown or buffered.
+    pub alignment: u32,
+    /// It is a block device.
+    pub block_device: bool,
+    /// This run created it.
+    pub created: bool,
+    /// Bytes written to lay it out.
+    pub laid_out: Bytes,
+}
+
+/// How a file is opened for the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Which.
+    pub path: PathBuf,
+    /// Bytes that may be touched; I/O outside is refused by the engine layer.
+    pub range: (u64, u64),
+    /// For writing.
+    pub writes: bool,
+    /// For reading.
+    pub reads: bool,
+    /// O_DIRECT.
+    pub direct: bool,
+    /// O_SYNC or O_DSYNC.
+    pub sync: SyncMode,
+    /// Access hint.
+    pub fadvise: Fadvise,
+    /// Access is random; decides [`Fadvise::ByPattern`].
+    pub random: bool,
+    /// Create it now if it is not there (`create_on_open`).
+    pub create: bool,
+}
+
+/// Why the machine could not do something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostError {
+    /// errno.
+    pub errno: i32,
+    /// What, where, and how to mend it.
+    pub what: String,
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.what, std::io::Error::from_raw_os_error(self.errno))
+    }
+}
+
+impl std::error::Error for HostError {}

@@ -1,0 +1,286 @@
+//! What a recording means: every statistic a report prints, and every sentence with its evidence.
+//!
+//! `fathom-analyse` fills these, `fathom-report` turns them into ink and computes nothing.
+
+use crate::{Bytes, ClockFacts, Counts, DiskCounters, HostRecording, Nanos, Override, PerDirection, Personality, RunEnd, VerifyCounts};
+
+/// One whole run, judged.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// Whose meaning the words had.
+    pub personality: Personality,
+    /// Job files as given.
+    pub sources: Vec<String>,
+    /// Options of `[global]`, canonical names, as written.
+    pub globals: Vec<(String, Option<String>)>,
+    /// Explicit overrides.
+    pub overrides: Vec<Override>,
+    /// Wall clock at the start, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// Length of the run.
+    pub elapsed: Nanos,
+    /// How it ended.
+    pub end: RunEnd,
+    /// One for each job, or for each group that asked for `group_reporting`: fio's `jobs[]`, in its order.
+    pub entries: Vec<Entry>,
+    /// One for each reporting group: fio's `Run status group`.
+    pub groups: Vec<GroupSummary>,
+    /// Block devices below the targets.
+    pub disks: Vec<DiskSummary>,
+    /// Everything that qualifies the numbers, worst first.
+    pub findings: Vec<Finding>,
+    /// Whether the numbers can be used.
+    pub verdict: Verdict,
+    /// How time was read.
+    pub clock: ClockFacts,
+    /// The machine.
+    pub host: HostRecording,
+    /// Warnings of the front end and messages of the run, in words.
+    pub messages: Vec<String>,
+}
+
+/// Whether the numbers of a run can be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Nothing known speaks against them.
+    Valid,
+    /// They hold for the conditions named in the findings.
+    Degraded,
+    /// They do not mean what they seem to.
+    Invalid,
+}
+
+/// A sentence about the run, with its code, evidence and advice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Stable name, such as `SHORT_IO`; `fathom explain CODE` tells more.
+    pub code: &'static str,
+    /// What it does to the verdict.
+    pub weight: Weight,
+    /// Name of the entry it speaks of; `None` is the whole run.
+    pub about: Option<String>,
+    /// What was seen, with the figures in it.
+    pub evidence: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// What a finding does to the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Worth knowing.
+    Note,
+    /// The verdict is at best degraded.
+    Degrades,
+    /// The verdict is invalid.
+    Invalidates,
+}
+
+/// A job, or a group of clones reported as one.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Name of the (first) job.
+    pub name: String,
+    /// Reporting group.
+    pub group: u32,
+    /// `description`.
+    pub description: Option<String>,
+    /// Options of the (first) job's own section.
+    pub options: Vec<(String, Option<String>)>,
+    /// How many jobs are in it.
+    pub members: u32,
+    /// Thread id of the (first) worker.
+    pub tid: u32,
+    /// What was done, in words: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
+    pub words: String,
+    /// fio's pattern word (`randread`) for its banner line.
+    pub rw: String,
+    /// Block sizes as (smallest, largest) bytes of each direction, for the banner line.
+    pub block_sizes: PerDirection<(u32, u32)>,
+    /// Engine that carried it.
+    pub engine: String,
+    /// Queue depth asked for, of one job.
+    pub depth: u32,
+    /// errno of the first failure; 0 when none stopped it.
+    pub error: i32,
+    /// Words for it.
+    pub error_text: String,
+    /// Errors it went on after, and the first one's errno (`continue_on_error`).
+    pub errors_continued: Option<(u64, i32)>,
+    /// Whole seconds of the whole run up to the end of this entry (fio's `elapsed`).
+    pub elapsed_s: u64,
+    /// Start of the job, milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Read, write, trim.
+    pub directions: PerDirection<DirectionSummary>,
+    /// All directions as one, when `unified_rw_reporting` asks.
+    pub mixed: Option<DirectionSummary>,
+    /// Whether read, write and trim are shown beside `mixed`.
+    pub show_directions: bool,
+    /// fsync and fdatasync.
+    pub sync: LatencySummary,
+    /// Run times of all members, summed.
+    pub job_runtime: Nanos,
+    /// CPU in percent of the run time.
+    pub user_percent: f64,
+    /// See `user_percent`.
+    pub system_percent: f64,
+    /// Context switches.
+    pub switches: u64,
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Minor page faults.
+    pub minor_faults: u64,
+    /// Percent of submissions at in-flight 1, 2, 4, 8, 16, 32, 64 and more.
+    pub depth_levels: [f64; 7],
+    /// Percent of hand-overs of 0, 4, 8, 16, 32, 64 and more.
+    pub submit_levels: [f64; 7],
+    /// Percent of reaps of 0, 4, 8, 16, 32, 64 and more.
+    pub complete_levels: [f64; 7],
+    /// Percent of latencies up to 2, 4, 10, 20, 50, 100, 250, 500, 750, 1000 ns.
+    pub latency_ns: [f64; 10],
+    /// The same in microseconds.
+    pub latency_us: [f64; 10],
+    /// The same in milliseconds, then 2000, and 2000 and more.
+    pub latency_ms: [f64; 12],
+    /// Little's law.
+    pub little: Little,
+    /// Which latency kinds were kept and which percentiles were asked for.
+    pub shows: Shows,
+    /// Verification.
+    pub verify: Option<VerifyCounts>,
+    /// I/O that was planned and what became of it, over all directions.
+    pub counts: Counts,
+    /// Open loop: the rate asked for, I/Os per second or bytes per second in words; `None` in a closed loop.
+    pub offered: Option<String>,
+}
+
+/// Which latency figures an entry carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is the name of a latency kind")]
+pub struct Shows {
+    pub slat: bool,
+    pub clat: bool,
+    pub lat: bool,
+    pub slat_percentiles: bool,
+    pub clat_percentiles: bool,
+    pub lat_percentiles: bool,
+}
+
+/// Little's law: mean in flight = rate x mean latency.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Little {
+    /// Asked for, over all members.
+    pub asked: f64,
+    /// I/Os per second, times mean service time.
+    pub in_flight: f64,
+    /// I/Os per second of all directions.
+    pub iops: f64,
+    /// Mean service time (clat), nanoseconds.
+    pub mean_ns: f64,
+}
+
+/// One direction of one entry.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionSummary {
+    /// Bytes moved by good I/Os.
+    pub bytes: u64,
+    /// Bytes per second.
+    pub bandwidth: f64,
+    /// Good I/Os per second.
+    pub iops: f64,
+    /// Longest run time of the members that used this direction, milliseconds.
+    pub runtime_ms: u64,
+    /// Good I/Os.
+    pub ios: u64,
+    /// I/Os that moved too little.
+    pub short_ios: u64,
+    /// I/Os that were dropped: due, but never handed over.
+    pub dropped_ios: u64,
+    /// All ends.
+    pub counts: Counts,
+    /// Submission latency.
+    pub slat: LatencySummary,
+    /// Completion latency (service time).
+    pub clat: LatencySummary,
+    /// Total latency.
+    pub lat: LatencySummary,
+    /// From due to completed; open loop only.
+    pub response: Option<LatencySummary>,
+    /// From due to handed over; open loop only.
+    pub lateness: Option<LatencySummary>,
+    /// Bandwidth samples in KiB/s, as fio sums them over members.
+    pub bw_samples: Samples,
+    /// This entry's share of its group's bandwidth, percent.
+    pub bw_share: f64,
+    /// IOPS samples.
+    pub iops_samples: Samples,
+}
+
+/// Samples of a rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "plain statistics of samples")]
+pub struct Samples {
+    pub min: f64,
+    pub max: f64,
+    pub mean: f64,
+    pub dev: f64,
+    pub count: u64,
+}
+
+/// A latency distribution, reduced to what reports print. All values in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencySummary {
+    /// Smallest; 0 when empty.
+    pub min: u64,
+    /// Largest.
+    pub max: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub stddev: f64,
+    /// How many.
+    pub n: u64,
+    /// (percentile, value), in the order asked for.
+    pub percentiles: Vec<(f64, u64)>,
+    /// (middle of fio's bin, count), rising, empty bins left out: 64 bins per power of two.
+    pub bins: Vec<(u64, u64)>,
+    /// Values above 73 minutes; they are in `max`, not in `bins`.
+    pub overflow: u64,
+}
+
+/// A reporting group (fio's `Run status group`).
+#[derive(Clone, Debug, Default)]
+pub struct GroupSummary {
+    /// Its number.
+    pub group: u32,
+    /// Read, write, trim; `None` for directions without I/O.
+    pub directions: PerDirection<Option<GroupDirection>>,
+    /// In place of those with `unified_rw_reporting=mixed`.
+    pub mixed: Option<GroupDirection>,
+}
+
+/// One direction of a group. Bandwidths in bytes per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the figures of fio's group line")]
+pub struct GroupDirection {
+    pub bandwidth: f64,
+    pub min_bandwidth: f64,
+    pub max_bandwidth: f64,
+    pub bytes: u64,
+    pub min_runtime_ms: u64,
+    pub max_runtime_ms: u64,
+}
+
+/// A block device during the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiskSummary {
+    /// Kernel name.
+    pub name: String,
+    /// After minus before.
+    pub delta: DiskCounters,
+    /// Busy share, percent.
+    pub util: f64,
+    /// Capacity, where known.
+    pub size: Option<Bytes>,
+}
