@@ -6,13 +6,17 @@
 mod direction;
 mod findings;
 mod histogram;
+mod log;
 mod plan;
+mod progress;
 mod recording;
 mod units;
 
 pub use self::direction::{Direction, PerDirection};
 pub use self::findings::*;
 pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};
+pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind};
 pub use self::plan::*;
+pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::units::{Bytes, Nanos};
