@@ -1,1 +1,29 @@
-//! fathom-device
+//! Who is this target, what is it joined to, and is it safe to write.
+//!
+//! Pure policy: facts come in (from `fathom-linux::probe`), a [`Permit`] or a [`Refusal`] goes out. This crate
+//! opens nothing and writes to nothing, so every rule can be tested with a hand-made [`TargetFacts`].
+//!
+//! The flow is `facts -> judge -> permit -> hold`: nobody can open a target for writing without a [`Permit`],
+//! and only [`judge`] makes one.
+#![forbid(unsafe_code)]
+
+mod code;
+mod describe;
+mod facts;
+mod intent;
+mod judge;
+mod mark;
+mod refusal;
+mod signature;
+
+pub use self::code::{DestroyCode, Fingerprint, ParseCodeError};
+pub use self::describe::{describe, size};
+pub use self::facts::{
+    BlockFacts, Content, DevNo, Ends, Exclusive, FileFacts, MountedAt, NotATarget, Owner, Place,
+    Relation, Relative, Target, TargetFacts, Use, UseKind,
+};
+pub use self::intent::{Intent, OutOfSpan, Span};
+pub use self::judge::{Access, Permit, judge, unchanged};
+pub use self::mark::{Manifest, ManifestEntry, Mark, Origin, ParseMarkError, Seal};
+pub use self::refusal::{Reason, Refusal};
+pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};

@@ -1,0 +1,286 @@
+//! A target in words: for the list of devices, and inside refusals.
+
+use crate::code::Fingerprint;
+use crate::facts::{
+    BlockFacts, Content, Ends, Exclusive, FileFacts, Owner, Place, Relation, Relative,
+};
+use crate::facts::{Target, TargetFacts, Use, UseKind};
+use fathom_model::Bytes;
+
+/// `n` bytes with a binary unit and at most one decimal: `64 MiB`, `1.8 TiB`.
+#[must_use]
+pub fn size(bytes: Bytes) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let value = bytes.get();
+    let power = (value.max(1).ilog2() / 10).min(6);
+    if power == 0 {
+        return format!("{value} bytes");
+    }
+    let unit = UNITS[power as usize - 1];
+    let tenths = (u128::from(value) * 10) >> (10 * power);
+    if tenths % 10 == 0 {
+        format!("{} {unit}", tenths / 10)
+    } else {
+        format!("{}.{} {unit}", tenths / 10, tenths % 10)
+    }
+}
+
+/// Everything worth knowing before a person decides: who it is, what it holds, who uses it, and its code.
+///
+/// Several lines, without a line break at the end. Names and model strings come from outside and are made
+/// printable first.
+#[must_use]
+pub fn describe(facts: &TargetFacts) -> String {
+    let mut lines = vec![headline(facts)];
+    match &facts.target {
+        Target::Block(block) => block_lines(block, &mut lines),
+        Target::File(file) => file_lines(file, &mut lines),
+        Target::NewFile(place) => place_lines(place, &mut lines),
+        Target::Char(_) | Target::Other(_) => {}
+    }
+    if let Some(fingerprint) = Fingerprint::of(facts) {
+        line(
+            &mut lines,
+            "code",
+            &format!(
+                "{} (changes when it or its contents change)",
+                fingerprint.code()
+            ),
+        );
+    }
+    lines.join("\n")
+}
+
+/// One line that says which thing this is.
+pub(crate) fn identity(facts: &TargetFacts) -> String {
+    match &facts.target {
+        Target::Block(block) => block_identity(block),
+        Target::File(file) => format!(
+            "inode {} on device {}, {}",
+            file.inode,
+            file.dev,
+            size(file.size)
+        ),
+        Target::NewFile(place) => format!(
+            "a new file in {}",
+            printable(&place.folder.to_string_lossy())
+        ),
+        Target::Char(devno) => format!("character device {devno}"),
+        Target::Other(_) => printable(&facts.resolved.to_string_lossy()),
+    }
+}
+
+/// What would be lost, one phrase each.
+pub(crate) fn holds(ends: &Ends) -> Vec<String> {
+    let named: Vec<String> = ends.signatures.iter().map(ToString::to_string).collect();
+    match (named.is_empty(), ends.blank) {
+        (false, _) => named,
+        (true, false) => vec!["data of no known kind".into()],
+        (true, true) => vec!["whatever lies between its blank first and last MiB".into()],
+    }
+}
+
+/// One use, as part of a sentence.
+pub(crate) fn use_line(used: &Use) -> String {
+    let device = &used.device.name;
+    let whose = match used.relation {
+        Relation::Itself => "it is".to_owned(),
+        Relation::PartitionOf => format!("its partition {device} is"),
+        Relation::WholeOf => format!("the whole disk {device} it is a part of is"),
+        Relation::BuiltOn => format!("{device}, built on it, is"),
+    };
+    match &used.kind {
+        UseKind::Swap => format!("{whose} active swap space"),
+        UseKind::BtrfsMember { uuid } => {
+            format!("{whose} a member of the mounted btrfs {}", printable(uuid))
+        }
+        UseKind::Mounted(mount) => {
+            let at = printable(&mount.at.to_string_lossy());
+            let only = if mount.read_only { ", read-only" } else { "" };
+            let space = mount.namespace_of.map_or(String::new(), |pid| {
+                format!(" in the mount namespace of process {pid}")
+            });
+            format!(
+                "{whose} mounted at {at} ({}{only}){space}",
+                printable(&mount.fs_type)
+            )
+        }
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn list(items: impl IntoIterator<Item = String>) -> String {
+    let mut items: Vec<String> = items.into_iter().collect();
+    match (items.pop(), items.is_empty()) {
+        (None, _) => "nothing".into(),
+        (Some(last), true) => last,
+        (Some(last), false) => format!("{} and {last}", items.join(", ")),
+    }
+}
+
+/// Control characters written out, so that a device's name cannot drive a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let plain = |c: char| {
+        if c.is_control() {
+            c.escape_default().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    text.chars().map(plain).collect()
+}
+
+fn headline(facts: &TargetFacts) -> String {
+    let named = printable(&facts.named.to_string_lossy());
+    let led = if facts.named == facts.resolved {
+        String::new()
+    } else {
+        format!(" -> {}", facts.resolved.display())
+    };
+    format!("{named}{}: {}", printable(&led), identity(facts))
+}
+
+fn block_identity(block: &BlockFacts) -> String {
+    let known = |label: &str, value: &Option<String>| {
+        value
+            .as_ref()
+            .map(|value| format!("{label}{}", printable(value)))
+    };
+    let parts = [
+        Some(format!("block device {} ({})", block.name, block.devno)),
+        known("", &block.model),
+        known("serial ", &block.serial),
+        known("WWID ", &block.wwid).filter(|_| block.serial.is_none()),
+        Some(size(block.size)),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn line(lines: &mut Vec<String>, label: &str, value: &str) {
+    lines.push(format!("  {label:<11} {value}"));
+}
+
+fn names(lines: &mut Vec<String>, label: &str, relatives: &[Relative]) {
+    if !relatives.is_empty() {
+        line(
+            lines,
+            label,
+            &list(
+                relatives
+                    .iter()
+                    .map(|one| format!("{} ({})", one.name, one.devno)),
+            ),
+        );
+    }
+}
+
+fn block_lines(block: &BlockFacts, lines: &mut Vec<String>) {
+    let state = if block.read_only { ", read-only" } else { "" };
+    let blocks = format!(
+        "{} bytes logical, {} physical{state}",
+        block.logical_block, block.physical_block
+    );
+    line(lines, "blocks", &blocks);
+    if let (Some(wwid), Some(_)) = (&block.wwid, &block.serial) {
+        line(lines, "WWID", &printable(wwid));
+    }
+    if let Some(file) = &block.backing_file {
+        line(lines, "backed by", &printable(&file.to_string_lossy()));
+    }
+    names(lines, "part of", block.whole.as_slice());
+    names(lines, "partitions", &block.partitions);
+    names(lines, "holders", &block.holders);
+    names(lines, "built on", &block.slaves);
+    for used in &block.uses {
+        line(lines, "in use", &use_line(used));
+    }
+    if block.system {
+        line(
+            lines,
+            "system",
+            "the running system's root file system rests on it",
+        );
+    }
+    if block.exclusive == Exclusive::Busy {
+        line(lines, "claimed", "O_EXCL gives EBUSY");
+    }
+    ends_line(block.ends.as_ref(), lines);
+}
+
+fn ends_line(ends: Option<&Ends>, lines: &mut Vec<String>) {
+    let found = match ends {
+        None => "its ends could not be read".to_owned(),
+        Some(ends) => list(holds(ends)),
+    };
+    line(lines, "holds", &found);
+}
+
+fn file_lines(file: &FileFacts, lines: &mut Vec<String>) {
+    let owner = match file.owner {
+        Owner::Ours => "fathom's own",
+        Owner::Changed => "was fathom's own; someone else wrote to it since",
+        Owner::Foreign => "not fathom's",
+    };
+    line(lines, "owner", owner);
+    line(lines, "allocated", &size(file.allocated));
+    if file.swap {
+        line(lines, "in use", "active swap space");
+    }
+    if !file.backs.is_empty() {
+        line(lines, "attached to", &list(file.backs.iter().cloned()));
+    }
+    if file.content == Content::Data {
+        ends_line(file.ends.as_ref(), lines);
+    } else {
+        line(lines, "holds", "no data");
+    }
+    place_lines(&file.place, lines);
+}
+
+fn place_lines(place: &Place, lines: &mut Vec<String>) {
+    let state = if place.read_only { ", read-only" } else { "" };
+    let room = format!(
+        "{}{state}, {} free of {}",
+        printable(&place.fs_type),
+        size(place.free),
+        size(place.total)
+    );
+    line(lines, "on", &room);
+    if let Some(why) = &place.kernel_owned {
+        line(lines, "kernel's", &printable(why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_carry_a_binary_unit() {
+        let cases = [
+            (0, "0 bytes"),
+            (1023, "1023 bytes"),
+            (1024, "1 KiB"),
+            (1536, "1.5 KiB"),
+            (64 << 20, "64 MiB"),
+        ];
+        for (bytes, text) in cases {
+            assert_eq!(size(Bytes::new(bytes)), text);
+        }
+        assert_eq!(size(Bytes::new(u64::MAX)), "15.9 EiB");
+    }
+
+    #[test]
+    fn a_model_name_cannot_drive_a_terminal() {
+        assert_eq!(printable("Disk\u{1b}[2J"), "Disk\\u{1b}[2J");
+    }
+
+    #[test]
+    fn lists_read_as_sentences() {
+        assert_eq!(list(["a".to_owned()]), "a");
+        assert_eq!(
+            list(["a".to_owned(), "b".to_owned(), "c".to_owned()]),
+            "a, b and c"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! What a run is about to do to a target, and the bounds it may never leave.
+
+use fathom_model::Bytes;
+use std::fmt;
+
+/// A half-open range of byte offsets, `[start, end)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// First byte.
+    pub start: Bytes,
+    /// The byte after the last.
+    pub end: Bytes,
+}
+
+impl Span {
+    /// `[start, end)`.
+    #[must_use]
+    pub const fn new(start: Bytes, end: Bytes) -> Self {
+        Self { start, end }
+    }
+    /// Bytes inside; nothing where `end` is before `start`.
+    #[must_use]
+    pub const fn len(self) -> Bytes {
+        self.end.saturating_sub(self.start)
+    }
+    /// Whether no byte is inside.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.len().is_zero()
+    }
+    /// The lowest check before the kernel: an I/O of `length` bytes at `offset` must lie wholly inside.
+    ///
+    /// # Errors
+    /// [`OutOfSpan`] when any byte of it lies outside, or `offset + length` does not fit 64 bits.
+    pub fn check(self, offset: u64, length: u64) -> Result<(), OutOfSpan> {
+        let end = offset.checked_add(length);
+        match end {
+            Some(end) if offset >= self.start.get() && end <= self.end.get() => Ok(()),
+            _ => Err(OutOfSpan {
+                offset,
+                length,
+                span: self,
+            }),
+        }
+    }
+}
+
+/// An I/O that would have left the range the permit was given for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutOfSpan {
+    /// Where it would have begun, in bytes.
+    pub offset: u64,
+    /// How long it would have been, in bytes.
+    pub length: u64,
+    /// What was permitted.
+    pub span: Span,
+}
+
+impl fmt::Display for OutOfSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (start, end) = (self.span.start.get(), self.span.end.get());
+        write!(
+            f,
+            "{} bytes at {} leave the permitted range [{start}, {end})",
+            self.length, self.offset
+        )
+    }
+}
+
+impl std::error::Error for OutOfSpan {}
+
+/// What a run wants to do. Nothing is implied: trimming without `trims` is never permitted by `writes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Intent {
+    /// The run reads.
+    pub reads: bool,
+    /// The run writes.
+    pub writes: bool,
+    /// The run trims, discards or writes zeroes by command.
+    pub trims: bool,
+    /// The bytes it may touch.
+    pub range: Span,
+    /// A file will be created at or extended to this size; that is a modification even when the run only reads.
+    /// Without it, a range that ends behind an existing file is refused.
+    pub grows_to: Option<Bytes>,
+}
+
+impl Intent {
+    /// Reads of `range`, nothing else.
+    #[must_use]
+    pub const fn read(range: Span) -> Self {
+        Self {
+            reads: true,
+            writes: false,
+            trims: false,
+            range,
+            grows_to: None,
+        }
+    }
+    /// Reads and writes of `range`, without growth.
+    #[must_use]
+    pub const fn write(range: Span) -> Self {
+        Self {
+            writes: true,
+            ..Self::read(range)
+        }
+    }
+    /// The same, creating or extending a file to `size`.
+    #[must_use]
+    pub const fn growing_to(self, size: Bytes) -> Self {
+        Self {
+            grows_to: Some(size),
+            ..self
+        }
+    }
+    /// Whether the target is different afterwards.
+    #[must_use]
+    pub const fn modifies(self) -> bool {
+        self.writes || self.trims || self.grows_to.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_lets_nothing_past_either_edge() {
+        let span = Span::new(Bytes::new(4096), Bytes::new(8192));
+        assert_eq!(span.check(4096, 4096), Ok(()));
+        assert_eq!(span.check(8192, 0), Ok(()));
+        for (offset, length) in [
+            (4095, 1),
+            (4096, 4097),
+            (8191, 2),
+            (u64::MAX, 2),
+            (0, u64::MAX),
+        ] {
+            assert!(span.check(offset, length).is_err(), "{offset}+{length}");
+        }
+    }
+
+    #[test]
+    fn growth_is_a_modification() {
+        let intent = Intent::read(Span::new(Bytes::ZERO, Bytes::new(1)));
+        assert!(!intent.modifies());
+        assert!(intent.growing_to(Bytes::new(1)).modifies());
+    }
+}

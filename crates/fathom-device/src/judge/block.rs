@@ -1,0 +1,60 @@
+//! Rules for block devices.
+
+use super::{Access, confirmed, within};
+use crate::code::DestroyCode;
+use crate::describe::holds;
+use crate::facts::{BlockFacts, Exclusive, TargetFacts};
+use crate::intent::{Intent, Span};
+use crate::refusal::Reason;
+
+/// Reading is free. Writing asks, in this order: in use, read-only, range, contents readable, code.
+pub(super) fn judge_block(
+    facts: &TargetFacts,
+    block: &BlockFacts,
+    intent: &Intent,
+    codes: &[DestroyCode],
+) -> Result<Access, Reason> {
+    if !intent.modifies() {
+        return within(intent, block.size).map(|()| Access::ReadOnly);
+    }
+    in_use(block)?;
+    within(intent, block.size)?;
+    growth(block, intent)?;
+    let ends = block.ends.as_ref().ok_or(Reason::Unreadable)?;
+    confirmed(facts, holds(ends), codes)?;
+    Ok(Access::ReadWrite)
+}
+
+/// What no code opens.
+pub(super) fn in_use(block: &BlockFacts) -> Result<(), Reason> {
+    if block.system {
+        return Err(Reason::System);
+    }
+    if !block.uses.is_empty() {
+        return Err(Reason::InUse(block.uses.clone()));
+    }
+    if !block.holders.is_empty() {
+        return Err(Reason::Held(block.holders.clone()));
+    }
+    match &block.exclusive {
+        Exclusive::Busy => return Err(Reason::Claimed),
+        Exclusive::Unknown(why) => return Err(Reason::ClaimUnknown(why.clone())),
+        Exclusive::Free => {}
+    }
+    if block.read_only {
+        Err(Reason::ReadOnlyDevice)
+    } else {
+        Ok(())
+    }
+}
+
+/// A device does not grow; asking for that is a range behind its end.
+fn growth(block: &BlockFacts, intent: &Intent) -> Result<(), Reason> {
+    match intent.grows_to {
+        Some(end) if end > block.size => Err(Reason::BeyondEnd {
+            span: Span::new(intent.range.start, end),
+            size: block.size,
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,876 @@
+//! The 27 unsafe shapes and the legal ones, as facts. Each refusal is paired with the same facts minus the one
+//! that made it unsafe, which must be permitted: so a rule that is switched off, or that refuses everything,
+//! fails here.
+
+use fathom_device::*;
+use fathom_model::Bytes;
+use std::path::PathBuf;
+
+const SIZE: u64 = 64 << 20;
+
+fn relative(name: &str, minor: u32) -> Relative {
+    Relative {
+        name: name.into(),
+        devno: DevNo { major: 8, minor },
+    }
+}
+
+fn ends(signatures: &[SignatureKind]) -> Option<Ends> {
+    let signatures = signatures
+        .iter()
+        .map(|&kind| Signature {
+            kind,
+            offset: Bytes::ZERO,
+        })
+        .collect();
+    Some(Ends {
+        sha256: [7; 32],
+        blank: false,
+        signatures,
+    })
+}
+
+/// An idle disk: nobody uses it, nothing known is on it.
+fn disk() -> BlockFacts {
+    BlockFacts {
+        name: "sdb".into(),
+        devno: DevNo {
+            major: 8,
+            minor: 16,
+        },
+        size: Bytes::new(SIZE),
+        logical_block: 512,
+        physical_block: 4096,
+        read_only: false,
+        model: Some("ACME Speedy".into()),
+        serial: Some("S1".into()),
+        wwid: None,
+        diskseq: Some(9),
+        whole: None,
+        starts_at: None,
+        partitions: vec![],
+        holders: vec![],
+        slaves: vec![],
+        backing_file: None,
+        uses: vec![],
+        system: false,
+        exclusive: Exclusive::Free,
+        ends: ends(&[]),
+    }
+}
+
+fn place() -> Place {
+    Place {
+        folder: "/data".into(),
+        fs_type: "ext4".into(),
+        kernel_owned: None,
+        read_only: false,
+        free: Bytes::new(50 << 30),
+        total: Bytes::new(100 << 30),
+    }
+}
+
+/// Somebody's file with somebody's data.
+fn foreign() -> FileFacts {
+    FileFacts {
+        dev: DevNo { major: 8, minor: 1 },
+        inode: 12,
+        size: Bytes::new(SIZE),
+        allocated: Bytes::new(SIZE),
+        mtime_ns: 1_700_000_000_000_000_000,
+        content: Content::Data,
+        owner: Owner::Foreign,
+        place: place(),
+        swap: false,
+        backs: vec![],
+        ends: ends(&[]),
+    }
+}
+
+fn ours() -> FileFacts {
+    FileFacts {
+        owner: Owner::Ours,
+        ..foreign()
+    }
+}
+
+fn block(facts: BlockFacts) -> TargetFacts {
+    let named = PathBuf::from("/dev/sdb");
+    TargetFacts {
+        resolved: named.clone(),
+        named,
+        symlink: false,
+        target: Target::Block(Box::new(facts)),
+    }
+}
+
+fn file(facts: FileFacts) -> TargetFacts {
+    let named = PathBuf::from("/data/file");
+    TargetFacts {
+        resolved: named.clone(),
+        named,
+        symlink: false,
+        target: Target::File(facts),
+    }
+}
+
+fn new(place: Place) -> TargetFacts {
+    let named = PathBuf::from("/data/new");
+    TargetFacts {
+        resolved: named.clone(),
+        named,
+        symlink: false,
+        target: Target::NewFile(place),
+    }
+}
+
+fn mount(at: &str, read_only: bool) -> UseKind {
+    UseKind::Mounted(MountedAt {
+        at: at.into(),
+        fs_type: "ext4".into(),
+        read_only,
+        namespace_of: None,
+    })
+}
+
+fn used(relation: Relation, kind: UseKind) -> BlockFacts {
+    BlockFacts {
+        uses: vec![Use {
+            device: relative("sdb1", 17),
+            relation,
+            kind,
+        }],
+        ..disk()
+    }
+}
+
+fn span(end: u64) -> Span {
+    Span::new(Bytes::ZERO, Bytes::new(end))
+}
+
+fn writes() -> Intent {
+    Intent::write(span(SIZE))
+}
+
+fn code(facts: &TargetFacts) -> DestroyCode {
+    Fingerprint::of(facts).expect("contents are known").code()
+}
+
+/// Judged with its own right code, so that only what no code opens is left to refuse.
+fn with_code(facts: &TargetFacts) -> Result<Permit, Refusal> {
+    judge(facts, &writes(), &[code(facts)])
+}
+
+fn refused(facts: &TargetFacts) -> Reason {
+    with_code(facts).expect_err("refused").reason
+}
+
+/// Refused with the right code; the same target without the fact is permitted.
+fn shut(unsafe_one: BlockFacts, names: &str) {
+    let refusal = with_code(&block(unsafe_one)).expect_err("refused");
+    assert!(refusal.to_string().contains(names), "{refusal}");
+    assert!(refusal.to_string().contains("to go on: "), "{refusal}");
+    assert!(
+        !refusal.to_string().contains("--destroy"),
+        "no code opens it, so none is offered: {refusal}"
+    );
+    assert!(with_code(&block(disk())).is_ok());
+}
+
+/// Refused without a code and with another's, permitted with its own.
+fn opened_by_code_only(facts: &TargetFacts, names: &str) {
+    let refusal = judge(facts, &writes(), &[]).expect_err("needs a code");
+    assert!(refusal.to_string().contains(names), "{refusal}");
+    assert!(
+        refusal
+            .to_string()
+            .contains(&format!("--destroy={}", code(facts))),
+        "{refusal}"
+    );
+    let other = "00000000".parse().expect("a code");
+    let wrong = judge(facts, &writes(), &[other]).expect_err("another's code");
+    assert!(matches!(wrong.reason, Reason::WrongCode { .. }), "{wrong}");
+    assert_eq!(
+        judge(facts, &writes(), &[other, code(facts)])
+            .expect("its code")
+            .access(),
+        Access::ReadWrite
+    );
+}
+
+// ---- the 27 shapes ----
+
+#[test]
+fn shape_01_mounted() {
+    shut(
+        used(Relation::Itself, mount("/mnt/a", false)),
+        "it is mounted at /mnt/a (ext4)",
+    );
+}
+
+#[test]
+fn shape_02_mounted_read_only() {
+    shut(
+        used(Relation::Itself, mount("/mnt/a", true)),
+        "(ext4, read-only)",
+    );
+}
+
+#[test]
+fn shapes_03_to_06_names_do_not_matter() {
+    // A by-id link, a relative link, a hard link of the node and a second node all lead to the same number.
+    for (named, symlink) in [
+        ("/dev/disk/by-id/acme-S1", true),
+        ("../rel", true),
+        ("/dev/hard", false),
+        ("/tmp/node", false),
+    ] {
+        let at = |facts| TargetFacts {
+            named: named.into(),
+            symlink,
+            ..block(facts)
+        };
+        let mounted = at(used(Relation::Itself, mount("/mnt/a", false)));
+        assert!(matches!(refused(&mounted), Reason::InUse(_)), "{named}");
+        assert!(with_code(&at(disk())).is_ok(), "{named}");
+    }
+}
+
+#[test]
+fn shape_07_parent_of_a_mounted_partition() {
+    shut(
+        used(Relation::PartitionOf, mount("/mnt/a", false)),
+        "its partition sdb1 is mounted",
+    );
+}
+
+#[test]
+fn shape_08_partition_of_a_mounted_whole() {
+    shut(
+        used(Relation::WholeOf, mount("/mnt/a", false)),
+        "the whole disk sdb1 it is a part of is mounted",
+    );
+}
+
+#[test]
+fn shape_09_mounted_in_another_namespace() {
+    shut(
+        BlockFacts {
+            exclusive: Exclusive::Busy,
+            ..disk()
+        },
+        "another namespace",
+    );
+    let elsewhere = MountedAt {
+        at: "/x".into(),
+        fs_type: "xfs".into(),
+        read_only: false,
+        namespace_of: Some(77),
+    };
+    shut(
+        used(Relation::Itself, UseKind::Mounted(elsewhere)),
+        "namespace of process 77",
+    );
+}
+
+#[test]
+fn shape_10_swap_partition() {
+    shut(
+        used(Relation::Itself, UseKind::Swap),
+        "it is active swap space",
+    );
+}
+
+#[test]
+fn shape_11_swap_file() {
+    let swap = FileFacts {
+        swap: true,
+        ..ours()
+    };
+    assert_eq!(refused(&file(swap)), Reason::SwapFile);
+    assert!(with_code(&file(ours())).is_ok());
+}
+
+#[test]
+fn shape_12_second_member_of_a_mounted_btrfs() {
+    shut(
+        used(
+            Relation::Itself,
+            UseKind::BtrfsMember { uuid: "u-u".into() },
+        ),
+        "member of the mounted btrfs u-u",
+    );
+}
+
+#[test]
+fn shapes_13_to_18_anything_known_needs_its_code() {
+    use SignatureKind as K;
+    for kind in [
+        K::MdRaid1,
+        K::Lvm2,
+        K::Luks2,
+        K::Zfs,
+        K::GptPrimary,
+        K::Mbr,
+        K::Ext4,
+    ] {
+        let facts = block(BlockFacts {
+            ends: ends(&[kind]),
+            ..disk()
+        });
+        opened_by_code_only(&facts, &kind.to_string());
+        assert!(
+            with_code(&facts).expect("its code").wants_backup(),
+            "{kind}"
+        );
+    }
+    assert!(!with_code(&block(disk())).expect("its code").wants_backup());
+}
+
+#[test]
+fn shape_19_held_by_another_process() {
+    shut(
+        BlockFacts {
+            exclusive: Exclusive::Busy,
+            ..disk()
+        },
+        "EBUSY",
+    );
+    shut(
+        BlockFacts {
+            exclusive: Exclusive::Unknown("EACCES".into()),
+            ..disk()
+        },
+        "EACCES",
+    );
+    shut(
+        BlockFacts {
+            holders: vec![relative("dm-0", 99)],
+            ..disk()
+        },
+        "dm-0 built on it",
+    );
+    shut(
+        used(Relation::BuiltOn, mount("/mnt/a", false)),
+        "built on it, is mounted",
+    );
+}
+
+#[test]
+fn shape_20_read_only_device() {
+    shut(
+        BlockFacts {
+            read_only: true,
+            ..disk()
+        },
+        "set read-only",
+    );
+}
+
+#[test]
+fn shape_21_backing_file_of_an_attached_loop() {
+    let facts = file(FileFacts {
+        backs: vec!["loop3".into()],
+        ..ours()
+    });
+    assert_eq!(refused(&facts), Reason::LoopBacking(vec!["loop3".into()]));
+    assert!(
+        with_code(&facts)
+            .unwrap_err()
+            .way()
+            .contains("losetup --detach /dev/loop3")
+    );
+    assert!(with_code(&file(ours())).is_ok());
+}
+
+#[test]
+fn shape_22_file_with_foreign_content() {
+    opened_by_code_only(&file(foreign()), "64 MiB of data that fathom did not write");
+    let changed = FileFacts {
+        owner: Owner::Changed,
+        ..foreign()
+    };
+    opened_by_code_only(&file(changed), "that someone wrote after fathom did");
+    for safe in [
+        ours(),
+        FileFacts {
+            content: Content::Empty,
+            ..foreign()
+        },
+        FileFacts {
+            content: Content::Hole,
+            ..foreign()
+        },
+    ] {
+        assert!(judge(&file(safe), &writes(), &[]).is_ok());
+    }
+}
+
+#[test]
+fn shape_23_places_of_the_kernel() {
+    let kernel = Place {
+        kernel_owned: Some("procfs".into()),
+        ..place()
+    };
+    assert!(matches!(
+        refused(&file(FileFacts {
+            place: kernel.clone(),
+            ..ours()
+        })),
+        Reason::KernelOwned { .. }
+    ));
+    let created = judge(&new(kernel), &writes(), &[]).unwrap_err();
+    assert!(
+        created
+            .to_string()
+            .contains("the place belongs to the kernel: procfs"),
+        "{created}"
+    );
+    assert!(judge(&new(place()), &writes(), &[]).is_ok());
+}
+
+#[test]
+fn shape_24_root_device() {
+    shut(
+        BlockFacts {
+            system: true,
+            ..disk()
+        },
+        "root file system rests on it",
+    );
+}
+
+#[test]
+fn shape_25_swapped_between_check_and_start() {
+    let permit = with_code(&block(disk())).expect("permitted");
+    assert!(permit.renew(&block(disk())).is_ok());
+    let swaps = [
+        BlockFacts {
+            devno: DevNo {
+                major: 8,
+                minor: 32,
+            },
+            ..disk()
+        },
+        BlockFacts {
+            serial: Some("S2".into()),
+            ..disk()
+        },
+        BlockFacts {
+            diskseq: Some(10),
+            ..disk()
+        },
+        BlockFacts {
+            ends: ends(&[SignatureKind::Xfs]),
+            ..disk()
+        },
+    ];
+    for swapped in swaps {
+        let reason = permit.renew(&block(swapped)).expect_err("swapped").reason;
+        assert!(matches!(reason, Reason::Swapped { .. }), "{reason:?}");
+    }
+    let permit = judge(&file(ours()), &writes(), &[]).expect("permitted");
+    let other = FileFacts {
+        inode: 13,
+        ..ours()
+    };
+    assert!(permit.renew(&file(ours())).is_ok());
+    assert!(matches!(
+        permit.renew(&file(other)).unwrap_err().reason,
+        Reason::Swapped { .. }
+    ));
+}
+
+#[test]
+fn shape_26_code_from_another_device() {
+    let first = block(disk());
+    let others = [
+        BlockFacts {
+            devno: DevNo {
+                major: 8,
+                minor: 32,
+            },
+            ..disk()
+        },
+        BlockFacts {
+            serial: Some("S2".into()),
+            ..disk()
+        },
+        BlockFacts {
+            model: None,
+            ..disk()
+        },
+        BlockFacts {
+            wwid: Some("naa.5".into()),
+            ..disk()
+        },
+        BlockFacts {
+            size: Bytes::new(SIZE * 2),
+            ..disk()
+        },
+        BlockFacts {
+            starts_at: Some(Bytes::new(1 << 20)),
+            ..disk()
+        },
+        BlockFacts {
+            ends: ends(&[SignatureKind::Xfs]),
+            ..disk()
+        },
+        BlockFacts {
+            ends: Some(Ends {
+                sha256: [8; 32],
+                blank: false,
+                signatures: vec![],
+            }),
+            ..disk()
+        },
+    ];
+    for other in others.map(block) {
+        let reason = judge(&other, &writes(), &[code(&first)])
+            .expect_err("another's code")
+            .reason;
+        assert!(matches!(reason, Reason::WrongCode { .. }), "{reason:?}");
+    }
+    assert!(with_code(&first).is_ok());
+}
+
+#[test]
+fn shape_26_code_from_another_file_or_another_time() {
+    let first = file(foreign());
+    let others = [
+        FileFacts {
+            inode: 13,
+            ..foreign()
+        },
+        FileFacts {
+            dev: DevNo { major: 8, minor: 2 },
+            ..foreign()
+        },
+        FileFacts {
+            mtime_ns: 1,
+            ..foreign()
+        },
+        FileFacts {
+            size: Bytes::new(SIZE + 1),
+            ..foreign()
+        },
+    ];
+    for other in others.map(file) {
+        assert_ne!(code(&first), code(&other));
+        assert!(judge(&other, &writes(), &[code(&first)]).is_err());
+    }
+}
+
+#[test]
+fn shape_27_range_beyond_the_end() {
+    let facts = block(disk());
+    for intent in [
+        Intent::write(span(SIZE + 1)),
+        Intent::read(span(SIZE + 1)),
+        writes().growing_to(Bytes::new(SIZE + 1)),
+    ] {
+        let reason = judge(&facts, &intent, &[code(&facts)])
+            .expect_err("too far")
+            .reason;
+        assert!(matches!(reason, Reason::BeyondEnd { .. }), "{reason:?}");
+    }
+    assert!(judge(&file(ours()), &Intent::write(span(SIZE + 1)), &[]).is_err());
+    assert!(with_code(&facts).is_ok());
+}
+
+// ---- legal shapes ----
+
+#[test]
+fn reading_is_free_even_of_what_is_in_use() {
+    let busy = BlockFacts {
+        system: true,
+        exclusive: Exclusive::Busy,
+        read_only: true,
+        ends: None,
+        ..used(Relation::Itself, UseKind::Swap)
+    };
+    let swap = FileFacts {
+        swap: true,
+        backs: vec!["loop1".into()],
+        ..foreign()
+    };
+    for facts in [block(busy), file(swap), block(disk()), file(foreign())] {
+        assert_eq!(
+            judge(&facts, &Intent::read(span(SIZE)), &[])
+                .expect("reading")
+                .access(),
+            Access::ReadOnly
+        );
+    }
+}
+
+#[test]
+fn legal_targets_are_written() {
+    let spare_partition = BlockFacts {
+        whole: Some(relative("sda", 0)),
+        starts_at: Some(Bytes::new(1 << 30)),
+        ..disk()
+    };
+    let volume = BlockFacts {
+        slaves: vec![relative("sda", 0)],
+        ..disk()
+    };
+    let blank = BlockFacts {
+        ends: Some(Ends {
+            sha256: [0; 32],
+            blank: true,
+            signatures: vec![],
+        }),
+        ..disk()
+    };
+    let anonymous = BlockFacts {
+        model: None,
+        serial: None,
+        ..disk()
+    };
+    for legal in [disk(), spare_partition, volume, blank, anonymous] {
+        assert!(with_code(&block(legal)).is_ok());
+    }
+    let null = TargetFacts {
+        target: Target::Char(DevNo { major: 1, minor: 3 }),
+        ..block(disk())
+    };
+    assert_eq!(
+        judge(&null, &Intent::write(span(u64::MAX)), &[])
+            .expect("null")
+            .access(),
+        Access::ReadWrite
+    );
+    assert_eq!(
+        judge(&new(place()), &writes(), &[]).expect("new").access(),
+        Access::Create
+    );
+    let link_to_ours = TargetFacts {
+        symlink: true,
+        ..file(ours())
+    };
+    assert!(judge(&link_to_ours, &writes(), &[]).is_ok());
+    let by_id = TargetFacts {
+        symlink: true,
+        named: "/dev/disk/by-id/x".into(),
+        ..block(disk())
+    };
+    assert!(with_code(&by_id).is_ok());
+}
+
+// ---- other refusals ----
+
+#[test]
+fn even_a_blank_device_needs_its_code() {
+    let blank = BlockFacts {
+        ends: Some(Ends {
+            sha256: [0; 32],
+            blank: true,
+            signatures: vec![],
+        }),
+        ..disk()
+    };
+    opened_by_code_only(&block(blank), "blank first and last MiB");
+    let unread = block(BlockFacts {
+        ends: None,
+        ..disk()
+    });
+    assert_eq!(
+        judge(&unread, &writes(), &["00000000".parse().unwrap()])
+            .unwrap_err()
+            .reason,
+        Reason::Unreadable
+    );
+}
+
+#[test]
+fn trims_and_growth_count_as_writing() {
+    let trims = Intent {
+        trims: true,
+        ..Intent::read(span(SIZE))
+    };
+    for intent in [trims, Intent::read(span(SIZE)).growing_to(Bytes::new(SIZE))] {
+        assert!(judge(&block(disk()), &intent, &[]).is_err());
+        assert!(judge(&file(foreign()), &intent, &[]).is_err());
+    }
+}
+
+#[test]
+fn a_link_to_a_foreign_file_is_not_followed_for_writing() {
+    for content in [Content::Empty, Content::Data] {
+        let facts = TargetFacts {
+            symlink: true,
+            ..file(FileFacts {
+                content,
+                ..foreign()
+            })
+        };
+        assert!(matches!(refused(&facts), Reason::Symlink { .. }));
+    }
+    let dangling = TargetFacts {
+        target: Target::Other(NotATarget::DanglingLink),
+        ..file(ours())
+    };
+    assert!(judge(&dangling, &writes(), &[]).is_err());
+}
+
+#[test]
+fn kinds_that_are_no_target_are_refused_even_for_reading() {
+    for kind in [
+        NotATarget::Directory,
+        NotATarget::Fifo,
+        NotATarget::Socket,
+        NotATarget::Unknown,
+    ] {
+        let facts = TargetFacts {
+            target: Target::Other(kind),
+            ..file(ours())
+        };
+        assert_eq!(
+            judge(&facts, &Intent::read(span(1)), &[])
+                .unwrap_err()
+                .reason,
+            Reason::NotATarget(kind)
+        );
+    }
+    // 10:130 is /dev/watchdog: opening it starts a timer that reboots the machine.
+    let watchdog = TargetFacts {
+        target: Target::Char(DevNo {
+            major: 10,
+            minor: 130,
+        }),
+        ..file(ours())
+    };
+    assert!(judge(&watchdog, &Intent::read(span(1)), &[]).is_err());
+}
+
+#[test]
+fn room_is_kept_on_the_file_system() {
+    let with = |free: u64, total: u64| Place {
+        free: Bytes::new(free),
+        total: Bytes::new(total),
+        ..place()
+    };
+    let needs = |free, total| judge(&new(with(free, total)), &writes(), &[]);
+    // 5 % of 1000 MiB is 50 MiB; 64 MiB are asked for.
+    assert!(needs(114 << 20, 1000 << 20).is_ok());
+    let refusal = needs((114 << 20) - 1, 1000 << 20).unwrap_err().to_string();
+    assert!(
+        refusal
+            .contains("it may take 64 MiB more, 113.9 MiB are free and 50 MiB of these stay free"),
+        "{refusal}"
+    );
+    // Of 1 TiB, 1 GiB is kept and not 51 GiB.
+    assert!(needs((1 << 30) + SIZE, 1 << 40).is_ok());
+    assert!(needs((1 << 30) + SIZE - 1, 1 << 40).is_err());
+    let sparse = FileFacts {
+        allocated: Bytes::ZERO,
+        place: with(SIZE, 1 << 40),
+        ..ours()
+    };
+    assert!(
+        matches!(
+            judge(&file(sparse), &writes(), &[]).unwrap_err().reason,
+            Reason::NoRoom { .. }
+        ),
+        "holes fill up"
+    );
+    let full = FileFacts {
+        place: with(0, 1 << 40),
+        ..ours()
+    };
+    assert!(
+        judge(&file(full), &writes(), &[]).is_ok(),
+        "overwriting takes no room"
+    );
+}
+
+#[test]
+fn a_missing_file_is_not_created_by_reading() {
+    assert_eq!(
+        judge(&new(place()), &Intent::read(span(1)), &[])
+            .unwrap_err()
+            .reason,
+        Reason::Missing
+    );
+    let read_only = Place {
+        read_only: true,
+        ..place()
+    };
+    assert_eq!(
+        judge(&new(read_only), &writes(), &[]).unwrap_err().reason,
+        Reason::ReadOnlyFileSystem
+    );
+}
+
+#[test]
+fn an_empty_range_is_said_to_be_empty() {
+    let backwards = Span::new(Bytes::new(8), Bytes::new(4));
+    for range in [span(0), backwards] {
+        assert_eq!(
+            judge(&block(disk()), &Intent::read(range), &[])
+                .unwrap_err()
+                .reason,
+            Reason::EmptyRange(range)
+        );
+    }
+}
+
+#[test]
+fn during_the_run_new_contents_are_ours_but_new_users_are_not() {
+    let permit = with_code(&block(disk())).expect("permitted");
+    let written = BlockFacts {
+        ends: ends(&[SignatureKind::Xfs]),
+        ..disk()
+    };
+    assert!(permit.recheck(&block(written)).is_ok());
+    assert!(
+        permit
+            .recheck(&block(used(Relation::Itself, mount("/m", false))))
+            .is_err()
+    );
+    assert!(
+        permit
+            .recheck(&block(BlockFacts {
+                read_only: true,
+                ..disk()
+            }))
+            .is_err()
+    );
+    let permit = judge(&file(ours()), &writes(), &[]).expect("permitted");
+    assert!(
+        permit
+            .recheck(&file(FileFacts {
+                mtime_ns: 0,
+                ..ours()
+            }))
+            .is_ok()
+    );
+    assert!(
+        permit
+            .recheck(&file(FileFacts {
+                backs: vec!["loop0".into()],
+                ..ours()
+            }))
+            .is_err()
+    );
+}
+
+#[test]
+fn a_description_says_who_it_is_what_it_holds_and_its_code() {
+    let facts = block(BlockFacts {
+        ends: ends(&[SignatureKind::Luks2]),
+        ..used(Relation::Itself, mount("/a\u{7}b", false))
+    });
+    let text = describe(&facts);
+    for part in [
+        "ACME Speedy",
+        "serial S1",
+        "64 MiB",
+        "LUKS2",
+        "/a\\u{7}b",
+        &code(&facts).to_string(),
+    ] {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+}
