@@ -1,0 +1,221 @@
+//! The one-line commands by which another process steers the device.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::core::Core;
+use crate::fault::{Fault, Op};
+use crate::oplog::Entry;
+use crate::store::Keep;
+
+/// The commands with their arguments, for people.
+pub const COMMANDS: &str = "\
+read-us N | write-us N | sync-us N      latency in microseconds
+stall EVERY US                          each EVERY-th read or write takes US longer
+eio-read OFFSET LEN                     reads touching the range fail
+eio-write OFFSET LEN                    writes touching the range fail
+short-read BYTES                        reads return at most BYTES
+flip OFFSET MASK                        reads of that byte have the bits of MASK inverted
+lose-writes EVERY                       each EVERY-th write is forgotten
+torn-write SECTORS                      only the first SECTORS of a write are kept
+misdirect SHIFT                         writes land SHIFT bytes away
+lying-flush                             sync is acknowledged, not done
+sync-eio                                sync fails and drops the unsynced writes
+hang [read|write|sync]                  operations stay in flight until release
+gone                                    everything fails with EIO
+  any fault may end in `times N`        strike N times only
+release | clear | clear-log             end a hang | disarm everything | empty the log
+shrink BYTES                            cut the device
+snapshot PATH none|all|half SEED        write what a power cut would leave
+";
+
+/// One parsed command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Set the latency of one kind of operation, in microseconds.
+    SetLatency(Op, u64),
+    /// Arm a fault, for a number of strikes or for good.
+    Inject(Fault, Option<u64>),
+    /// End a hang.
+    Release,
+    /// Disarm every fault.
+    Clear,
+    /// Empty the operation log.
+    ClearLog,
+    /// Cut the device to this many bytes.
+    Shrink(u64),
+    /// Write the image after a power cut to a file.
+    Snapshot(PathBuf, Keep),
+}
+
+impl Command {
+    /// Carries the command out.
+    ///
+    /// # Errors
+    /// Only a snapshot can fail, with the reason why its file could not be written.
+    pub fn apply(&self, core: &Core) -> Result<(), String> {
+        match self {
+            Command::SetLatency(op, us) => set_latency(core, *op, *us),
+            Command::Inject(fault, None) => core.inject(*fault),
+            Command::Inject(fault, Some(times)) => core.inject_times(*fault, *times),
+            Command::Release => core.release(),
+            Command::Clear => core.clear_faults(),
+            Command::ClearLog => core.clear_log(),
+            Command::Shrink(size) => core.shrink(*size),
+            Command::Snapshot(path, keep) => {
+                let done = core.snapshot_to(path, keep);
+                return done.map_err(|e| format!("snapshot to {}: {e}", path.display()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn set_latency(core: &Core, op: Op, us: u64) {
+    let mut latency = core.latency();
+    match op {
+        Op::Read => latency.read_us = us,
+        Op::Write => latency.write_us = us,
+        Op::Sync => latency.sync_us = us,
+    }
+    core.set_latency(latency);
+}
+
+impl FromStr for Command {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        let times = take_times(&mut words)?;
+        let wrong = || format!("`{}` is not a command; they are:\n{COMMANDS}", line.trim());
+        if let Some(fault) = parse_fault(&words)? {
+            return Ok(Command::Inject(fault, times));
+        }
+        if times.is_some() {
+            return Err(wrong());
+        }
+        parse_other(&words)?.ok_or_else(wrong)
+    }
+}
+
+fn take_times(words: &mut Vec<&str>) -> Result<Option<u64>, String> {
+    let [.., "times", count] = words.as_slice() else {
+        return Ok(None);
+    };
+    let count = number(count)?;
+    words.truncate(words.len() - 2);
+    Ok(Some(count))
+}
+
+fn parse_fault(words: &[&str]) -> Result<Option<Fault>, String> {
+    Ok(Some(match words {
+        ["stall", every, us] => Fault::Stall {
+            every: period(every)?,
+            micros: number(us)?,
+        },
+        ["eio-read", at, len] => Fault::ReadError {
+            offset: number(at)?,
+            len: number(len)?,
+        },
+        ["eio-write", at, len] => Fault::WriteError {
+            offset: number(at)?,
+            len: number(len)?,
+        },
+        ["short-read", bytes] => Fault::ShortRead {
+            at_most: number(bytes)?,
+        },
+        ["flip", at, mask] => Fault::BitFlip {
+            offset: number(at)?,
+            mask: number(mask)?,
+        },
+        ["lose-writes", every] => Fault::LostWrite {
+            every: period(every)?,
+        },
+        ["torn-write", sectors] => Fault::TornWrite {
+            sectors: number(sectors)?,
+        },
+        ["misdirect", shift] => Fault::MisdirectedWrite {
+            shift: number(shift)?,
+        },
+        ["lying-flush"] => Fault::LyingFlush,
+        ["sync-eio"] => Fault::SyncError,
+        ["hang"] => Fault::Hang(None),
+        ["hang", op] => Fault::Hang(Some(parse_op(op)?)),
+        ["gone"] => Fault::Gone,
+        _ => return Ok(None),
+    }))
+}
+
+fn parse_other(words: &[&str]) -> Result<Option<Command>, String> {
+    Ok(Some(match words {
+        ["read-us", us] => Command::SetLatency(Op::Read, number(us)?),
+        ["write-us", us] => Command::SetLatency(Op::Write, number(us)?),
+        ["sync-us", us] => Command::SetLatency(Op::Sync, number(us)?),
+        ["release"] => Command::Release,
+        ["clear"] => Command::Clear,
+        ["clear-log"] => Command::ClearLog,
+        ["shrink", size] => Command::Shrink(number(size)?),
+        ["snapshot", path, "none"] => Command::Snapshot(path.into(), Keep::None),
+        ["snapshot", path, "all"] => Command::Snapshot(path.into(), Keep::All),
+        ["snapshot", path, "half", seed] => {
+            Command::Snapshot(path.into(), Keep::Half(number(seed)?))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn parse_op(word: &str) -> Result<Op, String> {
+    let all = [Op::Read, Op::Write, Op::Sync];
+    let found = all.into_iter().find(|op| op.word() == word);
+    found.ok_or_else(|| format!("`{word}` is not read, write or sync"))
+}
+
+fn number<T: FromStr>(word: &str) -> Result<T, String> {
+    word.parse()
+        .map_err(|_| format!("`{word}` is not a number that fits here"))
+}
+
+fn period(word: &str) -> Result<u64, String> {
+    match number(word)? {
+        0 => Err("a period of 0 would never strike; give 1 or more".into()),
+        every => Ok(every),
+    }
+}
+
+/// The counters and settings as `name value` lines, the text of the control file.
+pub fn status(core: &Core) -> String {
+    let (counts, latency) = (core.counts(), core.latency());
+    let mut text = String::new();
+    let mut line = |name: &str, value: u64| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name} {value}");
+    };
+    line("size", core.size());
+    line("injected", counts.injected());
+    line("in-flight", counts.in_flight);
+    line("deepest", counts.deepest);
+    line("held", counts.held);
+    line("unsynced-sectors", counts.unsynced_sectors);
+    line("log-dropped", counts.log_dropped);
+    line("read-us", latency.read_us);
+    line("write-us", latency.write_us);
+    line("sync-us", latency.sync_us);
+    for (kind, count) in &counts.faults {
+        line(&format!("injected.{}", kind.word()), *count);
+    }
+    for fault in core.armed() {
+        let _ = writeln!(text, "armed {fault:?}");
+    }
+    text
+}
+
+/// The operation log as comma-separated text with a header line.
+pub fn log_text(core: &Core) -> String {
+    let mut text = format!("{}\n", Entry::HEADER);
+    for entry in core.log() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{entry}");
+    }
+    text
+}

@@ -1,0 +1,501 @@
+//! The fault device without its file system: requests in, answers out, all in memory.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+
+use crate::fault::{Arsenal, Fault, FaultKind, Op};
+use crate::oplog::{Entry, OpLog};
+use crate::pace::monotonic_ns;
+use crate::store::{Keep, SECTOR, Store};
+
+/// How long each kind of operation takes, in microseconds. Zero means as fast as it can.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Latency {
+    /// Reads, microseconds.
+    pub read_us: u64,
+    /// Writes, microseconds.
+    pub write_us: u64,
+    /// Syncs, microseconds.
+    pub sync_us: u64,
+}
+
+impl Latency {
+    fn of(&self, op: Op) -> u64 {
+        match op {
+            Op::Read => self.read_us,
+            Op::Write => self.write_us,
+            Op::Sync => self.sync_us,
+        }
+    }
+}
+
+/// A request the device has taken and not yet answered.
+#[derive(Debug)]
+pub struct Ticket {
+    op: Op,
+    offset: u64,
+    len: u64,
+    start_ns: u64,
+    wait_ns: u64,
+    held_at: Option<u64>,
+    faults: Vec<FaultKind>,
+}
+
+impl Ticket {
+    /// The moment of CLOCK_MONOTONIC (nanoseconds) at which the answer is due.
+    pub fn due_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.wait_ns)
+    }
+
+    /// Whether the request hangs until [`Core::release`].
+    pub fn is_held(&self) -> bool {
+        self.held_at.is_some()
+    }
+
+    fn touches(&self, offset: u64, len: u64) -> bool {
+        offset < self.offset.saturating_add(self.len) && self.offset < offset.saturating_add(len)
+    }
+}
+
+/// Counters of the device since it was made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Strikes of each kind of fault.
+    pub faults: BTreeMap<FaultKind, u64>,
+    /// Requests in flight now.
+    pub in_flight: u64,
+    /// Most requests that were ever in flight at the same time.
+    pub deepest: u64,
+    /// Requests that hang now.
+    pub held: u64,
+    /// Sectors written and not yet stable.
+    pub unsynced_sectors: u64,
+    /// Operations the log had no room for.
+    pub log_dropped: u64,
+}
+
+impl Counts {
+    /// Strikes of all faults together.
+    pub fn injected(&self) -> u64 {
+        self.faults.values().sum()
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    store: Store,
+    arsenal: Arsenal,
+    latency: Latency,
+    log: OpLog,
+    in_flight: u64,
+    deepest: u64,
+    held: u64,
+    releases: u64,
+}
+
+/// The device itself. Every method may be called from any thread.
+#[derive(Debug)]
+pub struct Core {
+    state: Mutex<State>,
+    released: Condvar,
+}
+
+impl Core {
+    /// A device of `size` zero bytes that keeps at most `log_limit` log entries.
+    pub fn new(size: usize, log_limit: usize) -> Self {
+        let state = State {
+            store: Store::new(size),
+            arsenal: Arsenal::default(),
+            latency: Latency::default(),
+            log: OpLog::new(log_limit),
+            in_flight: 0,
+            deepest: 0,
+            held: 0,
+            releases: 0,
+        };
+        Core {
+            state: Mutex::new(state),
+            released: Condvar::new(),
+        }
+    }
+
+    /// A panic elsewhere leaves whole values behind, so its poison is of no interest here.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request. Wait until [`Ticket::due_ns`], or for the release, then finish it.
+    pub fn begin(&self, op: Op, offset: u64, len: u64) -> Ticket {
+        let start_ns = monotonic_ns();
+        let mut state = self.state();
+        let mut faults = Vec::new();
+        let wait_us = state.latency.of(op) + state.stall_us(op, &mut faults);
+        let held_at = state.hang(op, &mut faults);
+        state.in_flight += 1;
+        state.deepest = state.deepest.max(state.in_flight);
+        Ticket {
+            op,
+            offset,
+            len,
+            start_ns,
+            wait_ns: wait_us * 1000,
+            held_at,
+            faults,
+        }
+    }
+
+    /// Blocks a held request until the next release; returns at once for one that is not held.
+    pub fn wait_released(&self, ticket: &Ticket) {
+        let Some(held_at) = ticket.held_at else {
+            return;
+        };
+        let mut state = self.state();
+        while state.releases == held_at {
+            state = self
+                .released
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        state.held -= 1;
+    }
+
+    /// Answers a read with its bytes; fewer than asked at the end of the device.
+    pub fn finish_read(&self, ticket: Ticket) -> Result<Vec<u8>, Errno> {
+        let mut state = self.state();
+        let (mut ticket, state) = (ticket, &mut *state);
+        let answer = state.read(&mut ticket);
+        state.close(ticket, answer.as_ref().map(Vec::len).map_err(|e| *e));
+        answer
+    }
+
+    /// Stores the data of a write; `durable` is O_DSYNC or O_SYNC. Returns the bytes acknowledged.
+    pub fn finish_write(&self, ticket: Ticket, data: &[u8], durable: bool) -> Result<usize, Errno> {
+        let mut state = self.state();
+        let (mut ticket, state) = (ticket, &mut *state);
+        let answer = state.write(&mut ticket, data, durable);
+        state.close(ticket, answer);
+        answer
+    }
+
+    /// Makes the acknowledged writes stable.
+    pub fn finish_sync(&self, ticket: Ticket) -> Result<(), Errno> {
+        let mut state = self.state();
+        let (mut ticket, state) = (ticket, &mut *state);
+        let answer = state.sync(&mut ticket);
+        state.close(ticket, answer.map(|()| 0));
+        answer
+    }
+
+    /// Arms `fault` until [`Core::clear_faults`].
+    pub fn inject(&self, fault: Fault) {
+        self.state().arsenal.arm(fault, None);
+    }
+
+    /// Arms `fault` for its next `times` strikes.
+    pub fn inject_times(&self, fault: Fault, times: u64) {
+        self.state().arsenal.arm(fault, Some(times));
+    }
+
+    /// Disarms every fault, releases what hangs; the counters and the size stay.
+    pub fn clear_faults(&self) {
+        self.release();
+        self.state().arsenal.disarm();
+    }
+
+    /// Ends a hang: the requests held now are answered and no further ones are held.
+    pub fn release(&self) {
+        let mut state = self.state();
+        state.arsenal.disarm_kind(FaultKind::Hang);
+        state.releases += 1;
+        self.released.notify_all();
+    }
+
+    /// Cuts the device to `size` bytes for good: reads end there, writes beyond get ENOSPC.
+    pub fn shrink(&self, size: u64) {
+        let mut state = self.state();
+        state.store.shrink(size);
+        state.arsenal.count(FaultKind::Shrink, &mut Vec::new());
+    }
+
+    /// Sets how long operations take from now on.
+    pub fn set_latency(&self, latency: Latency) {
+        self.state().latency = latency;
+    }
+
+    /// How long operations take now.
+    pub fn latency(&self) -> Latency {
+        self.state().latency
+    }
+
+    /// The size in bytes now.
+    pub fn size(&self) -> u64 {
+        self.state().store.size()
+    }
+
+    /// The faults armed now.
+    pub fn armed(&self) -> Vec<Fault> {
+        self.state().arsenal.armed().collect()
+    }
+
+    /// The counters.
+    pub fn counts(&self) -> Counts {
+        let state = self.state();
+        Counts {
+            faults: state.arsenal.struck().clone(),
+            in_flight: state.in_flight,
+            deepest: state.deepest,
+            held: state.held,
+            unsynced_sectors: state.store.unsynced().len() as u64,
+            log_dropped: state.log.dropped(),
+        }
+    }
+
+    /// A copy of the operation log, in order of completion.
+    pub fn log(&self) -> Vec<Entry> {
+        self.state().log.entries().to_vec()
+    }
+
+    /// Empties the operation log and forgets the deepest queue; the fault counters stay.
+    pub fn clear_log(&self) {
+        let mut state = self.state();
+        state.log.clear();
+        state.deepest = state.in_flight;
+    }
+
+    /// The sector numbers (offset / 512) written and not yet stable.
+    pub fn unsynced(&self) -> Vec<u64> {
+        self.state().store.unsynced().iter().copied().collect()
+    }
+
+    /// What a power cut at this moment would leave, taken without stopping anything.
+    pub fn snapshot(&self, keep: &Keep) -> Vec<u8> {
+        let state = self.state();
+        let mut image = Vec::with_capacity(state.store.size() as usize);
+        let Ok(()) = state
+            .store
+            .cut::<std::convert::Infallible>(keep, |_, piece| {
+                image.extend_from_slice(piece);
+                Ok(())
+            });
+        image
+    }
+
+    /// As [`Core::snapshot`], into a new sparse file at `path`. The device waits meanwhile.
+    pub fn snapshot_to(&self, path: &Path, keep: &Keep) -> io::Result<()> {
+        let mut file = std::fs::File::create(path)?;
+        let state = self.state();
+        file.set_len(state.store.size())?;
+        state
+            .store
+            .cut(keep, |offset, piece| write_sparse(&file, offset, piece))?;
+        file.flush()
+    }
+}
+
+fn write_sparse(file: &std::fs::File, offset: u64, piece: &[u8]) -> io::Result<()> {
+    const BLOCK: usize = 65536;
+    for (index, block) in piece.chunks(BLOCK).enumerate() {
+        if block.iter().any(|b| *b != 0) {
+            file.write_all_at(block, offset + (index * BLOCK) as u64)?;
+        }
+    }
+    Ok(())
+}
+
+impl State {
+    fn stall_us(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> u64 {
+        let stall = self.arsenal.fire(marks, |fault| match fault {
+            Fault::Stall { micros, .. } if op != Op::Sync => Some(*micros),
+            _ => None,
+        });
+        stall.unwrap_or(0)
+    }
+
+    fn hang(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> Option<u64> {
+        self.arsenal.fire(marks, |fault| match fault {
+            Fault::Hang(which) if which.is_none_or(|w| w == op) => Some(()),
+            _ => None,
+        })?;
+        self.held += 1;
+        Some(self.releases)
+    }
+
+    fn gone(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        let gone = self
+            .arsenal
+            .fire(&mut ticket.faults, |f| (*f == Fault::Gone).then_some(()));
+        if gone.is_some() {
+            Err(Errno::IO)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn read(&mut self, ticket: &mut Ticket) -> Result<Vec<u8>, Errno> {
+        self.gone(ticket)?;
+        self.read_error(ticket)?;
+        let mut data = self.store.read(ticket.offset, ticket.len);
+        self.flip(ticket, &mut data);
+        self.shorten(ticket, &mut data);
+        Ok(data)
+    }
+
+    fn read_error(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        let mut marks = std::mem::take(&mut ticket.faults);
+        let hit = self.arsenal.fire(&mut marks, |fault| match fault {
+            Fault::ReadError { offset, len } if ticket.touches(*offset, *len) => Some(()),
+            _ => None,
+        });
+        ticket.faults = marks;
+        if hit.is_some() {
+            Err(Errno::IO)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flip(&mut self, ticket: &mut Ticket, data: &mut [u8]) {
+        let covered = ticket.offset..ticket.offset.saturating_add(data.len() as u64);
+        let flips = self
+            .arsenal
+            .fire_all(&mut ticket.faults, |fault| match fault {
+                Fault::BitFlip { offset, mask } if covered.contains(offset) => {
+                    Some((*offset, *mask))
+                }
+                _ => None,
+            });
+        for (offset, mask) in flips {
+            data[(offset - covered.start) as usize] ^= mask;
+        }
+    }
+
+    fn shorten(&mut self, ticket: &mut Ticket, data: &mut Vec<u8>) {
+        let full = data.len() as u64;
+        let cut = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
+            Fault::ShortRead { at_most } if *at_most < full => Some(*at_most),
+            _ => None,
+        });
+        data.truncate(cut.unwrap_or(full) as usize);
+    }
+
+    fn write(&mut self, ticket: &mut Ticket, data: &[u8], durable: bool) -> Result<usize, Errno> {
+        self.gone(ticket)?;
+        let room = self.store.size().saturating_sub(ticket.offset);
+        if room == 0 && !data.is_empty() {
+            return Err(Errno::NOSPC);
+        }
+        let fits = room.min(data.len() as u64) as usize;
+        self.write_error(ticket)?;
+        if let Some((offset, kept)) = self.landing(ticket, &data[..fits]) {
+            self.store.write(offset, kept);
+            self.harden(ticket, offset, kept.len() as u64, durable);
+        }
+        Ok(fits)
+    }
+
+    fn write_error(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        let mut marks = std::mem::take(&mut ticket.faults);
+        let hit = self.arsenal.fire(&mut marks, |fault| match fault {
+            Fault::WriteError { offset, len } if ticket.touches(*offset, *len) => Some(()),
+            _ => None,
+        });
+        ticket.faults = marks;
+        if hit.is_some() {
+            Err(Errno::IO)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Where the bytes of a write really go and how many of them; `None` when they are lost.
+    fn landing<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> Option<(u64, &'d [u8])> {
+        let lost = self.arsenal.fire(&mut ticket.faults, |fault| {
+            matches!(fault, Fault::LostWrite { .. }).then_some(())
+        });
+        if lost.is_some() {
+            return None;
+        }
+        let shift = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
+            Fault::MisdirectedWrite { shift } => Some(*shift),
+            _ => None,
+        });
+        let data = self.tear(ticket, data);
+        shifted(ticket.offset, shift.unwrap_or(0), data)
+    }
+
+    fn tear<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> &'d [u8] {
+        let kept = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
+            Fault::TornWrite { sectors } => {
+                let kept = usize::try_from(sectors.saturating_mul(SECTOR)).unwrap_or(usize::MAX);
+                (kept < data.len()).then_some(kept)
+            }
+            _ => None,
+        });
+        &data[..kept.unwrap_or(data.len())]
+    }
+
+    fn harden(&mut self, ticket: &mut Ticket, offset: u64, len: u64, durable: bool) {
+        if durable && !self.lies(ticket) {
+            self.store.sync_range(offset, len);
+        }
+    }
+
+    fn lies(&mut self, ticket: &mut Ticket) -> bool {
+        let lie = |f: &Fault| (*f == Fault::LyingFlush).then_some(());
+        !self.store.unsynced().is_empty() && self.arsenal.fire(&mut ticket.faults, lie).is_some()
+    }
+
+    fn sync(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        self.gone(ticket)?;
+        let failed = self.arsenal.fire(&mut ticket.faults, |f| {
+            (*f == Fault::SyncError).then_some(())
+        });
+        if failed.is_some() {
+            self.store.drop_unsynced();
+            return Err(Errno::IO);
+        }
+        if !self.lies(ticket) {
+            self.store.sync();
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, ticket: Ticket, answer: Result<usize, Errno>) {
+        let Ticket {
+            op,
+            offset,
+            len,
+            start_ns,
+            faults,
+            ..
+        } = ticket;
+        let result = match answer {
+            Ok(bytes) => bytes as i64,
+            Err(errno) => -i64::from(errno.raw_os_error()),
+        };
+        self.in_flight -= 1;
+        let end_ns = monotonic_ns();
+        self.log.push(Entry {
+            op,
+            offset,
+            len,
+            start_ns,
+            end_ns,
+            result,
+            faults,
+        });
+    }
+}
+
+/// `data` moved by `shift` bytes, without the part that would fall before the start.
+fn shifted(offset: u64, shift: i64, data: &[u8]) -> Option<(u64, &[u8])> {
+    let target = i128::from(offset) + i128::from(shift);
+    let skip = usize::try_from((-target).max(0)).ok()?;
+    let start = u64::try_from(target.max(0)).ok()?;
+    Some((start, data.get(skip..)?))
+}

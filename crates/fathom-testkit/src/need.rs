@@ -1,0 +1,171 @@
+//! What a test needs from the machine, and the loud line when it is not there.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::throttle::Throttle;
+
+/// A capability of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Effective user 0.
+    Root,
+    /// `/dev/fuse`, and root or `fusermount3`.
+    Fuse,
+    /// Loop devices: root, `/dev/loop-control` and `losetup`.
+    Loop,
+    /// A writable blkio hierarchy of cgroup version 1.
+    BlkioV1,
+    /// The kernel lets this process set up an io_uring.
+    IoUring,
+    /// An installed `fio`, as a peer to compare with.
+    Fio,
+}
+
+impl Need {
+    /// Why the need is not met, or `Ok`.
+    ///
+    /// # Errors
+    /// The reason, for a person.
+    pub fn check(self) -> Result<(), String> {
+        match self {
+            Need::Root => root(),
+            Need::Fuse => fuse(),
+            Need::Loop => loop_devices(),
+            Need::BlkioV1 => Throttle::available(),
+            Need::IoUring => io_uring(),
+            Need::Fio => program("fio", "--version"),
+        }
+    }
+
+    /// Whether `FATHOM_TESTS_MUST_RUN=1` forbids skipping for want of this.
+    ///
+    /// cgroup version 1 is left out: current distributions no longer have it.
+    fn may_be_missing(self) -> bool {
+        self == Need::BlkioV1
+    }
+}
+
+/// Whether every need is met. If not, prints `SKIP: <test>: <why>` on the real standard error,
+/// past the capture of the test harness, and the caller returns.
+///
+/// # Panics
+/// With `FATHOM_TESTS_MUST_RUN=1` in the environment, instead of skipping, for every need but
+/// [`Need::BlkioV1`].
+pub fn all_met(needs: &[Need]) -> bool {
+    let must_run = std::env::var_os("FATHOM_TESTS_MUST_RUN").is_some_and(|v| v == "1");
+    let name = std::thread::current().name().unwrap_or("test").to_owned();
+    match judge(needs, must_run) {
+        Verdict::Run => true,
+        Verdict::Skip(why) => {
+            // Nobody reads standard error: then nobody misses the line.
+            let _ = writeln!(std::io::stderr(), "SKIP: {name}: {why}");
+            false
+        }
+        Verdict::Fail(why) => panic!("{name} must run here, but: {why}"),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Run,
+    Skip(String),
+    Fail(String),
+}
+
+fn judge(needs: &[Need], must_run: bool) -> Verdict {
+    let missing = needs
+        .iter()
+        .find_map(|need| Some((need, need.check().err()?)));
+    match missing {
+        None => Verdict::Run,
+        Some((need, why)) if must_run && !need.may_be_missing() => Verdict::Fail(why),
+        Some((_, why)) => Verdict::Skip(why),
+    }
+}
+
+/// Returns from the test, loudly, unless the machine offers all of these.
+///
+/// `require!(Root, Fuse)` at the start of a test; see [`Need`] for the names.
+#[macro_export]
+macro_rules! require {
+    ($($need:ident),+ $(,)?) => {
+        if !$crate::all_met(&[$($crate::Need::$need),+]) {
+            return;
+        }
+    };
+}
+
+fn root() -> Result<(), String> {
+    let is_root = rustix::process::geteuid().is_root();
+    is_root.then_some(()).ok_or_else(|| "needs root".into())
+}
+
+fn fuse() -> Result<(), String> {
+    let open = OpenOptions::new().read(true).write(true).open("/dev/fuse");
+    open.map_err(|e| format!("needs /dev/fuse: {e}"))?;
+    root().or_else(|_| program("fusermount3", "--version"))
+}
+
+fn loop_devices() -> Result<(), String> {
+    root()?;
+    if !Path::new("/dev/loop-control").exists() {
+        return Err("needs loop devices: no /dev/loop-control".into());
+    }
+    program("losetup", "--version")
+}
+
+fn io_uring() -> Result<(), String> {
+    let ring = io_uring::IoUring::new(2);
+    ring.map(drop).map_err(|e| format!("needs io_uring: {e}"))
+}
+
+fn program(name: &str, harmless: &str) -> Result<(), String> {
+    let run = Command::new(name)
+        .arg(harmless)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    match run {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("needs {name}, which ended with {status}")),
+        Err(e) => Err(format!("needs {name}: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let why = program("no-such-program-here", "--version").expect_err("it cannot exist");
+        assert!(why.contains("no-such-program-here"), "{why}");
+    }
+
+    #[test]
+    fn nothing_needed_always_runs() {
+        assert_eq!(judge(&[], true), Verdict::Run);
+    }
+
+    #[test]
+    fn must_run_turns_a_skip_into_a_failure() {
+        let denied = crate::seccomp::without(&[crate::seccomp::Denied::IoUring], || {
+            (
+                judge(&[Need::IoUring], false),
+                judge(&[Need::IoUring], true),
+            )
+        });
+        let (skip, fail) = denied.expect("seccomp filter");
+        assert!(
+            matches!(&skip, Verdict::Skip(why) if why.contains("io_uring")),
+            "{skip:?}"
+        );
+        assert!(
+            matches!(&fail, Verdict::Fail(why) if why.contains("io_uring")),
+            "{fail:?}"
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Waiting for an exact moment of CLOCK_MONOTONIC.
+
+use std::cell::Cell;
+use std::num::NonZeroU64;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::setpriority_process;
+use rustix::thread::{clock_nanosleep_absolute, gettid, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// How long before the deadline sleeping ends and spinning begins, in nanoseconds.
+///
+/// A sleeping thread wakes some tens of microseconds late; this hides it.
+const SPIN_NS: u64 = 60_000;
+
+/// Threads that spin at this moment. More than half of the processors would starve the caller.
+static SPINNING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static SHARPENED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Nanoseconds of CLOCK_MONOTONIC.
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Returns at `deadline_ns` of CLOCK_MONOTONIC, or at once when that is past.
+///
+/// Raises the calling thread's priority where that is allowed: made for the device's threads.
+pub fn wait_until(deadline_ns: u64) {
+    sharpen_thread();
+    let may_spin = SPINNING.load(Ordering::Relaxed) < spinners();
+    let wake_ns = if may_spin {
+        deadline_ns.saturating_sub(SPIN_NS)
+    } else {
+        deadline_ns
+    };
+    sleep_until(wake_ns);
+    spin_until(deadline_ns);
+}
+
+fn spinners() -> usize {
+    static LIMIT: OnceLock<usize> = OnceLock::new();
+    *LIMIT.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)))
+}
+
+/// Asks the kernel, once per thread, not to group this thread's timers with others (default
+/// slack: 50 us), and to run it before the load generators that the device has to keep time for.
+fn sharpen_thread() {
+    if !SHARPENED.replace(true) {
+        // Refused: waits are a little less exact, which the device's own log will show.
+        let _ = set_current_timer_slack(NonZeroU64::new(1));
+        let _ = setpriority_process(Some(gettid()), -20);
+    }
+}
+
+fn sleep_until(wake_ns: u64) {
+    let wake = Timespec {
+        tv_sec: (wake_ns / 1_000_000_000) as i64,
+        tv_nsec: (wake_ns % 1_000_000_000) as _,
+    };
+    while monotonic_ns() < wake_ns {
+        if clock_nanosleep_absolute(ClockId::Monotonic, &wake).is_ok() {
+            return;
+        }
+    }
+}
+
+fn spin_until(deadline_ns: u64) {
+    SPINNING.fetch_add(1, Ordering::Relaxed);
+    while monotonic_ns() < deadline_ns {
+        std::hint::spin_loop();
+    }
+    SPINNING.fetch_sub(1, Ordering::Relaxed);
+}

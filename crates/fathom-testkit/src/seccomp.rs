@@ -1,0 +1,126 @@
+//! System calls taken away from a thread and the programs it starts.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+
+/// A way to do asynchronous I/O that can be forbidden.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denied {
+    /// io_uring_setup, io_uring_enter and io_uring_register.
+    IoUring,
+    /// io_setup, the start of Linux native asynchronous I/O (libaio).
+    IoSetup,
+}
+
+/// Numbers of the asm-generic table (aarch64, riscv64) and of x86-64.
+#[cfg(target_arch = "x86_64")]
+const IO_SETUP: i64 = 206;
+#[cfg(not(target_arch = "x86_64"))]
+const IO_SETUP: i64 = 0;
+
+impl Denied {
+    /// System call numbers; those of io_uring are the same on every architecture.
+    fn numbers(self) -> &'static [i64] {
+        match self {
+            Denied::IoUring => &[425, 426, 427],
+            Denied::IoSetup => &[IO_SETUP],
+        }
+    }
+}
+
+impl FromStr for Denied {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        match word {
+            "io_uring" => Ok(Denied::IoUring),
+            "io_setup" => Ok(Denied::IoSetup),
+            _ => Err(format!(
+                "`{word}` cannot be denied; choose io_uring or io_setup"
+            )),
+        }
+    }
+}
+
+/// The filter could not be built or installed.
+#[derive(Debug)]
+pub struct SeccompError(String);
+
+impl fmt::Display for SeccompError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot install the seccomp filter: {}", self.0)
+    }
+}
+
+impl std::error::Error for SeccompError {}
+
+/// Makes the calls fail with EPERM in this thread, for good, and in all it starts from now on.
+///
+/// # Errors
+/// When the kernel has no seccomp filters or refuses this one.
+pub fn deny(denied: &[Denied]) -> Result<(), SeccompError> {
+    let program = program(denied)?;
+    apply_filter(&program).map_err(|e| SeccompError(e.to_string()))
+}
+
+/// Runs `work` in a thread of its own that cannot use the denied calls; the caller still can.
+///
+/// Programs that `work` starts inherit the filter.
+///
+/// # Errors
+/// As [`deny`].
+///
+/// # Panics
+/// When `work` does.
+pub fn without<T: Send>(
+    denied: &[Denied],
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, SeccompError> {
+    let run = || deny(denied).map(|()| work());
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+fn program(denied: &[Denied]) -> Result<BpfProgram, SeccompError> {
+    let numbers = denied.iter().flat_map(|d| d.numbers());
+    let rules: BTreeMap<i64, _> = numbers.map(|number| (*number, Vec::new())).collect();
+    let arch = std::env::consts::ARCH.try_into();
+    let arch = arch.map_err(|e: seccompiler::BackendError| SeccompError(e.to_string()))?;
+    let eperm = SeccompAction::Errno(rustix::io::Errno::PERM.raw_os_error() as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, eperm, arch);
+    filter
+        .and_then(BpfProgram::try_from)
+        .map_err(|e| SeccompError(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_thread_with_the_filter_is_refused() {
+        if !crate::all_met(&[crate::Need::IoUring]) {
+            return;
+        }
+        let inside = without(&[Denied::IoUring], || io_uring::IoUring::new(2).map(drop));
+        let refused = inside
+            .expect("filter")
+            .expect_err("io_uring_setup must fail");
+        assert_eq!(
+            refused.raw_os_error(),
+            Some(rustix::io::Errno::PERM.raw_os_error())
+        );
+        io_uring::IoUring::new(2).expect("the other threads keep it");
+    }
+
+    #[test]
+    fn unknown_words_are_refused_with_the_known_ones() {
+        let why = "io_uringg".parse::<Denied>().expect_err("unknown");
+        assert!(why.contains("io_setup"), "{why}");
+    }
+}

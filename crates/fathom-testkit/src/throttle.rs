@@ -1,0 +1,186 @@
+//! A device held to a known rate by the blkio controller of cgroup version 1.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is limited, per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Read operations per second.
+    ReadIops(u64),
+    /// Write operations per second.
+    WriteIops(u64),
+    /// Read bytes per second.
+    ReadBytes(u64),
+    /// Written bytes per second.
+    WriteBytes(u64),
+}
+
+impl Limit {
+    /// The control file, as in the kernel's blkio-controller document, and the value.
+    fn file(self) -> (&'static str, u64) {
+        match self {
+            Limit::ReadIops(rate) => ("blkio.throttle.read_iops_device", rate),
+            Limit::WriteIops(rate) => ("blkio.throttle.write_iops_device", rate),
+            Limit::ReadBytes(rate) => ("blkio.throttle.read_bps_device", rate),
+            Limit::WriteBytes(rate) => ("blkio.throttle.write_bps_device", rate),
+        }
+    }
+}
+
+/// A cgroup below this process's own, removed on drop.
+///
+/// The mean rate is exact to about 1 %; the shape is bursty, in slices of 100 ms. Measure for
+/// several seconds, and let all commands end before dropping.
+#[derive(Debug)]
+pub struct Throttle {
+    group: PathBuf,
+}
+
+impl Throttle {
+    /// Whether a throttle can be made here.
+    ///
+    /// # Errors
+    /// The reason why not, for a person.
+    pub fn available() -> Result<(), String> {
+        let made = Throttle::new().map_err(|e| e.to_string())?;
+        let (file, _) = Limit::ReadIops(1).file();
+        let has_limits = made.group.join(file).exists();
+        has_limits
+            .then_some(())
+            .ok_or_else(|| "this kernel has no blkio throttling".into())
+    }
+
+    /// Makes an empty group without limits.
+    ///
+    /// # Errors
+    /// When there is no blkio hierarchy of version 1 or it may not be written.
+    pub fn new() -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("fathom-test-{}-{number}", std::process::id());
+        let group = own_group()?.join(name);
+        std::fs::create_dir(&group)
+            .map_err(|e| needs_blkio(&format!("{}: {e}", group.display())))?;
+        Ok(Throttle { group })
+    }
+
+    /// Limits what the group may do to the block device `device` (such as `/dev/loop0`).
+    ///
+    /// # Errors
+    /// When `device` is no block device or the kernel refuses the limit.
+    pub fn limit(&self, device: &Path, limit: Limit) -> io::Result<()> {
+        let number = device_number(device)?;
+        let (file, rate) = limit.file();
+        std::fs::write(self.group.join(file), format!("{number} {rate}\n"))
+    }
+
+    /// A command that joins the group before it becomes `program`.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(r#"echo $$ > "$0" && exec "$@""#);
+        command.arg(self.group.join("cgroup.procs")).arg(program);
+        command
+    }
+
+    /// The group's directory.
+    pub fn path(&self) -> &Path {
+        &self.group
+    }
+}
+
+impl Drop for Throttle {
+    /// An exited process leaves its group a moment after it was waited for: tries for a second.
+    fn drop(&mut self) {
+        for _ in 0..50 {
+            match std::fs::remove_dir(&self.group) {
+                Err(e) if e.kind() == io::ErrorKind::ResourceBusy => {
+                    std::thread::sleep(std::time::Duration::from_millis(20));
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+fn needs_blkio(why: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("needs a writable cgroup v1 blkio: {why}"),
+    )
+}
+
+/// Where the blkio group of this process lies in the file system.
+fn own_group() -> io::Result<PathBuf> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup")?;
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
+    let own = blkio_group(&groups).ok_or_else(|| needs_blkio("no such hierarchy"))?;
+    let (root, mount) = blkio_mount(&mounts).ok_or_else(|| needs_blkio("it is not mounted"))?;
+    let below = own.strip_prefix(root.trim_end_matches('/')).unwrap_or(own);
+    Ok(Path::new(mount).join(below.trim_start_matches('/')))
+}
+
+/// The path in a line such as `5:blkio:/some/group` of cgroups(7).
+fn blkio_group(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let controllers = fields.next()?;
+        controllers
+            .split(',')
+            .any(|c| c == "blkio")
+            .then(|| fields.next())
+            .flatten()
+    })
+}
+
+/// Root and mount point of the hierarchy with the blkio controller, from mountinfo (proc(5)).
+fn blkio_mount(mounts: &str) -> Option<(&str, &str)> {
+    mounts.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let options = kind.strip_prefix("cgroup ")?.rsplit(' ').next()?;
+        let mut fields = place.split(' ').skip(3);
+        options
+            .split(',')
+            .any(|o| o == "blkio")
+            .then(|| Some((fields.next()?, fields.next()?)))?
+    })
+}
+
+/// `major:minor` of a block device.
+fn device_number(device: &Path) -> io::Result<String> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let metadata = std::fs::metadata(device)?;
+    if !metadata.file_type().is_block_device() {
+        let text = format!("{} is not a block device", device.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let number = metadata.rdev();
+    Ok(format!(
+        "{}:{}",
+        rustix::fs::major(number),
+        rustix::fs::minor(number)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn group_and_mount_are_found_in_the_kernels_tables() {
+        let groups = "6:memory:/a\n5:cpu,blkio:/user/x\n0::/y\n";
+        assert_eq!(blkio_group(groups), Some("/user/x"));
+        let mounts = "30 25 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      31 25 0:27 /user /sys/fs/cgroup/blkio rw,nosuid shared:9 - cgroup cgroup rw,blkio\n";
+        assert_eq!(blkio_mount(mounts), Some(("/user", "/sys/fs/cgroup/blkio")));
+        assert_eq!(blkio_group("0::/unified\n"), None);
+    }
+
+    #[test]
+    fn a_regular_file_has_no_rate() {
+        assert!(device_number(Path::new("/proc/self/cgroup")).is_err());
+    }
+}

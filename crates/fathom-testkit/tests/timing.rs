@@ -1,0 +1,110 @@
+//! Whether the fault device keeps time. One test at a time, and the best of a few attempts: the
+//! machine may add delay, which says nothing about the device.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, require};
+use rustix::fs::OFlags;
+
+mod aligned;
+use aligned::Aligned;
+
+const BLOCK: usize = 4096;
+const ATTEMPTS: usize = 8;
+
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn slow_reader(read_us: u64) -> (FaultDevice, File) {
+    let latency = Latency {
+        read_us,
+        ..Latency::default()
+    };
+    let options = DeviceOptions {
+        size: 1 << 20,
+        latency,
+        ..DeviceOptions::default()
+    };
+    let device = FaultDevice::mount(options).expect("mount the fault device");
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .custom_flags(OFlags::DIRECT.bits() as i32);
+    let file = options.open(device.path()).expect("open the device");
+    (device, file)
+}
+
+/// Median of 51 reads in milliseconds: as the caller sees it, and as the device logged it.
+fn medians(device: &FaultDevice, file: &File) -> (f64, f64) {
+    device.clear_log();
+    let mut buffer = Aligned::new(BLOCK);
+    let mut seen: Vec<u64> = (0..51)
+        .map(|i| {
+            let start = Instant::now();
+            file.read_exact_at(buffer.as_mut(), i * BLOCK as u64)
+                .expect("read");
+            start.elapsed().as_nanos() as u64
+        })
+        .collect();
+    let mut own: Vec<u64> = device.log().iter().map(|e| e.latency_ns()).collect();
+    assert_eq!(own.len(), seen.len());
+    seen.sort_unstable();
+    own.sort_unstable();
+    (seen[25] as f64 / 1e6, own[25] as f64 / 1e6)
+}
+
+#[test]
+fn five_milliseconds_asked_are_five_milliseconds_given() {
+    require!(Fuse);
+    let _alone = alone();
+    let (device, file) = slow_reader(5000);
+    let mut attempts = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (seen, own) = medians(&device, &file);
+        assert!(
+            own >= 5.0 && seen >= own,
+            "asked 5 ms, log {own}, caller {seen}"
+        );
+        attempts.push(seen);
+        if seen < 5.3 {
+            return;
+        }
+    }
+    panic!("asked 5 ms, medians {attempts:?}");
+}
+
+fn sixteen_at_once(file: &File) -> Duration {
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        for i in 0..16 {
+            scope.spawn(move || {
+                let mut buffer = Aligned::new(BLOCK);
+                file.read_exact_at(buffer.as_mut(), i * BLOCK as u64)
+                    .expect("read");
+            });
+        }
+    });
+    start.elapsed()
+}
+
+#[test]
+fn sixteen_direct_reads_take_one_latency_together() {
+    require!(Fuse);
+    let _alone = alone();
+    let (device, file) = slow_reader(100_000);
+    let took = (0..ATTEMPTS)
+        .map(|_| sixteen_at_once(&file))
+        .min()
+        .expect("some attempts");
+    let one = Duration::from_millis(100);
+    assert!(
+        took >= one && took < one * 3 / 2,
+        "16 reads of 100 ms took {took:?}"
+    );
+    assert_eq!(device.counts().deepest, 16);
+}
