@@ -2,7 +2,10 @@
 //!
 //! `fathom-analyse` fills these, `fathom-report` turns them into ink and computes nothing.
 
-use crate::{Bytes, ClockFacts, Counts, DiskCounters, HostRecording, Nanos, Override, PerDirection, Personality, RunEnd, VerifyCounts};
+use crate::{
+    Bytes, ClockFacts, Counts, DiskCounters, HostRecording, Nanos, Override, PerDirection, Personality, RunEnd,
+    VerifyCounts,
+};
 
 /// One whole run, judged.
 #[derive(Clone, Debug)]
@@ -153,6 +156,38 @@ pub struct Entry {
     pub counts: Counts,
     /// Open loop: the rate asked for, I/Os per second or bytes per second in words; `None` in a closed loop.
     pub offered: Option<String>,
+    /// Choices made at run time by its members, in words, each once.
+    pub notes: Vec<String>,
+    /// What the measured time held, all members added, rising: the points of every chart over time.
+    pub series: Vec<Moment>,
+}
+
+/// One interval of an entry, all members added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Moment {
+    /// Start, counted from the run's epoch.
+    pub start: Nanos,
+    /// Length.
+    pub length: Nanos,
+    /// Read, write, trim.
+    pub directions: PerDirection<MomentDirection>,
+}
+
+/// One direction in one interval. Latencies are response times in an open loop, clat in a closed one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MomentDirection {
+    /// I/Os completed in full.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Short, failed and timed-out I/Os.
+    pub bad: u64,
+    /// Median latency, nanoseconds; nothing where no latency was kept.
+    pub p50: Option<u64>,
+    /// 99th percentile.
+    pub p99: Option<u64>,
+    /// Largest.
+    pub max: Option<u64>,
 }
 
 /// Which latency figures an entry carries.
