@@ -1,1 +1,17 @@
-//! fathom-plan
+//! Text into a plan: fio's job files and command lines, read with every value's place kept.
+//!
+//! This crate opens no file and reads no environment: [`Includes`] and [`Surroundings`] are handed in.
+
+mod diagnostic;
+mod jobfile;
+mod options;
+mod span;
+mod surroundings;
+mod values;
+
+pub use self::diagnostic::{Diagnostic, Severity};
+pub use self::jobfile::{Assignment, JobFile, Section, Source};
+pub use self::options::{Kind, OptionRow, Support, Unit, closest_option, cmdhelp, find, option_groups, options};
+pub use self::span::Span;
+pub use self::surroundings::{Includes, Surroundings};
+pub use self::values::{Fault, Reading, Size, Value, read_value};

@@ -1,0 +1,43 @@
+//! The option table: every name fio knows, its type, and what becomes of it here.
+
+mod help;
+mod row;
+mod rows;
+
+pub use self::help::cmdhelp;
+pub use self::row::{Kind, OptionRow, Support, Unit};
+
+/// Every option, in the order of the documentation.
+pub fn options() -> impl Iterator<Item = &'static OptionRow> {
+    rows::GROUPS.iter().flat_map(|(_, rows)| rows.iter())
+}
+
+/// The options by subject: a title and its rows.
+#[must_use]
+pub fn option_groups() -> &'static [(&'static str, &'static [OptionRow])] {
+    rows::GROUPS
+}
+
+/// The option of this name or alias.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static OptionRow> {
+    options().find(|row| row.name == name || row.alias == Some(name))
+}
+
+/// The names most like `name`, best first, for a "did you mean".
+#[must_use]
+pub fn closest<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let name = name.to_ascii_lowercase();
+    among
+        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
+        .min()
+        .filter(|(distance, _)| *distance <= (name.len() / 3).max(1))
+        .map(|(_, known)| known)
+}
+
+/// The option name most like `name`.
+#[must_use]
+pub fn closest_option(name: &str) -> Option<&'static str> {
+    let bounded: String = name.chars().take(64).collect();
+    closest(&bounded, options().flat_map(|row| [Some(row.name), row.alias].into_iter().flatten()))
+}

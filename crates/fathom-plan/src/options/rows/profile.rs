@@ -1,0 +1,17 @@
+//! Options: private to built-in profiles.
+
+use crate::options::row::{Kind, OptionRow, Unit, row};
+
+pub(super) const ROWS: &[OptionRow] = &[
+    row("device-names", Kind::Text, "Devices of the act profile").engines(&["profile=act"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("load", Kind::One(Unit::Count), "Load of the act profile").default("1").engines(&["profile=act"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("test-duration", Kind::One(Unit::Micros), "Length of the act profile").default("24h").engines(&["profile=act"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("threads-per-queue", Kind::One(Unit::Count), "Threads of the act profile").default("8").engines(&["profile=act"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("read-req-num-512-blocks", Kind::One(Unit::Count), "Read size of the act profile").default("3").engines(&["profile=act"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("large-block-op-kbytes", Kind::One(Unit::Count), "Large block size of the act profile").default("131072").engines(&["profile=act"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("prep", Kind::Flag, "Prepare the device for the act profile").engines(&["profile=act"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("block", Kind::One(Unit::Count), "Block size of the tiobench profile").default("4096").engines(&["profile=tiobench"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("numruns", Kind::One(Unit::Count), "Runs of the tiobench profile").engines(&["profile=tiobench"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("dir", Kind::Text, "Folder of the tiobench profile").engines(&["profile=tiobench"]).refused("write the jobs out in a job file; profiles are not built in"),
+    row("threads", Kind::One(Unit::Count), "Threads of the tiobench profile").engines(&["profile=tiobench"]).refused("write the jobs out in a job file; profiles are not built in"),
+];

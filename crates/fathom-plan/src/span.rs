@@ -1,0 +1,53 @@
+//! Where something was written.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A place in a job file, or an argument of the command line. Lines, columns and arguments count from 1.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Span {
+    /// A character of a job file.
+    File {
+        /// Name of the file as given.
+        name: Arc<str>,
+        /// Line.
+        line: u32,
+        /// Column in characters.
+        column: u32,
+    },
+    /// A whole job file.
+    Whole {
+        /// Name of the file as given.
+        name: Arc<str>,
+    },
+    /// The Nth argument after the program's name.
+    Argument(u32),
+    /// The command line as a whole.
+    CommandLine,
+}
+
+impl Span {
+    /// The same line, `columns` further right; other places stay where they are.
+    #[must_use]
+    pub fn right(&self, columns: usize) -> Span {
+        match self {
+            Span::File { name, line, column } => Span::File {
+                name: Arc::clone(name),
+                line: *line,
+                column: column.saturating_add(u32::try_from(columns).unwrap_or(u32::MAX)),
+            },
+            other => other.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Span::File { name, line, column } => write!(f, "{name}:{line}:{column}"),
+            Span::Whole { name } => f.write_str(name),
+            Span::Argument(n) => write!(f, "argument {n}"),
+            Span::CommandLine => f.write_str("command line"),
+        }
+    }
+}

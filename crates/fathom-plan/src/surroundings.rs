@@ -1,0 +1,30 @@
+//! What the front end must be told about the machine; it reads nothing itself.
+
+use std::path::Path;
+
+/// The environment of a run, handed in by the binary.
+pub trait Surroundings {
+    /// The environment variable `name`, for `${name}`.
+    fn variable(&self, name: &str) -> Option<String>;
+    /// Memory in MiB, for `$mb_memory`.
+    fn memory_mib(&self) -> u64;
+    /// CPUs online, for `$ncpus` and lists of CPUs.
+    fn cpus(&self) -> u32;
+    /// Bytes of a page, for `$pagesize`.
+    fn page_size(&self) -> u64;
+    /// Whether `path` exists and is no regular file: a job without `filename` that has the name of a device uses it.
+    fn is_special(&self, path: &Path) -> bool;
+    /// Whether `path` is a folder.
+    fn is_directory(&self, path: &Path) -> bool;
+    /// A fresh random number, for `randrepeat=0`.
+    fn entropy(&self) -> u64;
+}
+
+/// Access to job files and the files they include, handed in by the binary.
+pub trait Includes {
+    /// The content of `path`; `-` is the standard input.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in words.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+}

@@ -1,0 +1,143 @@
+//! `random_distribution` and the distributions of `file_service_type`.
+
+use fathom_model::{Bytes, Distribution, PerDirection};
+
+use super::lists::float;
+use super::reading::{Fault, Reading};
+use super::split::zones;
+
+/// fio's theta when zipf has none.
+pub(crate) const ZIPF_THETA: f64 = 1.1;
+/// fio's power when pareto has none.
+pub(crate) const PARETO_POWER: f64 = 0.2;
+
+/// Reads `name[:parameter[:center]]`, or zones, for the three directions.
+///
+/// # Errors
+/// When the name is unknown or a parameter is out of range.
+pub(crate) fn distribution(text: &str, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
+    let text = text.trim();
+    let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let rest = rest.map(str::trim).filter(|rest| !rest.is_empty());
+    match name {
+        "random" => Ok(PerDirection::all(Distribution::Uniform)),
+        "zipf" => zipf(rest, reading).map(|(theta, center)| PerDirection::all(Distribution::Zipf { theta, center })),
+        "pareto" => pareto(rest, reading).map(|(power, center)| PerDirection::all(Distribution::Pareto { power, center })),
+        "normal" | "gauss" => normal(rest, reading).map(|(deviation, center)| PerDirection::all(Distribution::Normal { deviation, center })),
+        "zoned" => zoned(rest, reading),
+        "zoned_abs" => zoned_abs(rest, reading),
+        "sequence" => Err(Fault::new("a fixed sequence of blocks is not built in").advise("use random or zoned")),
+        _ => Err(unknown(text)),
+    }
+}
+
+fn unknown(text: &str) -> Fault {
+    let known = "random, zipf, pareto, normal, zoned or zoned_abs";
+    let fault = Fault::new(format!("'{text}' is no distribution"));
+    match text.split_once('=') {
+        Some((before, after)) => fault.advise(format!("write a colon: {before}:{after}")),
+        None => fault.advise(format!("use {known}")),
+    }
+}
+
+type Parameters = (f64, Option<f64>);
+
+fn parameters(text: Option<&str>, default: f64, reading: &Reading) -> Result<Parameters, Fault> {
+    let Some(text) = text else { return Ok((default, None)) };
+    let (value, center) = text.split_once(':').map_or((text, None), |(value, center)| (value, Some(center)));
+    let center = center.map(|center| float(center, reading)).transpose()?;
+    // fio keeps "no center" as -1.
+    let center = center.filter(|center| *center != -1.0);
+    if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
+        return Err(Fault::new("the center is not between 0 and 1"));
+    }
+    Ok((float(value, reading)?, center))
+}
+
+/// Theta and center of zipf.
+///
+/// # Errors
+/// When theta is not positive or is 1, where the sum behind it has no closed form.
+pub(crate) fn zipf(text: Option<&str>, reading: &Reading) -> Result<Parameters, Fault> {
+    let (theta, center) = parameters(text, ZIPF_THETA, reading)?;
+    if theta == 1.0 {
+        return Err(Fault::new("theta may not be 1").advise("use 0.99 or 1.01"));
+    }
+    if !(0.0..=100.0).contains(&theta) || theta == 0.0 {
+        return Err(Fault::new(format!("theta {theta} is not between 0 and 100")));
+    }
+    Ok((theta, center))
+}
+
+/// Power and center of pareto.
+///
+/// # Errors
+/// When the power is not inside 0 to 1.
+pub(crate) fn pareto(text: Option<&str>, reading: &Reading) -> Result<Parameters, Fault> {
+    let (power, center) = parameters(text, PARETO_POWER, reading)?;
+    if power > 0.0 && power < 1.0 {
+        return Ok((power, center));
+    }
+    Err(Fault::new(format!("power {power} is not between 0 and 1")))
+}
+
+/// Deviation in percent, and center, of normal.
+///
+/// # Errors
+/// When the deviation is not from 0 to below 100.
+pub(crate) fn normal(text: Option<&str>, reading: &Reading) -> Result<Parameters, Fault> {
+    let (deviation, center) = parameters(text, 0.0, reading)?;
+    if (0.0..100.0).contains(&deviation) {
+        return Ok((deviation, center));
+    }
+    Err(Fault::new(format!("deviation {deviation} is not from 0 to below 100")))
+}
+
+fn no_zones() -> Fault {
+    Fault::new("there are no zones").advise("write access/size pairs, for example zoned:60/10:40/90")
+}
+
+fn zoned(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
+    let by_direction = zones(text.ok_or_else(no_zones)?, false, reading)?;
+    // A share of the region never exceeds 100, so it fits.
+    let convert = |zones: Vec<(u8, u64)>| zones.into_iter().map(|(access, size)| (access, u8::try_from(size).unwrap_or(100))).collect();
+    Ok(PerDirection(by_direction.map(|zones: Vec<_>| if zones.is_empty() { Distribution::Uniform } else { Distribution::Zoned(convert(zones)) })))
+}
+
+fn zoned_abs(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
+    let by_direction = zones(text.ok_or_else(no_zones)?, true, reading)?;
+    let convert = |zones: Vec<(u8, u64)>| zones.into_iter().map(|(access, size)| (access, Bytes::new(size))).collect();
+    Ok(PerDirection(by_direction.map(|zones: Vec<_>| if zones.is_empty() { Distribution::Uniform } else { Distribution::ZonedAbs(convert(zones)) })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_model::{Direction, Personality::Fathom};
+
+    fn read(text: &str) -> Result<Distribution, Fault> {
+        distribution(text, &mut Reading::new(Fathom, 1)).map(|all| all[Direction::Read].clone())
+    }
+
+    #[test]
+    fn defaults_are_those_of_fio() {
+        assert_eq!(read("zipf"), Ok(Distribution::Zipf { theta: 1.1, center: None }));
+        assert_eq!(read("pareto"), Ok(Distribution::Pareto { power: 0.2, center: None }));
+        assert_eq!(read("zipf:1.2:0.5"), Ok(Distribution::Zipf { theta: 1.2, center: Some(0.5) }));
+        assert_eq!(read("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: None }));
+    }
+
+    /// The manual writes zoned_abs=..., which fails in fio 3.33; the advice shows the colon.
+    #[test]
+    fn an_equals_sign_is_answered_with_a_colon() {
+        let fault = read("zoned_abs=60/1g:40/2g").expect_err("no such distribution");
+        assert_eq!(fault.advice.as_deref(), Some("write a colon: zoned_abs:60/1g:40/2g"));
+    }
+
+    #[test]
+    fn out_of_range_is_refused() {
+        for text in ["zipf:1.0", "zipf:0", "zipf:-1", "pareto:1", "pareto:0", "normal:100", "zipf:1.2:2", "zoned", "zoned:50/50", "uniform"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Several numbers in one value: triples, pairs, ranges, decimals.
+
+use super::number::number;
+use super::reading::{Fault, Reading};
+use crate::options::Unit;
+
+/// Splits as fio does: at the first comma, else colon, else dash that is not a sign.
+fn next_separator(text: &str) -> Option<usize> {
+    text.find(',').or_else(|| text.find(':')).or_else(|| text.get(1..).and_then(|rest| rest.find('-')).map(|at| at + 1))
+}
+
+/// The parts of `text`, and whether the last was closed by a comma (then it does not fill the rest).
+fn parts(text: &str) -> (Vec<&str>, bool) {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some(at) = next_separator(rest) {
+        parts.push(&rest[..at]);
+        rest = &rest[at + 1..];
+    }
+    let closed = rest.is_empty() && text.ends_with(',');
+    if !closed {
+        parts.push(rest);
+    }
+    (parts, closed)
+}
+
+/// Three numbers for read, write and trim; `None` leaves what was set before.
+///
+/// A part not closed by a comma fills those after it.
+///
+/// # Errors
+/// When a part is no number, or there are more than three.
+pub(crate) fn three(text: &str, unit: Unit, reading: &mut Reading) -> Result<[Option<i128>; 3], Fault> {
+    let (parts, closed) = parts(text);
+    if parts.len() > 3 && !reading.is_fio() {
+        return Err(Fault::new(format!("'{text}' has {} values", parts.len())).advise("read,write,trim at most"));
+    }
+    let mut values = [None; 3];
+    for (slot, part) in values.iter_mut().zip(&parts) {
+        *slot = one_of_three(part, unit, reading)?;
+    }
+    if values.iter().all(Option::is_none) {
+        return Err(Fault::new(format!("'{text}' holds no number")));
+    }
+    if !closed {
+        let last = parts.len().clamp(1, 3);
+        let filler = values[last - 1];
+        values[last..].fill(filler);
+    }
+    note_separators(text, &parts, &values, reading);
+    Ok(values)
+}
+
+fn one_of_three(part: &str, unit: Unit, reading: &mut Reading) -> Result<Option<i128>, Fault> {
+    if part.trim().is_empty() {
+        return Ok(None);
+    }
+    match number(part, unit, reading) {
+        Err(_) if reading.is_fio() => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn note_separators(text: &str, parts: &[&str], values: &[Option<i128>; 3], reading: &mut Reading) {
+    if parts.len() < 2 || text.contains(',') || reading.is_fio() {
+        return;
+    }
+    let shown = |value: Option<i128>| value.map_or("unchanged".to_owned(), |n| n.to_string());
+    let problem = format!("'{text}' is not a range: it sets reads to {} and writes to {}", shown(values[0]), shown(values[1]));
+    reading.note(Fault::new(problem).advise("write a comma between directions; block sizes have bsrange for ranges"));
+}
+
+/// One number where fio would also read over a second one.
+///
+/// # Errors
+/// When it is no number; without fio's personality also when more than one stands there.
+pub(crate) fn one(text: &str, unit: Unit, reading: &mut Reading) -> Result<i128, Fault> {
+    single(text, reading)?;
+    number(first_part(text), unit, reading)
+}
+
+/// Refuses a list where one value is wanted; fio takes the first.
+pub(crate) fn single(text: &str, reading: &Reading) -> Result<(), Fault> {
+    if reading.is_fio() || next_separator(text).is_none() || text.starts_with('(') {
+        return Ok(());
+    }
+    Err(Fault::new(format!("'{text}' is a list, but this takes one value")))
+}
+
+/// What stands before the first separator.
+pub(crate) fn first_part(text: &str) -> &str {
+    if text.starts_with('(') {
+        return text;
+    }
+    next_separator(text).map_or(text, |at| &text[..at])
+}
+
+/// A number, or two with `-`, `:` or `,` between: lowest and highest.
+///
+/// # Errors
+/// When a part is no number, or there are more than two.
+pub(crate) fn pair(text: &str, unit: Unit, reading: &mut Reading) -> Result<(i128, i128), Fault> {
+    let (parts, _) = parts(text);
+    if parts.len() > 2 && !reading.is_fio() {
+        return Err(Fault::new(format!("'{text}' has {} values", parts.len())).advise("write one value, or low-high"));
+    }
+    let low = number(parts.first().copied().unwrap_or(""), unit, reading)?;
+    let high = parts.get(1).map_or(Ok(low), |part| number(part, unit, reading))?;
+    Ok((low.min(high), low.max(high)))
+}
+
+/// Ranges of bytes for read, write and trim; one fills the rest as in [`three`].
+///
+/// # Errors
+/// When a part is no range.
+pub(crate) fn ranges(text: &str, reading: &mut Reading) -> Result<[Option<(i128, i128)>; 3], Fault> {
+    let closed = text.ends_with(',');
+    let parts: Vec<&str> = text.strip_suffix(',').unwrap_or(text).split(',').collect();
+    if parts.len() > 3 {
+        return Err(Fault::new(format!("'{text}' has {} ranges", parts.len())).advise("read,write,trim at most"));
+    }
+    let mut values = [None; 3];
+    for (slot, part) in values.iter_mut().zip(&parts).filter(|(_, part)| !part.is_empty()) {
+        *slot = Some(range(part, reading)?);
+    }
+    if !closed {
+        let filler = values[parts.len() - 1];
+        values[parts.len()..].fill(filler);
+    }
+    Ok(values)
+}
+
+fn range(text: &str, reading: &mut Reading) -> Result<(i128, i128), Fault> {
+    let Some((low, high)) = text.split_once('-').or_else(|| text.split_once(':')) else {
+        return Err(Fault::new(format!("'{text}' is not a range")).advise("write low-high, for example 4k-16k"));
+    };
+    let (low, high) = (number(low, Unit::Bytes, reading)?, number(high, Unit::Bytes, reading)?);
+    Ok((low.min(high), low.max(high)))
+}
+
+/// Decimals with colons between, at most `most`.
+///
+/// # Errors
+/// When one is no decimal, or there are too many. fio swallows what follows a comma.
+pub(crate) fn floats(text: &str, most: usize, reading: &Reading) -> Result<Vec<f64>, Fault> {
+    let parts: Vec<&str> = text.split(':').collect();
+    if parts.len() > most {
+        return Err(Fault::new(format!("{} values are too many", parts.len())).advise(format!("at most {most}")));
+    }
+    parts.into_iter().map(|part| float(part, reading)).collect()
+}
+
+/// One decimal; in fio's personality as much of `text` as is one.
+pub(crate) fn float(text: &str, reading: &Reading) -> Result<f64, Fault> {
+    let text = text.trim();
+    let digits = if reading.is_fio() { leading_float(text) } else { text };
+    let plain = digits.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
+    match digits.parse::<f64>() {
+        Ok(value) if plain && value.is_finite() => Ok(value),
+        _ if text.contains(',') => Err(Fault::new(format!("'{text}' is not a number")).advise("separate values with colons, not commas")),
+        _ => Err(Fault::new(format!("'{text}' is not a number"))),
+    }
+}
+
+fn leading_float(text: &str) -> &str {
+    let sign = usize::from(text.starts_with(['-', '+']));
+    let end = text[sign..].find(|c: char| !(c.is_ascii_digit() || c == '.')).map_or(text.len(), |at| at + sign);
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_model::Personality::{self, Fathom, Fio};
+
+    fn bs(text: &str, personality: Personality) -> Result<[Option<i128>; 3], Fault> {
+        three(text, Unit::Bytes, &mut Reading::new(personality, 1))
+    }
+
+    /// fio's rule: a value not closed by a comma fills the directions after it.
+    #[test]
+    fn triples_fill_as_fio_fills() {
+        for (text, values) in [
+            ("4k", [Some(4096); 3]),
+            ("4k,8k", [Some(4096), Some(8192), Some(8192)]),
+            ("4k,8k,16k", [Some(4096), Some(8192), Some(16384)]),
+            (",8k", [None, Some(8192), Some(8192)]),
+            ("4k,", [Some(4096), None, None]),
+            ("4k,8k,", [Some(4096), Some(8192), None]),
+            (",,16k", [None, None, Some(16384)]),
+            ("4k:8k", [Some(4096), Some(8192), Some(8192)]),
+            ("4k-16k", [Some(4096), Some(16384), Some(16384)]),
+        ] {
+            assert_eq!(bs(text, Fathom), Ok(values), "{text}");
+            assert_eq!(bs(text, Fio), Ok(values), "{text}");
+        }
+        assert_eq!(bs("4k,abc", Fio), Ok([Some(4096), None, None]));
+        assert!(bs("4k,abc", Fathom).is_err() && bs("1,2,3,4", Fathom).is_err() && bs(",", Fathom).is_err());
+    }
+
+    #[test]
+    fn a_dash_between_block_sizes_is_doubted() {
+        let mut reading = Reading::new(Fathom, 1);
+        three("4k-16k", Unit::Bytes, &mut reading).expect("reads as two directions");
+        assert!(reading.notes[0].problem.contains("reads to 4096 and writes to 16384"));
+    }
+
+    #[test]
+    fn ranges_are_sorted_and_fill() {
+        let mut reading = Reading::new(Fathom, 1);
+        assert_eq!(ranges("16k-4k", &mut reading), Ok([Some((4096, 16384)); 3]));
+        assert_eq!(ranges("1k-2k,4k:8k", &mut reading), Ok([Some((1024, 2048)), Some((4096, 8192)), Some((4096, 8192))]));
+        assert!(ranges("4k", &mut reading).is_err());
+    }
+
+    #[test]
+    fn floats_swallow_a_comma_only_in_fio() {
+        assert_eq!(floats("50,99", 20, &Reading::new(Fio, 1)), Ok(vec![50.0]));
+        assert!(floats("50,99", 20, &Reading::new(Fathom, 1)).is_err());
+        assert_eq!(floats("50:99.9", 20, &Reading::new(Fathom, 1)), Ok(vec![50.0, 99.9]));
+        assert!(floats(&vec!["1"; 21].join(":"), 20, &Reading::new(Fathom, 1)).is_err());
+        assert!(float("inf", &Reading::new(Fathom, 1)).is_err() && float("nan", &Reading::new(Fio, 1)).is_err());
+    }
+}
