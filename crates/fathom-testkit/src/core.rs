@@ -392,8 +392,8 @@ impl State {
         let fits = room.min(data.len() as u64) as usize;
         self.write_error(ticket)?;
         if let Some((offset, kept)) = self.landing(ticket, &data[..fits]) {
-            self.store.write(offset, kept);
-            self.harden(ticket, offset, kept.len() as u64, durable);
+            let stored = self.store.write(offset, kept) as u64;
+            self.harden(ticket, offset, stored, durable);
         }
         Ok(fits)
     }
@@ -440,7 +440,7 @@ impl State {
     }
 
     fn harden(&mut self, ticket: &mut Ticket, offset: u64, len: u64, durable: bool) {
-        if durable && !self.lies(ticket) {
+        if durable && len > 0 && !self.lies(ticket) {
             self.store.sync_range(offset, len);
         }
     }

@@ -1,0 +1,233 @@
+//! What the fault device ought to do, written as plainly as possible: the judge of [`Core`].
+//!
+//! It shares nothing with the device but the names of the faults: two whole images, no locks, no
+//! time, no log. Random operations run against both and must agree.
+//!
+//! [`Core`]: crate::Core
+
+use std::collections::BTreeSet;
+
+use rustix::io::Errno;
+
+use crate::fault::Fault;
+use crate::store::{Keep, SECTOR};
+
+#[derive(Debug, Clone)]
+struct Pending {
+    fault: Fault,
+    left: u64,
+    seen: u64,
+}
+
+/// The reference device.
+#[derive(Debug, Clone)]
+pub struct Model {
+    now: Vec<u8>,
+    stable: Vec<u8>,
+    loose: BTreeSet<u64>,
+    faults: Vec<Pending>,
+    injected: u64,
+}
+
+impl Model {
+    /// A device of `size` zero bytes.
+    pub fn new(size: usize) -> Self {
+        Model {
+            now: vec![0; size],
+            stable: vec![0; size],
+            loose: BTreeSet::new(),
+            faults: Vec::new(),
+            injected: 0,
+        }
+    }
+
+    /// Arms `fault` for `times` strikes, or for good.
+    pub fn inject(&mut self, fault: Fault, times: Option<u64>) {
+        self.faults.push(Pending {
+            fault,
+            left: times.unwrap_or(u64::MAX),
+            seen: 0,
+        });
+    }
+
+    /// Disarms everything.
+    pub fn clear_faults(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Strikes so far, cuts of the size included.
+    pub fn injected(&self) -> u64 {
+        self.injected
+    }
+
+    /// Cuts the device.
+    pub fn shrink(&mut self, size: usize) {
+        self.now.truncate(size);
+        self.stable.truncate(size);
+        self.loose.retain(|sector| sector * SECTOR < size as u64);
+        self.injected += 1;
+    }
+
+    /// The bytes a read of `len` at `offset` returns.
+    ///
+    /// # Errors
+    /// EIO where a fault says so.
+    pub fn read(&mut self, offset: u64, len: usize) -> Result<Vec<u8>, Errno> {
+        self.strike(|f| matches!(f, Fault::Stall { .. }));
+        self.fail_if(|f| *f == Fault::Gone)?;
+        self.fail_if(|f| matches!(f, Fault::ReadError { offset: o, len: l } if overlap(offset, len as u64, *o, *l)))?;
+        let bytes = self.now.iter().skip(offset as usize).take(len);
+        let mut data: Vec<u8> = bytes.copied().collect();
+        for (index, byte) in data.iter_mut().enumerate() {
+            let here = offset + index as u64;
+            *byte ^= self.strike_each(|f| match f {
+                Fault::BitFlip { offset, mask } if *offset == here => Some(*mask),
+                _ => None,
+            });
+        }
+        let full = data.len() as u64;
+        let short = |f: &Fault| matches!(f, Fault::ShortRead { at_most } if *at_most < full);
+        if let Some(Fault::ShortRead { at_most }) = self.strike(short) {
+            data.truncate(at_most as usize);
+        }
+        Ok(data)
+    }
+
+    /// Stores `data`; `durable` as with O_DSYNC. Returns the bytes acknowledged.
+    ///
+    /// # Errors
+    /// EIO where a fault says so, ENOSPC at or beyond the end.
+    pub fn write(&mut self, offset: u64, data: &[u8], durable: bool) -> Result<usize, Errno> {
+        self.strike(|f| matches!(f, Fault::Stall { .. }));
+        self.fail_if(|f| *f == Fault::Gone)?;
+        if offset >= self.now.len() as u64 {
+            return Err(Errno::NOSPC);
+        }
+        let fits = data.len().min(self.now.len() - offset as usize);
+        self.fail_if(|f| matches!(f, Fault::WriteError { offset: o, len: l } if overlap(offset, data.len() as u64, *o, *l)))?;
+        if self
+            .strike(|f| matches!(f, Fault::LostWrite { .. }))
+            .is_some()
+        {
+            return Ok(fits);
+        }
+        let shift = match self.strike(|f| matches!(f, Fault::MisdirectedWrite { .. })) {
+            Some(Fault::MisdirectedWrite { shift }) => shift,
+            _ => 0,
+        };
+        let tears =
+            |f: &Fault| matches!(f, Fault::TornWrite { sectors } if sectors * SECTOR < fits as u64);
+        let kept = match self.strike(tears) {
+            Some(Fault::TornWrite { sectors }) => (sectors * SECTOR) as usize,
+            _ => fits,
+        };
+        let touched = self.place(offset as i64 + shift, &data[..kept]);
+        if durable && !touched.is_empty() && !self.lies() {
+            touched.iter().for_each(|sector| self.settle(*sector));
+        }
+        Ok(fits)
+    }
+
+    /// Makes everything stable.
+    ///
+    /// # Errors
+    /// EIO where a fault says so.
+    pub fn sync(&mut self) -> Result<(), Errno> {
+        self.fail_if(|f| *f == Fault::Gone)?;
+        if self.strike(|f| *f == Fault::SyncError).is_some() {
+            self.now = self.stable.clone();
+            self.loose.clear();
+            return Err(Errno::IO);
+        }
+        if !self.lies() {
+            self.stable = self.now.clone();
+            self.loose.clear();
+        }
+        Ok(())
+    }
+
+    /// What a power cut would leave.
+    pub fn snapshot(&self, keep: &Keep) -> Vec<u8> {
+        let pairs = self.now.iter().zip(&self.stable).enumerate();
+        let byte = |(index, (now, stable)): (usize, (&u8, &u8))| {
+            if keep.survives(index as u64 / SECTOR) {
+                *now
+            } else {
+                *stable
+            }
+        };
+        pairs.map(byte).collect()
+    }
+
+    /// Puts each byte where it falls on the device and returns the sectors touched.
+    fn place(&mut self, at: i64, data: &[u8]) -> BTreeSet<u64> {
+        let mut touched = BTreeSet::new();
+        for (index, byte) in data.iter().enumerate() {
+            let Ok(place) = usize::try_from(at + index as i64) else {
+                continue;
+            };
+            let Some(slot) = self.now.get_mut(place) else {
+                continue;
+            };
+            *slot = *byte;
+            touched.insert(place as u64 / SECTOR);
+        }
+        self.loose.extend(&touched);
+        touched
+    }
+
+    fn settle(&mut self, sector: u64) {
+        let start = (sector * SECTOR) as usize;
+        let end = (start + SECTOR as usize).min(self.now.len());
+        self.stable[start..end].copy_from_slice(&self.now[start..end]);
+        self.loose.remove(&sector);
+    }
+
+    fn lies(&mut self) -> bool {
+        !self.loose.is_empty() && self.strike(|f| *f == Fault::LyingFlush).is_some()
+    }
+
+    fn fail_if(&mut self, matches: impl Fn(&Fault) -> bool) -> Result<(), Errno> {
+        self.strike(matches).map_or(Ok(()), |_| Err(Errno::IO))
+    }
+
+    /// The first armed fault that matches and whose turn it is.
+    fn strike(&mut self, matches: impl Fn(&Fault) -> bool) -> Option<Fault> {
+        let place = self
+            .faults
+            .iter_mut()
+            .position(|p| matches(&p.fault) && turn(p))?;
+        self.injected += 1;
+        Some(self.faults[place].fault)
+    }
+
+    /// The masks of all that match, combined.
+    fn strike_each(&mut self, mask: impl Fn(&Fault) -> Option<u8>) -> u8 {
+        let mut combined = 0;
+        for pending in &mut self.faults {
+            let Some(mask) = mask(&pending.fault) else {
+                continue;
+            };
+            if turn(pending) {
+                self.injected += 1;
+                combined ^= mask;
+            }
+        }
+        combined
+    }
+}
+
+fn turn(pending: &mut Pending) -> bool {
+    pending.seen += 1;
+    let every = match pending.fault {
+        Fault::Stall { every, .. } | Fault::LostWrite { every } => every,
+        _ => 1,
+    };
+    let strikes = pending.left > 0 && pending.seen % every == 0;
+    pending.left -= u64::from(strikes);
+    strikes
+}
+
+fn overlap(offset: u64, len: u64, other: u64, other_len: u64) -> bool {
+    (offset..offset + len).any(|byte| (other..other + other_len).contains(&byte))
+}
