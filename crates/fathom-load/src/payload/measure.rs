@@ -1,0 +1,142 @@
+//! What a payload really was: how much of it a device could have saved.
+//!
+//! An estimate from samples, cheap and without allocation. It is meant to tell zeros, patterns and repeated blocks from
+//! random data, not to predict a ratio of a named compressor.
+
+use super::mix;
+
+const WORD: usize = 8;
+/// Compressors look at least this far back; the estimate looks no further, bytes.
+const WINDOW: usize = 4096;
+const SECTOR: usize = 512;
+/// Sectors remembered by a [`Sampler`].
+const REMEMBERED: usize = 1 << 14;
+
+/// How much of one buffer can be saved; shares are 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Share of the 512-byte sectors that are all zeros.
+    pub zero_share: f64,
+    /// Estimated size after compression as a share of the size before; 1.0 is incompressible.
+    pub compressed_share: f64,
+}
+
+/// Estimates how much of `buf` a compressor could save.
+///
+/// Words of 8 bytes that already appeared in the same 4 KiB cost nothing; the others cost the order-0 entropy of their
+/// bytes (C. Shannon, 1948) with the correction of G. Miller (1955) for small samples. An empty buffer is 1.0.
+#[must_use]
+pub fn measure(buf: &[u8]) -> Measured {
+    if buf.is_empty() {
+        return Measured { zero_share: 0.0, compressed_share: 1.0 };
+    }
+    let sectors = buf.chunks(SECTOR);
+    let (count, zeros) = (sectors.len(), sectors.filter(|sector| is_zero(sector)).count());
+    let cost: f64 = buf.chunks(WINDOW).map(window_cost).sum();
+    Measured { zero_share: zeros as f64 / count as f64, compressed_share: (cost / buf.len() as f64).min(1.0) }
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
+}
+
+/// Estimated bytes of one window after compression.
+fn window_cost(window: &[u8]) -> f64 {
+    let mut seen = [0u64; WINDOW / WORD];
+    let mut counts = [0u32; 256];
+    let mut kept = 0u32;
+    for chunk in window.chunks(WORD) {
+        let mut bytes = [0; WORD];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        let word = u64::from_le_bytes(bytes);
+        let place = &mut seen[mix(word) as usize % (WINDOW / WORD)];
+        if *place == word {
+            continue;
+        }
+        *place = word;
+        chunk.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+        kept += chunk.len() as u32;
+    }
+    f64::from(kept) * entropy(&counts, kept) / 8.0
+}
+
+/// Bits for each byte, 0 to 8.
+fn entropy(counts: &[u32; 256], total: u32) -> f64 {
+    if total == 0 {
+        return 0.0;
+    }
+    let total = f64::from(total);
+    let used = counts.iter().filter(|&&count| count > 0);
+    let symbols = used.clone().count() as f64;
+    let plain: f64 = used.map(|&count| f64::from(count) / total).map(|share| -share * share.log2()).sum();
+    (plain + (symbols - 1.0) / (2.0 * total * std::f64::consts::LN_2)).min(8.0)
+}
+
+/// Adds up what sampled buffers were, and finds sectors that came twice.
+#[derive(Clone, Debug)]
+pub struct Sampler {
+    /// Fingerprints of sectors; a new one takes the place of an older one with the same index.
+    seen: Vec<u64>,
+    sectors: u64,
+    duplicates: u64,
+    bytes: f64,
+    compressed: f64,
+    zero: f64,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Sampler {
+    /// An empty sampler; it holds 128 KiB and allocates no more.
+    #[must_use]
+    pub fn new() -> Self {
+        Sampler { seen: vec![0; REMEMBERED], sectors: 0, duplicates: 0, bytes: 0.0, compressed: 0.0, zero: 0.0 }
+    }
+
+    /// Takes one buffer into account. Give it one buffer in many, not each: about 1 GB/s is looked at.
+    pub fn look(&mut self, buf: &[u8]) {
+        let found = measure(buf);
+        let bytes = buf.len() as f64;
+        self.bytes += bytes;
+        self.compressed += bytes * found.compressed_share;
+        self.zero += bytes * found.zero_share;
+        for sector in buf.chunks_exact(SECTOR) {
+            let print = fingerprint(sector);
+            let place = &mut self.seen[print as usize % REMEMBERED];
+            self.duplicates += u64::from(*place == print);
+            self.sectors += 1;
+            *place = print;
+        }
+    }
+
+    /// The mean over all buffers; `None` before the first.
+    #[must_use]
+    pub fn measured(&self) -> Option<Measured> {
+        (self.bytes > 0.0).then(|| Measured {
+            zero_share: self.zero / self.bytes,
+            compressed_share: self.compressed / self.bytes,
+        })
+    }
+
+    /// Share of sectors that equal one of the last about 16,000 sampled, 0 to 1.
+    #[must_use]
+    pub fn duplicate_share(&self) -> f64 {
+        if self.sectors == 0 { 0.0 } else { self.duplicates as f64 / self.sectors as f64 }
+    }
+
+    /// Bytes looked at.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+}
+
+/// 64 bits that differ for different sectors but with probability 2^-64; never 0, which marks an empty place.
+fn fingerprint(sector: &[u8]) -> u64 {
+    let words = sector.chunks_exact(WORD).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+    words.fold(1, |print, word| mix(print ^ word).rotate_left(1)).max(1)
+}

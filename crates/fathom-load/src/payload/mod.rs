@@ -1,0 +1,18 @@
+//! What is written: the content of each block, and a measure of what it really was.
+
+mod content;
+mod filler;
+mod measure;
+mod stream;
+mod tile;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::content::PayloadError;
+pub use self::filler::Filler;
+pub use self::measure::{Measured, Sampler, measure};
+
+pub(crate) use self::content::Content;
+pub(crate) use self::stream::{Stream, mix};
+pub(crate) use self::tile::{Files, Tile};
