@@ -1,0 +1,235 @@
+//! Log entries of one job, gathered in the load loop and handed over in chunks.
+
+use std::sync::mpsc::SyncSender;
+
+use fathom_model::{
+    Direction, HistEntry, Histogram, LogChunk, LogEntry, LogKind, LogWindow, Logs, Nanos, PerDirection, SparseHistogram,
+};
+
+/// Entries kept before they are handed over: 256 KiB of each log at most.
+const CHUNK: usize = 4096;
+const KINDS: [LogKind; 5] = [LogKind::Bw, LogKind::Iops, LogKind::Lat, LogKind::Clat, LogKind::Slat];
+
+/// One I/O that completed well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Logged {
+    pub direction: Direction,
+    pub len: u32,
+    pub offset: u64,
+    pub slat: u64,
+    pub clat: u64,
+    pub lat: u64,
+    pub issued: u64,
+    pub done: u64,
+}
+
+/// Gathers the entries of one job.
+pub(crate) struct Logger {
+    job: u32,
+    logs: Logs,
+    wanted: [bool; 5],
+    sink: SyncSender<LogChunk>,
+    /// The job's start: log time zero.
+    start: u64,
+    /// Added to log times: 0, or the wall clock at the start.
+    epoch: u64,
+    /// Rates of windows without an I/O are written as 0.
+    zero_rows: bool,
+    uses: PerDirection<bool>,
+    buffers: [Vec<LogEntry>; 5],
+    window_start: u64,
+    windows: PerDirection<Window>,
+    hist_start: u64,
+    hists: PerDirection<(Histogram, u32)>,
+}
+
+/// What a window of `log_avg_msec` holds so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    ios: u64,
+    bytes: u64,
+    /// Sum and maximum of lat, clat and slat.
+    latency: [(u64, u64); 3],
+}
+
+/// What a logger is made from.
+pub(crate) struct LoggerSetup {
+    pub job: u32,
+    pub logs: Logs,
+    pub sink: SyncSender<LogChunk>,
+    pub start: Nanos,
+    pub unix_start_ns: u64,
+    pub zero_rows: bool,
+    pub synchronous: bool,
+    pub uses: PerDirection<bool>,
+}
+
+impl Logger {
+    /// The logger of a job; `None` when it asks for no log.
+    pub fn new(setup: LoggerSetup) -> Option<Logger> {
+        let logs = &setup.logs;
+        let lat = logs.lat.is_some();
+        let wanted = [logs.bw.is_some(), logs.iops.is_some(), lat, lat, lat && !setup.synchronous];
+        if !wanted.contains(&true) && logs.hist.is_none() {
+            return None;
+        }
+        let start = setup.start.get();
+        Some(Logger {
+            job: setup.job,
+            wanted,
+            sink: setup.sink,
+            start,
+            epoch: if logs.unix_epoch { setup.unix_start_ns } else { 0 },
+            zero_rows: setup.zero_rows,
+            uses: setup.uses,
+            buffers: Default::default(),
+            window_start: start,
+            windows: PerDirection::default(),
+            hist_start: start,
+            hists: PerDirection::default(),
+            logs: setup.logs,
+        })
+    }
+
+    /// Takes note of an I/O.
+    pub fn io(&mut self, io: &Logged) {
+        self.advance(io.done);
+        if self.logs.average.is_zero() {
+            self.each(io);
+        } else {
+            let window = &mut self.windows[io.direction];
+            window.ios += 1;
+            window.bytes += u64::from(io.len);
+            for (kept, value) in window.latency.iter_mut().zip([io.lat, io.clat, io.slat]) {
+                kept.0 += value;
+                kept.1 = kept.1.max(value);
+            }
+        }
+        if self.logs.hist.is_some() {
+            let (hist, block_size) = &mut self.hists[io.direction];
+            hist.record(io.clat);
+            *block_size = io.len;
+        }
+    }
+
+    /// Closes windows that ended before `now`.
+    fn advance(&mut self, now: u64) {
+        let window = self.logs.average.get();
+        while window > 0 && now >= self.window_start + window {
+            self.close_window(self.window_start + window);
+        }
+        let every = self.logs.hist_every.get();
+        while self.logs.hist.is_some() && every > 0 && now >= self.hist_start + every {
+            self.close_hist(self.hist_start + every);
+        }
+    }
+
+    /// One entry for one I/O. A bandwidth of one I/O is its bytes over its latency, in KiB/s, as in fio.
+    fn each(&mut self, io: &Logged) {
+        let bandwidth = (u128::from(io.len) * 1_000_000_000 / 1024 / u128::from(io.clat.max(1))) as u64;
+        let values = [bandwidth, 1, io.lat, io.clat, io.slat];
+        for kind in 0..KINDS.len() {
+            if self.wanted[kind] {
+                let entry = LogEntry {
+                    at: Nanos::new(io.done - self.start + self.epoch),
+                    value: values[kind],
+                    max: (self.logs.window == LogWindow::Both).then_some(values[kind]),
+                    direction: io.direction,
+                    block_size: io.len,
+                    offset: io.offset,
+                    prio: 0,
+                    issued: Nanos::new(io.issued.saturating_sub(self.start)),
+                };
+                self.push(kind, entry);
+            }
+        }
+    }
+
+    fn close_window(&mut self, end: u64) {
+        let length = (end - self.window_start).max(1);
+        for direction in Direction::ALL {
+            let window = std::mem::take(&mut self.windows[direction]);
+            if self.uses[direction] && (window.ios > 0 || self.zero_rows) {
+                self.entries_of_window(direction, window, length, end);
+            }
+        }
+        self.window_start = end;
+    }
+
+    fn entries_of_window(&mut self, direction: Direction, window: Window, length: u64, end: u64) {
+        let per_second = |n: u64| (u128::from(n) * 1_000_000_000 / u128::from(length)) as u64;
+        let rates = [per_second(window.bytes) / 1024, per_second(window.ios)];
+        for kind in 0..KINDS.len() {
+            if !self.wanted[kind] || (kind >= 2 && window.ios == 0) {
+                continue;
+            }
+            let (mean, max) = match kind {
+                0 | 1 => (rates[kind], rates[kind]),
+                _ => (window.latency[kind - 2].0 / window.ios, window.latency[kind - 2].1),
+            };
+            let entry = LogEntry {
+                at: Nanos::new(end - self.start + self.epoch),
+                value: if self.logs.window == LogWindow::Max { max } else { mean },
+                max: (self.logs.window == LogWindow::Both).then_some(max),
+                direction,
+                block_size: 0,
+                offset: 0,
+                prio: 0,
+                issued: Nanos::ZERO,
+            };
+            self.push(kind, entry);
+        }
+    }
+
+    fn close_hist(&mut self, end: u64) {
+        let mut entries = Vec::new();
+        for direction in Direction::ALL {
+            let (hist, block_size) = &mut self.hists[direction];
+            if hist.count() > 0 {
+                let at = Nanos::new(end - self.start + self.epoch);
+                entries.push(HistEntry { at, direction, block_size: *block_size, clat: SparseHistogram::pack(hist) });
+                hist.clear();
+            }
+        }
+        if !entries.is_empty() {
+            self.send(LogChunk::Histograms { job: self.job, entries });
+        }
+        self.hist_start = end;
+    }
+
+    fn push(&mut self, kind: usize, entry: LogEntry) {
+        if self.buffers[kind].capacity() == 0 {
+            self.buffers[kind].reserve_exact(CHUNK);
+        }
+        self.buffers[kind].push(entry);
+        if self.buffers[kind].len() == CHUNK {
+            self.hand_over(kind);
+        }
+    }
+
+    fn hand_over(&mut self, kind: usize) {
+        let entries = std::mem::replace(&mut self.buffers[kind], Vec::with_capacity(CHUNK));
+        self.send(LogChunk::Entries { job: self.job, kind: KINDS[kind], entries });
+    }
+
+    fn send(&self, chunk: LogChunk) {
+        // The reader of this channel outlives every worker; if it is gone the run is being abandoned.
+        let _ = self.sink.send(chunk);
+    }
+
+    /// Closes the last window and hands over what is left.
+    pub fn finish(mut self, now: Nanos) {
+        self.advance(now.get());
+        if !self.logs.average.is_zero() && now.get() > self.window_start {
+            self.close_window(now.get());
+        }
+        if self.logs.hist.is_some() && now.get() > self.hist_start {
+            self.close_hist(now.get());
+        }
+        for kind in 0..KINDS.len() {
+            if !self.buffers[kind].is_empty() {
+                self.hand_over(kind);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Where in a file the next I/O starts: one small generator for each access pattern.
+
+mod permutation;
+mod sequential;
+mod skewed;
+mod uniform;
+mod wrapped;
+mod zoned;
+
+pub use self::permutation::Permutation;
+pub(crate) use self::sequential::{Sequential, Strides};
+pub(crate) use self::skewed::Skewed;
+pub(crate) use self::uniform::{Permuted, Uniform};
+pub(crate) use self::wrapped::{Blend, Burst};
+pub(crate) use self::zoned::Zoned;
+
+/// The bytes of a file that I/O may touch: `start..end`, in blocks of `align`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub start: u64,
+    pub end: u64,
+    pub align: u64,
+}
+
+impl Span {
+    /// Whole blocks in the span.
+    pub fn blocks(self) -> u64 {
+        (self.end - self.start) / self.align
+    }
+    /// Start of block `n`.
+    #[inline]
+    pub fn at(self, n: u64) -> u64 {
+        self.start + n * self.align
+    }
+    /// Start of block `n`, moved back so that `len` bytes end inside the span.
+    #[inline]
+    pub fn fit(self, n: u64, len: u32) -> u64 {
+        let last = self.end.saturating_sub(u64::from(len)).max(self.start);
+        let last = self.start + (last - self.start) / self.align * self.align;
+        self.at(n).min(last)
+    }
+}
+
+/// A stream of starting offsets. `None` ends a pass over the span; the stream goes on with the next pass.
+pub(crate) trait Offsets: Send + OffsetsClone {
+    /// Start of the next I/O of `len` bytes.
+    fn next(&mut self, len: u32) -> Option<u64>;
+
+    /// Ends the pass before its end: the next start begins another. Streams without passes have nothing to do.
+    fn end_pass(&mut self) {}
+
+    /// Fills `out` with starts of I/Os of `len` bytes each; fewer are returned only at the end of a pass.
+    fn fill(&mut self, len: u32, out: &mut [u64]) -> usize {
+        for (n, slot) in out.iter_mut().enumerate() {
+            match self.next(len) {
+                Some(offset) => *slot = offset,
+                None => return n,
+            }
+        }
+        out.len()
+    }
+}
+
+/// Streams can be copied, so that a pass of writes can be walked again to verify it.
+pub(crate) trait OffsetsClone {
+    fn boxed_clone(&self) -> Box<dyn Offsets>;
+}
+
+impl<T: Offsets + Clone + 'static> OffsetsClone for T {
+    fn boxed_clone(&self) -> Box<dyn Offsets> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Offsets> {
+    fn clone(&self) -> Self {
+        (**self).boxed_clone()
+    }
+}

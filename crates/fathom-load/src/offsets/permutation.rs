@@ -1,0 +1,115 @@
+//! Every number below n exactly once, in an order that looks random, from 48 bytes of state.
+
+use crate::rng::Rng;
+
+const ROUNDS: usize = 6;
+
+/// A bijection of `0..n`: an unbalanced Feistel network over the next power of two with cycle walking
+/// (Black and Rogaway 2002). It stands in for a bitmap of blocks already used, at any size.
+#[derive(Clone, Debug)]
+pub struct Permutation {
+    n: u64,
+    low_bits: u32,
+    low_mask: u64,
+    high_mask: u64,
+    keys: [u64; ROUNDS],
+}
+
+impl Permutation {
+    /// The permutation of `0..n` that belongs to `seed`.
+    #[must_use]
+    pub fn new(n: u64, seed: u64) -> Self {
+        let bits = if n < 2 { 1 } else { 64 - (n - 1).leading_zeros() }.max(2);
+        let low_bits = bits / 2;
+        let mut rng = Rng::new(seed, 0x7065_726d);
+        Permutation {
+            n,
+            low_bits,
+            low_mask: (1 << low_bits) - 1,
+            high_mask: (1 << (bits - low_bits)) - 1,
+            keys: std::array::from_fn(|_| rng.bits()),
+        }
+    }
+
+    /// How many numbers are permuted.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.n
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Image of `index`, which must be below [`Permutation::len`].
+    #[inline]
+    #[must_use]
+    pub fn at(&self, index: u64) -> u64 {
+        debug_assert!(index < self.n);
+        let mut value = self.shuffle(index);
+        // The domain is less than 2n, so fewer than two rounds are walked on average; it ends because the network is a
+        // bijection and `index` itself is a value below n on the same cycle.
+        while value >= self.n {
+            value = self.shuffle(value);
+        }
+        value
+    }
+
+    #[inline]
+    fn shuffle(&self, value: u64) -> u64 {
+        let (mut low, mut high) = (value & self.low_mask, value >> self.low_bits);
+        for pair in self.keys.chunks_exact(2) {
+            high ^= mix(low, pair[0]) & self.high_mask;
+            low ^= mix(high, pair[1]) & self.low_mask;
+        }
+        high << self.low_bits | low
+    }
+}
+
+/// A multiply and a fold; the high half of a product depends on every bit below.
+#[inline]
+fn mix(value: u64, key: u64) -> u64 {
+    let product = (value ^ key).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    product >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_comes_exactly_once() {
+        for n in [1, 2, 3, 5, 64, 255, 256, 1000, 65_537, 1_000_003] {
+            let permutation = Permutation::new(n, n * 31);
+            let mut seen = vec![false; n as usize];
+            for i in 0..n {
+                let to = permutation.at(i) as usize;
+                assert!(!seen[to], "{n}: {to} twice");
+                seen[to] = true;
+            }
+        }
+    }
+
+    #[test]
+    fn neighbours_are_not_neighbours_and_seeds_differ() {
+        let n = 1_000_003u64;
+        let (a, b) = (Permutation::new(n, 1), Permutation::new(n, 2));
+        let steps = (1..10_000).filter(|i| a.at(*i).abs_diff(a.at(i - 1)) == 1).count();
+        let equal = (0..10_000).filter(|i| a.at(*i) == b.at(*i)).count();
+        assert!(steps < 3 && equal < 3, "{steps} steps of one, {equal} equal");
+        // Serial correlation of a random order is about N(0, 1/m).
+        let mean = (n - 1) as f64 / 2.0;
+        let xs: Vec<f64> = (0..10_000).map(|i| a.at(i) as f64 - mean).collect();
+        let var: f64 = xs.iter().map(|x| x * x).sum();
+        let cov: f64 = xs.windows(2).map(|w| w[0] * w[1]).sum();
+        assert!((cov / var).abs() < 0.05);
+    }
+
+    #[test]
+    fn the_largest_devices_fit() {
+        let permutation = Permutation::new(1 << 52, 9);
+        assert!((0..1000).all(|i| permutation.at(i << 40 | i) < 1 << 52));
+    }
+}

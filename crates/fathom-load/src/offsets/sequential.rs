@@ -1,0 +1,142 @@
+//! One after the other, with an optional step between, forwards or backwards.
+
+use super::{Offsets, Span};
+
+/// Each I/O starts where the last ended, plus `skip`.
+#[derive(Clone, Debug)]
+pub(crate) struct Sequential {
+    span: Span,
+    skip: i64,
+    next: Option<u64>,
+}
+
+impl Sequential {
+    pub fn new(span: Span, skip: i64) -> Self {
+        Sequential { span, skip, next: None }
+    }
+
+    /// Where a pass begins: a walk that goes back starts at the end.
+    fn first(&self, len: u32) -> u64 {
+        if self.skip < 0 && self.skip.unsigned_abs() > u64::from(len) {
+            self.span.end.saturating_sub(u64::from(len)).max(self.span.start)
+        } else {
+            self.span.start
+        }
+    }
+}
+
+impl Offsets for Sequential {
+    fn next(&mut self, len: u32) -> Option<u64> {
+        let at = match self.next {
+            Some(at) => at,
+            None => self.first(len),
+        };
+        if at < self.span.start || at.checked_add(u64::from(len)).is_none_or(|end| end > self.span.end) {
+            self.next = None;
+            return None;
+        }
+        let after = (at + u64::from(len)).checked_add_signed(self.skip);
+        // Below zero is before any span: the pass ends with the next call.
+        self.next = Some(after.unwrap_or(u64::MAX));
+        Some(at)
+    }
+
+    fn end_pass(&mut self) {
+        self.next = None;
+    }
+}
+
+/// `zonemode=strided`: `size` bytes of I/O in each window of `range` bytes, then on by `range + skip`.
+#[derive(Clone)]
+pub(crate) struct Strides {
+    whole: Span,
+    zone: fathom_model::Strided,
+    make: fn(Span, u64) -> Box<dyn Offsets>,
+    seed: u64,
+    inner: Box<dyn Offsets>,
+    at: u64,
+    done: u64,
+}
+
+impl Strides {
+    /// `make` gives the stream inside one window.
+    pub fn new(whole: Span, zone: fathom_model::Strided, seed: u64, make: fn(Span, u64) -> Box<dyn Offsets>) -> Self {
+        let mut strides = Strides { whole, zone, make, seed, inner: make(whole, seed), at: whole.start, done: 0 };
+        strides.enter(whole.start);
+        strides
+    }
+
+    fn enter(&mut self, at: u64) {
+        let end = (at + self.zone.range.get()).min(self.whole.end);
+        self.at = at;
+        self.done = 0;
+        self.inner = (self.make)(Span { start: at, end, ..self.whole }, self.seed ^ at);
+    }
+}
+
+impl Offsets for Strides {
+    fn next(&mut self, len: u32) -> Option<u64> {
+        if self.done + u64::from(len) > self.zone.size.get() {
+            let at = self.at + self.zone.range.get() + self.zone.skip.get();
+            if at + u64::from(len) > self.whole.end {
+                self.enter(self.whole.start);
+                return None;
+            }
+            self.enter(at);
+        }
+        self.done += u64::from(len);
+        // A window may hold less than one zone's amount of I/O; it is then walked again.
+        self.inner.next(len).or_else(|| self.inner.next(len))
+    }
+
+    fn end_pass(&mut self) {
+        self.enter(self.whole.start);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(mut offsets: impl Offsets, len: u32) -> Vec<u64> {
+        std::iter::from_fn(|| offsets.next(len)).collect()
+    }
+    const SPAN: Span = Span { start: 100, end: 140, align: 10 };
+
+    #[test]
+    fn a_pass_covers_the_span_and_then_starts_over() {
+        let mut offsets = Sequential::new(SPAN, 0);
+        let pass = |o: &mut Sequential| std::iter::from_fn(|| o.next(10)).collect::<Vec<_>>();
+        assert_eq!(pass(&mut offsets), [100, 110, 120, 130]);
+        assert_eq!(pass(&mut offsets), [100, 110, 120, 130]);
+    }
+
+    #[test]
+    fn a_tail_smaller_than_the_block_is_left_alone() {
+        assert_eq!(walk(Sequential::new(Span { end: 139, ..SPAN }, 0), 10), [100, 110, 120]);
+    }
+
+    #[test]
+    fn a_skip_of_half_a_block_reads_85_of_128() {
+        // fio's t0007: rw=read:512k bs=1m size=128m reads 87040 KiB.
+        let span = Span { start: 0, end: 128 << 20, align: 1 << 20 };
+        assert_eq!(walk(Sequential::new(span, 512 << 10), 1 << 20).len() * 1024, 87_040);
+    }
+
+    #[test]
+    fn a_negative_skip_walks_backwards_from_the_end() {
+        assert_eq!(walk(Sequential::new(SPAN, -20), 10), [130, 120, 110, 100]);
+    }
+
+    #[test]
+    fn strides_do_their_amount_in_each_window() {
+        let zone = fathom_model::Strided {
+            size: fathom_model::Bytes::new(20),
+            range: fathom_model::Bytes::new(30),
+            skip: fathom_model::Bytes::new(10),
+        };
+        let make = |span, _| Box::new(Sequential::new(span, 0)) as Box<dyn Offsets>;
+        let strides = Strides::new(Span { start: 0, end: 100, align: 10 }, zone, 0, make);
+        assert_eq!(walk(strides, 10), [0, 10, 40, 50, 80, 90]);
+    }
+}

@@ -1,0 +1,427 @@
+//! Counts every I/O of one job: three times each, distributions, intervals, and how it ended.
+
+use fathom_model::{
+    Counts, Direction, DirectionRecording, Event, EventKind, Histogram, Interval, IntervalDirection, Nanos, PerDirection,
+    SparseHistogram,
+};
+
+use crate::logger::{Logged, Logger};
+
+/// One I/O in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    /// When it was due.
+    pub planned: u64,
+    /// When it was ready to be handed over.
+    pub ready: u64,
+    /// When it had been handed over.
+    pub issued: u64,
+    pub offset: u64,
+    pub len: u32,
+    pub file: u32,
+    pub direction: Direction,
+    /// A trim that a write of the same range follows.
+    pub then_write: bool,
+    /// Its content is to be checked: number of the write, from 1; 0 checks nothing.
+    pub check: u64,
+    /// It is a sync: no direction.
+    pub sync: bool,
+}
+
+impl InFlight {
+    /// What an unused slot holds.
+    pub const NONE: InFlight = InFlight {
+        planned: 0,
+        ready: 0,
+        issued: 0,
+        offset: 0,
+        len: 0,
+        file: 0,
+        direction: Direction::Read,
+        then_write: false,
+        check: 0,
+        sync: false,
+    };
+}
+
+/// Which latencies are worth recording.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keep {
+    pub slat: bool,
+    pub clat: bool,
+    pub lat: bool,
+    /// Due times differ from ready times.
+    pub response: bool,
+}
+
+/// The interval being filled.
+#[derive(Default)]
+struct Live {
+    ios: u64,
+    bytes: u64,
+    bad: u64,
+    clat: Histogram,
+    response: Histogram,
+}
+
+/// Records one job.
+pub(crate) struct Recorder {
+    keep: Keep,
+    measured_from: u64,
+    interval: u64,
+    live_start: u64,
+    live_end: u64,
+    most_intervals: usize,
+    live: PerDirection<Live>,
+    directions: PerDirection<DirectionRecording>,
+    warmup: PerDirection<Counts>,
+    intervals: Vec<Interval>,
+    pub sync: Histogram,
+    pub sync_failed: u64,
+    pub events: Vec<Event>,
+    logger: Option<Logger>,
+    last_done: u64,
+}
+
+impl Recorder {
+    /// A recorder that measures from `measured_from` on, in intervals aligned to the run's epoch.
+    pub fn new(keep: Keep, measured_from: Nanos, interval: Nanos, most_intervals: usize, logger: Option<Logger>) -> Self {
+        let (start, length) = (measured_from.get(), interval.get().max(1_000_000));
+        Recorder {
+            keep,
+            measured_from: start,
+            interval: length,
+            live_start: start,
+            live_end: (start / length + 1) * length,
+            most_intervals: most_intervals.max(2),
+            live: PerDirection::default(),
+            directions: PerDirection::default(),
+            warmup: PerDirection::default(),
+            intervals: Vec::new(),
+            sync: Histogram::new(),
+            sync_failed: 0,
+            events: Vec::new(),
+            logger,
+            last_done: start,
+        }
+    }
+
+    /// Counts of the part of the run that an I/O due at `planned` belongs to.
+    #[inline]
+    fn counts(&mut self, planned: u64, direction: Direction) -> &mut Counts {
+        if planned < self.measured_from { &mut self.warmup[direction] } else { &mut self.directions[direction].counts }
+    }
+
+    /// An I/O was handed over.
+    #[inline]
+    pub fn sent(&mut self, io: &InFlight) {
+        let counts = self.counts(io.planned, io.direction);
+        counts.planned += 1;
+        counts.bytes_asked += u64::from(io.len);
+    }
+
+    /// An I/O was due but will not be handed over.
+    pub fn not_sent(&mut self, planned: u64, direction: Direction) {
+        let counts = self.counts(planned, direction);
+        counts.planned += 1;
+        counts.not_sent += 1;
+    }
+
+    /// An I/O completed in full.
+    #[inline]
+    pub fn ok(&mut self, io: &InFlight, done: u64) {
+        let direction = io.direction;
+        if io.planned < self.measured_from {
+            let counts = &mut self.warmup[direction];
+            counts.ok += 1;
+            counts.bytes_ok += u64::from(io.len);
+            return;
+        }
+        if done >= self.live_end {
+            self.roll(done);
+        }
+        let clat = done.saturating_sub(io.issued);
+        let live = &mut self.live[direction];
+        live.ios += 1;
+        live.bytes += u64::from(io.len);
+        if self.keep.clat {
+            live.clat.record(clat);
+        }
+        let total = &mut self.directions[direction];
+        if self.keep.slat {
+            total.slat.record(io.issued - io.ready);
+        }
+        if self.keep.lat {
+            total.lat.record(done.saturating_sub(io.ready));
+        }
+        if self.keep.response {
+            live.response.record(done.saturating_sub(io.planned));
+            total.lateness.record(io.issued.saturating_sub(io.planned));
+        }
+        self.last_done = done;
+        if self.logger.is_some() {
+            self.log(io, clat, done);
+        }
+    }
+
+    #[cold]
+    fn log(&mut self, io: &InFlight, clat: u64, done: u64) {
+        let (slat, lat) = (io.issued - io.ready, done.saturating_sub(io.ready));
+        let (direction, len, offset, issued) = (io.direction, io.len, io.offset, io.issued);
+        if let Some(logger) = &mut self.logger {
+            logger.io(&Logged { direction, len, offset, slat, clat, lat, issued, done });
+        }
+    }
+
+    /// An I/O moved `moved` bytes of what was asked, or failed (`None`).
+    pub fn bad(&mut self, io: &InFlight, moved: Option<u64>, done: u64) {
+        let asked = u64::from(io.len);
+        let counts = self.counts(io.planned, io.direction);
+        match moved {
+            Some(bytes) => {
+                counts.short += 1;
+                counts.bytes_short += bytes;
+            }
+            None => counts.failed += 1,
+        }
+        counts.bytes_missing += asked - moved.unwrap_or(0);
+        if io.planned >= self.measured_from {
+            if done >= self.live_end {
+                self.roll(done);
+            }
+            self.live[io.direction].bad += 1;
+            self.directions[io.direction].bad.record(done.saturating_sub(io.issued));
+            self.last_done = done;
+        }
+    }
+
+    /// An I/O in flight was given up.
+    pub fn timed_out(&mut self, io: &InFlight) {
+        let counts = self.counts(io.planned, io.direction);
+        counts.timed_out += 1;
+        counts.bytes_missing += u64::from(io.len);
+    }
+
+    /// Something happened.
+    pub fn event(&mut self, at: u64, what: EventKind) {
+        self.events.push(Event { at: Nanos::new(at), what });
+    }
+
+    /// Whether an event like that was noted before.
+    pub fn noted(&self, like: impl Fn(&EventKind) -> bool) -> bool {
+        self.events.iter().any(|event| like(&event.what))
+    }
+
+    /// Closes intervals up to the one that holds `now`. Intervals in which nothing completed are kept as zeros.
+    #[cold]
+    #[inline(never)]
+    fn roll(&mut self, now: u64) {
+        while now >= self.live_end {
+            self.close(self.live_end);
+            self.live_end += self.interval;
+            if self.intervals.len() >= self.most_intervals {
+                self.halve();
+            }
+        }
+    }
+
+    fn close(&mut self, end: u64) {
+        let mut interval = Interval {
+            start: Nanos::new(self.live_start),
+            length: Nanos::new(end - self.live_start),
+            directions: PerDirection::default(),
+        };
+        for direction in Direction::ALL {
+            let live = &mut self.live[direction];
+            if live.ios + live.bad > 0 {
+                interval.directions[direction] = live.take();
+                let total = &mut self.directions[direction];
+                total.counts.ok += live.ios;
+                total.counts.bytes_ok += live.bytes;
+                total.clat.merge(&live.clat);
+                total.response.merge(&live.response);
+                live.clear();
+            }
+        }
+        self.intervals.push(interval);
+        self.live_start = end;
+    }
+
+    /// Merges neighbours so that memory stays bounded whatever the length of the run.
+    fn halve(&mut self) {
+        self.interval *= 2;
+        let step = self.interval;
+        let mut merged: Vec<Interval> = Vec::with_capacity(self.intervals.len() / 2 + 1);
+        for interval in self.intervals.drain(..) {
+            match merged.last_mut() {
+                Some(last) if last.start.get() / step == interval.start.get() / step => absorb(last, &interval),
+                _ => merged.push(interval),
+            }
+        }
+        self.intervals = merged;
+        self.live_end = (self.live_start / step + 1) * step;
+    }
+
+    /// Time of the last completion that was recorded.
+    pub fn last_done(&self) -> Nanos {
+        Nanos::new(self.last_done)
+    }
+
+    /// When the interval being filled ends: the loop need not look at anything slow before.
+    #[inline]
+    pub fn next_roll(&self) -> u64 {
+        self.live_end
+    }
+
+    /// Ends recording at `now`.
+    pub fn finish(mut self, now: Nanos) -> Recorded {
+        let end = now.get().max(self.last_done);
+        self.roll(end);
+        if end > self.live_start {
+            self.close(end);
+        }
+        if let Some(logger) = self.logger.take() {
+            logger.finish(now);
+        }
+        Recorded {
+            directions: self.directions,
+            warmup: self.warmup,
+            intervals: self.intervals,
+            sync: self.sync,
+            sync_failed: self.sync_failed,
+            events: self.events,
+        }
+    }
+}
+
+impl Live {
+    fn take(&self) -> IntervalDirection {
+        IntervalDirection {
+            ios: self.ios,
+            bytes: self.bytes,
+            bad: self.bad,
+            clat: SparseHistogram::pack(&self.clat),
+            response: SparseHistogram::pack(&self.response),
+        }
+    }
+
+    fn clear(&mut self) {
+        (self.ios, self.bytes, self.bad) = (0, 0, 0);
+        self.clat.clear();
+        self.response.clear();
+    }
+}
+
+/// What a recorder leaves behind.
+pub(crate) struct Recorded {
+    pub directions: PerDirection<DirectionRecording>,
+    pub warmup: PerDirection<Counts>,
+    pub intervals: Vec<Interval>,
+    pub sync: Histogram,
+    pub sync_failed: u64,
+    pub events: Vec<Event>,
+}
+
+fn absorb(into: &mut Interval, other: &Interval) {
+    into.length += other.length;
+    for direction in Direction::ALL {
+        let (mine, theirs) = (&mut into.directions[direction], &other.directions[direction]);
+        mine.ios += theirs.ios;
+        mine.bytes += theirs.bytes;
+        mine.bad += theirs.bad;
+        mine.clat = sum(&mine.clat, &theirs.clat);
+        mine.response = sum(&mine.response, &theirs.response);
+    }
+}
+
+fn sum(a: &SparseHistogram, b: &SparseHistogram) -> SparseHistogram {
+    let mut both = a.unpack();
+    b.add_to(&mut both);
+    SparseHistogram::pack(&both)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn recorder(most: usize) -> Recorder {
+        let keep = Keep { slat: true, clat: true, lat: true, response: true };
+        Recorder::new(keep, Nanos::new(50 * MS), Nanos::from_millis(100), most, None)
+    }
+
+    fn io(planned: u64, ready: u64, issued: u64) -> InFlight {
+        InFlight { planned, ready, issued, len: 4096, ..InFlight::NONE }
+    }
+
+    #[test]
+    fn intervals_without_a_completion_are_zero_and_all_are_aligned_to_the_epoch() {
+        let mut r = recorder(100);
+        for done in [60, 70, 460] {
+            let one = io(55 * MS, 55 * MS, 56 * MS);
+            r.sent(&one);
+            r.ok(&one, done * MS);
+        }
+        let recorded = r.finish(Nanos::from_millis(470));
+        let ios: Vec<u64> = recorded.intervals.iter().map(|i| i.directions[Direction::Read].ios).collect();
+        let starts: Vec<u64> = recorded.intervals.iter().map(|i| i.start.as_millis()).collect();
+        assert_eq!((ios, starts), (vec![2, 0, 0, 0, 1], vec![50, 100, 200, 300, 400]));
+        assert!(recorded.directions[Direction::Read].counts.balanced());
+    }
+
+    #[test]
+    fn the_three_latencies_add_up_and_response_counts_from_the_due_time() {
+        let mut r = recorder(100);
+        let one = io(60 * MS, 65 * MS, 66 * MS);
+        r.sent(&one);
+        r.ok(&one, 70 * MS);
+        let recorded = r.finish(Nanos::from_millis(80));
+        let d = &recorded.directions[Direction::Read];
+        assert_eq!(
+            [d.slat.sum(), d.clat.sum(), d.lat.sum(), d.response.sum(), d.lateness.sum()],
+            [1, 4, 5, 10, 6].map(|ms| u128::from(ms * MS))
+        );
+    }
+
+    #[test]
+    fn warm_up_short_failed_and_lost_ios_are_apart_and_conserved() {
+        let mut r = recorder(100);
+        let (warm, good) = (io(10 * MS, 10 * MS, 10 * MS), io(60 * MS, 60 * MS, 60 * MS));
+        for one in [&warm, &good, &good, &good, &good] {
+            r.sent(one);
+        }
+        r.ok(&warm, 61 * MS);
+        r.ok(&good, 61 * MS);
+        r.bad(&good, Some(1024), 62 * MS);
+        r.bad(&good, None, 63 * MS);
+        r.timed_out(&good);
+        r.not_sent(64 * MS, Direction::Read);
+        let recorded = r.finish(Nanos::from_millis(80));
+        let counts = recorded.directions[Direction::Read].counts;
+        assert_eq!((counts.planned, counts.ok, counts.short, counts.failed, counts.timed_out, counts.not_sent), (5, 1, 1, 1, 1, 1));
+        assert_eq!((counts.bytes_asked, counts.bytes_ok, counts.bytes_short, counts.bytes_missing), (16384, 4096, 1024, 11264));
+        assert!(counts.balanced() && recorded.warmup[Direction::Read].balanced());
+        assert_eq!(recorded.directions[Direction::Read].clat.count(), 1);
+        assert_eq!(recorded.directions[Direction::Read].bad.count(), 2);
+    }
+
+    #[test]
+    fn long_runs_keep_a_bounded_number_of_intervals_and_lose_nothing() {
+        let mut r = recorder(8);
+        for i in 0..1000u64 {
+            let at = 50 * MS + i * 37 * MS;
+            let one = io(at, at, at);
+            r.sent(&one);
+            r.ok(&one, at + MS);
+        }
+        let recorded = r.finish(Nanos::new(50 * MS + 1000 * 37 * MS));
+        assert!(recorded.intervals.len() <= 9, "{}", recorded.intervals.len());
+        let ios: u64 = recorded.intervals.iter().map(|i| i.directions[Direction::Read].ios).sum();
+        let length: Nanos = recorded.intervals.iter().map(|i| i.length).sum();
+        assert_eq!((ios, length), (1000, Nanos::from_millis(37_000)));
+        let mut merged = Histogram::new();
+        recorded.intervals.iter().for_each(|i| i.directions[Direction::Read].clat.add_to(&mut merged));
+        assert_eq!(merged, recorded.directions[Direction::Read].clat);
+    }
+}

@@ -1,0 +1,221 @@
+//! From a job's pattern and the sizes of its files to a script.
+
+use fathom_model::{Access, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Traffic};
+
+use super::files::Files;
+use super::mixed::{Mix, Mixed, Streams, Syncs};
+use super::sizes::Sizes;
+use super::tiles::Tiles;
+use super::{Plain, Script, Source, op_of};
+use crate::offsets::{Blend, Burst, Offsets, Permuted, Sequential, Skewed, Span, Strides, Uniform, Zoned};
+use crate::rng::Rng;
+
+/// The part of one file that a job may touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Region {
+    /// First byte.
+    pub start: u64,
+    /// First byte behind it.
+    pub end: u64,
+}
+
+/// Purposes of the generators under a job's seed.
+const SEED_OFFSETS: u64 = 1;
+const SEED_MIX: u64 = 2;
+const SEED_FILES: u64 = 3;
+const SEED_BLEND: u64 = 4;
+
+/// Makes the script of a job over `regions`, one for each of its files.
+///
+/// # Errors
+/// In words, when a region holds no block or a distribution has no legal shape there.
+pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
+    let pattern = &job.pattern;
+    let mix = mix_of(pattern.traffic);
+    let sizes = PerDirection::from_fn(|direction| Sizes::new(sizes_of(pattern, direction), pattern.unaligned));
+    let syncs = Syncs { fsync_every: job.sync.fsync_every, fdatasync_every: job.sync.fdatasync_every };
+    let align = smallest_align(pattern);
+    let spans: Vec<Span> =
+        regions.iter().map(|region| Span { start: region.start, end: region.end, align }).collect();
+    if let Some(small) = spans.iter().find(|span| span.end - span.start < u64::from(smallest_block(pattern))) {
+        return Err(format!(
+            "the region of {} bytes at {} holds no block of {} bytes; make size= larger or bs= smaller",
+            small.end - small.start,
+            small.start,
+            smallest_block(pattern)
+        ));
+    }
+    let whole: u64 = spans.iter().map(|span| span.end - span.start).sum();
+    if tiled(pattern) {
+        let largest = directions(pattern).map(|d| sizes_of(pattern, d).max()).max().unwrap_or(1);
+        let pass = spans.iter().map(|span| span.blocks() * align).sum();
+        let tiles = Tiles::new(spans, largest, mix, sizes, syncs, pattern.seed);
+        return Ok(Script::new(Source::Tiles(Box::new(tiles)), pass));
+    }
+    if let (Some(plain), [span]) = (plain_direction(job), &spans[..]) {
+        let len = sizes_of(pattern, plain).max();
+        let offsets = stream(pattern, plain, with_align(*span, pattern, plain), 0)?;
+        let source = Plain { offsets, len, op: op_of(plain), then_write: pattern.traffic == Traffic::TrimWrite, fresh: true };
+        return Ok(Script::new(Source::Plain(source), pass_bytes(pattern, *span, len)));
+    }
+    let streams = spans.iter().enumerate().map(|(n, span)| streams_of(pattern, *span, n as u64)).collect::<Result<_, _>>()?;
+    let files = Files::new(spans.len(), job.files.service, job.files.service_every, Rng::new(pattern.seed, SEED_FILES));
+    let mixed = Mixed { files, streams, mix, sizes, rng: Rng::new(pattern.seed, SEED_MIX), syncs, writes: 0 };
+    Ok(Script::new(Source::Mixed(Box::new(mixed)), whole))
+}
+
+fn mix_of(traffic: Traffic) -> Mix {
+    match traffic {
+        Traffic::Read => Mix::One(Direction::Read),
+        Traffic::Write => Mix::One(Direction::Write),
+        Traffic::Trim => Mix::One(Direction::Trim),
+        Traffic::TrimWrite => Mix::TrimWrite,
+        Traffic::ReadWrite { read_percent } => Mix::ReadWrite { read_percent },
+    }
+}
+
+/// Directions whose blocks are drawn; the write of a trimwrite takes over the range of its trim.
+fn directions(pattern: &Pattern) -> impl Iterator<Item = Direction> + use<> {
+    let traffic = pattern.traffic;
+    Direction::ALL.into_iter().filter(move |d| match traffic {
+        Traffic::TrimWrite => *d == Direction::Trim,
+        _ => traffic.uses(*d),
+    })
+}
+
+fn sizes_of(pattern: &Pattern, direction: Direction) -> &fathom_model::BlockSizes {
+    match (pattern.sizes_by_access, pattern.access) {
+        (false, _) => &pattern.block_size[direction],
+        (true, Access::Sequential { .. }) => &pattern.block_size[Direction::Read],
+        (true, Access::Random { .. }) => &pattern.block_size[Direction::Write],
+    }
+}
+
+fn smallest_block(pattern: &Pattern) -> u32 {
+    directions(pattern).map(|d| sizes_of(pattern, d).min()).min().unwrap_or(1).max(1)
+}
+
+fn smallest_align(pattern: &Pattern) -> u64 {
+    directions(pattern).map(|d| align_of(pattern, d)).min().unwrap_or(1)
+}
+
+fn align_of(pattern: &Pattern, direction: Direction) -> u64 {
+    match pattern.block_align[direction] {
+        Bytes::ZERO => u64::from(sizes_of(pattern, direction).min()).max(1),
+        align => align.get(),
+    }
+}
+
+fn with_align(span: Span, pattern: &Pattern, direction: Direction) -> Span {
+    Span { align: align_of(pattern, direction), ..span }
+}
+
+fn is_uniform_map(pattern: &Pattern) -> bool {
+    let plain = matches!(pattern.access, Access::Random { every: 0 | 1, .. })
+        && directions(pattern).all(|d| {
+            pattern.distribution[d] == Distribution::Uniform
+                && pattern.random_percent[d] == 100
+                && pattern.block_align[d].is_zero()
+        });
+    plain && pattern.without_replacement && pattern.zones.is_none()
+}
+
+/// Without replacement and more than one block size: see `tiles`.
+fn tiled(pattern: &Pattern) -> bool {
+    let smallest = smallest_block(pattern);
+    is_uniform_map(pattern) && directions(pattern).any(|d| sizes_of(pattern, d).max() != smallest)
+}
+
+/// The only direction, when nothing else varies either.
+fn plain_direction(job: &Job) -> Option<Direction> {
+    let mut all = directions(&job.pattern);
+    let first = all.next()?;
+    let sizes = sizes_of(&job.pattern, first);
+    let syncs = job.sync.fsync_every + job.sync.fdatasync_every > 0;
+    (all.next().is_none() && sizes.min() == sizes.max() && !syncs).then_some(first)
+}
+
+/// Bytes of one pass: what the whole blocks hold.
+fn pass_bytes(pattern: &Pattern, span: Span, len: u32) -> u64 {
+    match pattern.access {
+        Access::Sequential { .. } => span.end - span.start,
+        Access::Random { .. } => (span.end - span.start) / u64::from(len) * u64::from(len),
+    }
+}
+
+fn streams_of(pattern: &Pattern, span: Span, file: u64) -> Result<Streams, String> {
+    if is_uniform_map(pattern) {
+        let seed = file_seed(pattern, file);
+        return Ok(Streams::Shared(Box::new(Permuted::new(span, seed))));
+    }
+    let mut apart = PerDirection([None, None, None]);
+    for direction in directions(pattern) {
+        apart[direction] = Some(stream(pattern, direction, with_align(span, pattern, direction), file)?);
+    }
+    Ok(Streams::Apart(apart))
+}
+
+fn file_seed(pattern: &Pattern, file: u64) -> u64 {
+    pattern.seed ^ file.wrapping_mul(0x2545_f491_4f6c_dd1d)
+}
+
+/// The stream of one direction in one file.
+fn stream(pattern: &Pattern, direction: Direction, span: Span, file: u64) -> Result<Box<dyn Offsets>, String> {
+    let (every, identical) = match pattern.access {
+        Access::Sequential { skip } => return Ok(sequential(pattern, span, skip)),
+        Access::Random { every, identical } => (every, identical),
+    };
+    let seed = file_seed(pattern, file);
+    let mut offsets = random(pattern, direction, span, seed)?;
+    if every > 1 {
+        offsets = Box::new(Burst { span, starts: offsets, every, identical, left: 0, at: 0 });
+    }
+    if pattern.random_percent[direction] < 100 {
+        let (percent, rng) = (pattern.random_percent[direction], Rng::new(seed, SEED_BLEND + direction as u64));
+        offsets = Box::new(Blend { span, random: offsets, percent, rng, next: span.start });
+    }
+    Ok(offsets)
+}
+
+fn sequential(pattern: &Pattern, span: Span, skip: i64) -> Box<dyn Offsets> {
+    match pattern.zones {
+        Some(zone) => Box::new(Strides::new(span, zone, 0, |span, _| Box::new(Sequential::new(span, 0)))),
+        None => Box::new(Sequential::new(span, skip)),
+    }
+}
+
+fn random(pattern: &Pattern, direction: Direction, span: Span, seed: u64) -> Result<Box<dyn Offsets>, String> {
+    let rng = Rng::new(seed, SEED_OFFSETS << 8 | direction as u64);
+    let no_shape = |what: &str| format!("random_distribution={what} has no legal shape over {} blocks", span.blocks());
+    if span.blocks() == 0 {
+        return Err(format!("a region of {} bytes holds no block aligned to {}", span.end - span.start, span.align));
+    }
+    if let Some(zone) = pattern.zones {
+        return Ok(Box::new(Strides::new(span, zone, seed, |span, seed| Box::new(Uniform::new(span, Rng::new(seed, SEED_OFFSETS))))));
+    }
+    Ok(match &pattern.distribution[direction] {
+        Distribution::Uniform if pattern.without_replacement && pattern.block_align[direction].is_zero() => {
+            Box::new(Permuted::new(span, seed))
+        }
+        Distribution::Uniform => Box::new(Uniform::new(span, rng)),
+        Distribution::Zipf { theta, center } => {
+            Box::new(Skewed::zipf(span, *theta, *center, seed, rng).ok_or_else(|| no_shape("zipf"))?)
+        }
+        Distribution::Pareto { power, center } => {
+            Box::new(Skewed::pareto(span, *power, *center, seed, rng).ok_or_else(|| no_shape("pareto"))?)
+        }
+        Distribution::Normal { deviation, center } => {
+            Box::new(Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| no_shape("normal"))?)
+        }
+        Distribution::Zoned(parts) => {
+            let whole = u128::from(span.end - span.start);
+            let parts: Vec<(u8, u64)> =
+                parts.iter().map(|(access, size)| (*access, (whole * u128::from(*size) / 100) as u64)).collect();
+            Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| no_shape("zoned"))?)
+        }
+        Distribution::ZonedAbs(parts) => {
+            let parts: Vec<(u8, u64)> = parts.iter().map(|(access, bytes)| (*access, bytes.get())).collect();
+            Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| no_shape("zoned_abs"))?)
+        }
+    })
+}

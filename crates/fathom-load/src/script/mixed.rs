@@ -1,0 +1,107 @@
+//! The general script: several files, directions or block sizes, and syncs between writes.
+
+use fathom_model::{Direction, PerDirection};
+
+use super::files::Files;
+use super::sizes::Sizes;
+use super::{Draft, op_of};
+use crate::engine::Op;
+use crate::offsets::Offsets;
+use crate::rng::Rng;
+
+/// Streams of one file: sequential streams of the directions are apart, random ones are shared where blocks are.
+#[derive(Clone)]
+pub(super) enum Streams {
+    Apart(PerDirection<Option<Box<dyn Offsets>>>),
+    Shared(Box<dyn Offsets>),
+}
+
+/// Which direction comes next.
+#[derive(Clone, Debug)]
+pub(super) enum Mix {
+    One(Direction),
+    ReadWrite { read_percent: u8 },
+    TrimWrite,
+}
+
+impl Mix {
+    pub fn draw(&self, rng: &mut Rng) -> Direction {
+        match self {
+            Mix::One(direction) => *direction,
+            Mix::ReadWrite { read_percent } if rng.percent(*read_percent) => Direction::Read,
+            Mix::ReadWrite { .. } => Direction::Write,
+            Mix::TrimWrite => Direction::Trim,
+        }
+    }
+}
+
+/// Syncs between writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Syncs {
+    pub fsync_every: u32,
+    pub fdatasync_every: u32,
+}
+
+#[derive(Clone)]
+pub(super) struct Mixed {
+    pub files: Files,
+    pub streams: Vec<Streams>,
+    pub mix: Mix,
+    pub sizes: PerDirection<Sizes>,
+    pub rng: Rng,
+    pub syncs: Syncs,
+    pub writes: u64,
+}
+
+impl Mixed {
+    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+        let end = out.len() + want;
+        while out.len() < end && *left > 0 {
+            let Some(draft) = self.draw() else { return };
+            *left = left.saturating_sub(u64::from(draft.len));
+            out.push(draft);
+            if draft.op == Op::Write {
+                self.sync_after(draft.file, out);
+            }
+        }
+    }
+
+    fn draw(&mut self) -> Option<Draft> {
+        loop {
+            let file = self.files.next()?;
+            let direction = self.mix.draw(&mut self.rng);
+            let len = self.sizes[direction].draw(&mut self.rng);
+            let start = match &mut self.streams[file] {
+                Streams::Shared(stream) => stream.next(len),
+                Streams::Apart(streams) => streams[direction].as_mut().expect("made for every direction of the mix").next(len),
+            };
+            if let Some(offset) = start {
+                let then_write = matches!(self.mix, Mix::TrimWrite);
+                return Some(Draft { offset, len, file: file as u32, op: op_of(direction), then_write });
+            }
+            self.files.end(file);
+        }
+    }
+
+    fn sync_after(&mut self, file: u32, out: &mut Vec<Draft>) {
+        self.writes += 1;
+        let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+        let sync = |op| Draft { offset: 0, len: 0, file, op, then_write: false };
+        if due(self.syncs.fsync_every) {
+            out.push(sync(Op::Fsync));
+        }
+        if due(self.syncs.fdatasync_every) {
+            out.push(sync(Op::Fdatasync));
+        }
+    }
+
+    pub fn restart(&mut self) {
+        self.files.restart();
+        for streams in &mut self.streams {
+            match streams {
+                Streams::Shared(stream) => stream.end_pass(),
+                Streams::Apart(streams) => streams.0.iter_mut().flatten().for_each(|stream| stream.end_pass()),
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! The script of a job: which I/O comes next, whatever the clock and the target do.
+//!
+//! A script is drawn in batches ahead of the load loop, so that the loop itself never branches on the pattern. It is
+//! seeded and can be copied: a copy walks the same I/O again, which is how a pass of writes is verified.
+
+mod build;
+mod files;
+mod mixed;
+mod sizes;
+mod tiles;
+
+use fathom_model::Direction;
+
+use crate::engine::Op;
+use crate::offsets::Offsets;
+
+pub(crate) use self::build::{Region, build};
+use self::mixed::Mixed;
+use self::tiles::Tiles;
+
+/// One I/O of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Draft {
+    /// Where in the file.
+    pub offset: u64,
+    /// Bytes.
+    pub len: u32,
+    /// Which file.
+    pub file: u32,
+    /// What.
+    pub op: Op,
+    /// A trim that is followed by a write of the same range once it has completed.
+    pub then_write: bool,
+}
+
+impl Draft {
+    /// Direction; `None` for a sync.
+    pub fn direction(self) -> Option<Direction> {
+        direction_of(self.op)
+    }
+}
+
+/// Direction of an operation; `None` for a sync.
+#[inline]
+pub(crate) fn direction_of(op: Op) -> Option<Direction> {
+    match op {
+        Op::Read => Some(Direction::Read),
+        Op::Write => Some(Direction::Write),
+        Op::Trim => Some(Direction::Trim),
+        Op::Fsync | Op::Fdatasync => None,
+    }
+}
+
+/// Operation of a direction.
+pub(crate) fn op_of(direction: Direction) -> Op {
+    match direction {
+        Direction::Read => Op::Read,
+        Direction::Write => Op::Write,
+        Direction::Trim => Op::Trim,
+    }
+}
+
+/// Passes over the regions of a job, one I/O after the other.
+#[derive(Clone)]
+pub(crate) struct Script {
+    source: Source,
+    /// Bytes of one pass.
+    pass: u64,
+    /// Bytes left in this pass.
+    left: u64,
+}
+
+#[derive(Clone)]
+enum Source {
+    Plain(Plain),
+    Mixed(Box<Mixed>),
+    Tiles(Box<Tiles>),
+}
+
+impl Script {
+    fn new(source: Source, pass: u64) -> Self {
+        Script { source, pass, left: pass }
+    }
+
+    /// Bytes of one pass.
+    pub fn pass_bytes(&self) -> u64 {
+        self.pass
+    }
+
+    /// Appends up to `want` drafts and returns how many. 0 is the end of a pass; the next call begins another.
+    pub fn fill(&mut self, out: &mut Vec<Draft>, want: usize) -> usize {
+        if self.left == 0 {
+            self.left = self.pass;
+            self.restart();
+            return 0;
+        }
+        let before = out.len();
+        match &mut self.source {
+            Source::Plain(plain) => plain.fill(&mut self.left, out, want),
+            Source::Mixed(mixed) => mixed.fill(&mut self.left, out, want),
+            Source::Tiles(tiles) => tiles.fill(&mut self.left, out, want),
+        }
+        let drawn = out.len() - before;
+        if drawn == 0 {
+            self.left = self.pass;
+            self.restart();
+        }
+        drawn
+    }
+
+    fn restart(&mut self) {
+        match &mut self.source {
+            Source::Plain(plain) => plain.restart(),
+            Source::Mixed(mixed) => mixed.restart(),
+            Source::Tiles(tiles) => tiles.restart(),
+        }
+    }
+}
+
+/// One file, one direction, one block size: the common case, drawn in bulk.
+#[derive(Clone)]
+struct Plain {
+    offsets: Box<dyn Offsets>,
+    len: u32,
+    op: Op,
+    then_write: bool,
+    /// The stream ended a pass by itself and begins the next.
+    fresh: bool,
+}
+
+impl Plain {
+    fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+        let mut starts = [0u64; 64];
+        let mut want = want.min(left.div_ceil(u64::from(self.len)) as usize);
+        while want > 0 {
+            let room = want.min(starts.len());
+            let n = self.offsets.fill(self.len, &mut starts[..room]);
+            let draft = |offset| Draft { offset, len: self.len, file: 0, op: self.op, then_write: self.then_write };
+            out.extend(starts[..n].iter().map(|offset| draft(*offset)));
+            *left = left.saturating_sub(n as u64 * u64::from(self.len));
+            want -= n;
+            self.fresh = n < room;
+            if n < room {
+                *left = 0;
+                return;
+            }
+        }
+    }
+
+    /// Brings the stream to the start of a pass when the amount ended before the stream did.
+    fn restart(&mut self) {
+        if !self.fresh {
+            self.offsets.end_pass();
+        }
+        self.fresh = true;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! How large the next I/O is.
+
+use fathom_model::BlockSizes;
+
+use crate::rng::Rng;
+
+/// Draws block sizes.
+#[derive(Clone, Debug)]
+pub(super) enum Sizes {
+    Fixed(u32),
+    /// `min + step * below(count)`.
+    Range { min: u32, step: u32, count: u64 },
+    /// Upper ends of cumulative shares of 2^32, and sizes.
+    Split(Vec<(u64, u32)>),
+}
+
+impl Sizes {
+    pub fn new(sizes: &BlockSizes, unaligned: bool) -> Self {
+        match sizes {
+            BlockSizes::Fixed(size) => Sizes::Fixed(*size),
+            BlockSizes::Range { min, max } if min == max => Sizes::Fixed(*min),
+            BlockSizes::Range { min, max } => {
+                let step = if unaligned { 1 } else { (*min).max(1) };
+                Sizes::Range { min: *min, step, count: u64::from((max - min) / step) + 1 }
+            }
+            BlockSizes::Split(parts) => {
+                let total: f64 = parts.iter().map(|part| part.1).sum();
+                let mut sum = 0.0;
+                let mut shares: Vec<(u64, u32)> = parts
+                    .iter()
+                    .filter(|part| part.1 > 0.0)
+                    .map(|(size, share)| {
+                        sum += share / total;
+                        ((sum * (1u64 << 32) as f64) as u64, *size)
+                    })
+                    .collect();
+                if let Some(last) = shares.last_mut() {
+                    last.0 = 1 << 32;
+                }
+                Sizes::Split(shares)
+            }
+        }
+    }
+
+    #[inline]
+    pub fn draw(&self, rng: &mut Rng) -> u32 {
+        match self {
+            Sizes::Fixed(size) => *size,
+            Sizes::Range { min, step, count } => min + step * rng.below(*count) as u32,
+            Sizes::Split(shares) => {
+                let draw = rng.bits() >> 32;
+                shares.iter().find(|share| draw < share.0).expect("shares reach 2^32").1
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_kept() {
+        let split = BlockSizes::Split(vec![(4096, 60.0), (65_536, 30.0), (1 << 20, 10.0), (512, 0.0)]);
+        let sizes = Sizes::new(&split, false);
+        let mut rng = Rng::new(1, 1);
+        let drawn: Vec<u32> = (0..100_000).map(|_| sizes.draw(&mut rng)).collect();
+        let share = |size| drawn.iter().filter(|s| **s == size).count();
+        assert!(share(4096).abs_diff(60_000) < 900 && share(65_536).abs_diff(30_000) < 900);
+        assert_eq!(share(512), 0);
+        assert_eq!(share(4096) + share(65_536) + share(1 << 20), 100_000);
+    }
+
+    #[test]
+    fn a_range_gives_multiples_of_its_smallest() {
+        let sizes = Sizes::new(&BlockSizes::Range { min: 512, max: 4096 }, false);
+        let mut rng = Rng::new(1, 1);
+        let mut seen = [0u32; 9];
+        (0..8000).for_each(|_| seen[(sizes.draw(&mut rng) / 512) as usize] += 1);
+        assert!(seen[0] == 0 && seen[1..].iter().all(|n| (800..1200).contains(n)), "{seen:?}");
+        let loose = Sizes::new(&BlockSizes::Range { min: 512, max: 4096 }, true);
+        assert!((0..100).any(|_| loose.draw(&mut rng) % 512 != 0));
+    }
+}

@@ -1,0 +1,105 @@
+//! Random I/O of several sizes without replacement, in bounded memory at any size of the target.
+//!
+//! The region is cut into slabs, slabs come in a permuted order, each is cut into pieces of drawn sizes, and the pieces
+//! of many slabs are shuffled in a window. Every byte is in exactly one piece.
+
+use fathom_model::PerDirection;
+
+use super::mixed::{Mix, Syncs};
+use super::sizes::Sizes;
+use super::{Draft, op_of};
+use crate::engine::Op;
+use crate::offsets::{Permutation, Span};
+use crate::rng::Rng;
+
+/// Pieces that are shuffled together: 24 KiB of state.
+const WINDOW: usize = 1024;
+/// A slab is this many of the largest blocks.
+const BLOCKS_PER_SLAB: u64 = 8;
+
+#[derive(Clone)]
+pub(super) struct Tiles {
+    spans: Vec<Span>,
+    /// First slab number of each file, and the number of slabs at the end.
+    first_slab: Vec<u64>,
+    slab: u64,
+    order: Permutation,
+    seed: u64,
+    pass: u64,
+    next: u64,
+    window: Vec<Draft>,
+    mix: Mix,
+    sizes: PerDirection<Sizes>,
+    rng: Rng,
+    syncs: Syncs,
+    writes: u64,
+}
+
+impl Tiles {
+    pub fn new(spans: Vec<Span>, largest: u32, mix: Mix, sizes: PerDirection<Sizes>, syncs: Syncs, seed: u64) -> Self {
+        let align = spans[0].align;
+        let slab = (u64::from(largest) * BLOCKS_PER_SLAB).next_multiple_of(align);
+        let mut first_slab = vec![0];
+        for span in &spans {
+            let slabs = (span.blocks() * align).div_ceil(slab);
+            first_slab.push(first_slab.last().expect("starts with one") + slabs);
+        }
+        let order = Permutation::new(*first_slab.last().expect("starts with one"), seed);
+        let rng = Rng::new(seed, 0x7469_6c65);
+        let window = Vec::with_capacity(WINDOW + slab.div_ceil(align) as usize);
+        Tiles { spans, first_slab, slab, order, seed, pass: 0, next: 0, window, mix, sizes, rng, syncs, writes: 0 }
+    }
+
+    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+        let end = out.len() + want;
+        while out.len() < end && *left > 0 {
+            while self.window.len() < WINDOW && self.next < self.order.len() {
+                let slab = self.order.at(self.next);
+                self.next += 1;
+                self.cut(slab);
+            }
+            if self.window.is_empty() {
+                return;
+            }
+            let pick = self.rng.below(self.window.len() as u64) as usize;
+            let draft = self.window.swap_remove(pick);
+            *left = left.saturating_sub(u64::from(draft.len));
+            out.push(draft);
+            self.sync_after(draft, out);
+        }
+    }
+
+    fn cut(&mut self, slab: u64) {
+        let file = self.first_slab.partition_point(|first| *first <= slab) - 1;
+        let span = self.spans[file];
+        let mut at = span.start + (slab - self.first_slab[file]) * self.slab;
+        let end = (at + self.slab).min(span.start + span.blocks() * span.align);
+        while at < end {
+            let direction = self.mix.draw(&mut self.rng);
+            let wish = u64::from(self.sizes[direction].draw(&mut self.rng)).next_multiple_of(span.align);
+            let len = wish.min(end - at) as u32;
+            let then_write = matches!(self.mix, Mix::TrimWrite);
+            self.window.push(Draft { offset: at, len, file: file as u32, op: op_of(direction), then_write });
+            at += u64::from(len);
+        }
+    }
+
+    fn sync_after(&mut self, draft: Draft, out: &mut Vec<Draft>) {
+        if draft.op != Op::Write {
+            return;
+        }
+        self.writes += 1;
+        for (every, op) in [(self.syncs.fsync_every, Op::Fsync), (self.syncs.fdatasync_every, Op::Fdatasync)] {
+            if every > 0 && self.writes.is_multiple_of(u64::from(every)) {
+                out.push(Draft { offset: 0, len: 0, op, then_write: false, ..draft });
+            }
+        }
+    }
+
+    pub fn restart(&mut self) {
+        self.pass += 1;
+        self.next = 0;
+        self.window.clear();
+        self.order = Permutation::new(self.order.len(), self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f));
+    }
+}
