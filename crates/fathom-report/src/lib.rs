@@ -1,1 +1,26 @@
-//! fathom-report
+//! Findings to ink: fio's JSON, terse, text, log files and progress line, and what fathom adds to them.
+//!
+//! Nothing here prints, reads a clock or computes a statistic: width, colour, version and time zone are handed in
+//! as a [`Style`], figures come from [`fathom_model::Findings`].
+
+mod banner;
+mod calendar;
+mod format;
+mod ink;
+mod json;
+mod logs;
+mod number;
+mod progress;
+mod style;
+mod terse;
+mod text;
+mod tree;
+
+pub use self::banner::{banner, starting};
+pub use self::format::{Format, write};
+pub use self::json::json;
+pub use self::logs::{LogWriter, Mode};
+pub use self::progress::{live_line, plain_line};
+pub use self::style::Style;
+pub use self::terse::{TerseVersion, terse};
+pub use self::text::text;

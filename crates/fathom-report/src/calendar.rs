@@ -1,0 +1,65 @@
+//! Dates as ctime(3) writes them: `Sat Nov 21 02:47:53 2026`.
+
+const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// `unix_s` seconds since 1970, shown in the zone that is `utc_offset_s` ahead of UTC.
+pub(crate) fn ctime(unix_s: u64, utc_offset_s: i32) -> String {
+    let local = unix_s.saturating_add_signed(i64::from(utc_offset_s));
+    let (days, second) = (local / 86_400, local % 86_400);
+    let (year, month, day) = civil(days);
+    let clock = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
+    format!("{} {} {day:2} {clock} {year}", WEEKDAYS[(days % 7) as usize], MONTHS[month])
+}
+
+/// Year, month (from 0) and day (from 1) of a day counted from 1970-01-01, Gregorian.
+fn civil(mut days: u64) -> (u64, usize, u64) {
+    let mut year = 1970 + days / DAYS_IN_400_YEARS * 400;
+    days %= DAYS_IN_400_YEARS;
+    while days >= year_days(year) {
+        days -= year_days(year);
+        year += 1;
+    }
+    let mut month = 0;
+    while days >= month_days(year, month) {
+        days -= month_days(year, month);
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+const DAYS_IN_400_YEARS: u64 = 146_097;
+
+fn is_leap(year: u64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+fn year_days(year: u64) -> u64 {
+    if is_leap(year) { 366 } else { 365 }
+}
+
+fn month_days(year: u64, month: usize) -> u64 {
+    match month {
+        1 if is_leap(year) => 29,
+        1 => 28,
+        3 | 5 | 8 | 10 => 30,
+        _ => 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ctime;
+
+    #[test]
+    fn dates_are_those_of_date_1() {
+        // `TZ=UTC date -d @N '+%a %b %e %H:%M:%S %Y'`
+        assert_eq!(ctime(0, 0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(ctime(951_782_399, 0), "Mon Feb 28 23:59:59 2000");
+        assert_eq!(ctime(951_782_400, 0), "Tue Feb 29 00:00:00 2000");
+        assert_eq!(ctime(1_795_229_273, 0), "Sat Nov 21 02:47:53 2026");
+        assert_eq!(ctime(4_107_542_400, 0), "Mon Mar  1 00:00:00 2100");
+        assert_eq!(ctime(3_600, -7_200), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(ctime(1_795_229_273, 19_800), "Sat Nov 21 08:17:53 2026");
+    }
+}

@@ -1,0 +1,43 @@
+//! The formats of `--output-format`, and all that were asked for in fio's order.
+
+use std::io::{self, Write};
+
+use fathom_model::Findings;
+
+use crate::{Style, TerseVersion, json, terse, text};
+
+/// One of the formats of `--output-format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `terse`, also `minimal` and `csv`.
+    Terse(TerseVersion),
+    /// `json`.
+    Json,
+    /// `json+`: with histograms.
+    JsonPlus,
+    /// `normal`: text.
+    Normal,
+}
+
+/// Writes every format asked for: terse, then JSON, then text, whatever the order of `formats`. `json+` stands in
+/// for `json` where both are asked for.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(findings: &Findings, formats: &[Format], style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    let terse_version = formats.iter().rev().find_map(|format| match format {
+        Format::Terse(version) => Some(*version),
+        _ => None,
+    });
+    if let Some(version) = terse_version {
+        terse(findings, style, version, out)?;
+    }
+    let plus = formats.contains(&Format::JsonPlus);
+    if plus || formats.contains(&Format::Json) {
+        json(findings, style, plus, out)?;
+    }
+    if formats.contains(&Format::Normal) {
+        out.write_all(text(findings, style).as_bytes())?;
+    }
+    Ok(())
+}

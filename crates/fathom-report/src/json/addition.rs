@@ -1,0 +1,124 @@
+//! The `fathom` key: verdict, findings, conditions, and per entry what fio has no place for.
+
+use fathom_model::{Counts, DirectionSummary, Entry, Finding, Findings, Override, RunEnd, VerifyCounts};
+
+use super::direction::latency;
+use crate::text::{verdict_word, weight_word};
+use crate::tree::{Object, Tree};
+
+/// Of the layout below; a change that could break a reader makes it 2.
+const VERSION: u64 = 1;
+
+pub(super) fn addition(findings: &Findings) -> Object {
+    Object::new()
+        .with("version", VERSION)
+        .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
+        .with("findings", findings.findings.iter().map(finding).collect::<Tree>())
+        .with("sources", findings.sources.iter().collect::<Tree>())
+        .with("overrides", findings.overrides.iter().map(override_).collect::<Tree>())
+        .with("messages", findings.messages.iter().collect::<Tree>())
+        .with("end", end_word(findings.end))
+        .with("started_unix_ns", findings.started_unix_ns)
+        .with("elapsed_ns", findings.elapsed.get())
+        .with("clock", clock(findings))
+        .with("host", host(findings))
+        .with("entries", findings.entries.iter().map(entry).collect::<Tree>())
+}
+
+fn finding(finding: &Finding) -> Object {
+    Object::new()
+        .with("code", finding.code)
+        .with("weight", weight_word(finding.weight).to_ascii_lowercase().as_str())
+        .with("about", finding.about.as_ref())
+        .with("evidence", &finding.evidence)
+        .with("advice", &finding.advice)
+}
+
+fn override_(one: &Override) -> Object {
+    Object::new().with("job", one.job.as_ref()).with("option", &one.option).with("value", &one.value)
+}
+
+fn end_word(end: RunEnd) -> &'static str {
+    match end {
+        RunEnd::Completed => "completed",
+        RunEnd::Interrupted => "interrupted",
+        RunEnd::Aborted => "aborted",
+    }
+}
+
+fn clock(findings: &Findings) -> Object {
+    let clock = &findings.clock;
+    Object::new().with("source", &clock.source).with("cost_ns", clock.cost_ns).with("drift_ppm", clock.drift_ppm)
+}
+
+fn host(findings: &Findings) -> Object {
+    let host = &findings.host;
+    Object::new()
+        .with("kernel", &host.kernel)
+        .with("cpus", host.cpus)
+        .with("memory_bytes", host.memory.get())
+        .with("steal_percent", host.steal_percent)
+        .with("cpu_throttles", host.cpu_throttles)
+        .with("busy_percent", host.busy_percent)
+}
+
+fn entry(entry: &Entry) -> Object {
+    let mut figures = Object::new()
+        .with("name", &entry.name)
+        .with("groupid", entry.group)
+        .with("words", &entry.words)
+        .with("engine", &entry.engine)
+        .with("offered", entry.offered.as_ref())
+        .with("little", little(entry))
+        .with("counts", counts(&entry.counts));
+    for (way, summary) in entry.directions.iter().filter(|(_, summary)| summary.counts.planned > 0) {
+        figures.push(way.word(), direction(summary));
+    }
+    if let Some(verify) = &entry.verify {
+        figures.push("verify", verified(verify));
+    }
+    figures
+}
+
+fn little(entry: &Entry) -> Object {
+    let little = &entry.little;
+    Object::new()
+        .with("asked", little.asked)
+        .with("in_flight", little.in_flight)
+        .with("iops", little.iops)
+        .with("mean_ns", little.mean_ns)
+}
+
+fn counts(counts: &Counts) -> Object {
+    Object::new()
+        .with("planned_ios", counts.planned)
+        .with("ok_ios", counts.ok)
+        .with("short_ios", counts.short)
+        .with("failed_ios", counts.failed)
+        .with("timed_out_ios", counts.timed_out)
+        .with("not_sent_ios", counts.not_sent)
+        .with("asked_bytes", counts.bytes_asked)
+        .with("ok_bytes", counts.bytes_ok)
+        .with("short_bytes", counts.bytes_short)
+        .with("missing_bytes", counts.bytes_missing)
+}
+
+/// Response and lateness exist in an open loop only.
+fn direction(summary: &DirectionSummary) -> Object {
+    let mut figures = Object::new().with("counts", counts(&summary.counts));
+    if let Some(response) = &summary.response {
+        figures.push("response_ns", latency(response, true, false));
+    }
+    if let Some(lateness) = &summary.lateness {
+        figures.push("lateness_ns", latency(lateness, true, false));
+    }
+    figures.with("clat_overflow_ios", summary.clat.overflow)
+}
+
+fn verified(verify: &VerifyCounts) -> Object {
+    Object::new()
+        .with("planned_blocks", verify.planned)
+        .with("good_blocks", verify.good)
+        .with("bad_blocks", verify.bad)
+        .with("checked_bytes", verify.bytes)
+}

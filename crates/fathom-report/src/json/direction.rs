@@ -1,0 +1,71 @@
+//! `read`, `write`, `trim`, `mixed` and `sync` of a JSON entry.
+
+use fathom_model::{DirectionSummary, Entry, LatencySummary};
+
+use crate::number::floor;
+use crate::tree::{Object, Tree};
+
+/// One direction of an entry.
+pub(super) fn direction(summary: &DirectionSummary, entry: &Entry, plus: bool) -> Object {
+    let shows = &entry.shows;
+    let bandwidth = floor(summary.bandwidth);
+    let figures = Object::new()
+        .with("io_bytes", summary.bytes)
+        .with("io_kbytes", summary.bytes / 1024)
+        .with("bw_bytes", bandwidth)
+        .with("bw", bandwidth / 1024)
+        .with("iops", summary.iops)
+        .with("runtime", summary.runtime_ms)
+        .with("total_ios", summary.ios)
+        .with("short_ios", summary.short_ios)
+        .with("drop_ios", summary.dropped_ios)
+        .with("slat_ns", latency(&summary.slat, shows.slat_percentiles, plus))
+        .with("clat_ns", latency(&summary.clat, shows.clat_percentiles, plus))
+        .with("lat_ns", latency(&summary.lat, shows.lat_percentiles, plus));
+    samples(summary, figures)
+}
+
+fn samples(summary: &DirectionSummary, figures: Object) -> Object {
+    let (bw, iops) = (&summary.bw_samples, &summary.iops_samples);
+    let share = if bw.count == 0 { 0.0 } else { summary.bw_share };
+    figures
+        .with("bw_min", floor(bw.min))
+        .with("bw_max", floor(bw.max))
+        .with("bw_agg", share)
+        .with("bw_mean", bw.mean)
+        .with("bw_dev", bw.dev)
+        .with("bw_samples", bw.count)
+        .with("iops_min", floor(iops.min))
+        .with("iops_max", floor(iops.max))
+        .with("iops_mean", iops.mean)
+        .with("iops_stddev", iops.dev)
+        .with("iops_samples", iops.count)
+}
+
+/// fsync and fdatasync.
+pub(super) fn sync(entry: &Entry, plus: bool) -> Object {
+    let percentiles = entry.shows.lat_percentiles || entry.shows.clat_percentiles;
+    Object::new().with("total_ios", entry.sync.n).with("lat_ns", latency(&entry.sync, percentiles, plus))
+}
+
+/// A distribution; percentiles and bins only where asked for and where there is something in it.
+pub(super) fn latency(summary: &LatencySummary, percentiles: bool, plus: bool) -> Object {
+    let mut figures = Object::new()
+        .with("min", summary.min)
+        .with("max", summary.max)
+        .with("mean", summary.mean)
+        .with("stddev", summary.stddev)
+        .with("N", summary.n);
+    if percentiles && summary.n > 0 {
+        let named = summary.percentiles.iter().map(|(percent, ns)| (format!("{percent:.6}"), *ns));
+        figures.push("percentile", counted(named));
+        if plus {
+            figures.push("bins", counted(summary.bins.iter().map(|(middle, n)| (middle.to_string(), *n))));
+        }
+    }
+    figures
+}
+
+fn counted(pairs: impl Iterator<Item = (String, u64)>) -> Object {
+    Object::of(pairs.map(|(name, value)| (name, Tree::Int(value))))
+}

@@ -1,0 +1,89 @@
+//! One element of `jobs[]`.
+
+use fathom_model::Entry;
+
+use super::direction::{direction, sync};
+use super::options;
+use crate::Style;
+use crate::tree::{Object, Tree};
+
+const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+/// Upper ends of fio's latency classes, in the unit of their table; only milliseconds have the last two.
+pub(crate) const CLASSES: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+
+/// One job, or a group reported as one.
+pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
+    let mut root = Object::new()
+        .with("jobname", &entry.name)
+        .with("groupid", entry.group)
+        .with("job_start", entry.started_unix_ms)
+        .with("error", entry.error)
+        .with("eta", style.eta_s)
+        .with("elapsed", entry.elapsed_s);
+    if !entry.options.is_empty() {
+        root.push("job options", options(&entry.options));
+    }
+    push_directions(&mut root, entry, plus);
+    push_usage(&mut root, entry);
+    push_tables(&mut root, entry);
+    push_errors(&mut root, entry);
+    push_target(&mut root, entry);
+    if let Some(text) = entry.description.as_ref().filter(|text| !text.is_empty()) {
+        root.push("desc", text);
+    }
+    root.into()
+}
+
+fn push_directions(root: &mut Object, entry: &Entry, plus: bool) {
+    let mixed = entry.mixed.as_ref().map(|summary| direction(summary, entry, plus));
+    if mixed.is_none() || entry.show_directions {
+        for (way, summary) in entry.directions.iter() {
+            root.push(way.word(), direction(summary, entry, plus));
+        }
+        // As in fio, syncs are not shown where only the mix is.
+        root.push("sync", sync(entry, plus));
+    }
+    if let Some(mixed) = mixed {
+        root.push("mixed", mixed);
+    }
+}
+
+fn push_usage(root: &mut Object, entry: &Entry) {
+    root.push("job_runtime", entry.job_runtime.as_millis());
+    root.push("usr_cpu", entry.user_percent);
+    root.push("sys_cpu", entry.system_percent);
+    root.push("ctx", entry.switches);
+    root.push("majf", entry.major_faults);
+    root.push("minf", entry.minor_faults);
+}
+
+fn push_tables(root: &mut Object, entry: &Entry) {
+    root.push("iodepth_level", table(&DEPTHS, &entry.depth_levels));
+    root.push("iodepth_submit", table(&BATCHES, &entry.submit_levels));
+    root.push("iodepth_complete", table(&BATCHES, &entry.complete_levels));
+    root.push("latency_ns", table(&CLASSES, &entry.latency_ns));
+    root.push("latency_us", table(&CLASSES, &entry.latency_us));
+    root.push("latency_ms", table(&CLASSES, &entry.latency_ms));
+}
+
+fn table(names: &[&str], shares: &[f64]) -> Object {
+    Object::of(names.iter().zip(shares).map(|(name, share)| ((*name).to_string(), Tree::Float(*share))))
+}
+
+fn push_errors(root: &mut Object, entry: &Entry) {
+    if let Some((total, first)) = entry.errors_continued {
+        root.push("total_err", total);
+        root.push("first_error", first);
+    }
+}
+
+/// The search for a depth by latency, which was not asked for: its depth is then the queue depth.
+fn push_target(root: &mut Object, entry: &Entry) {
+    root.push("latency_depth", entry.depth);
+    root.push("latency_target", 0u64);
+    root.push("latency_target_ns", 0u64);
+    root.push("latency_percentile", 100.0);
+    root.push("latency_window", 0u64);
+    root.push("latency_window_us", 0u64);
+}

@@ -1,0 +1,74 @@
+//! fio's JSON and json+, and behind fio's keys what fathom adds.
+
+mod addition;
+mod direction;
+mod entry;
+
+use std::io::{self, Write};
+
+use fathom_model::{DiskSummary, Findings, Personality};
+
+use self::{addition::addition, entry::entry};
+pub(crate) use self::entry::CLASSES;
+use crate::Style;
+use crate::calendar::ctime;
+use crate::tree::{Object, Tree};
+
+/// Writes one JSON document and a line end. `plus` adds the histograms (fio's `json+`).
+///
+/// Keys, types, presence and order are those of fio 3.42. With [`Personality::Fathom`] one more key, `fathom`,
+/// follows the others. Called again for a later state, it writes a further complete document (`--status-interval`).
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(findings: &Findings, style: &Style, plus: bool, out: &mut dyn Write) -> io::Result<()> {
+    document(findings, style, plus).write(out)?;
+    out.write_all(b"\n")
+}
+
+fn document(findings: &Findings, style: &Style, plus: bool) -> Tree {
+    let now_ms = now_ms(findings);
+    let mut root = Object::new()
+        .with("fio version", &style.version)
+        .with("timestamp", now_ms / 1000)
+        .with("timestamp_ms", now_ms)
+        .with("time", &ctime(now_ms / 1000, style.utc_offset_s));
+    if !findings.globals.is_empty() {
+        root.push("global options", options(&findings.globals));
+    }
+    root.push("jobs", findings.entries.iter().map(|one| entry(one, style, plus)).collect::<Tree>());
+    if !findings.disks.is_empty() {
+        root.push("disk_util", findings.disks.iter().map(disk).collect::<Tree>());
+    }
+    if findings.personality == Personality::Fathom {
+        root.push("fathom", addition(findings));
+    }
+    root.into()
+}
+
+/// Wall clock at the end of what is reported, milliseconds since 1970.
+pub(crate) fn now_ms(findings: &Findings) -> u64 {
+    findings.started_unix_ns.saturating_add(findings.elapsed.get()) / 1_000_000
+}
+
+/// Options as written; a bare flag has an empty value.
+fn options(written: &[(String, Option<String>)]) -> Object {
+    written.iter().fold(Object::new(), |all, (name, value)| all.with(name, value.as_deref().unwrap_or("")))
+}
+
+fn disk(disk: &DiskSummary) -> Tree {
+    let delta = &disk.delta;
+    Object::new()
+        .with("name", &disk.name)
+        .with("read_ios", delta.read_ios)
+        .with("write_ios", delta.write_ios)
+        .with("read_sectors", delta.read_sectors)
+        .with("write_sectors", delta.write_sectors)
+        .with("read_merges", delta.read_merges)
+        .with("write_merges", delta.write_merges)
+        .with("read_ticks", delta.read_ticks)
+        .with("write_ticks", delta.write_ticks)
+        .with("in_queue", delta.time_in_queue)
+        .with("util", disk.util)
+        .into()
+}

@@ -1,0 +1,240 @@
+//! fio's log files: bw, iops, lat, clat, slat, and latency histograms, written as the entries come.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{self, BufWriter, Write};
+
+use fathom_model::{Accounting, Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Plan};
+
+/// How a log file is to be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Made anew; an older one of that name is emptied.
+    Create,
+    /// Written on at its end, made where there is none.
+    Append,
+}
+
+/// Files kept open at once; far below the usual limit of 1024 for a process.
+const OPEN_FILES: usize = 128;
+
+/// Turns chunks into lines and lines into files. It holds no entry back, so its memory does not grow with the run.
+///
+/// Names are fio's: `<prefix>_<kind>.<number of the job>.log`. With `per_job_logs=0` all jobs write to
+/// `<prefix>_<kind>.log`, behind what it holds already; lines of jobs that run together then alternate.
+pub struct LogWriter<F> {
+    jobs: Vec<JobLogs>,
+    open: F,
+    files: HashMap<String, BufWriter<Box<dyn Write + Send>>>,
+    made: HashSet<String>,
+}
+
+struct JobLogs {
+    logs: Logs,
+    number: u32,
+    /// Logs asked for, with the names of their files.
+    names: HashMap<LogKind, String>,
+}
+
+impl<F> LogWriter<F>
+where
+    F: FnMut(&str, Mode) -> io::Result<Box<dyn Write + Send>>,
+{
+    /// For the logs that the jobs of `plan` ask for; `open` opens a file by its name.
+    pub fn new(plan: &Plan, open: F) -> Self {
+        let jobs = plan.jobs.iter().map(JobLogs::of).collect();
+        LogWriter { jobs, open, files: HashMap::new(), made: HashSet::new() }
+    }
+
+    /// Whether any job asks for a log.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.jobs.iter().any(|job| !job.names.is_empty())
+    }
+
+    /// Writes the entries of one chunk. Chunks of logs that were not asked for are dropped.
+    ///
+    /// # Errors
+    /// Those of opening and writing, with the file's name.
+    pub fn write(&mut self, chunk: &LogChunk) -> io::Result<()> {
+        let (job, kind) = match chunk {
+            LogChunk::Entries { job, kind, .. } => (*job, *kind),
+            LogChunk::Histograms { job, .. } => (*job, LogKind::Hist),
+        };
+        let Some(job) = self.jobs.get(job as usize) else { return Ok(()) };
+        let Some(name) = job.names.get(&kind).cloned() else { return Ok(()) };
+        let lines = match chunk {
+            LogChunk::Entries { entries, .. } => entries.iter().map(|entry| line(entry, kind, &job.logs)).collect::<String>(),
+            LogChunk::Histograms { entries, .. } => {
+                entries.iter().map(|entry| hist_line(entry, job.logs.hist_coarseness)).collect()
+            }
+        };
+        let per_job = job.logs.per_job;
+        self.put(&name, per_job, &lines).map_err(|error| about(&name, &error))
+    }
+
+    fn put(&mut self, name: &str, per_job: bool, lines: &str) -> io::Result<()> {
+        if !self.files.contains_key(name) {
+            self.open_file(name, per_job)?;
+        }
+        self.files.get_mut(name).map_or(Ok(()), |file| file.write_all(lines.as_bytes()))
+    }
+
+    fn open_file(&mut self, name: &str, per_job: bool) -> io::Result<()> {
+        if self.files.len() >= OPEN_FILES {
+            self.close()?;
+        }
+        let again = !self.made.insert(name.to_string());
+        let mode = if again || !per_job { Mode::Append } else { Mode::Create };
+        let file = BufWriter::new((self.open)(name, mode)?);
+        self.files.insert(name.to_string(), file);
+        Ok(())
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        self.files.drain().try_for_each(|(_, mut file)| file.flush())
+    }
+
+    /// Writes out what is buffered and makes the files of logs that had no entry, as fio does.
+    ///
+    /// # Errors
+    /// Those of opening and writing, with the file's name.
+    pub fn finish(mut self) -> io::Result<()> {
+        let all: Vec<(String, bool)> =
+            self.jobs.iter().flat_map(|job| job.names.values().map(|name| (name.clone(), job.logs.per_job))).collect();
+        for (name, per_job) in all {
+            if !self.made.contains(&name) {
+                self.put(&name, per_job, "").map_err(|error| about(&name, &error))?;
+            }
+        }
+        self.close()
+    }
+}
+
+fn about(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("log file {name}: {error}"))
+}
+
+impl JobLogs {
+    fn of(job: &Job) -> Self {
+        let logs = job.accounting.logs.clone();
+        let mut wanted = JobLogs { logs, number: job.number, names: HashMap::new() };
+        for (kind, prefix) in asked(&job.accounting) {
+            let prefix = if prefix.is_empty() { &job.name } else { prefix };
+            wanted.names.insert(kind, wanted.file_name(prefix, kind));
+        }
+        wanted
+    }
+
+    fn file_name(&self, prefix: &str, kind: LogKind) -> String {
+        let kind = kind.word();
+        if self.logs.per_job { format!("{prefix}_{kind}.{}.log", self.number) } else { format!("{prefix}_{kind}.log") }
+    }
+}
+
+/// Logs a job asks for, with their prefixes. A latency that is not kept has no log.
+fn asked(accounting: &Accounting) -> impl Iterator<Item = (LogKind, &String)> {
+    let logs = &accounting.logs;
+    let kept = |kind: bool| logs.lat.as_ref().filter(|_| kind);
+    let all = [
+        (LogKind::Bw, logs.bw.as_ref()),
+        (LogKind::Iops, logs.iops.as_ref()),
+        (LogKind::Lat, kept(accounting.lat)),
+        (LogKind::Clat, kept(accounting.clat)),
+        (LogKind::Slat, kept(accounting.slat)),
+        (LogKind::Hist, logs.hist.as_ref()),
+    ];
+    all.into_iter().filter_map(|(kind, prefix)| prefix.map(|prefix| (kind, prefix)))
+}
+
+/// `ms, value[, max], direction, block size[, offset], priority[, issue time]`.
+fn line(entry: &LogEntry, kind: LogKind, logs: &Logs) -> String {
+    let mut line = format!("{}, {}", entry.at.as_millis(), entry.value);
+    if logs.window == LogWindow::Both {
+        line += &format!(", {}", entry.max.unwrap_or(0));
+    }
+    line += &format!(", {}, {}", number(entry.direction), entry.block_size);
+    if logs.offset {
+        line += &format!(", {}", entry.offset);
+    }
+    line += &if logs.prio { format!(", 0x{:04x}", entry.prio) } else { format!(", {}", u8::from(is_realtime(entry.prio))) };
+    if logs.issue_time {
+        let timed = matches!(kind, LogKind::Clat | LogKind::Slat);
+        line += &format!(", {}", if timed { entry.issued.get() } else { 0 });
+    }
+    line + "\n"
+}
+
+fn number(direction: Direction) -> u8 {
+    direction as u8
+}
+
+/// Class 1 of ioprio_set(2), in the three highest bits.
+fn is_realtime(prio: u16) -> bool {
+    prio >> 13 == 1
+}
+
+/// fio's bins: 0 to 127 ns one by one, then 64 for each power of two, up to 17 s.
+const BINS: usize = 29 * 64;
+
+/// `ms, direction, block size` and the counts of all bins, 2^coarseness of them added into one.
+fn hist_line(entry: &HistEntry, coarseness: u8) -> String {
+    let bins = bins(&entry.clat.unpack());
+    let mut line = format!("{}, {}, {}", entry.at.as_millis(), number(entry.direction), entry.block_size);
+    for group in bins.chunks(1 << coarseness.min(6)) {
+        line += &format!(", {}", group.iter().sum::<u64>());
+    }
+    line + "\n"
+}
+
+/// Our buckets in fio's bins. Ours are as fine or finer, so each falls into one; what is above the last is in it.
+fn bins(histogram: &Histogram) -> Vec<u64> {
+    let mut bins = vec![0; BINS];
+    for (bucket, count) in histogram.indexed() {
+        bins[bin_of(fathom_model::bucket_range(bucket).0)] += count;
+    }
+    bins[BINS - 1] += histogram.overflow();
+    bins
+}
+
+fn bin_of(ns: u64) -> usize {
+    let octave = ns.checked_ilog2().unwrap_or(0);
+    if octave < 7 {
+        return ns as usize;
+    }
+    let shift = octave - 6;
+    let bin = ((shift as usize) << 6) + (ns >> shift) as usize;
+    bin.min(BINS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A bin's middle, by the description of fio's histogram.
+    fn middle(bin: usize) -> u64 {
+        if bin < 128 {
+            return bin as u64;
+        }
+        let (group, place) = (bin / 64, bin % 64);
+        let width = 1u64 << (group - 1);
+        64 * width + place as u64 * width + width / 2
+    }
+
+    #[test]
+    fn bins_are_fios() {
+        // Bins seen in the json+ of fio 3.33.
+        for seen in [10, 120, 131, 141, 262, 684, 1004, 52_992, 39_680] {
+            assert_eq!(middle(bin_of(seen)), seen);
+        }
+        // fio's manual names 17.1 s, exactly 17,112,760,320 ns, as the middle of the last.
+        assert_eq!(middle(BINS - 1), 17_112_760_320);
+        assert_eq!(bin_of(u64::MAX), BINS - 1);
+        let mut last = 0;
+        for bucket in 0..fathom_model::BUCKETS {
+            let (from, to) = fathom_model::bucket_range(bucket);
+            assert_eq!(bin_of(from), bin_of(to), "a bucket falls into one bin");
+            assert!(bin_of(from) >= last);
+            last = bin_of(from);
+        }
+    }
+}

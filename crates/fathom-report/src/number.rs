@@ -1,0 +1,143 @@
+//! Numbers as fio and people write them.
+
+/// Powers a number is shortened by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prefix {
+    /// k, M, G: powers of 1000.
+    Si,
+    /// Ki, Mi, Gi: powers of 1024.
+    Iec,
+}
+
+impl Prefix {
+    fn step(self) -> u64 {
+        match self {
+            Prefix::Si => 1000,
+            Prefix::Iec => 1024,
+        }
+    }
+
+    fn word(self, power: usize) -> &'static str {
+        match self {
+            Prefix::Si => ["", "k", "M", "G", "T", "P", "E"][power.min(6)],
+            Prefix::Iec => ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power.min(6)],
+        }
+    }
+}
+
+/// `number` times the prefix's step to the `power`, in at most `digits` characters before its prefix.
+///
+/// The rounding is fio's, so that the two texts can be compared: the number is divided, rounding down, until it
+/// fits; what the last division left over becomes the decimals.
+pub(crate) fn shorten(number: u64, digits: usize, power: usize, prefix: Prefix) -> String {
+    let (mut whole, mut power, mut rest) = (number, power, None);
+    while length(whole) > digits && power < 6 {
+        rest = Some(whole % prefix.step());
+        whole /= prefix.step();
+        power += 1;
+    }
+    let Some(rest) = rest else { return format!("{whole}{}", prefix.word(power)) };
+    let room = digits.saturating_sub(length(whole));
+    if room < 2 {
+        whole += u64::from(rest >= prefix.step() / 2);
+        return format!("{whole}{}", prefix.word(power));
+    }
+    let decimals = format!("{:.*}", room - 1, rest as f64 / prefix.step() as f64);
+    whole += u64::from(decimals.starts_with('1'));
+    format!("{whole}.{}{}", &decimals[2..], prefix.word(power))
+}
+
+fn length(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// fio's significant figures.
+pub(crate) const FIGURES: usize = 4;
+
+/// Bytes: `16.3GiB` or `17.5GB`.
+pub(crate) fn bytes(number: u64, prefix: Prefix) -> String {
+    shorten(number, FIGURES, 0, prefix) + "B"
+}
+
+/// Bytes per second, both ways: `16.3GiB/s` and `17.5GB/s`.
+pub(crate) fn rate_pair(per_second: f64) -> (String, String) {
+    let whole = floor(per_second);
+    (bytes(whole, Prefix::Iec) + "/s", bytes(whole, Prefix::Si) + "/s")
+}
+
+/// A figure as C turns a double into an integer; nothing below zero or not a number gets through.
+pub(crate) fn floor(figure: f64) -> u64 {
+    figure as u64
+}
+
+/// `95012` as `95,012`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Nanoseconds in three figures with the unit that suits: `336 us`, `1.25 ms`.
+pub(crate) fn duration(ns: f64) -> String {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
+    // 999.5 of a unit rounds to 1000 and so belongs to the next one.
+    let found = units.iter().find(|(size, _)| ns >= size * 0.9995).unwrap_or(&(1.0, "ns"));
+    format!("{} {}", three_figures(ns / found.0), found.1)
+}
+
+fn three_figures(value: f64) -> String {
+    let decimals = match value {
+        v if v >= 99.95 || v == 0.0 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_shortened_as_fio_does() {
+        // Each pair was read off fio 3.33: the byte and I/O counts of its JSON beside its text of the same run.
+        assert_eq!(shorten(4_274_536, 4, 0, Prefix::Si), "4275k");
+        assert_eq!(bytes(17_508_501_354, Prefix::Iec), "16.3GiB");
+        assert_eq!(bytes(17_508_501_354, Prefix::Si), "17.5GB");
+        assert_eq!(bytes(4096, Prefix::Iec), "4096B");
+        assert_eq!(bytes(65_536, Prefix::Iec), "64.0KiB");
+        assert_eq!(bytes(0, Prefix::Si), "0B");
+        assert_eq!(shorten(52_748, 6, 0, Prefix::Si), "52748");
+    }
+
+    #[test]
+    fn rounding_at_the_edges() {
+        // By hand: 99,999 = 99 k and 999/1000, which in one decimal is a whole one more.
+        assert_eq!(shorten(99_999, 4, 0, Prefix::Si), "100.0k");
+        // 1,023,999 = 999 Ki and 1023/1024; no room for decimals, so it is rounded.
+        assert_eq!(shorten(1_023_999, 4, 0, Prefix::Iec), "1000Ki");
+        // 2^64 - 1 = 15 Ei and 1023/1024.
+        assert_eq!(shorten(u64::MAX, 4, 0, Prefix::Iec), "16.0Ei");
+        // Two KiB given as such.
+        assert_eq!(shorten(2, 4, 1, Prefix::Iec), "2Ki");
+    }
+
+    #[test]
+    fn people_read_groups_and_units() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(95_012), "95,012");
+        assert_eq!(grouped(1_000_000), "1,000,000");
+        assert_eq!(duration(336_400.0), "336 us");
+        assert_eq!(duration(1_250_000.0), "1.25 ms");
+        assert_eq!(duration(999_600.0), "1.00 ms");
+        assert_eq!(duration(0.0), "0 ns");
+        assert_eq!(duration(12.34e9), "12.3 s");
+    }
+}

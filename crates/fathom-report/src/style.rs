@@ -1,0 +1,24 @@
+//! How a report looks: everything that depends on where it is written to.
+
+/// Where and how a report is shown. The binary fills it; libraries read neither terminal nor environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// fio's version string, first in JSON and terse: `fio-3.42`.
+    pub version: String,
+    /// Columns of the terminal; 80 when writing to a file.
+    pub width: usize,
+    /// ANSI colours.
+    pub colour: bool,
+    /// Nothing but ASCII in text.
+    pub ascii: bool,
+    /// Local time minus UTC, seconds, for the dates fio prints.
+    pub utc_offset_s: i32,
+    /// Seconds the run is expected to last on, for `--status-interval`; 0 at the end.
+    pub eta_s: u64,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Style { version: "fio-3.42".into(), width: 80, colour: false, ascii: false, utc_offset_s: 0, eta_s: 0 }
+    }
+}

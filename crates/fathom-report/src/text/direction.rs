@@ -1,0 +1,73 @@
+//! One direction of an entry in fio's text.
+
+use fathom_model::{DirectionSummary, Entry, Samples};
+
+use super::latency::{line, percentiles};
+use crate::Style;
+use crate::number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
+
+pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, style: &Style) -> String {
+    let shows = &entry.shows;
+    let mut lines = headline(name, summary);
+    lines += &line("slat", &summary.slat);
+    lines += &line("clat", &summary.clat);
+    lines += &line(" lat", &summary.lat);
+    lines += &open_loop_lines(summary);
+    let tables = [("slat", shows.slat_percentiles, &summary.slat), ("clat", shows.clat_percentiles, &summary.clat)];
+    for (kind, asked, latency) in tables.into_iter().chain([("lat", shows.lat_percentiles, &summary.lat)]) {
+        if asked {
+            lines += &percentiles(kind, latency, style.width.min(80));
+        }
+    }
+    if let Some(response) = &summary.response {
+        lines += &percentiles("response", response, style.width.min(80));
+    }
+    lines + &bandwidth_samples(summary) + &iops_samples(&summary.iops_samples)
+}
+
+fn headline(name: &str, summary: &DirectionSummary) -> String {
+    let iops = shorten(floor(summary.iops), FIGURES, 0, Prefix::Si);
+    let (binary, decimal) = rate_pair(summary.bandwidth);
+    let (moved, ms) = (bytes(summary.bytes, Prefix::Iec), summary.runtime_ms);
+    format!("  {name}: IOPS={iops}, BW={binary} ({decimal})({moved}/{ms}msec)\n")
+}
+
+/// Times from the planned start. The second is not named `late`: scripts look for ` lat.*avg=`.
+fn open_loop_lines(summary: &DirectionSummary) -> String {
+    let response = summary.response.as_ref().map(|latency| line("response", latency));
+    let overdue = summary.lateness.as_ref().map(|latency| line("overdue", latency));
+    response.into_iter().chain(overdue).collect()
+}
+
+/// Samples are in KiB/s, and shown in MiB/s when their mean is above one GiB/s.
+fn bandwidth_samples(summary: &DirectionSummary) -> String {
+    let Samples { min, max, mean, dev, count } = summary.bw_samples;
+    if count == 0 {
+        return String::new();
+    }
+    let (unit, size) = if mean > 1024.0 * 1024.0 { ("MiB", 1024) } else { ("KiB", 1) };
+    let (low, high) = (floor(min) / size, floor(max) / size);
+    let (mean, dev) = (mean / size as f64, dev / size as f64);
+    let share = summary.bw_share;
+    format!(
+        "   bw ({unit:>5}/s): min={low:5}, max={high:5}, per={share:.2}%, avg={mean:5.2}, stdev={dev:5.2}, samples={count}\n"
+    )
+}
+
+fn iops_samples(samples: &Samples) -> String {
+    let Samples { min, max, mean, dev, count } = *samples;
+    if count == 0 {
+        return String::new();
+    }
+    let (low, high) = (floor(min), floor(max));
+    format!("   iops        : min={low:5}, max={high:5}, avg={mean:5.2}, stdev={dev:5.2}, samples={count}\n")
+}
+
+/// fsync and its family.
+pub(super) fn sync(entry: &Entry, style: &Style) -> String {
+    if entry.sync.n == 0 {
+        return String::new();
+    }
+    let table = percentiles("sync", &entry.sync, style.width.min(80));
+    format!("  fsync/fdatasync/sync_file_range/syncfs:\n{}{table}", line("sync", &entry.sync))
+}

@@ -1,0 +1,92 @@
+//! One entry of fio's text: header, directions, tables.
+
+use fathom_model::{Direction, DirectionSummary, Entry, Findings};
+
+use super::direction::{direction, sync};
+use crate::Style;
+use crate::calendar::ctime;
+use crate::json::{CLASSES, now_ms};
+
+pub(super) fn entry(entry: &Entry, findings: &Findings, style: &Style) -> String {
+    let mut lines = header(entry, &ctime(now_ms(findings) / 1000, style.utc_offset_s));
+    for (name, summary) in shown(entry) {
+        lines += &direction(name, summary, entry, style);
+    }
+    lines += &latency_classes("nsec", &entry.latency_ns);
+    lines += &latency_classes("usec", &entry.latency_us);
+    lines += &latency_classes("msec", &entry.latency_ms);
+    lines += &sync(entry, style);
+    lines += &cpu(entry);
+    lines += &levels("  IO depths    :", [1, 2, 4, 8, 16, 32], &entry.depth_levels);
+    lines += &levels("     submit    :", [0, 4, 8, 16, 32, 64], &entry.submit_levels);
+    lines += &levels("     complete  :", [0, 4, 8, 16, 32, 64], &entry.complete_levels);
+    lines + &issued(entry) + &errors(entry) + &target(entry)
+}
+
+fn header(entry: &Entry, date: &str) -> String {
+    let Entry { name, group, members, error, error_text, tid, .. } = entry;
+    let why = if *error == 0 { String::new() } else { format!(" ({error_text})") };
+    let mut lines = format!("{name}: (groupid={group}, jobs={members}): err={error:2}{why}: pid={tid}: {date}\n");
+    if let Some(text) = entry.description.as_ref().filter(|text| !text.is_empty()) {
+        lines += &format!("  Description  : [{text}]\n");
+    }
+    lines
+}
+
+/// Directions with their names, in fio's order; the mix comes last, or alone.
+fn shown(entry: &Entry) -> impl Iterator<Item = (&'static str, &DirectionSummary)> {
+    let apart = entry.mixed.is_none() || entry.show_directions;
+    let ways = entry.directions.iter().filter(move |_| apart).map(|(way, summary)| (way.word(), summary));
+    let all = ways.chain(entry.mixed.as_ref().map(|summary| ("mixed", summary)));
+    all.filter(|(_, summary)| summary.bytes > 0 && summary.runtime_ms > 0)
+}
+
+/// Classes that are not empty, five on a line.
+fn latency_classes(unit: &str, shares: &[f64]) -> String {
+    let last = CLASSES.len() - 1;
+    let name = |class: usize| if class == last { ">=2000=".into() } else { format!("{}=", CLASSES[class]) };
+    let filled: Vec<String> = shares
+        .iter()
+        .enumerate()
+        .filter(|(_, share)| **share > 0.0)
+        .map(|(class, share)| format!("{}{share:.2}%", name(class)))
+        .collect();
+    filled.chunks(5).map(|five| format!("  lat ({unit})   : {}\n", five.join(", "))).collect()
+}
+
+fn cpu(entry: &Entry) -> String {
+    let Entry { user_percent: user, system_percent: system, switches, major_faults, minor_faults, .. } = entry;
+    format!("  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={switches}, majf={major_faults}, minf={minor_faults}\n")
+}
+
+fn levels(name: &str, classes: [u32; 6], shares: &[f64; 7]) -> String {
+    let named: String = classes.iter().zip(shares).map(|(class, share)| format!(" {class}={share:.1}%,")).collect();
+    format!("{name}{named} >=64={:.1}%\n", shares[6])
+}
+
+fn issued(entry: &Entry) -> String {
+    let each = |count: fn(&DirectionSummary) -> u64| match &entry.mixed {
+        Some(mixed) if !entry.show_directions => format!("{},0,0", count(mixed)),
+        _ => Direction::ALL.map(|way| count(&entry.directions[way]).to_string()).join(","),
+    };
+    let (total, short, dropped) = (each(|way| way.ios), each(|way| way.short_ios), each(|way| way.dropped_ios));
+    format!("     issued rwts: total={total},{} short={short},0 dropped={dropped},0\n", entry.sync.n)
+}
+
+fn errors(entry: &Entry) -> String {
+    let Some((total, first)) = entry.errors_continued else { return String::new() };
+    format!("     errors    : total={total}, first_error={first}/<{}>\n", errno_words(first))
+}
+
+/// strerror(3) in the C locale.
+fn errno_words(errno: i32) -> String {
+    if errno == 0 {
+        return "Success".into();
+    }
+    let words = std::io::Error::from_raw_os_error(errno).to_string();
+    words.split(" (os error").next().unwrap_or_default().to_string()
+}
+
+fn target(entry: &Entry) -> String {
+    format!("     latency   : target=0.00ns, window=0.00ns, percentile=100.00%, depth={}\n", entry.depth)
+}

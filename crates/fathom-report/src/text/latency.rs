@@ -1,0 +1,73 @@
+//! A latency distribution in fio's text: one line, and a table of percentiles.
+
+use fathom_model::LatencySummary;
+
+use crate::number::{Prefix, shorten};
+
+/// `    clat (usec): min=.., max=.., avg=.., stdev=..`; nothing when empty.
+pub(super) fn line(name: &str, summary: &LatencySummary) -> String {
+    if summary.n == 0 {
+        return String::new();
+    }
+    let (unit, size) = line_unit(summary);
+    let whole = |ns: u64| shorten(ns / size, 6, 0, Prefix::Si);
+    let part = |ns: f64| format!("{:5.2}", ns / size as f64);
+    let (min, max) = (whole(summary.min), whole(summary.max));
+    let (mean, dev) = (part(summary.mean), part(summary.stddev));
+    format!("    {name} ({unit}): min={min}, max={max}, avg={mean}, stdev={dev}\n")
+}
+
+/// fio's rule: a larger unit only when neither the smallest value nor the spread would vanish in it.
+fn line_unit(summary: &LatencySummary) -> (&'static str, u64) {
+    let suits = |min, max, dev| summary.min > min && summary.max > max && summary.stddev > dev;
+    if suits(2_000_000, 99_999_999, 1e6) {
+        ("msec", 1_000_000)
+    } else if suits(2_000, 99_999, 1e3) {
+        ("usec", 1_000)
+    } else {
+        ("nsec", 1)
+    }
+}
+
+/// The table `    clat percentiles (usec):`, as many columns as fit `width`; nothing when empty.
+pub(super) fn percentiles(name: &str, summary: &LatencySummary, width: usize) -> String {
+    let values = summary.percentiles.iter().map(|(_, ns)| *ns);
+    let (Some(min), Some(max)) = (values.clone().min(), values.max()) else { return String::new() };
+    if summary.n == 0 {
+        return String::new();
+    }
+    let (unit, thousands) = table_unit(min, max);
+    let decimals = decimals(&summary.percentiles);
+    let digits = (max / 1000u64.pow(thousands)).checked_ilog10().map_or(5, |log| (log as usize + 1).max(5));
+    let each = (width.saturating_sub(7) / (decimals + 10 + digits)).max(1);
+    let cell = |(percent, ns): &(f64, u64)| {
+        format!(" {percent:w$.decimals$}th=[{:digits$}]", round_up(*ns, thousands), w = decimals + 3)
+    };
+    let rows: Vec<String> = summary
+        .percentiles
+        .chunks(each)
+        .map(|row| format!("     |{}", row.iter().map(cell).collect::<Vec<_>>().join(",")))
+        .collect();
+    format!("    {name} percentiles ({unit}):\n{}\n", rows.join(",\n"))
+}
+
+/// Unit and how often a value in nanoseconds is divided by 1000 for it.
+fn table_unit(min: u64, max: u64) -> (&'static str, u32) {
+    if min > 2_000_000 && max > 99_999_999 {
+        ("msec", 2)
+    } else if min > 2_000 && max > 99_999 {
+        ("usec", 1)
+    } else {
+        ("nsec", 0)
+    }
+}
+
+fn round_up(ns: u64, thousands: u32) -> u64 {
+    (0..thousands).fold(ns, |value, _| value.div_ceil(1000))
+}
+
+/// Decimals that the percentiles asked for need: 99.95 needs two.
+fn decimals(percentiles: &[(f64, u64)]) -> usize {
+    let needed = |percent: &f64| percent.to_string().split_once('.').map_or(0, |(_, part)| part.len());
+    percentiles.iter().map(|(percent, _)| needed(percent)).max().unwrap_or(0)
+}

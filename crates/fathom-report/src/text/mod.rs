@@ -1,0 +1,50 @@
+//! fio's human text, and round it what fathom says in words.
+
+mod direction;
+mod entry;
+mod groups;
+mod latency;
+mod verdict;
+
+use fathom_model::{Findings, Personality};
+
+use self::{entry::entry, groups::groups, verdict::verdict};
+pub(crate) use self::verdict::{verdict_word, weight_word};
+use crate::Style;
+use crate::ink::{fold, wrap};
+
+/// The report as text.
+///
+/// With [`Personality::Fio`] it is fio's and nothing else. With [`Personality::Fathom`] each entry is named in words
+/// first, an open loop shows response times, and a verdict closes it; every line keeps to the width.
+#[must_use]
+pub fn text(findings: &Findings, style: &Style) -> String {
+    let ours = findings.personality == Personality::Fathom;
+    let mut lines = String::from("\n");
+    for one in findings.entries.iter().filter(|one| did_something(one)) {
+        if ours {
+            let named = style.clean(&format!("{}: {}", one.name, one.words));
+            lines += &wrap(&named, style.width, "", "  ");
+        }
+        lines += &shaped(&entry(one, findings, style), style, ours);
+    }
+    lines += &shaped(&groups(findings), style, ours);
+    if ours {
+        lines += &verdict(findings, style);
+    }
+    lines
+}
+
+/// fio leaves out entries that moved nothing.
+fn did_something(entry: &fathom_model::Entry) -> bool {
+    entry.directions.0.iter().chain(&entry.mixed).any(|summary| summary.bytes > 0 || summary.ios > 0)
+}
+
+/// fio's lines as they are, or folded where the terminal is narrower than fio expects.
+fn shaped(lines: &str, style: &Style, may_fold: bool) -> String {
+    let clean = style.clean(lines);
+    if !may_fold || style.width >= 80 {
+        return clean;
+    }
+    clean.lines().map(|line| fold(line, style.width)).collect()
+}
