@@ -50,6 +50,8 @@ pub enum Reason {
     Held(Vec<Relative>),
     /// Someone has claimed it whom we cannot see.
     Claimed,
+    /// Another run of fathom has the file.
+    Locked,
     /// Whether someone has claimed it could not be found out.
     ClaimUnknown(String),
     /// The file is active swap space.
@@ -163,6 +165,7 @@ fn found(reason: &Reason) -> String {
              a volume manager or another program"
                 .into()
         }
+        Reason::Locked => "another run has locked it".into(),
         Reason::ClaimUnknown(why) => {
             format!("it could not be seen whether someone has claimed it: {why}")
         }
@@ -241,6 +244,7 @@ fn way(reason: &Reason, named: &str) -> String {
         Reason::Held(_) | Reason::Claimed => {
             "read only, or stop what uses it first (`lsblk`, `findmnt`, `fuser` show it); no code opens this".into()
         }
+        Reason::Locked => "wait until that run has ended, or name another file".into(),
         Reason::ClaimUnknown(_) | Reason::Unreadable => "run with the rights to read and claim the device".into(),
         Reason::SwapFile => format!("`swapoff {named}` first, or name a new file; no code opens active swap"),
         Reason::LoopBacking(loops) => {

@@ -74,6 +74,7 @@ impl Permit {
     /// As [`Permit::renew`], except for changed contents.
     pub fn recheck(&self, now: &TargetFacts) -> Result<(), Refusal> {
         unchanged(&self.facts, now, false)?;
+        not_shorter(&self.facts, now)?;
         if !self.intent.modifies() {
             return Ok(());
         }
@@ -144,6 +145,17 @@ fn same_thing(before: &Target, now: &Target) -> bool {
         // A file that was to be created must still be missing; creating it with O_EXCL then settles the matter.
         (Target::NewFile(a), Target::NewFile(b)) => a.folder == b.folder,
         _ => false,
+    }
+}
+
+/// A file cut short during a run gives fast and meaningless reads.
+fn not_shorter(before: &TargetFacts, now: &TargetFacts) -> Result<(), Refusal> {
+    match (&before.target, &now.target) {
+        (Target::File(a), Target::File(b)) if b.size < a.size => {
+            let (before, size) = (identity(before), identity(now));
+            Err(Refusal::new(now, Reason::Swapped { before, now: size }))
+        }
+        _ => Ok(()),
     }
 }
 

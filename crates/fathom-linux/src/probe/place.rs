@@ -1,0 +1,120 @@
+//! Which file system a file is or will be on, whether it is the kernel's own, and how much room it has.
+
+use super::error::ProbeError;
+use super::mounts;
+use fathom_device::Place;
+use fathom_model::Bytes;
+use rustix::fs::StatVfsMountFlags;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::path::Path;
+
+/// File systems whose files are the kernel's controls; writing some of them stops the machine for good.
+const KERNEL_OWNED: [&str; 20] = [
+    "proc",
+    "sysfs",
+    "devtmpfs",
+    "devpts",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "cgroup",
+    "cgroup2",
+    "bpf",
+    "pstore",
+    "efivarfs",
+    "configfs",
+    "mqueue",
+    "selinuxfs",
+    "smackfs",
+    "nsfs",
+    "binfmt_misc",
+    "fusectl",
+    "rpc_pipefs",
+];
+
+/// The place of the open file or folder `fd`, whose folder is `folder` and which itself is `resolved`.
+pub(super) fn place(
+    fd: BorrowedFd<'_>,
+    folder: &Path,
+    resolved: &Path,
+) -> Result<Place, ProbeError> {
+    let stat = rustix::fs::fstatvfs(fd)
+        .map_err(|error| ProbeError::new("see the file system of", resolved, error))?;
+    let mount = mount_of(fd);
+    let (fs_type, at) = mount.map_or_else(
+        || (magic(fd), None),
+        |row| (row.mount.fs_type, Some(row.mount.at)),
+    );
+    Ok(Place {
+        folder: folder.to_owned(),
+        kernel_owned: kernel_owned(&fs_type, at.as_deref(), resolved),
+        fs_type,
+        read_only: stat.f_flag.contains(StatVfsMountFlags::RDONLY),
+        free: Bytes::new(stat.f_bavail.saturating_mul(stat.f_frsize)),
+        total: Bytes::new(stat.f_blocks.saturating_mul(stat.f_frsize)),
+    })
+}
+
+/// The mount a descriptor was opened through, by the id in its fdinfo (`proc_pid_fdinfo(5)`).
+fn mount_of(fd: BorrowedFd<'_>) -> Option<mounts::MountRow> {
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd())).ok()?;
+    let id: u64 = info
+        .lines()
+        .find_map(|line| line.strip_prefix("mnt_id:"))?
+        .trim()
+        .parse()
+        .ok()?;
+    mounts::here().into_iter().find(|row| row.id == id)
+}
+
+/// A mount of another namespace has no name here; `statfs(2)` then gives the kind as a number.
+fn magic(fd: BorrowedFd<'_>) -> String {
+    let kind = rustix::fs::fstatfs(fd).map_or(0, |stat| stat.f_type);
+    match kind {
+        0x9FA0 => "proc".into(),
+        0x6265_6572 => "sysfs".into(),
+        other => format!("file system {other:#x}"),
+    }
+}
+
+fn kernel_owned(fs_type: &str, at: Option<&Path>, resolved: &Path) -> Option<String> {
+    // Shared memory is a file system for users that only happens to hang below /dev.
+    let shared_memory = fs_type == "tmpfs" && at.is_some_and(|at| at.starts_with("/dev/shm"));
+    let root = ["/proc", "/sys", "/dev"]
+        .into_iter()
+        .find(|root| resolved.starts_with(root));
+    match root {
+        _ if KERNEL_OWNED.contains(&fs_type) => Some(format!("a {fs_type} file system")),
+        Some(root) if !shared_memory => Some(format!("below {root}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_places_are_known_by_type_and_by_name() {
+        let owned = |fs_type, at: &str, path: &str| {
+            kernel_owned(fs_type, Some(Path::new(at)), Path::new(path)).is_some()
+        };
+        assert!(owned("proc", "/proc", "/proc/sys/vm/swappiness"));
+        assert!(
+            owned("devtmpfs", "/srv/dev", "/srv/dev/sdx"),
+            "a second mount of it"
+        );
+        assert!(owned("tmpfs", "/dev", "/dev/sdx"), "as in containers");
+        assert!(
+            owned("tmpfs", "/dev", "/dev/shm/x"),
+            "shm that is no mount of its own"
+        );
+        assert!(owned(
+            "efivarfs",
+            "/sys/firmware/efi/efivars",
+            "/sys/firmware/efi/efivars/BootOrder"
+        ));
+        assert!(!owned("tmpfs", "/dev/shm", "/dev/shm/x"));
+        assert!(!owned("ext4", "/", "/devices/x") && !owned("tmpfs", "/tmp", "/tmp/x"));
+    }
+}
