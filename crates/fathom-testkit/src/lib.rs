@@ -2,18 +2,37 @@
 //!
 //! [`FaultDevice`] is a file whose latency, errors and power cuts a test decides, and which keeps
 //! its own log of every operation: what a benchmark reports is compared with that log.
+//!
+//! ```no_run
+//! use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Keep, Latency, require};
+//!
+//! fn a_test() {
+//!     require!(Fuse);
+//!     let latency = Latency { read_us: 5000, ..Latency::default() };
+//!     let options = DeviceOptions { latency, ..DeviceOptions::default() };
+//!     let device = FaultDevice::mount(options).expect("mount");
+//!     device.inject_times(Fault::ReadError { offset: 1 << 20, len: 4096 }, 1);
+//!     // ... run the tool on device.path() ...
+//!     assert!(device.counts().injected() >= 1, "a test without its fault proves nothing");
+//!     let after_power_cut = device.snapshot(&Keep::None);
+//!     let slowest_ns = device.log().iter().map(|e| e.latency_ns()).max();
+//! }
+//! ```
 
 mod command;
 mod core;
 mod device;
 mod fault;
 mod fusefs;
+mod loop_device;
 mod model;
+mod mounted_fs;
 mod need;
 mod oplog;
 mod pace;
 mod scratch;
 pub mod seccomp;
+mod state;
 mod store;
 mod throttle;
 
@@ -21,8 +40,10 @@ pub use crate::core::{Core, Counts, Latency, Ticket};
 pub use command::{COMMANDS, Command as ControlCommand};
 pub use device::{DeviceOptions, FaultDevice};
 pub use fault::{Fault, FaultKind, Op};
+pub use loop_device::{LoopDevice, LoopOptions};
 pub use model::Model;
-pub use need::{Need, all_met};
+pub use mounted_fs::{FsKind, Mount};
+pub use need::{Need, all_met, skip};
 pub use oplog::Entry;
 pub use pace::monotonic_ns;
 pub use scratch::Scratch;

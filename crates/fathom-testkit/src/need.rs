@@ -48,24 +48,32 @@ impl Need {
     }
 }
 
-/// Whether every need is met. If not, prints `SKIP: <test>: <why>` on the real standard error,
-/// past the capture of the test harness, and the caller returns.
+/// Whether every need is met. If not, says so as [`skip`] does, and the test returns.
 ///
 /// # Panics
 /// With `FATHOM_TESTS_MUST_RUN=1` in the environment, instead of skipping, for every need but
 /// [`Need::BlkioV1`].
 pub fn all_met(needs: &[Need]) -> bool {
     let must_run = std::env::var_os("FATHOM_TESTS_MUST_RUN").is_some_and(|v| v == "1");
-    let name = std::thread::current().name().unwrap_or("test").to_owned();
     match judge(needs, must_run) {
         Verdict::Run => true,
         Verdict::Skip(why) => {
-            // Nobody reads standard error: then nobody misses the line.
-            let _ = writeln!(std::io::stderr(), "SKIP: {name}: {why}");
+            skip(&why);
             false
         }
-        Verdict::Fail(why) => panic!("{name} must run here, but: {why}"),
+        Verdict::Fail(why) => panic!("{} must run here, but: {why}", test_name()),
     }
+}
+
+/// Prints `SKIP: <test>: <why>` on the real standard error, past the test harness's capture.
+pub fn skip(why: &str) {
+    // Nobody reads standard error: then nobody misses the line.
+    let _ = writeln!(std::io::stderr(), "SKIP: {}: {why}", test_name());
+}
+
+/// The test harness gives each test's thread its name.
+fn test_name() -> String {
+    std::thread::current().name().unwrap_or("test").to_owned()
 }
 
 #[derive(Debug, PartialEq, Eq)]

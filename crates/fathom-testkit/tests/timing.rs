@@ -78,6 +78,47 @@ fn five_milliseconds_asked_are_five_milliseconds_given() {
     panic!("asked 5 ms, medians {attempts:?}");
 }
 
+/// Without FUSE_ASYNC_DIO the kernel runs such a queue one request at a time.
+fn reaches_depth_sixteen(engine: &str) {
+    let _alone = alone();
+    let (device, _file) = slow_reader(5000);
+    let mut fio = std::process::Command::new("fio");
+    fio.args([
+        "--name=deep",
+        "--rw=randread",
+        "--bs=4k",
+        "--direct=1",
+        "--iodepth=16",
+    ]);
+    fio.args(["--size=1m", "--io_size=1280k"]);
+    fio.arg(format!("--ioengine={engine}"));
+    let output = fio
+        .arg(format!("--filename={}", device.path().display()))
+        .output()
+        .expect("fio");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(device.counts().deepest, 16);
+    let log = device.log();
+    assert_eq!(log.len(), 320);
+    let mean = log.iter().map(|e| e.latency_ns()).sum::<u64>() / 320;
+    assert!(
+        (5_000_000..10_000_000).contains(&mean),
+        "asked 5 ms, own mean {mean} ns"
+    );
+}
+
+#[test]
+fn a_libaio_queue_is_as_deep_as_asked() {
+    require!(Fuse, Fio);
+    reaches_depth_sixteen("libaio");
+}
+
+#[test]
+fn an_io_uring_queue_is_as_deep_as_asked() {
+    require!(Fuse, Fio, IoUring);
+    reaches_depth_sixteen("io_uring");
+}
+
 fn sixteen_at_once(file: &File) -> Duration {
     let start = Instant::now();
     std::thread::scope(|scope| {

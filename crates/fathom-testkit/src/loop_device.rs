@@ -1,0 +1,158 @@
+//! A block device over a file, for tests that need a real one.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How a loop device is attached.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LoopOptions {
+    /// Logical sector size in bytes; `None` leaves the kernel's 512.
+    pub sector_size: Option<u32>,
+    /// Refuse writes.
+    pub read_only: bool,
+    /// Go through the page cache of the backing file instead of direct I/O.
+    pub buffered: bool,
+}
+
+/// An attached loop device; dropping it removes its partitions and detaches it.
+///
+/// The kernel's queue settings of a loop number outlive it: a test that changes
+/// `/sys/block/loopN/queue/*` has to put the old value back.
+#[derive(Debug)]
+pub struct LoopDevice {
+    path: PathBuf,
+    partitions: Vec<u32>,
+}
+
+impl LoopDevice {
+    /// Makes a sparse file of `size` bytes at `backing`, which must not exist, and attaches it.
+    ///
+    /// # Errors
+    /// When the file exists or cannot be made, or `losetup` fails.
+    pub fn create(backing: &Path, size: u64, options: LoopOptions) -> io::Result<Self> {
+        File::create_new(backing)?.set_len(size)?;
+        Self::attach(backing, options)
+    }
+
+    /// Attaches an existing file, such as a fault device.
+    ///
+    /// # Errors
+    /// When `losetup` fails, with what it said.
+    pub fn attach(backing: &Path, options: LoopOptions) -> io::Result<Self> {
+        let mut losetup = Command::new("losetup");
+        losetup.args(["--find", "--show"]);
+        losetup.arg(format!(
+            "--direct-io={}",
+            if options.buffered { "off" } else { "on" }
+        ));
+        if let Some(size) = options.sector_size {
+            losetup.arg(format!("--sector-size={size}"));
+        }
+        if options.read_only {
+            losetup.arg("--read-only");
+        }
+        let path = run(losetup.arg(backing))?;
+        Ok(LoopDevice {
+            path: path.trim().into(),
+            partitions: Vec::new(),
+        })
+    }
+
+    /// The device node, such as `/dev/loop3`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory of its settings and counters, such as `/sys/block/loop3`.
+    pub fn sysfs(&self) -> PathBuf {
+        Path::new("/sys/block").join(self.path.file_name().unwrap_or(OsStr::new("loop")))
+    }
+
+    /// Adds partition `number` from `start`, `sectors` long, both in 512-byte sectors, without
+    /// writing a partition table. Returns its device node.
+    ///
+    /// # Errors
+    /// When `addpart` fails, for instance beyond the end of the device.
+    pub fn add_partition(&mut self, number: u32, start: u64, sectors: u64) -> io::Result<PathBuf> {
+        let numbers = [u64::from(number), start, sectors].map(|n| n.to_string());
+        run(Command::new("addpart").arg(&self.path).args(numbers))?;
+        self.partitions.push(number);
+        let mut node = self.path.clone().into_os_string();
+        node.push(format!("p{number}"));
+        Ok(node.into())
+    }
+
+    /// Makes the device follow the size of its backing file after that was changed.
+    ///
+    /// # Errors
+    /// When `losetup` fails.
+    pub fn follow_size(&self) -> io::Result<()> {
+        run(Command::new("losetup")
+            .arg("--set-capacity")
+            .arg(&self.path))
+        .map(drop)
+    }
+
+    /// Detaches now and says why when that fails.
+    ///
+    /// # Errors
+    /// When `losetup` fails. A device still open elsewhere is detached at its last close, which
+    /// is not an error.
+    pub fn detach(mut self) -> io::Result<()> {
+        self.close()
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        for number in self.partitions.drain(..) {
+            let number = number.to_string();
+            // A partition still mounted stays; detaching says so.
+            let _ = run(Command::new("delpart").arg(&self.path).arg(number));
+        }
+        if self.path.as_os_str().is_empty() {
+            return Ok(());
+        }
+        let backing = self.sysfs().join("loop/backing_file");
+        let ours = std::fs::read(&backing).unwrap_or_default();
+        let path = std::mem::take(&mut self.path);
+        run(Command::new("losetup").arg("--detach").arg(path))?;
+        wait_until_changed(&backing, &ours);
+        Ok(())
+    }
+}
+
+/// Waits up to a second: the kernel puts a detach off while the device is open somewhere, if only
+/// in a program that looks at every new disk. The number may be taken by somebody else at once.
+fn wait_until_changed(path: &Path, content: &[u8]) {
+    for _ in 0..100 {
+        if std::fs::read(path).map_or(true, |now| now != content) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        // `detach` reports errors.
+        let _ = self.close();
+    }
+}
+
+/// Runs a program and returns what it printed, or what it complained about.
+pub(crate) fn run(command: &mut Command) -> io::Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|e| io::Error::new(e.kind(), format!("{name}: {e}")))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(io::Error::other(format!(
+        "{name} ended with {}: {complaint}",
+        output.status
+    )))
+}

@@ -1,0 +1,233 @@
+//! What each armed fault does to a request, under the device's lock.
+
+use rustix::io::Errno;
+
+use crate::core::{Latency, Ticket};
+use crate::fault::{Arsenal, Fault, FaultKind, Op};
+use crate::oplog::{Entry, OpLog};
+use crate::pace::monotonic_ns;
+use crate::store::{SECTOR, Store};
+
+/// Everything behind the device's lock.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) arsenal: Arsenal,
+    pub(crate) latency: Latency,
+    pub(crate) log: OpLog,
+    pub(crate) in_flight: u64,
+    pub(crate) deepest: u64,
+    pub(crate) held: u64,
+    pub(crate) releases: u64,
+}
+
+impl State {
+    pub(crate) fn new(size: usize, log_limit: usize) -> Self {
+        State {
+            store: Store::new(size),
+            arsenal: Arsenal::default(),
+            latency: Latency::default(),
+            log: OpLog::new(log_limit),
+            in_flight: 0,
+            deepest: 0,
+            held: 0,
+            releases: 0,
+        }
+    }
+
+    pub(crate) fn stall_us(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> u64 {
+        let stall = self.arsenal.fire(marks, |fault| match fault {
+            Fault::Stall { micros, .. } if op != Op::Sync => Some(*micros),
+            _ => None,
+        });
+        stall.unwrap_or(0)
+    }
+
+    pub(crate) fn hang(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> Option<u64> {
+        self.arsenal.fire(marks, |fault| match fault {
+            Fault::Hang(which) if which.is_none_or(|w| w == op) => Some(()),
+            _ => None,
+        })?;
+        self.held += 1;
+        Some(self.releases)
+    }
+
+    fn gone(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        let gone = self
+            .arsenal
+            .fire(&mut ticket.faults, |f| (*f == Fault::Gone).then_some(()));
+        if gone.is_some() {
+            Err(Errno::IO)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn read(&mut self, ticket: &mut Ticket) -> Result<Vec<u8>, Errno> {
+        self.gone(ticket)?;
+        self.read_error(ticket)?;
+        let mut data = self.store.read(ticket.offset, ticket.len);
+        self.flip(ticket, &mut data);
+        self.shorten(ticket, &mut data);
+        Ok(data)
+    }
+
+    fn read_error(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        let mut marks = std::mem::take(&mut ticket.faults);
+        let hit = self.arsenal.fire(&mut marks, |fault| match fault {
+            Fault::ReadError { offset, len } if ticket.touches(*offset, *len) => Some(()),
+            _ => None,
+        });
+        ticket.faults = marks;
+        if hit.is_some() {
+            Err(Errno::IO)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flip(&mut self, ticket: &mut Ticket, data: &mut [u8]) {
+        let covered = ticket.offset..ticket.offset.saturating_add(data.len() as u64);
+        let flips = self
+            .arsenal
+            .fire_all(&mut ticket.faults, |fault| match fault {
+                Fault::BitFlip { offset, mask } if covered.contains(offset) => {
+                    Some((*offset, *mask))
+                }
+                _ => None,
+            });
+        for (offset, mask) in flips {
+            data[(offset - covered.start) as usize] ^= mask;
+        }
+    }
+
+    fn shorten(&mut self, ticket: &mut Ticket, data: &mut Vec<u8>) {
+        let full = data.len() as u64;
+        let cut = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
+            Fault::ShortRead { at_most } if *at_most < full => Some(*at_most),
+            _ => None,
+        });
+        data.truncate(cut.unwrap_or(full) as usize);
+    }
+
+    pub(crate) fn write(
+        &mut self,
+        ticket: &mut Ticket,
+        data: &[u8],
+        durable: bool,
+    ) -> Result<usize, Errno> {
+        self.gone(ticket)?;
+        let room = self.store.size().saturating_sub(ticket.offset);
+        if room == 0 && !data.is_empty() {
+            return Err(Errno::NOSPC);
+        }
+        let fits = room.min(data.len() as u64) as usize;
+        self.write_error(ticket)?;
+        if let Some((offset, kept)) = self.landing(ticket, &data[..fits]) {
+            let stored = self.store.write(offset, kept) as u64;
+            self.harden(ticket, offset, stored, durable);
+        }
+        Ok(fits)
+    }
+
+    fn write_error(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        let mut marks = std::mem::take(&mut ticket.faults);
+        let hit = self.arsenal.fire(&mut marks, |fault| match fault {
+            Fault::WriteError { offset, len } if ticket.touches(*offset, *len) => Some(()),
+            _ => None,
+        });
+        ticket.faults = marks;
+        if hit.is_some() {
+            Err(Errno::IO)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Where the bytes of a write really go and how many of them; `None` when they are lost.
+    fn landing<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> Option<(u64, &'d [u8])> {
+        let lost = self.arsenal.fire(&mut ticket.faults, |fault| {
+            matches!(fault, Fault::LostWrite { .. }).then_some(())
+        });
+        if lost.is_some() {
+            return None;
+        }
+        let shift = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
+            Fault::MisdirectedWrite { shift } => Some(*shift),
+            _ => None,
+        });
+        let data = self.tear(ticket, data);
+        shifted(ticket.offset, shift.unwrap_or(0), data)
+    }
+
+    fn tear<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> &'d [u8] {
+        let kept = self.arsenal.fire(&mut ticket.faults, |fault| match fault {
+            Fault::TornWrite { sectors } => {
+                let kept = usize::try_from(sectors.saturating_mul(SECTOR)).unwrap_or(usize::MAX);
+                (kept < data.len()).then_some(kept)
+            }
+            _ => None,
+        });
+        &data[..kept.unwrap_or(data.len())]
+    }
+
+    fn harden(&mut self, ticket: &mut Ticket, offset: u64, len: u64, durable: bool) {
+        if durable && len > 0 && !self.lies(ticket) {
+            self.store.sync_range(offset, len);
+        }
+    }
+
+    fn lies(&mut self, ticket: &mut Ticket) -> bool {
+        let lie = |f: &Fault| (*f == Fault::LyingFlush).then_some(());
+        !self.store.unsynced().is_empty() && self.arsenal.fire(&mut ticket.faults, lie).is_some()
+    }
+
+    pub(crate) fn sync(&mut self, ticket: &mut Ticket) -> Result<(), Errno> {
+        self.gone(ticket)?;
+        let failed = self.arsenal.fire(&mut ticket.faults, |f| {
+            (*f == Fault::SyncError).then_some(())
+        });
+        if failed.is_some() {
+            self.store.drop_unsynced();
+            return Err(Errno::IO);
+        }
+        if !self.lies(ticket) {
+            self.store.sync();
+        }
+        Ok(())
+    }
+
+    pub(crate) fn close(&mut self, ticket: Ticket, answer: Result<usize, Errno>) {
+        let Ticket {
+            op,
+            offset,
+            len,
+            start_ns,
+            faults,
+            ..
+        } = ticket;
+        let result = match answer {
+            Ok(bytes) => bytes as i64,
+            Err(errno) => -i64::from(errno.raw_os_error()),
+        };
+        self.in_flight -= 1;
+        let end_ns = monotonic_ns();
+        self.log.push(Entry {
+            op,
+            offset,
+            len,
+            start_ns,
+            end_ns,
+            result,
+            faults,
+        });
+    }
+}
+
+/// `data` moved by `shift` bytes, without the part that would fall before the start.
+fn shifted(offset: u64, shift: i64, data: &[u8]) -> Option<(u64, &[u8])> {
+    let target = i128::from(offset) + i128::from(shift);
+    let skip = usize::try_from((-target).max(0)).ok()?;
+    let start = u64::try_from(target.max(0)).ok()?;
+    Some((start, data.get(skip..)?))
+}

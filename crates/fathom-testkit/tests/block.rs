@@ -1,0 +1,247 @@
+//! Loop devices, file systems, throttles: that they do what they say and leave nothing behind.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use fathom_testkit::{
+    DeviceOptions, Fault, FaultDevice, FsKind, Latency, Limit, LoopDevice, LoopOptions, Mount,
+    Scratch, Throttle, require, skip,
+};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+mod aligned;
+use aligned::Aligned;
+
+const MIB: u64 = 1 << 20;
+
+fn open_direct(path: &Path, write: bool) -> File {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(write)
+        .custom_flags(OFlags::DIRECT.bits() as i32);
+    options.open(path).expect("open the block device")
+}
+
+fn error_of<T: std::fmt::Debug>(result: std::io::Result<T>) -> Errno {
+    let error = result.expect_err("the operation must fail");
+    Errno::from_raw_os_error(error.raw_os_error().expect("an error of the kernel"))
+}
+
+fn attached(backing: &Path) -> bool {
+    let list = Command::new("losetup")
+        .arg("--associated")
+        .arg(backing)
+        .output()
+        .expect("losetup");
+    !list.stdout.is_empty()
+}
+
+#[test]
+fn a_loop_device_comes_and_goes() {
+    require!(Loop);
+    let scratch = Scratch::new().expect("scratch");
+    let backing = scratch.join("disk.img");
+    let mut device = LoopDevice::create(&backing, 4 * MIB, LoopOptions::default()).expect("attach");
+    let dio = std::fs::read_to_string(device.sysfs().join("loop/dio")).expect("sysfs");
+    assert_eq!(dio.trim(), "1", "direct I/O to the backing file");
+    let part = device.add_partition(1, 2048, 2048).expect("partition");
+    let sysfs = device
+        .sysfs()
+        .join(part.file_name().expect("name"))
+        .join("size");
+    assert_eq!(
+        std::fs::read_to_string(sysfs)
+            .expect("partition size")
+            .trim(),
+        "2048"
+    );
+    assert!(attached(&backing));
+    device.detach().expect("detach");
+    assert!(!attached(&backing) && !part.exists());
+}
+
+#[test]
+fn sector_size_and_read_only_are_obeyed() {
+    require!(Loop);
+    let scratch = Scratch::new().expect("scratch");
+    let options = LoopOptions {
+        sector_size: Some(4096),
+        ..LoopOptions::default()
+    };
+    let device = LoopDevice::create(&scratch.join("4k.img"), MIB, options).expect("attach");
+    let mut half = Aligned::new(512);
+    let refused = open_direct(device.path(), false).read_at(half.as_mut(), 0);
+    assert_eq!(error_of(refused), Errno::INVAL, "less than a sector");
+    let options = LoopOptions {
+        read_only: true,
+        ..LoopOptions::default()
+    };
+    let device = LoopDevice::create(&scratch.join("ro.img"), MIB, options).expect("attach");
+    let written = open_direct(device.path(), true).write_at(Aligned::new(4096).as_mut(), 0);
+    assert!([Errno::PERM, Errno::IO].contains(&error_of(written)));
+}
+
+#[test]
+fn a_dropped_device_is_detached_even_when_the_test_fails() {
+    require!(Loop);
+    let scratch = Scratch::new().expect("scratch");
+    let backing = scratch.join("disk.img");
+    let inner = backing.clone();
+    let test = std::thread::spawn(move || {
+        let mut device =
+            LoopDevice::create(&inner, 8 * MIB, LoopOptions::default()).expect("attach");
+        let _part = device.add_partition(1, 2048, 2048).expect("partition");
+        let _mount = Mount::format(device.path(), FsKind::Ext4, "").expect("mount");
+        std::panic::resume_unwind(Box::new("a failing test"));
+    });
+    test.join().expect_err("it fails");
+    assert!(!attached(&backing));
+    let place = scratch.path().to_owned();
+    drop(scratch);
+    assert!(!place.exists());
+}
+
+#[test]
+fn a_file_error_becomes_a_block_error() {
+    require!(Fuse, Loop);
+    let options = DeviceOptions {
+        size: MIB,
+        ..DeviceOptions::default()
+    };
+    let faults = FaultDevice::mount(options).expect("mount");
+    let block = LoopDevice::attach(&faults.path(), LoopOptions::default()).expect("attach");
+    faults.inject(Fault::ReadError {
+        offset: 65536,
+        len: 4096,
+    });
+    let file = open_direct(block.path(), false);
+    let mut buffer = Aligned::new(4096);
+    file.read_exact_at(buffer.as_mut(), 4096)
+        .expect("a good sector");
+    assert_eq!(error_of(file.read_at(buffer.as_mut(), 65536)), Errno::IO);
+    assert!(faults.counts().injected() >= 1);
+}
+
+fn file_system_round_trip(kind: FsKind, size: u64) {
+    if let Err(why) = kind.available() {
+        return skip(&why);
+    }
+    let scratch = Scratch::new().expect("scratch");
+    let backing = scratch.join("fs.img");
+    let device = LoopDevice::create(&backing, size, LoopOptions::default()).expect("attach");
+    let mount = Mount::format(device.path(), kind, "").expect("format and mount");
+    std::fs::write(mount.join("hello"), "there").expect("write");
+    let place = mount.path().to_owned();
+    mount.unmount().expect("unmount");
+    assert!(!place.exists());
+    let again = Mount::existing(device.path(), kind, "ro").expect("mount again");
+    assert_eq!(
+        std::fs::read_to_string(again.join("hello")).expect("read"),
+        "there"
+    );
+}
+
+#[test]
+fn ext4_keeps_a_file() {
+    require!(Loop);
+    file_system_round_trip(FsKind::Ext4, 16 * MIB);
+}
+
+#[test]
+fn xfs_keeps_a_file() {
+    require!(Loop);
+    file_system_round_trip(FsKind::Xfs, 320 * MIB);
+}
+
+#[test]
+fn btrfs_keeps_a_file() {
+    require!(Loop);
+    file_system_round_trip(FsKind::Btrfs, 128 * MIB);
+}
+
+#[test]
+fn a_file_system_runs_on_the_fault_device() {
+    require!(Fuse, Loop);
+    let latency = Latency {
+        sync_us: 2000,
+        ..Latency::default()
+    };
+    let options = DeviceOptions {
+        size: 16 * MIB,
+        latency,
+        ..DeviceOptions::default()
+    };
+    let faults = FaultDevice::mount(options).expect("mount");
+    let block = LoopDevice::attach(&faults.path(), LoopOptions::default()).expect("attach");
+    let mount = Mount::format(block.path(), FsKind::Ext4, "").expect("ext4");
+    let file = File::create(mount.join("record")).expect("create");
+    file.write_all_at(b"acknowledged", 0).expect("write");
+    file.sync_all().expect("fsync");
+    let scratch = Scratch::new().expect("scratch");
+    let cut = scratch.join("cut.img");
+    faults
+        .snapshot_to(&cut, &fathom_testkit::Keep::None)
+        .expect("power cut");
+    let block = LoopDevice::attach(&cut, LoopOptions::default()).expect("attach the copy");
+    let after = Mount::existing(block.path(), FsKind::Ext4, "").expect("journal replay");
+    let found = std::fs::read(after.join("record")).expect("the record survived");
+    assert_eq!(found, b"acknowledged");
+}
+
+#[test]
+fn two_hundred_per_second_are_two_hundred_per_second() {
+    require!(Loop, BlkioV1);
+    let scratch = Scratch::new().expect("scratch");
+    let device = LoopDevice::create(&scratch.join("slow.img"), 16 * MIB, LoopOptions::default());
+    let device = device.expect("attach");
+    let throttle = Throttle::new().expect("group");
+    throttle
+        .limit(device.path(), Limit::ReadIops(200))
+        .expect("limit");
+    let start = Instant::now();
+    let mut dd = throttle.command("dd");
+    dd.arg(format!("if={}", device.path().display()));
+    let output = dd
+        .args(["of=/dev/null", "bs=4096", "count=1000", "iflag=direct"])
+        .output();
+    let seconds = start.elapsed().as_secs_f64();
+    let output = output.expect("dd");
+    assert!(output.status.success(), "{output:?}");
+    let rate = 1000.0 / seconds;
+    assert!(
+        (196.0..=204.0).contains(&rate),
+        "asked 200 IOPS, got {rate:.1}"
+    );
+    let group = throttle.path().to_owned();
+    assert!(group.exists());
+    drop(throttle);
+    assert!(!group.exists(), "the group is removed");
+}
+
+#[test]
+fn unlimited_commands_are_not_throttled() {
+    require!(BlkioV1);
+    let throttle = Throttle::new().expect("group");
+    let output = throttle
+        .command("cat")
+        .arg("/proc/self/cgroup")
+        .output()
+        .expect("cat");
+    let groups = String::from_utf8_lossy(&output.stdout);
+    let name = throttle
+        .path()
+        .file_name()
+        .and_then(|n| n.to_str())
+        .expect("name");
+    assert!(
+        groups
+            .lines()
+            .any(|l| l.contains("blkio") && l.ends_with(name)),
+        "{groups}"
+    );
+}
