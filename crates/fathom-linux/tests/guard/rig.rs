@@ -1,0 +1,241 @@
+//! Scratch folders, loop devices and mounts that put themselves away, also when a test fails.
+
+use fathom_device::{DestroyCode, Fingerprint, Intent, Span, TargetFacts, judge};
+use fathom_linux::{Held, HoldError, examine, hold};
+use fathom_model::Bytes;
+use rustix::fs::OFlags;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub const MIB: u64 = 1 << 20;
+
+/// Says why a test does nothing, unless it runs as root with the tools it names. Tests that have devices take
+/// turns: a new mount namespace copies every mount there is, also another test's.
+pub fn able(tools: &[&str]) -> Option<MutexGuard<'static, ()>> {
+    static TURN: Mutex<()> = Mutex::new(());
+    let folders = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(Path::new);
+    let missing = |tool: &&&str| !folders.iter().any(|folder| folder.join(tool).exists());
+    let missing: Vec<_> = tools.iter().filter(missing).collect();
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIP: the guard's tests need root");
+    } else if !missing.is_empty() {
+        eprintln!("SKIP: not installed: {missing:?}");
+    } else if !Path::new("/dev/loop-control").exists() {
+        eprintln!("SKIP: no loop devices here");
+    } else {
+        return Some(TURN.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    None
+}
+
+/// Runs a command; its output, or a panic with what it said.
+pub fn run(command: &str) -> String {
+    try_run(command).unwrap_or_else(|error| panic!("{command}: {error}"))
+}
+
+pub fn try_run(command: &str) -> Result<String, String> {
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| e.to_string())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(text(&output.stderr))
+    }
+}
+
+/// A folder of its own.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "fathom-guard-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path).expect("a fresh folder");
+        Self(path)
+    }
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+    /// A sparse file of this many MiB.
+    pub fn image(&self, name: &str, mib: u64) -> PathBuf {
+        let path = self.path(name);
+        std::fs::File::create(&path)
+            .and_then(|file| file.set_len(mib * MIB))
+            .expect("an image");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Undoes something by a command.
+pub struct Undo(String);
+
+impl Undo {
+    /// Runs `command` now and `undo` at the end.
+    pub fn after(command: &str, undo: &str) -> Self {
+        run(command);
+        Self(undo.to_owned())
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        if let Err(error) = try_run(&self.0) {
+            eprintln!("could not put back: {}: {error}", self.0);
+        }
+    }
+}
+
+/// A loop device over an image.
+pub struct Loop {
+    pub path: PathBuf,
+    pub image: PathBuf,
+}
+
+impl Loop {
+    pub fn over(image: &Path) -> Self {
+        let path = run(&format!("losetup --find --show {}", image.display()));
+        Self {
+            path: path.into(),
+            image: image.to_owned(),
+        }
+    }
+    pub fn name(&self) -> &str {
+        self.path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("loopN")
+    }
+    pub fn hash(&self) -> u64 {
+        hash(&self.image)
+    }
+    pub fn part(&self, number: u32, start: u64, sectors: u64) -> Undo {
+        let device = self.path.display();
+        Undo::after(
+            &format!("addpart {device} {number} {start} {sectors}"),
+            &format!("delpart {device} {number}"),
+        )
+    }
+    pub fn mount(&self, at: &Path) -> Undo {
+        mount(&self.path, at, "rw")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = try_run(&format!("losetup --detach {}", self.path.display()));
+    }
+}
+
+pub fn mount(device: &Path, at: &Path, options: &str) -> Undo {
+    std::fs::create_dir_all(at).expect("a mount point");
+    let command = format!(
+        "mount -o {options} {} {} && sync -f {}",
+        device.display(),
+        at.display(),
+        at.display()
+    );
+    Undo::after(&command, &format!("umount {}", at.display()))
+}
+
+/// An ext4 that has nothing left to write later.
+pub fn ext4(device: &Path) {
+    run(&format!(
+        "mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 {}",
+        device.display()
+    ));
+}
+
+pub fn hash(path: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&std::fs::read(path).expect("readable"));
+    hasher.finish()
+}
+
+pub fn span(bytes: u64) -> Span {
+    Span::new(Bytes::ZERO, Bytes::new(bytes))
+}
+
+pub fn writes() -> Intent {
+    Intent::write(span(MIB))
+}
+
+pub fn look(path: &Path) -> TargetFacts {
+    examine(path).expect("can be examined").facts().clone()
+}
+
+pub fn code(path: &Path) -> DestroyCode {
+    Fingerprint::of(&look(path))
+        .expect("readable contents")
+        .code()
+}
+
+/// Everything a run does before its first write.
+pub fn take(
+    path: &Path,
+    intent: &Intent,
+    codes: &[DestroyCode],
+    backup: Option<&Path>,
+) -> Result<Held, HoldError> {
+    let examined = examine(path)?;
+    let permit = judge(examined.facts(), intent, codes)?;
+    hold(examined, &permit, backup)
+}
+
+/// The worst a run can do: with the right code in hand, writes as soon as anything lets it.
+pub fn attack(path: &Path) -> Result<(), String> {
+    let codes: Vec<DestroyCode> = Fingerprint::of(&look(path))
+        .map(|print| print.code())
+        .into_iter()
+        .collect();
+    let backup = std::env::temp_dir().join(format!(
+        "{}.ends",
+        path.display().to_string().replace('/', "-")
+    ));
+    let held = take(path, &writes(), &codes, Some(&backup));
+    let _ = std::fs::remove_file(&backup);
+    let held = held.map_err(|error| error.to_string())?;
+    scribble(&held);
+    held.release().map_err(|error| error.to_string())
+}
+
+/// Overwrites the first block through a descriptor of its own, as an engine would.
+pub fn scribble(held: &Held) {
+    let fd = held.reopen(OFlags::RDWR).expect("held for writing");
+    assert_eq!(rustix::io::pwrite(&fd, &[0xFA; 4096], 0), Ok(4096));
+    rustix::fs::fsync(&fd).expect("synced");
+}
+
+/// The attack is refused with these words, and not a byte of the image differs.
+pub fn refused(path: &Path, image: &Path, words: &str) {
+    let before = hash(image);
+    let refusal = attack(path).expect_err("must be refused");
+    assert!(refusal.contains(words), "\"{words}\" not in: {refusal}");
+    assert_eq!(before, hash(image), "the image changed");
+}
+
+/// The attack goes through, so what refused before was the one thing that is now different.
+pub fn permitted(path: &Path, image: &Path) {
+    let before = hash(image);
+    attack(path).expect("must be permitted");
+    assert_ne!(before, hash(image), "nothing was written");
+}
