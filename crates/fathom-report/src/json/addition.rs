@@ -1,6 +1,8 @@
 //! The `fathom` key: verdict, findings, conditions, and per entry what fio has no place for.
 
-use fathom_model::{Counts, DirectionSummary, Entry, Finding, Findings, Override, RunEnd, VerifyCounts};
+use fathom_model::{
+    Counts, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection, Override, RunEnd, VerifyCounts,
+};
 
 use super::direction::latency;
 use crate::text::{verdict_word, weight_word};
@@ -9,7 +11,8 @@ use crate::tree::{Object, Tree};
 /// Of the layout below; a change that could break a reader makes it 2.
 const VERSION: u64 = 1;
 
-pub(super) fn addition(findings: &Findings) -> Object {
+/// `plus` adds the series over time, as it adds bins to fio's part.
+pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
     Object::new()
         .with("version", VERSION)
         .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
@@ -22,7 +25,7 @@ pub(super) fn addition(findings: &Findings) -> Object {
         .with("elapsed_ns", findings.elapsed.get())
         .with("clock", clock(findings))
         .with("host", host(findings))
-        .with("entries", findings.entries.iter().map(entry).collect::<Tree>())
+        .with("entries", findings.entries.iter().map(|one| entry(one, plus)).collect::<Tree>())
 }
 
 fn finding(finding: &Finding) -> Object {
@@ -62,7 +65,7 @@ fn host(findings: &Findings) -> Object {
         .with("busy_percent", host.busy_percent)
 }
 
-fn entry(entry: &Entry) -> Object {
+fn entry(entry: &Entry, plus: bool) -> Object {
     let mut figures = Object::new()
         .with("name", &entry.name)
         .with("groupid", entry.group)
@@ -70,12 +73,16 @@ fn entry(entry: &Entry) -> Object {
         .with("engine", &entry.engine)
         .with("offered", entry.offered.as_ref())
         .with("little", little(entry))
-        .with("counts", counts(&entry.counts));
+        .with("counts", counts(&entry.counts))
+        .with("notes", entry.notes.iter().collect::<Tree>());
     for (way, summary) in entry.directions.iter().filter(|(_, summary)| summary.counts.planned > 0) {
         figures.push(way.word(), direction(summary));
     }
     if let Some(verify) = &entry.verify {
         figures.push("verify", verified(verify));
+    }
+    if plus {
+        figures.push("series", entry.series.iter().map(moment).collect::<Tree>());
     }
     figures
 }
@@ -121,4 +128,21 @@ fn verified(verify: &VerifyCounts) -> Object {
         .with("good_blocks", verify.good)
         .with("bad_blocks", verify.bad)
         .with("checked_bytes", verify.bytes)
+}
+
+fn moment(moment: &Moment) -> Object {
+    let interval = Object::new().with("start_ns", moment.start.get()).with("length_ns", moment.length.get());
+    let used = moment.directions.iter().filter(|(_, figures)| figures.ios > 0 || figures.bad > 0);
+    used.fold(interval, |interval, (way, figures)| interval.with(way.word(), moment_direction(figures)))
+}
+
+/// Latencies are response times in an open loop, clat in a closed one.
+fn moment_direction(figures: &MomentDirection) -> Object {
+    Object::new()
+        .with("ok_ios", figures.ios)
+        .with("ok_bytes", figures.bytes)
+        .with("bad_ios", figures.bad)
+        .with("p50_ns", figures.p50)
+        .with("p99_ns", figures.p99)
+        .with("max_ns", figures.max)
 }

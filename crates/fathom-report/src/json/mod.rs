@@ -41,7 +41,7 @@ fn document(findings: &Findings, style: &Style, plus: bool) -> Tree {
         root.push("disk_util", findings.disks.iter().map(disk).collect::<Tree>());
     }
     if findings.personality == Personality::Fathom {
-        root.push("fathom", addition(findings));
+        root.push("fathom", addition(findings, plus));
     }
     root.into()
 }

@@ -32,6 +32,9 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
         lines += &paragraph(&little(entry), style);
         lines += &paragraph(&conservation(&entry.name, &entry.counts), style);
         lines += &paragraph(&entry.offered.as_ref().map_or(String::new(), |rate| offered(&entry.name, rate)), style);
+        for note in &entry.notes {
+            lines += &paragraph(&format!("{}: {note}", entry.name), style);
+        }
     }
     for one in &findings.findings {
         lines += &finding(one, style);

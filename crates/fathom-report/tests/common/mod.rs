@@ -2,8 +2,10 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use fathom_model::{
-    Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters, DiskSummary, Entry, Findings, GroupDirection, GroupSummary,
-    HostRecording, LatencySummary, Little, Nanos, PerDirection, Personality, RunEnd, Samples, Shows, Verdict,
+    Access, Accounting, BlockSizes, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters, DiskSummary, Distribution,
+    EngineKind, EngineSettings, EngineSpec, Entry, ErrorPolicy, ExitRule, Extent, FileService, FileSet, Fill, Findings,
+    GroupDirection, GroupSummary, HostRecording, Job, LatencySummary, Layout, Limits, Little, Logs, Nanos, Pace, Pattern,
+    Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Shows, Start, SyncMode, SyncPolicy, Traffic, Verdict,
 };
 use serde_json::Value;
 
@@ -239,4 +241,82 @@ fn group_direction(members: Vec<&DirectionSummary>) -> Option<GroupDirection> {
         min_runtime_ms: ran.iter().map(|way| way.runtime_ms).min()?,
         max_runtime_ms: longest,
     })
+}
+
+/// A plan of jobs that do nothing but have names, numbers and logs.
+pub fn plan(jobs: Vec<Job>) -> Plan {
+    Plan {
+        personality: Personality::Fio,
+        sources: vec![],
+        globals: vec![],
+        overrides: vec![],
+        jobs,
+        interval: Nanos::from_secs(1),
+        read_only: false,
+        warnings: vec![],
+    }
+}
+
+/// A job whose logs are `logs`.
+pub fn job(name: &str, number: u32, logs: Logs) -> Job {
+    Job {
+        name: name.into(),
+        options: vec![],
+        description: None,
+        number,
+        section: number - 1,
+        clone: 0,
+        group: 0,
+        group_reporting: false,
+        start: Start::default(),
+        exit: ExitRule::default(),
+        files: files(),
+        pattern: pattern(),
+        limits: Limits::default(),
+        pace: Pace::default(),
+        queue: Queue { depth: 1, batch_submit: 1, batch_complete_min: 1, batch_complete_max: 1, low: 1 },
+        engine: EngineSpec { kind: EngineKind::Null, named: true, settings: EngineSettings::default() },
+        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0 },
+        verify: None,
+        sync: SyncPolicy::default(),
+        accounting: Accounting { slat: true, clat: true, lat: true, logs, ..Accounting::default() },
+        errors: ErrorPolicy::default(),
+        cpus: vec![],
+        nice: None,
+    }
+}
+
+fn files() -> FileSet {
+    FileSet {
+        paths: vec![],
+        named: false,
+        size: Extent::Whole,
+        file_size: None,
+        offset: Extent::Bytes(Bytes::ZERO),
+        offset_increment: Extent::Bytes(Bytes::ZERO),
+        offset_align: Bytes::ZERO,
+        direct: false,
+        sync_mode: SyncMode::None,
+        atomic: false,
+        service: FileService::RoundRobin,
+        service_every: 1,
+        open_files: 0,
+        layout: Layout::default(),
+    }
+}
+
+fn pattern() -> Pattern {
+    Pattern {
+        traffic: Traffic::Read,
+        access: Access::Random { every: 1, identical: false },
+        block_size: PerDirection::all(BlockSizes::Fixed(4096)),
+        block_align: PerDirection::all(Bytes::ZERO),
+        unaligned: false,
+        sizes_by_access: false,
+        distribution: PerDirection::all(Distribution::Uniform),
+        random_percent: PerDirection::all(100),
+        without_replacement: true,
+        seed: 1,
+        zones: None,
+    }
 }
