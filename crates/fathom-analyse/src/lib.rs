@@ -1,1 +1,26 @@
-//! fathom-analyse
+//! What a recording means: every statistic a report prints, and every sentence with its evidence.
+//!
+//! Pure: no clock, no file, no randomness. The same [`fathom_model::Recording`] gives the same
+//! [`fathom_model::Findings`], byte for byte.
+
+mod bins;
+mod detectors;
+mod direction;
+mod disk;
+mod entry;
+mod errno;
+mod explain;
+mod figures;
+mod group;
+mod latency;
+mod levels;
+mod little;
+mod members;
+mod samples;
+mod series;
+mod whole;
+mod words;
+
+pub use self::detectors::{DETECTORS, Detector};
+pub use self::explain::{EXPLANATIONS, Explanation, explain};
+pub use self::whole::{findings, findings_with};

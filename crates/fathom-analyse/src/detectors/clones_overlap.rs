@@ -1,0 +1,38 @@
+//! CLONES_OVERLAP: sequential clones that do the same addresses.
+
+use fathom_model::{Access, Extent, Finding, Job, Weight};
+
+use super::{Detector, Scene, Seat};
+
+const CODE: &str = "CLONES_OVERLAP";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "Give each clone its own part with offset_increment=, or its own file.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(|seat| overlap(seat, scene))
+}
+
+/// Told by the entry that holds the first clone.
+fn overlap(seat: &Seat, scene: &Scene) -> Option<Finding> {
+    let first = seat.members.iter().map(|m| m.job).find(|job| job.clone == 0 && follows_one_path(job))?;
+    let same = |job: &&Job| job.section == first.section && job.files.paths == first.files.paths;
+    let clones = scene.recording.plan.jobs.iter().filter(same).count();
+    if clones < 2 {
+        return None;
+    }
+    let evidence = format!(
+        "{clones} clones go through the same addresses of {} in the same order: all but the first may be served by a \
+         cache, or merged.",
+        first.files.paths[0].display(),
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+}
+
+fn follows_one_path(job: &Job) -> bool {
+    let files = &job.files;
+    let apart = !matches!(files.offset_increment, Extent::Bytes(b) if b.is_zero())
+        && files.offset_increment != Extent::Percent(0);
+    let null = job.engine.kind == fathom_model::EngineKind::Null;
+    matches!(job.pattern.access, Access::Sequential { .. }) && !apart && !null && !files.paths.is_empty()
+}

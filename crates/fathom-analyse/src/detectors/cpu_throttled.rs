@@ -1,0 +1,19 @@
+//! CPU_THROTTLED: a CPU quota stopped this process.
+
+use fathom_model::{Finding, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::counted;
+
+const CODE: &str = "CPU_THROTTLED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "Raise or remove the CPU quota of the container or cgroup (cpu.max).";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let throttles = scene.recording.host.cpu_throttles.filter(|n| *n > 0);
+    let evidence =
+        |n| format!("This host, not the device, limited the run: {} by the CPU quota.", counted(n, "throttle"));
+    throttles.map(|n| of_run(CODE, Weight::Degrades, evidence(n), ADVICE)).into_iter().collect()
+}

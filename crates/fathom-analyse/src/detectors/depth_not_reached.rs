@@ -1,0 +1,55 @@
+//! DEPTH_NOT_REACHED: fewer I/Os were in flight than asked for.
+
+use fathom_model::{Finding, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::{duration, rate};
+use crate::members::Member;
+use crate::words::is_open_loop;
+
+const CODE: &str = "DEPTH_NOT_REACHED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Below half of what was asked the figures belong to another queue depth; refills and batches cost less than that.
+const REACHED: f64 = 0.5;
+/// So many times the depth must have been done, or filling and draining the queue weigh too much.
+const ROUNDS: u64 = 20;
+const ADVICE: &str = "The kernel, file system or driver ran these one by one (common with buffered files and some FUSE or \
+                      network file systems): use direct=1, another engine, or more jobs.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(shallow)
+}
+
+fn shallow(seat: &Seat) -> Option<Finding> {
+    let little = &seat.entry.little;
+    let done = seat.entry.counts.ok >= u64::from(seat.entry.depth) * seat.members.len() as u64 * ROUNDS;
+    if !done || !seat.members.iter().all(keeps_full) || little.in_flight >= little.asked * REACHED {
+        return None;
+    }
+    let evidence = format!(
+        "Asked for depth {}, achieved {:.1} (Little's law: {} I/Os per second x {} mean latency).",
+        little.asked,
+        little.in_flight,
+        rate(little.iops),
+        duration(little.mean_ns),
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+}
+
+/// Whether the job was to keep its queue full: a closed loop without pauses and low-water marks, on an engine that
+/// can have more than one in flight.
+fn keeps_full(member: &Member) -> bool {
+    let job = member.job;
+    let (queue, kind) = (&job.queue, job.engine.kind);
+    queue.depth > 1
+        && queue.low * 2 >= queue.depth
+        && queue.batch_complete_min * 2 <= queue.depth
+        && !kind.is_synchronous()
+        && !matches!(kind, fathom_model::EngineKind::Null | fathom_model::EngineKind::Vsync)
+        && !is_open_loop(&job.pace)
+        && job.pace.think.is_none()
+        && job.verify.is_none()
+        && job.accounting.clat
+        && !job.accounting.reduced
+}

@@ -1,0 +1,39 @@
+//! FEW_SAMPLES: percentiles that rest on a handful of I/Os.
+
+use fathom_model::{Direction, DirectionSummary, Finding, LatencySummary, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::count;
+
+const CODE: &str = "FEW_SAMPLES";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// A count of k has a relative error of 1/sqrt(k): a third at ten.
+const TAIL: f64 = 10.0;
+const ADVICE: &str = "Run longer before comparing these percentiles.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(|seat| Direction::ALL.into_iter().find_map(|d| thin(seat, d)))
+}
+
+fn thin(seat: &Seat, direction: Direction) -> Option<Finding> {
+    let (kind, summary) = shown(&seat.entry.directions[direction]);
+    let beyond = |p: f64| summary.n as f64 * (100.0 - p) / 100.0;
+    // Half an I/O of slack, for percentiles that are not exact in binary.
+    let thin = |p: &f64| *p < 100.0 && beyond(*p) + 0.5 < TAIL;
+    let first = summary.percentiles.iter().map(|p| p.0).filter(thin).reduce(f64::min)?;
+    let evidence = format!(
+        "{} {kind} p{first} and above rest on fewer than {TAIL} of {} I/Os.",
+        direction.word(),
+        count(summary.n),
+    );
+    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+}
+
+fn shown(direction: &DirectionSummary) -> (&'static str, &LatencySummary) {
+    match &direction.response {
+        Some(response) => ("response", response),
+        None if direction.clat.percentiles.is_empty() => ("lat", &direction.lat),
+        None => ("clat", &direction.clat),
+    }
+}

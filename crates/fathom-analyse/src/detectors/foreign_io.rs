@@ -1,0 +1,50 @@
+//! FOREIGN_IO: the device did much more than the jobs asked of it.
+
+use fathom_model::{Direction, DiskSummary, Finding, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::{bytes, percent, share};
+
+const CODE: &str = "FOREIGN_IO";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// A quarter more than ours is beyond metadata and journals.
+const EXCESS_PERCENT: f64 = 25.0;
+/// Background bookkeeping of a quiet system.
+const SLACK: u64 = 16 << 20;
+const SECTOR: u64 = 512;
+const ADVICE: &str = "Someone else uses the device, or the file system writes more than it was asked: find it with \
+                      iostat or iotop, or use an idle device.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    [Direction::Read, Direction::Write].into_iter().filter_map(|d| excess(scene, d)).take(1).collect()
+}
+
+/// One device alone must exceed all jobs together: sums over a stack of devices would count the same I/O twice.
+fn excess(scene: &Scene, direction: Direction) -> Option<Finding> {
+    if !scene.all_direct(direction) {
+        return None;
+    }
+    let ours = scene.moved()[direction].bytes;
+    let disk = scene.disks.iter().max_by_key(|d| device_bytes(d, direction))?;
+    let device = device_bytes(disk, direction);
+    let limit = ours + SLACK.max((ours as f64 * EXCESS_PERCENT / 100.0) as u64);
+    if device <= limit {
+        return None;
+    }
+    let evidence = format!(
+        "{} of the bytes {} on {} were not ours: the device moved {}, the jobs {}.",
+        percent(share(device - ours, device)),
+        if direction == Direction::Read { "read" } else { "written" },
+        disk.name,
+        bytes(device),
+        bytes(ours),
+    );
+    Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
+}
+
+fn device_bytes(disk: &DiskSummary, direction: Direction) -> u64 {
+    let sectors = if direction == Direction::Read { disk.delta.read_sectors } else { disk.delta.write_sectors };
+    sectors * SECTOR
+}

@@ -1,0 +1,93 @@
+//! GENERATOR_STALL: the load generator itself was held up.
+
+use fathom_model::{Finding, Nanos, Stall, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene, Seat};
+use crate::figures::{count, counted, duration, percent, share};
+use crate::words::is_open_loop;
+
+const CODE: &str = "GENERATOR_STALL";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// A watchdog that wakes this late was not merely waiting its turn: scheduler slices are a few milliseconds, the
+/// period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of Linux).
+const LONG_STALL: Nanos = Nanos::from_millis(100);
+/// Responses above this are told; the same bound as in the sentence.
+const SLOW: Nanos = Nanos::from_millis(100);
+/// From this share of slow responses on, p99 is about the generator.
+const SLOW_PERCENT: f64 = 1.0;
+/// From this share of the run on, even closed-loop rates are about the generator.
+const LOST_PERCENT: f64 = 5.0;
+const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): mend that \
+                      and run again.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let stalls: Vec<Stall> = scene.recording.stalls.iter().copied().filter(|s| s.lasted >= LONG_STALL).collect();
+    if stalls.is_empty() {
+        return Vec::new();
+    }
+    let open = scene.each(|seat| open_loop(seat, &stalls));
+    if open.is_empty() { vec![closed_loop(scene, &stalls)] } else { open }
+}
+
+fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
+    let (from, to) = seat.span();
+    let worst = worst(stalls.iter().filter(|s| s.at < to && s.at + s.lasted > from))?;
+    if !seat.members.iter().any(|m| is_open_loop(&m.job.pace)) {
+        return None;
+    }
+    let (response, service) = (seat.latencies(|d| &d.response), seat.latencies(|d| &d.clat));
+    let behind = seat.latencies(|d| &d.lateness).max().unwrap_or_default();
+    let slow = response.count_above(SLOW);
+    let evidence = format!(
+        "Response p99 {} (service {}). The generator fell behind by up to {}; {} took more than {}. Its watchdog woke \
+         {} late at {} of the run.",
+        duration(response.percentile(99.0).unwrap_or(0.0)),
+        duration(service.percentile(99.0).unwrap_or(0.0)),
+        duration(behind.get() as f64),
+        counted(slow, "response"),
+        duration(SLOW.get() as f64),
+        duration(worst.lasted.get() as f64),
+        duration(worst.at.get() as f64),
+    );
+    let matters = share(slow, response.count()) >= SLOW_PERCENT;
+    Some(seat.finding(CODE, weight(matters), evidence, ADVICE))
+}
+
+fn closed_loop(scene: &Scene, stalls: &[Stall]) -> Finding {
+    let worst = worst(stalls.iter()).unwrap_or(stalls[0]);
+    let (lost, elapsed) = (covered(stalls), scene.recording.elapsed);
+    let lost_share = share(lost.get(), elapsed.get());
+    let evidence = format!(
+        "The generator was held up {} times, {} in all ({} of the run), for up to {} at {} of the run; no I/O was handed \
+         over meanwhile.",
+        count(stalls.len() as u64),
+        duration(lost.get() as f64),
+        percent(lost_share),
+        duration(worst.lasted.get() as f64),
+        duration(worst.at.get() as f64),
+    );
+    of_run(CODE, weight(lost_share >= LOST_PERCENT), evidence, ADVICE)
+}
+
+fn weight(matters: bool) -> Weight {
+    if matters { Weight::Invalidates } else { Weight::Degrades }
+}
+
+fn worst<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Option<Stall> {
+    stalls.copied().max_by_key(|s| s.lasted)
+}
+
+/// Time covered by the stalls; several watchdogs see the same one.
+fn covered(stalls: &[Stall]) -> Nanos {
+    let mut sorted = stalls.to_vec();
+    sorted.sort_by_key(|s| s.at);
+    let (mut sum, mut until) = (Nanos::ZERO, Nanos::ZERO);
+    for stall in sorted {
+        let end = stall.at + stall.lasted;
+        sum += end.saturating_sub(stall.at.max(until));
+        until = until.max(end);
+    }
+    sum
+}

@@ -1,0 +1,40 @@
+//! HOST_BUSY: other programs used the CPUs.
+
+use fathom_model::{Finding, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::percent;
+
+const CODE: &str = "HOST_BUSY";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// From here on a thread that wants to run often has to wait.
+const BUSY_PERCENT: f64 = 90.0;
+/// Kernel threads that serve our own I/O stay below this share of all CPUs.
+const FOREIGN_PERCENT: f64 = 20.0;
+const ADVICE: &str = "Stop the other programs, or read the result as a lower bound.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let host = &scene.recording.host;
+    let Some(busy) = host.busy_percent.filter(|busy| *busy >= BUSY_PERCENT) else {
+        return Vec::new();
+    };
+    let foreign = busy - ours(scene);
+    if foreign < FOREIGN_PERCENT {
+        return Vec::new();
+    }
+    let evidence = format!(
+        "The CPUs of this host were {} busy, {} not by the workers: the host, not the device, may be the limit.",
+        percent(busy),
+        percent(foreign),
+    );
+    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+}
+
+/// CPU of the workers as a share of all CPUs.
+fn ours(scene: &Scene) -> f64 {
+    let used: f64 = scene.members().map(|m| (m.seen.usage.user + m.seen.usage.system).as_secs_f64()).sum();
+    let all = scene.recording.elapsed.as_secs_f64() * f64::from(scene.recording.host.cpus.max(1));
+    if all > 0.0 { used * 100.0 / all } else { 0.0 }
+}

@@ -1,0 +1,27 @@
+//! INTERRUPTED: the run did not end by its plan.
+
+use fathom_model::{Finding, RunEnd, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::duration;
+
+const CODE: &str = "INTERRUPTED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "The figures hold for the time up to the end; run again for the whole plan.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let at = duration(scene.recording.elapsed.get() as f64);
+    match scene.recording.end {
+        RunEnd::Completed => Vec::new(),
+        RunEnd::Interrupted => {
+            let evidence = format!("The run was interrupted at {at}; I/O in flight was waited for.");
+            vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+        }
+        RunEnd::Aborted => {
+            let evidence = format!("The run was stopped at {at} without waiting for I/O in flight.");
+            vec![of_run(CODE, Weight::Invalidates, evidence, ADVICE)]
+        }
+    }
+}

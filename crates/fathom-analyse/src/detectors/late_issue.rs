@@ -1,0 +1,41 @@
+//! LATE_ISSUE: an open loop handed I/Os over late although nothing held the generator up.
+
+use fathom_model::{Finding, Nanos, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::{counted, duration, percent, share};
+
+const CODE: &str = "LATE_ISSUE";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Ten timer ticks of a kernel with HZ=1000: later than any healthy wake-up.
+const LATE: Nanos = Nanos::from_millis(10);
+/// From this share on, p99 of the arrivals is not the planned one.
+const LATE_PERCENT: f64 = 1.0;
+const ADVICE: &str = "Response times include the wait and stay true. For arrivals as planned raise iodepth, lower the \
+                      rate, or spread the load over more jobs.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(|seat| late(seat, scene))
+}
+
+fn late(seat: &Seat, scene: &Scene) -> Option<Finding> {
+    let lateness = seat.latencies(|d| &d.lateness);
+    let late = lateness.count_above(LATE);
+    let late_share = share(late, lateness.count());
+    let (from, to) = seat.span();
+    let held_up = scene.recording.stalls.iter().any(|s| s.lasted >= LATE && s.at < to && s.at + s.lasted > from);
+    if late_share < LATE_PERCENT || held_up {
+        return None;
+    }
+    let evidence = format!(
+        "{} ({}) were handed over more than {} after they were due, up to {}; the queue depth of {} was used up or this \
+         host was too slow.",
+        counted(late, "I/O"),
+        percent(late_share),
+        duration(LATE.get() as f64),
+        duration(lateness.max().unwrap_or_default().get() as f64),
+        seat.entry.depth,
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+}

@@ -1,0 +1,137 @@
+//! The detectors: each looks for one known way in which numbers mislead, and says so with the figures.
+//!
+//! They are data: [`DETECTORS`] is the whole list, and a run can be judged with any part of it. Thresholds are
+//! conservative: a clean run shows nothing above a note.
+
+mod clock_drift;
+mod clones_overlap;
+mod cpu_throttled;
+mod depth_not_reached;
+mod engine_fallback;
+mod few_samples;
+mod fio_bins_clamped;
+mod foreign_io;
+mod generator_stall;
+mod histogram_overflow;
+mod host_busy;
+mod interrupted;
+mod io_error;
+mod job_skipped;
+mod jobs_apart;
+mod late_issue;
+mod not_conserved;
+mod not_steady;
+mod nothing_done;
+mod page_cache;
+mod ran_short;
+mod rate_not_reached;
+mod repeated_addresses;
+mod requests_resized;
+mod scene;
+mod short_io;
+mod soft_payload;
+mod steal;
+mod summary_disagrees;
+mod sync_engine_depth;
+mod target_shrank;
+mod timed_out;
+mod tool_bound;
+mod verify_failed;
+mod verify_nothing;
+mod volatile_cache_no_flush;
+mod worker_died;
+
+use fathom_model::{Finding, Verdict, Weight};
+
+pub(crate) use self::scene::{Scene, Seat};
+
+/// Looks for one way in which numbers mislead.
+#[derive(Clone, Copy, Debug)]
+pub struct Detector {
+    /// Stable name of what it finds.
+    pub code: &'static str,
+    look: fn(&Scene) -> Vec<Finding>,
+}
+
+/// All detectors; within one weight, findings are listed in this order.
+pub const DETECTORS: &[Detector] = &[
+    worker_died::DETECTOR,
+    not_conserved::DETECTOR,
+    summary_disagrees::DETECTOR,
+    verify_failed::DETECTOR,
+    short_io::DETECTOR,
+    io_error::DETECTOR,
+    timed_out::DETECTOR,
+    target_shrank::DETECTOR,
+    nothing_done::DETECTOR,
+    generator_stall::DETECTOR,
+    verify_nothing::DETECTOR,
+    interrupted::DETECTOR,
+    ran_short::DETECTOR,
+    job_skipped::DETECTOR,
+    rate_not_reached::DETECTOR,
+    late_issue::DETECTOR,
+    depth_not_reached::DETECTOR,
+    sync_engine_depth::DETECTOR,
+    page_cache::DETECTOR,
+    foreign_io::DETECTOR,
+    cpu_throttled::DETECTOR,
+    steal::DETECTOR,
+    host_busy::DETECTOR,
+    tool_bound::DETECTOR,
+    clock_drift::DETECTOR,
+    histogram_overflow::DETECTOR,
+    clones_overlap::DETECTOR,
+    jobs_apart::DETECTOR,
+    not_steady::DETECTOR,
+    repeated_addresses::DETECTOR,
+    requests_resized::DETECTOR,
+    volatile_cache_no_flush::DETECTOR,
+    soft_payload::DETECTOR,
+    few_samples::DETECTOR,
+    fio_bins_clamped::DETECTOR,
+    engine_fallback::DETECTOR,
+];
+
+/// What the detectors find, worst first, one finding for each code and name.
+pub(crate) fn detect(scene: &Scene, detectors: &[Detector]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for detector in detectors {
+        found.extend(folded((detector.look)(scene)));
+    }
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found
+}
+
+/// Sightings of one code, one for each name: the worst is told, the others are counted.
+fn folded(sightings: Vec<Finding>) -> Vec<Finding> {
+    let mut told: Vec<(Finding, usize)> = Vec::new();
+    for sighting in sightings {
+        match told.iter_mut().find(|(first, _)| first.about == sighting.about) {
+            Some((first, more)) => {
+                *more += 1;
+                if sighting.weight > first.weight {
+                    *first = sighting;
+                }
+            }
+            None => told.push((sighting, 0)),
+        }
+    }
+    told.into_iter().map(|(finding, more)| with_count(finding, more)).collect()
+}
+
+fn with_count(mut finding: Finding, more: usize) -> Finding {
+    if more > 0 {
+        finding.evidence += &format!(" ({more} more like this)");
+    }
+    finding
+}
+
+/// The worst weight decides.
+pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
+    match findings.iter().map(|f| f.weight).max() {
+        Some(Weight::Invalidates) => Verdict::Invalid,
+        Some(Weight::Degrades) => Verdict::Degraded,
+        Some(Weight::Note) | None => Verdict::Valid,
+    }
+}

@@ -1,0 +1,40 @@
+//! NOT_CONSERVED: planned I/Os that came to no end, or to two.
+
+use fathom_model::{Counts, Direction, Finding, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::count;
+
+const CODE: &str = "NOT_CONSERVED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "This is a fault of the tool: report it with the job file, and do not use the figures.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(unbalanced)
+}
+
+fn unbalanced(seat: &Seat) -> Option<Finding> {
+    let pairs = seat.members.iter().flat_map(|m| m.seen.directions.iter());
+    let (direction, made) = pairs.into_iter().find(|(_, d)| !d.counts.balanced())?;
+    Some(seat.finding(CODE, Weight::Invalidates, evidence(direction, &made.counts), ADVICE))
+}
+
+fn evidence(direction: Direction, c: &Counts) -> String {
+    let ends = c.ok + c.short + c.failed + c.timed_out + c.not_sent;
+    let bytes = c.bytes_ok + c.bytes_short + c.bytes_missing;
+    format!(
+        "{} {}s were planned but {} came to an end ({} ok, {} short, {} failed, {} timed out, {} not sent); {} bytes \
+         were asked for and {} accounted for.",
+        count(c.planned),
+        direction.word(),
+        count(ends),
+        count(c.ok),
+        count(c.short),
+        count(c.failed),
+        count(c.timed_out),
+        count(c.not_sent),
+        count(c.bytes_asked),
+        count(bytes),
+    )
+}

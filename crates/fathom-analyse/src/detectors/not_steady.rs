@@ -1,0 +1,61 @@
+//! NOT_STEADY: throughput changed over the run.
+
+use fathom_model::{Finding, Moment, Nanos, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::{bytes, percent};
+use crate::words::is_open_loop;
+
+const CODE: &str = "NOT_STEADY";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// SNIA Solid State Storage Performance Test Specification: within a steady window of five rounds, no round is more
+/// than 10 % away from the mean, a range of 20 %.
+const ROUNDS: usize = 5;
+const RANGE_PERCENT: f64 = 20.0;
+/// Rounds shorter than a second show noise.
+const LEAST: Nanos = Nanos::from_secs(5);
+const ADVICE: &str = "Run longer, precondition the device, or use warm-up (ramp_time) before comparing.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(unsteady)
+}
+
+fn unsteady(seat: &Seat) -> Option<Finding> {
+    let from = seat.members.iter().map(|m| m.seen.measured_from).max()?;
+    let to = seat.members.iter().map(|m| m.seen.ended).min()?;
+    let paced = seat.members.iter().any(|m| is_open_loop(&m.job.pace) || m.job.pace.think.is_some());
+    if paced || to.saturating_sub(from) < LEAST {
+        return None;
+    }
+    let rounds = rounds(&seat.entry.series, from, to);
+    let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
+    let (low, high) = rounds.iter().fold((f64::MAX, 0f64), |(l, h), r| (l.min(*r), h.max(*r)));
+    let range = (high - low) * 100.0 / mean;
+    if mean <= 0.0 || range <= RANGE_PERCENT {
+        return None;
+    }
+    let evidence = format!(
+        "Not in steady state: over five equal parts of the run throughput lay between {}/s and {}/s ({} of the mean).",
+        bytes(low as u64),
+        bytes(high as u64),
+        percent(range),
+    );
+    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+}
+
+/// Bytes per second of five equal parts of the time; an interval belongs to the part its middle lies in.
+fn rounds(series: &[Moment], from: Nanos, to: Nanos) -> [f64; ROUNDS] {
+    let (mut moved, mut time) = ([0u64; ROUNDS], [0f64; ROUNDS]);
+    let whole = to.saturating_sub(from).get().max(1);
+    for moment in series {
+        let middle = moment.start.get() + moment.length.get() / 2;
+        if middle < from.get() || middle >= to.get() {
+            continue;
+        }
+        let round = (u128::from(middle - from.get()) * ROUNDS as u128 / u128::from(whole)) as usize;
+        moved[round] += moment.directions.iter().map(|(_, d)| d.bytes).sum::<u64>();
+        time[round] += moment.length.as_secs_f64();
+    }
+    std::array::from_fn(|i| if time[i] > 0.0 { moved[i] as f64 / time[i] } else { 0.0 })
+}

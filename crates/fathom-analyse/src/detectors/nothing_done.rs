@@ -1,0 +1,34 @@
+//! NOTHING_DONE: a job that ran and did no I/O.
+
+use fathom_model::{Finding, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::{count, duration};
+use crate::members::Member;
+
+const CODE: &str = "NOTHING_DONE";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "See its error and the size, io_size and number_ios of the job.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(idle)
+}
+
+fn idle(seat: &Seat) -> Option<Finding> {
+    let idle = seat.members.iter().filter(|m| was_to_work(m) && !m.did_io()).collect::<Vec<_>>();
+    let first = idle.first()?;
+    let evidence = format!(
+        "{} of {} jobs completed no I/O in {} ({} planned).",
+        idle.len(),
+        seat.members.len(),
+        duration(first.run_time().get() as f64),
+        count(idle.iter().flat_map(|m| m.seen.directions.iter()).map(|(_, d)| d.counts.planned).sum()),
+    );
+    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+}
+
+fn was_to_work(member: &Member) -> bool {
+    let seen = member.seen;
+    !seen.skipped && !member.job.files.layout.create_only && seen.verify.planned == 0 && seen.sync.count() == 0
+}

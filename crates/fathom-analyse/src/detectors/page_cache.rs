@@ -1,0 +1,50 @@
+//! PAGE_CACHE: the devices moved far fewer bytes than the jobs.
+
+use fathom_model::{Direction, Finding, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::{bytes, percent, share};
+
+const CODE: &str = "PAGE_CACHE";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Below half, the figures are more about memory than about the device.
+const FROM_DEVICE_PERCENT: f64 = 50.0;
+/// Less than this says nothing.
+const LEAST: u64 = 4 << 20;
+const SECTOR: u64 = 512;
+const BUFFERED: &str =
+    "For the device use direct=1, or a region larger than memory; for the page cache the figures hold.";
+const DIRECT: &str = "Although direct I/O was asked for, the device was not reached: the file may have holes, be kept in a \
+                      cache below, or lie on a file system that buffers it. Write it in full first.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    // All devices together: a stack of devices counts an I/O more than once, so this errs on the silent side.
+    let read: u64 = scene.disks.iter().map(|d| d.delta.read_sectors * SECTOR).sum();
+    let written: u64 = scene.disks.iter().map(|d| d.delta.write_sectors * SECTOR).sum();
+    let (reads, writes) = (missing(scene, Direction::Read, read), missing(scene, Direction::Write, written));
+    if scene.disks.is_empty() || (reads.is_none() && writes.is_none()) {
+        return Vec::new();
+    }
+    let buffered = !Direction::ALL.into_iter().all(|d| scene.all_direct(d));
+    let evidence = reads.into_iter().chain(writes).collect::<Vec<_>>().join(" ");
+    vec![of_run(CODE, Weight::Degrades, evidence, if buffered { BUFFERED } else { DIRECT })]
+}
+
+fn missing(scene: &Scene, direction: Direction, device: u64) -> Option<String> {
+    let moved = scene.moved()[direction].bytes;
+    let from_device = share(device, moved);
+    if moved < LEAST || from_device >= FROM_DEVICE_PERCENT {
+        return None;
+    }
+    let memory = percent(100.0 - from_device);
+    Some(match direction {
+        Direction::Write => format!(
+            "{memory} of the written bytes stayed in memory: the devices saw {} of {}.",
+            bytes(device),
+            bytes(moved)
+        ),
+        _ => format!("{memory} of the reads came from memory: the devices saw {} of {}.", bytes(device), bytes(moved)),
+    })
+}

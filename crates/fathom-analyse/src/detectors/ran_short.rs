@@ -1,0 +1,44 @@
+//! RAN_SHORT: a time-based job ended before its time.
+
+use fathom_model::{Finding, Nanos, RunEnd, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::duration;
+use crate::members::Member;
+
+const CODE: &str = "RAN_SHORT";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Share of the asked time that must have been run.
+const ENOUGH: f64 = 0.95;
+const ADVICE: &str = "The figures hold for the shorter time; mend what ended the job and run again.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    if scene.recording.end != RunEnd::Completed {
+        return Vec::new();
+    }
+    let ended_by_others = scene.members().any(|m| m.job.exit.exit_all || m.job.exit.exit_all_on_error);
+    scene.each(|seat| short_run(seat, ended_by_others))
+}
+
+fn short_run(seat: &Seat, ended_by_others: bool) -> Option<Finding> {
+    let early = |m: &&Member| ended_early(m) && (m.seen.error.is_some() || !ended_by_others);
+    let of = seat.members.iter().filter(early).min_by_key(|m| m.run_time())?;
+    let why = of.seen.error.as_ref().map_or_else(String::new, |e| format!(": {}", e.what));
+    let asked = of.job.limits.runtime.unwrap_or(Nanos::ZERO);
+    let evidence = format!(
+        "Ran {} of the {} asked for{why}.",
+        duration(of.run_time().get() as f64),
+        duration(asked.get() as f64),
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+}
+
+fn ended_early(member: &Member) -> bool {
+    let limits = &member.job.limits;
+    let Some(asked) = limits.runtime.filter(|_| limits.time_based) else {
+        return false;
+    };
+    let by_amount = limits.ios.is_some() || member.job.files.layout.fill_device;
+    !member.seen.skipped && !by_amount && (member.run_time().get() as f64) < asked.get() as f64 * ENOUGH
+}

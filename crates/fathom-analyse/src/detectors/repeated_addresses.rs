@@ -1,0 +1,32 @@
+//! REPEATED_ADDRESSES: the region was read several times over.
+
+use fathom_model::{Direction, Finding, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::bytes;
+
+const CODE: &str = "REPEATED_ADDRESSES";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// From twice on, half of the reads or more repeat an earlier one.
+const TIMES: f64 = 2.0;
+const ADVICE: &str = "For the medium itself use a larger region; for a working set of this size the figures hold.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(repeated)
+}
+
+fn repeated(seat: &Seat) -> Option<Finding> {
+    let real = || seat.members.iter().filter(|m| !m.is_null());
+    let read: u64 = real().map(|m| m.seen.directions[Direction::Read].counts.bytes_ok).sum();
+    let region: u64 = real().map(|m| m.seen.region.get()).sum();
+    if region == 0 || (read as f64) < region as f64 * TIMES {
+        return None;
+    }
+    let evidence = format!(
+        "Each byte of the region of {} was read {:.1} times on average; repeats may come from a cache.",
+        bytes(region),
+        read as f64 / region as f64,
+    );
+    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+}

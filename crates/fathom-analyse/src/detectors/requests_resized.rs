@@ -1,0 +1,51 @@
+//! REQUESTS_RESIZED: the kernel split or merged the I/Os.
+
+use fathom_model::{Direction, DiskSummary, Finding, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::{bytes, count};
+
+const CODE: &str = "REQUESTS_RESIZED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Requests for each I/O from which on, or below whose inverse, sizes at the device differ from those asked.
+const FACTOR: f64 = 1.5;
+/// Only where the device moved our bytes and little else can requests be matched with I/Os.
+const SAME_BYTES: f64 = 0.1;
+const LEAST_IOS: u64 = 1000;
+const SECTOR: u64 = 512;
+const ADVICE: &str = "Latency and IOPS at the device differ from those of the job; see max_sectors_kb and nomerges in \
+                      /sys/block/*/queue.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let [disk] = scene.disks else {
+        return Vec::new();
+    };
+    [Direction::Read, Direction::Write].into_iter().filter_map(|d| resized(scene, disk, d)).take(1).collect()
+}
+
+fn resized(scene: &Scene, disk: &DiskSummary, direction: Direction) -> Option<Finding> {
+    let ours = scene.moved()[direction];
+    let (requests, sectors) = match direction {
+        Direction::Read => (disk.delta.read_ios, disk.delta.read_sectors),
+        _ => (disk.delta.write_ios, disk.delta.write_sectors),
+    };
+    let same = ((sectors * SECTOR) as f64 - ours.bytes as f64).abs() <= SAME_BYTES * ours.bytes as f64;
+    if ours.ios < LEAST_IOS || requests == 0 || !same || !scene.all_direct(direction) {
+        return None;
+    }
+    let factor = requests as f64 / ours.ios as f64;
+    if (1.0 / FACTOR..FACTOR).contains(&factor) {
+        return None;
+    }
+    let evidence = format!(
+        "{} {}s of {} on average became {} requests at {} ({factor:.1} for each I/O).",
+        count(ours.ios),
+        direction.word(),
+        bytes(ours.bytes / ours.ios),
+        count(requests),
+        disk.name,
+    );
+    Some(of_run(CODE, Weight::Note, evidence, ADVICE))
+}

@@ -1,0 +1,82 @@
+//! What the detectors look at.
+
+use fathom_model::{Direction, DiskSummary, Entry, Event, Finding, Histogram, Nanos, PerDirection, Recording, Weight};
+
+use crate::latency::merged;
+use crate::members::Member;
+
+/// One run, with its entries.
+pub(crate) struct Scene<'a> {
+    pub recording: &'a Recording,
+    pub seats: Vec<Seat<'a>>,
+    pub disks: &'a [DiskSummary],
+}
+
+/// One entry and the jobs it was made of.
+pub(crate) struct Seat<'a> {
+    pub entry: &'a Entry,
+    pub members: &'a [Member<'a>],
+}
+
+/// I/Os and bytes that reached for a device.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    pub ios: u64,
+    pub bytes: u64,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn members(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.seats.iter().flat_map(|seat| seat.members)
+    }
+
+    /// One sighting at most for each entry.
+    pub(super) fn each(&self, look: impl Fn(&Seat<'a>) -> Option<Finding>) -> Vec<Finding> {
+        self.seats.iter().filter_map(look).collect()
+    }
+
+    /// What all jobs moved, warm-up and verification included, except with the null engine.
+    pub(super) fn moved(&self) -> PerDirection<Moved> {
+        let mut sum = PerDirection::<Moved>::default();
+        for member in self.members().filter(|m| !m.is_null()) {
+            for (d, made) in member.seen.directions.iter() {
+                let (counts, warmup) = (&made.counts, &member.seen.warmup[d]);
+                sum[d].ios += counts.ok + counts.short + warmup.ok + warmup.short;
+                sum[d].bytes += counts.bytes_ok + counts.bytes_short + warmup.bytes_ok + warmup.bytes_short;
+            }
+            sum[Direction::Read].bytes += member.seen.verify.bytes;
+        }
+        sum
+    }
+
+    /// Whether every job that uses `direction` asked for direct I/O.
+    pub(super) fn all_direct(&self, direction: Direction) -> bool {
+        self.members().filter(|m| m.job.pattern.traffic.uses(direction)).all(|m| m.job.files.direct && !m.is_null())
+    }
+}
+
+impl<'a> Seat<'a> {
+    pub(super) fn finding(&self, code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
+        Finding { code, weight, about: Some(self.entry.name.clone()), evidence, advice: advice.to_owned() }
+    }
+
+    pub(super) fn events(&self) -> impl Iterator<Item = &'a Event> + use<'a> {
+        self.members.iter().flat_map(|m| &m.seen.events)
+    }
+
+    /// All directions of one kind of latency.
+    pub(super) fn latencies(&self, pick: fn(&fathom_model::DirectionRecording) -> &Histogram) -> Histogram {
+        merged(self.members.iter().flat_map(|m| m.seen.directions.iter().map(|(_, d)| pick(d))))
+    }
+
+    /// When the first member began measuring and the last one ended.
+    pub(super) fn span(&self) -> (Nanos, Nanos) {
+        let from = self.members.iter().map(|m| m.seen.measured_from).min().unwrap_or_default();
+        (from, self.members.iter().map(|m| m.seen.ended).max().unwrap_or_default())
+    }
+}
+
+/// A finding about the whole run.
+pub(super) fn of_run(code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
+    Finding { code, weight, about: None, evidence, advice: advice.to_owned() }
+}

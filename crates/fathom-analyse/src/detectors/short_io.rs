@@ -1,0 +1,42 @@
+//! SHORT_IO: I/Os that moved fewer bytes than asked.
+
+use fathom_model::{EventKind, Finding, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::{count, percent, share};
+
+const CODE: &str = "SHORT_IO";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "Look for a target that ends early, is full, or fails; do not use the figures of this run.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(short)
+}
+
+fn short(seat: &Seat) -> Option<Finding> {
+    let c = &seat.entry.counts;
+    if c.short == 0 {
+        return None;
+    }
+    let evidence = format!(
+        "{} of {} I/Os moved fewer bytes than asked{}. {} of {} bytes were moved ({}).",
+        count(c.short),
+        count(c.planned),
+        first(seat),
+        count(c.bytes_ok + c.bytes_short),
+        count(c.bytes_asked),
+        percent(share(c.bytes_ok + c.bytes_short, c.bytes_asked)),
+    );
+    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+}
+
+fn first(seat: &Seat) -> String {
+    let told = seat.events().find_map(|e| match &e.what {
+        EventKind::FirstShort { direction, offset, asked, moved } => {
+            Some(format!(" (first: {} at offset {offset}, {moved} of {asked} bytes)", direction.word()))
+        }
+        _ => None,
+    });
+    told.unwrap_or_default()
+}

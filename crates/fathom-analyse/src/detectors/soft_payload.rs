@@ -1,0 +1,32 @@
+//! SOFT_PAYLOAD: written data that a device can shrink.
+
+use fathom_model::{Direction, Fill, Finding, Payload, Weight};
+
+use super::{Detector, Scene, Seat};
+
+const CODE: &str = "SOFT_PAYLOAD";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "Devices and file systems that compress or deduplicate are faster with such data: use fresh random \
+                      data (refill_buffers, or scramble_buffers as by default) for figures of the medium.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(soft)
+}
+
+fn soft(seat: &Seat) -> Option<Finding> {
+    let writers = seat.members.iter().filter(|m| m.seen.directions[Direction::Write].counts.ok > 0 && !m.is_null());
+    let what = writers.map(|m| &m.job.payload).find_map(kind)?;
+    Some(seat.finding(CODE, Weight::Note, format!("The data written was {what}."), ADVICE))
+}
+
+fn kind(payload: &Payload) -> Option<String> {
+    match &payload.fill {
+        Fill::Zeroes => Some("zeros".to_owned()),
+        Fill::Pattern(_) => Some("one repeated pattern".to_owned()),
+        Fill::Compressible { percent, .. } if *percent > 0 => Some(format!("{percent} % compressible")),
+        _ if payload.dedupe_percent > 0 => Some(format!("{} % repeats of earlier blocks", payload.dedupe_percent)),
+        Fill::Random if !payload.refill && !payload.scramble => Some("the same block over and over".to_owned()),
+        _ => None,
+    }
+}

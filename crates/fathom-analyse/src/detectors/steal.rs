@@ -1,0 +1,21 @@
+//! STEAL: the hypervisor gave CPU time of this machine to others.
+
+use fathom_model::{Finding, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::percent;
+
+const CODE: &str = "STEAL";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Above half a percent, tails of microsecond devices are visibly the neighbours'.
+const LIMIT_PERCENT: f64 = 0.5;
+const ADVICE: &str = "Compare only with runs of the same steal, or use a machine with dedicated CPUs.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let stolen = scene.recording.host.steal_percent.filter(|steal| *steal > LIMIT_PERCENT);
+    let evidence =
+        |steal| format!("Steal {} of CPU time during the run (limit {}).", percent(steal), percent(LIMIT_PERCENT));
+    stolen.map(|steal| of_run(CODE, Weight::Degrades, evidence(steal), ADVICE)).into_iter().collect()
+}

@@ -1,0 +1,48 @@
+//! SUMMARY_DISAGREES: intervals and totals of a job do not add up.
+
+use fathom_model::{Direction, EventKind, Finding, Histogram, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::count;
+use crate::members::Member;
+
+const CODE: &str = "SUMMARY_DISAGREES";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "This is a fault of the tool: report it with the job file, and do not use the figures.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(|seat| seat.members.iter().filter(|m| !died(m)).find_map(|m| disagreement(seat, m)))
+}
+
+fn died(member: &Member) -> bool {
+    member.seen.events.iter().any(|e| matches!(e.what, EventKind::WorkerDied { .. }))
+}
+
+fn disagreement(seat: &Seat, member: &Member) -> Option<Finding> {
+    let evidence = Direction::ALL.into_iter().find_map(|d| differs(member, d))?;
+    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+}
+
+fn differs(member: &Member, direction: Direction) -> Option<String> {
+    let total = &member.seen.directions[direction];
+    let parts = || member.seen.intervals.iter().map(|i| &i.directions[direction]);
+    let ios: u64 = parts().map(|p| p.ios).sum();
+    let bytes: u64 = parts().map(|p| p.bytes).sum();
+    let mut clat = Histogram::new();
+    parts().for_each(|p| p.clat.add_to(&mut clat));
+    let (c, word) = (&total.counts, direction.word());
+    let latencies = clat.count() > 0 && clat != total.clat;
+    (ios != c.ok || bytes != c.bytes_ok || latencies).then(|| {
+        format!(
+            "The intervals of job {} hold {} {word}s, {} bytes and {} latencies; its totals {}, {} and {}.",
+            member.job.number,
+            count(ios),
+            count(bytes),
+            count(clat.count()),
+            count(c.ok),
+            count(c.bytes_ok),
+            count(total.clat.count()),
+        )
+    })
+}

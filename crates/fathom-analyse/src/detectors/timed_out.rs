@@ -1,0 +1,33 @@
+//! TIMED_OUT: I/Os that never completed.
+
+use fathom_model::{EventKind, Finding, Nanos, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::{count, duration};
+
+const CODE: &str = "TIMED_OUT";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "The target hung: see the kernel log; the slowest I/Os of this run are in no latency figure.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(hung)
+}
+
+fn hung(seat: &Seat) -> Option<Finding> {
+    let given_up: Vec<(u32, Nanos)> = seat
+        .events()
+        .filter_map(|e| match e.what {
+            EventKind::GaveUp { in_flight, waited } => Some((in_flight, waited)),
+            _ => None,
+        })
+        .collect();
+    let lost = seat.entry.counts.timed_out.max(given_up.iter().map(|g| u64::from(g.0)).sum());
+    if lost == 0 {
+        return None;
+    }
+    let waited = given_up.iter().map(|g| g.1).max();
+    let waited = waited.map_or_else(String::new, |w| format!("; they were waited for {}", duration(w.get() as f64)));
+    let evidence = format!("{} of {} I/Os never completed{waited}.", count(lost), count(seat.entry.counts.planned));
+    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+}

@@ -1,0 +1,37 @@
+//! VERIFY_NOTHING: verification that was asked for and not, or not fully, done.
+
+use fathom_model::{Direction, Finding, VerifyKind, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::count;
+use crate::members::Member;
+
+const CODE: &str = "VERIFY_NOTHING";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "Blocks that were not checked are not known to be right; let the job run to its end.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(unchecked)
+}
+
+fn unchecked(seat: &Seat) -> Option<Finding> {
+    // A mismatch may end the check early; VERIFY_FAILED tells that.
+    let asked = seat.members.iter().filter(|m| was_asked(m) && m.seen.verify.bad == 0).collect::<Vec<_>>();
+    let planned: u64 = asked.iter().map(|m| m.seen.verify.planned).sum();
+    let good: u64 = asked.iter().map(|m| m.seen.verify.good).sum();
+    if asked.is_empty() || (good >= planned && good > 0) {
+        return None;
+    }
+    let evidence = format!("Verified {} of {} blocks, {} skipped.", count(good), count(planned), count(planned - good));
+    let weight = if good == 0 { Weight::Invalidates } else { Weight::Degrades };
+    Some(seat.finding(CODE, weight, evidence, ADVICE))
+}
+
+/// Whether a check belongs to the job: it reads, or reads back what it wrote.
+fn was_asked(member: &Member) -> bool {
+    let reads = member.job.pattern.traffic.uses(Direction::Read);
+    let asked =
+        |v: &fathom_model::Verify| v.kind != VerifyKind::Null && (v.after_writes || v.only || v.backlog > 0 || reads);
+    !member.seen.skipped && member.job.verify.as_ref().is_some_and(asked)
+}

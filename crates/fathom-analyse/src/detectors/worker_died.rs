@@ -1,0 +1,28 @@
+//! WORKER_DIED: a worker ended without handing over what it recorded.
+
+use fathom_model::{EventKind, Finding, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::duration;
+
+const CODE: &str = "WORKER_DIED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "Run again; if it happens again, report it with the job file.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(died)
+}
+
+fn died(seat: &Seat) -> Option<Finding> {
+    seat.members.iter().find_map(|m| {
+        m.seen.events.iter().find_map(|event| match &event.what {
+            EventKind::WorkerDied { why } => {
+                let at = duration(event.at.get() as f64);
+                let evidence = format!("Worker {} died at {at} of the run: {why}. Its I/O is missing.", m.job.number);
+                Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+            }
+            _ => None,
+        })
+    })
+}

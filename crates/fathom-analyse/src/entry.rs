@@ -1,0 +1,159 @@
+//! One entry of the result: a job, or the clones of a group as one.
+
+use fathom_model::{
+    Accounting, Direction, DirectionSummary, Entry, Histogram, JobError, LatencySummary, Nanos, PerDirection,
+    Recording, Shows, Unified, Usage, VerifyCounts,
+};
+
+use crate::direction::{counts, direction_summary};
+use crate::errno;
+use crate::latency::{merged, summary};
+use crate::levels::{depth_percents, latency_ranges};
+use crate::little::little;
+use crate::members::Member;
+use crate::samples::Tally;
+use crate::series::series;
+use crate::words::{engine, entry_words, fio_word, offered};
+
+/// All figures of the members together. There is at least one.
+pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
+    let Member { job, seen } = members[0];
+    let accounting = &job.accounting;
+    let directions = PerDirection::from_fn(|d| direction_summary(members, &[d]));
+    let ranges = latency_ranges(&merged(all_clat(members)));
+    let (job_runtime, usage) = (members.iter().map(Member::run_time).sum(), usage(members));
+    let error = members.iter().find_map(|m| m.seen.error.as_ref());
+    Entry {
+        name: job.name.clone(),
+        group: job.group,
+        description: job.description.clone(),
+        options: job.options.clone(),
+        members: members.len() as u32,
+        tid: seen.tid,
+        words: entry_words(members),
+        rw: fio_word(&job.pattern),
+        block_sizes: PerDirection::from_fn(|d| (job.pattern.block_size[d].min(), job.pattern.block_size[d].max())),
+        engine: engine(&members[0]).to_owned(),
+        depth: job.queue.depth,
+        error: error.map_or(0, |e| e.errno),
+        error_text: error.map_or_else(String::new, error_text),
+        errors_continued: continued(members, error),
+        elapsed_s: recording.elapsed.get().div_ceil(1_000_000_000),
+        started_unix_ms: (recording.started_unix_ns + seen.launched.get()) / 1_000_000,
+        mixed: mixed(members, &directions),
+        show_directions: accounting.unified != Unified::Mixed,
+        sync: sync(members),
+        job_runtime,
+        user_percent: percent_of(usage.user, job_runtime),
+        system_percent: percent_of(usage.system, job_runtime),
+        switches: usage.switches,
+        major_faults: usage.major_faults,
+        minor_faults: usage.minor_faults,
+        depth_levels: depth_percents(&added(members, |m| m.seen.depth_levels)),
+        submit_levels: depth_percents(&added(members, |m| m.seen.submit_levels)),
+        complete_levels: depth_percents(&added(members, |m| m.seen.complete_levels)),
+        latency_ns: ranges.ns,
+        latency_us: ranges.us,
+        latency_ms: ranges.ms,
+        little: little(members, &directions),
+        shows: shows(accounting),
+        verify: verify(members),
+        counts: counts(members, &Direction::ALL),
+        offered: offered(members),
+        notes: notes(members),
+        series: series(members, recording.plan.interval),
+        directions,
+    }
+}
+
+fn all_clat<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Histogram> {
+    members.iter().flat_map(|m| m.seen.directions.iter().map(|(_, d)| &d.clat))
+}
+
+fn error_text(error: &JobError) -> String {
+    format!("{}: {}", errno::words(error.errno), error.what)
+}
+
+fn continued(members: &[Member], error: Option<&JobError>) -> Option<(u64, i32)> {
+    let policy = &members[0].job.errors;
+    let asked = policy.continue_read || policy.continue_write || policy.continue_verify;
+    let total = members.iter().map(|m| m.seen.errors_continued).sum();
+    asked.then(|| (total, error.map_or(0, |e| e.errno)))
+}
+
+/// All directions as one. For `both`, the samples of the directions are added up as fio does.
+fn mixed(members: &[Member], directions: &PerDirection<DirectionSummary>) -> Option<DirectionSummary> {
+    match members[0].job.accounting.unified {
+        Unified::Apart => None,
+        Unified::Mixed => Some(direction_summary(members, &Direction::ALL)),
+        Unified::Both => {
+            let mut all = direction_summary(members, &Direction::ALL);
+            all.bw_samples = Tally::sum(directions.iter().map(|(_, d)| &d.bw_samples)).samples();
+            all.iops_samples = Tally::sum(directions.iter().map(|(_, d)| &d.iops_samples)).samples();
+            Some(all)
+        }
+    }
+}
+
+fn sync(members: &[Member]) -> LatencySummary {
+    let accounting = &members[0].job.accounting;
+    let wanted = accounting.clat_percentiles || accounting.lat_percentiles;
+    summary(&merged(members.iter().map(|m| &m.seen.sync)), if wanted { &accounting.percentiles } else { &[] })
+}
+
+fn usage(members: &[Member]) -> Usage {
+    members.iter().fold(Usage::default(), |sum, m| Usage {
+        user: sum.user + m.seen.usage.user,
+        system: sum.system + m.seen.usage.system,
+        switches: sum.switches + m.seen.usage.switches,
+        major_faults: sum.major_faults + m.seen.usage.major_faults,
+        minor_faults: sum.minor_faults + m.seen.usage.minor_faults,
+        waited: sum.waited + m.seen.usage.waited,
+    })
+}
+
+/// `part` of `whole` in percent.
+pub(crate) fn percent_of(part: Nanos, whole: Nanos) -> f64 {
+    if whole.is_zero() { 0.0 } else { part.get() as f64 * 100.0 / whole.get() as f64 }
+}
+
+fn added(members: &[Member], levels: fn(&Member) -> [u64; 7]) -> [u64; 7] {
+    let mut sum = [0; 7];
+    for member in members {
+        sum.iter_mut().zip(levels(member)).for_each(|(mine, theirs)| *mine += theirs);
+    }
+    sum
+}
+
+fn shows(accounting: &Accounting) -> Shows {
+    let kept = !accounting.reduced;
+    Shows {
+        slat: kept && accounting.slat,
+        clat: kept && accounting.clat,
+        lat: kept && accounting.lat,
+        slat_percentiles: kept && accounting.slat_percentiles,
+        clat_percentiles: kept && accounting.clat_percentiles,
+        lat_percentiles: kept && accounting.lat_percentiles,
+    }
+}
+
+fn verify(members: &[Member]) -> Option<VerifyCounts> {
+    members.iter().any(|m| m.job.verify.is_some()).then(|| {
+        members.iter().fold(VerifyCounts::default(), |sum, m| VerifyCounts {
+            planned: sum.planned + m.seen.verify.planned,
+            good: sum.good + m.seen.verify.good,
+            bad: sum.bad + m.seen.verify.bad,
+            bytes: sum.bytes + m.seen.verify.bytes,
+        })
+    })
+}
+
+fn notes(members: &[Member]) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in members.iter().flat_map(|m| &m.seen.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
+}

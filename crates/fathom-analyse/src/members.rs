@@ -1,0 +1,44 @@
+//! Which jobs make up an entry.
+
+use fathom_model::{EngineKind, Job, JobRecording, Nanos, Recording};
+
+/// A job as planned and as it went.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'a> {
+    pub job: &'a Job,
+    pub seen: &'a JobRecording,
+}
+
+impl Member<'_> {
+    /// Measured time.
+    pub(crate) fn run_time(&self) -> Nanos {
+        self.seen.ended.saturating_sub(self.seen.measured_from)
+    }
+
+    /// Whether nothing is really moved.
+    pub(crate) fn is_null(&self) -> bool {
+        self.job.engine.kind == EngineKind::Null
+    }
+
+    /// Whether any I/O ended well in any direction.
+    pub(crate) fn did_io(&self) -> bool {
+        self.seen.directions.iter().any(|(_, d)| d.counts.ok > 0)
+    }
+}
+
+/// Jobs by entry: each alone, neighbours of one reporting group together where `group_reporting` asks, as in fio.
+pub(crate) fn entries(recording: &Recording) -> Vec<Vec<Member<'_>>> {
+    let mut entries: Vec<Vec<Member<'_>>> = Vec::new();
+    for (job, seen) in recording.plan.jobs.iter().zip(&recording.jobs) {
+        let member = Member { job, seen };
+        match entries.last_mut() {
+            Some(last) if joins(job, last[last.len() - 1].job) => last.push(member),
+            _ => entries.push(vec![member]),
+        }
+    }
+    entries
+}
+
+fn joins(job: &Job, before: &Job) -> bool {
+    job.group_reporting && before.group_reporting && job.group == before.group
+}

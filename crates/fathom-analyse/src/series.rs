@@ -1,0 +1,45 @@
+//! An entry over time: intervals of all members, added.
+
+use std::collections::BTreeMap;
+
+use fathom_model::{
+    Direction, Histogram, Interval, IntervalDirection, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram,
+};
+
+use crate::members::Member;
+
+/// One moment for each recorded interval, rising. Intervals are aligned to the run's epoch, so they add up exactly.
+pub(crate) fn series(members: &[Member], interval: Nanos) -> Vec<Moment> {
+    let mut slots: BTreeMap<u64, Vec<&Interval>> = BTreeMap::new();
+    for made in members.iter().flat_map(|m| &m.seen.intervals) {
+        slots.entry(made.start.get() / interval.get().max(1)).or_default().push(made);
+    }
+    let mut scratch = Histogram::new();
+    slots.values().map(|parts| moment(parts, &mut scratch)).collect()
+}
+
+fn moment(parts: &[&Interval], scratch: &mut Histogram) -> Moment {
+    let start = parts.iter().map(|p| p.start).min().unwrap_or_default();
+    let end = parts.iter().map(|p| p.start + p.length).max().unwrap_or_default();
+    let directions = PerDirection::from_fn(|d| direction(parts, d, scratch));
+    Moment { start, length: end.saturating_sub(start), directions }
+}
+
+fn direction(parts: &[&Interval], direction: Direction, scratch: &mut Histogram) -> MomentDirection {
+    let mut made = MomentDirection::default();
+    scratch.clear();
+    for part in parts.iter().map(|p| &p.directions[direction]) {
+        made.ios += part.ios;
+        made.bytes += part.bytes;
+        made.bad += part.bad;
+        latencies(part).add_to(scratch);
+    }
+    made.p50 = scratch.percentile(50.0).map(|v| v.round() as u64);
+    made.p99 = scratch.percentile(99.0).map(|v| v.round() as u64);
+    made.max = scratch.max().map(Nanos::get);
+    made
+}
+
+fn latencies(part: &IntervalDirection) -> &SparseHistogram {
+    if part.response == SparseHistogram::default() { &part.clat } else { &part.response }
+}

@@ -1,0 +1,54 @@
+//! The one way in: a recording becomes findings.
+
+use fathom_model::{Entry, Findings, Recording};
+
+use crate::detectors::{DETECTORS, Detector, Scene, Seat, detect, verdict};
+use crate::direction::bandwidth_share;
+use crate::disk::disk_summary;
+use crate::entry::entry;
+use crate::group::groups;
+use crate::members::entries;
+
+/// What `recording` means. Pure: the same recording gives the same findings.
+#[must_use]
+pub fn findings(recording: &Recording) -> Findings {
+    findings_with(recording, DETECTORS)
+}
+
+/// As [`findings`], with only these detectors at work.
+#[must_use]
+pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings {
+    let members = entries(recording);
+    let mut entries: Vec<Entry> = members.iter().map(|members| entry(members, recording)).collect();
+    let groups = groups(&entries);
+    for entry in &mut entries {
+        let group = groups.iter().find(|g| g.group == entry.group).expect("every entry is in a group");
+        for (d, line) in group.directions.iter() {
+            entry.directions[d].bw_share = bandwidth_share(&entry.directions[d], line.map_or(0.0, |l| l.bandwidth));
+        }
+        if let Some(mixed) = &mut entry.mixed {
+            mixed.bw_share = bandwidth_share(mixed, group.mixed.map_or(0.0, |l| l.bandwidth));
+        }
+    }
+    let disks = recording.disks.iter().map(|disk| disk_summary(disk, recording.elapsed)).collect::<Vec<_>>();
+    let seats = entries.iter().zip(&members).map(|(entry, members)| Seat { entry, members }).collect();
+    let found = detect(&Scene { recording, seats, disks: &disks }, detectors);
+    let plan = &recording.plan;
+    Findings {
+        personality: plan.personality,
+        sources: plan.sources.clone(),
+        globals: plan.globals.clone(),
+        overrides: plan.overrides.clone(),
+        started_unix_ns: recording.started_unix_ns,
+        elapsed: recording.elapsed,
+        end: recording.end,
+        groups,
+        disks,
+        verdict: verdict(&found),
+        findings: found,
+        clock: recording.clock.clone(),
+        host: recording.host.clone(),
+        messages: plan.warnings.iter().chain(&recording.messages).cloned().collect(),
+        entries,
+    }
+}

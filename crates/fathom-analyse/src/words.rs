@@ -1,0 +1,167 @@
+//! What a job does, in words: `random read, 4 KiB blocks, queue depth 32, io_uring, direct`.
+//!
+//! The words say what is done, not what was typed: `rw=rw` is sequential however random it looks.
+
+use fathom_model::{
+    Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Rate, SyncMode, Traffic,
+};
+
+use crate::figures::{bytes, rate};
+use crate::members::Member;
+
+/// Distinct descriptions that are spelled out when the members of an entry differ.
+const SPELLED_OUT: usize = 3;
+
+/// What the members of an entry do.
+pub(crate) fn entry_words(members: &[Member]) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for member in members {
+        let words = job_words(member);
+        if !kinds.contains(&words) {
+            kinds.push(words);
+        }
+    }
+    let more = kinds.len().saturating_sub(SPELLED_OUT);
+    let mut text = kinds[..kinds.len() - more].join("; ");
+    if more > 0 {
+        text += &format!("; and {more} more patterns");
+    }
+    if members.len() > 1 {
+        text += &format!(", {} jobs", members.len());
+    }
+    text
+}
+
+fn job_words(member: &Member) -> String {
+    let (job, engine) = (member.job, engine(member));
+    let mut parts = vec![pattern(&job.pattern), blocks(&job.pattern)];
+    parts.extend(spread(&job.pattern));
+    parts.push(format!("queue depth {}", job.queue.depth));
+    parts.push(engine.to_owned());
+    parts.push(if job.files.direct { "direct" } else { "buffered" }.to_owned());
+    parts.extend(durability(job));
+    parts.extend(offered(&[*member]).map(|words| format!("open loop at {words}")));
+    parts.join(", ")
+}
+
+/// The engine that carried the I/O; the planned one for a job that never started.
+pub(crate) fn engine<'a>(member: &Member<'a>) -> &'a str {
+    if member.seen.engine.is_empty() { member.job.engine.kind.word() } else { &member.seen.engine }
+}
+
+fn pattern(pattern: &Pattern) -> String {
+    let order = match pattern.access {
+        Access::Sequential { skip: 0 } => "sequential".to_owned(),
+        Access::Sequential { skip } if skip > 0 => {
+            format!("sequential (skipping {})", bytes(skip.unsigned_abs()))
+        }
+        Access::Sequential { skip } => format!("backward (by {})", bytes(skip.unsigned_abs())),
+        Access::Random { every: 0 | 1, .. } => partly_random(pattern),
+        Access::Random { every, identical: false } => format!("random every {every} I/Os, sequential between,"),
+        Access::Random { every, identical: true } => format!("random, each address {every} times,"),
+    };
+    format!("{order} {}", traffic(pattern.traffic))
+}
+
+fn partly_random(pattern: &Pattern) -> String {
+    let used = Direction::ALL.into_iter().filter(|d| pattern.traffic.uses(*d));
+    match used.map(|d| pattern.random_percent[d]).min() {
+        Some(share) if share < 100 => format!("{share} % random"),
+        _ => "random".to_owned(),
+    }
+}
+
+fn traffic(traffic: Traffic) -> String {
+    match traffic {
+        Traffic::Read => "read".to_owned(),
+        Traffic::Write => "write".to_owned(),
+        Traffic::Trim => "trim".to_owned(),
+        Traffic::ReadWrite { read_percent } => {
+            format!("mixed {read_percent}/{} read/write", 100u8.saturating_sub(read_percent))
+        }
+        Traffic::TrimWrite => "trim, then write".to_owned(),
+    }
+}
+
+fn blocks(pattern: &Pattern) -> String {
+    let used: Vec<Direction> = Direction::ALL.into_iter().filter(|d| pattern.traffic.uses(*d)).collect();
+    let alike = used.iter().all(|d| pattern.block_size[*d] == pattern.block_size[used[0]]);
+    if alike {
+        return format!("{} blocks", sizes(&pattern.block_size[used[0]]));
+    }
+    let each = |d: &Direction| format!("{} {}s", sizes(&pattern.block_size[*d]), d.word());
+    used.iter().map(each).collect::<Vec<_>>().join(" and ")
+}
+
+fn sizes(sizes: &BlockSizes) -> String {
+    let (min, max) = (sizes.min(), sizes.max());
+    if min == max { bytes(min.into()) } else { format!("{} to {}", bytes(min.into()), bytes(max.into())) }
+}
+
+/// Which addresses are hot, when not all are alike.
+fn spread(pattern: &Pattern) -> Option<String> {
+    if !matches!(pattern.access, Access::Random { .. }) {
+        return None;
+    }
+    let used = Direction::ALL.into_iter().filter(|d| pattern.traffic.uses(*d));
+    used.map(|d| &pattern.distribution[d]).find_map(|distribution| match distribution {
+        Distribution::Uniform => None,
+        Distribution::Zipf { theta, .. } => Some(format!("zipf {theta}")),
+        Distribution::Pareto { power, .. } => Some(format!("pareto {power}")),
+        Distribution::Normal { deviation, .. } => Some(format!("normal {deviation} %")),
+        Distribution::Zoned(_) | Distribution::ZonedAbs(_) => Some("zoned".to_owned()),
+    })
+}
+
+fn durability(job: &Job) -> Vec<String> {
+    let every = |n: u32, call: &str| (n > 0).then(|| format!("{call} every {n} writes"));
+    let mode = match job.files.sync_mode {
+        SyncMode::None => None,
+        SyncMode::Sync => Some("O_SYNC".to_owned()),
+        SyncMode::Dsync => Some("O_DSYNC".to_owned()),
+    };
+    let writes = job.pattern.traffic.uses(Direction::Write);
+    let parts = [mode, every(job.sync.fsync_every, "fsync"), every(job.sync.fdatasync_every, "fdatasync")];
+    if writes { parts.into_iter().flatten().collect() } else { Vec::new() }
+}
+
+/// The planned rate of all members together: `200 reads per second, Poisson`; nothing in a closed loop.
+pub(crate) fn offered(members: &[Member]) -> Option<String> {
+    let parts: Vec<String> = Direction::ALL.into_iter().filter_map(|d| offered_direction(members, d)).collect();
+    let poisson = members.iter().any(|m| m.job.pace.process == Arrivals::Poisson);
+    (!parts.is_empty()).then(|| parts.join(" and ") + if poisson { " (Poisson)" } else { "" })
+}
+
+fn offered_direction(members: &[Member], direction: Direction) -> Option<String> {
+    let (mut ios, mut bandwidth) = (0.0, 0.0);
+    for member in members.iter().filter(|m| m.job.pattern.traffic.uses(direction)) {
+        match member.job.pace.rate[direction] {
+            Some(Rate::Iops(n)) => ios += n,
+            Some(Rate::Bandwidth(n)) => bandwidth += n,
+            None => {}
+        }
+    }
+    let ios = (ios > 0.0).then(|| format!("{} {}s per second", rate(ios), direction.word()));
+    let bandwidth =
+        (bandwidth > 0.0).then(|| format!("{} per second of {}s", bytes(bandwidth as u64), direction.word()));
+    let parts: Vec<String> = ios.into_iter().chain(bandwidth).collect();
+    (!parts.is_empty()).then(|| parts.join(" and "))
+}
+
+/// Whether any direction of a job has a planned rate.
+pub(crate) fn is_open_loop(pace: &Pace) -> bool {
+    pace.rate.iter().any(|(_, rate)| rate.is_some())
+}
+
+/// fio's word for the pattern.
+pub(crate) fn fio_word(pattern: &Pattern) -> String {
+    let random = matches!(pattern.access, Access::Random { .. });
+    let word = match pattern.traffic {
+        Traffic::Read => "read",
+        Traffic::Write => "write",
+        Traffic::Trim => "trim",
+        Traffic::ReadWrite { .. } => "rw",
+        Traffic::TrimWrite => "trimwrite",
+    };
+    format!("{}{word}", if random { "rand" } else { "" })
+}
