@@ -36,6 +36,32 @@ pub struct TargetFacts {
     pub target: Target,
 }
 
+/// What makes two names one target, so that several jobs can share one hold.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum TargetId {
+    /// A block device.
+    Block(DevNo),
+    /// A character device.
+    Char(DevNo),
+    /// A file, by the device of its file system and its inode number.
+    File(DevNo, u64),
+    /// A file that is not there yet, or something that is no target.
+    Path(PathBuf),
+}
+
+impl TargetFacts {
+    /// Which target this is, whatever it was called.
+    #[must_use]
+    pub fn id(&self) -> TargetId {
+        match &self.target {
+            Target::Block(block) => TargetId::Block(block.devno),
+            Target::Char(devno) => TargetId::Char(*devno),
+            Target::File(file) => TargetId::File(file.dev, file.inode),
+            Target::NewFile(_) | Target::Other(_) => TargetId::Path(self.resolved.clone()),
+        }
+    }
+}
+
 /// What kind of thing a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {

@@ -123,6 +123,16 @@ impl Intent {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn whatever_passes_lies_inside(start: u64, end: u64, offset: u64, length: u64) {
+            let span = Span::new(Bytes::new(start), Bytes::new(end));
+            let inside = u128::from(offset) + u128::from(length) <= u128::from(end) && offset >= start;
+            prop_assert_eq!(span.check(offset, length).is_ok(), inside);
+        }
+    }
 
     #[test]
     fn a_span_lets_nothing_past_either_edge() {

@@ -20,7 +20,7 @@ pub use self::code::{DestroyCode, Fingerprint, ParseCodeError};
 pub use self::describe::{describe, size};
 pub use self::facts::{
     BlockFacts, Content, DevNo, Ends, Exclusive, FileFacts, MountedAt, NotATarget, Owner, Place,
-    Relation, Relative, Target, TargetFacts, Use, UseKind,
+    Relation, Relative, Target, TargetFacts, TargetId, Use, UseKind,
 };
 pub use self::intent::{Intent, OutOfSpan, Span};
 pub use self::judge::{Access, Permit, judge, unchanged};

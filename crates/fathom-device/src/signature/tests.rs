@@ -135,3 +135,10 @@ fn a_boot_sector_is_a_partition_table_only_with_a_partition() {
     let fat: &[(usize, &[u8])] = &[(510, &[0x55, 0xAA]), (462, &entry), (54, b"FAT16   ")];
     assert_eq!(find(fat), [(SignatureKind::Fat, 54)]);
 }
+
+proptest::proptest! {
+    #[test]
+    fn any_ends_are_read_without_a_panic(head: Vec<u8>, tail: Vec<u8>, size: u64) {
+        let _ = signatures(&head, &tail, Bytes::new(size));
+    }
+}

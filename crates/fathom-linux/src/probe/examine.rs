@@ -3,10 +3,10 @@
 use super::ends::EndBytes;
 use super::error::ProbeError;
 use super::kernel::{capacity, devno, disk_sequence, read_only};
-use super::owner::{Inode, mtime_ns, owner, path_of, proc_path};
+use super::owner::{Inode, mtime_ns, owner, path_of, proc_path, unsigned};
 use super::place::place;
 use super::sysfs::Node;
-use super::system::System;
+use super::system::{Reach, System};
 use fathom_device::{
     BlockFacts, Content, DevNo, Exclusive, FileFacts, NotATarget, Owner, Target, TargetFacts,
 };
@@ -48,6 +48,16 @@ pub(super) struct Look<'a> {
     pub(super) contents: bool,
     /// The descriptor that already holds the target; without it, a claim is tried and dropped again.
     pub(super) held: Option<BorrowedFd<'a>>,
+}
+
+impl Look<'_> {
+    fn system(self) -> System {
+        System::now(if self.held.is_some() {
+            Reach::Here
+        } else {
+            Reach::Everywhere
+        })
+    }
 }
 
 const PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
@@ -105,7 +115,7 @@ pub(super) fn facts(
             fd,
             devno(stat.st_rdev),
             look,
-            &System::now(),
+            &look.system(),
         ))),
         FileType::CharacterDevice => Target::Char(devno(stat.st_rdev)),
         FileType::Directory => Target::Other(NotATarget::Directory),
@@ -168,14 +178,14 @@ fn file_facts(
     let fail = |error| ProbeError::new("look at", resolved, error);
     let folder = resolved.parent().map_or_else(PathBuf::new, Path::to_owned);
     let place = place(fd, &folder, resolved)?;
-    let system = System::now();
+    let system = System::now(Reach::Here);
     let inode = Inode::of(fd).map_err(fail)?;
-    let size = Bytes::new(stat.st_size.cast_unsigned());
+    let size = Bytes::new(unsigned(stat.st_size));
     let mut found = FileFacts {
         dev: inode.key().0,
         inode: inode.key().1,
         size,
-        allocated: Bytes::new(stat.st_blocks.cast_unsigned().saturating_mul(512)),
+        allocated: Bytes::new(unsigned(stat.st_blocks).saturating_mul(512)),
         mtime_ns: mtime_ns(stat),
         content: if size.is_zero() {
             Content::Empty
@@ -199,7 +209,7 @@ fn file_facts(
 fn read_file(fd: BorrowedFd<'_>, look: Look<'_>, inode: &Inode, found: &mut FileFacts) {
     let opened = look.held.map_or_else(
         || reopen(fd, READ),
-        |held| Ok(held.try_clone_to_owned().map_err(to_errno)?),
+        |held| held.try_clone_to_owned().map_err(to_errno),
     );
     let Ok(file) = opened else { return };
     found.owner = owner(file.as_fd(), inode);

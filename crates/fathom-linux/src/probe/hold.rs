@@ -3,7 +3,7 @@
 use super::backup;
 use super::error::{HoldError, ProbeError};
 use super::examine::{Examined, Handle, Look, facts, glance, reopen};
-use super::owner::{self, mark_ours};
+use super::owner::{self, mark_ours, unsigned};
 use fathom_device::{
     Access, Intent, Origin, Permit, Reason, Refusal, Span, Target, TargetFacts, judge, unchanged,
 };
@@ -88,9 +88,15 @@ fn create(
                 other => ProbeError::new("create", &facts.named, other).into(),
             }
         })?;
+    let created =
+        rustix::fs::fstat(&fd).map_err(|error| ProbeError::new("look at", &facts.named, error))?;
     let held = accept_created(fd, facts, permit);
     if held.is_err() {
-        let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+        let named = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        if named.is_ok_and(|named| (named.st_dev, named.st_ino) == (created.st_dev, created.st_ino))
+        {
+            let _ = rustix::fs::unlinkat(folder, name, AtFlags::empty());
+        }
     }
     held
 }
@@ -210,7 +216,7 @@ impl Held {
         {
             return Err(Errno::PERM);
         }
-        let now = rustix::fs::fstat(&self.fd)?.st_size.cast_unsigned();
+        let now = unsigned(rustix::fs::fstat(&self.fd)?.st_size);
         if now < size.get() {
             rustix::fs::ftruncate(&self.fd, size.get())
         } else {

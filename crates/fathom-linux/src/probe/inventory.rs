@@ -3,7 +3,7 @@
 use super::examine::{Look, block_facts, from_sysfs, unopened};
 use super::kernel::devno;
 use super::sysfs::Node;
-use super::system::System;
+use super::system::{Reach, System};
 use fathom_device::{BlockFacts, Target, TargetFacts};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// moment is not disturbed; one that may not be opened is listed with what sysfs says.
 #[must_use]
 pub fn list_block_devices() -> Vec<TargetFacts> {
-    let system = System::now();
+    let system = System::now(Reach::Everywhere);
     let nodes = Node::all()
         .into_iter()
         .filter(|node| !node.size().is_zero());

@@ -38,8 +38,7 @@ struct LoopInfo {
 /// # Errors
 /// `ENOTTY` when it is none.
 pub(super) fn capacity(device: BorrowedFd<'_>) -> Result<Bytes> {
-    // SAFETY: BLKGETSIZE64 writes one u64 (its opcode's size_t is only a name); usize is 64 bits wide here.
-    const { assert!(size_of::<usize>() == 8) };
+    // SAFETY: BLKGETSIZE64 writes one u64, whatever the size_t in its number says.
     let size = unsafe { ioctl(device, Getter::<BLKGETSIZE64, u64>::new()) }?;
     Ok(Bytes::new(size))
 }
@@ -68,9 +67,9 @@ pub(super) fn disk_sequence(device: BorrowedFd<'_>) -> Result<u64> {
 /// # Errors
 /// `ENXIO` when nothing is attached.
 pub(super) fn loop_backing(device: BorrowedFd<'_>) -> Result<(DevNo, u64)> {
+    const { assert!(size_of::<LoopInfo>() == 232) };
     // SAFETY: LOOP_GET_STATUS64 writes one loop_info64, and LoopInfo has its layout: five u64, four u32, 160
     // bytes, two u64, in this order without padding.
-    const { assert!(size_of::<LoopInfo>() == 232) };
     let info = unsafe { ioctl(device, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }?;
     Ok((devno(info.device), info.inode))
 }

@@ -23,13 +23,15 @@ pub(super) struct MountRow {
     pub mount: MountedAt,
 }
 
-/// Mounts of this namespace, then those of every other one that a visible process lives in.
-pub(super) fn all() -> Vec<MountRow> {
+/// Mounts of this namespace and, if asked, those of every other one that a visible process lives in.
+pub(super) fn all(also_elsewhere: bool) -> Vec<MountRow> {
     let mut rows = read("/proc/self/mountinfo", None);
     for row in &mut rows {
         row.devno = real_device(row);
     }
-    rows.extend(elsewhere());
+    if also_elsewhere {
+        rows.extend(elsewhere());
+    }
     rows
 }
 

@@ -34,10 +34,15 @@ impl Inode {
     }
     fn seal(&self) -> Seal {
         Seal {
-            size: self.stat.st_size.cast_unsigned(),
+            size: unsigned(self.stat.st_size),
             mtime_ns: mtime_ns(&self.stat),
         }
     }
+}
+
+/// `stat(2)` counts bytes and blocks in signed numbers that are never negative.
+pub(super) fn unsigned(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or(0)
 }
 
 /// Modification time in nanoseconds since 1970.

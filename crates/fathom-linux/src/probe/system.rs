@@ -11,6 +11,15 @@ use std::path::Path;
 /// How deep device stacks are followed; no real one is deeper.
 const DEEPEST: usize = 16;
 
+/// How far to look for mounts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Also in the mount namespaces of other processes; reads a link for every process there is.
+    Everywhere,
+    /// In our own only: enough for files, and for a device that is claimed already.
+    Here,
+}
+
 /// Mounts, swap space, btrfs members and loop devices at one moment.
 pub(super) struct System {
     mounts: Vec<MountRow>,
@@ -22,10 +31,10 @@ pub(super) struct System {
 
 impl System {
     /// Looks.
-    pub(super) fn now() -> Self {
+    pub(super) fn now(reach: Reach) -> Self {
         let (swap_devices, swap_files) = swaps();
         Self {
-            mounts: mounts::all(),
+            mounts: mounts::all(reach == Reach::Everywhere),
             swap_devices,
             swap_files,
             btrfs: btrfs(),
