@@ -54,7 +54,9 @@ pub fn starting(threads: usize, processes: usize) -> String {
     let workers = match (threads, processes) {
         (threads, 0) => count(threads, "thread", "threads"),
         (0, processes) => count(processes, "process", "processes"),
-        (threads, processes) => count(threads, "thread", "threads") + " and " + &count(processes, "process", "processes"),
+        (threads, processes) => {
+            count(threads, "thread", "threads") + " and " + &count(processes, "process", "processes")
+        }
     };
     format!("Starting {workers}\n")
 }

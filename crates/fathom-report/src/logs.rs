@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 
-use fathom_model::{Accounting, Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Plan};
+use fathom_model::{
+    Accounting, Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Plan,
+};
 
 /// How a log file is to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +65,9 @@ where
         let Some(job) = self.jobs.get(job as usize) else { return Ok(()) };
         let Some(name) = job.names.get(&kind).cloned() else { return Ok(()) };
         let lines = match chunk {
-            LogChunk::Entries { entries, .. } => entries.iter().map(|entry| line(entry, kind, &job.logs)).collect::<String>(),
+            LogChunk::Entries { entries, .. } => {
+                entries.iter().map(|entry| line(entry, kind, &job.logs)).collect::<String>()
+            }
             LogChunk::Histograms { entries, .. } => {
                 entries.iter().map(|entry| hist_line(entry, job.logs.hist_coarseness)).collect()
             }
@@ -156,7 +160,8 @@ fn line(entry: &LogEntry, kind: LogKind, logs: &Logs) -> String {
     if logs.offset {
         line += &format!(", {}", entry.offset);
     }
-    line += &if logs.prio { format!(", 0x{:04x}", entry.prio) } else { format!(", {}", u8::from(is_realtime(entry.prio))) };
+    line +=
+        &if logs.prio { format!(", 0x{:04x}", entry.prio) } else { format!(", {}", u8::from(is_realtime(entry.prio))) };
     if logs.issue_time {
         let timed = matches!(kind, LogKind::Clat | LogKind::Slat);
         line += &format!(", {}", if timed { entry.issued.get() } else { 0 });

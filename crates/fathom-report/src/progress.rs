@@ -92,7 +92,8 @@ fn rates(progress: &Progress) -> String {
     }
     let bandwidth = |per_second: f64| shorten(floor(per_second) / 1024, FIGURES, 1, Prefix::Iec);
     let bandwidths = moving().map(|(way, rate)| format!("{}={}B/s", initial(way), bandwidth(rate.bandwidth)));
-    let iops = moving().map(|(way, rate)| format!("{}={}", initial(way), shorten(floor(rate.iops), FIGURES, 0, Prefix::Si)));
+    let iops =
+        moving().map(|(way, rate)| format!("{}={}", initial(way), shorten(floor(rate.iops), FIGURES, 0, Prefix::Si)));
     let join = |parts: Vec<String>| parts.join(",");
     format!("[{}][{} IOPS]", join(bandwidths.collect()), join(iops.collect()))
 }

@@ -128,7 +128,9 @@ impl Tree {
                 out.write_all(b" : ")?;
                 value.write_at(level, out)
             }),
-            Tree::Array(values) => write_all(values, ['[', ']'], level, out, |value, level, out| value.write_at(level, out)),
+            Tree::Array(values) => {
+                write_all(values, ['[', ']'], level, out, |value, level, out| value.write_at(level, out))
+            }
         }
     }
 }
@@ -184,7 +186,8 @@ mod tests {
     fn layout_is_fios() {
         let inner = Object::new().with("mean", 1.5).with("N", 3u64);
         let list = Tree::Array(vec![inner.into()]);
-        let expected = "{\n  \"name\" : \"a\",\n  \"jobs\" : [\n    {\n      \"mean\" : 1.500000,\n      \"N\" : 3\n    }\n  ]\n}";
+        let expected =
+            "{\n  \"name\" : \"a\",\n  \"jobs\" : [\n    {\n      \"mean\" : 1.500000,\n      \"N\" : 3\n    }\n  ]\n}";
         assert_eq!(show(Object::new().with("name", "a").with("jobs", list)), expected);
         assert_eq!(show(Tree::Array(vec![])), "[\n\n]");
     }

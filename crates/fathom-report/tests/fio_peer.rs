@@ -3,6 +3,8 @@
 //! fio runs once for each case and writes terse, JSON and text of the same run. The JSON is read into findings, and
 //! the three reports made from these are held against the three that fio wrote.
 
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
 mod common;
 
 use std::process::Command;
@@ -53,7 +55,12 @@ fn split(said: &str) -> Said {
     let owned = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
     let json = lines[from..=to].join("\n") + "\n";
     let document = serde_json::from_str(&json).expect("fio's JSON");
-    Said { terse: lines[..from].iter().filter(is_terse).map(ToString::to_string).collect(), json, text: owned(&lines[to + 1..]), document }
+    Said {
+        terse: lines[..from].iter().filter(is_terse).map(ToString::to_string).collect(),
+        json,
+        text: owned(&lines[to + 1..]),
+        document,
+    }
 }
 
 /// The findings and style that would make fio's reports.
@@ -72,7 +79,9 @@ fn findings_of(said: &Said) -> (Findings, Style) {
 
 /// Keys and lines of fio 3.42 that the installed fio may not have yet.
 fn only_in_newer(line: &str) -> bool {
-    ["\"job_start\"", "\"latency_target_ns\"", "\"latency_window_us\"", "_sectors\""].iter().any(|key| line.contains(key))
+    ["\"job_start\"", "\"latency_target_ns\"", "\"latency_window_us\"", "_sectors\""]
+        .iter()
+        .any(|key| line.contains(key))
 }
 
 fn as_installed(line: &str, installed: &str) -> String {
@@ -119,7 +128,8 @@ fn check_json(findings: &Findings, style: &Style, said: &Said) {
     json(findings, style, true, &mut ours).expect("memory takes everything");
     let ours = String::from_utf8(ours).expect("JSON is text");
     let known = said.json.contains("\"job_start\"");
-    let kept: String = ours.lines().filter(|line| known || !only_in_newer(line)).map(|line| format!("{line}\n")).collect();
+    let kept: String =
+        ours.lines().filter(|line| known || !only_in_newer(line)).map(|line| format!("{line}\n")).collect();
     // Leaving out the last line of an object leaves a comma behind.
     let kept = kept.replace(",\n    }", "\n    }").replace(",\n      }", "\n      }");
     if kept != said.json {
@@ -180,7 +190,15 @@ fn samples_of_a_second() {
 
 #[test]
 fn writes_to_a_file_with_fsync() {
-    check(&["--name=w", "--filename=w.dat", "--rw=write", "--size=1m", "--bs=64k", "--fsync=4", "--description=made by hand"]);
+    check(&[
+        "--name=w",
+        "--filename=w.dat",
+        "--rw=write",
+        "--size=1m",
+        "--bs=64k",
+        "--fsync=4",
+        "--description=made by hand",
+    ]);
 }
 
 #[test]
@@ -215,7 +233,8 @@ fn errors_that_were_gone_on_after() {
 
 #[test]
 fn every_kind_of_percentile() {
-    let kinds = ["--lat_percentiles=1", "--slat_percentiles=1", "--clat_percentiles=1", "--percentile_list=50:99.9:99.999"];
+    let kinds =
+        ["--lat_percentiles=1", "--slat_percentiles=1", "--clat_percentiles=1", "--percentile_list=50:99.9:99.999"];
     null_and(&[&["--rw=randread", "--iodepth=2"], &kinds[..]].concat());
 }
 

@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use common::{job, plan};
-use fathom_model::{Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Nanos, SparseHistogram};
+use fathom_model::{
+    Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Nanos, SparseHistogram,
+};
 use fathom_report::{LogWriter, Mode};
 
 /// Files in memory.
@@ -89,14 +91,18 @@ fn chunk(job: u32, kind: LogKind, entry: LogEntry) -> LogChunk {
 fn assert_shape(line: &str, shape: &str) {
     let fields: Vec<&str> = line.strip_suffix('\n').expect("one line").split(", ").collect();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let hex = |text: &str| text.len() > 2 && text[2..].bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let hex =
+        |text: &str| text.len() > 2 && text[2..].bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     let fits = |field: &str, want: &str| match want {
         "d" => digits(field),
         "x" => field.starts_with("0x") && hex(field),
         other => field == other,
     };
     let wanted: Vec<&str> = shape.split(", ").collect();
-    assert!(fields.len() == wanted.len() && fields.iter().zip(&wanted).all(|(f, w)| fits(f, w)), "{line:?} is not {shape:?}");
+    assert!(
+        fields.len() == wanted.len() && fields.iter().zip(&wanted).all(|(f, w)| fits(f, w)),
+        "{line:?} is not {shape:?}"
+    );
 }
 
 fn some(prefix: &str) -> Option<String> {

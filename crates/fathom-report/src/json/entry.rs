@@ -10,7 +10,8 @@ use crate::tree::{Object, Tree};
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 /// Upper ends of fio's latency classes, in the unit of their table; only milliseconds have the last two.
-pub(crate) const CLASSES: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+pub(crate) const CLASSES: [&str; 12] =
+    ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
 
 /// One job, or a group reported as one.
 pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use fathom_model::{DiskSummary, Findings, Personality};
 
-use self::{addition::addition, entry::entry};
 pub(crate) use self::entry::CLASSES;
+use self::{addition::addition, entry::entry};
 use crate::Style;
 use crate::calendar::ctime;
 use crate::tree::{Object, Tree};

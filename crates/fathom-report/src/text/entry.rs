@@ -56,7 +56,9 @@ fn latency_classes(unit: &str, shares: &[f64]) -> String {
 
 fn cpu(entry: &Entry) -> String {
     let Entry { user_percent: user, system_percent: system, switches, major_faults, minor_faults, .. } = entry;
-    format!("  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={switches}, majf={major_faults}, minf={minor_faults}\n")
+    format!(
+        "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={switches}, majf={major_faults}, minf={minor_faults}\n"
+    )
 }
 
 fn levels(name: &str, classes: [u32; 6], shares: &[f64; 7]) -> String {

@@ -36,7 +36,9 @@ fn direction(name: &str, figures: &GroupDirection) -> String {
     let (high, high_si) = rate_pair(figures.max_bandwidth);
     let (moved, moved_si) = (bytes(figures.bytes, Prefix::Iec), bytes(figures.bytes, Prefix::Si));
     let (from, to) = (figures.min_runtime_ms, figures.max_runtime_ms);
-    format!("{name}: bw={all} ({all_si}), {low}-{high} ({low_si}-{high_si}), io={moved} ({moved_si}), run={from}-{to}msec\n")
+    format!(
+        "{name}: bw={all} ({all_si}), {low}-{high} ({low_si}-{high_si}), io={moved} ({moved_si}), run={from}-{to}msec\n"
+    )
 }
 
 fn disk(disk: &DiskSummary) -> String {

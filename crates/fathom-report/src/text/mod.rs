@@ -8,8 +8,8 @@ mod verdict;
 
 use fathom_model::{Findings, Personality};
 
-use self::{entry::entry, groups::groups, verdict::verdict};
 pub(crate) use self::verdict::{verdict_word, weight_word};
+use self::{entry::entry, groups::groups, verdict::verdict};
 use crate::Style;
 use crate::ink::{fold, wrap};
 

@@ -115,7 +115,9 @@ fn finding(finding: &Finding, style: &Style) -> String {
     let head = paragraph(&format!("{word} {}{about}", finding.code), style);
     let evidence = wrap(&style.clean(&finding.evidence), style.width, "    ", "    ");
     let advice = wrap(&style.clean(&format!("Advice: {}", finding.advice)), style.width, "    ", "      ");
-    head.replacen(word, &style.paint(word, colour), 1) + &evidence + if finding.advice.is_empty() { "" } else { &advice }
+    head.replacen(word, &style.paint(word, colour), 1)
+        + &evidence
+        + if finding.advice.is_empty() { "" } else { &advice }
 }
 
 /// What the numbers were measured under.

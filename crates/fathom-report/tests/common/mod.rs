@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use fathom_model::{
-    Access, Accounting, BlockSizes, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters, DiskSummary, Distribution,
-    EngineKind, EngineSettings, EngineSpec, Entry, ErrorPolicy, ExitRule, Extent, FileService, FileSet, Fill, Findings,
-    GroupDirection, GroupSummary, HostRecording, Job, LatencySummary, Layout, Limits, Little, Logs, Nanos, Pace, Pattern,
-    Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Shows, Start, SyncMode, SyncPolicy, Traffic, Verdict,
+    Access, Accounting, BlockSizes, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters, DiskSummary,
+    Distribution, EngineKind, EngineSettings, EngineSpec, Entry, ErrorPolicy, ExitRule, Extent, FileService, FileSet,
+    Fill, Findings, GroupDirection, GroupSummary, HostRecording, Job, LatencySummary, Layout, Limits, Little, Logs,
+    Nanos, Pace, Pattern, Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Shows, Start, SyncMode,
+    SyncPolicy, Traffic, Verdict,
 };
 use serde_json::Value;
 
@@ -25,7 +26,12 @@ pub fn empty(personality: Personality) -> Findings {
         findings: vec![],
         verdict: Verdict::Valid,
         clock: ClockFacts { source: "tsc".into(), cost_ns: 12.0, drift_ppm: 0.4 },
-        host: HostRecording { kernel: "6.1.0".into(), cpus: 2, memory: Bytes::from_mib(4096), ..HostRecording::default() },
+        host: HostRecording {
+            kernel: "6.1.0".into(),
+            cpus: 2,
+            memory: Bytes::from_mib(4096),
+            ..HostRecording::default()
+        },
         messages: vec![],
     }
 }
