@@ -1,0 +1,349 @@
+//! libaio: Linux native asynchronous I/O, io_submit(2) and io_getevents(2), without the library of that name.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
+use fathom_model::EngineSettings;
+
+use super::file::{EngineFile, admit};
+use super::inline::{control, last_errno};
+use super::ready::{Deadline, Ready, wanted};
+use super::sync::rw_flags;
+use crate::memory::Arena;
+
+/// linux/aio_abi.h.
+const IOCB_CMD_PREAD: u16 = 0;
+const IOCB_CMD_PWRITE: u16 = 1;
+const IOCB_CMD_FSYNC: u16 = 2;
+const IOCB_CMD_FDSYNC: u16 = 3;
+
+/// Marks a ring whose layout is the one below (fs/aio.c).
+const RING_MAGIC: u32 = 0xa10a_10a1;
+/// A layout feature a reader must know to read the ring; there has been none so far.
+const RING_FEATURES: u32 = 0;
+
+/// linux/aio_abi.h: one completion.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Event {
+    data: u64,
+    iocb: u64,
+    result: i64,
+    result2: i64,
+}
+
+/// fs/aio.c: what the kernel maps into the process at the address that is also the context's id.
+#[repr(C)]
+struct RingHeader {
+    id: u32,
+    count: u32,
+    head: AtomicU32,
+    tail: AtomicU32,
+    magic: u32,
+    compatible_features: u32,
+    incompatible_features: u32,
+    header_length: u32,
+}
+
+/// A context of io_setup(2).
+#[derive(Debug)]
+struct Context {
+    id: usize,
+    /// Completions may be taken from the ring without a system call.
+    readable: bool,
+}
+
+impl Context {
+    fn new(depth: u32) -> Result<Self, i32> {
+        let mut id: usize = 0;
+        // SAFETY: io_setup writes one word to `id`, which lives through the call.
+        let result = unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth), &raw mut id) };
+        if result < 0 {
+            return Err(last_errno());
+        }
+        let mut context = Self { id, readable: false };
+        let header = context.header();
+        context.readable = header.magic == RING_MAGIC
+            && header.incompatible_features == RING_FEATURES
+            && header.header_length as usize == size_of::<RingHeader>();
+        Ok(context)
+    }
+
+    #[inline]
+    fn header(&self) -> &RingHeader {
+        // SAFETY: the id of a context is the address of its ring, mapped until io_destroy; the kernel always maps at
+        // least a page there. The two words that change are atomics.
+        unsafe { &*(self.id as *const RingHeader) }
+    }
+
+    /// Takes the oldest completion from the ring. Only this thread takes, by this way or by io_getevents.
+    #[inline]
+    fn pop(&self) -> Option<Event> {
+        let header = self.header();
+        let head = header.head.load(Ordering::Relaxed);
+        if head == header.tail.load(Ordering::Acquire) {
+            return None;
+        }
+        let events = (self.id + size_of::<RingHeader>()) as *const Event;
+        // SAFETY: `head` is below the ring's length, so the event lies in the mapping, and the kernel has published it
+        // (acquire on the tail) and does not write it again before the head has moved on.
+        let event = unsafe { events.add(head as usize).read() };
+        header.head.store((head + 1) % header.count, Ordering::Release);
+        Some(event)
+    }
+
+    /// io_getevents: waits for `at_least` or until `limit`.
+    fn wait(&self, at_least: u32, events: &mut [Event], limit: Duration) -> Result<usize, i32> {
+        let limit = libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() };
+        // SAFETY: the kernel writes at most `events.len()` events to the slice and reads `limit`; both live through the call.
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.id,
+                libc::c_long::from(at_least),
+                events.len() as libc::c_long,
+                events.as_mut_ptr(),
+                &raw const limit,
+            )
+        };
+        if count < 0 { Err(last_errno()) } else { Ok(count as usize) }
+    }
+
+    /// io_submit: how many of these were taken.
+    ///
+    /// # Safety
+    /// Each pointer must lead to a control block whose buffer is good until its completion.
+    unsafe fn submit(&self, blocks: &[*mut libc::iocb]) -> Result<usize, i32> {
+        // SAFETY: the slice is as long as said, and the caller promises what it points to.
+        let count =
+            unsafe { libc::syscall(libc::SYS_io_submit, self.id, blocks.len() as libc::c_long, blocks.as_ptr()) };
+        if count < 0 { Err(last_errno()) } else { Ok(count as usize) }
+    }
+
+    fn destroy(&self) {
+        // SAFETY: the context is ours and this is its end; nothing reads its ring afterwards.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.id) };
+    }
+}
+
+/// Native asynchronous I/O. Truly asynchronous only with O_DIRECT: buffered I/O is over when io_submit returns.
+#[derive(Debug)]
+pub(crate) struct AioEngine {
+    context: Context,
+    files: Arc<[EngineFile]>,
+    arena: Arena,
+    /// One control block for each slot.
+    blocks: Box<[libc::iocb]>,
+    queue: Vec<*mut libc::iocb>,
+    events: Box<[Event]>,
+    ready: Ready,
+    rw_flags: i32,
+}
+
+impl AioEngine {
+    pub(crate) fn new(
+        files: Arc<[EngineFile]>,
+        depth: u32,
+        buffer_size: u32,
+        settings: &EngineSettings,
+    ) -> Result<Self, EngineError> {
+        let arena = Arena::new(depth, buffer_size)?;
+        let depth = arena.depth();
+        let context = Context::new(depth).map_err(|errno| refused(errno, depth))?;
+        // SAFETY: an iocb is plain numbers, for which zero is a value.
+        let block: libc::iocb = unsafe { std::mem::zeroed() };
+        Ok(Self {
+            context,
+            files,
+            arena,
+            blocks: (0..depth).map(|_| block).collect(),
+            queue: Vec::with_capacity(depth as usize),
+            events: vec![Event::default(); depth as usize].into_boxed_slice(),
+            ready: Ready::new(depth),
+            rw_flags: rw_flags(settings, true),
+        })
+    }
+
+    /// Puts a request in the queue, or returns the result of one that the kernel has no asynchronous way for.
+    #[inline]
+    fn enqueue(&mut self, request: &Request) -> Option<i64> {
+        let file = match admit(&self.files, request, self.arena.size()) {
+            Err(refused) => return Some(refused),
+            Ok(file) if request.op == Op::Trim => return Some(control(file, request)),
+            Ok(file) => file.raw() as u32,
+        };
+        let buffer = self.arena.lend(request.slot);
+        let block = &mut self.blocks[request.slot as usize];
+        fill(block, request, file, buffer, self.rw_flags);
+        self.queue.push(block);
+        None
+    }
+
+    /// Hands the queue over and empties it. Returns how many the kernel would not take for now; a control block that it
+    /// refuses for good completes with its errno.
+    fn flush(&mut self) -> Result<usize, EngineError> {
+        let mut taken = 0;
+        while taken < self.queue.len() {
+            // SAFETY: the control blocks belong to slots lent until their completion, and live as long as the engine,
+            // which waits for them when dropped.
+            match unsafe { self.context.submit(&self.queue[taken..]) } {
+                Ok(count) => taken += count,
+                Err(libc::EAGAIN) => break,
+                Err(libc::EINTR) => {}
+                Err(errno @ (libc::ENOSYS | libc::EPERM)) => return Err(refused(errno, self.depth())),
+                Err(errno) => {
+                    self.ready.push(slot_of(self.queue[taken]), -i64::from(errno));
+                    taken += 1;
+                }
+            }
+        }
+        let left = self.queue.len() - taken;
+        for &block in &self.queue[taken..] {
+            self.arena.take_back(slot_of(block));
+        }
+        self.queue.clear();
+        Ok(left)
+    }
+
+    /// In flight in the kernel.
+    #[inline]
+    fn pending(&self) -> u32 {
+        self.arena.lent() - self.ready.len()
+    }
+
+    #[inline]
+    fn take_ready(&mut self, at_most: u32, done: &mut Vec<Completion>) -> u32 {
+        let mut count = self.ready.reap(at_most, &mut self.arena, done);
+        while self.context.readable && count < at_most {
+            let Some(event) = self.context.pop() else { break };
+            self.complete(event, done);
+            count += 1;
+        }
+        count
+    }
+
+    #[inline]
+    fn complete(&mut self, event: Event, done: &mut Vec<Completion>) {
+        self.arena.take_back(event.data as u32);
+        done.push(Completion { slot: event.data as u32, result: event.result });
+    }
+
+    /// One io_getevents. Returns how many it brought.
+    fn wait_once(&mut self, at_least: u32, at_most: u32, limit: Duration, done: &mut Vec<Completion>) -> Result<u32, EngineError> {
+        let room = (at_most as usize).min(self.events.len());
+        let count = match self.context.wait(at_least, &mut self.events[..room], limit) {
+            Ok(count) => count,
+            Err(libc::EINTR) => 0,
+            Err(errno) => return Err(EngineError { errno, what: "io_getevents failed".to_owned() }),
+        };
+        for index in 0..count {
+            let event = self.events[index];
+            self.complete(event, done);
+        }
+        Ok(count as u32)
+    }
+}
+
+/// Makes the control block of a request.
+#[inline]
+fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_flags: i32) {
+    let transfer = matches!(request.op, Op::Read | Op::Write);
+    block.aio_data = u64::from(request.slot);
+    block.aio_fildes = fd;
+    block.aio_lio_opcode = match request.op {
+        Op::Read => IOCB_CMD_PREAD,
+        Op::Write => IOCB_CMD_PWRITE,
+        Op::Fsync => IOCB_CMD_FSYNC,
+        Op::Trim | Op::Fdatasync => IOCB_CMD_FDSYNC,
+    };
+    // fsync takes nothing else, and the kernel refuses it when it comes with a buffer.
+    block.aio_buf = if transfer { buffer as u64 } else { 0 };
+    block.aio_nbytes = if transfer { u64::from(request.len) } else { 0 };
+    block.aio_offset = if transfer { request.offset as i64 } else { 0 };
+    block.aio_rw_flags = if transfer { rw_flags } else { 0 };
+}
+
+fn slot_of(block: *mut libc::iocb) -> u32 {
+    // SAFETY: the queue holds addresses of the engine's own control blocks only.
+    unsafe { (*block).aio_data as u32 }
+}
+
+/// Why there is no context, and how to mend it.
+fn refused(errno: i32, depth: u32) -> EngineError {
+    let why = match errno {
+        libc::EAGAIN => format!(
+            "{depth} more asynchronous I/Os than the machine allows (fs.aio-nr is {}, fs.aio-max-nr {}); lower iodepth or raise fs.aio-max-nr",
+            super::explain::sysctl("fs/aio-nr"),
+            super::explain::sysctl("fs/aio-max-nr"),
+        ),
+        libc::ENOSYS => "this kernel was built without CONFIG_AIO, or a seccomp profile hides it; use ioengine=io_uring or psync".to_owned(),
+        libc::EPERM => "a seccomp profile (container, sandbox) forbids io_setup; allow it there or use ioengine=psync".to_owned(),
+        _ => "the kernel refuses it".to_owned(),
+    };
+    EngineError { errno, what: format!("cannot set up libaio: {why}") }
+}
+
+impl Engine for AioEngine {
+    #[inline]
+    fn depth(&self) -> u32 {
+        self.arena.depth()
+    }
+
+    #[inline]
+    fn is_synchronous(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.buffer(slot)
+    }
+
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        for (index, request) in batch.iter().enumerate() {
+            let Some(result) = self.enqueue(request) else { continue };
+            let left = self.flush()?;
+            if left > 0 {
+                return Ok(index - left);
+            }
+            self.arena.lend(request.slot);
+            self.ready.push(request.slot, result);
+        }
+        Ok(batch.len() - self.flush()?)
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+        let want = wanted(wait, self.arena.lent());
+        let mut count = self.take_ready(wait.at_most, done);
+        if count >= want && (self.context.readable || count == wait.at_most || self.pending() == 0) {
+            return Ok(());
+        }
+        let deadline = Deadline::of(wait);
+        loop {
+            let limit = deadline.left().unwrap_or_default();
+            count += self.wait_once(want.saturating_sub(count), wait.at_most - count, limit, done)?;
+            if count >= want || limit.is_zero() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for AioEngine {
+    /// Waits for what is in flight. When that takes too long the context and the memory are left to the kernel.
+    fn drop(&mut self) {
+        let (deadline, mut done) = (Deadline::last(), Vec::new());
+        while self.arena.lent() > 0 {
+            let wait = Wait { at_least: u32::MAX, at_most: u32::MAX, limit: None };
+            if self.reap(wait, &mut done).is_err() || deadline.left().is_none() {
+                break;
+            }
+        }
+        if self.arena.lent() == 0 {
+            self.context.destroy();
+        }
+    }
+}

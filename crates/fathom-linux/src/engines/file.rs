@@ -1,0 +1,80 @@
+//! A file as an engine sees it: an open descriptor and the bytes that may be touched.
+
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use fathom_load::{Op, Request};
+
+/// A file handed to an engine. Its descriptor must not be shared: two engines move its position.
+#[derive(Debug)]
+pub struct EngineFile {
+    /// Opened for what the load does. The mmap engine needs a descriptor that can also be read.
+    pub fd: OwnedFd,
+    /// First byte that may be touched, and the first after it that may not.
+    pub range: (u64, u64),
+    /// It is a block device: trims are BLKDISCARD instead of hole punching.
+    pub block_device: bool,
+}
+
+impl EngineFile {
+    #[inline]
+    pub(crate) fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+}
+
+/// The last line of defence, below every mistake of the layers above: the file of a request, or the negative errno it
+/// completes with when it would leave the file's range or overrun its slot.
+#[inline]
+pub(crate) fn admit<'a>(files: &'a [EngineFile], request: &Request, buffer_size: u32) -> Result<&'a EngineFile, i64> {
+    let file = files.get(request.file as usize).ok_or(-i64::from(libc::EBADF))?;
+    let (start, end) = file.range;
+    // Offsets from 2^63 on are negative to the kernel, and -1 means "the current position" to io_uring.
+    let end = end.min(i64::MAX as u64);
+    let past = request.offset.saturating_add(u64::from(request.len));
+    let fits = match request.op {
+        Op::Fsync | Op::Fdatasync => true,
+        Op::Trim => request.offset >= start && past <= end,
+        Op::Read | Op::Write => request.offset >= start && past <= end && request.len <= buffer_size,
+    };
+    if fits { Ok(file) } else { Err(-i64::from(libc::EINVAL)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ops() -> impl Strategy<Value = Op> {
+        prop_oneof![Just(Op::Read), Just(Op::Write), Just(Op::Trim)]
+    }
+
+    fn corners() -> impl Strategy<Value = u64> {
+        prop_oneof![any::<u64>(), 0u64..70_000, (u64::MAX - 70_000)..=u64::MAX, ((1u64 << 63) - 70_000)..((1 << 63) + 70_000)]
+    }
+
+    proptest! {
+        /// Judged in 128 bits, where nothing can overflow.
+        #[test]
+        fn nothing_outside_the_range_is_admitted(
+            (a, b, offset) in (corners(), corners(), corners()),
+            len in prop_oneof![any::<u32>(), 0u32..70_000],
+            buffer_size in prop_oneof![any::<u32>(), 0u32..70_000],
+            op in ops(),
+        ) {
+            let fd = std::fs::File::open("/dev/null").expect("always there").into();
+            let range = (a.min(b), a.max(b));
+            let files = [EngineFile { fd, range, block_device: false }];
+            let request = Request { slot: 0, file: 0, op, len, offset };
+            let past = u128::from(offset) + u128::from(len);
+            let inside = offset >= range.0 && past <= u128::from(range.1) && past <= (1 << 63) - 1;
+            let fits = inside && (op == Op::Trim || len <= buffer_size);
+            prop_assert_eq!(admit(&files, &request, buffer_size).is_ok(), fits);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_a_bad_descriptor() {
+        let request = Request { slot: 0, file: 0, op: Op::Fsync, len: 0, offset: 0 };
+        assert_eq!(admit(&[], &request, 4096).err(), Some(-9));
+    }
+}

@@ -1,0 +1,75 @@
+//! mmap: the file mapped into memory, and copies to and from it.
+#![allow(unsafe_code)]
+
+mod bus;
+mod map;
+
+use std::sync::Arc;
+
+use fathom_load::{EngineError, OpenFile, Op, Request};
+
+use self::map::Map;
+use super::file::{EngineFile, admit};
+use super::inline::control;
+use super::sync::{Perform, SyncEngine};
+
+/// What SIGBUS is repaired in. Mappings of larger pages (hugetlbfs) are not benchmarked.
+const PAGE: usize = 4096;
+
+/// The maps of an engine's files. One I/O is one copy.
+#[derive(Debug)]
+pub(crate) struct Maps {
+    maps: Vec<Map>,
+    // After the maps, which use the descriptors.
+    files: Arc<[EngineFile]>,
+}
+
+impl Maps {
+    fn new(files: Arc<[EngineFile]>, open: &[OpenFile]) -> Result<Self, EngineError> {
+        let mut maps = Vec::with_capacity(files.len());
+        for (file, open) in files.iter().zip(open) {
+            let map = Map::new(file.raw(), file.range, open);
+            maps.push(map.map_err(|errno| refused(errno, open))?);
+        }
+        Ok(Self { maps, files })
+    }
+}
+
+fn refused(errno: i32, open: &OpenFile) -> EngineError {
+    let why = match errno {
+        libc::ENODEV | libc::ESPIPE => "it cannot be mapped; use another engine for it",
+        libc::EACCES => "it is not open for reading as well",
+        libc::ENOMEM => "no address space or too many mappings; lower size or nrfiles, or raise vm.max_map_count",
+        _ => "the kernel refuses it",
+    };
+    EngineError { errno, what: format!("cannot map {}: {why}", open.path.display()) }
+}
+
+impl Perform for Maps {
+    #[inline]
+    unsafe fn perform(&mut self, request: &Request, buffer: *mut u8, buffer_size: u32) -> i64 {
+        let file = match admit(&self.files, request, buffer_size) {
+            Ok(file) => file,
+            Err(refused) => return refused,
+        };
+        let map = &mut self.maps[request.file as usize];
+        match request.op {
+            // SAFETY: `admit` held the request to its slot and to the file's range; the caller lends us the slot.
+            Op::Read => unsafe { map.read(request.offset, request.len, buffer) },
+            // SAFETY: as above; `write` refuses where the mapping is not writable.
+            Op::Write => unsafe { map.write(request.offset, request.len, buffer) },
+            Op::Fsync => map.sync(true),
+            Op::Fdatasync => map.sync(false),
+            Op::Trim => control(file, request),
+        }
+    }
+}
+
+/// The mmap engine over `files`, which were opened as `open` says.
+pub(crate) fn engine(
+    files: Arc<[EngineFile]>,
+    open: &[OpenFile],
+    buffer_size: u32,
+) -> Result<SyncEngine<Maps>, EngineError> {
+    SyncEngine::new(Maps::new(files, open)?, buffer_size)
+}

@@ -1,0 +1,20 @@
+//! Engines: sync, psync, vsync, pvsync, pvsync2, libaio, io_uring, posixaio and mmap. (null needs no kernel and lives with the load.)
+//!
+//! Each refuses, at the lowest layer, what lies outside a file's range, and lends a slot's memory out only while its I/O is in
+//! flight; the `unsafe` in here rests on those two.
+
+mod aio;
+mod explain;
+mod file;
+mod inline;
+mod make;
+mod mmap;
+mod pool;
+mod ready;
+mod sync;
+mod uring;
+mod vsync;
+
+pub use self::file::EngineFile;
+pub(crate) use self::inline::last_errno;
+pub use self::make::{make_engine, make_noop_ring};

@@ -1,0 +1,216 @@
+//! posixaio: a pool of threads with pread(2) and pwrite(2).
+//!
+//! glibc's aio(7) is such a pool too, but with at most 20 threads and one at a time for each file; here each I/O in flight has
+//! a thread of its own, up to [`MOST_THREADS`].
+#![allow(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
+
+use super::file::{EngineFile, admit};
+use super::inline::control;
+use super::ready::{Deadline, wanted};
+use super::sync::{Call, Positioned};
+use crate::memory::{Arena, Memory};
+
+/// Beyond this, I/Os in flight wait for a thread.
+const MOST_THREADS: u32 = 256;
+
+/// They call one system call deep.
+const STACK: usize = 64 << 10;
+
+/// A request on its way to a thread.
+struct Task {
+    request: Request,
+    buffer: *mut u8,
+}
+
+// SAFETY: the buffer is a slot lent to this task alone until its completion is reaped.
+unsafe impl Send for Task {}
+
+#[derive(Default)]
+struct Queues {
+    tasks: VecDeque<Task>,
+    done: VecDeque<Completion>,
+    /// Threads waiting for a task.
+    idle: usize,
+    /// Completions the engine sleeps for; 0 when it is awake.
+    wanted: usize,
+    closed: bool,
+}
+
+struct Shared {
+    queues: Mutex<Queues>,
+    work: Condvar,
+    finished: Condvar,
+    files: Arc<[EngineFile]>,
+    buffer_size: u32,
+    /// The buffers stay until the last thread is gone, whatever becomes of the engine.
+    _memory: Arc<Memory>,
+}
+
+impl Shared {
+    /// No code that holds the lock can panic half way, so a poisoned lock guards a sound state.
+    fn lock(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_task(&self) -> Option<Task> {
+        let mut queues = self.lock();
+        loop {
+            if queues.closed {
+                return None;
+            }
+            if let Some(task) = queues.tasks.pop_front() {
+                return Some(task);
+            }
+            queues.idle += 1;
+            queues = self.work.wait(queues).unwrap_or_else(PoisonError::into_inner);
+            queues.idle -= 1;
+        }
+    }
+
+    fn perform(&self, task: &Task) -> i64 {
+        let request = &task.request;
+        match (admit(&self.files, request, self.buffer_size), request.op) {
+            (Err(refused), _) => refused,
+            // SAFETY: `admit` held the length to the slot's size; the slot is lent to this task, and its memory is kept.
+            (Ok(file), Op::Read | Op::Write) => unsafe { Positioned.transfer(file.raw(), request, task.buffer) },
+            (Ok(file), _) => control(file, request),
+        }
+    }
+
+    fn work(&self) {
+        while let Some(task) = self.next_task() {
+            let completion = Completion { slot: task.request.slot, result: self.perform(&task) };
+            let mut queues = self.lock();
+            queues.done.push_back(completion);
+            let awaited = queues.wanted > 0 && queues.done.len() >= queues.wanted;
+            drop(queues);
+            if awaited {
+                self.finished.notify_one();
+            }
+        }
+    }
+}
+
+/// Threads that carry one I/O each.
+pub(crate) struct PoolEngine {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    arena: Arena,
+}
+
+impl PoolEngine {
+    pub(crate) fn new(files: Arc<[EngineFile]>, depth: u32, buffer_size: u32) -> Result<Self, EngineError> {
+        let arena = Arena::new(depth, buffer_size)?;
+        let room = arena.depth() as usize;
+        let queues = Queues { tasks: VecDeque::with_capacity(room), done: VecDeque::with_capacity(room), ..Queues::default() };
+        let shared = Arc::new(Shared {
+            queues: Mutex::new(queues),
+            work: Condvar::new(),
+            finished: Condvar::new(),
+            files,
+            buffer_size: arena.size(),
+            _memory: arena.keeper(),
+        });
+        let mut engine = Self { shared, threads: Vec::new(), arena };
+        for index in 0..engine.arena.depth().min(MOST_THREADS) {
+            engine.start_thread(index)?;
+        }
+        Ok(engine)
+    }
+
+    fn start_thread(&mut self, index: u32) -> Result<(), EngineError> {
+        let shared = Arc::clone(&self.shared);
+        let builder = std::thread::Builder::new().name(format!("posixaio-{index}")).stack_size(STACK);
+        let thread = builder.spawn(move || shared.work()).map_err(|error| EngineError {
+            errno: super::explain::errno_of(&error),
+            what: format!(
+                "cannot start thread {index} of posixaio; lower iodepth, or raise the limit of threads (ulimit -u, pids.max)"
+            ),
+        })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    fn take(&mut self, queues: &mut Queues, at_most: u32, done: &mut Vec<Completion>) -> u32 {
+        let count = queues.done.len().min(at_most as usize);
+        for completion in queues.done.drain(..count) {
+            self.arena.take_back(completion.slot);
+            done.push(completion);
+        }
+        count as u32
+    }
+}
+
+impl Engine for PoolEngine {
+    fn depth(&self) -> u32 {
+        self.arena.depth()
+    }
+
+    fn is_synchronous(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.buffer(slot)
+    }
+
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        let mut queues = self.shared.lock();
+        for request in batch {
+            queues.tasks.push_back(Task { request: *request, buffer: self.arena.lend(request.slot) });
+        }
+        let wake = queues.idle.min(batch.len());
+        drop(queues);
+        for _ in 0..wake {
+            self.shared.work.notify_one();
+        }
+        Ok(batch.len())
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+        let want = wanted(wait, self.arena.lent()) as usize;
+        let shared = Arc::clone(&self.shared);
+        let mut queues = shared.lock();
+        if queues.done.len() < want {
+            let deadline = Deadline::of(wait);
+            queues.wanted = want;
+            while let Some(left) = deadline.left().filter(|_| queues.done.len() < want) {
+                queues = shared.finished.wait_timeout(queues, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            queues.wanted = 0;
+        }
+        self.take(&mut queues, wait.at_most, done);
+        Ok(())
+    }
+}
+
+impl Drop for PoolEngine {
+    /// Tasks no thread has begun are dropped. Threads in the middle of one are waited for for a while; those that hang on
+    /// are left to themselves, and keep the memory and the files they use.
+    fn drop(&mut self) {
+        let mut queues = self.shared.lock();
+        queues.closed = true;
+        queues.tasks.clear();
+        drop(queues);
+        self.shared.work.notify_all();
+        let deadline = Deadline::last();
+        for thread in self.threads.drain(..) {
+            while !thread.is_finished() && deadline.left().is_some() {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+            }
+            if thread.is_finished() {
+                // A thread that panicked has already said so.
+                let _ = thread.join();
+            }
+        }
+        // Each thread owns the memory.
+        self.arena.settle();
+    }
+}

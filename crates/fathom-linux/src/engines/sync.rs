@@ -1,0 +1,247 @@
+//! Engines whose I/O is over when the call returns: sync, psync, pvsync and pvsync2.
+#![allow(unsafe_code)]
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
+use fathom_model::EngineSettings;
+
+use super::file::{EngineFile, admit};
+use super::inline::{control, outcome};
+use crate::memory::Arena;
+
+/// One read or write system call.
+pub(crate) trait Call {
+    /// Moves `request.len` bytes between `buffer` and the file.
+    ///
+    /// # Safety
+    /// `buffer` must be good for `request.len` bytes and touched by nobody else until the call returns.
+    unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64;
+}
+
+/// lseek(2), when the file is not there already, and read(2) or write(2).
+#[derive(Debug)]
+pub(crate) struct Seek(Positions);
+
+impl Seek {
+    pub(crate) fn new(files: usize) -> Self {
+        Self(Positions::new(files))
+    }
+}
+
+impl Call for Seek {
+    #[inline]
+    unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
+        if let Err(refused) = self.0.seek(fd, request) {
+            return refused;
+        }
+        let (buffer, len) = (buffer.cast::<libc::c_void>(), request.len as usize);
+        // SAFETY: the caller promises that the buffer is good for `len` bytes and ours.
+        let result = outcome(|| unsafe {
+            if request.op == Op::Read { libc::read(fd, buffer, len) } else { libc::write(fd, buffer, len) }
+        });
+        self.0.moved(request, result);
+        result
+    }
+}
+
+/// Where the files' positions are, to save the lseek that changes nothing.
+#[derive(Debug)]
+pub(crate) struct Positions(Box<[Option<u64>]>);
+
+impl Positions {
+    pub(crate) fn new(files: usize) -> Self {
+        Self(vec![None; files].into_boxed_slice())
+    }
+
+    /// Brings the file's position to the request's offset, or says with which negative errno that failed.
+    #[inline]
+    pub(crate) fn seek(&mut self, fd: RawFd, request: &Request) -> Result<(), i64> {
+        if self.0[request.file as usize] == Some(request.offset) {
+            return Ok(());
+        }
+        // SAFETY: lseek takes no memory.
+        let at = outcome(|| unsafe { libc::lseek(fd, request.offset as libc::off_t, libc::SEEK_SET) } as isize);
+        if at < 0 { Err(at) } else { Ok(()) }
+    }
+
+    /// Notes what `result` did to the position; after an error it is not known.
+    #[inline]
+    pub(crate) fn moved(&mut self, request: &Request, result: i64) {
+        self.0[request.file as usize] = u64::try_from(result).ok().map(|bytes| request.offset + bytes);
+    }
+}
+
+/// pread(2) and pwrite(2).
+#[derive(Debug)]
+pub(crate) struct Positioned;
+
+impl Call for Positioned {
+    #[inline]
+    unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
+        let (buffer, len) = (buffer.cast::<libc::c_void>(), request.len as usize);
+        let offset = request.offset as libc::off_t;
+        // SAFETY: the caller promises that the buffer is good for `len` bytes and ours.
+        outcome(|| unsafe {
+            if request.op == Op::Read { libc::pread(fd, buffer, len, offset) } else { libc::pwrite(fd, buffer, len, offset) }
+        })
+    }
+}
+
+/// preadv(2) and pwritev(2), one buffer each.
+#[derive(Debug)]
+pub(crate) struct Vectored;
+
+impl Call for Vectored {
+    #[inline]
+    unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
+        let iov = libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize };
+        let offset = request.offset as libc::off_t;
+        // SAFETY: the vector lives through the call, and the caller promises its buffer.
+        outcome(|| unsafe {
+            if request.op == Op::Read { libc::preadv(fd, &iov, 1, offset) } else { libc::pwritev(fd, &iov, 1, offset) }
+        })
+    }
+}
+
+/// preadv2(2) and pwritev2(2) with these RWF flags.
+#[derive(Debug)]
+pub(crate) struct VectoredWithFlags(pub(crate) i32);
+
+impl Call for VectoredWithFlags {
+    #[inline]
+    unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
+        let iov = libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize };
+        let (offset, flags) = (request.offset as libc::off_t, self.0);
+        // SAFETY: the vector lives through the call, and the caller promises its buffer.
+        outcome(|| unsafe {
+            if request.op == Op::Read {
+                libc::preadv2(fd, &iov, 1, offset, flags)
+            } else {
+                libc::pwritev2(fd, &iov, 1, offset, flags)
+            }
+        })
+    }
+}
+
+/// RWF_DONTCACHE of linux/fs.h, since Linux 6.14.
+const RWF_DONTCACHE: i32 = 0x80;
+
+/// The RWF flags these settings ask for. Polling is left out where the engine has another way to ask for it.
+pub(crate) fn rw_flags(settings: &EngineSettings, poll: bool) -> i32 {
+    let mut flags = 0;
+    for (wanted, flag) in
+        [(settings.high_priority && poll, libc::RWF_HIPRI), (settings.nowait, libc::RWF_NOWAIT), (settings.uncached, RWF_DONTCACHE)]
+    {
+        if wanted {
+            flags |= flag;
+        }
+    }
+    flags
+}
+
+/// How a synchronous engine does one request.
+pub(crate) trait Perform {
+    /// Does it and returns its result; refuses what lies outside its file's range or a slot of `buffer_size` bytes.
+    ///
+    /// # Safety
+    /// `buffer` must be good for `buffer_size` bytes and touched by nobody else until the call returns.
+    unsafe fn perform(&mut self, request: &Request, buffer: *mut u8, buffer_size: u32) -> i64;
+}
+
+/// Requests done by a system call each.
+#[derive(Debug)]
+pub(crate) struct Calls<C> {
+    pub call: C,
+    pub files: Arc<[EngineFile]>,
+}
+
+impl<C: Call> Perform for Calls<C> {
+    #[inline]
+    unsafe fn perform(&mut self, request: &Request, buffer: *mut u8, buffer_size: u32) -> i64 {
+        let file = match admit(&self.files, request, buffer_size) {
+            Ok(file) => file,
+            Err(refused) => return refused,
+        };
+        match request.op {
+            // SAFETY: `admit` holds `len` to the slot's size, and the caller lends us the slot.
+            Op::Read | Op::Write => unsafe { self.call.transfer(file.raw(), request, buffer) },
+            _ => control(file, request),
+        }
+    }
+}
+
+/// One I/O at a time, over when [`Engine::submit`] returns.
+#[derive(Debug)]
+pub(crate) struct SyncEngine<P> {
+    performer: P,
+    arena: Arena,
+    over: Option<Completion>,
+}
+
+impl<P: Perform> SyncEngine<P> {
+    pub(crate) fn new(performer: P, buffer_size: u32) -> Result<Self, EngineError> {
+        Ok(Self { performer, arena: Arena::new(1, buffer_size)?, over: None })
+    }
+}
+
+impl<P: Perform> Engine for SyncEngine<P> {
+    #[inline]
+    fn depth(&self) -> u32 {
+        1
+    }
+
+    #[inline]
+    fn is_synchronous(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.buffer(slot)
+    }
+
+    #[inline]
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        let Some(request) = batch.first().filter(|_| self.over.is_none()) else { return Ok(0) };
+        let (buffer, size) = (self.arena.lend(request.slot), self.arena.size());
+        // SAFETY: the slot is lent to this call until its completion is reaped.
+        let result = unsafe { self.performer.perform(request, buffer, size) };
+        self.over = Some(Completion { slot: request.slot, result });
+        Ok(1)
+    }
+
+    #[inline]
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+        if wait.at_most == 0 {
+            return Ok(());
+        }
+        if let Some(completion) = self.over.take() {
+            self.arena.take_back(completion.slot);
+            done.push(completion);
+        }
+        Ok(())
+    }
+}
+
+impl<P> Drop for SyncEngine<P> {
+    /// Nothing is in flight outside a call.
+    fn drop(&mut self) {
+        self.arena.settle();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_those_of_the_kernel_header() {
+        let all = EngineSettings { high_priority: true, nowait: true, uncached: true, ..EngineSettings::default() };
+        // linux/fs.h: HIPRI 1, NOWAIT 8, DONTCACHE 0x80.
+        assert_eq!(rw_flags(&all, true), 0x89);
+        assert_eq!(rw_flags(&all, false), 0x88);
+        assert_eq!(rw_flags(&EngineSettings::default(), true), 0);
+    }
+}

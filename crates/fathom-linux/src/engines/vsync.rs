@@ -1,0 +1,132 @@
+//! vsync: neighbouring blocks of a batch gathered into one readv(2) or writev(2).
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
+
+use super::file::{EngineFile, admit};
+use super::inline::{control, outcome};
+use super::ready::Ready;
+use super::sync::Positions;
+use crate::memory::Arena;
+
+/// Most buffers of one call: IOV_MAX of the kernel.
+const MOST: usize = 1024;
+
+/// Gathers requests that follow each other in a batch and in the file. The calls are made before the submission returns,
+/// so a batch of one is a call of one, as with fio's `iodepth_batch=1`.
+#[derive(Debug)]
+pub(crate) struct VsyncEngine {
+    files: Arc<[EngineFile]>,
+    positions: Positions,
+    arena: Arena,
+    gathered: Vec<libc::iovec>,
+    ready: Ready,
+}
+
+impl VsyncEngine {
+    pub(crate) fn new(files: Arc<[EngineFile]>, depth: u32, buffer_size: u32) -> Result<Self, EngineError> {
+        let arena = Arena::new(depth, buffer_size)?;
+        let (positions, ready) = (Positions::new(files.len()), Ready::new(arena.depth()));
+        Ok(Self { files, positions, gathered: Vec::with_capacity(MOST.min(arena.depth() as usize)), arena, ready })
+    }
+
+    /// How many requests at the start of the batch go into one call.
+    fn run_length(&self, batch: &[Request]) -> usize {
+        let follows = |pair: &[Request]| {
+            let (one, next) = (&pair[0], &pair[1]);
+            (one.op, one.file, one.offset.checked_add(u64::from(one.len))) == (next.op, next.file, Some(next.offset))
+                && admit(&self.files, next, self.arena.size()).is_ok()
+        };
+        1 + batch.windows(2).take(MOST - 1).take_while(|pair| follows(pair)).count()
+    }
+
+    /// Moves a run of neighbours, the first of which was admitted with the others.
+    fn transfer(&mut self, run: &[Request]) {
+        let first = &run[0];
+        self.gathered.clear();
+        for request in run {
+            let buffer = self.arena.lend(request.slot);
+            self.gathered.push(libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize });
+        }
+        let result = self.call(first);
+        self.positions.moved(first, result);
+        self.share_out(run, result);
+    }
+
+    fn call(&mut self, first: &Request) -> i64 {
+        let fd = self.files[first.file as usize].raw();
+        if let Err(refused) = self.positions.seek(fd, first) {
+            return refused;
+        }
+        let (vector, count) = (self.gathered.as_ptr(), self.gathered.len() as i32);
+        // SAFETY: every buffer is a slot lent to this call, `admit` held its length to the slot's size, and the vector lives
+        // through the call.
+        outcome(|| unsafe { if first.op == Op::Read { libc::readv(fd, vector, count) } else { libc::writev(fd, vector, count) } })
+    }
+
+    /// Bytes moved belong to the requests in their order; an error is everybody's.
+    fn share_out(&mut self, run: &[Request], result: i64) {
+        let mut left = result;
+        for request in run {
+            let own = left.min(i64::from(request.len));
+            self.ready.push(request.slot, own);
+            if left > 0 {
+                left -= own;
+            }
+        }
+    }
+}
+
+impl Engine for VsyncEngine {
+    fn depth(&self) -> u32 {
+        self.arena.depth()
+    }
+
+    fn is_synchronous(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn buffer(&mut self, slot: u32) -> &mut [u8] {
+        self.arena.buffer(slot)
+    }
+
+    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+        let mut rest = batch;
+        while let Some(request) = rest.first() {
+            let refused = match admit(&self.files, request, self.arena.size()) {
+                Err(refused) => Some(refused),
+                Ok(_) if matches!(request.op, Op::Read | Op::Write) => None,
+                Ok(file) => Some(control(file, request)),
+            };
+            let taken = match refused {
+                Some(result) => {
+                    self.arena.lend(request.slot);
+                    self.ready.push(request.slot, result);
+                    1
+                }
+                None => {
+                    let run = self.run_length(rest);
+                    self.transfer(&rest[..run]);
+                    run
+                }
+            };
+            rest = &rest[taken..];
+        }
+        Ok(batch.len())
+    }
+
+    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+        self.ready.reap(wait.at_most, &mut self.arena, done);
+        Ok(())
+    }
+}
+
+impl Drop for VsyncEngine {
+    /// Nothing is in flight outside a call.
+    fn drop(&mut self) {
+        self.arena.settle();
+    }
+}
