@@ -43,9 +43,10 @@ pub(crate) fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// `38 %`, `2.4 %`, `0.02 %`: two figures below ten.
+/// `38 %`, `2.4 %`, `0.02 %`: two figures below ten; what is not quite all is never rounded to all.
 pub(crate) fn percent(share: f64) -> String {
     match share.abs() {
+        s if (99.0..100.0).contains(&s) => format!("{:.2} %", (share * 100.0).floor() / 100.0),
         s if s == 0.0 || s >= 10.0 => format!("{share:.0} %"),
         s if s >= 0.1 => format!("{share:.1} %"),
         _ => format!("{share:.2} %"),
@@ -81,6 +82,8 @@ mod tests {
         assert_eq!(count(4_194_304), "4,194,304");
         assert_eq!(count(999), "999");
         assert_eq!(percent(2.44), "2.4 %");
+        assert_eq!(percent(99.996), "99.99 %");
+        assert_eq!(percent(100.0), "100 %");
         assert_eq!(percent(0.024), "0.02 %");
         assert_eq!(rate(12.5), "12.5");
     }

@@ -20,11 +20,14 @@ fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(|seat| Direction::ALL.into_iter().find_map(|d| missed(seat, d)))
 }
 
-/// Asked for and achieved, per second, summed over members with a rate of this kind.
+/// Sums over the members with a rate of one kind.
 #[derive(Default)]
 struct Rates {
     asked: f64,
+    /// Handed over per second of the run.
     got: f64,
+    /// Handed over per second of the schedule, which ends before the last I/O completes.
+    scheduled: f64,
     ios: u64,
     not_sent: u64,
     planned: u64,
@@ -33,8 +36,8 @@ struct Rates {
 fn missed(seat: &Seat, direction: Direction) -> Option<Finding> {
     let by_ios = rates(seat, direction, |rate| if let Rate::Iops(n) = rate { Some(n) } else { None });
     let by_bytes = rates(seat, direction, |rate| if let Rate::Bandwidth(n) = rate { Some(n) } else { None });
-    let evidence = told(seat, direction, &by_ios, |r| format!("{} {}s", rate(r), direction.word()))
-        .or_else(|| told(seat, direction, &by_bytes, |r| format!("{} of {}s", bytes(r as u64), direction.word())))?;
+    let evidence = told(seat, direction, &by_ios, "", rate)
+        .or_else(|| told(seat, direction, &by_bytes, " of", |r| bytes(r as u64)))?;
     Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
@@ -51,33 +54,31 @@ fn rates(seat: &Seat, direction: Direction, asked: fn(Rate) -> Option<f64>) -> R
 
 fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_bytes: bool) {
     let made = &member.seen.directions[direction];
-    let amount = if by_bytes { made.counts.bytes_asked } else { made.counts.planned - made.counts.not_sent };
-    // The last I/O completes after the schedule has ended: that wait is no shortfall.
-    let drain = made.response.max().unwrap_or_default().get() as f64 / 1e9;
-    let time = member.run_time().as_secs_f64();
-    let schedule = (time - drain).max(time / 2.0);
+    let c = &made.counts;
+    let amount = if by_bytes { c.bytes_asked } else { c.planned.saturating_sub(c.not_sent) };
+    let drain = made.response.max().unwrap_or_default().as_secs_f64();
+    let time = member.run_time().as_secs_f64().max(1e-9);
     sum.asked += wanted;
-    sum.got += if schedule > 0.0 { amount as f64 / schedule } else { 0.0 };
-    sum.ios += made.counts.ok;
-    sum.not_sent += made.counts.not_sent;
-    sum.planned += made.counts.planned;
+    sum.got += amount as f64 / time;
+    sum.scheduled += amount as f64 / (time - drain).max(time / 2.0);
+    sum.ios += c.ok;
+    sum.not_sent += c.not_sent;
+    sum.planned += c.planned;
 }
 
-fn told(seat: &Seat, direction: Direction, r: &Rates, words: impl Fn(f64) -> String) -> Option<String> {
+fn told(seat: &Seat, direction: Direction, r: &Rates, of: &str, figure: fn(f64) -> String) -> Option<String> {
     let tolerance = TOLERANCE.max(SIGMAS / (r.ios.max(1) as f64).sqrt());
     let dropped = r.not_sent as f64 > tolerance * r.planned as f64;
-    if r.asked <= 0.0 || r.planned == 0 || (r.got >= r.asked * (1.0 - tolerance) && !dropped) {
+    if r.planned == 0 || (r.scheduled >= r.asked * (1.0 - tolerance) && !dropped) {
         return None;
     }
-    let summary = &seat.entry.directions[direction];
-    let achieved = r.got * (1.0 - r.not_sent as f64 / r.planned as f64).min(1.0);
-    let got = if dropped && r.got >= r.asked { achieved } else { r.got };
     Some(format!(
-        "Asked for {} per second, achieved {} ({}) over {}; {} were due but never handed over.",
-        words(r.asked),
-        words(got),
-        percent(got * 100.0 / r.asked),
-        duration(summary.runtime_ms as f64 * 1e6),
+        "Asked for {}{of} {}s per second, achieved {} ({}) over {}; {} were due but never handed over.",
+        figure(r.asked),
+        direction.word(),
+        figure(r.got),
+        percent(r.got * 100.0 / r.asked),
+        duration(seat.entry.directions[direction].runtime_ms as f64 * 1e6),
         count(r.not_sent),
     ))
 }
