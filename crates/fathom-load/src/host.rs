@@ -55,6 +55,12 @@ pub trait Host: Sync {
     /// CPU time of the calling thread so far.
     fn usage(&self) -> Usage;
 
+    /// Content of a small file that a pattern names.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is larger than 16 MiB.
+    fn read_file(&self, path: &Path) -> std::io::Result<Vec<u8>>;
+
     /// Counters of the block devices below these targets, by kernel name.
     fn disks(&self, targets: &[PathBuf]) -> Vec<(String, DiskCounters)>;
 }

@@ -3,23 +3,34 @@
 //! The crate knows neither Linux nor a simulator: it sees an [`Engine`], a [`Clock`] and a [`Host`].
 
 mod arrivals;
+mod budget;
 mod clock;
+mod crew;
 mod engine;
 mod host;
-#[allow(dead_code)]
 mod logger;
+mod live;
 mod payload;
-#[allow(dead_code)]
+mod verify;
+mod null;
 mod offsets;
-#[allow(dead_code)]
 mod recorder;
 mod rng;
-#[allow(dead_code)]
+mod targets;
+mod worker;
 mod script;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use self::clock::Clock;
+pub use self::crew::{LoadError, Watch, run};
 pub use self::engine::{Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait};
 pub use self::host::{FileFacts, Host, HostError, LayOut, OpenFile};
+pub use self::live::Stop;
+pub use self::null::NullEngine;
 pub use self::payload::{Filler, Measured, PayloadError, Sampler, measure};
+pub use self::verify::{
+    Canary, Difference, Expected, Fault, HeaderFormat, Mismatch, Stamp, Stamper, VerifyError,
+};

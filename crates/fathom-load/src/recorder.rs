@@ -262,6 +262,14 @@ impl Recorder {
         self.live_end = (self.live_start / step + 1) * step;
     }
 
+    /// Shows the totals so far, warm-up included.
+    pub fn publish(&self, to: &crate::live::Live) {
+        for direction in Direction::ALL {
+            let (live, total, warm) = (&self.live[direction], &self.directions[direction].counts, &self.warmup[direction]);
+            to.show(direction, live.ios + total.ok + warm.ok, live.bytes + total.bytes_ok + warm.bytes_ok);
+        }
+    }
+
     /// Time of the last completion that was recorded.
     pub fn last_done(&self) -> Nanos {
         Nanos::new(self.last_done)

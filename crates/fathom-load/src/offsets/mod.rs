@@ -7,7 +7,7 @@ mod uniform;
 mod wrapped;
 mod zoned;
 
-pub use self::permutation::Permutation;
+pub(crate) use self::permutation::Permutation;
 pub(crate) use self::sequential::{Sequential, Strides};
 pub(crate) use self::skewed::Skewed;
 pub(crate) use self::uniform::{Permuted, Uniform};

@@ -7,7 +7,7 @@ const ROUNDS: usize = 6;
 /// A bijection of `0..n`: an unbalanced Feistel network over the next power of two with cycle walking
 /// (Black and Rogaway 2002). It stands in for a bitmap of blocks already used, at any size.
 #[derive(Clone, Debug)]
-pub struct Permutation {
+pub(crate) struct Permutation {
     n: u64,
     low_bits: u32,
     low_mask: u64,
@@ -17,7 +17,6 @@ pub struct Permutation {
 
 impl Permutation {
     /// The permutation of `0..n` that belongs to `seed`.
-    #[must_use]
     pub fn new(n: u64, seed: u64) -> Self {
         let bits = if n < 2 { 1 } else { 64 - (n - 1).leading_zeros() }.max(2);
         let low_bits = bits / 2;
@@ -32,20 +31,12 @@ impl Permutation {
     }
 
     /// How many numbers are permuted.
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.n
     }
 
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.n == 0
-    }
-
     /// Image of `index`, which must be below [`Permutation::len`].
     #[inline]
-    #[must_use]
     pub fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.n);
         let mut value = self.shuffle(index);

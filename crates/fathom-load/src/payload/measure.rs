@@ -116,10 +116,8 @@ impl Sampler {
     /// The mean over all buffers; `None` before the first.
     #[must_use]
     pub fn measured(&self) -> Option<Measured> {
-        (self.bytes > 0.0).then(|| Measured {
-            zero_share: self.zero / self.bytes,
-            compressed_share: self.compressed / self.bytes,
-        })
+        (self.bytes > 0.0)
+            .then(|| Measured { zero_share: self.zero / self.bytes, compressed_share: self.compressed / self.bytes })
     }
 
     /// Share of sectors that equal one of the last about 16,000 sampled, 0 to 1.

@@ -28,7 +28,10 @@ impl Stream {
         let start = mix(seed);
         let word = |n: usize| mix(start.wrapping_add((n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         // A generator whose whole state is zero stays there; one set bit keeps it away.
-        Stream { older: std::array::from_fn(|lane| word(lane) | 1), newer: std::array::from_fn(|lane| word(lane + LANES)) }
+        Stream {
+            older: std::array::from_fn(|lane| word(lane) | 1),
+            newer: std::array::from_fn(|lane| word(lane + LANES)),
+        }
     }
 
     /// Overwrites `buf` with the next bytes. Bytes of the last step that did not fit are dropped.
@@ -58,13 +61,12 @@ impl Stream {
     #[inline(always)]
     fn step(&mut self) -> [u64; LANES] {
         let mut out = [0; LANES];
-        for lane in 0..LANES {
-            let mut x = self.older[lane];
-            let y = self.newer[lane];
-            out[lane] = x.wrapping_add(y);
+        for (out, (older, newer)) in out.iter_mut().zip(self.older.iter_mut().zip(&mut self.newer)) {
+            let (mut x, y) = (*older, *newer);
+            *out = x.wrapping_add(y);
             x ^= x << 23;
-            self.older[lane] = y;
-            self.newer[lane] = x ^ y ^ (x >> 18) ^ (y >> 5);
+            *older = y;
+            *newer = x ^ y ^ (x >> 18) ^ (y >> 5);
         }
         out
     }

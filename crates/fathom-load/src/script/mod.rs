@@ -82,11 +82,6 @@ impl Script {
         Script { source, pass, left: pass }
     }
 
-    /// Bytes of one pass.
-    pub fn pass_bytes(&self) -> u64 {
-        self.pass
-    }
-
     /// Appends up to `want` drafts and returns how many. 0 is the end of a pass; the next call begins another.
     pub fn fill(&mut self, out: &mut Vec<Draft>, want: usize) -> usize {
         if self.left == 0 {

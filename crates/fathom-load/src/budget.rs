@@ -1,0 +1,88 @@
+//! How much a job may still do.
+
+use fathom_model::{Bytes, Extent, Job};
+
+/// What is left of a job's amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// Passes over the regions; `u64::MAX` has no end.
+    pub passes: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// I/Os.
+    pub ios: u64,
+}
+
+impl Budget {
+    /// The amount of a job over regions of `region` bytes in all.
+    pub fn new(job: &Job, region: u64) -> Budget {
+        let limits = &job.limits;
+        let loops = limits.loops.max(1);
+        let ios = limits.ios.unwrap_or(u64::MAX);
+        if limits.time_based && limits.runtime.is_some() {
+            return Budget { passes: u64::MAX, bytes: u64::MAX, ios };
+        }
+        let amount = match (limits.io_size, job.files.file_size, job.files.size) {
+            (Some(size), _, _) => Some(size.of(Bytes::new(region)).get()),
+            // With filesize= the files have their own size, and size= is only the amount.
+            (None, Some(_), Extent::Bytes(size)) if !size.is_zero() => Some(size.get()),
+            _ => None,
+        };
+        match amount {
+            Some(bytes) => Budget { passes: u64::MAX, bytes: bytes.saturating_mul(loops), ios },
+            None => Budget { passes: loops, bytes: u64::MAX, ios },
+        }
+    }
+
+    /// Whether nothing is left.
+    pub fn spent(&self) -> bool {
+        self.passes == 0 || self.bytes == 0 || self.ios == 0
+    }
+
+    /// A pass has ended.
+    pub fn end_pass(&mut self) {
+        if self.passes != u64::MAX {
+            self.passes -= 1;
+        }
+    }
+
+    /// Takes one I/O of `len` bytes; false when there is no room for it. An amount that is not a whole number of blocks
+    /// ends with the last block that begins inside it, as in fio.
+    pub fn take(&mut self, len: u32) -> bool {
+        if self.bytes == 0 || self.ios == 0 {
+            return false;
+        }
+        if self.bytes != u64::MAX {
+            self.bytes = self.bytes.saturating_sub(u64::from(len));
+        }
+        if self.ios != u64::MAX {
+            self.ios -= 1;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::job;
+    use fathom_model::{Access, Nanos, Traffic};
+
+    #[test]
+    fn amounts_are_what_the_options_say() {
+        let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
+        let mib = 1 << 20;
+        assert_eq!(Budget::new(&job, mib), Budget { passes: 1, bytes: u64::MAX, ios: u64::MAX });
+        job.limits.loops = 3;
+        assert_eq!(Budget::new(&job, mib).passes, 3);
+        job.limits.io_size = Some(Extent::Percent(50));
+        assert_eq!(Budget::new(&job, mib), Budget { passes: u64::MAX, bytes: mib / 2 * 3, ios: u64::MAX });
+        job.limits.io_size = None;
+        job.files.file_size = Some((Bytes::new(mib), Bytes::new(mib)));
+        job.files.size = Extent::Bytes(Bytes::new(4096));
+        assert_eq!(Budget::new(&job, mib).bytes, 3 * 4096);
+        job.limits.time_based = true;
+        job.limits.runtime = Some(Nanos::from_secs(1));
+        assert_eq!(Budget::new(&job, mib).passes, u64::MAX);
+    }
+}

@@ -1,0 +1,79 @@
+//! What a live line shows: rates of the last moments, and when the run will be over.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use fathom_model::{Direction, Job, LiveRate, Nanos, PerDirection, Plan};
+
+use super::layout::Ready;
+use crate::budget::Budget;
+use crate::live::{Live, Phase};
+
+/// Rates are taken over at least this long.
+const WINDOW: u64 = 500_000_000;
+
+/// Totals at the start of the window, and the rates of the one before.
+#[derive(Default)]
+pub(super) struct Rates {
+    since: Nanos,
+    totals: [(u64, u64); 3],
+    rates: PerDirection<LiveRate>,
+}
+
+impl Rates {
+    pub fn update(&mut self, lives: &[Arc<Live>], now: Nanos) -> PerDirection<LiveRate> {
+        let length = now.saturating_sub(self.since);
+        if length.get() >= WINDOW {
+            for direction in Direction::ALL {
+                let d = direction as usize;
+                let ios = lives.iter().map(|live| live.ios[d].load(Relaxed)).sum::<u64>();
+                let bytes = lives.iter().map(|live| live.bytes[d].load(Relaxed)).sum::<u64>();
+                let seconds = length.as_secs_f64();
+                self.rates[direction] = LiveRate {
+                    iops: ios.saturating_sub(self.totals[d].0) as f64 / seconds,
+                    bandwidth: bytes.saturating_sub(self.totals[d].1) as f64 / seconds,
+                };
+                self.totals[d] = (ios, bytes);
+            }
+            self.since = now;
+        }
+        self.rates.clone()
+    }
+}
+
+/// Expected length of the run; `None` while a job's end depends on what is not known yet.
+pub(super) fn expected(plan: &Plan, ready: &Ready, lives: &[Arc<Live>], now: Nanos) -> Option<Nanos> {
+    let mut left = Nanos::ZERO;
+    let mut of_barrier = Nanos::ZERO;
+    for (index, job) in plan.jobs.iter().enumerate() {
+        if job.start.after_all_before {
+            left += std::mem::take(&mut of_barrier);
+        }
+        let mine = match lives[index].phase() {
+            Phase::Done | Phase::Failed => Nanos::ZERO,
+            Phase::Waiting | Phase::Preparing => bound(job)?,
+            _ => running(job, ready.region_bytes(index), &lives[index], now)?,
+        };
+        of_barrier = of_barrier.max(mine);
+    }
+    Some(now.saturating_add(left).saturating_add(of_barrier))
+}
+
+/// Most time a job can take that has not begun.
+fn bound(job: &Job) -> Option<Nanos> {
+    Some(job.limits.runtime?.saturating_add(job.limits.ramp).saturating_add(job.start.delay.1))
+}
+
+/// Time a running job still takes: by its bytes, at most by its time.
+fn running(job: &Job, region: u64, live: &Live, now: Nanos) -> Option<Nanos> {
+    let by_time = bound(job).map(|bound| bound.saturating_sub(now));
+    let budget = Budget::new(job, region);
+    let amount = if budget.bytes != u64::MAX { budget.bytes } else { region.saturating_mul(budget.passes) };
+    let done: u64 = live.bytes.iter().map(|bytes| bytes.load(Relaxed)).sum();
+    let by_bytes = (budget.passes != u64::MAX && done > 0 && amount >= done)
+        .then(|| Nanos::new((now.get() as f64 / done as f64 * (amount - done) as f64) as u64));
+    match (by_time, by_bytes) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,161 @@
+//! One worker's life, from its thread's first breath to its recording.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use fathom_model::{
+    Bytes, Direction, EngineKind, Histogram, Job, JobError, JobRecording, LogChunk, Nanos, PerDirection, Personality,
+    Plan, Usage, VerifyCounts,
+};
+
+use super::layout::Ready;
+use crate::clock::Clock;
+use crate::engine::{EngineError, EngineRequest};
+use crate::host::{Host, HostError, LayOut, OpenFile};
+use crate::live::{Live, Phase};
+use crate::script::{self, Region};
+use crate::targets;
+use crate::worker::Setup;
+
+const EINVAL: i32 = 22;
+
+/// Everything a worker's thread takes with it.
+pub(super) struct Start<H: Host> {
+    pub plan: Arc<Plan>,
+    pub index: usize,
+    pub host: Arc<H>,
+    pub live: Arc<Live>,
+    pub clock: H::Clock,
+    pub ready: Arc<Ready>,
+    pub sink: SyncSender<LogChunk>,
+    pub unix_start_ns: u64,
+    pub most_intervals: usize,
+}
+
+impl<H: Host> Start<H> {
+    /// Runs the job; what goes wrong is in the recording.
+    pub fn run(self) -> JobRecording {
+        self.live.enter(Phase::Preparing);
+        let job = &self.plan.jobs[self.index];
+        match self.load(job) {
+            Ok(recording) => recording,
+            Err(error) => failed(job, error.errno, error.what, self.clock.now()),
+        }
+    }
+
+    fn load(&self, job: &Job) -> Result<JobRecording, HostError> {
+        let host = &*self.host;
+        let mut notes = Vec::new();
+        if let Err(error) = host.settle(&job.cpus, job.nice) {
+            notes.push(error.to_string());
+        }
+        let (regions, files) = self.targets(job, &mut notes)?;
+        let script = script::build(job, &regions).map_err(|what| HostError { errno: EINVAL, what })?;
+        let blocks = Direction::ALL.map(|d| job.pattern.block_size[d].max());
+        let moves_data = |d: &Direction| job.pattern.traffic.uses(*d) && *d != Direction::Trim;
+        let chained = job.pattern.traffic == fathom_model::Traffic::TrimWrite;
+        let buffer_size = Direction::ALL
+            .into_iter()
+            .filter(|d| moves_data(d) || chained)
+            .map(|d| blocks[d as usize])
+            .max()
+            .unwrap_or(512);
+        let request = EngineRequest { spec: &job.engine, depth: job.queue.depth, buffer_size, files: &files };
+        let setup = Setup {
+            job,
+            index: self.index as u32,
+            host,
+            live: &self.live,
+            clock: self.clock.clone(),
+            script,
+            regions: &regions,
+            sink: self.sink.clone(),
+            unix_start_ns: self.unix_start_ns,
+            interval: self.plan.interval,
+            most_intervals: self.most_intervals,
+            zero_rows: self.plan.personality == Personality::Fathom,
+            notes,
+        };
+        let outcome = host.with_engine(&request, setup).map_err(|EngineError { errno, what }| HostError { errno, what })?;
+        outcome.map_err(|what| HostError { errno: EINVAL, what })
+    }
+
+    /// Regions and files as they turned out, with the page cache dropped where asked.
+    fn targets(&self, job: &Job, notes: &mut Vec<String>) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
+        let mut regions = Vec::new();
+        let mut files = Vec::new();
+        for want in &self.ready.wants[self.index] {
+            let region = match self.ready.facts.get(&want.path) {
+                Some(facts) => {
+                    let (region, note) = targets::settle(job, want, facts)?;
+                    notes.extend(note);
+                    region
+                }
+                None => want.region,
+            };
+            if job.engine.kind != EngineKind::Null {
+                self.freshen(job, want.path.clone(), region)?;
+            }
+            files.push(targets::open(job, want, region));
+            regions.push(region);
+        }
+        Ok((regions, files))
+    }
+
+    fn freshen(&self, job: &Job, path: std::path::PathBuf, region: Region) -> Result<(), HostError> {
+        let layout = &job.files.layout;
+        if layout.create_on_open || !(layout.invalidate || layout.pre_read) {
+            return Ok(());
+        }
+        let request = LayOut {
+            path,
+            size: Bytes::ZERO,
+            content: false,
+            writes: targets::writes(job),
+            create: false,
+            overwrite: false,
+            fallocate: fathom_model::Fallocate::None,
+            fsync: false,
+            invalidate: layout.invalidate.then_some((region.start, region.end)),
+            pre_read: layout.pre_read,
+            seed: 0,
+        };
+        let never = std::sync::atomic::AtomicBool::new(false);
+        self.host.lay_out(&request, &never, &mut |_| {}).map(|_| ())
+    }
+}
+
+/// The recording of a job that did nothing.
+pub(crate) fn blank(job: &Job) -> JobRecording {
+    JobRecording {
+        engine: job.engine.kind.word().to_owned(),
+        fallback: None,
+        tid: 0,
+        skipped: false,
+        launched: Nanos::ZERO,
+        measured_from: Nanos::ZERO,
+        ended: Nanos::ZERO,
+        directions: PerDirection::default(),
+        sync: Histogram::new(),
+        sync_failed: 0,
+        warmup: PerDirection::default(),
+        intervals: Vec::new(),
+        depth_levels: [0; 7],
+        submit_levels: [0; 7],
+        complete_levels: [0; 7],
+        in_flight_ns: 0,
+        usage: Usage::default(),
+        error: None,
+        errors_continued: 0,
+        verify: VerifyCounts::default(),
+        events: Vec::new(),
+        region: Bytes::ZERO,
+        notes: Vec::new(),
+    }
+}
+
+/// The recording of a job that could not start or go on.
+pub(super) fn failed(job: &Job, errno: i32, what: String, at: Nanos) -> JobRecording {
+    let error = Some(JobError { errno, what, at });
+    JobRecording { error, launched: at, measured_from: at, ended: at, ..blank(job) }
+}

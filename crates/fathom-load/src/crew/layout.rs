@@ -1,0 +1,107 @@
+//! Files first: every file of the run is brought into the state its jobs need before the first of them starts.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use fathom_model::{Bytes, EngineKind, Job, JobPhase, Plan, Progress};
+
+use super::{LoadError, Watch};
+use crate::clock::Clock;
+use crate::host::{FileFacts, Host, HostError, LayOut};
+use crate::live::Stop;
+use crate::targets::{self, Want};
+
+/// What is ready for the jobs.
+pub(crate) struct Ready {
+    /// What each job wants, in the plan's order.
+    pub wants: Vec<Vec<Want>>,
+    /// Every file that was looked at.
+    pub facts: HashMap<PathBuf, FileFacts>,
+    /// What the user should know.
+    pub messages: Vec<String>,
+    layout_only: Vec<bool>,
+}
+
+impl Ready {
+    /// All paths, each once.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let mut paths: Vec<PathBuf> = self.facts.keys().cloned().collect();
+        paths.sort();
+        paths
+    }
+
+    /// Whether the job asked for its files only (`create_only`).
+    pub fn is_layout_only(&self, job: usize) -> bool {
+        self.layout_only[job]
+    }
+
+    /// Bytes of all regions of a job.
+    pub fn region_bytes(&self, job: usize) -> u64 {
+        self.wants[job].iter().map(|want| want.region.end - want.region.start).sum()
+    }
+}
+
+/// Lays out all files of the plan.
+///
+/// # Errors
+/// The first file that cannot be made ready.
+pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> Result<Ready, LoadError> {
+    let of = |job: &Job| {
+        let name = job.name.clone();
+        move |cause: HostError| LoadError { job: name, cause }
+    };
+    let mut wants = Vec::new();
+    let mut lists: Vec<(String, Vec<LayOut>)> = Vec::new();
+    for job in &plan.jobs {
+        let mine = targets::wants(job, host).map_err(of(job))?;
+        if job.engine.kind != EngineKind::Null && !job.files.layout.create_on_open {
+            lists.push((job.name.clone(), mine.iter().map(|want| targets::lay_out(job, want)).collect()));
+        }
+        wants.push(mine);
+    }
+    let owner: HashMap<PathBuf, String> =
+        lists.iter().flat_map(|(name, list)| list.iter().map(|l| (l.path.clone(), name.clone()))).collect();
+    let all = targets::merge(lists.into_iter().flat_map(|(_, list)| list));
+    let mut ready = Ready {
+        wants,
+        facts: HashMap::new(),
+        messages: Vec::new(),
+        layout_only: plan.jobs.iter().map(|job| job.files.layout.create_only).collect(),
+    };
+    let total: u64 = all.iter().filter(|l| l.content).map(|l| l.size.get()).sum();
+    let mut before = 0;
+    for file in all {
+        let facts = lay_one(plan, host, &file, (before, total), watch)
+            .map_err(|cause| LoadError { job: owner.get(&file.path).cloned().unwrap_or_default(), cause })?;
+        before += if file.content { file.size.get() } else { 0 };
+        if !facts.laid_out.is_zero() {
+            let mib = facts.laid_out.get() >> 20;
+            ready.messages.push(format!("laid out {} ({mib} MiB of incompressible data)", file.path.display()));
+        }
+        ready.facts.insert(file.path, facts);
+    }
+    Ok(ready)
+}
+
+fn lay_one<H: Host>(
+    plan: &Plan,
+    host: &H,
+    file: &LayOut,
+    (before, total): (u64, u64),
+    watch: &mut Watch<'_>,
+) -> Result<FileFacts, HostError> {
+    let stop = AtomicBool::new(false);
+    let clock = host.clock();
+    let mut shown = Progress { jobs: vec![JobPhase::LayingOut; plan.jobs.len()], ..Progress::default() };
+    let mut progress = |written: u64| {
+        if (watch.stop)() != Stop::No {
+            stop.store(true, Relaxed);
+        }
+        shown.elapsed = clock.now();
+        shown.layout = Some((Bytes::new(before + written), Bytes::new(total)));
+        (watch.progress)(&shown);
+    };
+    host.lay_out(file, &stop, &mut progress)
+}

@@ -1,0 +1,331 @@
+//! Runs the jobs of a plan: files first, then each job when its turn has come, and everything is stopped in time.
+
+mod expect;
+mod job;
+mod layout;
+mod turns;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fathom_model::{
+    ClockFacts, DiskRecording, Event, EventKind, ExitWhat, HostRecording, JobPattern, JobPhase, JobRecording, LogChunk,
+    Nanos, Plan, Progress, Recording, RunEnd, Stall,
+};
+
+use self::job::Start;
+pub(crate) use self::job::blank;
+use self::turns::Turns;
+use crate::clock::Clock;
+use crate::host::{Host, HostError};
+use crate::live::{Live, Phase, Stop};
+
+/// How often the crew looks up.
+const TICK: Duration = Duration::from_millis(20);
+/// The crew waking this much too late means that nothing on this machine ran in time.
+const STALL: u64 = 100_000_000;
+/// How long workers get to hand over after an abort before they are left behind.
+const ABORT_PATIENCE: u64 = 2_000_000_000;
+/// Interval records kept over all jobs together: about 64 MiB.
+const MOST_INTERVALS: usize = 131_072;
+
+/// What goes in and out while a run lasts.
+pub struct Watch<'a> {
+    /// Asked often: whether the user wants the run to end.
+    pub stop: &'a dyn Fn() -> Stop,
+    /// Told often where the run stands.
+    pub progress: &'a mut dyn FnMut(&Progress),
+    /// Takes log entries; must be read all the time.
+    pub logs: SyncSender<LogChunk>,
+}
+
+/// Why a run could not begin. Nothing was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// Name of the job.
+    pub job: String,
+    /// What was wrong, where, and how to mend it.
+    pub cause: HostError,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.job, self.cause)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Runs `plan` to its end and returns what happened. Clock and host facts of the recording are left for the caller,
+/// who knows the machine.
+///
+/// # Errors
+/// When the files of a job cannot be made ready. I/O that fails is no error here: it is in the recording.
+pub fn run<H: Host + Send + 'static>(
+    plan: Plan,
+    host: Arc<H>,
+    unix_start_ns: u64,
+    mut watch: Watch<'_>,
+) -> Result<Recording, LoadError> {
+    let clock = host.clock();
+    let ready = layout::prepare(&plan, &*host, &mut watch)?;
+    let plan = Arc::new(plan);
+    let paths: Vec<_> = ready.paths();
+    let before = host.disks(&paths);
+    let (results, inbox) = channel();
+    let mut crew = Crew {
+        turns: Turns::new(&plan),
+        lives: plan.jobs.iter().map(|_| Arc::new(Live::default())).collect(),
+        threads: plan.jobs.iter().map(|_| None).collect(),
+        done: plan.jobs.iter().map(|_| None).collect(),
+        plan: Arc::clone(&plan),
+        host: Arc::clone(&host),
+        clock,
+        ready: Arc::new(ready),
+        results,
+        unix_start_ns,
+        stalls: Vec::new(),
+        asked: Stop::No,
+        aborted_at: None,
+        last_rates: expect::Rates::default(),
+    };
+    crew.work(&inbox, &mut watch);
+    let disks = pair(before, host.disks(&paths));
+    Ok(crew.recording(disks))
+}
+
+fn pair(
+    before: Vec<(String, fathom_model::DiskCounters)>,
+    after: Vec<(String, fathom_model::DiskCounters)>,
+) -> Vec<DiskRecording> {
+    let find = |name: &str| after.iter().find(|disk| disk.0 == name).map(|disk| disk.1);
+    before
+        .into_iter()
+        .filter_map(|(name, before)| find(&name).map(|after| DiskRecording { name, before, after }))
+        .collect()
+}
+
+/// The jobs of a run and their threads.
+struct Crew<H: Host> {
+    plan: Arc<Plan>,
+    host: Arc<H>,
+    clock: H::Clock,
+    ready: Arc<layout::Ready>,
+    turns: Turns,
+    lives: Vec<Arc<Live>>,
+    threads: Vec<Option<JoinHandle<()>>>,
+    done: Vec<Option<JobRecording>>,
+    results: Sender<(usize, JobRecording)>,
+    unix_start_ns: u64,
+    stalls: Vec<Stall>,
+    asked: Stop,
+    aborted_at: Option<Nanos>,
+    last_rates: expect::Rates,
+}
+
+impl<H: Host + Send + 'static> Crew<H> {
+    fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, watch: &mut Watch<'_>) {
+        while self.done.iter().any(Option::is_none) {
+            self.obey(watch);
+            self.start_those_whose_turn_it_is(watch);
+            let before = self.clock.now();
+            match inbox.recv_timeout(TICK) {
+                Ok((job, recording)) => self.collect(job, recording),
+                Err(RecvTimeoutError::Timeout) => self.watch_the_clock(before),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            while let Ok((job, recording)) = inbox.try_recv() {
+                self.collect(job, recording);
+            }
+            self.bury_the_dead();
+            (watch.progress)(&self.progress());
+        }
+    }
+
+    /// Passes on what the user asked.
+    fn obey(&mut self, watch: &Watch<'_>) {
+        let asked = (watch.stop)();
+        if asked > self.asked {
+            self.asked = asked;
+            self.lives.iter().for_each(|live| live.stop(asked));
+            if asked == Stop::Abort {
+                self.aborted_at = Some(self.clock.now());
+            }
+        }
+    }
+
+    fn start_those_whose_turn_it_is(&mut self, watch: &Watch<'_>) {
+        let now = self.clock.now();
+        for job in 0..self.plan.jobs.len() {
+            if self.threads[job].is_some() || self.done[job].is_some() {
+                continue;
+            }
+            if self.lives[job].stopping() != Stop::No || self.ready.is_layout_only(job) {
+                self.done[job] = Some(JobRecording { skipped: true, ..blank(&self.plan.jobs[job]) });
+                self.lives[job].enter(Phase::Done);
+                continue;
+            }
+            let is_done = |other: usize| self.done[other].is_some();
+            if self.turns.may_start(job, now, &is_done) {
+                self.start(job, watch);
+            }
+        }
+    }
+
+    fn start(&mut self, index: usize, watch: &Watch<'_>) {
+        let start = Start {
+            plan: Arc::clone(&self.plan),
+            index,
+            host: Arc::clone(&self.host),
+            live: Arc::clone(&self.lives[index]),
+            clock: self.clock.clone(),
+            ready: Arc::clone(&self.ready),
+            sink: watch.logs.clone(),
+            unix_start_ns: self.unix_start_ns,
+            most_intervals: (MOST_INTERVALS / self.plan.jobs.len()).clamp(600, 8192),
+        };
+        let results = self.results.clone();
+        let body = move || {
+            let recording = start.run();
+            // The crew may have left this worker behind; then nobody waits for it.
+            let _ = results.send((index, recording));
+        };
+        let name: String = self.plan.jobs[index].name.chars().filter(|c| *c != '\0').take(15).collect();
+        match std::thread::Builder::new().name(name).stack_size(1 << 20).spawn(body) {
+            Ok(thread) => self.threads[index] = Some(thread),
+            Err(error) => {
+                let what = format!("no thread for job {} of {}: fewer numjobs may help", index + 1, self.plan.jobs.len());
+                let failed = job::failed(&self.plan.jobs[index], error.raw_os_error().unwrap_or(11), what, self.clock.now());
+                self.collect(index, failed);
+            }
+        }
+    }
+
+    /// Takes a worker's recording and does what its end means for others.
+    fn collect(&mut self, index: usize, recording: JobRecording) {
+        let job = &self.plan.jobs[index];
+        let failed = recording.error.is_some();
+        if self.done[index].is_none() {
+            self.done[index] = Some(recording);
+        }
+        self.lives[index].enter(if failed { Phase::Failed } else { Phase::Done });
+        if job.exit.exit_all || job.exit.exit_all_on_error && failed {
+            let others: Vec<usize> = match job.exit.what {
+                ExitWhat::All => (0..self.plan.jobs.len()).collect(),
+                ExitWhat::Group => (0..self.plan.jobs.len()).filter(|i| self.plan.jobs[*i].group == job.group).collect(),
+                ExitWhat::Stonewall => self.turns.same_barrier(index),
+            };
+            others.into_iter().filter(|i| *i != index).for_each(|i| self.lives[i].stop(Stop::Drain));
+        }
+    }
+
+    /// The crew asked to be woken after a tick; much later means that this process did not run.
+    fn watch_the_clock(&mut self, before: Nanos) {
+        let due = before.saturating_add(Nanos::new(TICK.as_nanos() as u64));
+        let late = self.clock.now().saturating_sub(due);
+        if late.get() > STALL && self.stalls.len() < 10_000 {
+            self.stalls.push(Stall { at: due, lasted: late });
+        }
+    }
+
+    /// Workers that ended without a word, and those that an abort leaves behind.
+    fn bury_the_dead(&mut self) {
+        let now = self.clock.now();
+        let left_behind = self.aborted_at.is_some_and(|at| now.saturating_sub(at).get() > ABORT_PATIENCE);
+        for index in 0..self.threads.len() {
+            let Some(thread) = &self.threads[index] else { continue };
+            if self.done[index].is_some() || !(thread.is_finished() || left_behind) {
+                continue;
+            }
+            // A recording may have been sent between the last look into the inbox and now.
+            if thread.is_finished() && !left_behind && self.lives[index].phase() == Phase::Done {
+                continue;
+            }
+            let why = if left_behind { "it was stuck in an I/O when the run was aborted" } else { "it panicked" };
+            let recording = self.obituary(index, why, now);
+            self.collect(index, recording);
+        }
+    }
+
+    /// What is known of a worker that cannot tell itself.
+    fn obituary(&self, index: usize, why: &str, now: Nanos) -> JobRecording {
+        use std::sync::atomic::Ordering::Relaxed;
+        let live = &self.lives[index];
+        let mut recording = job::failed(&self.plan.jobs[index], crate::worker::EIO, format!("the worker died: {why}"), now);
+        for direction in fathom_model::Direction::ALL {
+            let counts = &mut recording.directions[direction].counts;
+            counts.ok = live.ios[direction as usize].load(Relaxed);
+            counts.bytes_ok = live.bytes[direction as usize].load(Relaxed);
+            counts.planned = counts.ok;
+            counts.bytes_asked = counts.bytes_ok;
+        }
+        recording.events.push(Event { at: now, what: EventKind::WorkerDied { why: why.to_owned() } });
+        recording
+    }
+
+    fn progress(&mut self) -> Progress {
+        let elapsed = self.clock.now();
+        let jobs: Vec<JobPhase> = (0..self.plan.jobs.len()).map(|i| self.phase(i)).collect();
+        let running = |i: &usize| matches!(jobs[*i], JobPhase::Running(_) | JobPhase::WarmingUp | JobPhase::Verifying);
+        let open_files = (0..jobs.len()).filter(running).map(|i| self.plan.jobs[i].files.paths.len() as u32).sum();
+        let open_loop = self.plan.jobs.iter().any(|job| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
+        use std::sync::atomic::Ordering::Relaxed;
+        let lateness = self.lives.iter().map(|live| live.late_ns.load(Relaxed)).max().unwrap_or(0);
+        Progress {
+            jobs,
+            open_files,
+            elapsed,
+            expected: expect::expected(&self.plan, &self.ready, &self.lives, elapsed),
+            rates: self.last_rates.update(&self.lives, elapsed),
+            layout: None,
+            lateness: open_loop.then_some(Nanos::new(lateness)),
+            failed: self.lives.iter().map(|live| live.failed.load(Relaxed)).sum(),
+        }
+    }
+
+    fn phase(&self, index: usize) -> JobPhase {
+        use fathom_model::{Access, Direction};
+        let pattern = &self.plan.jobs[index].pattern;
+        match self.lives[index].phase() {
+            Phase::Waiting => JobPhase::Waiting,
+            Phase::Preparing => JobPhase::Preparing,
+            Phase::WarmingUp => JobPhase::WarmingUp,
+            Phase::Running => JobPhase::Running(JobPattern {
+                random: matches!(pattern.access, Access::Random { .. }),
+                reads: pattern.traffic.uses(Direction::Read),
+                writes: pattern.traffic.uses(Direction::Write),
+                trims: pattern.traffic.uses(Direction::Trim),
+            }),
+            Phase::Verifying => JobPhase::Verifying,
+            Phase::Finishing => JobPhase::Finishing,
+            Phase::Done => JobPhase::Done,
+            Phase::Failed => JobPhase::Failed,
+        }
+    }
+
+    fn recording(self, disks: Vec<DiskRecording>) -> Recording {
+        let end = match self.asked {
+            Stop::No => RunEnd::Completed,
+            Stop::Drain => RunEnd::Interrupted,
+            Stop::Abort => RunEnd::Aborted,
+        };
+        let elapsed = self.clock.now();
+        let messages = self.ready.messages.clone();
+        let jobs = self.done.into_iter().map(|job| job.expect("the crew works until every job is done")).collect();
+        Recording {
+            plan: Arc::unwrap_or_clone(self.plan),
+            started_unix_ns: self.unix_start_ns,
+            elapsed,
+            jobs,
+            disks,
+            clock: ClockFacts::default(),
+            host: HostRecording::default(),
+            stalls: self.stalls,
+            end,
+            messages,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Who may start: stonewall, wait_for, startdelay.
+
+use fathom_model::{Nanos, Plan, Start};
+
+use crate::rng::Rng;
+
+const SEED_DELAY: u64 = 7;
+
+/// The order of the jobs of a plan.
+pub(super) struct Turns {
+    starts: Vec<Start>,
+    sections: Vec<u32>,
+    /// For each job the first job of its barrier: all before that one must have ended.
+    barriers: Vec<usize>,
+    delays: Vec<Nanos>,
+    free_since: Vec<Option<Nanos>>,
+}
+
+impl Turns {
+    pub fn new(plan: &Plan) -> Turns {
+        let mut barrier = 0;
+        let barriers = plan.jobs.iter().enumerate().map(|(i, job)| {
+            if job.start.after_all_before {
+                barrier = i;
+            }
+            barrier
+        });
+        let delays = plan.jobs.iter().map(|job| {
+            let (low, high) = job.start.delay;
+            let spread = high.saturating_sub(low).get();
+            low.saturating_add(Nanos::new(Rng::new(job.pattern.seed, SEED_DELAY).below(spread.saturating_add(1))))
+        });
+        Turns {
+            barriers: barriers.collect(),
+            delays: delays.collect(),
+            starts: plan.jobs.iter().map(|job| job.start.clone()).collect(),
+            sections: plan.jobs.iter().map(|job| job.section).collect(),
+            free_since: vec![None; plan.jobs.len()],
+        }
+    }
+
+    /// Whether `job` may start at `now`, given which others have ended.
+    pub fn may_start(&mut self, job: usize, now: Nanos, is_done: &dyn Fn(usize) -> bool) -> bool {
+        let waits = |other: usize| {
+            other < self.barriers[job]
+                || self.starts[job].after_section.is_some_and(|section| self.sections[other] == section && other != job)
+        };
+        if (0..self.starts.len()).any(|other| waits(other) && !is_done(other)) {
+            return false;
+        }
+        let since = *self.free_since[job].get_or_insert(now);
+        now >= since.saturating_add(self.delays[job])
+    }
+
+    /// Jobs that run between the same two barriers as `job`.
+    pub fn same_barrier(&self, job: usize) -> Vec<usize> {
+        (0..self.barriers.len()).filter(|other| self.barriers[*other] == self.barriers[job]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{job, plan};
+    use fathom_model::{Access, Traffic};
+
+    fn turns(starts: Vec<Start>) -> Turns {
+        let jobs = starts.into_iter().enumerate().map(|(i, start)| {
+            let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
+            job.start = start;
+            job.section = i as u32;
+            job
+        });
+        Turns::new(&plan(jobs.collect()))
+    }
+
+    #[test]
+    fn a_stonewall_holds_back_all_that_follow_until_all_before_have_ended() {
+        let wall = Start { after_all_before: true, ..Start::default() };
+        let mut turns = turns(vec![Start::default(), Start::default(), wall, Start::default()]);
+        let mut can = |done: &[usize]| -> Vec<usize> {
+            (0..4).filter(|i| turns.may_start(*i, Nanos::ZERO, &|other| done.contains(&other))).collect()
+        };
+        assert_eq!(can(&[]), [0, 1]);
+        assert_eq!(can(&[0]), [0, 1]);
+        assert_eq!(can(&[0, 1]), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn wait_for_waits_for_one_section_and_delays_count_from_then() {
+        let wait = Start { after_section: Some(0), delay: (Nanos::new(50), Nanos::new(50)), ..Start::default() };
+        let mut turns = turns(vec![Start::default(), wait]);
+        assert!(!turns.may_start(1, Nanos::new(10), &|_| false));
+        assert!(!turns.may_start(1, Nanos::new(100), &|other| other == 0));
+        assert!(!turns.may_start(1, Nanos::new(149), &|_| true));
+        assert!(turns.may_start(1, Nanos::new(150), &|_| true));
+    }
+}

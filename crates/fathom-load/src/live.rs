@@ -1,0 +1,81 @@
+//! What a worker shows while it runs, and how it is told to stop: single values, each on one writer's side only.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use fathom_model::Direction;
+
+/// How a worker is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stop {
+    /// It is not.
+    No = 0,
+    /// Hand over nothing more, wait for what is in flight.
+    Drain = 1,
+    /// Do not wait either.
+    Abort = 2,
+}
+
+/// Where a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Waiting = 0,
+    Preparing = 1,
+    WarmingUp = 2,
+    Running = 3,
+    Verifying = 4,
+    Finishing = 5,
+    Done = 6,
+    Failed = 7,
+}
+
+impl Phase {
+    fn from(value: u8) -> Phase {
+        use Phase::*;
+        [Waiting, Preparing, WarmingUp, Running, Verifying, Finishing, Done, Failed][usize::from(value.min(7))]
+    }
+}
+
+/// One worker's live values. Aligned so that workers do not share cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Live {
+    stop: AtomicU8,
+    phase: AtomicU8,
+    pub ios: [AtomicU64; 3],
+    pub bytes: [AtomicU64; 3],
+    pub failed: AtomicU64,
+    pub in_flight: AtomicU32,
+    /// Time by which the last hand-over of an open loop was late.
+    pub late_ns: AtomicU64,
+}
+
+impl Live {
+    /// Asks the worker to stop; never takes a stronger request back.
+    pub fn stop(&self, how: Stop) {
+        self.stop.fetch_max(how as u8, Relaxed);
+    }
+
+    /// What the worker was asked.
+    #[inline]
+    pub fn stopping(&self) -> Stop {
+        match self.stop.load(Relaxed) {
+            0 => Stop::No,
+            1 => Stop::Drain,
+            _ => Stop::Abort,
+        }
+    }
+
+    pub fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+    }
+
+    pub fn phase(&self) -> Phase {
+        Phase::from(self.phase.load(Relaxed))
+    }
+
+    /// Shows the totals of one direction.
+    pub fn show(&self, direction: Direction, ios: u64, bytes: u64) {
+        self.ios[direction as usize].store(ios, Relaxed);
+        self.bytes[direction as usize].store(bytes, Relaxed);
+    }
+}

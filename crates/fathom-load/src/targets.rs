@@ -1,0 +1,179 @@
+//! From a job's files and sizes to the regions it will touch, once the targets are known.
+
+use std::path::PathBuf;
+
+use fathom_model::{Access, Bytes, Direction, EngineKind, Extent, Job, SyncMode};
+
+use crate::host::{FileFacts, Host, HostError, LayOut, OpenFile};
+use crate::rng::Rng;
+use crate::script::Region;
+
+const EINVAL: i32 = 22;
+const ENOSPC: i32 = 28;
+const SEED_FILE_SIZE: u64 = 6;
+
+/// What a job needs of one file.
+#[derive(Clone, Debug)]
+pub(crate) struct Want {
+    pub path: PathBuf,
+    pub region: Region,
+    /// Size the file must have; zero leaves it as it is.
+    pub size: u64,
+}
+
+/// What a job needs of all its files, from its plan and what is there already.
+///
+/// # Errors
+/// When a size cannot be known, or lies beyond the end of a device.
+pub(crate) fn wants<H: Host>(job: &Job, host: &H) -> Result<Vec<Want>, HostError> {
+    let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
+    let count = job.files.paths.len() as u64;
+    job.files
+        .paths
+        .iter()
+        .map(|path| {
+            let there = match job.engine.kind {
+                EngineKind::Null => 0,
+                _ => host.size_now(path).map_or(0, Bytes::get),
+            };
+            let region = region(job, count, there, &mut rng);
+            if region.end <= region.start {
+                return Err(no_size(job, path, there));
+            }
+            let explicit = !matches!((job.files.size, job.files.file_size), (Extent::Whole | Extent::Percent(_), None));
+            Ok(Want { path: path.clone(), region, size: if explicit { region.end } else { 0 } })
+        })
+        .collect()
+}
+
+fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
+    let files_of = &job.files;
+    let block = u64::from(smallest_block(job));
+    let own_size = files_of.file_size.map(|(low, high)| {
+        let steps = (high.get() - low.get()) / block;
+        low.get() + rng.below(steps + 1) * block
+    });
+    let whole = Bytes::new(own_size.unwrap_or(there));
+    let step = files_of.offset_increment.of(whole).get() * u64::from(job.clone);
+    let offset = if files_of.offset == Extent::Whole { 0 } else { files_of.offset.of(whole).get() };
+    let align = if files_of.offset_align.is_zero() { block } else { files_of.offset_align.get() };
+    let is_share = matches!(files_of.offset, Extent::Percent(_)) || step > 0 || !files_of.offset_align.is_zero();
+    let start = if is_share { (offset + step).next_multiple_of(align) } else { offset };
+    let end = match (own_size, files_of.size) {
+        (Some(size), _) => size,
+        (None, Extent::Bytes(size)) if !size.is_zero() => start + size.get() / files,
+        (None, Extent::Percent(share)) => (start + Extent::Percent(share).of(whole).get()).min(there),
+        (None, _) => there,
+    };
+    Region { start, end }
+}
+
+fn no_size(job: &Job, path: &std::path::Path, there: u64) -> HostError {
+    let what = if there == 0 {
+        format!("{}: {} is not there yet, so its size is not known; add size=", job.name, path.display())
+    } else {
+        format!("{}: the region lies beyond the {there} bytes of {}; make offset= or size= smaller", job.name, path.display())
+    };
+    HostError { errno: EINVAL, what }
+}
+
+/// Smallest block size of the directions a job uses.
+pub(crate) fn smallest_block(job: &Job) -> u32 {
+    used(job).map(|d| job.pattern.block_size[d].min()).min().unwrap_or(1).max(1)
+}
+
+fn used(job: &Job) -> impl Iterator<Item = Direction> + use<> {
+    let traffic = job.pattern.traffic;
+    Direction::ALL.into_iter().filter(move |d| traffic.uses(*d))
+}
+
+/// Whether the job changes its targets.
+pub(crate) fn writes(job: &Job) -> bool {
+    let traffic = job.pattern.traffic;
+    let only_checks = job.verify.as_ref().is_some_and(|verify| verify.only);
+    (traffic.uses(Direction::Write) || traffic.uses(Direction::Trim)) && !only_checks
+}
+
+/// What must be done to one file before the job.
+pub(crate) fn lay_out(job: &Job, want: &Want) -> LayOut {
+    let layout = &job.files.layout;
+    let reads = job.pattern.traffic.uses(Direction::Read) || job.verify.as_ref().is_some_and(|verify| verify.only);
+    LayOut {
+        path: want.path.clone(),
+        size: Bytes::new(want.size),
+        content: reads || layout.overwrite,
+        writes: writes(job),
+        create: layout.allow_create,
+        overwrite: layout.overwrite,
+        fallocate: layout.fallocate,
+        fsync: layout.create_fsync,
+        invalidate: None,
+        pre_read: false,
+        seed: job.pattern.seed,
+    }
+}
+
+/// One list for many jobs: a file that several use is brought into the state that suits all.
+pub(crate) fn merge(lay_outs: impl IntoIterator<Item = LayOut>) -> Vec<LayOut> {
+    let mut merged: Vec<LayOut> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for next in lay_outs {
+        let place = *places.entry(next.path.clone()).or_insert(merged.len());
+        match merged.get_mut(place) {
+            None => merged.push(next),
+            Some(first) => {
+                first.size = first.size.max(next.size);
+                first.content |= next.content;
+                first.writes |= next.writes;
+                first.overwrite |= next.overwrite;
+                first.create |= next.create;
+                first.fsync |= next.fsync;
+            }
+        }
+    }
+    merged
+}
+
+/// The region as it can be had in a file that turned out as `facts` say, and what there is to say about it.
+///
+/// # Errors
+/// When nothing of it can be had, or direct I/O cannot be aligned.
+pub(crate) fn settle(job: &Job, want: &Want, facts: &FileFacts) -> Result<(Region, Option<String>), HostError> {
+    let path = want.path.display();
+    let size = facts.size.get();
+    let refuse = |errno, what| Err(HostError { errno, what });
+    let block = u64::from(smallest_block(job));
+    if job.files.direct && facts.alignment > 1 && !block.is_multiple_of(u64::from(facts.alignment)) {
+        let need = facts.alignment;
+        return refuse(EINVAL, format!("{path}: direct I/O in blocks of {block} bytes, but the target needs multiples of {need}; raise bs= or set direct=0"));
+    }
+    if facts.block_device && want.region.end > size {
+        let end = want.region.end;
+        return refuse(ENOSPC, format!("{path}: the job reaches to byte {end}, the device ends at {size}; make size= or offset= smaller"));
+    }
+    if size == 0 || size >= want.region.end || writes(job) {
+        return Ok((want.region, None));
+    }
+    if size < want.region.start + block {
+        return refuse(EINVAL, format!("{path}: the file has {size} bytes, the job starts at {}; make offset= smaller", want.region.start));
+    }
+    let note = format!("{path} has {size} bytes, not the {} asked for: only these are read", want.region.end);
+    Ok((Region { start: want.region.start, end: size }, Some(note)))
+}
+
+/// How the file is opened for the load.
+pub(crate) fn open(job: &Job, want: &Want, region: Region) -> OpenFile {
+    let traffic = job.pattern.traffic;
+    let checks = job.verify.is_some();
+    OpenFile {
+        path: want.path.clone(),
+        range: (region.start, region.end),
+        writes: writes(job),
+        reads: traffic.uses(Direction::Read) || checks,
+        direct: job.files.direct,
+        sync: if writes(job) { job.files.sync_mode } else { SyncMode::None },
+        fadvise: job.files.layout.fadvise,
+        random: matches!(job.pattern.access, Access::Random { .. }),
+        create: job.files.layout.create_on_open,
+    }
+}

@@ -1,0 +1,248 @@
+//! Whole runs on a machine of memory: what was planned, what happened, and that the two add up.
+
+use std::sync::Arc;
+
+use fathom_model::*;
+
+use crate::engine::Op;
+use crate::testing::{FakeHost, job, run_on};
+
+const RANDOM: Access = Access::Random { every: 1, identical: false };
+const SEQUENTIAL: Access = Access::Sequential { skip: 0 };
+
+fn deep(mut job: Job, depth: u32) -> Job {
+    job.queue = Queue { depth, batch_submit: depth, batch_complete_min: 1, batch_complete_max: depth, low: depth };
+    job
+}
+
+fn faked(mut job: Job) -> Job {
+    job.engine.kind = EngineKind::Psync;
+    job
+}
+
+fn one(job: Job) -> JobRecording {
+    let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![job]);
+    recording.jobs.into_iter().next().expect("one job")
+}
+
+fn assert_balanced(job: &JobRecording) {
+    for (direction, d) in job.directions.iter() {
+        assert!(d.counts.balanced(), "{direction:?}: {:?}", d.counts);
+        assert!(job.warmup[direction].balanced());
+        let ios: u64 = job.intervals.iter().map(|i| i.directions[direction].ios).sum();
+        assert_eq!(ios, d.counts.ok);
+    }
+}
+
+#[test]
+fn a_pass_at_any_depth_does_every_block_once_and_balances() {
+    for depth in [1, 3, 32, 500] {
+        let done = one(deep(job(Traffic::Read, RANDOM), depth));
+        let reads = &done.directions[Direction::Read];
+        assert_eq!((reads.counts.planned, reads.counts.ok, reads.counts.bytes_ok), (256, 256, 1 << 20));
+        assert_eq!((reads.clat.count(), reads.lat.count()), (256, 256));
+        assert_balanced(&done);
+        assert!(done.error.is_none());
+    }
+}
+
+#[test]
+fn slat_and_clat_add_up_to_lat_exactly() {
+    let done = one(deep(job(Traffic::ReadWrite { read_percent: 50 }, RANDOM), 8));
+    for d in [Direction::Read, Direction::Write] {
+        let d = &done.directions[d];
+        assert_eq!(d.slat.sum() + d.clat.sum(), d.lat.sum());
+        assert_eq!((d.slat.count(), d.clat.count()), (d.lat.count(), d.lat.count()));
+    }
+}
+
+#[test]
+fn short_and_failed_ios_are_apart_and_the_first_error_ends_the_job() {
+    let host = FakeHost::new(|n, _| match n {
+        3 => Some(512),
+        9 => Some(-5),
+        _ => None,
+    });
+    let (recording, _) = run_on(Arc::new(host), vec![faked(job(Traffic::Read, SEQUENTIAL))]);
+    let done = &recording.jobs[0];
+    let counts = done.directions[Direction::Read].counts;
+    assert_eq!((counts.ok, counts.short, counts.failed, counts.planned), (8, 1, 1, 10));
+    assert_eq!((counts.bytes_short, counts.bytes_missing), (512, 3584 + 4096));
+    assert_eq!(done.error.as_ref().map(|e| e.errno), Some(5));
+    assert!(done.error.as_ref().is_some_and(|e| e.what.contains("offset 36864")));
+    assert_balanced(done);
+}
+
+#[test]
+fn continue_on_error_goes_on_and_counts() {
+    let mut job = faked(deep(job(Traffic::Write, RANDOM), 4));
+    job.errors.continue_write = true;
+    let host = FakeHost::new(|n, _| (n % 10 == 0).then_some(-5));
+    let (recording, _) = run_on(Arc::new(host), vec![job]);
+    let done = &recording.jobs[0];
+    assert_eq!((done.errors_continued, done.directions[Direction::Write].counts.failed), (26, 26));
+    assert!(done.error.is_none());
+    assert_balanced(done);
+}
+
+#[test]
+fn a_read_beyond_a_shrunken_file_is_a_shrink_not_a_success() {
+    let host = Arc::new(FakeHost::new(|n, _| (n >= 5).then_some(0)));
+    let shrinking = Arc::clone(&host);
+    // The rule answers 0 from the sixth read on; the file itself is cut when the loop asks for its size.
+    shrinking.files.lock().expect("not poisoned").insert("test.0.0".into(), vec![0; 1 << 20]);
+    let mut job = faked(job(Traffic::Read, SEQUENTIAL));
+    job.files.size = Extent::Whole;
+    let (recording, _) = run_on(host, vec![job]);
+    assert_eq!(recording.jobs[0].error.as_ref().map(|e| e.errno), Some(5));
+    assert_eq!(recording.jobs[0].directions[Direction::Read].counts.short, 1);
+}
+
+#[test]
+fn written_blocks_are_read_back_and_a_lost_write_is_found() {
+    let verify = Verify {
+        kind: VerifyKind::Crc32c,
+        after_writes: true,
+        fatal: false,
+        pattern: Vec::new(),
+        interval: 0,
+        header_offset: 0,
+        dump: false,
+        only: false,
+        backlog: 0,
+        backlog_batch: 0,
+        write_sequence: true,
+        header_seed: true,
+    };
+    for (lost, bad) in [(None, 0), (Some(40), 1)] {
+        let host = match lost {
+            None => FakeHost::new(|_, _| None),
+            // Acknowledged, never carried out.
+            Some(_) => FakeHost::new(|n, r| (n == 40 && r.op == Op::Write).then_some(4096)),
+        };
+        for access in [SEQUENTIAL, RANDOM] {
+            let host = Arc::new(FakeHost::new(host.rule));
+            let mut job = faked(deep(job(Traffic::Write, access), 7));
+            job.verify = Some(verify.clone());
+            let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+            let done = &recording.jobs[0];
+            assert_eq!((done.verify.planned, done.verify.good, done.verify.bad), (256, 256 - bad, bad), "{access:?}");
+            assert_eq!(done.error.as_ref().map(|e| e.errno), (bad > 0).then_some(84));
+            assert_eq!(done.directions[Direction::Read].counts.ok, 256);
+            assert_balanced(done);
+        }
+    }
+}
+
+#[test]
+fn a_backlog_verifies_as_it_goes() {
+    let mut job = faked(job(Traffic::ReadWrite { read_percent: 50 }, SEQUENTIAL));
+    job.verify = Some(Verify {
+        kind: VerifyKind::Md5,
+        after_writes: true,
+        fatal: true,
+        pattern: Vec::new(),
+        interval: 0,
+        header_offset: 0,
+        dump: false,
+        only: false,
+        backlog: 1,
+        backlog_batch: 0,
+        write_sequence: true,
+        header_seed: true,
+    });
+    let host = Arc::new(FakeHost::new(|_, _| None));
+    let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+    let done = &recording.jobs[0];
+    let (reads, writes) = (done.directions[Direction::Read].counts.ok, done.directions[Direction::Write].counts.ok);
+    assert_eq!(reads, 256, "every I/O was a read, or a write that was read back");
+    assert_eq!(done.verify.good, writes);
+    let seen = host.seen.lock().expect("not poisoned");
+    let first_write = seen.iter().position(|r| r.op == Op::Write).expect("half are writes");
+    assert_eq!((seen[first_write + 1].op, seen[first_write + 1].offset), (Op::Read, seen[first_write].offset));
+}
+
+#[test]
+fn each_trim_is_followed_by_a_write_of_its_range() {
+    let host = Arc::new(FakeHost::new(|_, _| None));
+    let job = faked(job(Traffic::TrimWrite, RANDOM));
+    let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+    let seen = host.seen.lock().expect("not poisoned");
+    assert_eq!(seen.len(), 512);
+    for pair in seen.chunks(2) {
+        assert_eq!((pair[0].op, pair[1].op), (Op::Trim, Op::Write));
+        assert_eq!((pair[0].offset, pair[0].len), (pair[1].offset, pair[1].len));
+    }
+    assert_balanced(&recording.jobs[0]);
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_counts_from_the_due_time() {
+    let mut job = job(Traffic::Read, RANDOM);
+    job.pace.rate = PerDirection::all(Some(Rate::Iops(2000.0)));
+    job.limits.runtime = Some(Nanos::from_millis(500));
+    job.limits.time_based = true;
+    let done = one(job);
+    let reads = &done.directions[Direction::Read];
+    // The schedule itself is exact; what a busy machine does not send in time is counted as not sent.
+    assert!((999..=1001).contains(&reads.counts.planned), "{}", reads.counts.planned);
+    assert_eq!(reads.response.count(), reads.counts.ok);
+    assert!(reads.response.sum() >= reads.lateness.sum());
+    assert_balanced(&done);
+}
+
+#[test]
+fn a_warm_up_is_counted_apart() {
+    let mut job = job(Traffic::Read, RANDOM);
+    job.limits.runtime = Some(Nanos::from_millis(60));
+    job.limits.ramp = Nanos::from_millis(60);
+    job.limits.time_based = true;
+    let done = one(job);
+    assert!(done.warmup[Direction::Read].ok > 0 && done.directions[Direction::Read].counts.ok > 0);
+    assert_eq!(done.measured_from - done.launched, Nanos::from_millis(60));
+    assert_balanced(&done);
+}
+
+#[test]
+fn loops_io_size_and_number_ios_end_where_they_say() {
+    let with = |change: fn(&mut Job)| {
+        let mut job = deep(job(Traffic::Read, RANDOM), 4);
+        change(&mut job);
+        one(job).directions[Direction::Read].counts.ok
+    };
+    assert_eq!(with(|job| job.limits.loops = 3), 768);
+    assert_eq!(with(|job| job.limits.io_size = Some(Extent::Bytes(Bytes::from_mib(2)))), 512);
+    assert_eq!(with(|job| job.limits.io_size = Some(Extent::Bytes(Bytes::from_kib(64)))), 16);
+    assert_eq!(with(|job| job.limits.ios = Some(10)), 10);
+}
+
+#[test]
+fn jobs_behind_a_stonewall_start_after_the_others_have_ended() {
+    let mut first = job(Traffic::Read, RANDOM);
+    first.limits.runtime = Some(Nanos::from_millis(50));
+    first.limits.time_based = true;
+    let mut second = job(Traffic::Read, RANDOM);
+    second.start.after_all_before = true;
+    let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![first, second]);
+    assert!(recording.jobs[1].launched >= recording.jobs[0].ended);
+}
+
+#[test]
+fn logs_hold_every_io_in_order() {
+    let mut job = job(Traffic::Read, SEQUENTIAL);
+    job.accounting.logs = Logs { bw: Some("x".into()), lat: Some("x".into()), per_job: true, ..Logs::default() };
+    let (_, chunks) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![job]);
+    for wanted in [LogKind::Bw, LogKind::Lat, LogKind::Clat] {
+        let entries: Vec<LogEntry> = chunks
+            .iter()
+            .filter_map(|chunk| match chunk {
+                LogChunk::Entries { kind, entries, .. } if *kind == wanted => Some(entries.clone()),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        assert!(entries.iter().enumerate().all(|(i, e)| e.offset == i as u64 * 4096), "{wanted:?}");
+        assert_eq!(entries.len(), 256);
+        assert!(entries.windows(2).all(|w| w[0].at <= w[1].at));
+    }
+}

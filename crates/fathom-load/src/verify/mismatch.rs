@@ -1,0 +1,173 @@
+//! What is wrong with a piece that was read back, in words.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::header::method_name;
+
+/// A piece that is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Where the piece begins in its file or device, bytes.
+    pub offset: u64,
+    /// Bytes of the piece.
+    pub len: u32,
+    /// Which piece of the block it is, counted from 0.
+    pub interval: usize,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// The classes of wrong data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// No header: never written, a lost write, or overwritten by someone else.
+    NoHeader {
+        /// The first two bytes, where the magic number should stand.
+        found: u16,
+        /// The whole piece is zeros.
+        zeroed: bool,
+    },
+    /// There is a header, but it does not match its own checksum.
+    AlteredHeader,
+    /// A good header in fio's other format.
+    OtherFormat,
+    /// A header of another method.
+    WrongMethod {
+        /// Number of the method found.
+        found: u8,
+        /// Number of the method expected.
+        expected: u8,
+    },
+    /// The header speaks of a piece of another length.
+    WrongLength {
+        /// Length in the header, bytes.
+        found: u32,
+    },
+    /// A whole piece that belongs elsewhere: a misdirected write or read.
+    Misdirected {
+        /// Where the header says it belongs, bytes.
+        belongs: u64,
+    },
+    /// The data of another write to the same place: mostly an older one, so that the newer was lost.
+    Stale {
+        /// Number of the write found.
+        found: u64,
+        /// Number of the write expected.
+        expected: u64,
+        /// Time stamp of the write found.
+        when: Duration,
+    },
+    /// The data of another run or job: its seed is not ours.
+    OtherRun {
+        /// Seed in the header.
+        found: u64,
+        /// Seed expected.
+        expected: u64,
+        /// Time stamp of the write found.
+        when: Duration,
+    },
+    /// The header is good, the data does not match its checksum.
+    Altered {
+        /// fio's name of the method.
+        method: &'static str,
+        /// Where it differs from what was written; `None` when the content cannot be made again.
+        difference: Option<Difference>,
+    },
+    /// A header of an old fio whose `sha512` stored a piece of the data instead of a checksum (fio 3.33).
+    NoChecksum,
+    /// A byte that is not the pattern.
+    Pattern {
+        /// Where, in the file or device, bytes.
+        at: u64,
+        /// The byte found.
+        found: u8,
+        /// The byte of the pattern.
+        expected: u8,
+    },
+    /// The block is too small to hold a header and anything behind it.
+    TooSmall {
+        /// Bytes needed.
+        needed: usize,
+    },
+}
+
+/// Where a piece differs from what was written; offsets are in the file or device, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// First differing byte.
+    pub first: u64,
+    /// Last differing byte.
+    pub last: u64,
+    /// Differing bytes.
+    pub bytes: u64,
+    /// Differing bits.
+    pub bits: u64,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "offset {}, length {}, interval {}: ", self.offset, self.len, self.interval)?;
+        self.fault.fmt(f)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NoHeader { zeroed: true, .. } => {
+                f.write_str("all zeros where a header should stand (never written, trimmed, or the write was lost)")
+            }
+            Fault::NoHeader { found, .. } => write!(
+                f,
+                "no header: magic {found:#06x}, wanted 0xacca (never written, the write was lost, or overwritten)"
+            ),
+            Fault::AlteredHeader => f.write_str("the header does not match its own checksum (altered or torn)"),
+            Fault::OtherFormat => f.write_str("a header in the other of fio's two formats (written by another tool)"),
+            Fault::WrongMethod { found, expected } => {
+                write!(f, "written with verify={}, read with verify={}", method_name(*found), method_name(*expected))
+            }
+            Fault::WrongLength { found } => {
+                write!(f, "the header speaks of {found} bytes (written with another bs or verify_interval)")
+            }
+            Fault::Misdirected { belongs } => {
+                write!(f, "misdirected: the header says that this data belongs at offset {belongs}")
+            }
+            Fault::Stale { found, expected, when } => {
+                let age = if found < expected { "stale: an older" } else { "a later" };
+                write!(f, "{age} write, number {found} at {} s, where number {expected} was expected", seconds(*when))
+            }
+            Fault::OtherRun { found, expected, when } => write!(
+                f,
+                "stale or foreign: seed {found:#018x} at {} s, wanted {expected:#018x} (written by another run or job)",
+                seconds(*when)
+            ),
+            Fault::Altered { method, difference: None } => {
+                write!(f, "wrong {method}: the data was altered after it was stamped, or torn")
+            }
+            Fault::Altered { method, difference: Some(place) } => write!(f, "wrong {method}: {place}"),
+            Fault::NoChecksum => f.write_str(
+                "written by an old fio whose sha512 stores no checksum: cannot be verified, write it with another method",
+            ),
+            Fault::Pattern { at, found, expected } => {
+                write!(f, "byte {at} is {found:#04x}, the pattern has {expected:#04x}")
+            }
+            Fault::TooSmall { needed } => write!(f, "too small to be verified, at least {needed} bytes are needed"),
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.bits == 1 {
+            return write!(f, "one bit differs, in byte {}", self.first);
+        }
+        write!(f, "{} bytes ({} bits) differ, from byte {} to {}", self.bytes, self.bits, self.first, self.last)
+    }
+}
+
+fn seconds(when: Duration) -> String {
+    format!("{:.3}", when.as_secs_f64())
+}

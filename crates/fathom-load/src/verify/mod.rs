@@ -1,0 +1,24 @@
+//! Stamps that let written data be recognised when it is read back, in the format of fio's `verify=`.
+//!
+//! Each piece of a write (`verify_interval` bytes, or the whole block) carries a header with its place, its number in
+//! the order of writes and a checksum of the rest. Reading back tells apart: data that was never written, data that
+//! belongs elsewhere, data that is older than it should be, and data that was altered.
+
+mod canary;
+mod check;
+mod checksum;
+mod header;
+mod mismatch;
+mod sha256;
+mod stamper;
+
+#[cfg(test)]
+mod corruption_tests;
+#[cfg(test)]
+mod interop_tests;
+
+pub use self::canary::Canary;
+pub use self::check::Expected;
+pub use self::header::HeaderFormat;
+pub use self::mismatch::{Difference, Fault, Mismatch};
+pub use self::stamper::{Stamp, Stamper, VerifyError};

@@ -1,0 +1,161 @@
+//! The end of a job: I/O in flight is waited for, what never comes back is counted.
+
+use fathom_model::{Direction, DirectionRecording, EventKind, Job, JobRecording, Nanos, PerDirection, Usage};
+
+use super::{EIO, LOOK_UP, Worker};
+use crate::clock::Clock;
+use crate::engine::{Engine, EngineError, Wait};
+use crate::host::Host;
+use crate::live::{Phase, Stop};
+
+/// A drain without a single completion is given up after this long.
+const PATIENCE: u64 = 30_000_000_000;
+/// No more I/Os than this are counted one by one as due but not sent.
+const COUNT_NOT_SENT: u64 = 50_000_000;
+
+/// Reaps until nothing is in flight. Chained writes that wait in the batch are handed over.
+pub(super) fn drain<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>) -> Result<(), EngineError> {
+    let mut last = worker.now();
+    while worker.in_flight > 0 || !worker.batch.is_empty() {
+        if !worker.batch.is_empty() && worker.in_flight < worker.slots.len() as u32 {
+            worker.hand_over(worker.now())?;
+        }
+        let before = worker.in_flight;
+        let wait = Wait { at_least: 1, at_most: before.max(1), limit: Some(Nanos::new(LOOK_UP)) };
+        worker.engine.reap(wait, &mut worker.done)?;
+        let now = worker.now();
+        let mut done = std::mem::take(&mut worker.done);
+        done.iter().for_each(|completion| worker.complete(*completion, now));
+        done.clear();
+        worker.done = done;
+        if worker.in_flight < before {
+            last = now;
+        }
+        if now - last > PATIENCE || worker.live.stopping() == Stop::Abort {
+            give_up(worker, now - last, now);
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Counts what is still in flight as timed out.
+fn give_up<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>, waited: u64, now: u64) {
+    let idle: std::collections::HashSet<u32> =
+        worker.free.iter().copied().chain(worker.batch.iter().map(|request| request.slot)).collect();
+    for slot in (0..worker.slots.len() as u32).filter(|slot| !idle.contains(slot)) {
+        let io = worker.slots[slot as usize];
+        if !io.sync {
+            worker.recorder.timed_out(&io);
+        }
+    }
+    let in_flight = worker.in_flight;
+    worker.recorder.event(now, EventKind::GaveUp { in_flight, waited: Nanos::new(waited) });
+    if worker.live.stopping() != Stop::Abort {
+        let what = format!("{in_flight} I/Os did not complete within {} s", waited / 1_000_000_000);
+        worker.fail(EIO, what);
+    }
+}
+
+/// I/O of an open loop that was due when the load ended but had not been handed over.
+pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>, end: u64) {
+    for request in std::mem::take(&mut worker.batch) {
+        let io = worker.slots[request.slot as usize];
+        if !io.sync {
+            worker.recorder.not_sent(io.planned, io.direction);
+        }
+    }
+    if worker.schedule.is_none() || worker.draw_is_over() {
+        return;
+    }
+    let end = end.min(worker.deadline);
+    for _ in 0..COUNT_NOT_SENT {
+        let Some(due) = worker.schedule.as_ref().map(|schedule| schedule.due()).filter(|due| *due < end) else { return };
+        let Some(draft) = worker.draw() else { return };
+        worker.recorder.not_sent(due, draft.direction().unwrap_or(Direction::Write));
+        if let Some(schedule) = &mut worker.schedule {
+            schedule.advance(draft.len);
+        }
+    }
+}
+
+/// What the worker's thread knew before the load and its end.
+pub(super) struct Frame {
+    pub launched: Nanos,
+    pub usage: Usage,
+    pub engine: &'static str,
+    pub fallback: Option<String>,
+    pub tid: u32,
+    pub region: u64,
+    pub notes: Vec<String>,
+    pub ended_load: u64,
+}
+
+/// Takes the worker apart into its recording.
+pub(super) fn record<E: Engine, C: Clock, H: Host>(mut worker: Worker<'_, E, C, H>, frame: Frame) -> JobRecording {
+    count_not_sent(&mut worker, frame.ended_load);
+    let usage = difference(worker.host.usage(), frame.usage);
+    let measured_from = Nanos::new(worker.measured_from);
+    let ended = worker.recorder.last_done().max(measured_from);
+    worker.recorder.publish(worker.live);
+    worker.live.enter(if worker.error.is_some() { Phase::Failed } else { Phase::Done });
+    if worker.in_flight > 0 {
+        // The kernel may still write into the engine's buffers: they must outlive the process's interest in them.
+        std::mem::forget(worker.engine);
+    }
+    let mut recorded = worker.recorder.finish(ended);
+    one_latency_is_both(worker.job, worker.synchronous, &mut recorded.directions);
+    let in_flight_ns = recorded.directions.0.iter().map(|d| d.clat.sum()).sum();
+    JobRecording {
+        engine: frame.engine.to_owned(),
+        fallback: frame.fallback,
+        tid: frame.tid,
+        skipped: false,
+        launched: frame.launched,
+        measured_from,
+        ended,
+        directions: recorded.directions,
+        sync: recorded.sync,
+        sync_failed: recorded.sync_failed,
+        warmup: recorded.warmup,
+        intervals: recorded.intervals,
+        depth_levels: worker.levels.depth,
+        submit_levels: worker.levels.submit,
+        complete_levels: worker.levels.complete,
+        in_flight_ns,
+        usage,
+        error: worker.error,
+        errors_continued: worker.errors_continued,
+        verify: worker.verify,
+        events: recorded.events,
+        region: fathom_model::Bytes::new(frame.region),
+        notes: frame.notes,
+    }
+}
+
+/// A synchronous engine has one latency: it was recorded once, as clat.
+fn one_latency_is_both(job: &Job, synchronous: bool, directions: &mut PerDirection<DirectionRecording>) {
+    let accounting = &job.accounting;
+    if !synchronous || accounting.reduced {
+        return;
+    }
+    for direction in &mut directions.0 {
+        if accounting.lat && direction.lat.count() == 0 {
+            direction.lat = direction.clat.clone();
+        }
+        if !accounting.clat {
+            direction.clat = fathom_model::Histogram::new();
+        }
+    }
+}
+
+fn difference(after: Usage, before: Usage) -> Usage {
+    Usage {
+        user: after.user.saturating_sub(before.user),
+        system: after.system.saturating_sub(before.system),
+        switches: after.switches.saturating_sub(before.switches),
+        major_faults: after.major_faults.saturating_sub(before.major_faults),
+        minor_faults: after.minor_faults.saturating_sub(before.minor_faults),
+        waited: after.waited.saturating_sub(before.waited),
+    }
+}

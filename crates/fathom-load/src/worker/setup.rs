@@ -1,0 +1,196 @@
+//! Everything a worker needs, allocated before its clock starts.
+
+use std::path::Path;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+use fathom_model::{
+    Access, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection, VerifyCounts,
+};
+
+use super::check::{ANY_WRITE, Checker};
+use super::finish::{self, Frame};
+use super::levels::Levels;
+use super::pace::Pause;
+use super::{DRAW, Worker};
+use crate::arrivals::Schedule;
+use crate::budget::Budget;
+use crate::clock::Clock;
+use crate::engine::{Engine, EngineUser, Op};
+use crate::host::Host;
+use crate::live::{Live, Phase};
+use crate::logger::{Logger, LoggerSetup};
+use crate::payload::Filler;
+use crate::recorder::{InFlight, Keep, Recorder};
+use crate::script::{Region, Script};
+use crate::targets;
+use crate::verify::Stamper;
+
+/// A job that is ready to meet its engine.
+pub(crate) struct Setup<'a, H: Host> {
+    pub job: &'a Job,
+    /// Its place in the plan.
+    pub index: u32,
+    pub host: &'a H,
+    pub live: &'a Live,
+    pub clock: H::Clock,
+    pub script: Script,
+    pub regions: &'a [Region],
+    pub sink: SyncSender<LogChunk>,
+    pub unix_start_ns: u64,
+    pub interval: Nanos,
+    pub most_intervals: usize,
+    /// Rates of empty log windows are written as 0.
+    pub zero_rows: bool,
+    pub notes: Vec<String>,
+}
+
+/// A job that cannot start, in words.
+type Refusal = String;
+
+impl<H: Host> EngineUser for Setup<'_, H> {
+    type Output = Result<JobRecording, Refusal>;
+
+    fn run<E: Engine>(self, engine: E, name: &'static str, fallback: Option<String>) -> Self::Output {
+        let region = self.regions.iter().map(|r| r.end - r.start).sum();
+        let (host, notes, clock) = (self.host, self.notes.clone(), self.clock.clone());
+        let usage = host.usage();
+        let launched = clock.now();
+        let mut worker = self.worker(engine, launched, region)?;
+        worker.work();
+        let ended_load = worker.now();
+        worker.live.enter(Phase::Finishing);
+        worker.close_files();
+        let frame = Frame { launched, usage, engine: name, fallback, tid: host.thread_id(), region, notes, ended_load };
+        Ok(finish::record(worker, frame))
+    }
+}
+
+impl<'a, H: Host> Setup<'a, H> {
+    fn worker<E: Engine>(self, engine: E, launched: Nanos, region: u64) -> Result<Worker<'a, E, H::Clock, H>, Refusal> {
+        let job = self.job;
+        let depth = engine.depth().max(1);
+        let synchronous = engine.is_synchronous();
+        let measured_from = launched.saturating_add(job.limits.ramp);
+        let deadline = job.limits.runtime.map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
+        let (checker, filler) = (self.checker()?, self.filler(depth)?);
+        let logger = Logger::new(LoggerSetup {
+            job: self.index,
+            logs: job.accounting.logs.clone(),
+            sink: self.sink,
+            start: launched,
+            unix_start_ns: self.unix_start_ns + launched.get(),
+            zero_rows: self.zero_rows,
+            synchronous,
+            uses: PerDirection::from_fn(|d| job.pattern.traffic.uses(d)),
+        });
+        let schedule = Schedule::new(job, launched);
+        let keep = keep(job, synchronous, schedule.is_some());
+        Ok(Worker {
+            job,
+            live: self.live,
+            host: self.host,
+            clock: self.clock,
+            engine,
+            script: self.script,
+            drafts: Vec::with_capacity(DRAW * 3),
+            next_draft: 0,
+            budget: Budget::new(job, region),
+            schedule,
+            pause: job.pace.think.map(Pause::new),
+            slots: vec![InFlight::NONE; depth as usize],
+            free: (0..depth).rev().collect(),
+            batch: Vec::with_capacity(depth as usize + 1),
+            done: Vec::with_capacity(depth as usize),
+            in_flight: 0,
+            refilling: true,
+            recorder: Recorder::new(keep, measured_from, self.interval, self.most_intervals, logger),
+            levels: Levels::default(),
+            filler,
+            checks_reads: checker.as_ref().is_some_and(|checker| checker.checks_reads),
+            checker,
+            measured_from: measured_from.get(),
+            deadline,
+            next_look: 0,
+            error: None,
+            errors_continued: 0,
+            verify: VerifyCounts::default(),
+            synchronous,
+            full: false,
+        })
+    }
+
+    fn filler(&self, depth: u32) -> Result<Option<Filler>, Refusal> {
+        if !targets::writes(self.job) || self.job.verify.is_some() {
+            return Ok(None);
+        }
+        let read = |path: &Path| self.host.read_file(path);
+        Filler::new(&self.job.payload, self.job.pattern.seed, depth as usize, &read).map(Some).map_err(|e| e.to_string())
+    }
+
+    fn checker(&self) -> Result<Option<Checker>, Refusal> {
+        let Some(verify) = &self.job.verify else { return Ok(None) };
+        let read = |path: &Path| self.host.read_file(path);
+        let seed = self.job.pattern.seed ^ if verify.only { 0 } else { self.unix_start_ns };
+        let stamper = Stamper::new(verify, &self.job.payload, seed, self.job.number as u16, &read).map_err(|e| e.to_string())?;
+        let smallest = if verify.interval > 0 { verify.interval } else { targets::smallest_block(self.job) } as usize;
+        if stamper.has_header() && smallest < stamper.smallest_piece() {
+            let needed = stamper.smallest_piece();
+            return Err(format!("a verified block of {smallest} bytes has no room for its header, it needs {needed}; raise bs or verify_interval"));
+        }
+        let start = Duration::from_nanos(self.unix_start_ns);
+        Ok(Some(Checker::new(self.job, verify, stamper, writes_once(self.job), start)))
+    }
+}
+
+/// Whether each block is written at most once in a pass.
+fn writes_once(job: &Job) -> bool {
+    let pattern = &job.pattern;
+    match pattern.access {
+        Access::Sequential { skip } => skip >= 0,
+        Access::Random { every, .. } => {
+            every <= 1
+                && pattern.without_replacement
+                && pattern.random_percent[Direction::Write] == 100
+                && pattern.distribution[Direction::Write] == Distribution::Uniform
+                && pattern.block_align[Direction::Write].is_zero()
+        }
+    }
+}
+
+/// Which latencies are recorded. A synchronous engine in a closed loop has one latency only: it is recorded once.
+fn keep(job: &Job, synchronous: bool, open_loop: bool) -> Keep {
+    let accounting = &job.accounting;
+    let any = !accounting.reduced;
+    Keep {
+        slat: any && accounting.slat && !synchronous,
+        clat: any && (accounting.clat || (synchronous && accounting.lat)),
+        lat: any && accounting.lat && !(synchronous && accounting.clat),
+        response: any && open_loop,
+    }
+}
+
+impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
+    /// What a read of this job is checked against.
+    #[inline]
+    pub(super) fn check_of(&self, op: Op) -> u64 {
+        if self.checks_reads && op == Op::Read { ANY_WRITE } else { 0 }
+    }
+
+    /// Syncs and removes files where the plan asks.
+    fn close_files(&mut self) {
+        let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close) && targets::writes(self.job);
+        let unlink = self.job.files.layout.unlink;
+        if !sync && !unlink || self.in_flight > 0 {
+            return;
+        }
+        for path in &self.job.files.paths {
+            let before = self.clock.now();
+            match self.host.finish(path, sync, unlink) {
+                Ok(()) if sync => self.recorder.sync.record((self.clock.now() - before).get()),
+                Ok(()) => {}
+                Err(error) => self.fail(error.errno, error.to_string()),
+            }
+        }
+    }
+}
