@@ -6,7 +6,7 @@ use common::{empty, idle};
 use fathom_model::{
     Counts, Direction, DirectionSummary, DiskCounters, DiskSummary, Entry, Finding, Findings, GroupDirection,
     GroupSummary, LatencySummary, Little, Moment, MomentDirection, Nanos, Override, PerDirection, Personality, RunEnd,
-    Samples, Verdict, Weight,
+    Samples, Verdict, VerifyCounts, Weight,
 };
 use fathom_report::{Format, Style, TerseVersion, json, text, write};
 use serde_json::Value;
@@ -197,6 +197,30 @@ fn narrow_terminals_lose_nothing() {
         let words = |text: &str| text.replace([' ', '\n', '|', ','], "");
         assert_eq!(words(&narrow), words(WHOLE));
     }
+}
+
+#[test]
+fn fios_text_is_the_same_at_any_width() {
+    let mut findings = degraded();
+    findings.personality = Personality::Fio;
+    let at = |width| text(&findings, &Style { width, ..Style::default() });
+    assert_eq!(at(40), at(80));
+    assert_eq!(at(200), at(80));
+}
+
+#[test]
+fn a_job_that_moved_nothing_still_says_why() {
+    let mut findings = empty(Personality::Fathom);
+    let mut entry = idle("broken");
+    (entry.error, entry.error_text) = (5, "Input/output error".into());
+    entry.counts = Counts { planned: 1, failed: 1, bytes_asked: 4096, bytes_missing: 4096, ..Counts::default() };
+    entry.verify = Some(VerifyCounts { planned: 1200, good: 1198, bad: 2, bytes: 0 });
+    findings.entries.push(entry);
+    let text = text(&findings, &Style::default());
+    assert!(!text.contains("groupid"), "fio leaves it out");
+    assert!(text.contains("  broken: 1 I/Os planned = 0 ok + 1 failed\n"));
+    assert!(text.contains("  broken: stopped by error 5 (Input/output error)\n"));
+    assert!(text.contains("  broken: 1,200 blocks to verify: 1,198 right, 2 wrong\n"));
 }
 
 #[test]

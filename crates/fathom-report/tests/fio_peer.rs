@@ -10,7 +10,7 @@ mod common;
 use std::process::Command;
 
 use fathom_model::Findings;
-use fathom_report::{Style, TerseVersion, json, terse, text};
+use fathom_report::{Style, TerseVersion, banner, json, starting, terse, text};
 use serde_json::Value;
 
 /// What fio said about one run.
@@ -18,6 +18,8 @@ struct Said {
     terse: Vec<String>,
     json: String,
     text: Vec<String>,
+    /// What it said before the run, banner first.
+    before: Vec<String>,
     document: Value,
 }
 
@@ -59,6 +61,7 @@ fn split(said: &str) -> Said {
         terse: lines[..from].iter().filter(is_terse).map(ToString::to_string).collect(),
         json,
         text: owned(&lines[to + 1..]),
+        before: owned(&lines[..from]),
         document,
     }
 }
@@ -258,6 +261,19 @@ fn a_job_that_failed() {
 fn sections_one_after_the_other_with_defaults() {
     let rest = ["--name=global", "--bs=8k", "--name=a", "--rw=read", "--name=b", "--rw=write", "--stonewall"];
     check(&[&["--ioengine=null", "--size=1m"], &rest[..]].concat());
+}
+
+#[test]
+fn the_banner() {
+    let Some(said) = fio(&["--name=one", "--ioengine=null", "--size=4m", "--rw=randread", "--numjobs=2"]) else {
+        return;
+    };
+    let version = said.document["fio version"].as_str().expect("a version").to_string();
+    let one = common::job("one", 1, fathom_model::Logs::default());
+    let clone = fathom_model::Job { clone: 1, ..one.clone() };
+    let style = Style { version, ..Style::default() };
+    let ours = banner(&common::plan(vec![one, clone]), &style) + &starting(0, 2);
+    assert_eq!(ours.lines().collect::<Vec<_>>(), said.before[..4]);
 }
 
 #[test]

@@ -3,10 +3,9 @@
 use fathom_model::{DirectionSummary, Entry, Samples};
 
 use super::latency::{line, percentiles};
-use crate::Style;
 use crate::number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
 
-pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, style: &Style) -> String {
+pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, table_width: usize) -> String {
     let shows = &entry.shows;
     let mut lines = headline(name, summary);
     lines += &line("slat", &summary.slat);
@@ -16,11 +15,11 @@ pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, s
     let tables = [("slat", shows.slat_percentiles, &summary.slat), ("clat", shows.clat_percentiles, &summary.clat)];
     for (kind, asked, latency) in tables.into_iter().chain([("lat", shows.lat_percentiles, &summary.lat)]) {
         if asked {
-            lines += &percentiles(kind, latency, style.width.min(80));
+            lines += &percentiles(kind, latency, table_width);
         }
     }
     if let Some(response) = &summary.response {
-        lines += &percentiles("response", response, style.width.min(80));
+        lines += &percentiles("response", response, table_width);
     }
     lines + &bandwidth_samples(summary) + &iops_samples(&summary.iops_samples)
 }
@@ -64,10 +63,10 @@ fn iops_samples(samples: &Samples) -> String {
 }
 
 /// fsync and its family.
-pub(super) fn sync(entry: &Entry, style: &Style) -> String {
+pub(super) fn sync(entry: &Entry, table_width: usize) -> String {
     if entry.sync.n == 0 {
         return String::new();
     }
-    let table = percentiles("sync", &entry.sync, style.width.min(80));
+    let table = percentiles("sync", &entry.sync, table_width);
     format!("  fsync/fdatasync/sync_file_range/syncfs:\n{}{table}", line("sync", &entry.sync))
 }

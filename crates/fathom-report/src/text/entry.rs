@@ -1,21 +1,20 @@
 //! One entry of fio's text: header, directions, tables.
 
-use fathom_model::{Direction, DirectionSummary, Entry, Findings};
+use fathom_model::{Direction, DirectionSummary, Entry};
 
 use super::direction::{direction, sync};
-use crate::Style;
-use crate::calendar::ctime;
-use crate::json::{CLASSES, now_ms};
+use crate::json::CLASSES;
 
-pub(super) fn entry(entry: &Entry, findings: &Findings, style: &Style) -> String {
-    let mut lines = header(entry, &ctime(now_ms(findings) / 1000, style.utc_offset_s));
+/// `table_width` columns are there for percentiles.
+pub(super) fn entry(entry: &Entry, date: &str, table_width: usize) -> String {
+    let mut lines = header(entry, date);
     for (name, summary) in shown(entry) {
-        lines += &direction(name, summary, entry, style);
+        lines += &direction(name, summary, entry, table_width);
     }
     lines += &latency_classes("nsec", &entry.latency_ns);
     lines += &latency_classes("usec", &entry.latency_us);
     lines += &latency_classes("msec", &entry.latency_ms);
-    lines += &sync(entry, style);
+    lines += &sync(entry, table_width);
     lines += &cpu(entry);
     lines += &levels("  IO depths    :", [1, 2, 4, 8, 16, 32], &entry.depth_levels);
     lines += &levels("     submit    :", [0, 4, 8, 16, 32, 64], &entry.submit_levels);

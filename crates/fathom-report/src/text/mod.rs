@@ -11,7 +11,9 @@ use fathom_model::{Findings, Personality};
 pub(crate) use self::verdict::{verdict_word, weight_word};
 use self::{entry::entry, groups::groups, verdict::verdict};
 use crate::Style;
+use crate::calendar::ctime;
 use crate::ink::{fold, wrap};
+use crate::json::now_ms;
 
 /// The report as text.
 ///
@@ -20,19 +22,26 @@ use crate::ink::{fold, wrap};
 #[must_use]
 pub fn text(findings: &Findings, style: &Style) -> String {
     let ours = findings.personality == Personality::Fathom;
+    // fio knows no terminal: its tables are made for 80 columns.
+    let table_width = if ours { style.width.min(80) } else { 80 };
     let mut lines = String::from("\n");
     for one in findings.entries.iter().filter(|one| did_something(one)) {
         if ours {
             let named = style.clean(&format!("{}: {}", one.name, one.words));
             lines += &wrap(&named, style.width, "", "  ");
         }
-        lines += &shaped(&entry(one, findings, style), style, ours);
+        lines += &shaped(&entry(one, &date(findings, style), table_width), style, ours);
     }
     lines += &shaped(&groups(findings), style, ours);
     if ours {
         lines += &verdict(findings, style);
     }
     lines
+}
+
+/// When the report was made.
+fn date(findings: &Findings, style: &Style) -> String {
+    ctime(now_ms(findings) / 1000, style.utc_offset_s)
 }
 
 /// fio leaves out entries that moved nothing.

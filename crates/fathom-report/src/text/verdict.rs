@@ -31,6 +31,8 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
     for entry in &findings.entries {
         lines += &paragraph(&little(entry), style);
         lines += &paragraph(&conservation(&entry.name, &entry.counts), style);
+        lines += &paragraph(&stopped(entry), style);
+        lines += &paragraph(&verified(entry), style);
         lines += &paragraph(&entry.offered.as_ref().map_or(String::new(), |rate| offered(&entry.name, rate)), style);
         for note in &entry.notes {
             lines += &paragraph(&format!("{}: {note}", entry.name), style);
@@ -98,6 +100,18 @@ fn conservation(name: &str, counts: &Counts) -> String {
         others.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!(" + {} {word}", grouped(*n))).collect();
     let balance = if counts.balanced() { "=" } else { "is not" };
     format!("{name}: {} I/Os planned {balance} {} ok{rest}", grouped(counts.planned), grouped(counts.ok))
+}
+
+/// An entry that moved nothing has no other line to say why.
+fn stopped(entry: &Entry) -> String {
+    let Entry { name, error, error_text, .. } = entry;
+    if *error == 0 { String::new() } else { format!("{name}: stopped by error {error} ({error_text})") }
+}
+
+fn verified(entry: &Entry) -> String {
+    let Some(verify) = &entry.verify else { return String::new() };
+    let [planned, good, bad] = [verify.planned, verify.good, verify.bad].map(grouped);
+    format!("{}: {planned} blocks to verify: {good} right, {bad} wrong", entry.name)
 }
 
 fn offered(name: &str, rate: &str) -> String {
