@@ -322,3 +322,21 @@ fn a_checksum_that_fio_never_computed_is_not_called_corruption() {
     block[4000] ^= 1;
     assert!(matches!(fault(&stamper, &block), Fault::NoChecksum | Fault::Altered { .. }));
 }
+
+/// Run by hand in release mode: `cargo test --release -p fathom-load verify_speed -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, not a check"]
+#[allow(clippy::print_stderr, reason = "it is for the eye")]
+fn verify_speed() {
+    for kind in KINDS {
+        let stamper = stamper(&verify(kind));
+        let mut block = vec![0; BLOCK];
+        let blocks = 2000;
+        let start = std::time::Instant::now();
+        (0..blocks).for_each(|number| stamper.stamp(std::hint::black_box(&mut block), OFFSET, number, WHEN).unwrap());
+        let stamped = start.elapsed() / blocks as u32;
+        let start = std::time::Instant::now();
+        (0..blocks).for_each(|_| stamper.check(std::hint::black_box(&block), OFFSET, Expected::default()).unwrap());
+        eprintln!("{kind:?}: {stamped:?} to stamp, {:?} to check 4 KiB", start.elapsed() / blocks as u32);
+    }
+}
