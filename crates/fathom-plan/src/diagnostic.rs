@@ -7,6 +7,8 @@ use crate::span::Span;
 /// How bad a [`Diagnostic`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// Nothing is lost, but the user may like to know.
+    Note,
     /// The run can be made, but may not mean what was meant.
     Warning,
     /// There is no plan.
@@ -16,7 +18,7 @@ pub enum Severity {
 /// One mistake or doubt, at its place, with the way out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Error or warning.
+    /// Error, warning or note.
     pub severity: Severity,
     /// Where it was written.
     pub at: Span,
@@ -39,6 +41,12 @@ impl Diagnostic {
     #[must_use]
     pub fn warning(at: Span, problem: impl Into<String>) -> Self {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(at, problem) }
+    }
+
+    /// A remark about no option in particular.
+    #[must_use]
+    pub fn note(at: Span, problem: impl Into<String>) -> Self {
+        Diagnostic { severity: Severity::Note, ..Diagnostic::error(at, problem) }
     }
 
     /// The same, about `option`.
@@ -65,8 +73,10 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.at)?;
-        if !self.is_error() {
-            f.write_str("warning: ")?;
+        match self.severity {
+            Severity::Error => {}
+            Severity::Warning => f.write_str("warning: ")?,
+            Severity::Note => f.write_str("note: ")?,
         }
         if let Some(option) = &self.option {
             write!(f, "{option}: ")?;

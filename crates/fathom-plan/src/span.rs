@@ -15,11 +15,6 @@ pub enum Span {
         /// Column in characters.
         column: u32,
     },
-    /// A whole job file.
-    Whole {
-        /// Name of the file as given.
-        name: Arc<str>,
-    },
     /// The Nth argument after the program's name.
     Argument(u32),
     /// The command line as a whole.
@@ -45,7 +40,6 @@ impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Span::File { name, line, column } => write!(f, "{name}:{line}:{column}"),
-            Span::Whole { name } => f.write_str(name),
             Span::Argument(n) => write!(f, "argument {n}"),
             Span::CommandLine => f.write_str("command line"),
         }

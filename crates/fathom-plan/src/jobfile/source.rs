@@ -35,11 +35,6 @@ impl Source {
         }
     }
 
-    /// The whole file as a place.
-    pub(crate) fn span(&self) -> Span {
-        Span::Whole { name: Arc::clone(&self.name) }
-    }
-
     /// The lines that say something; lines that are too long are reported and left out.
     pub(crate) fn lines(&self, problems: &mut Vec<Diagnostic>) -> Vec<Line> {
         let numbered = (1_u32..).zip(self.text.split('\n'));

@@ -11,6 +11,6 @@ mod value;
 mod words;
 
 pub(crate) use self::distribution::{normal, pareto, zipf};
-pub(crate) use self::number::{number, time_spelling};
+pub(crate) use self::number::number;
 pub use self::reading::{Fault, Reading};
 pub use self::value::{Size, Value, read_value};

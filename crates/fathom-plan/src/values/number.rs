@@ -17,7 +17,7 @@ pub(crate) enum Amount {
 /// # Errors
 /// When it is no number, its suffix is unknown, or it is beyond 63 bits.
 pub(crate) fn amount(text: &str, unit: Unit, reading: &mut Reading) -> Result<Amount, Fault> {
-    let lax = fio_amount(text, unit, reading.kb_base);
+    let lax = fio_amount(text, unit, reading.kb_base).filter(|_| !text.ends_with('z'));
     if reading.is_fio() {
         return lax.ok_or_else(|| not_a_number(text, unit));
     }
@@ -35,7 +35,11 @@ pub(crate) fn amount(text: &str, unit: Unit, reading: &mut Reading) -> Result<Am
 pub(crate) fn number(text: &str, unit: Unit, reading: &mut Reading) -> Result<i128, Fault> {
     match amount(text, unit, reading)? {
         Amount::Plain(n) => Ok(n),
-        Amount::Percent(n) if unit == Unit::Percent && !reading.is_fio() => Ok(n),
+        Amount::Percent(n) if unit == Unit::Percent && !reading.is_fio() => {
+            let note = Fault::new(format!("fio does not read '{}' as a percentage here", text.trim()));
+            reading.note(note.advise(format!("write {n} to mean the same in both")));
+            Ok(n)
+        }
         Amount::Percent(_) => Err(Fault::new(format!("'{text}' is a percentage, but this takes {}", wanted(unit)))),
     }
 }
@@ -267,7 +271,7 @@ fn safe_spelling(value: i128, unit: Unit, kb_base: u64) -> String {
 }
 
 /// `nanos` in the largest unit that divides it.
-pub(crate) fn time_spelling(nanos: i128) -> String {
+fn time_spelling(nanos: i128) -> String {
     let units = [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let fit = units.into_iter().find(|(size, _)| nanos != 0 && nanos % size == 0);
     let (size, suffix) = fit.unwrap_or((1, "ns"));

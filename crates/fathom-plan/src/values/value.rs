@@ -75,7 +75,7 @@ pub fn read_value(row: &'static OptionRow, text: Option<&str>, reading: &mut Rea
         Kind::Three(unit) => triple(row, unit, text, reading)?,
         Kind::Pair(unit) => two(row, unit, text, reading)?,
         Kind::Extent => Value::Extent(extent(row, text, reading)?),
-        Kind::Bool | Kind::Flag => Value::Switch(words::switch(text, reading)?),
+        Kind::Bool | Kind::Flag => Value::Switch(words::switch(text, row.kind == Kind::Bool, reading)?),
         Kind::Text | Kind::Engine => Value::Text(text.trim().to_owned()),
         Kind::Prefix => Value::Prefix(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
         Kind::Choice(known) => words::choice(text, known, false, reading)?,
@@ -84,12 +84,20 @@ pub fn read_value(row: &'static OptionRow, text: Option<&str>, reading: &mut Rea
         Kind::Split => Value::Split(sizes(text, reading)?),
         Kind::Distribution => Value::Distribution(distribution(text, reading)?),
         Kind::Floats(most) => Value::Floats(limited_floats(row, floats(text, most, reading)?)?),
-        Kind::Pattern => Value::Pattern(bytes_pattern(text)?),
+        Kind::Pattern => Value::Pattern(pattern(row, text)?),
         Kind::Cpus => Value::Cpus(cpus(text, reading)?),
         Kind::Errors => Value::Errors(errors(text)?),
         Kind::Dead => Value::Nothing,
     };
     Ok(value)
+}
+
+fn pattern(row: &OptionRow, text: &str) -> Result<Vec<PatternPart>, Fault> {
+    let parts = bytes_pattern(text)?;
+    if row.name == "buffer_pattern" && parts.contains(&PatternPart::Offset) {
+        return Err(Fault::new("%o is only known to verify_pattern").advise("set verify=pattern and verify_pattern"));
+    }
+    Ok(parts)
 }
 
 fn bare(row: &OptionRow) -> Result<Value, Fault> {

@@ -2,31 +2,36 @@
 
 use super::reading::{Fault, Reading};
 use super::value::Value;
+use crate::jobfile::shorten;
 use crate::options::closest;
 
-/// On or off. fio takes any number and no word; here `true`, `yes`, `on` and their opposites do as well.
+/// On or off. fio takes numbers and no word; here `true`, `yes`, `on` and their opposites do as well.
+///
+/// A `strict` switch is 0 or 1; one that may be bare takes any number.
 ///
 /// # Errors
 /// When the text is neither.
-pub(crate) fn switch(text: &str, reading: &Reading) -> Result<bool, Fault> {
+pub(crate) fn switch(text: &str, strict: bool, reading: &Reading) -> Result<bool, Fault> {
     let text = text.trim();
-    if reading.is_fio() {
-        return fio_switch(text).ok_or_else(|| Fault::new(format!("'{text}' is not a number")).advise("write 0 or 1"));
-    }
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" => Ok(true),
-        "false" | "no" | "off" => Ok(false),
-        number => number.parse::<u64>().map(|n| n != 0).map_err(|_| Fault::new(format!("'{text}' is neither on nor off")).advise("write 0 or 1")),
-    }
+    let number = match text.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" if !reading.is_fio() => Some(1),
+        "false" | "no" | "off" if !reading.is_fio() => Some(0),
+        _ if reading.is_fio() => fio_integer(text),
+        _ => text.parse::<u64>().ok(),
+    };
+    let fault = Fault::new(format!("'{}' is neither on nor off", shorten(text)));
+    number.filter(|n| !strict || *n <= 1).map(|n| n != 0).ok_or_else(|| fault.advise("write 0 or 1"))
 }
 
-fn fio_switch(text: &str) -> Option<bool> {
+/// The number `text` begins with, as scanf(3) reads it.
+fn fio_integer(text: &str) -> Option<u64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let digits: String = match unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
-        Some(hex) => hex.chars().take_while(char::is_ascii_hexdigit).collect(),
-        None => unsigned.chars().take_while(char::is_ascii_digit).collect(),
+    let (digits, radix) = match unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
+        Some(hex) => (hex, 16),
+        None => (unsigned, 10),
     };
-    (!digits.is_empty()).then(|| digits.contains(|c| c != '0'))
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    if end == 0 { None } else { Some(u64::from_str_radix(&digits[..end], radix).unwrap_or(u64::MAX)) }
 }
 
 /// One of `known`; what follows a colon is kept where it may follow.
@@ -46,7 +51,7 @@ pub(crate) fn choice(text: &str, known: &'static [&'static str], more: bool, rea
 
 fn unknown(word: &str, known: &'static [&'static str]) -> Fault {
     let list = known.join(", ");
-    let fault = Fault::new(format!("'{}' is none of {list}", word.chars().take(40).collect::<String>()));
+    let fault = Fault::new(format!("'{}' is none of {list}", shorten(word)));
     match closest(word, known.iter().copied()).filter(|best| !best.is_empty() && word.len() > 2) {
         Some(best) => fault.advise(format!("did you mean {best}?")),
         None => fault,
@@ -58,16 +63,17 @@ mod tests {
     use super::*;
     use fathom_model::Personality::{Fathom, Fio};
 
-    /// Measured on fio 3.33: true and yes are refused, any number but 0 is true.
+    /// Measured on fio 3.33: true and yes are refused, `direct=2` too, `thread=4` is on.
     #[test]
     fn only_numbers_switch_in_fio() {
         for (text, fio, ours) in [
-            ("1", Some(true), Some(true)), ("0", Some(false), Some(false)), ("4", Some(true), Some(true)),
+            ("1", Some(true), Some(true)), ("0", Some(false), Some(false)), ("4", Some(true), Some(true)), ("0x0", Some(false), None),
             ("true", None, Some(true)), ("No", None, Some(false)), ("1x", Some(true), None), ("maybe", None, None), ("", None, None),
         ] {
-            assert_eq!(switch(text, &Reading::new(Fio, 1)).ok(), fio, "{text}");
-            assert_eq!(switch(text, &Reading::new(Fathom, 1)).ok(), ours, "{text}");
+            assert_eq!(switch(text, false, &Reading::new(Fio, 1)).ok(), fio, "{text}");
+            assert_eq!(switch(text, false, &Reading::new(Fathom, 1)).ok(), ours, "{text}");
         }
+        assert!(switch("2", true, &Reading::new(Fio, 1)).is_err() && switch("2", true, &Reading::new(Fathom, 1)).is_err());
     }
 
     #[test]

@@ -1,0 +1,12 @@
+//! The command line: arguments into an invocation, and sections into a command line.
+
+mod arguments;
+mod invocation;
+mod parse;
+mod showcmd;
+mod words;
+
+pub use self::invocation::{Action, Eta, IdleProf, Invocation, OutputFormat, Reporting};
+pub use self::parse::parse_args;
+pub use self::showcmd::show_command;
+pub use self::words::{CommandOption, Takes, command_options};

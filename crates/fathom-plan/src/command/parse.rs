@@ -1,0 +1,255 @@
+//! A command line into an [`Invocation`].
+
+use fathom_model::{Nanos, Override, Personality};
+
+use super::arguments::{Token, tokens};
+use super::invocation::{Action, Eta, IdleProf, Invocation, OutputFormat, Reporting};
+use super::words::CommandOption;
+use crate::diagnostic::Diagnostic;
+use crate::jobfile::{Assignment, Section, shorten};
+use crate::options::{OptionRow, Unit, closest_option, find};
+use crate::span::Span;
+use crate::values::{Reading, number};
+
+/// Shortest time between two states of a run, or two lines of progress.
+const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(1);
+/// Shortest `--eta-interval`, as in fio.
+const SHORTEST_ETA: Nanos = Nanos::from_millis(250);
+
+/// Understands the arguments after the program's name.
+///
+/// # Errors
+/// Every mistake of the command line. Values of job options are looked at later, by `plan`.
+pub fn parse_args(arguments: &[String], personality: Personality) -> Result<Invocation, Vec<Diagnostic>> {
+    let mut problems = Vec::new();
+    let tokens = tokens(arguments, personality, &mut problems);
+    let mut parser = Parser { invocation: empty(personality), problems, place: Place::Defaults };
+    for token in tokens {
+        parser.token(token);
+    }
+    if parser.problems.is_empty() { Ok(parser.invocation) } else { Err(parser.problems) }
+}
+
+fn empty(personality: Personality) -> Invocation {
+    Invocation {
+        personality,
+        action: Action::Run,
+        sections: Vec::new(),
+        files: Vec::new(),
+        wanted: Vec::new(),
+        sets: Vec::new(),
+        destroy: Vec::new(),
+        reporting: Reporting::default(),
+        parse_only: false,
+        show_command: false,
+        read_only: false,
+        warnings_fatal: false,
+        idle_prof: None,
+        aux_path: None,
+        warnings: Vec::new(),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Before any `--name`: the next option opens a global section.
+    Defaults,
+    /// Inside the last section.
+    Section,
+    /// Inside a job that `--section` leaves out.
+    Skipped,
+}
+
+struct Parser {
+    invocation: Invocation,
+    problems: Vec<Diagnostic>,
+    place: Place,
+}
+
+impl Parser {
+    fn token(&mut self, token: Token) {
+        match token {
+            Token::Operand(file, at) => self.invocation.files.push((file, at)),
+            Token::Job(row, value, at) => self.job_option(row, value, at),
+            Token::Refused(option, at) => self.refused(option, at),
+            Token::Command(option, value, at) => {
+                if let Err(problem) = self.command(option, value.as_deref(), &at) {
+                    self.problems.push(Diagnostic { at, ..problem });
+                }
+            }
+        }
+    }
+
+    fn refused(&mut self, option: &CommandOption, at: Span) {
+        let problem = format!("--{} is not part of this program", option.name);
+        self.problems.push(Diagnostic::error(at, problem).advise(option.help));
+    }
+
+    fn job_option(&mut self, row: &OptionRow, value: Option<String>, at: Span) {
+        if row.name == "name" {
+            self.open(value.as_deref().unwrap_or(""), &at);
+        } else if self.place == Place::Defaults {
+            self.push_section("global", &at);
+        }
+        if self.place == Place::Skipped {
+            return;
+        }
+        let assignment = Assignment { key: row.name.to_owned(), key_at: at.clone(), value, value_at: at };
+        if let Some(section) = self.invocation.sections.last_mut() {
+            section.assignments.push(assignment);
+        }
+    }
+
+    fn open(&mut self, name: &str, at: &Span) {
+        let wanted = &self.invocation.wanted;
+        if name.starts_with("global") || wanted.is_empty() || wanted.iter().any(|known| known == name) {
+            self.push_section(name, at);
+        } else {
+            self.place = Place::Skipped;
+        }
+    }
+
+    fn push_section(&mut self, name: &str, at: &Span) {
+        let is_global = name.starts_with("global");
+        self.invocation.sections.push(Section { name: name.to_owned(), at: at.clone(), is_global, assignments: Vec::new() });
+        self.place = Place::Section;
+    }
+
+    fn command(&mut self, option: &CommandOption, value: Option<&str>, at: &Span) -> Result<(), Diagnostic> {
+        let text = value.unwrap_or("");
+        let owned = || text.to_owned();
+        let invocation = &mut self.invocation;
+        match option.name {
+            "parse-only" => invocation.parse_only = true,
+            "showcmd" => invocation.show_command = true,
+            "readonly" => invocation.read_only = true,
+            "warnings-fatal" => invocation.warnings_fatal = true,
+            "version" => self.act(Action::Version),
+            "help" => self.act(Action::Help),
+            "cmdhelp" => self.act(Action::CommandHelp(value.map(str::to_owned))),
+            "enghelp" => self.act(Action::EngineHelp(value.map(str::to_owned))),
+            "inflate-log" => self.act(Action::InflateLog(owned())),
+            "aux-path" => invocation.aux_path = Some(owned()),
+            "section" => invocation.wanted.push(section_name(text)?),
+            "destroy" => invocation.destroy.push(owned()),
+            "set" => invocation.sets.push((override_of(text)?, at.clone())),
+            "idle-prof" => invocation.idle_prof = Some(idle_prof(text)?),
+            "debug" | "max-jobs" | "alloc-size" => {}
+            name => return reporting(&mut invocation.reporting, name, value),
+        }
+        Ok(())
+    }
+
+    /// The first of several wins, as fio stops at it.
+    fn act(&mut self, action: Action) {
+        if self.invocation.action == Action::Run {
+            self.invocation.action = action;
+        }
+    }
+}
+
+fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Result<(), Diagnostic> {
+    let text = value.unwrap_or("");
+    match name {
+        "output" => reporting.output = Some(text.to_owned()),
+        "output-format" => reporting.formats = formats(text)?,
+        "minimal" => reporting.formats = vec![OutputFormat::Terse],
+        "append-terse" => add_format(&mut reporting.formats, OutputFormat::Terse),
+        "terse-version" => reporting.terse_version = terse_version(text)?,
+        "status-interval" => reporting.status_interval = Some(interval(name, text, SHORTEST_INTERVAL)?),
+        "eta" => reporting.eta = eta(text)?,
+        "eta-newline" => reporting.eta_newline = Some(interval(name, text, SHORTEST_INTERVAL)?),
+        "eta-interval" => reporting.eta_interval = Some(interval(name, text, SHORTEST_ETA)?),
+        "bandwidth-log" => reporting.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn problem(text: String) -> Diagnostic {
+    Diagnostic::error(Span::CommandLine, text)
+}
+
+fn formats(text: &str) -> Result<Vec<OutputFormat>, Diagnostic> {
+    let mut formats = Vec::new();
+    for word in text.split(',') {
+        let format = match word {
+            "normal" => OutputFormat::Normal,
+            "terse" | "minimal" | "csv" => OutputFormat::Terse,
+            "json" => OutputFormat::Json,
+            "json+" => OutputFormat::JsonPlus,
+            _ => return Err(problem(format!("'{}' is no output format", shorten(word))).advise("use normal, terse, json or json+")),
+        };
+        add_format(&mut formats, format);
+    }
+    Ok(formats)
+}
+
+fn add_format(formats: &mut Vec<OutputFormat>, format: OutputFormat) {
+    if !formats.contains(&format) {
+        formats.push(format);
+    }
+}
+
+fn terse_version(text: &str) -> Result<u8, Diagnostic> {
+    let version = text.parse().ok().filter(|version| (2..=5).contains(version));
+    version.ok_or_else(|| problem(format!("'{}' is no version of the terse output", shorten(text))).advise("use 2, 3, 4 or 5"))
+}
+
+fn eta(text: &str) -> Result<Eta, Diagnostic> {
+    match text {
+        "always" => Ok(Eta::Always),
+        "never" => Ok(Eta::Never),
+        "auto" => Ok(Eta::Auto),
+        _ => Err(problem(format!("'{}' does not say when to show progress", shorten(text))).advise("use always, never or auto")),
+    }
+}
+
+fn idle_prof(text: &str) -> Result<IdleProf, Diagnostic> {
+    match text {
+        "system" => Ok(IdleProf::System),
+        "percpu" => Ok(IdleProf::PerCpu),
+        "calibrate" => Ok(IdleProf::Calibrate),
+        _ => Err(problem(format!("'{}' is no kind of idle profile", shorten(text))).advise("use system, percpu or calibrate")),
+    }
+}
+
+/// Here a time means what it says in both personalities: `--status-interval=1sec` is no microsecond.
+fn interval(name: &str, text: &str, shortest: Nanos) -> Result<Nanos, Diagnostic> {
+    let mut reading = Reading::new(Personality::Fathom, 1);
+    let nanos = number(text, Unit::Seconds, &mut reading).map_err(|fault| Diagnostic {
+        advice: fault.advice,
+        ..problem(format!("--{name}: {}", fault.problem))
+    })?;
+    let time = Nanos::new(u64::try_from(nanos).unwrap_or(0));
+    if time < shortest {
+        return Err(problem(format!("--{name}: '{}' is too short", shorten(text))).advise(format!("at least {} ms", shortest.as_millis())));
+    }
+    Ok(time)
+}
+
+fn section_name(text: &str) -> Result<String, Diagnostic> {
+    match text {
+        "global" => Err(problem("--section=global selects no job".to_owned()).advise("global sections always apply")),
+        name => Ok(name.to_owned()),
+    }
+}
+
+/// `[JOB.]OPTION=VALUE`; the job is what stands before the last dot of the left side.
+fn override_of(text: &str) -> Result<Override, Diagnostic> {
+    let Some((left, value)) = text.split_once('=') else {
+        return Err(problem(format!("--set: '{}' has no =", shorten(text))).advise("write --set OPTION=VALUE or --set JOB.OPTION=VALUE"));
+    };
+    let (job, option) = match left.rsplit_once('.') {
+        Some((job, option)) => (Some(job.to_owned()), option),
+        None => (None, left),
+    };
+    let Some(row) = find(option) else {
+        let unknown = problem(format!("--set: '{}' is no option of a job", shorten(option)));
+        return Err(match closest_option(option) {
+            Some(best) => unknown.advise(format!("did you mean {best}?")),
+            None => unknown,
+        });
+    };
+    Ok(Override { job, option: row.name.to_owned(), value: value.to_owned() })
+}

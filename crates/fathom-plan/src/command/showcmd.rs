@@ -1,0 +1,42 @@
+//! `--showcmd`: jobs as a command line of fio.
+
+use std::fmt::Write;
+
+use crate::jobfile::Section;
+use crate::options::find;
+
+/// The sections as one command line that begins with `program`. As in fio, each global section repeats those above it.
+#[must_use]
+pub fn show_command(program: &str, sections: &[Section]) -> String {
+    let mut out = format!("{program} ");
+    let mut globals = String::new();
+    for section in sections {
+        if section.is_global {
+            globals.push_str(&options(section));
+            out.push_str(&globals);
+            continue;
+        }
+        let opened_by_name = section.assignments.first().is_some_and(|first| first.key == "name" && first.key_at == section.at);
+        if !opened_by_name {
+            let _ = write!(out, "--name={} ", section.name);
+        }
+        out.push_str(&options(section));
+    }
+    out.push('\n');
+    out
+}
+
+fn options(section: &Section) -> String {
+    let mut out = String::new();
+    let mut assignments: Vec<_> = section.assignments.iter().collect();
+    assignments.sort_by_key(|assignment| std::cmp::Reverse(find(&assignment.key).map_or(0, |row| row.rank())));
+    for assignment in assignments {
+        let name = find(&assignment.key).map_or(assignment.key.as_str(), |row| row.name);
+        let quote = if name == "description" { "\"" } else { "" };
+        let _ = match &assignment.value {
+            Some(value) => write!(out, "--{name}={quote}{value}{quote} "),
+            None => write!(out, "--{name} "),
+        };
+    }
+    out
+}

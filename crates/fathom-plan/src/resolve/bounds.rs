@@ -1,0 +1,32 @@
+//! Limits: what no run needs is refused, and the limit is named.
+
+use super::job::View;
+use super::report::Report;
+
+/// Largest block, 1 GiB.
+pub(crate) const LARGEST_BLOCK: u64 = 1 << 30;
+/// Most I/Os one job keeps in flight; io_uring(7) holds 32768 submissions, the kernel 65536 asynchronous requests.
+pub(crate) const DEEPEST_QUEUE: u64 = 65_536;
+/// Most clones of one section.
+pub(crate) const MOST_CLONES: u64 = 4_096;
+/// Most workers of a whole plan.
+pub(crate) const MOST_WORKERS: usize = 16_384;
+/// Most files of one job.
+pub(crate) const MOST_FILES: u64 = 1_000_000;
+/// Most generated file names of a whole plan.
+pub(crate) const MOST_PATHS: u64 = 4_000_000;
+/// Highest planned IOPS of one job.
+pub(crate) const HIGHEST_IOPS: u64 = 1_000_000_000;
+/// Highest planned bandwidth of one job, 10 TiB/s.
+pub(crate) const HIGHEST_BANDWIDTH: u64 = 10 << 40;
+/// Longest time of any kind, 100 years, in nanoseconds.
+pub(crate) const LONGEST_TIME: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+
+/// `value`, or the limit and an error that names it.
+pub(crate) fn within(view: &View<'_>, option: &'static str, value: u64, limit: u64, noun: &str, report: &mut Report) -> u64 {
+    if value <= limit {
+        return value;
+    }
+    report.push(view.error(option, format!("{value} {noun} is beyond the limit")).advise(format!("at most {limit}")));
+    limit
+}

@@ -1,0 +1,22 @@
+//! What was written into what will be done.
+
+mod accounting;
+mod bounds;
+mod engine;
+mod errors;
+mod files;
+mod job;
+mod limits;
+mod overrides;
+mod pace;
+mod pattern;
+mod payload;
+mod plan;
+mod report;
+mod sections;
+mod settings;
+mod sync;
+mod traps;
+mod verify;
+
+pub use self::plan::{Planned, plan, read_job_files, show_commands};

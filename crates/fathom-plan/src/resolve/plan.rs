@@ -1,0 +1,290 @@
+//! An invocation into a plan.
+
+use fathom_model::{Job, Nanos, Personality, Plan, Start, Traffic};
+
+use super::bounds::{MOST_CLONES, MOST_PATHS, MOST_WORKERS, within};
+use super::job::{Seat, View, job_name, resolve};
+use super::report::Report;
+use super::sections::{Draft, Drafts, drafts};
+use super::{overrides, traps};
+use crate::command::{Invocation, show_command};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::jobfile::{Context, JobFile, Source, parse};
+use crate::span::Span;
+use crate::surroundings::{Includes, Surroundings};
+use crate::values::Reading;
+
+/// fio's distance of bandwidth samples, the length of an interval where nothing asks for a shorter one.
+const INTERVAL_MS: u64 = 500;
+/// The shortest interval, whatever is asked.
+const SHORTEST_INTERVAL_MS: u64 = 10;
+
+/// A plan, and what there is to say about it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// What will be done.
+    pub plan: Plan,
+    /// What may not mean what was meant.
+    pub warnings: Vec<Diagnostic>,
+    /// Options that are accepted and change nothing.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// Makes the plan of an invocation.
+///
+/// # Errors
+/// Every mistake in the job files and on the command line, with the warnings, by place. With `--warnings-fatal`
+/// also when there are only warnings.
+pub fn plan(invocation: &Invocation, surroundings: &dyn Surroundings, includes: &dyn Includes) -> Result<Planned, Vec<Diagnostic>> {
+    let mut report = Report::default();
+    report.extend(invocation.warnings.iter().cloned());
+    let files = read_files(invocation, surroundings, includes, &mut report);
+    let mut reading = Reading::new(invocation.personality, surroundings.cpus());
+    let sections = files.iter().map(|file| file.sections.as_slice());
+    let mut drafts = drafts(&invocation.sections, sections, &mut reading, &mut report);
+    overrides::apply(&invocation.sets, &mut drafts.jobs, &mut reading, &mut report);
+    check_any(invocation, &drafts, &mut report);
+    let planner = Planner { invocation, surroundings };
+    let jobs = planner.jobs(&drafts.jobs, &mut report);
+    finish(invocation, drafts, jobs, report)
+}
+
+/// The job files of an invocation as sections, for `--showcmd` and for tools.
+///
+/// # Errors
+/// Every mistake of grammar.
+pub fn read_job_files(
+    invocation: &Invocation,
+    surroundings: &dyn Surroundings,
+    includes: &dyn Includes,
+) -> Result<Vec<JobFile>, Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let files = read_files(invocation, surroundings, includes, &mut report);
+    if report.has_errors() { Err(report.into_failure()) } else { Ok(files) }
+}
+
+/// `--showcmd`: the jobs of the command line, if any, and of each file as one command line of `program`.
+///
+/// # Errors
+/// As [`plan`].
+pub fn show_commands(
+    program: &str,
+    invocation: &Invocation,
+    surroundings: &dyn Surroundings,
+    includes: &dyn Includes,
+) -> Result<String, Vec<Diagnostic>> {
+    plan(invocation, surroundings, includes)?;
+    let files = read_job_files(invocation, surroundings, includes)?;
+    if files.is_empty() {
+        return Ok(show_command(program, &invocation.sections));
+    }
+    let mut before = invocation.sections.clone();
+    let lines = files.into_iter().map(|file| {
+        before.extend(file.sections);
+        show_command(program, &std::mem::take(&mut before))
+    });
+    Ok(lines.collect())
+}
+
+fn read_files(invocation: &Invocation, surroundings: &dyn Surroundings, includes: &dyn Includes, report: &mut Report) -> Vec<JobFile> {
+    let context = Context { surroundings, includes, personality: invocation.personality, wanted: &invocation.wanted };
+    let mut files = Vec::new();
+    for (name, at) in &invocation.files {
+        let source = match includes.read(name) {
+            Ok(bytes) => Source::new(if name == "-" { "standard input" } else { name }, bytes),
+            Err(why) => Err(Diagnostic::error(at.clone(), format!("cannot read '{}': {why}", crate::jobfile::shorten(name)))),
+        };
+        match source {
+            Ok(source) => {
+                let mut problems = Vec::new();
+                files.push(parse(&source, &context, &mut problems));
+                report.extend(problems);
+            }
+            Err(problem) => report.push(problem),
+        }
+    }
+    files
+}
+
+fn check_any(invocation: &Invocation, drafts: &Drafts, report: &mut Report) {
+    let only_looks = invocation.parse_only || invocation.show_command;
+    if !drafts.jobs.is_empty() || only_looks || report.has_errors() {
+        return;
+    }
+    let problem = match invocation.wanted.first() {
+        Some(name) => Diagnostic::error(Span::CommandLine, format!("no job is named '{}'", crate::jobfile::shorten(name))),
+        None => Diagnostic::error(Span::CommandLine, "no job is defined").advise("name a job file, or begin a job with --name=NAME"),
+    };
+    report.push(problem);
+}
+
+fn finish(invocation: &Invocation, drafts: Drafts, jobs: Vec<Job>, report: Report) -> Result<Planned, Vec<Diagnostic>> {
+    let warnings = report.with(Severity::Warning);
+    if report.has_errors() || (invocation.warnings_fatal && !warnings.is_empty()) {
+        return Err(report.into_failure());
+    }
+    let plan = Plan {
+        personality: invocation.personality,
+        sources: invocation.files.iter().map(|(name, _)| name.clone()).collect(),
+        globals: drafts.globals,
+        overrides: invocation.sets.iter().map(|(set, _)| set.clone()).collect(),
+        interval: interval(&jobs),
+        jobs,
+        read_only: invocation.read_only,
+        warnings: warnings.iter().map(ToString::to_string).collect(),
+    };
+    Ok(Planned { plan, warnings, notes: report.with(Severity::Note) })
+}
+
+/// The longest interval that divides every sample and log window asked for.
+fn interval(jobs: &[Job]) -> Nanos {
+    let asked = jobs.iter().flat_map(|job| {
+        let accounting = &job.accounting;
+        [accounting.bandwidth_sample, accounting.iops_sample, accounting.logs.average, accounting.logs.hist_every]
+    });
+    let ms = asked.map(Nanos::as_millis).filter(|ms| *ms > 0).fold(INTERVAL_MS, gcd);
+    Nanos::from_millis(ms.max(SHORTEST_INTERVAL_MS))
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Counts of what has been planned so far.
+#[derive(Default)]
+struct Tally {
+    number: u32,
+    group: u32,
+    in_group: u32,
+    paths: u64,
+}
+
+struct Planner<'a> {
+    invocation: &'a Invocation,
+    surroundings: &'a dyn Surroundings,
+}
+
+impl Planner<'_> {
+    fn jobs(&self, drafts: &[Draft], report: &mut Report) -> Vec<Job> {
+        let exit_all = drafts.iter().any(|draft| draft.settings.switch("exitall"));
+        let mut tally = Tally::default();
+        let mut jobs = Vec::new();
+        for (section, draft) in drafts.iter().enumerate() {
+            self.section(section, drafts, draft, exit_all, &mut tally, &mut jobs, report);
+            if jobs.len() > MOST_WORKERS {
+                report.push(Diagnostic::error(draft.at.clone(), format!("more than {MOST_WORKERS} workers")).advise("lower numjobs"));
+                break;
+            }
+        }
+        jobs
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the running counts of one loop")]
+    fn section(
+        &self,
+        section: usize,
+        drafts: &[Draft],
+        draft: &Draft,
+        exit_all: bool,
+        tally: &mut Tally,
+        jobs: &mut Vec<Job>,
+        report: &mut Report,
+    ) {
+        let view = self.view(draft);
+        let wall = draft.begins_file || draft.settings.switch("stonewall");
+        open_group(tally, wall || draft.settings.switch("new_group"));
+        let after_section = waited_for(&view, section, drafts, report);
+        let clones = self.clones(&view, tally, report);
+        for (index, clone) in clone_order(clones, self.invocation.personality).enumerate() {
+            tally.number += 1;
+            tally.in_group += 1;
+            let start = Start { after_all_before: wall && index == 0, after_section, ..Start::default() };
+            let seat = Seat {
+                section_name: &draft.name,
+                section: section as u32,
+                clone,
+                number: tally.number,
+                group: tally.group,
+                start,
+                exit_all,
+                options: draft.options.clone(),
+            };
+            let job = resolve(&view, seat, report);
+            if index == 0 {
+                self.check(&view, &job, clones, report);
+            }
+            jobs.push(job);
+        }
+    }
+
+    fn view<'d>(&'d self, draft: &'d Draft) -> View<'d> {
+        View {
+            settings: &draft.settings,
+            at: &draft.at,
+            personality: self.invocation.personality,
+            surroundings: self.surroundings,
+            check_folders: !(self.invocation.parse_only || self.invocation.show_command),
+        }
+    }
+
+    fn clones(&self, view: &View<'_>, tally: &mut Tally, report: &mut Report) -> u32 {
+        let clones = within(view, "numjobs", view.settings.number("numjobs", 1), MOST_CLONES, "clones", report).max(1);
+        let files = view.settings.number("nrfiles", 1).max(1);
+        tally.paths = tally.paths.saturating_add(clones.saturating_mul(files));
+        if tally.paths > MOST_PATHS {
+            report.push(view.error("nrfiles", format!("{} files are beyond the limit", tally.paths)).advise(format!("at most {MOST_PATHS} in all jobs together")));
+        }
+        // With an error there is no plan: one clone is enough to find the others.
+        if report.has_errors() { 1 } else { clones as u32 }
+    }
+
+    fn check(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
+        if self.invocation.read_only && job.pattern.traffic != Traffic::Read {
+            report.push(view.error("rw", "would change the target, but --readonly forbids it").advise("use rw=read or rw=randread"));
+        }
+        self.check_memory(view, job, clones, report);
+        traps::doubts(view, job, clones, report);
+    }
+
+    fn check_memory(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
+        let used = job.pattern.block_size.iter().filter(|(direction, _)| job.pattern.traffic.uses(*direction));
+        let block = used.map(|(_, sizes)| u64::from(sizes.max())).max().unwrap_or(0);
+        let needed_mib = (u128::from(block) * u128::from(job.queue.depth) * u128::from(clones)) >> 20;
+        let memory_mib = u128::from(self.surroundings.memory_mib());
+        if needed_mib > memory_mib {
+            let problem = format!("the buffers need {needed_mib} MiB, but there are {memory_mib} MiB of memory");
+            report.push(view.error("bs", problem).advise("lower bs, iodepth or numjobs"));
+        }
+    }
+}
+
+/// fio numbers the clones after the first downwards.
+fn clone_order(clones: u32, personality: Personality) -> Box<dyn Iterator<Item = u32>> {
+    match personality {
+        Personality::Fathom => Box::new(0..clones),
+        Personality::Fio => Box::new(std::iter::once(0).chain((1..clones).rev())),
+    }
+}
+
+fn open_group(tally: &mut Tally, opens: bool) {
+    if opens && tally.in_group > 0 {
+        tally.group += 1;
+        tally.in_group = 0;
+    }
+}
+
+/// The section `wait_for` names: exactly one earlier job.
+fn waited_for(view: &View<'_>, section: usize, drafts: &[Draft], report: &mut Report) -> Option<u32> {
+    let wanted = view.settings.text("wait_for")?;
+    let names = drafts.iter().map(|draft| job_name(&draft.settings, &draft.name));
+    let matches: Vec<usize> = names.enumerate().take(section).filter(|(_, name)| *name == wanted).map(|(at, _)| at).collect();
+    let shown = crate::jobfile::shorten(wanted);
+    let problem = match matches[..] {
+        [one] => return Some(one as u32),
+        [] if job_name(view.settings, &drafts[section].name) == wanted => view.error("wait_for", "a job cannot wait for itself"),
+        [] => view.error("wait_for", format!("no earlier job is named '{shown}'")).advise("name a job that stands above this one"),
+        _ => view.error("wait_for", format!("{} earlier jobs are named '{shown}'", matches.len())).advise("give them different names"),
+    };
+    report.push(problem);
+    None
+}

@@ -1,0 +1,47 @@
+//! fio's own example files, when a copy is at hand: every one must pass the grammar.
+//!
+//! `FIO_EXAMPLES` names the folder; the files are fio's and are not kept here.
+
+mod support;
+
+use std::path::PathBuf;
+
+use fathom_model::Personality;
+use fathom_plan::{Diagnostic, Includes, parse_args, plan, read_job_files};
+use support::{Machine, shown};
+
+struct Folder(PathBuf);
+
+impl Includes for Folder {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(self.0.join(path)).map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn fio_examples_pass_the_grammar() {
+    let Some(folder) = std::env::var_os("FIO_EXAMPLES").map(PathBuf::from) else {
+        eprintln!("SKIP: FIO_EXAMPLES does not name a folder with fio's example job files");
+        return;
+    };
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("the folder can be read")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".fio"))
+        .collect();
+    names.sort();
+    let machine = Machine::default();
+    let includes = Folder(folder);
+    let mut refused = 0;
+    for name in &names {
+        let invocation = parse_args(&["--parse-only".into(), name.clone()], Personality::Fathom).expect("a file name");
+        read_job_files(&invocation, &machine, &includes).unwrap_or_else(|problems| panic!("{}", shown(&problems)));
+        if let Err(problems) = plan(&invocation, &machine, &includes) {
+            refused += 1;
+            let errors: Vec<Diagnostic> = problems.into_iter().filter(Diagnostic::is_error).collect();
+            eprint!("{}", shown(&errors));
+            assert!(errors.iter().all(|error| !error.problem.contains("is no option") || error.problem.contains("ioengine=")), "{name}");
+        }
+    }
+    eprintln!("{} files, {refused} refused", names.len());
+}

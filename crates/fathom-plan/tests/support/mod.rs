@@ -1,0 +1,94 @@
+//! A machine and a folder of files made of values, and one way to ask for a plan.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use fathom_model::Personality;
+use fathom_plan::{Diagnostic, Includes, Planned, Surroundings, parse_args, plan};
+
+/// A machine with 4 CPUs, 2000 MiB and pages of 4096 bytes.
+pub struct Machine {
+    pub variables: HashMap<String, String>,
+    pub files: HashMap<String, String>,
+    pub folders: Vec<String>,
+    pub devices: Vec<String>,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        Machine {
+            variables: HashMap::new(),
+            files: HashMap::new(),
+            folders: vec!["/tmp".into(), "/data".into(), "/mnt".into()],
+            devices: vec!["/dev/sdb".into()],
+        }
+    }
+}
+
+impl Machine {
+    pub fn with_file(mut self, name: &str, text: &str) -> Self {
+        self.files.insert(name.into(), text.into());
+        self
+    }
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.insert(name.into(), value.into());
+        self
+    }
+    pub fn plan(&self, personality: Personality, arguments: &[&str]) -> Result<Planned, Vec<Diagnostic>> {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let invocation = parse_args(&arguments, personality)?;
+        plan(&invocation, self, self)
+    }
+}
+
+impl Surroundings for Machine {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).cloned()
+    }
+    fn memory_mib(&self) -> u64 {
+        2000
+    }
+    fn cpus(&self) -> u32 {
+        4
+    }
+    fn page_size(&self) -> u64 {
+        4096
+    }
+    fn is_special(&self, path: &Path) -> bool {
+        self.devices.iter().any(|device| Path::new(device) == path)
+    }
+    fn is_directory(&self, path: &Path) -> bool {
+        self.folders.iter().any(|folder| Path::new(folder) == path)
+    }
+    fn entropy(&self) -> u64 {
+        4
+    }
+}
+
+impl Includes for Machine {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        self.files.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "no such file".into())
+    }
+}
+
+/// The plan of one job file, read as `fathom run` reads it.
+pub fn ours(text: &str) -> Result<Planned, Vec<Diagnostic>> {
+    Machine::default().with_file("job.fio", text).plan(Personality::Fathom, &["job.fio"])
+}
+
+/// The plan of one job file, read as `fathom fio` reads it.
+pub fn fios(text: &str) -> Result<Planned, Vec<Diagnostic>> {
+    Machine::default().with_file("job.fio", text).plan(Personality::Fio, &["job.fio"])
+}
+
+/// The plan of job options below `[j]`.
+pub fn job(options: &str) -> fathom_model::Job {
+    let planned = ours(&format!("[j]\n{options}\n")).unwrap_or_else(|problems| panic!("{}", shown(&problems)));
+    planned.plan.jobs.into_iter().next().expect("one section")
+}
+
+/// One diagnostic a line.
+pub fn shown(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect()
+}
