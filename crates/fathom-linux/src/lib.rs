@@ -1,7 +1,19 @@
 //! fathom-linux
 
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod clock;
+mod engines;
+mod host;
+mod memory;
 mod probe;
 
+pub use self::clock::LinuxClock;
+pub use self::engines::{EngineFile, make_engine, make_noop_ring};
+pub use self::host::{
+    CacheState, DirectIo, HostWatch, LinuxHost, cache_state, direct_io, dump_requests, end_with_parent, interrupts,
+    written_share,
+};
 pub use self::probe::{
     Examined, Held, HoldError, ProbeError, examine, hold, is_ours, list_block_devices, mark_ours, remove_ours,
 };

@@ -1,0 +1,127 @@
+//! Which parts of a file were ever written. Reads of the others never touch the medium.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+use super::kernel::{Extent, extents};
+
+/// More gaps than this are not kept apart; a file in more pieces than that counts as one gap from there on.
+const MOST_GAPS: usize = 1 << 16;
+
+/// Share of a file's `range` that was written, 0 to 1, by FIEMAP, else by SEEK_DATA. An empty range counts as written.
+/// Dirty data is written back first, so that it counts. File systems that know neither report every byte as written.
+///
+/// # Errors
+/// When it is no regular file.
+pub fn written_share(file: impl AsFd, range: Range<u64>) -> io::Result<f64> {
+    let whole = range.end.saturating_sub(range.start);
+    if whole == 0 {
+        return Ok(1.0);
+    }
+    let mut unwritten = 0;
+    visit(file.as_fd(), range, &mut |gap| unwritten += gap.end - gap.start)?;
+    Ok(1.0 - unwritten as f64 / whole as f64)
+}
+
+/// The parts of `range` that were never written, in order.
+pub(super) fn gaps(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Vec<Range<u64>>> {
+    let end = range.end;
+    let mut gaps: Vec<Range<u64>> = Vec::new();
+    visit(file, range, &mut |gap| {
+        let full = gaps.len() >= MOST_GAPS;
+        match gaps.last_mut() {
+            Some(last) if last.end == gap.start => last.end = gap.end,
+            Some(last) if full => last.end = end,
+            _ => gaps.push(gap),
+        }
+    })?;
+    Ok(gaps)
+}
+
+/// Whether the file system tells written from reserved blocks.
+pub(super) fn known(file: BorrowedFd<'_>) -> bool {
+    extents(file, 0..1).is_ok()
+}
+
+fn visit(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u64>)) -> io::Result<()> {
+    match by_map(file, range.clone(), gap) {
+        Err(error) if is_missing(&error) => by_seek(file, range, gap),
+        done => done,
+    }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::ENOSYS | libc::EINVAL))
+}
+
+fn by_map(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u64>)) -> io::Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        let batch = extents(file, at..range.end)?;
+        let last = batch.last().is_none_or(|extent| extent.last);
+        for extent in &batch {
+            at = pass(extent, at, range.end, gap);
+        }
+        if last && at < range.end {
+            gap(at..range.end);
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// Reports what lies between `at` and the extent's end, and returns where to go on.
+fn pass(extent: &Extent, at: u64, end: u64, gap: &mut dyn FnMut(Range<u64>)) -> u64 {
+    let (first, after) = (extent.start.clamp(at, end), extent.end.clamp(at, end));
+    let hole_end = if extent.unwritten { after } else { first };
+    if hole_end > at {
+        gap(at..hole_end);
+    }
+    after
+}
+
+fn by_seek(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u64>)) -> io::Result<()> {
+    let mut at = range.start;
+    while at < range.end {
+        let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.min(range.end),
+            Err(Errno::NXIO) => range.end,
+            Err(error) => return Err(error.into()),
+        };
+        if data > at {
+            gap(at..data);
+        }
+        if data < range.end {
+            at = rustix::fs::seek(file, SeekFrom::Hole(data))?.max(data + 1);
+        } else {
+            at = data;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(extents: &[Extent], end: u64) -> Vec<Range<u64>> {
+        let mut gaps = Vec::new();
+        let at = extents.iter().fold(0, |at, extent| pass(extent, at, end, &mut |gap| gaps.push(gap)));
+        assert!(at <= end);
+        gaps
+    }
+
+    #[test]
+    fn holes_and_reserved_blocks_are_gaps() {
+        let data = |start, end| Extent { start, end, unwritten: false, last: false };
+        let reserved = |start, end| Extent { start, end, unwritten: true, last: false };
+        assert_eq!(walk(&[data(0, 10), data(20, 30)], 30), [10..20]);
+        assert_eq!(walk(&[reserved(0, 10), data(10, 30)], 30), [0..10]);
+        assert_eq!(walk(&[data(5, 10), reserved(20, 90)], 30), [0..5, 10..30]);
+        assert_eq!(walk(&[data(0, 90)], 30), [], "an extent may reach behind the range");
+    }
+}

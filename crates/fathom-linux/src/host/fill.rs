@@ -1,0 +1,216 @@
+//! Writes incompressible data into the parts of a file that hold none, with several threads, past the page cache
+//! where that works.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::cache::{DirectIo, direct_io};
+use super::kernel;
+use super::target::Target;
+
+/// Bytes of one write.
+const CHUNK: u64 = 1 << 20;
+/// Most threads, and the bytes that are worth one more.
+const THREADS: u64 = 4;
+const WORTH_A_THREAD: u64 = 16 << 20;
+
+/// What fills one file.
+pub(super) struct Filler<'a> {
+    buffered: OwnedFd,
+    direct: Option<OwnedFd>,
+    /// Direct I/O is known to be direct here.
+    trusted: bool,
+    align: u64,
+    seed: u64,
+    stop: &'a AtomicBool,
+    /// Direct I/O was refused after all.
+    refused: AtomicBool,
+    /// Something went through the page cache.
+    cached: AtomicBool,
+}
+
+impl<'a> Filler<'a> {
+    /// Opens `target` for filling.
+    pub(super) fn open(target: &Target, seed: u64, stop: &'a AtomicBool) -> io::Result<Self> {
+        let page = rustix::param::page_size() as u64;
+        let (align, trusted) = match direct_io(target) {
+            Ok(DirectIo::Direct { offset_align, .. }) => (page.max(u64::from(offset_align)), true),
+            _ => (page, false),
+        };
+        Ok(Self {
+            buffered: target.reopen(OFlags::WRONLY)?,
+            direct: target.reopen(OFlags::WRONLY | OFlags::DIRECT).ok(),
+            trusted,
+            align,
+            seed,
+            stop,
+            refused: AtomicBool::new(false),
+            cached: AtomicBool::new(false),
+        })
+    }
+
+    /// Writes every byte of `gaps`; none of it is left dirty in the page cache. Returns the bytes written, fewer only
+    /// when it was stopped.
+    pub(super) fn fill(&self, gaps: Vec<Range<u64>>, progress: &mut dyn FnMut(u64)) -> io::Result<u64> {
+        let total: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
+        let chunks = Mutex::new(Chunks::new(gaps, self.align));
+        let written = self.work(&chunks, total.div_ceil(WORTH_A_THREAD).clamp(1, THREADS), progress)?;
+        if !self.trusted || self.cached.load(Ordering::Relaxed) {
+            rustix::fs::fdatasync(&self.buffered)?;
+        }
+        Ok(written)
+    }
+
+    fn work(&self, chunks: &Mutex<Chunks>, threads: u64, progress: &mut dyn FnMut(u64)) -> io::Result<u64> {
+        let failed = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel();
+            for _ in 0..threads {
+                let (sender, failed) = (sender.clone(), &failed);
+                let body = move || self.write_chunks(chunks, failed, &sender);
+                std::thread::Builder::new().name("fathom-fill".into()).spawn_scoped(scope, body)?;
+            }
+            drop(sender);
+            let mut written = 0;
+            let mut outcome = Ok(());
+            for result in receiver {
+                match result {
+                    Ok(bytes) => written += bytes,
+                    Err(error) => outcome = outcome.and(Err(error)),
+                }
+                progress(written);
+            }
+            outcome.map(|()| written)
+        })
+    }
+
+    fn write_chunks(&self, chunks: &Mutex<Chunks>, failed: &AtomicBool, sender: &mpsc::Sender<io::Result<u64>>) {
+        let mut memory = vec![0_u8; (CHUNK + self.align) as usize];
+        let skip = memory.as_ptr().align_offset(self.align as usize);
+        while !self.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
+            let next = chunks.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(chunk) = next else { return };
+            let data = &mut memory[skip..][..(chunk.end - chunk.start) as usize];
+            noise(data, self.seed, chunk.start);
+            let result = self.put(data, chunk.start);
+            if result.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            let _ = sender.send(result.map(|()| data.len() as u64));
+        }
+    }
+
+    fn put(&self, data: &[u8], at: u64) -> io::Result<()> {
+        let mut done = 0;
+        let mut cached = !self.trusted;
+        while done < data.len() {
+            let direct = self.direct_for(done, data.len(), at);
+            let written = rustix::io::pwrite(direct.unwrap_or(&self.buffered), &data[done..], at + done as u64);
+            match written {
+                Ok(0) => return Err(Errno::IO.into()),
+                Ok(bytes) => {
+                    done += bytes;
+                    cached |= direct.is_none();
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::INVAL) if direct.is_some() => self.refused.store(true, Ordering::Relaxed),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if cached {
+            // Keeps few pages dirty, so that a stop is quick; what goes wrong here is told by fdatasync at the end.
+            let _ = kernel::write_back(self.buffered.as_fd(), at..at + data.len() as u64);
+            self.cached.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The direct descriptor, where the rest of a chunk is aligned for it.
+    fn direct_for(&self, done: usize, length: usize, at: u64) -> Option<&OwnedFd> {
+        let aligned = (done as u64 | (length - done) as u64 | at).is_multiple_of(self.align);
+        self.direct.as_ref().filter(|_| aligned && !self.refused.load(Ordering::Relaxed))
+    }
+}
+
+/// Cuts gaps into pieces of at most [`CHUNK`] bytes; unaligned edges become pieces of their own.
+struct Chunks {
+    gaps: std::vec::IntoIter<Range<u64>>,
+    now: Range<u64>,
+    align: u64,
+}
+
+impl Chunks {
+    fn new(gaps: Vec<Range<u64>>, align: u64) -> Self {
+        Self { gaps: gaps.into_iter(), now: 0..0, align }
+    }
+}
+
+impl Iterator for Chunks {
+    type Item = Range<u64>;
+
+    fn next(&mut self) -> Option<Range<u64>> {
+        while self.now.is_empty() {
+            self.now = self.gaps.next()?;
+        }
+        let start = self.now.start;
+        let wish = if start.is_multiple_of(self.align) { (start / CHUNK + 1) * CHUNK } else { start.next_multiple_of(self.align) };
+        let mut end = wish.min(self.now.end);
+        if !end.is_multiple_of(self.align) && end - start > self.align {
+            end = end / self.align * self.align;
+        }
+        self.now.start = end;
+        Some(start..end)
+    }
+}
+
+/// Data that nothing can compress: splitmix64 (Steele, Lea, Flood 2014), its state a mix of seed and place, so that no
+/// two chunks are alike.
+fn noise(data: &mut [u8], seed: u64, at: u64) {
+    let mut state = mix(seed ^ mix(at));
+    for word in data.chunks_mut(8) {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let bytes = mix(state).to_le_bytes();
+        word.copy_from_slice(&bytes[..word.len()]);
+    }
+}
+
+fn mix(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    word ^ word >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_is_the_published_generator() {
+        // First output of splitmix64 seeded with 0, as in its reference implementation.
+        assert_eq!(mix(0x9E37_79B9_7F4A_7C15), 0xE220_A839_7B1D_CDAF);
+        let (mut a, mut b) = ([0; 20], [0; 20]);
+        noise(&mut a, 1, 0);
+        noise(&mut b, 1, 1 << 20);
+        assert_ne!(a, b);
+    }
+
+    #[test]
+    fn chunks_cover_the_gaps_and_nothing_else() {
+        let gaps = vec![5000..5001, 8191..3 << 20, (4 << 20)..(4 << 20) + 10_000, 9 << 20..9 << 20];
+        let chunks: Vec<_> = Chunks::new(gaps.clone(), 4096).collect();
+        let sum = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+        assert_eq!(sum(&chunks), sum(&gaps));
+        assert!(chunks.windows(2).all(|pair| pair[0].end <= pair[1].start), "in order, without overlap");
+        assert!(chunks.iter().all(|chunk| gaps.iter().any(|gap| gap.start <= chunk.start && chunk.end <= gap.end)));
+        let direct = |chunk: &&Range<u64>| (chunk.start | chunk.end).is_multiple_of(4096);
+        let unaligned: u64 = chunks.iter().filter(|chunk| !direct(chunk)).map(|chunk| chunk.end - chunk.start).sum();
+        assert_eq!(unaligned, 1 + 1 + 10_000 % 4096, "one inside a page, the edge before 8192, the tail");
+        assert!(chunks.iter().all(|chunk| chunk.end - chunk.start <= CHUNK));
+    }
+}

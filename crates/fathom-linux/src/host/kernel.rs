@@ -1,0 +1,152 @@
+//! The system calls of the host that have no safe wrapper elsewhere: file maps, page cache, whole-device flush, usage.
+#![allow(unsafe_code, reason = "raw system calls; each passes memory that this module owns and sizes")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+const FS_IOC_FIEMAP: u32 = 0xC020_660B;
+const FIEMAP_FLAG_SYNC: u32 = 1;
+const FIEMAP_EXTENT_LAST: u32 = 1;
+const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
+const BLKFLSBUF: u32 = 0x1261;
+const BLKGETSIZE64: u32 = 0x8008_1272;
+/// The number is the same on every architecture but alpha.
+const SYS_CACHESTAT: libc::c_long = 451;
+const BATCH: usize = 128;
+
+/// `struct fiemap_extent` of `linux/fiemap.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct RawExtent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+/// `struct fiemap` with room for [`BATCH`] extents.
+#[repr(C)]
+struct RawMap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped: u32,
+    count: u32,
+    reserved: u32,
+    extents: [RawExtent; BATCH],
+}
+
+/// A run of blocks of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// First byte.
+    pub start: u64,
+    /// The byte after the last.
+    pub end: u64,
+    /// Allocated, never written: reads give zeros without touching the medium.
+    pub unwritten: bool,
+    /// No more extents behind it.
+    pub last: bool,
+}
+
+/// Pages of a file range in the page cache. See cachestat(2), Linux 6.5.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheState {
+    /// Resident pages.
+    pub resident: u64,
+    /// Pages not yet written back.
+    pub dirty: u64,
+    /// Pages being written back.
+    pub writeback: u64,
+    /// Pages that were resident once and were evicted.
+    pub evicted: u64,
+    /// Evicted so recently that they would still be resident with a little more memory.
+    pub recently_evicted: u64,
+}
+
+/// The first extents of a file in `range`, dirty data written back first. See Documentation/filesystems/fiemap.rst.
+pub(super) fn extents(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<Vec<Extent>> {
+    let mut map = RawMap {
+        start: range.start,
+        length: range.end - range.start,
+        flags: FIEMAP_FLAG_SYNC,
+        mapped: 0,
+        count: BATCH as u32,
+        reserved: 0,
+        extents: [RawExtent::default(); BATCH],
+    };
+    // SAFETY: `map` has the layout of struct fiemap followed by `count` extents, and outlives the call.
+    check(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP as _, &raw mut map) })?;
+    let found = &map.extents[..(map.mapped as usize).min(BATCH)];
+    Ok(found.iter().map(Extent::of).collect())
+}
+
+impl Extent {
+    fn of(raw: &RawExtent) -> Self {
+        Self {
+            start: raw.logical,
+            end: raw.logical.saturating_add(raw.length),
+            unwritten: raw.flags & FIEMAP_EXTENT_UNWRITTEN != 0,
+            last: raw.flags & FIEMAP_EXTENT_LAST != 0,
+        }
+    }
+}
+
+/// Pages of `range` in the page cache.
+pub(super) fn cache_state(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<CacheState> {
+    let asked: [u64; 2] = [range.start, range.end - range.start];
+    let mut state = CacheState::default();
+    // SAFETY: struct cachestat_range is two u64, struct cachestat five, as here; both outlive the call.
+    let done = unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const asked, &raw mut state, 0_u32) };
+    if done == 0 { Ok(state) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Starts write-back of a range and waits for it. Says nothing about metadata or the drive's cache.
+pub(super) fn write_back(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let (start, length) = (range.start as i64, (range.end - range.start) as i64);
+    // SAFETY: takes no memory.
+    check(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, flags) })
+}
+
+/// posix_fallocate(3): where the file system has no fallocate, the C library writes into each block.
+pub(super) fn posix_fallocate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
+    // SAFETY: takes no memory.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length as i64) } {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}
+
+/// Writes back and drops the whole page cache of a block device. Needs CAP_SYS_ADMIN.
+pub(super) fn flush_device(device: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: BLKFLSBUF takes no argument.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKFLSBUF as _, 0) })
+}
+
+/// Capacity of a block device in bytes.
+pub(super) fn capacity(device: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut size = 0_u64;
+    // SAFETY: BLKGETSIZE64 writes one u64.
+    check(unsafe { libc::ioctl(device.as_raw_fd(), BLKGETSIZE64 as _, &raw mut size) })?;
+    Ok(size)
+}
+
+/// getrusage(2) of the calling thread.
+pub(super) fn thread_usage() -> libc::rusage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage writes one rusage; all-zero is a valid one should it fail, which it cannot with RUSAGE_THREAD.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    }
+}
+
+fn check(done: libc::c_int) -> io::Result<()> {
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
