@@ -21,8 +21,8 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
     let accounting = &job.accounting;
     let directions = PerDirection::from_fn(|d| direction_summary(members, &[d]));
     let ranges = latency_ranges(&merged(all_clat(members)));
-    let (job_runtime, usage) = (members.iter().map(Member::run_time).sum(), usage(members));
-    let error = members.iter().find_map(|m| m.seen.error.as_ref());
+    let (usage, cpu_time) = (usage(members), members.iter().map(Member::cpu_time).sum());
+    let (error, error_text) = first_error(members).unwrap_or_default();
     Entry {
         name: job.name.clone(),
         group: job.group,
@@ -35,17 +35,17 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         block_sizes: PerDirection::from_fn(|d| (job.pattern.block_size[d].min(), job.pattern.block_size[d].max())),
         engine: engine(&members[0]).to_owned(),
         depth: job.queue.depth,
-        error: error.map_or(0, |e| e.errno),
-        error_text: error.map_or_else(String::new, error_text),
-        errors_continued: continued(members, error),
+        error,
+        error_text,
+        errors_continued: continued(members),
         elapsed_s: recording.elapsed.get().div_ceil(1_000_000_000),
         started_unix_ms: (recording.started_unix_ns + seen.launched.get()) / 1_000_000,
         mixed: mixed(members, &directions),
         show_directions: accounting.unified != Unified::Mixed,
         sync: sync(members),
-        job_runtime,
-        user_percent: percent_of(usage.user, job_runtime),
-        system_percent: percent_of(usage.system, job_runtime),
+        job_runtime: members.iter().map(Member::run_time).sum(),
+        user_percent: percent_of(usage.user, cpu_time),
+        system_percent: percent_of(usage.system, cpu_time),
         switches: usage.switches,
         major_faults: usage.major_faults,
         minor_faults: usage.minor_faults,
@@ -70,15 +70,20 @@ fn all_clat<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Histogram> {
     members.iter().flat_map(|m| m.seen.directions.iter().map(|(_, d)| &d.clat))
 }
 
-fn error_text(error: &JobError) -> String {
-    format!("{}: {}", errno::words(error.errno), error.what)
+/// The first error that ended a member, or that one went on after: errno and words.
+fn first_error(members: &[Member]) -> Option<(i32, String)> {
+    let stopped = members.iter().find_map(|m| m.seen.error.as_ref());
+    let told = |e: &JobError| (e.errno, format!("{}: {}", errno::words(e.errno), e.what));
+    let passed = || members.iter().filter(|m| m.seen.errors_continued > 0).find_map(Member::first_errno);
+    stopped.map(told).or_else(|| passed().map(|code| (code, errno::words(code))))
 }
 
-fn continued(members: &[Member], error: Option<&JobError>) -> Option<(u64, i32)> {
+/// How many errors were passed over, and the first one's errno, where the user asked for that.
+fn continued(members: &[Member]) -> Option<(u64, i32)> {
     let policy = &members[0].job.errors;
     let asked = policy.continue_read || policy.continue_write || policy.continue_verify;
     let total = members.iter().map(|m| m.seen.errors_continued).sum();
-    asked.then(|| (total, error.map_or(0, |e| e.errno)))
+    asked.then(|| (total, first_error(members).map_or(0, |e| e.0)))
 }
 
 /// All directions as one. For `both`, the samples of the directions are added up as fio does.

@@ -1,6 +1,6 @@
 //! Which jobs make up an entry.
 
-use fathom_model::{EngineKind, Job, JobRecording, Nanos, Recording};
+use fathom_model::{EngineKind, EventKind, Job, JobRecording, Nanos, Recording};
 
 /// A job as planned and as it went.
 #[derive(Clone, Copy)]
@@ -18,6 +18,24 @@ impl Member<'_> {
     /// Whether nothing is really moved.
     pub(crate) fn is_null(&self) -> bool {
         self.job.engine.kind == EngineKind::Null
+    }
+
+    /// Time over which its CPU usage was counted: preparation and warm-up are in it.
+    pub(crate) fn cpu_time(&self) -> Nanos {
+        self.seen.ended.saturating_sub(self.seen.launched)
+    }
+
+    /// Whether the worker ended without handing over its recording.
+    pub(crate) fn died(&self) -> bool {
+        self.seen.events.iter().any(|e| matches!(e.what, EventKind::WorkerDied { .. }))
+    }
+
+    /// errno of the first failed I/O that was noted.
+    pub(crate) fn first_errno(&self) -> Option<i32> {
+        self.seen.events.iter().find_map(|e| match e.what {
+            EventKind::FirstError { errno, .. } => Some(errno),
+            _ => None,
+        })
     }
 
     /// Whether any I/O ended well in any direction.

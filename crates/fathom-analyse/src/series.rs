@@ -8,11 +8,14 @@ use fathom_model::{
 
 use crate::members::Member;
 
-/// One moment for each recorded interval, rising. Intervals are aligned to the run's epoch, so they add up exactly.
+/// One moment for each recorded interval, rising. Intervals are aligned to the run's epoch, so they add up exactly;
+/// where long runs made some members' intervals longer than others', the longest decides.
 pub(crate) fn series(members: &[Member], interval: Nanos) -> Vec<Moment> {
+    let lengths = members.iter().flat_map(|m| &m.seen.intervals).map(|i| i.length);
+    let step = lengths.fold(interval, Nanos::max).get().max(1);
     let mut slots: BTreeMap<u64, Vec<&Interval>> = BTreeMap::new();
     for made in members.iter().flat_map(|m| &m.seen.intervals) {
-        slots.entry(made.start.get() / interval.get().max(1)).or_default().push(made);
+        slots.entry(made.start.get() / step).or_default().push(made);
     }
     let mut scratch = Histogram::new();
     slots.values().map(|parts| moment(parts, &mut scratch)).collect()

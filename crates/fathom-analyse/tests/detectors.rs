@@ -228,8 +228,8 @@ fn wrongs() -> Vec<Wrong> {
             "LATE_ISSUE",
             Degrades,
             Some("open"),
-            "100 I/Os (5.0 %) were handed over more than 10.0 ms after they were due, up to 50.0 ms; the queue depth of \
-             4 was used up or this host was too slow.",
+            "100 I/Os (5.0 %) were handed over more than 10.0 ms after they were due, up to 50.0 ms; the queue depth \
+             of 4 was used up or this host was too slow.",
             late_without_a_stall,
         ),
         wrong(
@@ -320,7 +320,8 @@ fn wrongs() -> Vec<Wrong> {
             "HOST_BUSY",
             Degrades,
             None,
-            "The CPUs of this host were 98 % busy, 94 % not by the workers: the host, not the device, may be the limit.",
+            "The CPUs of this host were 98 % busy, 94 % not by the workers: the host, not the device, may be the \
+             limit.",
             || with(|r| r.host.busy_percent = Some(98.0)),
         ),
         wrong(
@@ -541,7 +542,11 @@ fn errors_the_user_asked_to_go_on_after_only_degrade() {
     r.jobs[0].errors_continued = 1;
     let judged = findings(&r);
     assert_eq!(judged.findings.iter().map(|f| f.weight).collect::<Vec<_>>(), [Weight::Degrades]);
-    assert_eq!(judged.entries[0].errors_continued, Some((1, 0)));
+    assert_eq!((judged.entries[0].errors_continued, judged.entries[0].error), (Some((1, 5)), 5));
+    // An errno named by ignore_error passes without being counted as gone on after.
+    r.plan.jobs[0].errors = ErrorPolicy { ignore: [vec![5], Vec::new(), Vec::new()], ..ErrorPolicy::default() };
+    r.jobs[0].errors_continued = 0;
+    assert_eq!(findings(&r).verdict, Verdict::Degraded);
 }
 
 #[test]
@@ -597,4 +602,137 @@ fn the_same_recording_gives_the_same_findings_byte_for_byte() {
         let text = || format!("{:?}", findings(&(w.make)()));
         assert_eq!(text(), text());
     }
+}
+
+/// Just inside every threshold: what a healthy but imperfect run looks like must not be called degraded.
+#[test]
+fn thresholds_leave_room_for_healthy_runs() {
+    type Change = fn(&mut Recording);
+    let changes: &[Change] = &[
+        |r| r.host.steal_percent = Some(0.5),
+        |r| r.host.steal_percent = None,
+        |r| r.host.cpu_throttles = None,
+        |r| r.clock.drift_ppm = 400.0,
+        |r| r.host.busy_percent = Some(89.0),
+        |r| r.jobs[0].usage.system = Nanos::from_secs(8),
+        |r| r.stalls = vec![Stall { at: Nanos::from_secs(1), lasted: Nanos::from_millis(99) }],
+        |r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (8, 8),
+        |r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_millis(10_400)),
+        |r| r.jobs[0].region = Bytes::from_mib(80),
+        // Ten above p99.975.
+        |r| r.plan.jobs[0].accounting.percentiles = vec![99.975, 100.0],
+        // Polling burns CPU by design.
+        |r| {
+            r.jobs[0].usage.system = Nanos::from_millis(9_400);
+            r.plan.jobs[0].engine.settings.high_priority = true;
+        },
+        // Half of the bytes, a fifth more, and a third fewer requests.
+        |r| r.disks = vec![disk("vda", (82_000_000, 20_000), (0, 0))],
+        |r| r.disks = vec![disk("vda", (190_000_000, 45_000), (0, 0))],
+        |r| r.disks = vec![disk("vda", (163_840_000, 28_000), (0, 0))],
+    ];
+    for (i, change) in changes.iter().enumerate() {
+        let found = findings(&with(change)).findings;
+        assert_eq!(found, [], "change {i}");
+    }
+}
+
+#[test]
+fn a_closed_loop_that_rests_or_flushes_need_not_fill_its_queue() {
+    let rests: [fn(&mut Job); 4] = [
+        |job| job.sync.fsync_every = 1,
+        |job| job.queue.low = 1,
+        |job| job.pace.think = Some(think()),
+        |job| job.pace.rate[Direction::Write] = Some(Rate::Iops(4_000.0)),
+    ];
+    for rest in rests {
+        let r = writes(|job| {
+            (job.queue.depth, job.queue.low) = (64, 64);
+            rest(job);
+        });
+        assert_eq!(findings(&r).findings, []);
+    }
+}
+
+fn think() -> Think {
+    let (time, spin, io_time) = (Nanos::from_millis(1), Nanos::ZERO, Nanos::ZERO);
+    Think { time, spin, blocks: 1, by_issue: false, io_time }
+}
+
+#[test]
+fn a_full_target_is_the_aim_of_fill_device() {
+    let mut r = writes(|job| job.files.layout.fill_device = true);
+    let c = &mut r.jobs[0].directions[Direction::Write].counts;
+    (c.planned, c.failed, c.bytes_asked, c.bytes_missing) = (c.planned + 4, 4, c.bytes_asked + 4 * 4096, 4 * 4096);
+    assert_eq!(findings(&r).findings, []);
+}
+
+#[test]
+fn a_dead_worker_is_told_once() {
+    let mut r = run_of(vec![job("clean")]);
+    let at = Nanos::from_secs(1);
+    let dead = &mut r.jobs[0];
+    (dead.launched, dead.measured_from, dead.ended) = (at, at, at);
+    dead.intervals.clear();
+    dead.error = Some(JobError { errno: 5, what: "the worker died: it panicked".to_owned(), at });
+    event(&mut r, EventKind::WorkerDied { why: "it panicked".to_owned() });
+    let codes: Vec<_> = findings(&r).findings.iter().map(|f| f.code).collect();
+    assert_eq!(codes, ["WORKER_DIED"]);
+}
+
+#[test]
+fn a_job_that_could_not_start_is_told_once() {
+    let mut r = run_of(vec![job("clean")]);
+    let what = "cannot open /data/file".to_owned();
+    r.jobs[0].error = Some(JobError { errno: 2, what, at: Nanos::ZERO });
+    r.jobs[0].ended = Nanos::ZERO;
+    let judged = findings(&r);
+    assert_eq!(judged.findings.len(), 1);
+    let f = &judged.findings[0];
+    assert_eq!((f.code, f.weight), ("IO_ERROR", Weight::Invalidates));
+    assert_eq!(f.evidence, "The job failed: cannot open /data/file (No such file or directory).");
+}
+
+#[test]
+fn an_error_ends_a_timed_job_early() {
+    let mut r = clean();
+    one_failure(&mut r);
+    r.plan.jobs[0].limits.runtime = Some(Nanos::from_secs(60));
+    let what = "read of 4096 bytes at offset 1048576 failed".to_owned();
+    r.jobs[0].error = Some(JobError { errno: 5, what, at: Nanos::from_secs(10) });
+    let found = findings(&r).findings;
+    assert_eq!(found.iter().map(|f| f.code).collect::<Vec<_>>(), ["IO_ERROR", "RAN_SHORT"]);
+    assert!(found[1].evidence.ends_with("asked for: read of 4096 bytes at offset 1048576 failed."));
+    // Others that were told to end with it did not run short by themselves.
+    r.jobs[0].error = None;
+    r.plan.jobs[0].exit.exit_all = true;
+    assert!(findings(&r).findings.iter().all(|f| f.code != "RAN_SHORT"));
+}
+
+#[test]
+fn a_poisson_shortfall_within_chance_is_none() {
+    let mut r = open_loop();
+    r.plan.jobs[0].pace.process = Arrivals::Poisson;
+    // 2,000 arrived where 2,150 were expected: 7.5 %, below 4 / sqrt(2,000) = 8.9 %.
+    r.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Iops(215.0));
+    assert_eq!(findings(&r).findings, []);
+    r.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Iops(225.0));
+    assert_eq!(findings(&r).findings[0].code, "RATE_NOT_REACHED");
+    r.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Bandwidth(2.0 * 819_200.0));
+    assert_eq!(
+        findings(&r).findings[0].evidence,
+        "Asked for 1.56 MiB of reads per second, achieved 800 KiB (50 %) over 10.00 s; 0 were due but never handed \
+         over."
+    );
+}
+
+#[test]
+fn nothing_at_all_is_judged_without_panic() {
+    let empty = findings(&run_of(Vec::new()));
+    assert_eq!((empty.entries.len(), empty.groups.len(), empty.findings.len()), (0, 0, 0));
+    let mut r = run_of(vec![job("clean")]);
+    r.elapsed = Nanos::ZERO;
+    r.jobs[0] = JobRecording { ended: Nanos::ZERO, intervals: Vec::new(), ..idle(&job("clean")) };
+    r.disks = vec![disk("vda", (0, 0), (0, 0))];
+    assert_eq!(findings(&r).findings[0].code, "NOTHING_DONE");
 }

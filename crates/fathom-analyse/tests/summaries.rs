@@ -1,5 +1,7 @@
 //! The figures of entries, groups and disks, against arithmetic by hand and against fio's definitions.
 
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
+
 mod sample;
 
 use std::process::Command;
@@ -143,6 +145,39 @@ fn the_series_adds_members_interval_by_interval() {
     assert_eq!(at(1), (100, 400, Some(200)));
     assert_eq!(series[1].directions[R].max, Some(MS));
     assert_eq!(series[1].directions[R].bytes, 400 * 4096);
+}
+
+#[test]
+fn intervals_of_different_length_still_add_up() {
+    let mut jobs = vec![job("a"), job("a")];
+    jobs.iter_mut().for_each(|j| j.group_reporting = true);
+    let mut r = run_of(jobs);
+    fill(&mut r, 0, R, 10_000, MS);
+    fill(&mut r, 1, R, 10_000, MS);
+    // A long run doubles the intervals of one worker.
+    let long: Vec<Interval> = r.jobs[1]
+        .intervals
+        .chunks(2)
+        .map(|pair| {
+            let mut both = pair[0].clone();
+            both.length += pair[1].length;
+            both.directions[R].ios += pair[1].directions[R].ios;
+            both
+        })
+        .collect();
+    r.jobs[1].intervals = long;
+    let series = &findings(&r).entries[0].series;
+    assert_eq!(series.len(), 50);
+    assert!(series.iter().all(|m| m.length == Nanos::from_millis(200) && m.directions[R].ios == 400));
+}
+
+#[test]
+fn cpu_is_in_percent_of_the_time_it_was_counted_over() {
+    let mut r = clean();
+    // Ten seconds of warm-up before, with the same load.
+    (r.jobs[0].measured_from, r.jobs[0].ended) = (Nanos::from_secs(10), Nanos::from_secs(20));
+    let entry = &findings(&r).entries[0];
+    assert_eq!((entry.user_percent, entry.system_percent, entry.job_runtime), (2.5, 5.0, Nanos::from_secs(10)));
 }
 
 #[test]

@@ -14,8 +14,8 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const REACHED: f64 = 0.5;
 /// So many times the depth must have been done, or filling and draining the queue weigh too much.
 const ROUNDS: u64 = 20;
-const ADVICE: &str = "The kernel, file system or driver ran these one by one (common with buffered files and some FUSE or \
-                      network file systems): use direct=1, another engine, or more jobs.";
+const ADVICE: &str = "The kernel, file system or driver ran these one by one (common with buffered files and some FUSE \
+                      or network file systems): use direct=1, another engine, or more jobs.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(shallow)
@@ -50,6 +50,8 @@ fn keeps_full(member: &Member) -> bool {
         && !is_open_loop(&job.pace)
         && job.pace.think.is_none()
         && job.verify.is_none()
+        && job.sync.fsync_every == 0
+        && job.sync.fdatasync_every == 0
         && job.accounting.clat
         && !job.accounting.reduced
 }

@@ -19,8 +19,8 @@ const SLOW: Nanos = Nanos::from_millis(100);
 const SLOW_PERCENT: f64 = 1.0;
 /// From this share of the run on, even closed-loop rates are about the generator.
 const LOST_PERCENT: f64 = 5.0;
-const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): mend that \
-                      and run again.";
+const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): mend \
+                      that and run again.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let stalls: Vec<Stall> = scene.recording.stalls.iter().copied().filter(|s| s.lasted >= LONG_STALL).collect();
@@ -60,8 +60,8 @@ fn closed_loop(scene: &Scene, stalls: &[Stall]) -> Finding {
     let (lost, elapsed) = (covered(stalls), scene.recording.elapsed);
     let lost_share = share(lost.get(), elapsed.get());
     let evidence = format!(
-        "The generator was held up {} times, {} in all ({} of the run), for up to {} at {} of the run; no I/O was handed \
-         over meanwhile.",
+        "The generator was held up {} times, {} in all ({} of the run), for up to {} at {} of the run; no I/O was \
+         handed over meanwhile.",
         count(stalls.len() as u64),
         duration(lost.get() as f64),
         percent(lost_share),

@@ -19,8 +19,9 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn failed(seat: &Seat) -> Option<Finding> {
-    let failed = seat.entry.counts.failed + seat.members.iter().map(|m| m.seen.sync_failed).sum::<u64>();
-    let stopped = seat.members.iter().filter_map(|m| m.seen.error.as_ref()).find(|e| e.errno != EILSEQ);
+    let of = seat.members.iter().filter(|m| !m.died()).copied().collect::<Vec<_>>();
+    let failed: u64 = of.iter().map(failures).sum();
+    let stopped = of.iter().filter_map(|m| m.seen.error.as_ref()).find(|e| e.errno != EILSEQ);
     let evidence = match (failed, stopped) {
         (0, None) => return None,
         (0, Some(error)) => format!("The job failed: {} ({}).", error.what, errno::words(error.errno)),
@@ -31,16 +32,25 @@ fn failed(seat: &Seat) -> Option<Finding> {
             first(seat)
         ),
     };
-    let weight = if seat.members.iter().all(tolerated) { Weight::Degrades } else { Weight::Invalidates };
+    let weight = if of.iter().all(tolerated) { Weight::Degrades } else { Weight::Invalidates };
     Some(seat.finding(CODE, weight, evidence, ADVICE))
 }
 
-/// The user asked to go on after errors, and the job did so after every one.
+/// Failed I/Os and syncs; with `fill_device` a full target is the aim and is not noted as an error.
+fn failures(member: &Member) -> u64 {
+    let filled = member.job.files.layout.fill_device && member.first_errno().is_none() && member.seen.error.is_none();
+    let io: u64 = member.seen.directions.iter().map(|(_, d)| d.counts.failed).sum();
+    if filled { member.seen.sync_failed } else { io + member.seen.sync_failed }
+}
+
+/// Whether the user asked to go on after such errors, and the job did so after every one.
 fn tolerated(member: &Member) -> bool {
-    let failed: u64 = member.seen.directions.iter().map(|(_, d)| d.counts.failed).sum();
-    let all = failed + member.seen.sync_failed;
-    let stopped = all == 0 && member.seen.error.as_ref().is_some_and(|e| e.errno != EILSEQ);
-    !stopped && member.seen.errors_continued >= all
+    let (failed, seen, policy) = (failures(member), member.seen, &member.job.errors);
+    let asked = policy.continue_read || policy.continue_write || policy.ignore.iter().any(|list| !list.is_empty());
+    match &seen.error {
+        None => failed == 0 || asked,
+        Some(error) => error.errno == EILSEQ || (failed > 0 && seen.errors_continued >= failed),
+    }
 }
 
 fn first(seat: &Seat) -> String {

@@ -14,8 +14,8 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
 /// Starts within a tenth of the run are together.
 const APART: f64 = 1.1;
-const ADVICE: &str = "Add totals only of jobs that ran at the same time: start them together, or put them into different \
-                      groups (stonewall, new_group).";
+const ADVICE: &str = "Add totals only of jobs that ran at the same time: start them together, or put them into \
+                      different groups (stonewall, new_group).";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let mut groups: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();

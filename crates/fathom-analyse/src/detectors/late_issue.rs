@@ -29,8 +29,8 @@ fn late(seat: &Seat, scene: &Scene) -> Option<Finding> {
         return None;
     }
     let evidence = format!(
-        "{} ({}) were handed over more than {} after they were due, up to {}; the queue depth of {} was used up or this \
-         host was too slow.",
+        "{} ({}) were handed over more than {} after they were due, up to {}; the queue depth of {} was used up or \
+         this host was too slow.",
         counted(late, "I/O"),
         percent(late_share),
         duration(LATE.get() as f64),

@@ -16,8 +16,8 @@ const LEAST: u64 = 4 << 20;
 const SECTOR: u64 = 512;
 const BUFFERED: &str =
     "For the device use direct=1, or a region larger than memory; for the page cache the figures hold.";
-const DIRECT: &str = "Although direct I/O was asked for, the device was not reached: the file may have holes, be kept in a \
-                      cache below, or lie on a file system that buffers it. Write it in full first.";
+const DIRECT: &str = "Although direct I/O was asked for, the device was not reached: the file may have holes, be kept \
+                      in a cache below, or lie on a file system that buffers it. Write it in full first.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     // All devices together: a stack of devices counts an I/O more than once, so this errs on the silent side.

@@ -5,6 +5,7 @@ use fathom_model::{Finding, Nanos, RunEnd, Weight};
 use super::{Detector, Scene, Seat};
 use crate::figures::duration;
 use crate::members::Member;
+use crate::words::is_open_loop;
 
 const CODE: &str = "RAN_SHORT";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
@@ -22,7 +23,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn short_run(seat: &Seat, ended_by_others: bool) -> Option<Finding> {
-    let early = |m: &&Member| ended_early(m) && (m.seen.error.is_some() || !ended_by_others);
+    let early = |m: &&Member| ended_early(m) && (m.seen.error.is_some() || !(ended_by_others || pauses(m)));
     let of = seat.members.iter().filter(early).min_by_key(|m| m.run_time())?;
     let why = of.seen.error.as_ref().map_or_else(String::new, |e| format!(": {}", e.what));
     let asked = of.job.limits.runtime.unwrap_or(Nanos::ZERO);
@@ -34,11 +35,16 @@ fn short_run(seat: &Seat, ended_by_others: bool) -> Option<Finding> {
     Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
+/// With pauses between I/Os the last one may well complete some time before the end.
+fn pauses(member: &Member) -> bool {
+    is_open_loop(&member.job.pace) || member.job.pace.think.is_some()
+}
+
 fn ended_early(member: &Member) -> bool {
     let limits = &member.job.limits;
     let Some(asked) = limits.runtime.filter(|_| limits.time_based) else {
         return false;
     };
     let by_amount = limits.ios.is_some() || member.job.files.layout.fill_device;
-    !member.seen.skipped && !by_amount && (member.run_time().get() as f64) < asked.get() as f64 * ENOUGH
+    member.did_io() && !member.died() && !by_amount && (member.run_time().get() as f64) < asked.get() as f64 * ENOUGH
 }

@@ -13,8 +13,8 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const TOLERANCE: f64 = 0.01;
 /// A Poisson count of n varies by sqrt(n); four of those happen once in 30,000 runs.
 const SIGMAS: f64 = 4.0;
-const ADVICE: &str = "The target or the queue depth cannot carry this rate: read the result as an overload test, or ask \
-                      for less.";
+const ADVICE: &str = "The target or the queue depth cannot carry this rate: read the result as an overload test, or \
+                      ask for less.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(|seat| Direction::ALL.into_iter().find_map(|d| missed(seat, d)))

@@ -4,6 +4,7 @@ use fathom_model::{EventKind, Finding, Weight};
 
 use super::{Detector, Scene, Seat};
 use crate::figures::{count, percent, share};
+use crate::members::Member;
 
 const CODE: &str = "SHORT_IO";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
@@ -28,7 +29,14 @@ fn short(seat: &Seat) -> Option<Finding> {
         count(c.bytes_asked),
         percent(share(c.bytes_ok + c.bytes_short, c.bytes_asked)),
     );
-    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+    let weight = if seat.members.iter().all(filled) { Weight::Note } else { Weight::Invalidates };
+    Some(seat.finding(CODE, weight, evidence, ADVICE))
+}
+
+/// A job that fills its target ends with short writes, at most one for each in flight.
+fn filled(member: &Member) -> bool {
+    let short: u64 = member.seen.directions.iter().map(|(_, d)| d.counts.short).sum();
+    short == 0 || (member.job.files.layout.fill_device && short <= u64::from(member.job.queue.depth))
 }
 
 fn first(seat: &Seat) -> String {

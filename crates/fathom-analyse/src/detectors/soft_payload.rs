@@ -7,8 +7,8 @@ use super::{Detector, Scene, Seat};
 const CODE: &str = "SOFT_PAYLOAD";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "Devices and file systems that compress or deduplicate are faster with such data: use fresh random \
-                      data (refill_buffers, or scramble_buffers as by default) for figures of the medium.";
+const ADVICE: &str = "Devices and file systems that compress or deduplicate are faster with such data: use fresh \
+                      random data (refill_buffers, or scramble_buffers as by default) for figures of the medium.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(soft)

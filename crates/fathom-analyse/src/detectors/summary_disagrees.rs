@@ -1,6 +1,6 @@
 //! SUMMARY_DISAGREES: intervals and totals of a job do not add up.
 
-use fathom_model::{Direction, EventKind, Finding, Histogram, Weight};
+use fathom_model::{Direction, Finding, Histogram, Weight};
 
 use super::{Detector, Scene, Seat};
 use crate::figures::count;
@@ -12,11 +12,7 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const ADVICE: &str = "This is a fault of the tool: report it with the job file, and do not use the figures.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    scene.each(|seat| seat.members.iter().filter(|m| !died(m)).find_map(|m| disagreement(seat, m)))
-}
-
-fn died(member: &Member) -> bool {
-    member.seen.events.iter().any(|e| matches!(e.what, EventKind::WorkerDied { .. }))
+    scene.each(|seat| seat.members.iter().filter(|m| !m.died()).find_map(|m| disagreement(seat, m)))
 }
 
 fn disagreement(seat: &Seat, member: &Member) -> Option<Finding> {

@@ -27,7 +27,7 @@ fn bound(seat: &Seat) -> Option<Finding> {
         .members
         .iter()
         .filter(|m| m.run_time() >= LEAST && waits_asleep(m))
-        .map(|m| (m, percent_of(m.seen.usage.user + m.seen.usage.system, m.run_time())))
+        .map(|m| (m, percent_of(m.seen.usage.user + m.seen.usage.system, m.cpu_time())))
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .filter(|(_, busy)| *busy >= FULL_PERCENT)?;
     let evidence = format!(
@@ -40,9 +40,9 @@ fn bound(seat: &Seat) -> Option<Finding> {
     Some(seat.finding(CODE, weight, evidence, ADVICE))
 }
 
-/// Polled completions, busy pauses and open-loop timing burn CPU by design.
+/// Polled completions, busy pauses and open-loop timing burn CPU by design; checking data costs CPU by nature.
 fn waits_asleep(member: &Member) -> bool {
     let (job, settings) = (member.job, &member.job.engine.settings);
     let spins = job.pace.think.is_some_and(|t| !t.spin.is_zero());
-    !settings.high_priority && !settings.userspace_reap && !spins && !is_open_loop(&job.pace)
+    !settings.high_priority && !settings.userspace_reap && !spins && job.verify.is_none() && !is_open_loop(&job.pace)
 }
