@@ -160,6 +160,12 @@ pub const EXPLANATIONS: &[Explanation] = &[
         remedy: "Stop the other programs or read the figures as a lower bound.",
     },
     Explanation {
+        code: "WORKER_WAITED",
+        means: "A worker was ready to run for a good part of the time but had no CPU (run delay of /proc/thread-self/schedstat).",
+        matters: "Completions that wait for a CPU to be reaped count as slow I/O, and submissions come late.",
+        remedy: "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed.",
+    },
+    Explanation {
         code: "TOOL_BOUND",
         means: "A worker used a whole CPU.",
         matters: "Then the CPU, not the target, sets the rate. With the null engine this is the point of the exercise.",

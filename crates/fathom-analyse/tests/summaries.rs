@@ -148,6 +148,15 @@ fn the_series_adds_members_interval_by_interval() {
 }
 
 #[test]
+fn latencies_that_are_not_shown_need_not_add_up() {
+    let mut r = clean();
+    r.plan.jobs[0].accounting.clat = false;
+    r.plan.jobs[0].accounting.clat_percentiles = false;
+    r.jobs[0].directions[R].clat = Histogram::new();
+    assert_eq!(findings(&r).findings, []);
+}
+
+#[test]
 fn intervals_of_different_length_still_add_up() {
     let mut jobs = vec![job("a"), job("a")];
     jobs.iter_mut().for_each(|j| j.group_reporting = true);

@@ -23,7 +23,9 @@ const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quo
                       that and run again.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let stalls: Vec<Stall> = scene.recording.stalls.iter().copied().filter(|s| s.lasted >= LONG_STALL).collect();
+    let measured = |s: &Stall| scene.seats.iter().any(|seat| hits(s, seat));
+    let long = scene.recording.stalls.iter().filter(|s| s.lasted >= LONG_STALL);
+    let stalls: Vec<Stall> = long.copied().filter(measured).collect();
     if stalls.is_empty() {
         return Vec::new();
     }
@@ -32,8 +34,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
-    let (from, to) = seat.span();
-    let worst = worst(stalls.iter().filter(|s| s.at < to && s.at + s.lasted > from))?;
+    let worst = worst(stalls.iter().filter(|s| hits(s, seat)))?;
     if !seat.members.iter().any(|m| is_open_loop(&m.job.pace)) {
         return None;
     }
@@ -53,6 +54,12 @@ fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
     );
     let matters = share(slow, response.count()) >= SLOW_PERCENT;
     Some(seat.finding(CODE, weight(matters), evidence, ADVICE))
+}
+
+/// Whether a stall fell into the measured time of an entry.
+fn hits(stall: &Stall, seat: &Seat) -> bool {
+    let (from, to) = seat.span();
+    stall.at < to && stall.at + stall.lasted > from
 }
 
 fn closed_loop(scene: &Scene, stalls: &[Stall]) -> Finding {

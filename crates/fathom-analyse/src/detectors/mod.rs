@@ -40,6 +40,7 @@ mod verify_failed;
 mod verify_nothing;
 mod volatile_cache_no_flush;
 mod worker_died;
+mod worker_waited;
 
 use fathom_model::{Finding, Verdict, Weight};
 
@@ -78,6 +79,7 @@ pub const DETECTORS: &[Detector] = &[
     cpu_throttled::DETECTOR,
     steal::DETECTOR,
     host_busy::DETECTOR,
+    worker_waited::DETECTOR,
     tool_bound::DETECTOR,
     clock_drift::DETECTOR,
     histogram_overflow::DETECTOR,

@@ -28,7 +28,8 @@ fn differs(member: &Member, direction: Direction) -> Option<String> {
     let mut clat = Histogram::new();
     parts().for_each(|p| p.clat.add_to(&mut clat));
     let (c, word) = (&total.counts, direction.word());
-    let latencies = clat.count() > 0 && clat != total.clat;
+    let kept = member.job.accounting.clat && !member.job.accounting.reduced;
+    let latencies = kept && clat.count() > 0 && clat != total.clat;
     (ios != c.ok || bytes != c.bytes_ok || latencies).then(|| {
         format!(
             "The intervals of job {} hold {} {word}s, {} bytes and {} latencies; its totals {}, {} and {}.",

@@ -1,0 +1,35 @@
+//! WORKER_WAITED: a worker was ready to run and had no CPU.
+
+use fathom_model::{Finding, Nanos, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::entry::percent_of;
+use crate::figures::{duration, percent};
+
+const CODE: &str = "WORKER_WAITED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Every wake-up waits some microseconds, which at high rates adds up to several percent on an idle host too.
+const LIMIT_PERCENT: f64 = 20.0;
+/// Less than this says nothing.
+const LEAST: Nanos = Nanos::from_millis(100);
+const ADVICE: &str = "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(waited)
+}
+
+fn waited(seat: &Seat) -> Option<Finding> {
+    let member = seat.members.iter().max_by_key(|m| m.seen.usage.waited)?;
+    let (waited, share) = (member.seen.usage.waited, percent_of(member.seen.usage.waited, member.cpu_time()));
+    if waited < LEAST || share < LIMIT_PERCENT {
+        return None;
+    }
+    let evidence = format!(
+        "Worker {} was ready to run but waited for a CPU for {} ({} of its time); latencies include that.",
+        member.job.number,
+        duration(waited.get() as f64),
+        percent(share),
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+}

@@ -1,0 +1,446 @@
+//! Runs with one thing wrong each, and the sentence expected about it.
+
+use fathom_model::*;
+
+use crate::sample::*;
+
+/// A run with one thing wrong.
+pub struct Wrong {
+    pub code: &'static str,
+    pub weight: Weight,
+    pub about: Option<&'static str>,
+    pub evidence: &'static str,
+    pub make: fn() -> Recording,
+}
+
+fn wrong(
+    code: &'static str,
+    weight: Weight,
+    about: Option<&'static str>,
+    evidence: &'static str,
+    make: fn() -> Recording,
+) -> Wrong {
+    Wrong { code, weight, about, evidence, make }
+}
+
+/// The clean run after `change`.
+pub fn with(change: impl FnOnce(&mut Recording)) -> Recording {
+    let mut recording = clean();
+    change(&mut recording);
+    recording
+}
+
+/// A clean run of writes in place of reads.
+pub fn writes(change: impl FnOnce(&mut Job)) -> Recording {
+    let mut job = job("clean");
+    job.pattern.traffic = Traffic::Write;
+    change(&mut job);
+    let mut recording = run_of(vec![job]);
+    fill(&mut recording, 0, Direction::Write, 40_000, MS);
+    recording
+}
+
+/// Two workers; the second begins when the first ends, in the same group.
+fn one_after_the_other() -> Recording {
+    let (first, mut second) = (job("first"), job("second"));
+    second.number = 2;
+    second.files.paths = vec!["/data/other".into()];
+    let mut recording = run_of(vec![first, second]);
+    (0..2).for_each(|i| fill(&mut recording, i, Direction::Read, 40_000, MS));
+    let later = &mut recording.jobs[1];
+    (later.measured_from, later.ended) = (Nanos::from_secs(10), Nanos::from_secs(20));
+    later.intervals.iter_mut().for_each(|i| i.start += Nanos::from_secs(10));
+    recording.elapsed = Nanos::from_secs(20);
+    recording
+}
+
+/// The scene of a generator stopped for one second: due times go on, so the I/Os due meanwhile wait up to one second.
+fn stopped_for_a_second() -> Recording {
+    let mut recording = open_loop();
+    let d = &mut recording.jobs[0].directions[Direction::Read];
+    (d.response, d.lateness) = (Histogram::new(), Histogram::new());
+    d.response.record_n(2 * MS, 1_800);
+    d.lateness.record_n(1_000, 1_800);
+    // 200 due in that second, 5 ms apart: 1000, 995, .. 5 ms.
+    for i in 1..=200 {
+        d.response.record(i * 5 * MS + 2 * MS);
+        d.lateness.record(i * 5 * MS);
+    }
+    recording.stalls = vec![Stall { at: Nanos::from_secs(5), lasted: Nanos::from_millis(1_003) }];
+    recording
+}
+
+fn late_without_a_stall() -> Recording {
+    let mut recording = open_loop();
+    let d = &mut recording.jobs[0].directions[Direction::Read];
+    d.lateness = Histogram::new();
+    d.lateness.record_n(1_000, 1_900);
+    d.lateness.record_n(50 * MS, 100);
+    recording
+}
+
+fn three_quarters_of_the_rate() -> Recording {
+    let mut recording = open_loop();
+    let d = &mut recording.jobs[0].directions[Direction::Read].counts;
+    d.planned += 1_000;
+    d.not_sent += 1_000;
+    recording.plan.jobs[0].pace.rate[Direction::Read] = Some(Rate::Iops(300.0));
+    recording
+}
+
+pub fn verifying(planned: u64, good: u64, bad: u64) -> Recording {
+    let mut recording = writes(|_| {});
+    recording.plan.jobs[0].verify = Some(Verify {
+        kind: VerifyKind::Crc32c,
+        after_writes: true,
+        fatal: false,
+        pattern: Vec::new(),
+        interval: 0,
+        header_offset: 0,
+        dump: false,
+        only: false,
+        backlog: 0,
+        backlog_batch: 0,
+        write_sequence: true,
+        header_seed: true,
+    });
+    recording.jobs[0].verify = VerifyCounts { planned, good, bad, bytes: good * 4096 };
+    recording
+}
+
+fn sequential_clones() -> Recording {
+    let mut jobs = vec![job("clones"), job("clones")];
+    for (i, job) in jobs.iter_mut().enumerate() {
+        (job.clone, job.number) = (i as u32, i as u32 + 1);
+        job.pattern.access = Access::Sequential { skip: 0 };
+    }
+    let mut recording = run_of(jobs);
+    (0..2).for_each(|i| fill(&mut recording, i, Direction::Read, 40_000, MS));
+    recording
+}
+
+/// Full speed in the first half, half of it in the second.
+fn slowing_down() -> Recording {
+    with(|r| {
+        let JobRecording { directions, intervals, .. } = &mut r.jobs[0];
+        let counts = &mut directions[Direction::Read];
+        (counts.counts, counts.clat) = (Counts::default(), Histogram::new());
+        for (i, interval) in intervals.iter_mut().enumerate() {
+            let n = if i < 60 { 400 } else { 200 };
+            let d = &mut interval.directions[Direction::Read];
+            let mut part = Histogram::new();
+            part.record_n(MS, n);
+            (d.ios, d.bytes, d.clat) = (n, n * 4096, SparseHistogram::pack(&part));
+            counts.clat.record_n(MS, n);
+            let c = &mut counts.counts;
+            (c.planned, c.ok) = (c.planned + n, c.ok + n);
+            (c.bytes_asked, c.bytes_ok) = (c.bytes_asked + n * 4096, c.bytes_ok + n * 4096);
+        }
+    })
+}
+
+pub fn wrongs() -> Vec<Wrong> {
+    use Weight::{Degrades, Invalidates, Note};
+    let clean_job = Some("clean");
+    vec![
+        wrong(
+            "SHORT_IO",
+            Invalidates,
+            clean_job,
+            "111 of 40,111 I/Os moved fewer bytes than asked (first: read at offset 4096, 512 of 4096 bytes). \
+             163,896,832 of 164,294,656 bytes were moved (99.75 %).",
+            || {
+                with(|r| {
+                    spoil(r, |c| {
+                        (c.planned, c.short) = (c.planned + 111, 111);
+                        c.bytes_asked += 111 * 4096;
+                        (c.bytes_short, c.bytes_missing) = (111 * 512, 111 * 3584);
+                    });
+                    let direction = Direction::Read;
+                    event(r, EventKind::FirstShort { direction, offset: 4096, asked: 4096, moved: 512 });
+                })
+            },
+        ),
+        wrong(
+            "IO_ERROR",
+            Invalidates,
+            clean_job,
+            "1 of 40,001 I/Os failed (first: read at offset 1048576, Input/output error). Failed I/Os are in neither \
+             IOPS nor latency.",
+            || with(one_failure),
+        ),
+        wrong(
+            "TARGET_SHRANK",
+            Invalidates,
+            clean_job,
+            "/data/file shrank from 64 MiB to 8 MiB at 1.00 s of the run.",
+            || {
+                with(|r| {
+                    let (from, to) = (Bytes::from_mib(64), Bytes::from_mib(8));
+                    event(r, EventKind::TargetShrank { path: "/data/file".to_owned(), from, to });
+                })
+            },
+        ),
+        wrong(
+            "WORKER_DIED",
+            Invalidates,
+            clean_job,
+            "Worker 1 died at 1.00 s of the run: signal 9. Its I/O is missing.",
+            || with(|r| event(r, EventKind::WorkerDied { why: "signal 9".to_owned() })),
+        ),
+        wrong(
+            "NOT_CONSERVED",
+            Invalidates,
+            clean_job,
+            "40,001 reads were planned but 40,000 came to an end (40,000 ok, 0 short, 0 failed, 0 timed out, 0 not \
+             sent); 163,840,000 bytes were asked for and 163,840,000 accounted for.",
+            || with(|r| spoil(r, |c| c.planned += 1)),
+        ),
+        wrong(
+            "TIMED_OUT",
+            Invalidates,
+            clean_job,
+            "4 of 40,004 I/Os never completed; they were waited for 30.00 s.",
+            || {
+                with(|r| {
+                    spoil(r, |c| {
+                        (c.planned, c.timed_out) = (c.planned + 4, 4);
+                        (c.bytes_asked, c.bytes_missing) = (c.bytes_asked + 4 * 4096, 4 * 4096);
+                    });
+                    event(r, EventKind::GaveUp { in_flight: 4, waited: Nanos::from_secs(30) });
+                })
+            },
+        ),
+        // 180 of 200 waited for more than 100 ms (i * 5 + 2 > 100 from i = 20 on: 181); of 2,000 the
+        // 1,980th is 180 * 5 + 2 = 902 ms, in the bucket [901.8, 906.0) ms with the middle 904 ms.
+        wrong(
+            "GENERATOR_STALL",
+            Invalidates,
+            Some("open"),
+            "Response p99 904 ms (service 2.0 ms). The generator fell behind by up to 1.00 s; 181 responses took more \
+             than 100 ms. Its watchdog woke 1.00 s late at 5.00 s of the run.",
+            stopped_for_a_second,
+        ),
+        wrong(
+            "LATE_ISSUE",
+            Degrades,
+            Some("open"),
+            "100 I/Os (5.0 %) were handed over more than 10.0 ms after they were due, up to 50.0 ms; the queue depth \
+             of 4 was used up or this host was too slow.",
+            late_without_a_stall,
+        ),
+        wrong(
+            "RATE_NOT_REACHED",
+            Degrades,
+            Some("open"),
+            "Asked for 300 reads per second, achieved 200 (67 %) over 10.00 s; 1,000 were due but never handed over.",
+            three_quarters_of_the_rate,
+        ),
+        wrong(
+            "DEPTH_NOT_REACHED",
+            Degrades,
+            clean_job,
+            "Asked for depth 16, achieved 4.0 (Little's law: 4,000 I/Os per second x 1.0 ms mean latency).",
+            || {
+                with(|r| {
+                    let queue = &mut r.plan.jobs[0].queue;
+                    (queue.depth, queue.low) = (16, 16);
+                })
+            },
+        ),
+        wrong(
+            "SYNC_ENGINE_DEPTH",
+            Degrades,
+            clean_job,
+            "iodepth=4 was asked of psync, which keeps one I/O in flight: the figures are those of queue depth 1.",
+            || with(|r| r.plan.jobs[0].engine.kind = EngineKind::Psync),
+        ),
+        wrong(
+            "HISTOGRAM_OVERFLOW",
+            Degrades,
+            clean_job,
+            "1 value above the histogram's range of 73 minutes; the largest is 2.0 h.",
+            || with(|r| r.jobs[0].directions[Direction::Read].lat.record(7_200 * SECOND)),
+        ),
+        wrong(
+            "FIO_BINS_CLAMPED",
+            Note,
+            clean_job,
+            "3 latencies of 17.18 s or more stand in fio's last bin, labelled 17,112,760,320 ns; percentiles, mean and \
+             maximum are not clamped.",
+            || with(|r| r.jobs[0].directions[Direction::Read].lat.record_n(20 * SECOND, 3)),
+        ),
+        wrong("NOTHING_DONE", Invalidates, clean_job, "1 of 1 jobs completed no I/O in 10.00 s (0 planned).", || {
+            run_of(vec![job("clean")])
+        }),
+        wrong("JOB_SKIPPED", Degrades, clean_job, "1 of 1 jobs never started.", || {
+            let mut r = run_of(vec![job("clean")]);
+            r.jobs[0].skipped = true;
+            r
+        }),
+        wrong("RAN_SHORT", Degrades, clean_job, "Ran 10.00 s of the 60.00 s asked for.", || {
+            with(|r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_secs(60)))
+        }),
+        wrong(
+            "PAGE_CACHE",
+            Degrades,
+            None,
+            "90 % of the reads came from memory: the devices saw 15.62 MiB of 156.25 MiB.",
+            || with(|r| r.disks = vec![disk("vda", (16_384_000, 4_000), (0, 0))]),
+        ),
+        wrong(
+            "FOREIGN_IO",
+            Degrades,
+            None,
+            "50 % of the bytes read on vda were not ours: the device moved 312.5 MiB, the jobs 156.25 MiB.",
+            || with(|r| r.disks = vec![disk("vda", (327_680_000, 80_000), (0, 0))]),
+        ),
+        wrong(
+            "REQUESTS_RESIZED",
+            Note,
+            None,
+            "40,000 reads of 4 KiB on average became 320,000 requests at vda (8.0 for each I/O).",
+            || with(|r| r.disks = vec![disk("vda", (163_840_000, 320_000), (0, 0))]),
+        ),
+        wrong("STEAL", Degrades, None, "Steal 2.4 % of CPU time during the run (limit 0.5 %).", || {
+            with(|r| r.host.steal_percent = Some(2.4))
+        }),
+        wrong(
+            "CPU_THROTTLED",
+            Degrades,
+            None,
+            "This host, not the device, limited the run: 43 throttles by the CPU quota.",
+            || with(|r| r.host.cpu_throttles = Some(43)),
+        ),
+        // The worker used 1.5 s of 4 CPUs x 10 s: 3.75 %.
+        wrong(
+            "HOST_BUSY",
+            Degrades,
+            None,
+            "The CPUs of this host were 98 % busy, 94 % not by the workers: the host, not the device, may be the \
+             limit.",
+            || with(|r| r.host.busy_percent = Some(98.0)),
+        ),
+        wrong(
+            "WORKER_WAITED",
+            Degrades,
+            clean_job,
+            "Worker 1 was ready to run but waited for a CPU for 2.50 s (25 % of its time); latencies include that.",
+            || with(|r| r.jobs[0].usage.waited = Nanos::from_millis(2_500)),
+        ),
+        wrong(
+            "TOOL_BOUND",
+            Degrades,
+            clean_job,
+            "Worker 1 used 98 % of a CPU at 4,000 I/Os per second: the tool or this host, not the target, may be the \
+             limit.",
+            || with(|r| r.jobs[0].usage.system = Nanos::from_millis(9_300)),
+        ),
+        wrong(
+            "VERIFY_FAILED",
+            Invalidates,
+            clean_job,
+            "2 of 2,048 checked blocks differ from what was written (first at offset 8192: checksum).",
+            || {
+                let mut r = verifying(2_048, 2_046, 2);
+                event(&mut r, EventKind::FirstMismatch { offset: 8_192, what: "checksum".to_owned() });
+                r
+            },
+        ),
+        wrong("VERIFY_NOTHING", Invalidates, clean_job, "Verified 0 of 2,048 blocks, 2,048 skipped.", || {
+            verifying(2_048, 0, 0)
+        }),
+        wrong(
+            "ENGINE_FALLBACK",
+            Note,
+            clean_job,
+            "libaio stood in for io_uring: forbidden by sysctl kernel.io_uring_disabled.",
+            || {
+                with(|r| {
+                    r.jobs[0].engine = "libaio".to_owned();
+                    r.jobs[0].fallback = Some("forbidden by sysctl kernel.io_uring_disabled".to_owned());
+                })
+            },
+        ),
+        wrong(
+            "CLOCK_DRIFT",
+            Degrades,
+            None,
+            "The tsc clock drifted 1200 ppm from CLOCK_MONOTONIC during the run (limit 500).",
+            || with(|r| r.clock = ClockFacts { source: "tsc".to_owned(), cost_ns: 10.0, drift_ppm: -1200.0 }),
+        ),
+        wrong(
+            "INTERRUPTED",
+            Degrades,
+            None,
+            "The run was interrupted at 10.00 s; I/O in flight was waited for.",
+            || with(|r| r.end = RunEnd::Interrupted),
+        ),
+        wrong(
+            "SUMMARY_DISAGREES",
+            Invalidates,
+            clean_job,
+            "The intervals of job 1 hold 40,001 reads, 163,840,000 bytes and 40,000 latencies; its totals 40,000, \
+             163,840,000 and 40,000.",
+            || with(|r| r.jobs[0].intervals[3].directions[Direction::Read].ios += 1),
+        ),
+        wrong(
+            "VOLATILE_CACHE_NO_FLUSH",
+            Note,
+            clean_job,
+            "40,000 buffered writes completed in memory, without O_SYNC and with no fsync.",
+            || writes(|job| job.files.direct = false),
+        ),
+        wrong(
+            "CLONES_OVERLAP",
+            Degrades,
+            Some("clones"),
+            "2 clones go through the same addresses of /data/file in the same order: all but the first may be served \
+             by a cache, or merged.",
+            sequential_clones,
+        ),
+        wrong(
+            "REPEATED_ADDRESSES",
+            Note,
+            clean_job,
+            "Each byte of the region of 16 MiB was read 9.8 times on average; repeats may come from a cache.",
+            || with(|r| r.jobs[0].region = Bytes::from_mib(16)),
+        ),
+        wrong(
+            "FEW_SAMPLES",
+            Note,
+            clean_job,
+            "read clat p99.99 and above rest on fewer than 10 of 40,000 I/Os.",
+            || with(|r| r.plan.jobs[0].accounting.percentiles.push(99.99)),
+        ),
+        // 2 x 156.25 MiB in 10 s, and in 20 s.
+        wrong(
+            "JOBS_APART",
+            Degrades,
+            None,
+            "The 2 jobs of group 0 did not run together: their total over the longest single run is 31.25 MiB/s, over \
+             the 20.00 s they took 15.62 MiB/s.",
+            one_after_the_other,
+        ),
+        // 4,000 and 2,000 per second; mean (3 x 4000 + 2 x 2000) / 5 = 3,200: 2,000 / 3,200 = 62.5 %.
+        wrong(
+            "NOT_STEADY",
+            Note,
+            clean_job,
+            "Not in steady state: over five equal parts of the run throughput lay between 7.81 MiB/s and 15.62 MiB/s \
+             (62 % of the mean).",
+            slowing_down,
+        ),
+        wrong("SOFT_PAYLOAD", Note, clean_job, "The data written was zeros.", || {
+            writes(|job| job.payload.fill = Fill::Zeroes)
+        }),
+    ]
+}
+
+pub fn one_failure(r: &mut Recording) {
+    spoil(r, |c| {
+        (c.planned, c.failed) = (c.planned + 1, 1);
+        (c.bytes_asked, c.bytes_missing) = (c.bytes_asked + 4096, 4096);
+    });
+    event(r, EventKind::FirstError { direction: Some(Direction::Read), offset: 1_048_576, errno: 5 });
+}
