@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Advice, AtFlags, StatxFlags};
+use rustix::io::Errno;
 
 use super::kernel;
 pub use super::kernel::CacheState;
@@ -53,7 +54,11 @@ pub fn direct_io(file: impl AsFd) -> io::Result<DirectIo> {
 /// pages only partly in the range survive too, so it is rounded outward.
 pub(super) fn drop_file(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
     let range = whole_pages(range);
-    rustix::fs::fdatasync(file)?;
+    match rustix::fs::fdatasync(file) {
+        // Files of the kernel's own file systems have nothing to write back.
+        Ok(()) | Err(Errno::INVAL | Errno::ROFS) => {}
+        Err(error) => return Err(error.into()),
+    }
     advise(file, range, Advice::DontNeed)
 }
 

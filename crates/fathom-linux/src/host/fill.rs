@@ -71,10 +71,15 @@ impl<'a> Filler<'a> {
         let failed = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
-            for _ in 0..threads {
+            for number in 0..threads {
                 let (sender, failed) = (sender.clone(), &failed);
                 let body = move || self.write_chunks(chunks, failed, &sender);
-                std::thread::Builder::new().name("fathom-fill".into()).spawn_scoped(scope, body)?;
+                match std::thread::Builder::new().name("fathom-fill".into()).spawn_scoped(scope, body) {
+                    Err(error) if number == 0 => return Err(error),
+                    // Fewer threads do it too.
+                    Err(_) => break,
+                    Ok(_) => {}
+                }
             }
             drop(sender);
             let mut written = 0;

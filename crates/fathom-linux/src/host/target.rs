@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fathom_device::{Access, Intent, Span, judge};
+use fathom_device::{Access, Intent, Reason, Refusal, Span, judge};
 use fathom_load::HostError;
 use fathom_model::Bytes;
 use rustix::fs::{AtFlags, FileType, OFlags};
@@ -193,11 +193,23 @@ fn create_held(path: &Path, size: Bytes) -> Result<Held, HostError> {
     let examined = examine(path).map_err(probe_failed)?;
     let end = Bytes::new(size.get().max(1));
     let intent = Intent::write(Span::new(Bytes::ZERO, end)).growing_to(end);
-    let permit = judge(examined.facts(), &intent, &[]).map_err(|refusal| refused(libc::EPERM, refusal.to_string()))?;
+    let permit = judge(examined.facts(), &intent, &[]).map_err(|refusal| not_permitted(&refusal))?;
     hold(examined, &permit, None).map_err(|error| match error {
         HoldError::Probe(error) => probe_failed(error),
-        other => refused(libc::EPERM, other.to_string()),
+        HoldError::Refused(refusal) => not_permitted(&refusal),
+        other @ HoldError::BackupWanted(_) => refused(libc::EPERM, other.to_string()),
     })
+}
+
+/// The guard's refusal in one line.
+fn not_permitted(refusal: &Refusal) -> HostError {
+    let errno = match refusal.reason {
+        Reason::NoRoom { .. } => libc::ENOSPC,
+        Reason::ReadOnlyFileSystem => libc::EROFS,
+        Reason::Locked | Reason::Claimed => libc::EBUSY,
+        _ => libc::EPERM,
+    };
+    refused(errno, format!("{}: refused: {}; to go on: {}", refusal.named.display(), refusal.found(), refusal.way()))
 }
 
 fn probe_failed(error: ProbeError) -> HostError {
