@@ -2,12 +2,14 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod calendar;
 mod clock;
 mod engines;
 mod host;
 mod memory;
 mod probe;
 
+pub use self::calendar::utc_offset_s;
 pub use self::clock::LinuxClock;
 pub use self::engines::{EngineFile, make_engine, make_noop_ring};
 pub use self::host::{

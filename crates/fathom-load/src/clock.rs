@@ -11,3 +11,29 @@ pub trait Clock: Clone + Send {
     /// spins only for the last tens of microseconds.
     fn sleep_until(&self, at: Nanos);
 }
+
+/// A clock whose zero is moved to a later moment: the start of the load, once its files are laid out.
+#[derive(Clone, Debug)]
+pub(crate) struct Since<C> {
+    clock: C,
+    zero: Nanos,
+}
+
+impl<C: Clock> Since<C> {
+    /// A clock that starts now.
+    pub fn now(clock: C) -> Self {
+        let zero = clock.now();
+        Since { clock, zero }
+    }
+}
+
+impl<C: Clock> Clock for Since<C> {
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.clock.now().saturating_sub(self.zero)
+    }
+
+    fn sleep_until(&self, at: Nanos) {
+        self.clock.sleep_until(at.saturating_add(self.zero));
+    }
+}

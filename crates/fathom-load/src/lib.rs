@@ -31,6 +31,7 @@ pub use self::host::{FileFacts, Host, HostError, LayOut, OpenFile};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
 pub use self::payload::{Filler, Measured, PayloadError, Sampler, measure};
+pub use self::targets::{Reach, reach};
 pub use self::verify::{
     Canary, Difference, Expected, Fault, HeaderFormat, Mismatch, Stamp, Stamper, VerifyError,
 };

@@ -1,10 +1,10 @@
 //! From a job's files and sizes to the regions it will touch, once the targets are known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fathom_model::{Access, Bytes, Direction, EngineKind, Extent, Job, SyncMode};
 
-use crate::host::{FileFacts, Host, HostError, LayOut, OpenFile};
+use crate::host::{FileFacts, HostError, LayOut, OpenFile};
 use crate::rng::Rng;
 use crate::script::Region;
 
@@ -21,29 +21,61 @@ pub(crate) struct Want {
     pub size: u64,
 }
 
+/// What a job will do to one of its files: for whoever decides whether it may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// Which file.
+    pub path: PathBuf,
+    /// First byte and first byte behind the last that is touched.
+    pub range: (u64, u64),
+    /// The job reads it.
+    pub reads: bool,
+    /// The job writes it.
+    pub writes: bool,
+    /// The job trims it.
+    pub trims: bool,
+    /// Size a file must have before the load; zero leaves it as it is.
+    pub size: u64,
+}
+
+/// What `job` will do to each of its files, given how large they are now (nothing for those that are not there).
+///
+/// # Errors
+/// When a size cannot be known.
+pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, HostError> {
+    if job.engine.kind == EngineKind::Null {
+        return Ok(Vec::new());
+    }
+    let traffic = job.pattern.traffic;
+    let changes = writes(job);
+    let of = |want: Want| Reach {
+        path: want.path,
+        range: (want.region.start, want.region.end),
+        reads: traffic.uses(Direction::Read) || job.verify.is_some(),
+        writes: changes && traffic.uses(Direction::Write),
+        trims: changes && traffic.uses(Direction::Trim),
+        size: want.size,
+    };
+    Ok(wants(job, size_of)?.into_iter().map(of).collect())
+}
+
 /// What a job needs of all its files, from its plan and what is there already.
 ///
 /// # Errors
 /// When a size cannot be known, or lies beyond the end of a device.
-pub(crate) fn wants<H: Host>(job: &Job, host: &H) -> Result<Vec<Want>, HostError> {
+pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Want>, HostError> {
     let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
     let count = job.files.paths.len() as u64;
-    job.files
-        .paths
-        .iter()
-        .map(|path| {
-            let there = match job.engine.kind {
-                EngineKind::Null => 0,
-                _ => host.size_now(path).map_or(0, Bytes::get),
-            };
-            let region = region(job, count, there, &mut rng);
-            if region.end <= region.start {
-                return Err(no_size(job, path, there));
-            }
-            let explicit = !matches!((job.files.size, job.files.file_size), (Extent::Whole | Extent::Percent(_), None));
-            Ok(Want { path: path.clone(), region, size: if explicit { region.end } else { 0 } })
-        })
-        .collect()
+    let of = |path: &PathBuf| {
+        let there = if job.engine.kind == EngineKind::Null { 0 } else { size_of(path) };
+        let region = region(job, count, there, &mut rng);
+        if region.end <= region.start {
+            return Err(no_size(job, path, there));
+        }
+        let explicit = !matches!((job.files.size, job.files.file_size), (Extent::Whole | Extent::Percent(_), None));
+        Ok(Want { path: path.clone(), region, size: if explicit { region.end } else { 0 } })
+    };
+    job.files.paths.iter().map(of).collect()
 }
 
 fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
@@ -68,7 +100,7 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
     Region { start, end }
 }
 
-fn no_size(job: &Job, path: &std::path::Path, there: u64) -> HostError {
+fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
     let what = if there == 0 {
         format!("{}: {} is not there yet, so its size is not known; add size=", job.name, path.display())
     } else {

@@ -228,6 +228,6 @@ impl Host for FakeHost {
 pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<LogChunk>) {
     let (logs, entries) = sync_channel(1 << 16);
     let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs };
-    let recording = crate::run(plan(jobs), host, 1_000_000_000, watch).expect("runs");
+    let recording = crate::run(plan(jobs), host, &|| 1_000_000_000, watch).expect("runs");
     (recording, entries.iter().collect())
 }

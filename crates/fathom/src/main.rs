@@ -1,2 +1,48 @@
-//! The binary.
-fn main() {}
+//! fathom: measures what a storage device can really do, says why, and tells whether it is enough.
+//!
+//! This crate wires the others: arguments in, exit code out. It measures, computes and formats nothing itself.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "only the binary prints")]
+
+mod devices;
+mod explain;
+mod guard;
+mod help;
+mod listing;
+mod measure;
+mod outcome;
+mod output;
+mod run;
+mod screen;
+mod surroundings;
+
+use std::process::ExitCode;
+
+use fathom_model::Personality;
+
+use self::outcome::Outcome;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let program = arguments.next().unwrap_or_default();
+    let rest: Vec<String> = arguments.collect();
+    let called_fio = std::path::Path::new(&program).file_name().is_some_and(|name| name == "fio");
+    if called_fio { run::command("fio", Personality::Fio, &rest) } else { command(&rest) }.into()
+}
+
+/// The words of the command line; what is not a word of ours is taken for a run.
+fn command(arguments: &[String]) -> Outcome {
+    let (word, rest) = match arguments.split_first() {
+        Some((word, rest)) => (word.as_str(), rest),
+        None => return help::brief(),
+    };
+    match word {
+        "run" => run::command("fathom run", Personality::Fathom, rest),
+        "fio" => run::command("fathom fio", Personality::Fio, rest),
+        "devices" => devices::command(rest),
+        "explain" => explain::command(rest),
+        "help" | "--help" | "-h" => help::command(rest),
+        "version" | "--version" | "-V" | "-v" => help::version(),
+        other => help::unknown(other),
+    }
+}

@@ -9,7 +9,7 @@ use fathom_model::{
 };
 
 use super::layout::Ready;
-use crate::clock::Clock;
+use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest};
 use crate::host::{Host, HostError, LayOut, OpenFile};
 use crate::live::{Live, Phase};
@@ -25,7 +25,7 @@ pub(super) struct Start<H: Host> {
     pub index: usize,
     pub host: Arc<H>,
     pub live: Arc<Live>,
-    pub clock: H::Clock,
+    pub clock: Since<H::Clock>,
     pub ready: Arc<Ready>,
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,

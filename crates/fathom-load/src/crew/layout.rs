@@ -1,7 +1,7 @@
 //! Files first: every file of the run is brought into the state its jobs need before the first of them starts.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -55,7 +55,8 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
     let mut wants = Vec::new();
     let mut lists: Vec<(String, Vec<LayOut>)> = Vec::new();
     for job in &plan.jobs {
-        let mine = targets::wants(job, host).map_err(of(job))?;
+        let size_of = |path: &Path| host.size_now(path).map_or(0, Bytes::get);
+        let mine = targets::wants(job, &size_of).map_err(of(job))?;
         if job.engine.kind != EngineKind::Null && !job.files.layout.create_on_open {
             lists.push((job.name.clone(), mine.iter().map(|want| targets::lay_out(job, want)).collect()));
         }

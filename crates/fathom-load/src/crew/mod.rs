@@ -19,7 +19,7 @@ use fathom_model::{
 use self::job::Start;
 pub(crate) use self::job::blank;
 use self::turns::Turns;
-use crate::clock::Clock;
+use crate::clock::{Clock, Since};
 use crate::host::{Host, HostError};
 use crate::live::{Live, Phase, Stop};
 
@@ -59,7 +59,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Runs `plan` to its end and returns what happened. Clock and host facts of the recording are left for the caller,
+/// Runs `plan` to its end and returns what happened. Time is counted from the moment at which all files are ready. Clock and host facts of the recording are left for the caller,
 /// who knows the machine.
 ///
 /// # Errors
@@ -67,15 +67,15 @@ impl std::error::Error for LoadError {}
 pub fn run<H: Host + Send + 'static>(
     plan: Plan,
     host: Arc<H>,
-    unix_start_ns: u64,
+    unix_now_ns: &dyn Fn() -> u64,
     mut watch: Watch<'_>,
 ) -> Result<Recording, LoadError> {
-    let clock = host.clock();
     let ready = layout::prepare(&plan, &*host, &mut watch)?;
     let plan = Arc::new(plan);
     let paths: Vec<_> = ready.paths();
     let before = host.disks(&paths);
     let (results, inbox) = channel();
+    let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
     let mut crew = Crew {
         turns: Turns::new(&plan),
         lives: plan.jobs.iter().map(|_| Arc::new(Live::default())).collect(),
@@ -112,7 +112,7 @@ fn pair(
 struct Crew<H: Host> {
     plan: Arc<Plan>,
     host: Arc<H>,
-    clock: H::Clock,
+    clock: Since<H::Clock>,
     ready: Arc<layout::Ready>,
     turns: Turns,
     lives: Vec<Arc<Live>>,

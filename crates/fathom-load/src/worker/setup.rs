@@ -15,7 +15,7 @@ use super::pace::Pause;
 use super::{DRAW, Worker};
 use crate::arrivals::Schedule;
 use crate::budget::Budget;
-use crate::clock::Clock;
+use crate::clock::{Clock, Since};
 use crate::engine::{Engine, EngineUser, Op};
 use crate::host::Host;
 use crate::live::{Live, Phase};
@@ -33,7 +33,7 @@ pub(crate) struct Setup<'a, H: Host> {
     pub index: u32,
     pub host: &'a H,
     pub live: &'a Live,
-    pub clock: H::Clock,
+    pub clock: Since<H::Clock>,
     pub script: Script,
     pub regions: &'a [Region],
     pub sink: SyncSender<LogChunk>,
@@ -67,7 +67,7 @@ impl<H: Host> EngineUser for Setup<'_, H> {
 }
 
 impl<'a, H: Host> Setup<'a, H> {
-    fn worker<E: Engine>(self, engine: E, launched: Nanos, region: u64) -> Result<Worker<'a, E, H::Clock, H>, Refusal> {
+    fn worker<E: Engine>(self, engine: E, launched: Nanos, region: u64) -> Result<Worker<'a, E, Since<H::Clock>, H>, Refusal> {
         let job = self.job;
         let depth = engine.depth().max(1);
         let synchronous = engine.is_synchronous();

@@ -1,0 +1,129 @@
+//! Every target that is there already is judged, and opened by what was judged, before anything is written.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use fathom_device::{Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, judge};
+use fathom_linux::{Examined, LinuxHost, examine, hold};
+use fathom_load::{Reach, reach};
+use fathom_model::{Bytes, Plan};
+
+/// What is wanted of one target by all jobs together.
+type Wanted = BTreeMap<PathBuf, Reach>;
+
+/// Judges all targets of `plan`, then takes hold of those that exist. Nothing is written.
+///
+/// # Errors
+/// Every refusal, in words.
+pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path) -> Result<Vec<String>, Vec<String>> {
+    let codes = parse_codes(codes)?;
+    let mut looked = BTreeMap::new();
+    let mut refusals = Vec::new();
+    for path in plan.jobs.iter().flat_map(|job| &job.files.paths) {
+        if !looked.contains_key(path) {
+            looked.insert(path.clone(), examine(path).ok());
+        }
+    }
+    let wanted = wanted(plan, &looked, &mut refusals);
+    let mut permits = Vec::new();
+    for (path, reach) in wanted {
+        let Some(examined) = looked.remove(&path).flatten() else { continue };
+        match judge(examined.facts(), &intent(&reach, examined.facts()), &codes) {
+            Ok(permit) => permits.push((path, examined, permit)),
+            Err(refusal) => refusals.push(refusal.to_string()),
+        }
+    }
+    if !refusals.is_empty() {
+        return Err(refusals);
+    }
+    let mut messages = Vec::new();
+    for (path, examined, permit) in permits {
+        hold_one(&path, examined, &permit, host, backups, &mut messages).map_err(|refusal| vec![refusal])?;
+    }
+    Ok(messages)
+}
+
+fn parse_codes(codes: &[String]) -> Result<Vec<DestroyCode>, Vec<String>> {
+    codes.iter().map(|code| code.parse::<DestroyCode>().map_err(|error| vec![format!("--destroy: {error}")])).collect()
+}
+
+fn hold_one(
+    path: &Path,
+    examined: Examined,
+    permit: &Permit,
+    host: &LinuxHost,
+    backups: &Path,
+    messages: &mut Vec<String>,
+) -> Result<(), String> {
+    if permit.access() == Access::Create {
+        // The host creates it when it lays it out, under the same rules.
+        return Ok(());
+    }
+    let backup = permit.wants_backup().then(|| backup_name(path, backups));
+    let held = hold(examined, permit, backup.as_deref()).map_err(|error| error.to_string())?;
+    if let Some(name) = backup {
+        messages.push(format!("the first and last MiB of {} were saved to {}", path.display(), name.display()));
+    }
+    host.add(held, false).map_err(|error| error.to_string())
+}
+
+fn backup_name(path: &Path, folder: &Path) -> PathBuf {
+    let name: String = path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+    folder.join(format!("fathom-backup{name}-{now}.bin"))
+}
+
+/// Joins what all jobs want of each path.
+fn wanted(plan: &Plan, looked: &BTreeMap<PathBuf, Option<Examined>>, refusals: &mut Vec<String>) -> Wanted {
+    let size_of = |path: &Path| looked.get(path).and_then(Option::as_ref).map_or(0, |examined| size(examined.facts()));
+    let mut wanted = Wanted::new();
+    for job in &plan.jobs {
+        match reach(job, &size_of) {
+            Ok(all) => all.into_iter().for_each(|one| join(&mut wanted, one)),
+            Err(error) => refusals.push(error.to_string()),
+        }
+    }
+    wanted
+}
+
+fn join(wanted: &mut Wanted, one: Reach) {
+    match wanted.get_mut(&one.path) {
+        None => drop(wanted.insert(one.path.clone(), one)),
+        Some(all) => {
+            all.range = (all.range.0.min(one.range.0), all.range.1.max(one.range.1));
+            all.reads |= one.reads;
+            all.writes |= one.writes;
+            all.trims |= one.trims;
+            all.size = all.size.max(one.size);
+        }
+    }
+}
+
+fn size(facts: &TargetFacts) -> u64 {
+    match &facts.target {
+        Target::File(file) => file.size.get(),
+        Target::Block(block) => block.size.get(),
+        Target::NewFile(_) | Target::Char(_) | Target::Other(_) => 0,
+    }
+}
+
+/// What the run means to do to this target. A file is laid out (and grows) when it is missing or ours and too small; a
+/// foreign file that is only read stays as it is, and only what is there is read.
+fn intent(reach: &Reach, facts: &TargetFacts) -> Intent {
+    let there = size(facts);
+    let grows = match &facts.target {
+        Target::NewFile(_) => true,
+        Target::File(file) => there < reach.size && (reach.writes || file.owner != Owner::Foreign || there == 0),
+        _ => false,
+    };
+    let clipped = matches!(facts.target, Target::File(_)) && !grows && !reach.writes && !reach.trims;
+    let end = if clipped { reach.range.1.min(there) } else { reach.range.1 };
+    let range = Span { start: Bytes::new(reach.range.0.min(end)), end: Bytes::new(end) };
+    Intent {
+        reads: reach.reads,
+        writes: reach.writes,
+        trims: reach.trims,
+        range,
+        grows_to: grows.then(|| Bytes::new(reach.size.max(reach.range.1))),
+    }
+}

@@ -1,0 +1,92 @@
+//! What `fathom help` says.
+
+use crate::outcome::Outcome;
+
+const HELP: &str = "\
+fathom measures what a storage device can really do, and says why.
+
+usage: fathom COMMAND ...
+
+  run JOB.fio...       run fio job files; options of fio's command line work too
+  fio ...              the same with fio's exact meaning, output and exit codes
+                       (also when the program is called as `fio`)
+  devices [PATH...]    what is there, what is on it, and the code that confirms
+                       its destruction
+  explain [CODE]       what a finding means and what to do about it
+  help [run]           this text, or that of a command
+  version              the version
+
+First steps:
+  fathom run jobs/first-look.fio
+  fathom run --name=read --rw=randread --size=1g --filename=./fathom.data
+
+Exit codes: 0 valid, 1 invalid or an I/O failed, 2 refused, 130 interrupted.
+";
+
+const RUN: &str = "\
+usage: fathom run [OPTIONS] JOB.fio... | --name=JOB --OPTION=VALUE...
+
+Jobs come from job files (`-` is the standard input), from the command line, or both.
+Any job option of fio can be given as --OPTION=VALUE, --OPTION VALUE or -OPTION=VALUE;
+--cmdhelp lists them, --cmdhelp=OPTION explains one.
+
+What is run
+  --section=NAME           only this job of the files; can be repeated
+  --set [JOB.]OPTION=VALUE override what a job file says; shown in the result
+  --readonly               refuse jobs that write or trim
+  --destroy=CODE           allow writing to a target that holds data; the refusal
+                           and `fathom devices PATH` print the code
+  --parse-only             check the jobs and stop
+  --showcmd                print the jobs as a command line and stop
+  --warnings-fatal         refuse when there is a warning
+
+How it is reported
+  --output=FILE            write the result to FILE
+  --output-format=F[,F]    normal, terse, json, json+
+  --minimal                the same as --output-format=terse
+  --terse-version=N        2 to 5
+  --eta=WHEN               always, never or auto
+
+A block device or a file with foreign data is never written without --destroy=CODE;
+one that is mounted or otherwise in use is never written at all.
+";
+
+/// Prints the help of the program or of a command.
+pub fn command(rest: &[String]) -> Outcome {
+    match rest.first().map(String::as_str) {
+        Some("run" | "fio") => print!("{RUN}"),
+        _ => print!("{HELP}"),
+    }
+    Outcome::Good
+}
+
+/// The help of `run`.
+pub fn run() {
+    print!("{RUN}");
+}
+
+/// Without a word, the help goes to the error stream: nothing was done.
+pub fn brief() -> Outcome {
+    eprint!("{HELP}");
+    Outcome::Refused
+}
+
+/// Prints the version.
+pub fn version() -> Outcome {
+    println!("fathom {}", env!("CARGO_PKG_VERSION"));
+    Outcome::Good
+}
+
+/// A word that is none of ours.
+pub fn unknown(word: &str) -> Outcome {
+    const WORDS: [&str; 6] = ["run", "fio", "devices", "explain", "help", "version"];
+    let close = WORDS.iter().find(|known| known.starts_with(word) || word.starts_with(**known));
+    let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();
+    let advice = match close {
+        Some(known) => format!("did you mean `fathom {known}`?"),
+        None if is_job => format!("did you mean `fathom run {word}`?"),
+        None => "`fathom help` lists the commands".to_owned(),
+    };
+    eprintln!("fathom: there is no command '{}': {advice}", word.escape_debug());
+    Outcome::Refused
+}

@@ -1,0 +1,82 @@
+//! One run of a plan on this machine, with its logs written beside it.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+use fathom_linux::{HostWatch, LinuxClock, LinuxHost, interrupts};
+use fathom_load::{LoadError, Stop, Watch};
+use fathom_model::{LogChunk, Plan, Progress, Recording};
+use fathom_report::{LogWriter, Mode};
+
+/// Chunks of log entries on their way to the writer.
+const CHUNKS: usize = 64;
+
+/// Runs `plan` on `host`. The second value is what went wrong with the log files.
+///
+/// # Errors
+/// When the files of a job cannot be made ready.
+pub fn measure(
+    plan: Plan,
+    host: LinuxHost,
+    clock: LinuxClock,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<(Recording, Option<String>), LoadError> {
+    let (logs, chunks) = sync_channel(CHUNKS);
+    let writer = write_logs(&plan, chunks);
+    let host = Arc::new(host);
+    let watch_host = HostWatch::start();
+    let asked = interrupts();
+    let stop = || match asked.load(Relaxed) {
+        0 => Stop::No,
+        1 => Stop::Drain,
+        _ => Stop::Abort,
+    };
+    let watch = Watch { stop: &stop, progress, logs };
+    let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
+    let trouble = writer.join().unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
+    let released = host.release();
+    let mut recording = outcome?;
+    recording.clock = clock.facts();
+    recording.host = watch_host.finish();
+    if let Err(error) = released {
+        recording.messages.push(error.to_string());
+    }
+    Ok((recording, trouble))
+}
+
+fn unix_now_ns() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
+}
+
+/// Writes log chunks as they come, so that memory does not grow with the run. Goes on reading after an error, so that
+/// the load is never held up.
+fn write_logs(plan: &Plan, chunks: Receiver<LogChunk>) -> JoinHandle<Option<String>> {
+    let mut writer = LogWriter::new(plan, open_log);
+    std::thread::spawn(move || {
+        let mut trouble = None;
+        for chunk in chunks {
+            if trouble.is_none() {
+                trouble = writer.write(&chunk).err().map(|error| error.to_string());
+            }
+        }
+        if trouble.is_none() && writer.is_wanted() {
+            trouble = writer.finish().err().map(|error| error.to_string());
+        }
+        trouble
+    })
+}
+
+fn open_log(name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {
+    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder)?;
+    }
+    let file = match mode {
+        Mode::Create => std::fs::File::create(name)?,
+        Mode::Append => std::fs::OpenOptions::new().create(true).append(true).open(name)?,
+    };
+    Ok(Box::new(file))
+}

@@ -1,0 +1,85 @@
+//! Where results go: the standard output, or the file that `--output` names.
+
+use std::io::{self, IsTerminal, Write};
+
+use fathom_model::Findings;
+use fathom_plan::{OutputFormat, Reporting};
+use fathom_report::{Format, Style, TerseVersion};
+
+use crate::screen;
+
+/// The version of fio whose formats are written.
+const FIO_VERSION: &str = "fio-3.42";
+
+/// An open result.
+pub struct Output {
+    out: Box<dyn Write>,
+    pub style: Style,
+    formats: Vec<Format>,
+    /// Text is among the formats.
+    pub normal: bool,
+    /// Its name in messages.
+    name: String,
+}
+
+impl Output {
+    /// Opens what `reporting` asks for.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn open(reporting: &Reporting) -> Result<Output, String> {
+        let (out, terminal, name): (Box<dyn Write>, bool, String) = match &reporting.output {
+            None => (Box::new(io::stdout()), io::stdout().is_terminal(), "the standard output".into()),
+            Some(name) => {
+                let file = std::fs::File::create(name)
+                    .map_err(|error| format!("--output: {name} cannot be written: {error}"))?;
+                (Box::new(file), false, name.clone())
+            }
+        };
+        let normal = reporting.formats.contains(&OutputFormat::Normal);
+        let formats = reporting.formats.iter().map(|format| report_format(*format, reporting.terse_version)).collect();
+        Ok(Output { out, style: screen::style(terminal, FIO_VERSION), formats, normal, name })
+    }
+
+    /// Writes a text as it is.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn text(&mut self, text: &str) -> Result<(), String> {
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        written.map_err(|error| self.failed(&error))
+    }
+
+    /// Writes all formats asked for.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn findings(&mut self, findings: &Findings) -> Result<(), String> {
+        let mut bytes = Vec::new();
+        let made = fathom_report::write(findings, &self.formats, &self.style, &mut bytes);
+        made.and_then(|()| self.out.write_all(&bytes)).and_then(|()| self.out.flush()).map_err(|error| self.failed(&error))
+    }
+
+    fn failed(&self, error: &io::Error) -> String {
+        format!("the result could not be written to {}: {error}", self.name)
+    }
+}
+
+/// fio's version, as `--version` prints it.
+pub fn fio_version() -> &'static str {
+    FIO_VERSION
+}
+
+fn report_format(format: OutputFormat, terse_version: u8) -> Format {
+    match format {
+        OutputFormat::Normal => Format::Normal,
+        OutputFormat::Json => Format::Json,
+        OutputFormat::JsonPlus => Format::JsonPlus,
+        OutputFormat::Terse => Format::Terse(match terse_version {
+            2 => TerseVersion::V2,
+            4 => TerseVersion::V4,
+            5 => TerseVersion::V5,
+            _ => TerseVersion::V3,
+        }),
+    }
+}

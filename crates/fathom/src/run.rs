@@ -1,0 +1,175 @@
+//! `fathom run` and `fathom fio`: text -> plan -> recording -> findings -> ink.
+
+use std::path::{Path, PathBuf};
+
+use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_model::{Findings, Personality, Plan, RunEnd, Verdict, Weight};
+use fathom_plan::{Action, Diagnostic, Invocation, Planned, parse_args, plan, show_commands};
+
+use crate::guard;
+use crate::help;
+use crate::listing;
+use crate::measure::measure;
+use crate::outcome::Outcome;
+use crate::output::{self, Output};
+use crate::screen::Screen;
+use crate::surroundings::ThisMachine;
+
+/// fio's exit code after an interrupt.
+const FIO_INTERRUPTED: u8 = 128;
+/// Findings about the conditions of a run rather than about its I/O: fio's exit code does not speak of them.
+const CONDITIONS: [&str; 4] = ["GENERATOR_STALL", "RATE_NOT_REACHED", "HISTOGRAM_OVERFLOW", "INTERRUPTED"];
+
+/// Runs what the arguments ask for.
+pub fn command(program: &str, personality: Personality, arguments: &[String]) -> Outcome {
+    let invocation = match parse_args(arguments, personality) {
+        Ok(invocation) => invocation,
+        Err(problems) => return refuse(program, personality, &problems),
+    };
+    match &invocation.action {
+        Action::Run if invocation.show_command => show(program, &invocation),
+        Action::Run => run(program, &invocation),
+        Action::Version if personality == Personality::Fio => {
+            println!("{}", output::fio_version());
+            Outcome::Good
+        }
+        Action::Version => help::version(),
+        Action::Help => {
+            help::run();
+            Outcome::Good
+        }
+        Action::CommandHelp(option) => listing::answer(program, listing::options_help(option.as_deref()), refused(personality)),
+        Action::EngineHelp(engine) => listing::answer(program, listing::engines_help(engine.as_deref()), refused(personality)),
+        Action::InflateLog(name) => inflate(program, personality, name),
+    }
+}
+
+/// Logs are never compressed here, so inflating one is showing it.
+fn inflate(program: &str, personality: Personality, name: &str) -> Outcome {
+    match std::fs::read(name) {
+        Ok(bytes) => {
+            use std::io::Write;
+            if std::io::stdout().write_all(&bytes).is_err() {
+                return refused(personality);
+            }
+            Outcome::Good
+        }
+        Err(error) => {
+            eprintln!("{program}: --inflate-log: {name} cannot be read: {error}");
+            refused(personality)
+        }
+    }
+}
+
+fn refused(personality: Personality) -> Outcome {
+    match personality {
+        Personality::Fathom => Outcome::Refused,
+        Personality::Fio => Outcome::Fio(1),
+    }
+}
+
+fn refuse(program: &str, personality: Personality, problems: &[Diagnostic]) -> Outcome {
+    for problem in problems {
+        eprintln!("{problem}");
+    }
+    let errors = problems.iter().filter(|problem| problem.is_error()).count();
+    match errors {
+        0 => eprintln!("{program}: nothing was run, because warnings are fatal here"),
+        1 => eprintln!("{program}: nothing was run: 1 mistake"),
+        n => eprintln!("{program}: nothing was run: {n} mistakes"),
+    }
+    refused(personality)
+}
+
+fn show(program: &str, invocation: &Invocation) -> Outcome {
+    match show_commands(program.trim_start_matches("fathom "), invocation, &ThisMachine, &ThisMachine) {
+        Ok(text) => {
+            print!("{text}");
+            Outcome::Good
+        }
+        Err(problems) => refuse(program, invocation.personality, &problems),
+    }
+}
+
+fn run(program: &str, invocation: &Invocation) -> Outcome {
+    let planned = match plan(invocation, &ThisMachine, &ThisMachine) {
+        Ok(planned) => planned,
+        Err(problems) => return refuse(program, invocation.personality, &problems),
+    };
+    if invocation.personality == Personality::Fathom {
+        planned.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    }
+    if invocation.parse_only {
+        return Outcome::Good;
+    }
+    if planned.plan.jobs.is_empty() {
+        eprintln!("{program}: there is no job to run; give a job file or --name=JOB with its options");
+        return refused(invocation.personality);
+    }
+    match load(program, invocation, planned) {
+        Ok(findings) => verdict(program, &findings),
+        Err(message) => {
+            eprintln!("{program}: {message}");
+            refused(invocation.personality)
+        }
+    }
+}
+
+/// From the plan to ink.
+fn load(program: &str, invocation: &Invocation, planned: Planned) -> Result<Findings, String> {
+    interrupts();
+    let clock = LinuxClock::start();
+    let host = LinuxHost::new(clock);
+    let backups = invocation.aux_path.as_ref().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, Path::new(&backups)).map_err(|all| all.join("\n"))?;
+    let mut output = Output::open(&invocation.reporting)?;
+    open_report(&planned.plan, &mut output)?;
+    let mut screen = Screen::new(invocation.personality, &invocation.reporting);
+    let measured = measure(planned.plan, host, clock, &mut |progress| screen.show(progress));
+    screen.wipe();
+    let (mut recording, log_trouble) = measured.map_err(|error| error.to_string())?;
+    recording.messages.splice(0..0, held);
+    recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
+    if let Some(trouble) = log_trouble {
+        eprintln!("{program}: a log file is not complete: {trouble}");
+    }
+    let findings = fathom_analyse::findings(&recording);
+    output.findings(&findings)?;
+    Ok(findings)
+}
+
+/// What is said before the run, where text is asked for.
+fn open_report(plan: &Plan, output: &mut Output) -> Result<(), String> {
+    if !output.normal {
+        return Ok(());
+    }
+    let banner = match plan.personality {
+        Personality::Fio => fathom_report::banner(plan, &output.style) + &fathom_report::starting(plan.jobs.len(), 0),
+        Personality::Fathom => String::new(),
+    };
+    output.text(&banner)
+}
+
+/// The exit code of a run.
+fn verdict(program: &str, findings: &Findings) -> Outcome {
+    match findings.personality {
+        Personality::Fathom if findings.end != RunEnd::Completed => Outcome::Interrupted,
+        Personality::Fathom if findings.verdict == Verdict::Invalid => Outcome::Bad,
+        Personality::Fathom => Outcome::Good,
+        Personality::Fio => fio_code(program, findings),
+    }
+}
+
+/// fio counts failed jobs; what fio would pass over in silence is said on the error stream and is no success either.
+fn fio_code(program: &str, findings: &Findings) -> Outcome {
+    if findings.end != RunEnd::Completed {
+        return Outcome::Fio(FIO_INTERRUPTED);
+    }
+    let silent = findings.findings.iter().filter(|f| f.weight == Weight::Invalidates && !CONDITIONS.contains(&f.code));
+    let mut code = findings.entries.iter().filter(|entry| entry.error != 0).map(|entry| entry.members.min(1)).sum::<u32>();
+    for finding in silent {
+        eprintln!("{program}: {}: {} {}", finding.code, finding.about.as_deref().unwrap_or("run"), finding.evidence);
+        code = code.max(1);
+    }
+    Outcome::Fio(code.min(127) as u8)
+}

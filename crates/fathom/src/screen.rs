@@ -1,0 +1,97 @@
+//! The terminal: how wide, how colourful, and the live line.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use fathom_model::{Personality, Progress};
+use fathom_plan::{Eta, Reporting};
+use fathom_report::Style;
+
+/// The live line is renewed this often.
+const RENEW: Duration = Duration::from_millis(500);
+const DEFAULT_WIDTH: usize = 80;
+
+/// The style of what goes to `out`.
+pub fn style(to_terminal: bool, version: &str) -> Style {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    Style {
+        version: version.to_owned(),
+        width: if to_terminal { width().max(20) } else { DEFAULT_WIDTH },
+        colour: to_terminal && !plain,
+        ascii: !speaks_utf8(),
+        utc_offset_s: fathom_linux::utc_offset_s(),
+        eta_s: 0,
+    }
+}
+
+fn speaks_utf8() -> bool {
+    let of = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = of("LC_ALL").or_else(|| of("LC_CTYPE")).or_else(|| of("LANG")).unwrap_or_default();
+    locale.to_uppercase().replace('-', "").contains("UTF8")
+}
+
+fn width() -> usize {
+    rustix::termios::tcgetwinsize(std::io::stderr()).map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col))
+}
+
+/// Shows where the run stands, on the error stream so that documents stay clean.
+pub struct Screen {
+    personality: Personality,
+    live: bool,
+    every: Duration,
+    newline: Option<Duration>,
+    shown: Option<Instant>,
+    fresh_line: Instant,
+    dirty: bool,
+}
+
+impl Screen {
+    /// A screen as `--eta` asks; only a document on a terminal is in nobody's way.
+    pub fn new(personality: Personality, reporting: &Reporting) -> Screen {
+        let terminal = std::io::stderr().is_terminal();
+        let live = match reporting.eta {
+            Eta::Always => true,
+            Eta::Never => false,
+            Eta::Auto => terminal,
+        };
+        let to_duration = |time: fathom_model::Nanos| Duration::from_nanos(time.get());
+        Screen {
+            personality,
+            live,
+            every: reporting.eta_interval.map_or(RENEW, to_duration).max(Duration::from_millis(100)),
+            newline: reporting.eta_newline.map(to_duration),
+            shown: None,
+            fresh_line: Instant::now(),
+            dirty: false,
+        }
+    }
+
+    /// Shows `progress` when it is time to.
+    pub fn show(&mut self, progress: &Progress) {
+        if !self.live || self.shown.is_some_and(|at| at.elapsed() < self.every) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let width = width().saturating_sub(1).max(20);
+        let line = fathom_report::live_line(progress, self.personality, width);
+        let mut err = std::io::stderr();
+        // A progress line that cannot be shown is no reason to stop measuring.
+        let _ = write!(err, "\r{line:width$}");
+        if self.newline.is_some_and(|every| self.fresh_line.elapsed() >= every) {
+            let _ = writeln!(err);
+            self.fresh_line = Instant::now();
+        }
+        let _ = err.flush();
+        self.dirty = true;
+    }
+
+    /// Wipes the live line before anything else is printed.
+    pub fn wipe(&mut self) {
+        if std::mem::take(&mut self.dirty) {
+            let blank = " ".repeat(width().saturating_sub(1).max(20));
+            let mut err = std::io::stderr();
+            let _ = write!(err, "\r{blank}\r");
+            let _ = err.flush();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The machine and its files, as the front end asks about them.
+
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use fathom_plan::{Includes, Surroundings};
+
+/// A job file larger than this is none.
+const LARGEST_JOB_FILE: u64 = 16 << 20;
+
+/// This process's environment and machine.
+pub struct ThisMachine;
+
+impl Surroundings for ThisMachine {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    fn memory_mib(&self) -> u64 {
+        let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+        let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+        kib.unwrap_or(0) >> 10
+    }
+
+    fn cpus(&self) -> u32 {
+        std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+    }
+
+    fn page_size(&self) -> u64 {
+        rustix::param::page_size() as u64
+    }
+
+    fn is_special(&self, path: &Path) -> bool {
+        std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir() && is_device(&facts))
+    }
+
+    fn is_directory(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn entropy(&self) -> u64 {
+        let mut bytes = [0; 8];
+        let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+        match read {
+            Ok(()) => u64::from_ne_bytes(bytes),
+            // Without a random device the time still makes two runs differ.
+            Err(_) => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64),
+        }
+    }
+}
+
+fn is_device(facts: &std::fs::Metadata) -> bool {
+    let kind = facts.file_type();
+    kind.is_block_device() || kind.is_char_device()
+}
+
+impl Includes for ThisMachine {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        let mut bytes = Vec::new();
+        let source: Box<dyn Read> = if path == "-" {
+            Box::new(std::io::stdin())
+        } else {
+            let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
+            let facts = file.metadata().map_err(|error| error.to_string())?;
+            if facts.is_dir() {
+                return Err("it is a folder".to_owned());
+            }
+            Box::new(file)
+        };
+        source.take(LARGEST_JOB_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        if bytes.len() as u64 > LARGEST_JOB_FILE {
+            return Err("it is larger than 16 MiB and so no job file".to_owned());
+        }
+        Ok(bytes)
+    }
+}
