@@ -243,6 +243,34 @@ mod tests {
         Arena::new(2, 4096).expect("small").take_back(0);
     }
 
+    /// msync(2) says ENOMEM for what is not mapped.
+    fn is_mapped(address: *mut u8) -> bool {
+        // SAFETY: msync of anonymous memory changes nothing, whether it is there or not.
+        unsafe { libc::msync(address.cast(), PAGE, libc::MS_ASYNC) == 0 }
+    }
+
+    /// A size that no other test maps, so that its addresses are not taken again at once.
+    fn mapped_after(lend: bool, settle: bool) -> bool {
+        let mut arena = Arena::new(3, 40 * PAGE as u32).expect("small");
+        let address = arena.address(1);
+        if lend {
+            arena.lend(1);
+        }
+        if settle {
+            arena.settle();
+        }
+        drop(arena);
+        is_mapped(address)
+    }
+
+    #[test]
+    fn memory_in_flight_outlives_its_arena() {
+        assert!(mapped_after(true, false));
+        // Other tests map memory too; one of some tries has its addresses to itself.
+        assert!((0..50).any(|_| !mapped_after(false, false)));
+        assert!((0..50).any(|_| !mapped_after(true, true)));
+    }
+
     #[test]
     fn more_memory_than_there_is_is_refused_in_words() {
         let refused = Arena::new(u32::MAX, u32::MAX).expect_err("2^64 bytes");

@@ -1,5 +1,6 @@
 //! One suite that every engine passes, and what is special about some.
 
+mod faults;
 mod refusals;
 mod rig;
 mod special;

@@ -1,12 +1,15 @@
 //! What only some engines do or can be shown to do.
+#![allow(unsafe_code)]
 
 use std::io::Write;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 use fathom_linux::{EngineFile, make_noop_ring};
 use fathom_load::{Engine, EngineUser, OpenFile, Op, Wait};
 use fathom_model::{EngineKind, EngineSpec};
+use fathom_testkit::skip;
 
 use crate::rig::{Case, limit, perform, reap, request, submit_all, with};
 use crate::target::{SIZE, Target};
@@ -75,7 +78,6 @@ fn mmap_survives_a_truncated_file() {
     assert_eq!(target.content()[SIZE as usize - 4096..], [7; 4096]);
 }
 
-/// With a second mapping's bus error the process still ends as it would have without us: not tried here, it would end.
 #[test]
 fn mmap_of_what_cannot_be_mapped_says_so() {
     let target = Target::disk(false).unwrap();
@@ -83,6 +85,34 @@ fn mmap_of_what_cannot_be_mapped_says_so() {
     let spec = EngineSpec { kind: EngineKind::Mmap, named: true, settings: Default::default() };
     let refused = with(&spec, 1, vec![file], |_, _, _| ()).expect_err("a pipe has no pages");
     assert!(refused.what.contains("cannot be mapped"), "{refused}");
+}
+
+/// A bus error that is none of the engine's ends the process as ever. In a process of its own, for that reason.
+#[test]
+fn a_bus_error_elsewhere_still_kills() {
+    let this = std::env::current_exe().unwrap();
+    let name = ["--exact", "special::bus_error_elsewhere", "--ignored", "--nocapture"];
+    let output = std::process::Command::new(this).args(name).output().unwrap();
+    assert_eq!(output.status.signal(), Some(libc::SIGBUS), "{output:?}");
+}
+
+#[test]
+#[ignore = "dies, for a_bus_error_elsewhere_still_kills"]
+fn bus_error_elsewhere() {
+    let target = Target::disk(false).unwrap();
+    Case::new(EngineKind::Mmap, 1).run(target.open((0, SIZE), true), |engine| {
+        assert_eq!(perform(engine, request(0, Op::Read, 0, 4096)), 4096);
+        let path = target.path.with_extension("empty");
+        let empty = std::fs::File::options().read(true).write(true).create_new(true).open(path).unwrap();
+        std::fs::remove_file(&target.path).unwrap();
+        std::fs::remove_dir_all(target.path.parent().unwrap()).unwrap();
+        // SAFETY: a new mapping; reading beyond its file's end is the bus error this is about.
+        unsafe {
+            let page = libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, libc::MAP_SHARED, empty.as_raw_fd(), 0);
+            assert_ne!(page, libc::MAP_FAILED);
+            std::hint::black_box(page.cast::<u8>().read_volatile());
+        }
+    });
 }
 
 /// RWF_NOWAIT on a page that is not cached is EAGAIN, as a completion (preadv2(2)).
@@ -96,7 +126,7 @@ fn nowait_reports_eagain() {
         rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
         let result = perform(engine, request(0, Op::Read, 0, 4096));
         if result == 4096 {
-            eprintln!("SKIP: this file system keeps its cache when asked to drop it");
+            skip("this file system keeps its cache when asked to drop it");
             return;
         }
         assert_eq!(result, -i64::from(libc::EAGAIN));

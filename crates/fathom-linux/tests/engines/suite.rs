@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use fathom_load::{Engine, Op, Wait};
 use fathom_model::EngineKind;
+use fathom_testkit::skip;
 
 use crate::rig::{BUFFER, Case, Dice, limit, perform, reap, request, submit_all};
 use crate::target::{SIZE, Target};
@@ -154,7 +155,7 @@ fn a_trim_leaves_zeros(case: &Case, target: &Target) {
         assert_eq!(perform(engine, request(0, Op::Write, 0, 16384)), 16384);
         let trimmed = perform(engine, request(0, Op::Trim, 4096, 8192));
         if trimmed == -i64::from(libc::EOPNOTSUPP) {
-            eprintln!("SKIP: {} does not trim", target.name);
+            skip(&format!("{} does not trim", target.name));
             return;
         }
         assert_eq!(trimmed, 0);

@@ -3,12 +3,11 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use fathom_linux::EngineFile;
 use fathom_load::OpenFile;
 use fathom_model::{Fadvise, SyncMode};
+use fathom_testkit::{FaultDevice, LoopDevice, LoopOptions, Need, Scratch, all_met, skip};
 
 pub const SIZE: u64 = 1 << 20;
 
@@ -18,45 +17,46 @@ pub struct Target {
     pub path: PathBuf,
     pub direct: bool,
     pub block_device: bool,
-    backing: Option<PathBuf>,
-}
-
-fn scratch(folder: &Path) -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let path = folder.join(format!("fathom-engines-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    std::fs::write(&path, vec![0u8; SIZE as usize]).unwrap();
-    path
+    // In the order in which they have to go.
+    _device: Option<LoopDevice>,
+    _folder: Option<Scratch>,
 }
 
 impl Target {
+    fn file(name: &'static str, folder: Scratch, direct: bool) -> Option<Target> {
+        let path = folder.join("target");
+        std::fs::write(&path, vec![0u8; SIZE as usize]).unwrap();
+        Self { name, path, direct, block_device: false, _device: None, _folder: Some(folder) }.usable()
+    }
+
     pub fn disk(direct: bool) -> Option<Target> {
-        let path = scratch(Path::new(env!("CARGO_TARGET_TMPDIR")));
-        Self { name: if direct { "disk, O_DIRECT" } else { "disk" }, path, direct, block_device: false, backing: None }.usable()
+        Self::file(if direct { "disk, O_DIRECT" } else { "disk" }, Scratch::new().unwrap(), direct)
     }
 
     pub fn tmpfs() -> Option<Target> {
-        let folder = Path::new("/dev/shm");
-        if !folder.is_dir() {
-            eprintln!("SKIP: no tmpfs at /dev/shm");
-            return None;
-        }
-        Self { name: "tmpfs", path: scratch(folder), direct: false, block_device: false, backing: None }.usable()
-    }
-
-    pub fn loop_device() -> Option<Target> {
-        let backing = scratch(Path::new(env!("CARGO_TARGET_TMPDIR")));
-        let made = Command::new("losetup").args(["--find", "--show"]).arg(&backing).output();
-        match made {
-            Ok(output) if output.status.success() => {
-                let path = PathBuf::from(String::from_utf8(output.stdout).unwrap().trim());
-                Some(Self { name: "loop", path, direct: true, block_device: true, backing: Some(backing) })
-            }
-            _ => {
-                eprintln!("SKIP: no loop device (needs root and losetup)");
-                let _ = std::fs::remove_file(backing);
+        match Scratch::below(Path::new("/dev/shm")) {
+            Ok(folder) => Self::file("tmpfs", folder, false),
+            Err(error) => {
+                skip(&format!("no tmpfs at /dev/shm: {error}"));
                 None
             }
         }
+    }
+
+    pub fn loop_device() -> Option<Target> {
+        if !all_met(&[Need::Loop]) {
+            return None;
+        }
+        let folder = Scratch::new().unwrap();
+        let options = LoopOptions { buffered: true, ..LoopOptions::default() };
+        let device = LoopDevice::create(&folder.join("backing"), SIZE, options).unwrap();
+        let path = device.path().to_owned();
+        Some(Self { name: "loop", path, direct: true, block_device: true, _device: Some(device), _folder: Some(folder) })
+    }
+
+    /// The file of a fault device, which outlives it.
+    pub fn faulty(device: &FaultDevice) -> Target {
+        Self { name: "fault device", path: device.path(), direct: true, block_device: false, _device: None, _folder: None }
     }
 
     /// All there are here.
@@ -68,7 +68,7 @@ impl Target {
         match self.options(true).open(&self.path) {
             Ok(_) => Some(self),
             Err(error) => {
-                eprintln!("SKIP: {}: {error}", self.name);
+                skip(&format!("{}: {error}", self.name));
                 None
             }
         }
@@ -101,18 +101,5 @@ impl Target {
         let mut content = std::fs::read(&self.path).unwrap();
         content.truncate(SIZE as usize);
         content
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        let file = match &self.backing {
-            Some(backing) => {
-                let _ = Command::new("losetup").arg("-d").arg(&self.path).status();
-                backing
-            }
-            None => &self.path,
-        };
-        let _ = std::fs::remove_file(file);
     }
 }
