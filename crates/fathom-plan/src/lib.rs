@@ -12,11 +12,14 @@ mod surroundings;
 mod values;
 
 pub use self::command::{
-    Action, CommandOption, Eta, IdleProf, Invocation, OutputFormat, Reporting, Takes, command_options, parse_args, show_command,
+    Action, CommandOption, Eta, IdleProf, Invocation, OutputFormat, Reporting, Takes, command_options, help_text,
+    parse_args, show_command,
 };
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::jobfile::{Assignment, JobFile, Section, Source};
-pub use self::options::{Kind, OptionRow, Support, Unit, closest_option, cmdhelp, find, option_groups, options};
+pub use self::options::{
+    Kind, OptionRow, Support, Unit, closest_option, cmdhelp, command_help, engine_help, find, option_groups, options,
+};
 pub use self::resolve::{Planned, plan, read_job_files, show_commands};
 pub use self::span::Span;
 pub use self::surroundings::{Includes, Surroundings};

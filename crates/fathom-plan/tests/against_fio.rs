@@ -1,6 +1,8 @@
 //! The fio personality against an installed fio: what is accepted, what `--showcmd` says, which options and groups a
 //! job has.
 
+#![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
+
 mod support;
 
 use std::path::PathBuf;
@@ -42,27 +44,160 @@ fn no_fio() -> bool {
 
 /// Option lines below `[j]` with the null engine; whether fio's own answer is yes or no is asked from fio.
 const LINES: &[&str] = &[
-    "bs=4k", "bs=4KiB", "bs=1.5m", "bs=4k-16k", "bs=4k:8k", "bs=4k,8k,16k", "bs=,8k", "bs=8k,", "bs=0x1000", "bs=0", "bs=x", "bs=",
-    "size=10%", "size=0", "size=-1", "size=1g-2g", "io_size=50%", "io_size=101%", "iodepth=0", "iodepth=1-4", "iodepth=32", "iodepth=x",
-    "numjobs=2", "runtime=1sec", "runtime=1", "runtime=x", "time_based", "time_based=0", "time_based=1", "time_based=true", "direct=true",
-    "direct=1", "direct=yes", "direct", "direct=2", "randrepeat=0x1", "thread=4", "thread", "threads=1", "group_reporting", "stonewall",
-    "rw=read", "rw=readx", "rw = read", "rw=read:8k", "rw=randread:0", "rw=randread:8", "rw=randread:x", "rw=", "bsrange=4k-16k",
-    "bsrange=4k", "bsrange=1k:2k,4k-8k", "bssplit=4k/60:8k/40", "bssplit=4k/80:8k/80", "bssplit=4k/50:8k:16k", "bssplit=x/10",
-    "random_distribution=zipf:1.2", "random_distribution=zipf:1.0", "random_distribution=pareto:0.2", "random_distribution=pareto:1",
-    "random_distribution=normal:101", "random_distribution=zoned:60/10:40/90", "random_distribution=zoned:60/10", "random_distribution=foo",
-    "random_distribution=zipf:1.2:0.5", "random_distribution=zipf:1.2:3", "percentile_list=50:99", "percentile_list=50,99",
-    "percentile_list=101", "percentile_list=x", "buffer_pattern=0xdeadbeef", "buffer_pattern=\"abcd\"-12", "buffer_pattern=xyz",
-    "verify_pattern=%o", "buffer_pattern=%o", "verify=crc32c", "verify=crc32x", "rwmixread=70", "rwmixread=101", "rwmixread=70%",
-    "percentage_random=50,60", "percentage_random=101", "ioengine=null", "fallocate=none", "fallocate=x", "file_service_type=random:4",
-    "file_service_type=zipf:1.2", "file_service_type=foo", "write_bw_log", "write_bw_log=x", "write_lat_log=", "exitall", "exit_what=all",
-    "exit_what=foo", "continue_on_error=all", "continue_on_error=foo", "ignore_error=EIO:5,ENOSPC", "ignore_error=EFOO", "log_hist_coarseness=7",
-    "log_hist_coarseness=6", "nice=-5", "nice=20", "cgroup_weight=99", "startdelay=1-2", "startdelay=1", "filesize=1m-2m", "filesize=1m",
-    "offset=10%", "offset_increment=1g", "number_ios=5", "rate=1m,500k", "rate=1m,", "rate_iops=100", "thinktime=5ms", "loops=2", "zonemode=none",
-    "zonemode=strided", "kb_base=1000", "kb_base=1025", "unified_rw_reporting=both", "unified_rw_reporting=3", "log_window_value=max",
-    "gtod_reduce=1", "description=a b", "nonsense=1", "nonsense", "readwrite=write", "blocksize=8k", "timeout=5", "wait_for_previous",
-    "wait_for=nobody", "size=5z", "bs=5z", "iodepth=5z", "clocksource=cpu", "mem=malloc", "mem=mmap", "mem=foo", "sync=dsync", "sync=2",
-    "fsync=32", "verify_interval=4k", "name=", "name=foo", "rwmixcycle=5", "percentage_sequential=5", "flow_watermark=1", "latency_percentile=99.9",
-    "latency_percentile=101", "max_latency=10ms", "unit_base=8", "unit_base=7", "significant_figures=11", "significant_figures=3",
+    "bs=4k",
+    "bs=4KiB",
+    "bs=1.5m",
+    "bs=4k-16k",
+    "bs=4k:8k",
+    "bs=4k,8k,16k",
+    "bs=,8k",
+    "bs=8k,",
+    "bs=0x1000",
+    "bs=0",
+    "bs=x",
+    "bs=",
+    "size=10%",
+    "size=0",
+    "size=-1",
+    "size=1g-2g",
+    "io_size=50%",
+    "io_size=101%",
+    "iodepth=0",
+    "iodepth=1-4",
+    "iodepth=32",
+    "iodepth=x",
+    "numjobs=2",
+    "runtime=1sec",
+    "runtime=1",
+    "runtime=x",
+    "time_based",
+    "time_based=0",
+    "time_based=1",
+    "time_based=true",
+    "direct=true",
+    "direct=1",
+    "direct=yes",
+    "direct",
+    "direct=2",
+    "randrepeat=0x1",
+    "thread=4",
+    "thread",
+    "threads=1",
+    "group_reporting",
+    "stonewall",
+    "rw=read",
+    "rw=readx",
+    "rw = read",
+    "rw=read:8k",
+    "rw=randread:0",
+    "rw=randread:8",
+    "rw=randread:x",
+    "rw=",
+    "bsrange=4k-16k",
+    "bsrange=4k",
+    "bsrange=1k:2k,4k-8k",
+    "bssplit=4k/60:8k/40",
+    "bssplit=4k/80:8k/80",
+    "bssplit=4k/50:8k:16k",
+    "bssplit=x/10",
+    "random_distribution=zipf:1.2",
+    "random_distribution=zipf:1.0",
+    "random_distribution=pareto:0.2",
+    "random_distribution=pareto:1",
+    "random_distribution=normal:101",
+    "random_distribution=zoned:60/10:40/90",
+    "random_distribution=zoned:60/10",
+    "random_distribution=foo",
+    "random_distribution=zipf:1.2:0.5",
+    "random_distribution=zipf:1.2:3",
+    "percentile_list=50:99",
+    "percentile_list=50,99",
+    "percentile_list=101",
+    "percentile_list=x",
+    "buffer_pattern=0xdeadbeef",
+    "buffer_pattern=\"abcd\"-12",
+    "buffer_pattern=xyz",
+    "verify_pattern=%o",
+    "buffer_pattern=%o",
+    "verify=crc32c",
+    "verify=crc32x",
+    "rwmixread=70",
+    "rwmixread=101",
+    "rwmixread=70%",
+    "percentage_random=50,60",
+    "percentage_random=101",
+    "ioengine=null",
+    "fallocate=none",
+    "fallocate=x",
+    "file_service_type=random:4",
+    "file_service_type=zipf:1.2",
+    "file_service_type=foo",
+    "write_bw_log",
+    "write_bw_log=x",
+    "write_lat_log=",
+    "exitall",
+    "exit_what=all",
+    "exit_what=foo",
+    "continue_on_error=all",
+    "continue_on_error=foo",
+    "ignore_error=EIO:5,ENOSPC",
+    "ignore_error=EFOO",
+    "log_hist_coarseness=7",
+    "log_hist_coarseness=6",
+    "nice=-5",
+    "nice=20",
+    "cgroup_weight=99",
+    "startdelay=1-2",
+    "startdelay=1",
+    "filesize=1m-2m",
+    "filesize=1m",
+    "offset=10%",
+    "offset_increment=1g",
+    "number_ios=5",
+    "rate=1m,500k",
+    "rate=1m,",
+    "rate_iops=100",
+    "thinktime=5ms",
+    "loops=2",
+    "zonemode=none",
+    "zonemode=strided",
+    "kb_base=1000",
+    "kb_base=1025",
+    "unified_rw_reporting=both",
+    "unified_rw_reporting=3",
+    "log_window_value=max",
+    "gtod_reduce=1",
+    "description=a b",
+    "nonsense=1",
+    "nonsense",
+    "readwrite=write",
+    "blocksize=8k",
+    "timeout=5",
+    "wait_for_previous",
+    "wait_for=nobody",
+    "size=5z",
+    "bs=5z",
+    "iodepth=5z",
+    "clocksource=cpu",
+    "mem=malloc",
+    "mem=mmap",
+    "mem=foo",
+    "sync=dsync",
+    "sync=2",
+    "fsync=32",
+    "verify_interval=4k",
+    "name=",
+    "name=foo",
+    "rwmixcycle=5",
+    "percentage_sequential=5",
+    "flow_watermark=1",
+    "latency_percentile=99.9",
+    "latency_percentile=101",
+    "max_latency=10ms",
+    "unit_base=8",
+    "unit_base=7",
+    "significant_figures=11",
+    "significant_figures=3",
 ];
 
 /// Where 3.33 differs from what is followed here, and why.
@@ -93,7 +228,10 @@ fn the_same_lines_are_accepted() {
         let theirs = folder.fio(&text, &["--parse-only"]).status.success();
         let ours = Machine::default().with_file("job.fio", &text).plan(Fio, &["--parse-only", "job.fio"]);
         if theirs != ours.is_ok() && !KNOWN.iter().any(|(known, _)| known == line) {
-            different.push(format!("{line}: fio {theirs}, here {}", ours.err().map_or("true".into(), |problems| shown(&problems))));
+            different.push(format!(
+                "{line}: fio {theirs}, here {}",
+                ours.err().map_or("true".into(), |problems| shown(&problems))
+            ));
         }
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
@@ -131,23 +269,31 @@ fn jobs_have_the_same_names_groups_and_options() {
         let output = String::from_utf8(folder.fio(text, &["--output-format=json"]).stdout).expect("text");
         let json = output.find("{\n").map_or("", |at| &output[at..]);
         let json: serde_json::Value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {output}"));
-        let theirs: Vec<(String, u64, Vec<(String, String)>)> = json["jobs"].as_array().expect("jobs").iter().map(their_job).collect();
-        let planned = Machine::default().with_file("job.fio", text).plan(Fio, &["job.fio"]).unwrap_or_else(|problems| panic!("{}", shown(&problems)));
+        let theirs: Vec<Seen> = json["jobs"].as_array().expect("jobs").iter().map(their_job).collect();
+        let planned = Machine::default()
+            .with_file("job.fio", text)
+            .plan(Fio, &["job.fio"])
+            .unwrap_or_else(|problems| panic!("{}", shown(&problems)));
         let ours: Vec<_> = planned.plan.jobs.iter().map(our_job).collect();
         assert_eq!(ours, theirs, "{text}");
     }
 }
 
-fn their_job(job: &serde_json::Value) -> (String, u64, Vec<(String, String)>) {
+/// Name, group, and options by name.
+type Seen = (String, u64, Vec<(String, String)>);
+
+fn their_job(job: &serde_json::Value) -> Seen {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("").to_owned();
-    let options = job["job options"].as_object().map(|all| all.iter().map(|(name, value)| (name.clone(), text(value))).collect());
+    let options =
+        job["job options"].as_object().map(|all| all.iter().map(|(name, value)| (name.clone(), text(value))).collect());
     let mut options: Vec<(String, String)> = options.unwrap_or_default();
     options.sort();
     (text(&job["jobname"]), job["groupid"].as_u64().unwrap_or(0), options)
 }
 
-fn our_job(job: &fathom_model::Job) -> (String, u64, Vec<(String, String)>) {
-    let mut options: Vec<(String, String)> = job.options.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
+fn our_job(job: &fathom_model::Job) -> Seen {
+    let mut options: Vec<(String, String)> =
+        job.options.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
     options.sort();
     (job.name.clone(), u64::from(job.group), options)
 }

@@ -2,6 +2,8 @@
 //!
 //! `FIO_EXAMPLES` names the folder; the files are fio's and are not kept here.
 
+#![allow(clippy::print_stderr, reason = "a test that cannot run says so")]
+
 mod support;
 
 use std::path::PathBuf;
@@ -40,7 +42,12 @@ fn fio_examples_pass_the_grammar() {
             refused += 1;
             let errors: Vec<Diagnostic> = problems.into_iter().filter(Diagnostic::is_error).collect();
             eprint!("{}", shown(&errors));
-            assert!(errors.iter().all(|error| !error.problem.contains("is no option") || error.problem.contains("ioengine=")), "{name}");
+            assert!(
+                errors
+                    .iter()
+                    .all(|error| !error.problem.contains("is no option") || error.problem.contains("ioengine=")),
+                "{name}"
+            );
         }
     }
     eprintln!("{} files, {refused} refused", names.len());

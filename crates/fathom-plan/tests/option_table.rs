@@ -20,7 +20,8 @@ fn every_core_option_of_fio_has_one_row() {
 #[test]
 fn every_private_option_of_fio_has_one_row() {
     // `size` of the tiobench profile has the row of the core option.
-    let expected: BTreeSet<&str> = list(include_str!("fixtures/engine_options.txt")).into_iter().filter(|name| *name != "size").collect();
+    let expected: BTreeSet<&str> =
+        list(include_str!("fixtures/engine_options.txt")).into_iter().filter(|name| *name != "size").collect();
     let ours: Vec<&str> = options().filter(|row| !row.engines.is_empty()).map(|row| row.name).collect();
     assert_eq!(ours.len(), expected.len(), "a name has two rows");
     assert_eq!(ours.into_iter().collect::<BTreeSet<_>>(), expected);
@@ -77,4 +78,17 @@ fn the_common_options_are_honoured_or_harmless() {
         let row = find(name).unwrap_or_else(|| panic!("{name} has no row"));
         assert!(!matches!(row.support, Support::Refused { .. }), "{name}");
     }
+}
+
+/// Feature probes of scripts: `--cmdhelp=zonemode | grep zbd`, `--enghelp | grep -w libaio`, `--help | grep json+`.
+#[test]
+fn help_answers_the_probes_of_scripts() {
+    assert!(fathom_plan::command_help(Some("zonemode")).is_ok_and(|text| text.contains("zbd")));
+    assert!(fathom_plan::engine_help(None).is_ok_and(|text| text.lines().any(|line| line.trim() == "libaio")));
+    assert!(fathom_plan::engine_help(Some("io_uring,hipri")).is_ok_and(|text| text.contains("Polled")));
+    assert!(fathom_plan::help_text("fio", fathom_model::Personality::Fio).contains("json+"));
+    assert!(!fathom_plan::help_text("fio", fathom_model::Personality::Fio).contains("--destroy"));
+    assert_eq!(fathom_plan::command_help(None).expect("a list").lines().count(), 251);
+    assert!(fathom_plan::command_help(Some("iodpeth")).is_err_and(|problem| problem.to_string().contains("iodepth")));
+    assert!(fathom_plan::engine_help(Some("rbd")).is_err());
 }

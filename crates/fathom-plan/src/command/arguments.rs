@@ -97,15 +97,20 @@ fn option(
 }
 
 fn missing(name: &str, at: &Span, problems: &mut Vec<Diagnostic>) -> Option<String> {
-    problems.push(Diagnostic::error(at.clone(), format!("--{} needs a value", shorten(name))).advise(format!("write --{}=VALUE", shorten(name))));
+    problems.push(
+        Diagnostic::error(at.clone(), format!("--{} needs a value", shorten(name)))
+            .advise(format!("write --{}=VALUE", shorten(name))),
+    );
     None
 }
 
 fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Known)> {
     let ours = personality == Personality::Fathom;
-    let obeyed = OBEYED.iter().filter(move |option| ours || !option.ours).map(|option| (option.name, Known::Command(option)));
+    let obeyed =
+        OBEYED.iter().filter(move |option| ours || !option.ours).map(|option| (option.name, Known::Command(option)));
     let refused = REFUSED.iter().map(|option| (option.name, Known::Refused(option)));
-    let jobs = options().flat_map(|row| [Some(row.name), row.alias].into_iter().flatten().map(move |name| (name, Known::Job(row))));
+    let jobs = options()
+        .flat_map(|row| [Some(row.name), row.alias].into_iter().flatten().map(move |name| (name, Known::Job(row))));
     obeyed.chain(refused).chain(jobs)
 }
 
@@ -117,7 +122,8 @@ fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, D
     if !double && name.chars().count() < 2 {
         return Err(unknown(name, personality));
     }
-    let mut candidates: Vec<(&str, Known)> = all_known(personality).filter(|(full, _)| !name.is_empty() && full.starts_with(name)).collect();
+    let mut candidates: Vec<(&str, Known)> =
+        all_known(personality).filter(|(full, _)| !name.is_empty() && full.starts_with(name)).collect();
     candidates.sort_by_key(|(full, _)| *full);
     match candidates[..] {
         [(_, known)] => Ok(known),
@@ -128,7 +134,8 @@ fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, D
 
 fn ambiguous(name: &str, candidates: &[(&str, Known)]) -> Diagnostic {
     let names: Vec<String> = candidates.iter().take(6).map(|(full, _)| format!("--{full}")).collect();
-    Diagnostic::error(Span::CommandLine, format!("--{name} may be several options")).advise(format!("such as {}", names.join(", ")))
+    Diagnostic::error(Span::CommandLine, format!("--{name} may be several options"))
+        .advise(format!("such as {}", names.join(", ")))
 }
 
 fn unknown(name: &str, personality: Personality) -> Diagnostic {
@@ -144,7 +151,11 @@ fn unknown(name: &str, personality: Personality) -> Diagnostic {
 fn letter(body: &str, double: bool) -> Option<(Known, Option<String>)> {
     let first = body.chars().next().filter(|_| !double)?;
     let by_letter = |option: &&CommandOption| option.letter == Some(first);
-    let known = OBEYED.iter().find(by_letter).map(Known::Command).or_else(|| REFUSED.iter().find(by_letter).map(Known::Refused))?;
+    let known = OBEYED
+        .iter()
+        .find(by_letter)
+        .map(Known::Command)
+        .or_else(|| REFUSED.iter().find(by_letter).map(Known::Refused))?;
     let attached = &body[first.len_utf8()..];
     match (attached.is_empty(), known.takes()) {
         (true, _) => Some((known, None)),

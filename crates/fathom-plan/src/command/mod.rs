@@ -9,4 +9,4 @@ mod words;
 pub use self::invocation::{Action, Eta, IdleProf, Invocation, OutputFormat, Reporting};
 pub use self::parse::parse_args;
 pub use self::showcmd::show_command;
-pub use self::words::{CommandOption, Takes, command_options};
+pub use self::words::{CommandOption, Takes, command_options, help_text};

@@ -74,7 +74,8 @@ impl Parser {
             Token::Refused(option, at) => self.refused(option, at),
             Token::Command(option, value, at) => {
                 if let Err(problem) = self.command(option, value.as_deref(), &at) {
-                    self.problems.push(Diagnostic { at, ..problem });
+                    let option = Some(format!("--{}", option.name));
+                    self.problems.push(Diagnostic { at, option, ..problem });
                 }
             }
         }
@@ -111,7 +112,12 @@ impl Parser {
 
     fn push_section(&mut self, name: &str, at: &Span) {
         let is_global = name.starts_with("global");
-        self.invocation.sections.push(Section { name: name.to_owned(), at: at.clone(), is_global, assignments: Vec::new() });
+        self.invocation.sections.push(Section {
+            name: name.to_owned(),
+            at: at.clone(),
+            is_global,
+            assignments: Vec::new(),
+        });
         self.place = Place::Section;
     }
 
@@ -156,10 +162,10 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "minimal" => reporting.formats = vec![OutputFormat::Terse],
         "append-terse" => add_format(&mut reporting.formats, OutputFormat::Terse),
         "terse-version" => reporting.terse_version = terse_version(text)?,
-        "status-interval" => reporting.status_interval = Some(interval(name, text, SHORTEST_INTERVAL)?),
+        "status-interval" => reporting.status_interval = Some(interval(text, SHORTEST_INTERVAL)?),
         "eta" => reporting.eta = eta(text)?,
-        "eta-newline" => reporting.eta_newline = Some(interval(name, text, SHORTEST_INTERVAL)?),
-        "eta-interval" => reporting.eta_interval = Some(interval(name, text, SHORTEST_ETA)?),
+        "eta-newline" => reporting.eta_newline = Some(interval(text, SHORTEST_INTERVAL)?),
+        "eta-interval" => reporting.eta_interval = Some(interval(text, SHORTEST_ETA)?),
         "bandwidth-log" => reporting.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
         _ => {}
     }
@@ -178,7 +184,10 @@ fn formats(text: &str) -> Result<Vec<OutputFormat>, Diagnostic> {
             "terse" | "minimal" | "csv" => OutputFormat::Terse,
             "json" => OutputFormat::Json,
             "json+" => OutputFormat::JsonPlus,
-            _ => return Err(problem(format!("'{}' is no output format", shorten(word))).advise("use normal, terse, json or json+")),
+            _ => {
+                return Err(problem(format!("'{}' is no output format", shorten(word)))
+                    .advise("use normal, terse, json or json+"));
+            }
         };
         add_format(&mut formats, format);
     }
@@ -193,7 +202,9 @@ fn add_format(formats: &mut Vec<OutputFormat>, format: OutputFormat) {
 
 fn terse_version(text: &str) -> Result<u8, Diagnostic> {
     let version = text.parse().ok().filter(|version| (2..=5).contains(version));
-    version.ok_or_else(|| problem(format!("'{}' is no version of the terse output", shorten(text))).advise("use 2, 3, 4 or 5"))
+    version.ok_or_else(|| {
+        problem(format!("'{}' is no version of the terse output", shorten(text))).advise("use 2, 3, 4 or 5")
+    })
 }
 
 fn eta(text: &str) -> Result<Eta, Diagnostic> {
@@ -201,7 +212,8 @@ fn eta(text: &str) -> Result<Eta, Diagnostic> {
         "always" => Ok(Eta::Always),
         "never" => Ok(Eta::Never),
         "auto" => Ok(Eta::Auto),
-        _ => Err(problem(format!("'{}' does not say when to show progress", shorten(text))).advise("use always, never or auto")),
+        _ => Err(problem(format!("'{}' does not say when to show progress", shorten(text)))
+            .advise("use always, never or auto")),
     }
 }
 
@@ -210,27 +222,27 @@ fn idle_prof(text: &str) -> Result<IdleProf, Diagnostic> {
         "system" => Ok(IdleProf::System),
         "percpu" => Ok(IdleProf::PerCpu),
         "calibrate" => Ok(IdleProf::Calibrate),
-        _ => Err(problem(format!("'{}' is no kind of idle profile", shorten(text))).advise("use system, percpu or calibrate")),
+        _ => Err(problem(format!("'{}' is no kind of idle profile", shorten(text)))
+            .advise("use system, percpu or calibrate")),
     }
 }
 
 /// Here a time means what it says in both personalities: `--status-interval=1sec` is no microsecond.
-fn interval(name: &str, text: &str, shortest: Nanos) -> Result<Nanos, Diagnostic> {
+fn interval(text: &str, shortest: Nanos) -> Result<Nanos, Diagnostic> {
     let mut reading = Reading::new(Personality::Fathom, 1);
-    let nanos = number(text, Unit::Seconds, &mut reading).map_err(|fault| Diagnostic {
-        advice: fault.advice,
-        ..problem(format!("--{name}: {}", fault.problem))
-    })?;
+    let nanos = number(text, Unit::Seconds, &mut reading)
+        .map_err(|fault| Diagnostic { advice: fault.advice, ..problem(fault.problem) })?;
     let time = Nanos::new(u64::try_from(nanos).unwrap_or(0));
     if time < shortest {
-        return Err(problem(format!("--{name}: '{}' is too short", shorten(text))).advise(format!("at least {} ms", shortest.as_millis())));
+        return Err(problem(format!("'{}' is too short", shorten(text)))
+            .advise(format!("at least {} ms", shortest.as_millis())));
     }
     Ok(time)
 }
 
 fn section_name(text: &str) -> Result<String, Diagnostic> {
     match text {
-        "global" => Err(problem("--section=global selects no job".to_owned()).advise("global sections always apply")),
+        "global" => Err(problem("'global' selects no job".to_owned()).advise("global sections always apply")),
         name => Ok(name.to_owned()),
     }
 }
@@ -238,14 +250,15 @@ fn section_name(text: &str) -> Result<String, Diagnostic> {
 /// `[JOB.]OPTION=VALUE`; the job is what stands before the last dot of the left side.
 fn override_of(text: &str) -> Result<Override, Diagnostic> {
     let Some((left, value)) = text.split_once('=') else {
-        return Err(problem(format!("--set: '{}' has no =", shorten(text))).advise("write --set OPTION=VALUE or --set JOB.OPTION=VALUE"));
+        return Err(problem(format!("'{}' has no =", shorten(text)))
+            .advise("write --set OPTION=VALUE or --set JOB.OPTION=VALUE"));
     };
     let (job, option) = match left.rsplit_once('.') {
         Some((job, option)) => (Some(job.to_owned()), option),
         None => (None, left),
     };
     let Some(row) = find(option) else {
-        let unknown = problem(format!("--set: '{}' is no option of a job", shorten(option)));
+        let unknown = problem(format!("'{}' is no option of a job", shorten(option)));
         return Err(match closest_option(option) {
             Some(best) => unknown.advise(format!("did you mean {best}?")),
             None => unknown,

@@ -16,7 +16,8 @@ pub fn show_command(program: &str, sections: &[Section]) -> String {
             out.push_str(&globals);
             continue;
         }
-        let opened_by_name = section.assignments.first().is_some_and(|first| first.key == "name" && first.key_at == section.at);
+        let opened_by_name =
+            section.assignments.first().is_some_and(|first| first.key == "name" && first.key_at == section.at);
         if !opened_by_name {
             let _ = write!(out, "--name={} ", section.name);
         }

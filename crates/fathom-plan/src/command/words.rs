@@ -1,5 +1,9 @@
 //! The options of the command line itself, beside those of jobs.
 
+use std::fmt::Write;
+
+use fathom_model::Personality;
+
 /// Whether an option of the command line takes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
@@ -28,7 +32,13 @@ pub struct CommandOption {
     pub help: &'static str,
 }
 
-const fn word(name: &'static str, letter: char, takes: Takes, argument: &'static str, help: &'static str) -> CommandOption {
+const fn word(
+    name: &'static str,
+    letter: char,
+    takes: Takes,
+    argument: &'static str,
+    help: &'static str,
+) -> CommandOption {
     let letter = if letter == ' ' { None } else { Some(letter) };
     CommandOption { name, letter, takes, argument, ours: false, help }
 }
@@ -92,4 +102,21 @@ pub(super) const REFUSED: &[CommandOption] = &[
 #[must_use]
 pub fn command_options() -> &'static [CommandOption] {
     OBEYED
+}
+
+/// The help text of `program`: usage, and the options of the command line in a line each.
+#[must_use]
+pub fn help_text(program: &str, personality: Personality) -> String {
+    let mut out = format!("{program} [options] [job options] [job files]\n");
+    for option in OBEYED.iter().filter(|option| personality == Personality::Fathom || !option.ours) {
+        let value = match option.takes {
+            Takes::Nothing => String::new(),
+            Takes::Argument => format!("={}", option.argument),
+            Takes::MayArgument if option.argument.is_empty() => String::new(),
+            Takes::MayArgument => format!("[={}]", option.argument),
+        };
+        let _ = writeln!(out, "  {:<32} {}", format!("--{}{value}", option.name), option.help);
+    }
+    out.push_str("A job begins with --name=NAME; --cmdhelp=all lists the options of jobs.\n");
+    out
 }

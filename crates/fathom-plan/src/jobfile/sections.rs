@@ -86,7 +86,10 @@ impl Parser<'_> {
         for line in source.lines(self.problems) {
             self.lines += 1;
             if self.lines > MOST_LINES {
-                self.problems.push(Diagnostic::error(line.at, format!("more than {MOST_LINES} lines")).advise("do files include each other?"));
+                self.problems.push(
+                    Diagnostic::error(line.at, format!("more than {MOST_LINES} lines"))
+                        .advise("do files include each other?"),
+                );
                 return;
             }
             if line.text.starts_with('[') {
@@ -103,7 +106,10 @@ impl Parser<'_> {
 
     fn header(&mut self, line: &Line, depth: u32) {
         if depth > 0 {
-            self.problems.push(Diagnostic::error(line.at.clone(), "an included file may not hold sections").advise("name it on the command line instead"));
+            self.problems.push(
+                Diagnostic::error(line.at.clone(), "an included file may not hold sections")
+                    .advise("name it on the command line instead"),
+            );
             return;
         }
         let name = self.section_name(line);
@@ -144,8 +150,11 @@ impl Parser<'_> {
     fn note_global(&mut self, line: &Line, name: &str) {
         let surprising = name.starts_with("global") && name != "global";
         if surprising && self.context.personality == Personality::Fathom {
-            let problem = format!("[{name}] is no job: every section whose name begins with 'global' sets defaults for those below");
-            self.problems.push(Diagnostic::warning(line.at.clone(), problem).advise("rename it if it is meant as a job"));
+            let problem = format!(
+                "[{name}] is no job: every section whose name begins with 'global' sets defaults for those below"
+            );
+            self.problems
+                .push(Diagnostic::warning(line.at.clone(), problem).advise("rename it if it is meant as a job"));
         }
     }
 
@@ -167,7 +176,9 @@ impl Parser<'_> {
                 Ok(included) => self.file(&included, depth + 1),
                 Err(problem) => self.problems.push(problem),
             },
-            Err(why) => self.problems.push(Diagnostic::error(line.at.clone(), format!("cannot include '{}': {why}", shorten(target)))),
+            Err(why) => self
+                .problems
+                .push(Diagnostic::error(line.at.clone(), format!("cannot include '{}': {why}", shorten(target)))),
         }
     }
 
@@ -204,7 +215,10 @@ impl Parser<'_> {
         }
         for name in unset_variables(&line.text, self.context.surroundings) {
             let problem = format!("${{{}}} is not set and becomes nothing", shorten(&name));
-            self.problems.push(Diagnostic::warning(line.at.clone(), problem).advise("set it in the environment; shell defaults such as ${X:-y} are not known"));
+            self.problems.push(
+                Diagnostic::warning(line.at.clone(), problem)
+                    .advise("set it in the environment; shell defaults such as ${X:-y} are not known"),
+            );
         }
     }
 }

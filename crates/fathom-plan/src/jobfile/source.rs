@@ -44,7 +44,8 @@ impl Source {
     fn line(&self, number: u32, raw: &str, problems: &mut Vec<Diagnostic>) -> Option<Line> {
         let at = Span::File { name: Arc::clone(&self.name), line: number, column: 1 };
         if raw.len() > LONGEST_LINE {
-            problems.push(Diagnostic::error(at, format!("the line has more than {LONGEST_LINE} bytes")).advise("split it"));
+            problems
+                .push(Diagnostic::error(at, format!("the line has more than {LONGEST_LINE} bytes")).advise("split it"));
             return None;
         }
         let without_comment = raw.split([';', '#']).next().unwrap_or("");

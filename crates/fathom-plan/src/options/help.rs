@@ -3,6 +3,55 @@
 use std::fmt::Write;
 
 use super::row::{Kind, OptionRow, Support, Unit};
+use super::{closest_option, find, options};
+use crate::diagnostic::Diagnostic;
+use crate::span::Span;
+
+/// What `--cmdhelp[=NAME]` prints: one option in full, or every option of jobs in a line each.
+///
+/// # Errors
+/// When there is no such option.
+pub fn command_help(name: Option<&str>) -> Result<String, Diagnostic> {
+    match name {
+        None | Some("" | "all") => Ok(options().filter(|row| row.engines.is_empty()).map(short).collect()),
+        Some(name) => find(name).map(cmdhelp).ok_or_else(|| unknown(name)),
+    }
+}
+
+/// What `--enghelp[=ENGINE[,OPTION]]` prints: the engines, the private options of one, or one of these in full.
+///
+/// # Errors
+/// When there is no such engine or option.
+pub fn engine_help(asked: Option<&str>) -> Result<String, Diagnostic> {
+    let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
+        let names = crate::resolve::ENGINES.map(|kind| format!("\t{}\n", kind.word()));
+        return Ok(format!("Engines built in:\n{}", names.concat()));
+    };
+    let (engine, option) = asked.split_once(',').map_or((asked, None), |(engine, option)| (engine, Some(option)));
+    if !crate::resolve::ENGINES.iter().any(|kind| kind.word() == engine) {
+        let problem = format!("'{}' is not built in", crate::jobfile::shorten(engine));
+        return Err(Diagnostic::error(Span::CommandLine, problem)
+            .about("--enghelp")
+            .advise("--enghelp lists the engines"));
+    }
+    let mut private = options().filter(|row| row.engines.contains(&engine));
+    match option {
+        None => Ok(private.map(short).collect()),
+        Some(option) => private.find(|row| row.name == option).map(cmdhelp).ok_or_else(|| unknown(option)),
+    }
+}
+
+fn short(row: &OptionRow) -> String {
+    format!("{:<24}: {}\n", row.name, row.help)
+}
+
+fn unknown(name: &str) -> Diagnostic {
+    let problem = Diagnostic::error(Span::CommandLine, format!("'{}' is no option", crate::jobfile::shorten(name)));
+    match closest_option(name) {
+        Some(best) => problem.advise(format!("did you mean {best}?")),
+        None => problem.advise("--cmdhelp=all lists the options"),
+    }
+}
 
 /// Help for `row`: its line, alias, type, default, range, words and support, one per line.
 #[must_use]

@@ -4,7 +4,7 @@ mod help;
 mod row;
 mod rows;
 
-pub use self::help::cmdhelp;
+pub use self::help::{cmdhelp, command_help, engine_help};
 pub use self::row::{Kind, OptionRow, Support, Unit};
 
 /// Every option, in the order of the documentation.
@@ -39,5 +39,6 @@ pub fn closest<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> Option<&
 #[must_use]
 pub fn closest_option(name: &str) -> Option<&'static str> {
     let bounded: String = name.chars().take(64).collect();
-    closest(&bounded, options().flat_map(|row| [Some(row.name), row.alias].into_iter().flatten()))
+    let of_jobs = options().filter(|row| !row.engines.iter().any(|engine| engine.starts_with("profile=")));
+    closest(&bounded, of_jobs.flat_map(|row| [Some(row.name), row.alias].into_iter().flatten()))
 }

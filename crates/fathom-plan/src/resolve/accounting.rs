@@ -8,7 +8,8 @@ use super::settings::Settings;
 use crate::values::Value;
 
 /// fio's percentiles when none are listed.
-const PERCENTILES: [f64; 17] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
 
 /// Resolves the record of the job `name`.
 pub(crate) fn resolve(view: &View<'_>, name: &str, report: &mut Report) -> Accounting {

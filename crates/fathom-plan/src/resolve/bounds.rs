@@ -14,7 +14,7 @@ pub(crate) const MOST_WORKERS: usize = 16_384;
 /// Most files of one job.
 pub(crate) const MOST_FILES: u64 = 1_000_000;
 /// Most generated file names of a whole plan.
-pub(crate) const MOST_PATHS: u64 = 4_000_000;
+pub(crate) const MOST_PATHS: u64 = 1_000_000;
 /// Highest planned IOPS of one job.
 pub(crate) const HIGHEST_IOPS: u64 = 1_000_000_000;
 /// Highest planned bandwidth of one job, 10 TiB/s.
@@ -23,10 +23,21 @@ pub(crate) const HIGHEST_BANDWIDTH: u64 = 10 << 40;
 pub(crate) const LONGEST_TIME: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
 /// `value`, or the limit and an error that names it.
-pub(crate) fn within(view: &View<'_>, option: &'static str, value: u64, limit: u64, noun: &str, report: &mut Report) -> u64 {
+pub(crate) fn within(
+    view: &View<'_>,
+    option: &'static str,
+    value: u64,
+    limit: u64,
+    noun: &str,
+    report: &mut Report,
+) -> u64 {
     if value <= limit {
         return value;
     }
     report.push(view.error(option, format!("{value} {noun} is beyond the limit")).advise(format!("at most {limit}")));
     limit
 }
+/// Most options of one section.
+pub(crate) const MOST_OPTIONS: usize = 500;
+/// Most options of all jobs together, those of their global sections counted with each.
+pub(crate) const MOST_SETTINGS: usize = 2_000_000;

@@ -8,7 +8,7 @@ use crate::options::closest;
 use crate::values::Value;
 
 /// The engines that are built in.
-const ENGINES: [EngineKind; 10] = [
+pub(crate) const ENGINES: [EngineKind; 10] = [
     EngineKind::Sync,
     EngineKind::Psync,
     EngineKind::Vsync,
@@ -71,7 +71,8 @@ fn settings(view: &View<'_>) -> EngineSettings {
 /// CPUs of the worker with this number: the later of `cpus_allowed` and `cpumask`, or one of them each.
 pub(crate) fn cpus(view: &View<'_>, number: u32) -> Vec<u32> {
     let settings = view.settings;
-    let later = if settings.position("cpumask") > settings.position("cpus_allowed") { "cpumask" } else { "cpus_allowed" };
+    let later =
+        if settings.position("cpumask") > settings.position("cpus_allowed") { "cpumask" } else { "cpus_allowed" };
     let Some(Value::Cpus(cpus)) = settings.last(later).map(|setting| &setting.value) else { return Vec::new() };
     if settings.choice("cpus_allowed_policy", "shared").0 == "split" && !cpus.is_empty() {
         return vec![cpus[(number as usize - 1) % cpus.len()]];

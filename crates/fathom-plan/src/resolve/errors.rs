@@ -14,7 +14,9 @@ pub(crate) fn resolve(view: &View<'_>) -> ErrorPolicy {
         continue_write: all || matches!(word, "write" | "io"),
         continue_verify: all || word == "verify",
         ignore: ignored(view),
-        max_latency: PerDirection(view.settings.three("max_latency", 0).map(|nanos| (nanos > 0).then(|| Nanos::new(nanos)))),
+        max_latency: PerDirection(
+            view.settings.three("max_latency", 0).map(|nanos| (nanos > 0).then(|| Nanos::new(nanos))),
+        ),
     }
 }
 

@@ -47,7 +47,11 @@ fn is_zero(extent: Extent) -> bool {
 /// The later of `direct` and `buffered` holds.
 pub(crate) fn direct(view: &View<'_>) -> bool {
     let settings = view.settings;
-    if settings.position("buffered") > settings.position("direct") { !settings.switch("buffered") } else { settings.switch("direct") }
+    if settings.position("buffered") > settings.position("direct") {
+        !settings.switch("buffered")
+    } else {
+        settings.switch("direct")
+    }
 }
 
 // ---------------------------------------------------------------------------------------------------- paths
@@ -55,7 +59,8 @@ pub(crate) fn direct(view: &View<'_>) -> bool {
 fn paths(view: &View<'_>, seat: &Seat<'_>, report: &mut Report) -> (Vec<PathBuf>, bool) {
     let folders = folders(view, report);
     let names = named(view, report);
-    let paths: Vec<PathBuf> = if names.is_empty() { generated(view, seat, &folders, report) } else { join_all(&folders, 0, names.iter()) };
+    let paths: Vec<PathBuf> =
+        if names.is_empty() { generated(view, seat, &folders, report) } else { join_all(&folders, 0, names.iter()) };
     if let Some(long) = paths.iter().find(|path| path.as_os_str().len() > LONGEST_PATH) {
         let shown = crate::jobfile::shorten(&long.to_string_lossy());
         report.push(view.error("filename", format!("the path {shown} has more than {LONGEST_PATH} bytes")));
@@ -72,7 +77,9 @@ pub(crate) fn named(view: &View<'_>, report: &mut Report) -> Vec<String> {
         names.extend(split_names(text));
     }
     if names.iter().any(|name| name == "-") {
-        report.push(view.error("filename", "'-' is a stream, which cannot be measured").advise("name a file or a device"));
+        report.push(
+            view.error("filename", "'-' is a stream, which cannot be measured").advise("name a file or a device"),
+        );
     }
     names
 }
@@ -94,8 +101,13 @@ pub(crate) fn split_names(text: &str) -> Vec<String> {
 
 fn folders(view: &View<'_>, report: &mut Report) -> Vec<String> {
     let folders = view.settings.text("directory").map(split_names).unwrap_or_default();
-    for folder in folders.iter().filter(|folder| view.check_folders && !view.surroundings.is_directory(Path::new(folder))) {
-        report.push(view.error("directory", format!("'{}' is not a folder", crate::jobfile::shorten(folder))).advise("make it first"));
+    for folder in
+        folders.iter().filter(|folder| view.check_folders && !view.surroundings.is_directory(Path::new(folder)))
+    {
+        report.push(
+            view.error("directory", format!("'{}' is not a folder", crate::jobfile::shorten(folder)))
+                .advise("make it first"),
+        );
     }
     folders
 }
@@ -138,7 +150,8 @@ pub(crate) fn file_name(format: &str, job: &str, clone: u32, file: u64) -> Strin
     while let Some(at) = rest.find('$') {
         name.push_str(&rest[..at]);
         rest = &rest[at..];
-        let hit = words.iter().find(|(word, _)| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)));
+        let hit =
+            words.iter().find(|(word, _)| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)));
         let (text, length) = hit.map_or(("$", 1), |(word, text)| (*text, word.len()));
         name.push_str(text);
         rest = &rest[length..];
@@ -220,7 +233,9 @@ fn every(view: &View<'_>, rest: Option<&str>, report: &mut Report) -> u32 {
     match text.trim().parse::<u32>() {
         Ok(n) if n > 0 => n,
         _ => {
-            report.push(view.error("file_service_type", format!("'{}' is not a number of I/Os", crate::jobfile::shorten(text))));
+            report.push(
+                view.error("file_service_type", format!("'{}' is not a number of I/Os", crate::jobfile::shorten(text))),
+            );
             1
         }
     }
@@ -238,7 +253,10 @@ mod tests {
     #[test]
     fn colons_split_and_backslashes_keep() {
         assert_eq!(split_names("/dev/sda:/dev/sdb"), ["/dev/sda", "/dev/sdb"]);
-        assert_eq!(split_names(r"/dev/disk/by-path/pci-0000\:00\:1f.2-ata-1"), ["/dev/disk/by-path/pci-0000:00:1f.2-ata-1"]);
+        assert_eq!(
+            split_names(r"/dev/disk/by-path/pci-0000\:00\:1f.2-ata-1"),
+            ["/dev/disk/by-path/pci-0000:00:1f.2-ata-1"]
+        );
         assert_eq!(split_names(":a::b:"), ["a", "b"]);
         assert_eq!(split_names(r"a\b"), [r"a\b"]);
     }

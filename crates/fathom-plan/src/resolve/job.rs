@@ -56,7 +56,9 @@ impl View<'_> {
             Size::Percent(share) => Some(Extent::Percent(share)),
             Size::Zones(_) if self.settings.choice("zonemode", "none").0 == "zbd" => None,
             Size::Zones(_) => {
-                report.push(self.error(option, "counts zones, which only zonemode=zbd has").advise("write the size in bytes"));
+                report.push(
+                    self.error(option, "counts zones, which only zonemode=zbd has").advise("write the size in bytes"),
+                );
                 None
             }
         }

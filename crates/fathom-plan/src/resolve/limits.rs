@@ -36,30 +36,36 @@ fn time(view: &View<'_>, option: &'static str, report: &mut Report) -> Option<Na
 fn time_based(view: &View<'_>, runtime: Option<Nanos>, report: &mut Report) -> bool {
     let asked = view.settings.switch("time_based");
     if asked && runtime.is_none() {
-        report.push(view.warning("time_based", "does nothing without a runtime").advise("set runtime=30s, for example"));
+        report
+            .push(view.warning("time_based", "does nothing without a runtime").advise("set runtime=30s, for example"));
     }
     asked && runtime.is_some()
 }
 
 fn check_size(view: &View<'_>, pattern: &Pattern, report: &mut Report) {
-    let Some(crate::values::Size::Bytes(size)) = view.settings.extent("size") else { return };
+    let Some(crate::values::Size::Bytes(size)) = view.settings.extent("size").filter(|_| !report.has_errors()) else {
+        return;
+    };
     let used = pattern.block_size.iter().filter(|(direction, _)| pattern.traffic.uses(*direction));
     let smallest = used.map(|(_, sizes)| u64::from(sizes.min())).min().unwrap_or(0);
     if size > 0 && size < smallest {
-        report.push(view.error("size", format!("{size} bytes is less than one block of {smallest} bytes")).advise("make size at least bs"));
+        report.push(
+            view.error("size", format!("{size} bytes is less than one block of {smallest} bytes"))
+                .advise("make size at least bs"),
+        );
     }
 }
 
-/// Resolves the queue: batches follow the depth where nothing else is said.
+/// Resolves the queue: batches follow the depth where nothing else is said, so that one system call carries what is ready.
 pub(crate) fn queue(view: &View<'_>, report: &mut Report) -> Queue {
     let depth = within(view, "iodepth", view.settings.number("iodepth", 1), DEEPEST_QUEUE, "in flight", report) as u32;
     let to_depth = |n: u32| if n == 0 || n > depth { depth } else { n };
     let complete_min = view.settings.small("iodepth_batch_complete_min", 1).min(depth);
     Queue {
         depth,
-        batch_submit: to_depth(view.settings.small("iodepth_batch", 1)),
+        batch_submit: to_depth(view.settings.small("iodepth_batch", 0)),
         batch_complete_min: complete_min,
-        batch_complete_max: view.settings.small("iodepth_batch_complete_max", 0).min(depth).max(complete_min),
+        batch_complete_max: to_depth(view.settings.small("iodepth_batch_complete_max", 0)).max(complete_min),
         low: to_depth(view.settings.small("iodepth_low", 0)),
     }
 }

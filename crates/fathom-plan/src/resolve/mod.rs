@@ -19,4 +19,5 @@ mod sync;
 mod traps;
 mod verify;
 
+pub(crate) use self::engine::ENGINES;
 pub use self::plan::{Planned, plan, read_job_files, show_commands};

@@ -14,15 +14,28 @@ pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Pace {
     Pace {
         rate,
         rate_min,
-        process: if view.settings.choice("rate_process", "linear").0 == "poisson" { Arrivals::Poisson } else { Arrivals::Linear },
+        process: if view.settings.choice("rate_process", "linear").0 == "poisson" {
+            Arrivals::Poisson
+        } else {
+            Arrivals::Linear
+        },
         rate_cycle: Nanos::from_millis(view.settings.number("rate_cycle", 1000).min(86_400_000)),
         think: think(view),
     }
 }
 
-fn rates(view: &View<'_>, bandwidth: &'static str, iops: &'static str, report: &mut Report) -> PerDirection<Option<Rate>> {
-    let by_bytes = view.settings.three(bandwidth, 0).map(|rate| within(view, bandwidth, rate, HIGHEST_BANDWIDTH, "bytes per second", report));
-    let by_ios = view.settings.three(iops, 0).map(|rate| within(view, iops, rate, HIGHEST_IOPS, "I/Os per second", report));
+fn rates(
+    view: &View<'_>,
+    bandwidth: &'static str,
+    iops: &'static str,
+    report: &mut Report,
+) -> PerDirection<Option<Rate>> {
+    let by_bytes = view
+        .settings
+        .three(bandwidth, 0)
+        .map(|rate| within(view, bandwidth, rate, HIGHEST_BANDWIDTH, "bytes per second", report));
+    let by_ios =
+        view.settings.three(iops, 0).map(|rate| within(view, iops, rate, HIGHEST_IOPS, "I/Os per second", report));
     if by_bytes.iter().any(|rate| *rate > 0) && by_ios.iter().any(|rate| *rate > 0) {
         report.push(view.error(iops, format!("cannot be set together with {bandwidth}")).advise("keep one of the two"));
     }
@@ -37,7 +50,12 @@ fn rates(view: &View<'_>, bandwidth: &'static str, iops: &'static str, report: &
     PerDirection(rates)
 }
 
-fn check_minimum(view: &View<'_>, rate: &PerDirection<Option<Rate>>, min: &PerDirection<Option<Rate>>, report: &mut Report) {
+fn check_minimum(
+    view: &View<'_>,
+    rate: &PerDirection<Option<Rate>>,
+    min: &PerDirection<Option<Rate>>,
+    report: &mut Report,
+) {
     for (rate, min) in rate.0.iter().zip(&min.0) {
         let (option, over) = match (rate, min) {
             (Some(Rate::Bandwidth(rate)), Some(Rate::Bandwidth(min))) => ("rate_min", min > rate),

@@ -55,7 +55,11 @@ fn traffic(settings: &Settings) -> (Traffic, bool) {
 /// The later of `rwmixread` and `rwmixwrite` holds.
 fn read_percent(settings: &Settings) -> u8 {
     let share = |name| settings.number(name, 50).min(100) as u8;
-    if settings.position("rwmixwrite") > settings.position("rwmixread") { 100 - share("rwmixwrite") } else { share("rwmixread") }
+    if settings.position("rwmixwrite") > settings.position("rwmixread") {
+        100 - share("rwmixwrite")
+    } else {
+        share("rwmixread")
+    }
 }
 
 fn access(view: &View<'_>, random: bool, report: &mut Report) -> Access {
@@ -76,7 +80,10 @@ fn access(view: &View<'_>, random: bool, report: &mut Report) -> Access {
     if every.is_none() {
         report.push(view.error("rw", "the number of I/Os for each address must be from 1 to 4294967295"));
     }
-    Access::Random { every: every.unwrap_or(1), identical: view.settings.choice("rw_sequencer", "sequential").0 == "identical" }
+    Access::Random {
+        every: every.unwrap_or(1),
+        identical: view.settings.choice("rw_sequencer", "sequential").0 == "identical",
+    }
 }
 
 /// `bssplit` before `bsrange` before `bs`, for each direction.
@@ -106,9 +113,15 @@ fn block(view: &View<'_>, option: &'static str, bytes: u64, report: &mut Report)
 }
 
 /// Alignments, and whether they differ from the smallest block and so exclude the random map.
-fn alignments(view: &View<'_>, sizes: &PerDirection<BlockSizes>, random: bool, report: &mut Report) -> (PerDirection<Bytes>, bool) {
+fn alignments(
+    view: &View<'_>,
+    sizes: &PerDirection<BlockSizes>,
+    random: bool,
+    report: &mut Report,
+) -> (PerDirection<Bytes>, bool) {
     let align = view.settings.three("ba", 0);
-    let differs = random && sizes.iter().zip(align).any(|((_, size), align)| align != 0 && align != u64::from(size.min()));
+    let differs =
+        random && sizes.iter().zip(align).any(|((_, size), align)| align != 0 && align != u64::from(size.min()));
     if differs && !view.settings.switch("norandommap") {
         let problem = "blocks may repeat: an alignment other than the block size excludes touching each block once";
         report.push(view.warning("ba", problem).advise("set norandommap to say so"));
@@ -136,7 +149,9 @@ fn zones(view: &View<'_>, report: &mut Report) -> Option<Strided> {
     let mode = settings.is_set("zonemode").then(|| settings.choice("zonemode", "none").0);
     match mode {
         Some("zbd") => {
-            report.push(view.error("zonemode", "zoned block devices are not driven").advise("use zonemode=strided, or none"));
+            report.push(
+                view.error("zonemode", "zoned block devices are not driven").advise("use zonemode=strided, or none"),
+            );
             None
         }
         Some("none") if size > 0 => {
@@ -149,7 +164,11 @@ fn zones(view: &View<'_>, report: &mut Report) -> Option<Strided> {
         }
         Some("none") => None,
         _ if size == 0 => None,
-        _ => Some(Strided { size: Bytes::new(size), range: Bytes::new(zone_range(settings, size)), skip: Bytes::new(zone_skip(view, report)) }),
+        _ => Some(Strided {
+            size: Bytes::new(size),
+            range: Bytes::new(zone_range(settings, size)),
+            skip: Bytes::new(zone_skip(view, report)),
+        }),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use fathom_model::{Job, Nanos, Personality, Plan, Start, Traffic};
 
-use super::bounds::{MOST_CLONES, MOST_PATHS, MOST_WORKERS, within};
+use super::bounds::{MOST_CLONES, MOST_FILES, MOST_PATHS, MOST_WORKERS, within};
 use super::job::{Seat, View, job_name, resolve};
 use super::report::Report;
 use super::sections::{Draft, Drafts, drafts};
@@ -35,7 +35,11 @@ pub struct Planned {
 /// # Errors
 /// Every mistake in the job files and on the command line, with the warnings, by place. With `--warnings-fatal`
 /// also when there are only warnings.
-pub fn plan(invocation: &Invocation, surroundings: &dyn Surroundings, includes: &dyn Includes) -> Result<Planned, Vec<Diagnostic>> {
+pub fn plan(
+    invocation: &Invocation,
+    surroundings: &dyn Surroundings,
+    includes: &dyn Includes,
+) -> Result<Planned, Vec<Diagnostic>> {
     let mut report = Report::default();
     report.extend(invocation.warnings.iter().cloned());
     let files = read_files(invocation, surroundings, includes, &mut report);
@@ -86,13 +90,20 @@ pub fn show_commands(
     Ok(lines.collect())
 }
 
-fn read_files(invocation: &Invocation, surroundings: &dyn Surroundings, includes: &dyn Includes, report: &mut Report) -> Vec<JobFile> {
+fn read_files(
+    invocation: &Invocation,
+    surroundings: &dyn Surroundings,
+    includes: &dyn Includes,
+    report: &mut Report,
+) -> Vec<JobFile> {
     let context = Context { surroundings, includes, personality: invocation.personality, wanted: &invocation.wanted };
     let mut files = Vec::new();
     for (name, at) in &invocation.files {
         let source = match includes.read(name) {
             Ok(bytes) => Source::new(if name == "-" { "standard input" } else { name }, bytes),
-            Err(why) => Err(Diagnostic::error(at.clone(), format!("cannot read '{}': {why}", crate::jobfile::shorten(name)))),
+            Err(why) => {
+                Err(Diagnostic::error(at.clone(), format!("cannot read '{}': {why}", crate::jobfile::shorten(name))))
+            }
         };
         match source {
             Ok(source) => {
@@ -112,8 +123,11 @@ fn check_any(invocation: &Invocation, drafts: &Drafts, report: &mut Report) {
         return;
     }
     let problem = match invocation.wanted.first() {
-        Some(name) => Diagnostic::error(Span::CommandLine, format!("no job is named '{}'", crate::jobfile::shorten(name))),
-        None => Diagnostic::error(Span::CommandLine, "no job is defined").advise("name a job file, or begin a job with --name=NAME"),
+        Some(name) => {
+            Diagnostic::error(Span::CommandLine, format!("no job is named '{}'", crate::jobfile::shorten(name)))
+        }
+        None => Diagnostic::error(Span::CommandLine, "no job is defined")
+            .advise("name a job file, or begin a job with --name=NAME"),
     };
     report.push(problem);
 }
@@ -172,7 +186,10 @@ impl Planner<'_> {
         for (section, draft) in drafts.iter().enumerate() {
             self.section(section, drafts, draft, exit_all, &mut tally, &mut jobs, report);
             if jobs.len() > MOST_WORKERS {
-                report.push(Diagnostic::error(draft.at.clone(), format!("more than {MOST_WORKERS} workers")).advise("lower numjobs"));
+                report.push(
+                    Diagnostic::error(draft.at.clone(), format!("more than {MOST_WORKERS} workers"))
+                        .advise("lower numjobs"),
+                );
                 break;
             }
         }
@@ -231,8 +248,11 @@ impl Planner<'_> {
         let clones = within(view, "numjobs", view.settings.number("numjobs", 1), MOST_CLONES, "clones", report).max(1);
         let files = view.settings.number("nrfiles", 1).max(1);
         tally.paths = tally.paths.saturating_add(clones.saturating_mul(files));
-        if tally.paths > MOST_PATHS {
-            report.push(view.error("nrfiles", format!("{} files are beyond the limit", tally.paths)).advise(format!("at most {MOST_PATHS} in all jobs together")));
+        if tally.paths > MOST_PATHS && files <= MOST_FILES && !report.has_errors() {
+            report.push(
+                view.error("nrfiles", format!("{} files are beyond the limit", tally.paths))
+                    .advise(format!("at most {MOST_PATHS} in all jobs together")),
+            );
         }
         // With an error there is no plan: one clone is enough to find the others.
         if report.has_errors() { 1 } else { clones as u32 }
@@ -240,7 +260,10 @@ impl Planner<'_> {
 
     fn check(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
         if self.invocation.read_only && job.pattern.traffic != Traffic::Read {
-            report.push(view.error("rw", "would change the target, but --readonly forbids it").advise("use rw=read or rw=randread"));
+            report.push(
+                view.error("rw", "would change the target, but --readonly forbids it")
+                    .advise("use rw=read or rw=randread"),
+            );
         }
         self.check_memory(view, job, clones, report);
         traps::doubts(view, job, clones, report);
@@ -277,13 +300,20 @@ fn open_group(tally: &mut Tally, opens: bool) {
 fn waited_for(view: &View<'_>, section: usize, drafts: &[Draft], report: &mut Report) -> Option<u32> {
     let wanted = view.settings.text("wait_for")?;
     let names = drafts.iter().map(|draft| job_name(&draft.settings, &draft.name));
-    let matches: Vec<usize> = names.enumerate().take(section).filter(|(_, name)| *name == wanted).map(|(at, _)| at).collect();
+    let matches: Vec<usize> =
+        names.enumerate().take(section).filter(|(_, name)| *name == wanted).map(|(at, _)| at).collect();
     let shown = crate::jobfile::shorten(wanted);
     let problem = match matches[..] {
         [one] => return Some(one as u32),
-        [] if job_name(view.settings, &drafts[section].name) == wanted => view.error("wait_for", "a job cannot wait for itself"),
-        [] => view.error("wait_for", format!("no earlier job is named '{shown}'")).advise("name a job that stands above this one"),
-        _ => view.error("wait_for", format!("{} earlier jobs are named '{shown}'", matches.len())).advise("give them different names"),
+        [] if job_name(view.settings, &drafts[section].name) == wanted => {
+            view.error("wait_for", "a job cannot wait for itself")
+        }
+        [] => view
+            .error("wait_for", format!("no earlier job is named '{shown}'"))
+            .advise("name a job that stands above this one"),
+        _ => view
+            .error("wait_for", format!("{} earlier jobs are named '{shown}'", matches.len()))
+            .advise("give them different names"),
     };
     report.push(problem);
     None

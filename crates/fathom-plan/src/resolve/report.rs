@@ -33,7 +33,8 @@ impl Report {
 
     /// Errors and warnings, by place, when there is no plan.
     pub(crate) fn into_failure(self) -> Vec<Diagnostic> {
-        let mut kept: Vec<Diagnostic> = self.all.into_iter().filter(|diagnostic| diagnostic.severity != Severity::Note).collect();
+        let mut kept: Vec<Diagnostic> =
+            self.all.into_iter().filter(|diagnostic| diagnostic.severity != Severity::Note).collect();
         kept.sort_by(|a, b| a.at.cmp(&b.at));
         kept
     }

@@ -2,6 +2,7 @@
 
 use fathom_model::Personality;
 
+use super::bounds::{MOST_OPTIONS, MOST_SETTINGS};
 use super::report::Report;
 use super::settings::{Setting, Settings, judge_support, read_assignments};
 use crate::diagnostic::Diagnostic;
@@ -26,6 +27,8 @@ pub(crate) struct Draft {
 pub(crate) struct Drafts {
     pub(crate) jobs: Vec<Draft>,
     pub(crate) globals: Vec<(String, Option<String>)>,
+    /// Options of all jobs so far, those of their globals counted with each.
+    settings: usize,
 }
 
 /// What holds for the sections that follow.
@@ -58,8 +61,19 @@ pub(crate) fn drafts<'a>(
     drafts
 }
 
-fn take(sections: &[Section], defaults: &mut Defaults, sorted: bool, drafts: &mut Drafts, reading: &mut Reading, report: &mut Report) {
+fn take(
+    sections: &[Section],
+    defaults: &mut Defaults,
+    sorted: bool,
+    drafts: &mut Drafts,
+    reading: &mut Reading,
+    report: &mut Report,
+) {
     for section in sections {
+        if let Some(problem) = too_much(section, defaults, drafts) {
+            report.push(problem);
+            return;
+        }
         reading.kb_base = defaults.kb_base;
         let settings = read_assignments(&section.assignments, section.is_global, sorted, reading, report);
         settings.iter().for_each(|setting| judge_support(setting, reading.personality, report));
@@ -71,9 +85,28 @@ fn take(sections: &[Section], defaults: &mut Defaults, sorted: bool, drafts: &mu
         } else {
             let options = options.collect();
             let settings = matching_engine(&defaults.settings, settings, report);
-            drafts.jobs.push(Draft { name: section.name.clone(), at: section.at.clone(), settings, options, begins_file: false });
+            drafts.settings += defaults.settings.len() + section.assignments.len();
+            drafts.jobs.push(Draft {
+                name: section.name.clone(),
+                at: section.at.clone(),
+                settings,
+                options,
+                begins_file: false,
+            });
         }
     }
+}
+
+/// What no job file needs, before it costs memory.
+fn too_much(section: &Section, defaults: &Defaults, drafts: &Drafts) -> Option<Diagnostic> {
+    let own = section.assignments.len();
+    if own > MOST_OPTIONS {
+        let problem = format!("{own} options in one section are beyond the limit");
+        return Some(Diagnostic::error(section.at.clone(), problem).advise(format!("at most {MOST_OPTIONS}")));
+    }
+    let all = drafts.settings + defaults.settings.len() + own;
+    let problem = format!("all jobs together have more than {MOST_SETTINGS} options");
+    (all > MOST_SETTINGS).then(|| Diagnostic::error(section.at.clone(), problem).advise("split the job file"))
 }
 
 /// Private options of another engine: from a global section they do not concern this job, in its own they are an error.

@@ -57,8 +57,17 @@ fn unknown(assignment: &Assignment) -> Diagnostic {
     }
 }
 
-fn setting(row: &'static OptionRow, assignment: &Assignment, is_global: bool, reading: &mut Reading, report: &mut Report) -> Option<Setting> {
-    let about = |fault: Fault| Diagnostic { advice: fault.advice, ..Diagnostic::error(assignment.value_at.clone(), fault.problem).about(row.name) };
+fn setting(
+    row: &'static OptionRow,
+    assignment: &Assignment,
+    is_global: bool,
+    reading: &mut Reading,
+    report: &mut Report,
+) -> Option<Setting> {
+    let about = |fault: Fault| Diagnostic {
+        advice: fault.advice,
+        ..Diagnostic::error(assignment.value_at.clone(), fault.problem).about(row.name)
+    };
     let text = assignment.value.as_deref();
     let value = match read_value(row, text, reading) {
         Ok(value) => value,
@@ -79,14 +88,22 @@ fn setting(row: &'static OptionRow, assignment: &Assignment, is_global: bool, re
 }
 
 /// A bare number of microseconds is often meant as something else.
-fn note_bare_time(row: &OptionRow, text: Option<&str>, value: &Value, at: &Span, reading: &Reading, report: &mut Report) {
+fn note_bare_time(
+    row: &OptionRow,
+    text: Option<&str>,
+    value: &Value,
+    at: &Span,
+    reading: &Reading,
+    report: &mut Report,
+) {
     let micros = matches!(row.kind, Kind::One(Unit::Micros) | Kind::Three(Unit::Micros));
     let bare = text.is_some_and(|text| text.trim().chars().all(|c| c.is_ascii_digit()));
     let zero = matches!(value, Value::Number(0)) || text.is_some_and(|text| text.trim().chars().all(|c| c == '0'));
     if micros && bare && !zero && !reading.is_fio() {
         let text = text.unwrap_or("").trim();
         let problem = format!("{text} is microseconds, as {} without a unit always is", row.name);
-        report.push(Diagnostic::warning(at.clone(), problem).about(row.name).advise(format!("write {text}us to say so")));
+        report
+            .push(Diagnostic::warning(at.clone(), problem).about(row.name).advise(format!("write {text}us to say so")));
     }
 }
 
@@ -95,14 +112,21 @@ pub(crate) fn judge_support(setting: &Setting, personality: Personality, report:
     let row = setting.row;
     if row.name == "threads" && personality == Personality::Fathom {
         let problem = "does nothing: it belongs to the tiobench profile, not to a job";
-        report.push(Diagnostic::warning(setting.at.clone(), problem).about(row.name).advise("use numjobs for clones; every clone is a thread"));
+        report.push(
+            Diagnostic::warning(setting.at.clone(), problem)
+                .about(row.name)
+                .advise("use numjobs for clones; every clone is a thread"),
+        );
         return;
     }
     match row.support {
         Support::Honoured => {}
-        Support::NoEffect { why } => report.push(Diagnostic::note(setting.at.clone(), format!("accepted, no effect: {why}")).about(row.name)),
+        Support::NoEffect { why } => {
+            report.push(Diagnostic::note(setting.at.clone(), format!("accepted, no effect: {why}")).about(row.name))
+        }
         Support::Refused { .. } if asks_for_nothing(setting) => {}
-        Support::Refused { instead } => report.push(Diagnostic::error(setting.at.clone(), "is not part of this program").about(row.name).advise(instead)),
+        Support::Refused { instead } => report
+            .push(Diagnostic::error(setting.at.clone(), "is not part of this program").about(row.name).advise(instead)),
     }
 }
 

@@ -27,7 +27,8 @@ pub(crate) fn doubts(view: &View<'_>, job: &Job, clones: u32, report: &mut Repor
 
 fn depth(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
     let engine = job.engine.kind;
-    if job.queue.depth < 2 || !engine.is_synchronous() {
+    let cut = u64::from(job.queue.depth) < view.settings.number("iodepth", 1);
+    if job.queue.depth < 2 || cut || !engine.is_synchronous() {
         return None;
     }
     let problem = format!("{} without effect: {} does one I/O at a time", job.queue.depth, engine.word());
@@ -49,12 +50,18 @@ fn same_addresses(view: &View<'_>, job: &Job, clones: u32) -> Option<Diagnostic>
         return None;
     }
     let problem = format!("{clones} clones of a sequential job walk the same addresses of the same file");
-    Some(view.warning("numjobs", problem).advise("give each its part with size and offset_increment, for example offset_increment=10%"))
+    Some(
+        view.warning("numjobs", problem)
+            .advise("give each its part with size and offset_increment, for example offset_increment=10%"),
+    )
 }
 
 fn files_ignored(view: &View<'_>) -> Option<Diagnostic> {
     let ignored = view.settings.is_set("filename") && view.settings.number("nrfiles", 1) > 1;
-    ignored.then(|| view.warning("nrfiles", "without effect: filename says which files there are").advise("leave one of the two out"))
+    ignored.then(|| {
+        view.warning("nrfiles", "without effect: filename says which files there are")
+            .advise("leave one of the two out")
+    })
 }
 
 fn files_added(view: &View<'_>) -> Option<Diagnostic> {
@@ -73,7 +80,11 @@ fn files_under_dev(view: &View<'_>) -> Option<Diagnostic> {
         let names = files::split_names(text);
         let device = names.iter().any(|name| name.starts_with("/dev/"));
         if let Some(stray) = names.iter().find(|name| device && !name.starts_with('/')) {
-            let problem = format!("the colons cut this device path into {} files, one of them '{}'", names.len(), crate::jobfile::shorten(stray));
+            let problem = format!(
+                "the colons cut this device path into {} files, one of them '{}'",
+                names.len(),
+                crate::jobfile::shorten(stray)
+            );
             let advice = format!("write \\: for a colon: {}", crate::jobfile::shorten(&text.replace(':', "\\:")));
             return Some(Diagnostic::error(setting.at.clone(), problem).about("filename").advise(advice));
         }
@@ -85,5 +96,7 @@ fn unused_rate(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
     let rated = job.pace.rate.iter().any(|(_, rate)| rate.is_some());
     let used = job.pace.rate.iter().any(|(direction, rate)| rate.is_some() && job.pattern.traffic.uses(direction));
     let option = if view.settings.is_set("rate_iops") { "rate_iops" } else { "rate" };
-    (rated && !used).then(|| view.warning(option, "is set for directions this job does not use").advise("the order is read,write,trim"))
+    (rated && !used).then(|| {
+        view.warning(option, "is set for directions this job does not use").advise("the order is read,write,trim")
+    })
 }

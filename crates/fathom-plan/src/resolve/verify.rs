@@ -46,7 +46,9 @@ pub(crate) fn resolve(view: &View<'_>, io: &Pattern, report: &mut Report) -> Opt
     let interval = interval(view, io);
     let header_offset = settings.small("verify_offset", 0);
     check_header(view, kind, header_offset, interval, report);
-    let pattern = Some(pattern(view, "verify_pattern")).filter(|parts| !parts.is_empty()).unwrap_or_else(|| pattern(view, "buffer_pattern"));
+    let pattern = Some(pattern(view, "verify_pattern"))
+        .filter(|parts| !parts.is_empty())
+        .unwrap_or_else(|| pattern(view, "buffer_pattern"));
     if matches!(kind, VerifyKind::Pattern | VerifyKind::PatternHeader) && pattern.is_empty() {
         report.push(view.error("verify", "has no pattern to compare with").advise("set verify_pattern"));
     }
@@ -98,7 +100,10 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 fn check_header(view: &View<'_>, kind: VerifyKind, offset: u32, interval: u32, report: &mut Report) {
-    if kind == VerifyKind::Pattern || kind == VerifyKind::Null || u64::from(offset) + u64::from(HEADER) <= u64::from(interval) {
+    if kind == VerifyKind::Pattern
+        || kind == VerifyKind::Null
+        || u64::from(offset) + u64::from(HEADER) <= u64::from(interval)
+    {
         return;
     }
     let problem = format!("the header of {HEADER} bytes at {offset} does not fit into a piece of {interval} bytes");

@@ -21,7 +21,8 @@ pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, Fault> {
         push(&mut parts, part);
         rest = after;
     }
-    let length: usize = parts.iter().map(|part| if let PatternPart::Bytes(bytes) = part { bytes.len() } else { 8 }).sum();
+    let length: usize =
+        parts.iter().map(|part| if let PatternPart::Bytes(bytes) = part { bytes.len() } else { 8 }).sum();
     match length {
         0 => Err(Fault::new("the pattern is empty").advise("write 0xdeadbeef, \"text\" or 'file'")),
         n if n > LONGEST => Err(Fault::new(format!("the pattern has more than {LONGEST} bytes"))),
@@ -64,7 +65,9 @@ fn number(text: &str) -> Result<(Vec<u8>, &str), Fault> {
     let end = sign + digits - usize::from(hex_follows);
     let value: i64 = text[..end].parse().map_err(|_| unreadable(text))?;
     if i32::try_from(value).is_err() {
-        return Err(Fault::new(format!("{value} does not fit into 32 bits")).advise("write it as hexadecimal bytes, 0x..."));
+        return Err(
+            Fault::new(format!("{value} does not fit into 32 bits")).advise("write it as hexadecimal bytes, 0x...")
+        );
     }
     let bytes = (value as i32 as u32).to_le_bytes();
     let length = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |at| at + 1);
@@ -109,11 +112,18 @@ mod tests {
         assert_eq!(bytes("66"), [0x42]);
         assert_eq!(bytes("0xFF0X1"), [0xff, 0x01]);
         assert_eq!(bytes("\"123\"0xFFeeCC"), [0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]);
-        assert_eq!(bytes("\"abcd\"-120xdeadface"), [b'a', b'b', b'c', b'd', 0xf4, 0xff, 0xff, 0xff, 0xde, 0xad, 0xfa, 0xce]);
+        assert_eq!(
+            bytes("\"abcd\"-120xdeadface"),
+            [b'a', b'b', b'c', b'd', 0xf4, 0xff, 0xff, 0xff, 0xde, 0xad, 0xfa, 0xce]
+        );
         assert_eq!(bytes("0"), [0]);
         assert_eq!(
             bytes_pattern("-100xab\"1\"%o\"2\""),
-            Ok(vec![PatternPart::Bytes(vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31]), PatternPart::Offset, PatternPart::Bytes(vec![0x32])])
+            Ok(vec![
+                PatternPart::Bytes(vec![0xf6, 0xff, 0xff, 0xff, 0xab, 0x31]),
+                PatternPart::Offset,
+                PatternPart::Bytes(vec![0x32])
+            ])
         );
         assert_eq!(bytes_pattern("'/tmp/x'"), Ok(vec![PatternPart::File("/tmp/x".into())]));
     }

@@ -22,8 +22,11 @@ pub(crate) fn distribution(text: &str, reading: &mut Reading) -> Result<PerDirec
     match name {
         "random" => Ok(PerDirection::all(Distribution::Uniform)),
         "zipf" => zipf(rest, reading).map(|(theta, center)| PerDirection::all(Distribution::Zipf { theta, center })),
-        "pareto" => pareto(rest, reading).map(|(power, center)| PerDirection::all(Distribution::Pareto { power, center })),
-        "normal" | "gauss" => normal(rest, reading).map(|(deviation, center)| PerDirection::all(Distribution::Normal { deviation, center })),
+        "pareto" => {
+            pareto(rest, reading).map(|(power, center)| PerDirection::all(Distribution::Pareto { power, center }))
+        }
+        "normal" | "gauss" => normal(rest, reading)
+            .map(|(deviation, center)| PerDirection::all(Distribution::Normal { deviation, center })),
         "zoned" => zoned(rest, reading),
         "zoned_abs" => zoned_abs(rest, reading),
         "sequence" => Err(Fault::new("a fixed sequence of blocks is not built in").advise("use random or zoned")),
@@ -100,14 +103,20 @@ fn no_zones() -> Fault {
 fn zoned(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
     let by_direction = zones(text.ok_or_else(no_zones)?, false, reading)?;
     // A share of the region never exceeds 100, so it fits.
-    let convert = |zones: Vec<(u8, u64)>| zones.into_iter().map(|(access, size)| (access, u8::try_from(size).unwrap_or(100))).collect();
-    Ok(PerDirection(by_direction.map(|zones: Vec<_>| if zones.is_empty() { Distribution::Uniform } else { Distribution::Zoned(convert(zones)) })))
+    let convert = |zones: Vec<(u8, u64)>| {
+        zones.into_iter().map(|(access, size)| (access, u8::try_from(size).unwrap_or(100))).collect()
+    };
+    Ok(PerDirection(by_direction.map(|zones: Vec<_>| {
+        if zones.is_empty() { Distribution::Uniform } else { Distribution::Zoned(convert(zones)) }
+    })))
 }
 
 fn zoned_abs(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
     let by_direction = zones(text.ok_or_else(no_zones)?, true, reading)?;
     let convert = |zones: Vec<(u8, u64)>| zones.into_iter().map(|(access, size)| (access, Bytes::new(size))).collect();
-    Ok(PerDirection(by_direction.map(|zones: Vec<_>| if zones.is_empty() { Distribution::Uniform } else { Distribution::ZonedAbs(convert(zones)) })))
+    Ok(PerDirection(by_direction.map(|zones: Vec<_>| {
+        if zones.is_empty() { Distribution::Uniform } else { Distribution::ZonedAbs(convert(zones)) }
+    })))
 }
 
 #[cfg(test)]
@@ -136,7 +145,18 @@ mod tests {
 
     #[test]
     fn out_of_range_is_refused() {
-        for text in ["zipf:1.0", "zipf:0", "zipf:-1", "pareto:1", "pareto:0", "normal:100", "zipf:1.2:2", "zoned", "zoned:50/50", "uniform"] {
+        for text in [
+            "zipf:1.0",
+            "zipf:0",
+            "zipf:-1",
+            "pareto:1",
+            "pareto:0",
+            "normal:100",
+            "zipf:1.2:2",
+            "zoned",
+            "zoned:50/50",
+            "uniform",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -66,7 +66,8 @@ fn note_separators(text: &str, parts: &[&str], values: &[Option<i128>; 3], readi
         return;
     }
     let shown = |value: Option<i128>| value.map_or("unchanged".to_owned(), |n| n.to_string());
-    let problem = format!("'{text}' is not a range: it sets reads to {} and writes to {}", shown(values[0]), shown(values[1]));
+    let problem =
+        format!("'{text}' is not a range: it sets reads to {} and writes to {}", shown(values[0]), shown(values[1]));
     reading.note(Fault::new(problem).advise("write a comma between directions; block sizes have bsrange for ranges"));
 }
 
@@ -157,7 +158,9 @@ pub(crate) fn float(text: &str, reading: &Reading) -> Result<f64, Fault> {
     let plain = digits.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
     match digits.parse::<f64>() {
         Ok(value) if plain && value.is_finite() => Ok(value),
-        _ if text.contains(',') => Err(Fault::new(format!("'{text}' is not a number")).advise("separate values with colons, not commas")),
+        _ if text.contains(',') => {
+            Err(Fault::new(format!("'{text}' is not a number")).advise("separate values with colons, not commas"))
+        }
         _ => Err(Fault::new(format!("'{text}' is not a number"))),
     }
 }
@@ -209,7 +212,10 @@ mod tests {
     fn ranges_are_sorted_and_fill() {
         let mut reading = Reading::new(Fathom, 1);
         assert_eq!(ranges("16k-4k", &mut reading), Ok([Some((4096, 16384)); 3]));
-        assert_eq!(ranges("1k-2k,4k:8k", &mut reading), Ok([Some((1024, 2048)), Some((4096, 8192)), Some((4096, 8192))]));
+        assert_eq!(
+            ranges("1k-2k,4k:8k", &mut reading),
+            Ok([Some((1024, 2048)), Some((4096, 8192)), Some((4096, 8192))])
+        );
         assert!(ranges("4k", &mut reading).is_err());
     }
 

@@ -88,7 +88,8 @@ fn leading_integer(text: &str, radix: u32) -> Option<i128> {
         b'+' => (1, &text[1..]),
         _ => (1, text),
     };
-    let stripped = if radix == 16 { rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")).unwrap_or(rest) } else { rest };
+    let stripped =
+        if radix == 16 { rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")).unwrap_or(rest) } else { rest };
     let digits: String = stripped.chars().take_while(|c| c.is_digit(radix)).collect();
     if digits.is_empty() {
         return rest.starts_with('0').then_some(0);
@@ -147,7 +148,7 @@ fn plain_amount(text: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
     let (digits, suffix) = (&rest[..end], rest[end..].trim_start());
     let (mantissa, scale) = decimal(digits).ok_or_else(|| not_a_number(text, unit))?;
     if suffix == "%" && !unit.is_time() {
-        return whole(text, mantissa, scale, "percent").map(|n| Amount::Percent(sign * n));
+        return whole(text, mantissa, scale, "").map(|n| Amount::Percent(sign * n));
     }
     let factor = plain_factor(suffix, unit, kb_base).ok_or_else(|| unknown_suffix(text, suffix, unit))?;
     let product = mantissa.checked_mul(factor).ok_or_else(|| too_large(text))?;
@@ -164,7 +165,10 @@ fn expression(inner: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
         .and_then(|n| n.checked_mul(bare))
         .filter(|n| n.abs() <= i128::from(i64::MAX))
         .map(Amount::Plain)
-        .ok_or_else(|| Fault::new(format!("'({inner})' cannot be computed")).advise("use whole numbers with + - * / % and brackets"))
+        .ok_or_else(|| {
+            Fault::new(format!("'({inner})' cannot be computed"))
+                .advise("use whole numbers with + - * / % and brackets")
+        })
 }
 
 fn hexadecimal(text: &str, hex: &str, unit: Unit) -> Result<i128, Fault> {
@@ -190,16 +194,15 @@ fn whole(text: &str, scaled: i128, scale: u32, noun: &str) -> Result<i128, Fault
     if scaled % divisor == 0 {
         return Ok(scaled / divisor);
     }
-    Err(Fault::new(format!("'{text}' is not a whole number of {noun}")))
+    Err(Fault::new(format!("'{text}' is not a whole number{noun}")))
 }
 
 fn noun(unit: Unit) -> &'static str {
     match unit {
-        Unit::Count => "things",
-        Unit::Bytes => "bytes",
-        Unit::Percent => "percent",
-        Unit::Millis => "milliseconds",
-        Unit::Micros | Unit::Seconds => "nanoseconds",
+        Unit::Count | Unit::Percent => "",
+        Unit::Bytes => " of bytes",
+        Unit::Millis => " of milliseconds",
+        Unit::Micros | Unit::Seconds => " of nanoseconds",
     }
 }
 
@@ -293,8 +296,19 @@ mod tests {
     #[test]
     fn sizes_mean_what_fio_measures_in_its_personality() {
         for (text, bytes) in [
-            ("4k", 4096), ("4kb", 4096), ("4ki", 4096), ("4KiB", 4000), ("1MiB", 1_000_000), ("1mi", 1_048_576),
-            ("1.5m", 1), ("0.5g", 0), ("0x1000", 4096), ("0x10k", 16), ("10q", 10), ("10x", 16), ("2g", 2 << 30),
+            ("4k", 4096),
+            ("4kb", 4096),
+            ("4ki", 4096),
+            ("4KiB", 4000),
+            ("1MiB", 1_000_000),
+            ("1mi", 1_048_576),
+            ("1.5m", 1),
+            ("0.5g", 0),
+            ("0x1000", 4096),
+            ("0x10k", 16),
+            ("10q", 10),
+            ("10x", 16),
+            ("2g", 2 << 30),
         ] {
             assert_eq!(read(text, Unit::Bytes, Personality::Fio), (Some(bytes), 0), "{text}");
         }
@@ -303,8 +317,15 @@ mod tests {
     #[test]
     fn sizes_mean_what_they_say_in_ours_and_the_difference_is_noted() {
         for (text, bytes, notes) in [
-            ("4k", 4096, 0), ("4KiB", 4096, 1), ("1MiB", 1 << 20, 1), ("1mi", 1 << 20, 0), ("1.5m", 3 << 19, 1), ("0.5g", 1 << 29, 1),
-            ("0x1000", 4096, 0), ("512", 512, 0), ("512b", 512, 0),
+            ("4k", 4096, 0),
+            ("4KiB", 4096, 1),
+            ("1MiB", 1 << 20, 1),
+            ("1mi", 1 << 20, 0),
+            ("1.5m", 3 << 19, 1),
+            ("0.5g", 1 << 29, 1),
+            ("0x1000", 4096, 0),
+            ("512", 512, 0),
+            ("512b", 512, 0),
         ] {
             assert_eq!(read(text, Unit::Bytes, Personality::Fathom), (Some(bytes), notes), "{text}");
         }
@@ -318,11 +339,23 @@ mod tests {
     fn times_keep_the_trap_in_fio_and_lose_it_here() {
         const S: i128 = 1_000_000_000;
         for (text, fio, ours) in [
-            ("30", 30 * S, 30 * S), ("30s", 30 * S, 30 * S), ("2m", 120 * S, 120 * S), ("1sec", 1_000, S), ("1min", 1_000, 60 * S),
-            ("1.5", S, S * 3 / 2), ("10ms", S / 100, S / 100), ("5usec", 5_000, 5_000), ("1h", 3600 * S, 3600 * S), ("1d", 86_400 * S, 86_400 * S),
+            ("30", 30 * S, 30 * S),
+            ("30s", 30 * S, 30 * S),
+            ("2m", 120 * S, 120 * S),
+            ("1sec", 1_000, S),
+            ("1min", 1_000, 60 * S),
+            ("1.5", S, S * 3 / 2),
+            ("10ms", S / 100, S / 100),
+            ("5usec", 5_000, 5_000),
+            ("1h", 3600 * S, 3600 * S),
+            ("1d", 86_400 * S, 86_400 * S),
         ] {
             assert_eq!(read(text, Unit::Seconds, Personality::Fio).0, Some(fio), "{text}");
-            assert_eq!(read(text, Unit::Seconds, Personality::Fathom), (Some(ours), usize::from(fio != ours)), "{text}");
+            assert_eq!(
+                read(text, Unit::Seconds, Personality::Fathom),
+                (Some(ours), usize::from(fio != ours)),
+                "{text}"
+            );
         }
         assert_eq!(read("50", Unit::Micros, Personality::Fio).0, Some(50_000));
     }

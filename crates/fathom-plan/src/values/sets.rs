@@ -33,7 +33,8 @@ fn cpu(text: &str, reading: &Reading) -> Result<u32, Fault> {
     if cpu < limit {
         return Ok(cpu);
     }
-    Err(Fault::new(format!("there is no CPU {cpu}")).advise(format!("this machine has CPUs 0 to {}", limit.saturating_sub(1))))
+    Err(Fault::new(format!("there is no CPU {cpu}"))
+        .advise(format!("this machine has CPUs 0 to {}", limit.saturating_sub(1))))
 }
 
 /// CPU numbers from the bits of a mask.
@@ -43,7 +44,8 @@ fn cpu(text: &str, reading: &Reading) -> Result<u32, Fault> {
 pub(crate) fn mask(text: &str, reading: &mut Reading) -> Result<Vec<u32>, Fault> {
     single(text, reading)?;
     let mask = number(text, Unit::Count, reading)?;
-    let bits = u32::try_from(mask).map_err(|_| Fault::new(format!("'{text}' is not a mask of 32 bits")).advise("use cpus_allowed"))?;
+    let bits = u32::try_from(mask)
+        .map_err(|_| Fault::new(format!("'{text}' is not a mask of 32 bits")).advise("use cpus_allowed"))?;
     let cpus: Vec<u32> = (0..32).filter(|bit| bits & (1 << bit) != 0).collect();
     for at in &cpus {
         cpu(&at.to_string(), reading)?;
@@ -62,7 +64,8 @@ pub(crate) fn errors(text: &str) -> Result<[Option<Vec<i32>>; 3], Fault> {
     }
     let mut values = [None, None, None];
     for (slot, list) in values.iter_mut().zip(lists) {
-        let errors: Result<Vec<i32>, Fault> = list.split(':').map(str::trim).filter(|name| !name.is_empty()).map(error).collect();
+        let errors: Result<Vec<i32>, Fault> =
+            list.split(':').map(str::trim).filter(|name| !name.is_empty()).map(error).collect();
         *slot = Some(errors?).filter(|errors| !errors.is_empty());
     }
     Ok(values)
@@ -81,16 +84,77 @@ fn error(name: &str) -> Result<i32, Fault> {
 
 /// The errno values an I/O can end with on Linux; errno(3).
 const ERRORS: &[(&str, i32)] = &[
-    ("EPERM", 1), ("ENOENT", 2), ("ESRCH", 3), ("EINTR", 4), ("EIO", 5), ("ENXIO", 6), ("E2BIG", 7), ("ENOEXEC", 8), ("EBADF", 9),
-    ("ECHILD", 10), ("EAGAIN", 11), ("EWOULDBLOCK", 11), ("ENOMEM", 12), ("EACCES", 13), ("EFAULT", 14), ("ENOTBLK", 15), ("EBUSY", 16),
-    ("EEXIST", 17), ("EXDEV", 18), ("ENODEV", 19), ("ENOTDIR", 20), ("EISDIR", 21), ("EINVAL", 22), ("ENFILE", 23), ("EMFILE", 24),
-    ("ENOTTY", 25), ("ETXTBSY", 26), ("EFBIG", 27), ("ENOSPC", 28), ("ESPIPE", 29), ("EROFS", 30), ("EMLINK", 31), ("EPIPE", 32),
-    ("EDOM", 33), ("ERANGE", 34), ("EDEADLK", 35), ("EDEADLOCK", 35), ("ENAMETOOLONG", 36), ("ENOLCK", 37), ("ENOSYS", 38),
-    ("ENOTEMPTY", 39), ("ELOOP", 40), ("ENOMSG", 42), ("EIDRM", 43), ("EL2NSYNC", 45), ("EBADE", 52), ("ENODATA", 61), ("ETIME", 62),
-    ("ENOLINK", 67), ("ECOMM", 70), ("EPROTO", 71), ("EBADMSG", 74), ("EOVERFLOW", 75), ("EILSEQ", 84), ("EREMCHG", 78),
-    ("EOPNOTSUPP", 95), ("ENOTSUP", 95), ("ENOBUFS", 105), ("ETIMEDOUT", 110), ("ECONNREFUSED", 111), ("EHOSTDOWN", 112),
-    ("EHOSTUNREACH", 113), ("EALREADY", 114), ("EINPROGRESS", 115), ("ESTALE", 116), ("EREMOTEIO", 121), ("EDQUOT", 122),
-    ("ENOMEDIUM", 123), ("EMEDIUMTYPE", 124), ("ECANCELED", 125), ("EHWPOISON", 133),
+    ("EPERM", 1),
+    ("ENOENT", 2),
+    ("ESRCH", 3),
+    ("EINTR", 4),
+    ("EIO", 5),
+    ("ENXIO", 6),
+    ("E2BIG", 7),
+    ("ENOEXEC", 8),
+    ("EBADF", 9),
+    ("ECHILD", 10),
+    ("EAGAIN", 11),
+    ("EWOULDBLOCK", 11),
+    ("ENOMEM", 12),
+    ("EACCES", 13),
+    ("EFAULT", 14),
+    ("ENOTBLK", 15),
+    ("EBUSY", 16),
+    ("EEXIST", 17),
+    ("EXDEV", 18),
+    ("ENODEV", 19),
+    ("ENOTDIR", 20),
+    ("EISDIR", 21),
+    ("EINVAL", 22),
+    ("ENFILE", 23),
+    ("EMFILE", 24),
+    ("ENOTTY", 25),
+    ("ETXTBSY", 26),
+    ("EFBIG", 27),
+    ("ENOSPC", 28),
+    ("ESPIPE", 29),
+    ("EROFS", 30),
+    ("EMLINK", 31),
+    ("EPIPE", 32),
+    ("EDOM", 33),
+    ("ERANGE", 34),
+    ("EDEADLK", 35),
+    ("EDEADLOCK", 35),
+    ("ENAMETOOLONG", 36),
+    ("ENOLCK", 37),
+    ("ENOSYS", 38),
+    ("ENOTEMPTY", 39),
+    ("ELOOP", 40),
+    ("ENOMSG", 42),
+    ("EIDRM", 43),
+    ("EL2NSYNC", 45),
+    ("EBADE", 52),
+    ("ENODATA", 61),
+    ("ETIME", 62),
+    ("ENOLINK", 67),
+    ("ECOMM", 70),
+    ("EPROTO", 71),
+    ("EBADMSG", 74),
+    ("EOVERFLOW", 75),
+    ("EILSEQ", 84),
+    ("EREMCHG", 78),
+    ("EOPNOTSUPP", 95),
+    ("ENOTSUP", 95),
+    ("ENOBUFS", 105),
+    ("ETIMEDOUT", 110),
+    ("ECONNREFUSED", 111),
+    ("EHOSTDOWN", 112),
+    ("EHOSTUNREACH", 113),
+    ("EALREADY", 114),
+    ("EINPROGRESS", 115),
+    ("ESTALE", 116),
+    ("EREMOTEIO", 121),
+    ("EDQUOT", 122),
+    ("ENOMEDIUM", 123),
+    ("EMEDIUMTYPE", 124),
+    ("ECANCELED", 125),
+    ("EHWPOISON", 133),
 ];
 
 #[cfg(test)]

@@ -93,10 +93,12 @@ fn spread(entries: Vec<(u64, Option<u64>)>, reading: &Reading) -> Result<SizeSha
         return Err(Fault::new(format!("the shares add up to {sum} percent")).advise("they may not exceed 100"));
     }
     if sum < 100 && open == 0 && !entries.is_empty() && !reading.is_fio() {
-        return Err(Fault::new(format!("the shares add up to {sum} percent")).advise("leave one share blank to give it the rest"));
+        return Err(Fault::new(format!("the shares add up to {sum} percent"))
+            .advise("leave one share blank to give it the rest"));
     }
     let rest = 100_u64.saturating_sub(sum) as f64 / open.max(1) as f64;
-    let shares: Vec<(u64, f64)> = entries.into_iter().map(|(size, share)| (size, share.map_or(rest, |n| n as f64))).collect();
+    let shares: Vec<(u64, f64)> =
+        entries.into_iter().map(|(size, share)| (size, share.map_or(rest, |n| n as f64))).collect();
     Ok(normalised(shares))
 }
 
@@ -135,7 +137,10 @@ fn zones_of_one(text: &str, absolute: bool, reading: &mut Reading) -> Result<Zon
 
 fn access_share(text: &str, reading: &mut Reading) -> Result<u8, Fault> {
     let share = number(text, Unit::Count, reading)?;
-    u8::try_from(share).ok().filter(|n| *n <= 100).ok_or_else(|| Fault::new(format!("'{text}' is not a percentage of the accesses")))
+    u8::try_from(share)
+        .ok()
+        .filter(|n| *n <= 100)
+        .ok_or_else(|| Fault::new(format!("'{text}' is not a percentage of the accesses")))
 }
 
 fn zone_size(text: &str, absolute: bool, reading: &mut Reading) -> Result<Option<u64>, Fault> {
@@ -156,7 +161,9 @@ fn check_zones(zones: Vec<(u8, Option<u64>)>, absolute: bool) -> Result<Zones, F
     }
     let sum: u64 = zones.iter().filter_map(|zone| zone.1).fold(0, u64::saturating_add);
     if !absolute && sum > 100 {
-        return Err(Fault::new(format!("the zones add up to {sum} percent of the region")).advise("they may not exceed 100"));
+        return Err(
+            Fault::new(format!("the zones add up to {sum} percent of the region")).advise("they may not exceed 100")
+        );
     }
     let open = zones.iter().filter(|zone| zone.1.is_none()).count() as u64;
     let rest = 100_u64.saturating_sub(sum) / open.max(1);
@@ -190,7 +197,10 @@ mod tests {
     #[test]
     fn zones_must_cover_all_accesses() {
         let mut reading = Reading::new(Fathom, 1);
-        assert_eq!(zones("60/10:30/20:10/70", false, &mut reading).expect("complete")[0], vec![(60, 10), (30, 20), (10, 70)]);
+        assert_eq!(
+            zones("60/10:30/20:10/70", false, &mut reading).expect("complete")[0],
+            vec![(60, 10), (30, 20), (10, 70)]
+        );
         assert_eq!(zones("50/1g:50/2g", true, &mut reading).expect("complete")[0], vec![(50, 1 << 30), (50, 2 << 30)]);
         assert!(zones("60/10:30/20", false, &mut reading).is_err());
         assert!(zones("50/60:50/60", false, &mut reading).is_err());

@@ -130,13 +130,17 @@ fn limited(row: &OptionRow, unit: Unit, n: i128) -> Result<i64, Fault> {
     let scale = if unit.is_time() { 1_000 } else { 1 };
     let min = i128::from(row.min.unwrap_or(0)) * scale;
     let max = row.max.map_or(i128::from(i64::MAX), |max| i128::from(max) * scale);
+    if n < min && min == 0 {
+        return Err(Fault::new("must not be negative"));
+    }
     if n < min {
-        let advice = (row.name == "iodepth").then_some("use 1 for a synchronous workload");
         let fault = Fault::new(format!("must be at least {}", min / scale));
-        return Err(match advice {
-            Some(advice) => fault.advise(advice),
-            None => fault.advise(format!("it is {}", n / scale)),
-        });
+        let synchronous = row.name == "iodepth";
+        return Err(fault.advise(if synchronous {
+            "use 1 for a synchronous workload".to_owned()
+        } else {
+            format!("it is {}", n / scale)
+        }));
     }
     if n > max {
         return Err(Fault::new(format!("must be at most {}", max / scale)).advise(format!("it is {}", n / scale)));
@@ -157,7 +161,11 @@ fn extent(row: &OptionRow, text: &str, reading: &mut Reading) -> Result<Size, Fa
     single(text.strip_prefix('-').unwrap_or(text), reading)?;
     let text = if reading.is_fio() { first_part(text) } else { text };
     if let Some(zones) = text.strip_suffix('z') {
-        return zones.trim().parse().map(Size::Zones).map_err(|_| Fault::new(format!("'{text}' is no number of zones")));
+        return zones
+            .trim()
+            .parse()
+            .map(Size::Zones)
+            .map_err(|_| Fault::new(format!("'{text}' is no number of zones")));
     }
     match amount(text, Unit::Bytes, reading)? {
         Amount::Percent(share) => percent(share),

@@ -38,7 +38,12 @@ fn fio_integer(text: &str) -> Option<u64> {
 ///
 /// # Errors
 /// When the word is not known.
-pub(crate) fn choice(text: &str, known: &'static [&'static str], more: bool, reading: &Reading) -> Result<Value, Fault> {
+pub(crate) fn choice(
+    text: &str,
+    known: &'static [&'static str],
+    more: bool,
+    reading: &Reading,
+) -> Result<Value, Fault> {
     let end = text.find([':', ',']).unwrap_or(text.len());
     let head = &text[..end];
     let rest = text[end..].strip_prefix(':').map(|rest| rest.trim().to_owned()).filter(|rest| !rest.is_empty());
@@ -67,19 +72,31 @@ mod tests {
     #[test]
     fn only_numbers_switch_in_fio() {
         for (text, fio, ours) in [
-            ("1", Some(true), Some(true)), ("0", Some(false), Some(false)), ("4", Some(true), Some(true)), ("0x0", Some(false), None),
-            ("true", None, Some(true)), ("No", None, Some(false)), ("1x", Some(true), None), ("maybe", None, None), ("", None, None),
+            ("1", Some(true), Some(true)),
+            ("0", Some(false), Some(false)),
+            ("4", Some(true), Some(true)),
+            ("0x0", Some(false), None),
+            ("true", None, Some(true)),
+            ("No", None, Some(false)),
+            ("1x", Some(true), None),
+            ("maybe", None, None),
+            ("", None, None),
         ] {
             assert_eq!(switch(text, false, &Reading::new(Fio, 1)).ok(), fio, "{text}");
             assert_eq!(switch(text, false, &Reading::new(Fathom, 1)).ok(), ours, "{text}");
         }
-        assert!(switch("2", true, &Reading::new(Fio, 1)).is_err() && switch("2", true, &Reading::new(Fathom, 1)).is_err());
+        assert!(
+            switch("2", true, &Reading::new(Fio, 1)).is_err() && switch("2", true, &Reading::new(Fathom, 1)).is_err()
+        );
     }
 
     #[test]
     fn words_match_whole_and_keep_their_tail() {
         let reading = Reading::new(Fathom, 1);
-        assert_eq!(choice("read:8k", &["read", "readwrite"], true, &reading), Ok(Value::Choice("read", Some("8k".into()))));
+        assert_eq!(
+            choice("read:8k", &["read", "readwrite"], true, &reading),
+            Ok(Value::Choice("read", Some("8k".into())))
+        );
         assert!(choice("rea", &["read"], true, &reading).is_err());
         let fault = choice("randraed", &["read", "randread"], true, &reading).expect_err("misspelt");
         assert_eq!(fault.advice.as_deref(), Some("did you mean randread?"));

@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("hipri", Kind::Flag, "Polled completions").engines(&["io_uring", "io_uring_cmd", "libblkio", "sg", "pvsync2", "xnvme"]),
     row("hipri_percentage", Kind::One(Unit::Percent), "Share of I/Os with polled completions").default("100").max(100).engines(&["pvsync2"]).refused("use hipri alone"),

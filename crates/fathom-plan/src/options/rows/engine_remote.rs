@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("cpuload", Kind::One(Unit::Count), "Share of a CPU that is burned").engines(&["cpuio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("cpumode", Kind::Choice(&["noop", "qsort"]), "How the CPU is burned").default("noop").engines(&["cpuio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),

@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("name", Kind::Text, "Name of the job in the report and of its logs"),
     row("description", Kind::Text, "Free text kept with the result"),
@@ -9,7 +10,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("new_group", Kind::Flag, "Begin a new reporting group here"),
     row("stonewall", Kind::Flag, "Wait for all earlier jobs; begin a new reporting group").alias("wait_for_previous"),
     row("wait_for", Kind::Text, "Wait for the end of this earlier job"),
-    row("numjobs", Kind::One(Unit::Count), "Clones of this job that run at once").default("1"),
+    row("numjobs", Kind::One(Unit::Count), "Clones of this job that run at once").default("1").min(1),
     row("thread", Kind::Flag, "Run clones as threads").default("1").no_effect("every clone is a thread here"),
     row("startdelay", Kind::Pair(Unit::Seconds), "Wait this long before the first I/O").default("0"),
     row("exitall", Kind::Flag, "End other jobs when this one ends"),

@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("loops", Kind::One(Unit::Count), "How often the amount is done").default("1"),
     row("number_ios", Kind::One(Unit::Count), "End after this many I/Os").default("0"),

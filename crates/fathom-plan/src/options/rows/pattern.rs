@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("rw", Kind::ChoiceWith(&["read", "write", "trim", "randread", "randwrite", "randtrim", "rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"]), "Direction and order of the I/O").alias("readwrite").default("read"),
     row("rw_sequencer", Kind::Choice(&["sequential", "identical"]), "What follows a random address with rw=...:N").default("sequential"),

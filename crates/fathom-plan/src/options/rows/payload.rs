@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("zero_buffers", Kind::Flag, "Write zeros"),
     row("refill_buffers", Kind::Flag, "Fresh content for every write"),

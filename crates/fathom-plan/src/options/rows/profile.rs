@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("device-names", Kind::Text, "Devices of the act profile").engines(&["profile=act"]).no_effect("it belongs to a profile; fio ignores it in a job as well"),
     row("load", Kind::One(Unit::Count), "Load of the act profile").default("1").engines(&["profile=act"]).no_effect("it belongs to a profile; fio ignores it in a job as well"),

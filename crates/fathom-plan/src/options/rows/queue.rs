@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("ioengine", Kind::Engine, "How I/Os are carried to the kernel").default("psync"),
     row("iodepth", Kind::One(Unit::Count), "I/Os each job keeps in flight").default("1").min(1),

@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("write_bw_log", Kind::Prefix, "Log of the bandwidth, with this prefix"),
     row("write_lat_log", Kind::Prefix, "Logs of the latencies, with this prefix"),

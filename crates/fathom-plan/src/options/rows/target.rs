@@ -2,6 +2,7 @@
 
 use crate::options::row::{Kind, OptionRow, Unit, row};
 
+#[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
     row("filename", Kind::Text, "Files or devices, separated by colons"),
     row("directory", Kind::Text, "Folders of generated file names, separated by colons"),

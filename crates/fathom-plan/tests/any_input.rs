@@ -1,0 +1,134 @@
+//! Whatever comes in, an answer comes out: no panic, no endless loop, no heap of messages.
+
+mod support;
+
+use fathom_model::Personality::{Fathom, Fio};
+use fathom_plan::{Reading, Source, options, read_value};
+use proptest::prelude::*;
+use support::Machine;
+
+/// Words that reach deep into the readers when they are put side by side.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "=",
+            ":",
+            ",",
+            "-",
+            "/",
+            "%",
+            "0x",
+            "1",
+            "4k",
+            "KiB",
+            "9999999999",
+            ".",
+            "z",
+            "[",
+            "]",
+            "global",
+            "\n",
+            "\n[j]\n",
+            "${",
+            "}",
+            "$ncpus",
+            "*",
+            "(",
+            ")",
+            "zipf",
+            "zoned",
+            "include job.fio",
+            "'",
+            "\"",
+            "%o",
+            "\\:",
+            "é",
+            "\u{0}",
+            " ",
+            ";",
+            "#",
+            "name",
+            "global\n",
+            "-1",
+            "read",
+            "e",
+            "E",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+        prop::sample::select(options().map(|row| row.name).collect::<Vec<_>>()).prop_map(str::to_owned),
+    ]
+}
+
+fn text(pieces: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+    prop::collection::vec(piece(), pieces).prop_map(|all| all.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_a_source_or_not(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Source::new("job.fio", bytes);
+    }
+
+    #[test]
+    fn any_text_is_a_plan_or_a_list_of_mistakes(text in text(0..60)) {
+        let text = format!("[j]\nsize=1m\n{text}");
+        for personality in [Fathom, Fio] {
+            let answer = Machine::default().with_file("job.fio", &text).plan(personality, &["job.fio"]);
+            prop_assert!(answer.as_ref().map_or_else(|problems| !problems.is_empty() && problems.len() <= 1000, |planned| !planned.plan.jobs.is_empty()));
+        }
+    }
+
+    #[test]
+    fn any_arguments_are_an_invocation_or_a_list_of_mistakes(arguments in prop::collection::vec(text(1..6), 0..8), dashes in 0..3_usize) {
+        let arguments: Vec<String> = arguments.into_iter().map(|argument| format!("{}{argument}", "-".repeat(dashes))).collect();
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        for personality in [Fathom, Fio] {
+            let _ = Machine::default().plan(personality, &arguments);
+        }
+    }
+
+    #[test]
+    fn any_value_of_any_option_is_read_or_not(value in text(0..8)) {
+        for row in options() {
+            for personality in [Fathom, Fio] {
+                let _ = read_value(row, Some(&value), &mut Reading::new(personality, 4));
+            }
+        }
+    }
+
+    #[test]
+    fn any_value_of_any_option_makes_a_plan_or_not(value in text(0..6), at in 0..400_usize) {
+        let rows: Vec<_> = options().collect();
+        let text = format!("[j]\nsize=1m\n{}={value}\n", rows[at % rows.len()].name);
+        for personality in [Fathom, Fio] {
+            let _ = Machine::default().with_file("job.fio", &text).plan(personality, &["job.fio"]);
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_have_a_place() {
+    let problem = Source::new("job.fio", b"[j]\nbs=\xff".to_vec()).expect_err("not UTF-8");
+    assert_eq!(problem.to_string(), "job.fio:2:4: not text in UTF-8 (is this a job file?)");
+}
+
+/// Files made to cost memory are refused while they are still cheap.
+#[test]
+fn absurdly_large_files_are_refused() {
+    let answer = |text: String| support::shown(&support::ours(&text).expect_err("too large"));
+    assert_eq!(
+        answer(format!("[j]\n{}", "bs=4k\n".repeat(501))),
+        "job.fio:1:1: 501 options in one section are beyond the limit (at most 500)\n"
+    );
+    let globals = format!("[global]\n{}", "bs=4k\n".repeat(500)).repeat(80);
+    let jobs: String = (0..1000).map(|n| format!("[j{n}]\n")).collect();
+    assert!(
+        answer(globals + &jobs).ends_with("all jobs together have more than 2000000 options (split the job file)\n")
+    );
+    assert!(answer("[j]\nsize=1m\n".repeat(20_000)).contains("more than 16384 workers"));
+    assert!(answer("[j]\n".repeat(100_001)).contains("more than 100000 lines"));
+    assert!(answer(format!("[j]\nfilename={}\n", "x".repeat(9000))).contains("the line has more than 8191 bytes"));
+}
