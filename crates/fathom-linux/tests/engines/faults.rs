@@ -111,6 +111,30 @@ fn a_reap_on_a_hanging_device_returns() {
     }
 }
 
+/// A completion ends the wait for it; the limit is not slept through.
+#[test]
+fn a_completion_wakes_a_reap() {
+    require!(Fuse);
+    let device = device();
+    for case in asynchronous() {
+        case.run(Target::faulty(&device).open((0, SIZE), true), |engine| {
+            device.inject(Fault::Hang(None));
+            submit_all(engine, &[request(0, Op::Read, 0, 4096), request(1, Op::Read, 4096, 4096)]);
+            let (started, mut done) = (Instant::now(), Vec::new());
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_millis(50));
+                    device.clear_faults();
+                    device.release();
+                });
+                engine.reap(limit(2, 2, 900), &mut done).unwrap();
+            });
+            assert_eq!(done.len(), 2, "{}", case.kind.word());
+            assert!(started.elapsed() < Duration::from_millis(600), "{} {:?}", case.kind.word(), started.elapsed());
+        });
+    }
+}
+
 /// How much longer than `allowed` a reap that finds nothing takes.
 fn overrun(engine: &mut dyn Engine, allowed: Duration) -> Duration {
     let (started, mut done) = (Instant::now(), Vec::new());
