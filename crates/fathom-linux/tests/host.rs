@@ -168,6 +168,9 @@ fn a_file_that_is_ready_is_left_as_it_is() {
     let after = fs::metadata(&path).expect("facts");
     assert_eq!((facts.laid_out.get(), facts.created), (0, false));
     assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
+    let refused = lay_out(&second, &for_reading(&path, 4 * MIB)).expect_err("the guard was asked for 3 MiB");
+    assert!(refused.what.contains("may not be enlarged"), "{refused}");
+    assert_eq!(fs::metadata(&path).expect("facts").len(), 3 * MIB);
 }
 
 #[test]
@@ -272,6 +275,20 @@ fn nothing_that_came_later_is_taken() {
 }
 
 #[test]
+fn a_refused_file_leaves_no_folders() {
+    let scratch = Scratch::new("no-folders");
+    let changed = || fs::metadata(&scratch.0).map(|facts| (facts.mtime(), facts.mtime_nsec())).expect("facts");
+    let before = changed();
+    let error = lay_out(&host(), &for_reading(&scratch.file("x/y/a"), 1 << 50)).expect_err("no room for a PiB");
+    assert_eq!(error.errno, libc::ENOSPC, "{error}");
+    assert_eq!(changed(), before, "refused before any folder is made");
+    let long = scratch.file("x/y").join("n".repeat(300));
+    let error = lay_out(&host(), &for_reading(&long, MIB)).expect_err("a name too long");
+    assert_eq!(error.errno, libc::ENAMETOOLONG, "{error}");
+    assert!(!scratch.file("x").exists(), "made, and removed again");
+}
+
+#[test]
 fn only_what_this_run_created_is_removed() {
     let scratch = Scratch::new("remove");
     let path = scratch.file("new/folder/a");
@@ -317,6 +334,34 @@ fn a_stop_is_quick_and_the_next_run_goes_on() {
     let facts = lay_out(&host, &for_reading(&path, size)).expect("finished");
     assert!(is_solid(&path));
     assert!(facts.laid_out.get() < size || !facts.created, "what was written is not written again");
+}
+
+/// Memory file systems have no FIEMAP, and what a stop left unwritten must not look like zeros that were written.
+#[test]
+fn where_holes_are_not_known_a_file_grows_only_by_what_was_written() {
+    let scratch = Scratch::new("unknown");
+    let mount = scratch.file("mount");
+    fs::create_dir_all(&mount).expect("a mount point");
+    let shown = mount.display();
+    let mounted = Command::new("sh").arg("-c").arg(format!("mount -t tmpfs -o size=256m none '{shown}'")).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        eprintln!("SKIP: a tmpfs cannot be mounted");
+        return;
+    }
+    let _undo = Undo(vec![vec!["umount".into(), "-l".into(), mount.display().to_string()]]);
+    let path = mount.join("a");
+    let first = host();
+    lay_out(&first, &for_reading(&path, MIB + 100)).expect("laid out");
+    let stop = AtomicBool::new(false);
+    let size = 96 * MIB;
+    let outcome = first.lay_out(&for_reading(&path, size), &stop, &mut |_| stop.store(true, Ordering::Relaxed));
+    assert_eq!(outcome.expect_err("stopped").errno, libc::EINTR);
+    let left = fs::metadata(&path).expect("kept, it was there before").len();
+    assert!(left > MIB && left < size, "{left}");
+    assert!(fs::read(&path).expect("content").chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)));
+    let facts = lay_out(&first, &for_reading(&path, size)).expect("finished");
+    assert_eq!(facts.laid_out.get(), size - left);
+    assert!(packed(&path) as f64 >= 0.99 * size as f64);
 }
 
 #[test]
@@ -485,10 +530,13 @@ fn a_file_system_without_direct_io_is_named_as_the_reason() {
 
 #[test]
 fn kernel_folders_are_refused() {
-    for path in ["/proc/fathom-test", "/dev/fathom-test/a", "/sys/fathom-test"] {
-        assert!(lay_out(&host(), &for_reading(Path::new(path), MIB)).is_err(), "{path}");
-        assert!(!Path::new(path).exists() && !Path::new("/dev/fathom-test").exists());
+    let name = format!("fathom-host-test-{}", std::process::id());
+    let below_dev = Path::new("/dev").join(&name);
+    for path in [Path::new("/proc").join(&name), below_dev.join("a"), Path::new("/sys").join(&name)] {
+        let error = lay_out(&host(), &for_reading(&path, MIB)).expect_err("refused");
+        assert!(error.what.contains("refused") && !path.exists(), "{error}");
     }
+    assert!(!below_dev.exists());
 }
 
 #[test]
@@ -592,6 +640,7 @@ fn threads_are_settled_and_their_use_is_counted() {
     let after = host.usage();
     let cpu = (after.user + after.system).saturating_sub(before.user + before.system).get();
     let waited = after.waited.saturating_sub(before.waited).get();
+    assert!(after.user > before.user && after.system > before.system);
     // A thread that never sleeps either runs or waits for a CPU; accounting is exact to a few ticks.
     assert!(cpu <= 340_000_000 && cpu + waited >= 250_000_000, "{cpu} + {waited}");
     let error = host.settle(&[100_000], None).expect_err("no such CPU");

@@ -55,12 +55,18 @@ impl<'a> Filler<'a> {
         })
     }
 
-    /// Writes every byte of `gaps`; none of it is left dirty in the page cache. Returns the bytes written, fewer only
-    /// when it was stopped.
-    pub(super) fn fill(&self, gaps: Vec<Range<u64>>, progress: &mut dyn FnMut(u64)) -> io::Result<u64> {
+    /// Writes every byte of `gaps`, with several threads if they may be written in `any_order`; none of it is left dirty
+    /// in the page cache. Returns the bytes written, fewer only when it was stopped.
+    pub(super) fn fill(
+        &self,
+        gaps: Vec<Range<u64>>,
+        any_order: bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<u64> {
         let total: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
         let chunks = Mutex::new(Chunks::new(gaps, self.align));
-        let written = self.work(&chunks, total.div_ceil(WORTH_A_THREAD).clamp(1, THREADS), progress)?;
+        let threads = if any_order { total.div_ceil(WORTH_A_THREAD).clamp(1, THREADS) } else { 1 };
+        let written = self.work(&chunks, threads, progress)?;
         if !self.trusted || self.cached.load(Ordering::Relaxed) {
             rustix::fs::fdatasync(&self.buffered)?;
         }

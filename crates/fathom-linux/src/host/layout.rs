@@ -94,11 +94,12 @@ impl Work<'_> {
             return Ok(0);
         }
         let fd = self.open()?;
-        // Space first: a disk that is too small shows at once, and parallel writes behind the end would queue up.
-        reserve(fd.as_fd(), self.file.fallocate, self.now, self.wanted)
-            .and_then(|()| lengthen(fd.as_fd(), self.now, self.wanted))
-            .map_err(|error| self.undo(&fd, error))?;
-        let written = self.write(gaps, stop, progress).map_err(|error| self.undo(&fd, error))?;
+        // Where holes cannot be found again, the file only ever grows by what was written, so that its size tells.
+        let holes_known = extents::known(fd.as_fd());
+        if holes_known {
+            self.make_whole(&fd).map_err(|error| self.undo(&fd, error))?;
+        }
+        let written = self.write(gaps, holes_known, stop, progress).map_err(|error| self.undo(&fd, error))?;
         if stop.load(Ordering::Relaxed) {
             let what = format!("laying out {} was stopped after {written} bytes", self.target.path().display());
             return Err(refused(libc::EINTR, what));
@@ -109,9 +110,21 @@ impl Work<'_> {
         Ok(written)
     }
 
-    fn write(&self, gaps: Vec<Range<u64>>, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> io::Result<u64> {
+    /// Space first: a disk that is too small shows at once, and parallel writes behind the end would queue up.
+    fn make_whole(&self, fd: &OwnedFd) -> io::Result<()> {
+        reserve(fd.as_fd(), self.file.fallocate, self.now, self.wanted)?;
+        lengthen(fd.as_fd(), self.now, self.wanted)
+    }
+
+    fn write(
+        &self,
+        gaps: Vec<Range<u64>>,
+        any_order: bool,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<u64> {
         let seed = self.file.seed ^ name_hash(self.target.path());
-        Filler::open(self.target, seed, stop)?.fill(gaps, progress)
+        Filler::open(self.target, seed, stop)?.fill(gaps, any_order, progress)
     }
 
     /// What has to be written: everything, or what never was.

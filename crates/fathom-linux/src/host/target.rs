@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fathom_device::{Access, Intent, Reason, Refusal, Span, judge};
+use fathom_device::{Access, Intent, Permit, Reason, Refusal, Span, judge};
 use fathom_load::HostError;
 use fathom_model::Bytes;
 use rustix::fs::{AtFlags, FileType, OFlags};
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::error::{failed, refused};
 use super::kernel;
-use crate::probe::{Held, HoldError, ProbeError, examine, hold, remove_ours};
+use crate::probe::{Examined, Held, HoldError, ProbeError, examine, hold, remove_ours};
 
 /// What kind of thing a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,11 +87,8 @@ impl Target {
             Kind::Char => Ok(0),
         }
     }
-    /// Removes the file and the folders made for it, if this run made them and the name still leads to this inode.
+    /// Removes the file if the name still leads to this inode.
     fn remove(&self) -> Result<(), HostError> {
-        if !self.created {
-            return Ok(());
-        }
         let path = &self.held.facts().resolved;
         if remove_ours(path).is_ok_and(|removed| removed) {
             return Ok(());
@@ -146,7 +143,8 @@ impl Targets {
         targets.insert(path.to_owned(), target.clone());
         Ok(target)
     }
-    /// Removes a file this run created and forgets it, so that it can be created anew.
+    /// Removes a file this run created, with the folders made for it, and forgets it, so that it can be created anew.
+    /// Any other stays.
     pub(super) fn remove(&self, target: &Target) -> Result<(), HostError> {
         if !target.created {
             return Ok(());
@@ -178,7 +176,12 @@ fn must_be_missing(path: &Path, create: bool) -> Result<(), HostError> {
 }
 
 fn create_target(path: &Path, size: Bytes) -> Result<Target, HostError> {
-    let folders = make_folders(path)?;
+    let missing = missing_folders(path);
+    if let Some(upper) = missing.first() {
+        // Where the file may not be, no folders for it are made either.
+        permitted(upper, size)?;
+    }
+    let folders = make_folders(missing)?;
     let held = create_held(path, size).and_then(|held| {
         let target = Target::new(held, path.to_owned(), true, folders.clone());
         target.map_err(|error| failed("create", path, &error.into()))
@@ -189,11 +192,16 @@ fn create_target(path: &Path, size: Bytes) -> Result<Target, HostError> {
     held
 }
 
-fn create_held(path: &Path, size: Bytes) -> Result<Held, HostError> {
+fn permitted(path: &Path, size: Bytes) -> Result<(Examined, Permit), HostError> {
     let examined = examine(path).map_err(probe_failed)?;
     let end = Bytes::new(size.get().max(1));
     let intent = Intent::write(Span::new(Bytes::ZERO, end)).growing_to(end);
     let permit = judge(examined.facts(), &intent, &[]).map_err(|refusal| not_permitted(&refusal))?;
+    Ok((examined, permit))
+}
+
+fn create_held(path: &Path, size: Bytes) -> Result<Held, HostError> {
+    let (examined, permit) = permitted(path, size)?;
     hold(examined, &permit, None).map_err(|error| match error {
         HoldError::Probe(error) => probe_failed(error),
         HoldError::Refused(refusal) => not_permitted(&refusal),
@@ -216,11 +224,15 @@ fn probe_failed(error: ProbeError) -> HostError {
     failed(error.doing, &error.path, &error.source)
 }
 
-/// Creates the folders that are missing above a path, and says which those were, the upper first.
-fn make_folders(path: &Path) -> Result<Vec<PathBuf>, HostError> {
+/// The folders that are missing above a path, the upper first.
+fn missing_folders(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     let mut missing: Vec<PathBuf> = above.take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
     missing.reverse();
+    missing
+}
+
+fn make_folders(missing: Vec<PathBuf>) -> Result<Vec<PathBuf>, HostError> {
     for (made, folder) in missing.iter().enumerate() {
         if let Err(error) = std::fs::create_dir(folder) {
             remove_folders(&missing[..made]);
