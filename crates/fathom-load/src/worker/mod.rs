@@ -108,7 +108,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             self.take(now);
             if !self.batch.is_empty() {
-                now = self.hand_over(now)?;
+                now = self.fill_queue(now)?;
             } else if self.in_flight == 0 {
                 match self.next_due(now) {
                     Some(due) => self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP))),
@@ -119,6 +119,20 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             now = self.reap(now)?;
         }
+    }
+
+    /// Hands over batch after batch until the queue is full, the kernel takes no more or nothing more is due.
+    #[inline]
+    fn fill_queue(&mut self, now: u64) -> Result<u64, EngineError> {
+        let mut now = self.hand_over(now)?;
+        while self.batch.is_empty() && self.in_flight < self.slots.len() as u32 {
+            self.take(now);
+            if self.batch.is_empty() {
+                break;
+            }
+            now = self.hand_over(now)?;
+        }
+        Ok(now)
     }
 
     /// Whether nothing more is to be handed over.
