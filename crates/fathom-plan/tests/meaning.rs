@@ -327,7 +327,10 @@ fn private_options_reach_their_engine() {
 fn batches_follow_the_depth() {
     let job = job("ioengine=io_uring\niodepth=16\niodepth_batch=0\niodepth_batch_complete_min=4\niodepth_low=99");
     let queue = job.queue;
-    assert_eq!((queue.batch_submit, queue.batch_complete_min, queue.batch_complete_max, queue.low), (16, 4, 4, 16));
+    // Without a maximum, all that has completed is taken.
+    assert_eq!((queue.batch_submit, queue.batch_complete_min, queue.batch_complete_max, queue.low), (16, 4, 16, 16));
+    let queue = self::job("ioengine=io_uring\niodepth=16\niodepth_batch_complete_max=5").queue;
+    assert_eq!((queue.batch_submit, queue.batch_complete_min, queue.batch_complete_max), (4, 1, 5));
 }
 
 #[test]
