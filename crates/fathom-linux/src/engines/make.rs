@@ -93,12 +93,11 @@ impl Parts<'_> {
             Err(refused) if self.request.spec.named => return Err(refused),
             Err(refused) => refused,
         };
-        let plain = EngineSettings { fixed_buffers: false, register_files: false, ..settings.clone() };
-        if plain != *settings
-            && let Ok(engine) = self.uring(&plain)
-        {
-            let why = format!("io_uring without registered buffers and files: {refused}");
-            return Ok(user.run(engine, EngineKind::IoUring.word(), Some(why)));
+        for (missing, lesser) in lesser(settings) {
+            if let Ok(engine) = self.uring(&lesser) {
+                let why = format!("io_uring without {missing}: {refused}");
+                return Ok(user.run(engine, EngineKind::IoUring.word(), Some(why)));
+            }
         }
         self.run_libaio(user, Some(refused.to_string()))
     }
@@ -113,4 +112,13 @@ impl Parts<'_> {
         let why = fallback.take().map_or(refused.clone(), |first| format!("{first}; {refused}"));
         Ok(user.run(self.pool()?, EngineKind::PosixAio.word(), Some(why)))
     }
+}
+
+/// The settings with less of what a kernel or device may refuse, and what is missing then; only those that differ.
+fn lesser(settings: &EngineSettings) -> Vec<(&'static str, EngineSettings)> {
+    let unpolled = EngineSettings { high_priority: false, ..settings.clone() };
+    let plain = EngineSettings { fixed_buffers: false, register_files: false, ..unpolled.clone() };
+    let mut lesser = vec![("polled completions", unpolled), ("registered buffers and files", plain)];
+    lesser.retain(|(_, lesser)| lesser != settings);
+    lesser
 }

@@ -149,6 +149,10 @@ fn polling_works_or_is_refused_in_words() {
     let Some(tmpfs) = Target::tmpfs() else { return };
     let refused = with(&spec, 4, vec![tmpfs.open((0, SIZE), true)], |_, _, _| ()).expect_err("memory is not polled");
     assert!(refused.what.contains("direct=1"), "{refused}");
+    let spec = EngineSpec { named: false, ..spec };
+    let (name, why) = with(&spec, 4, vec![tmpfs.open((0, SIZE), true)], |_, name, why| (name, why)).unwrap();
+    assert_eq!(name, "io_uring");
+    assert!(why.unwrap().starts_with("io_uring without polled completions"));
 }
 
 #[test]
