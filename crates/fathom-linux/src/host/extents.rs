@@ -106,6 +106,8 @@ fn by_seek(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u6
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::single_range_in_vec_init, reason = "lists of gaps, some with one")]
+
     use super::*;
 
     fn walk(extents: &[Extent], end: u64) -> Vec<Range<u64>> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -19,6 +20,8 @@ const CHUNK: u64 = 1 << 20;
 /// Most threads, and the bytes that are worth one more.
 const THREADS: u64 = 4;
 const WORTH_A_THREAD: u64 = 16 << 20;
+/// Longest time without a word to the caller.
+const SILENCE: Duration = Duration::from_millis(100);
 
 /// What fills one file.
 pub(super) struct Filler<'a> {
@@ -88,16 +91,7 @@ impl<'a> Filler<'a> {
                 }
             }
             drop(sender);
-            let mut written = 0;
-            let mut outcome = Ok(());
-            for result in receiver {
-                match result {
-                    Ok(bytes) => written += bytes,
-                    Err(error) => outcome = outcome.and(Err(error)),
-                }
-                progress(written);
-            }
-            outcome.map(|()| written)
+            collect(&receiver, progress)
         })
     }
 
@@ -146,6 +140,22 @@ impl<'a> Filler<'a> {
     fn direct_for(&self, done: usize, length: usize, at: u64) -> Option<&OwnedFd> {
         let aligned = (done as u64 | (length - done) as u64 | at).is_multiple_of(self.align);
         self.direct.as_ref().filter(|_| aligned && !self.refused.load(Ordering::Relaxed))
+    }
+}
+
+/// Adds up what the threads have written, until the last is gone. The caller hears of it often even when the disk is
+/// slow, because that is when it looks whether to stop.
+fn collect(receiver: &mpsc::Receiver<io::Result<u64>>, progress: &mut dyn FnMut(u64)) -> io::Result<u64> {
+    let mut written = 0;
+    let mut outcome = Ok(());
+    loop {
+        match receiver.recv_timeout(SILENCE) {
+            Ok(Ok(bytes)) => written += bytes,
+            Ok(Err(error)) => outcome = outcome.and(Err(error)),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return outcome.map(|()| written),
+        }
+        progress(written);
     }
 }
 
@@ -209,6 +219,21 @@ mod tests {
         noise(&mut a, 1, 0);
         noise(&mut b, 1, 1 << 20);
         assert_ne!(a, b);
+    }
+
+    #[test]
+    fn the_caller_is_asked_even_while_nothing_is_written() {
+        let (sender, receiver) = mpsc::channel();
+        let mut heard = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                sender.send(Ok(1)).expect("listened to");
+                std::thread::sleep(5 * SILENCE);
+                sender.send(Ok(2)).expect("listened to");
+            });
+            assert_eq!(collect(&receiver, &mut |written| heard.push(written)).ok(), Some(3));
+        });
+        assert!(heard.len() >= 4 && heard.first() == Some(&1) && heard.last() == Some(&3), "{heard:?}");
     }
 
     #[test]
