@@ -594,6 +594,8 @@ pub struct EngineSettings {
     pub fixed_buffers: bool,
     /// io_uring: registered files.
     pub register_files: bool,
+    /// io_uring: register buffers and files where the kernel allows it, and do without where it does not.
+    pub register_where_possible: bool,
     /// io_uring: a kernel thread polls the submission queue.
     pub sq_poll: bool,
     /// io_uring: CPU of that thread.
@@ -608,7 +610,7 @@ pub struct EngineSettings {
     pub uncached: bool,
     /// io_uring: force IOSQE_ASYNC each N requests; 0 is never.
     pub force_async: u32,
-    /// io_uring: plain non-vectored requests (fio's default).
+    /// io_uring: readv and writev requests (`nonvectored=0`) instead of plain ones.
     pub vectored: bool,
 }
 

@@ -255,8 +255,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             check,
             sync: direction.is_none(),
         };
-        if draft.op == Op::Write {
-            self.fill(slot, draft);
+        match (draft.op, &mut self.filler) {
+            (Op::Write, _) => self.fill(slot, draft),
+            // The read will leave its data in the buffer: nothing of ours is in it then.
+            (Op::Read, Some(filler)) => filler.forget(slot as usize),
+            _ => {}
         }
         let request = Request { slot, file: draft.file, op: draft.op, len: draft.len, offset: draft.offset };
         self.batch.push(request);

@@ -125,7 +125,9 @@ impl<'a, H: Host> Setup<'a, H> {
             return Ok(None);
         }
         let read = |path: &Path| self.host.read_file(path);
-        Filler::new(&self.job.payload, self.job.pattern.seed, depth as usize, &read).map(Some).map_err(|e| e.to_string())
+        // Another run writes other data, whatever its offsets: a device that remembers blocks gains nothing.
+        let seed = self.job.pattern.seed ^ self.unix_start_ns;
+        Filler::new(&self.job.payload, seed, depth as usize, &read).map(Some).map_err(|e| e.to_string())
     }
 
     fn checker(&self) -> Result<Option<Checker>, Refusal> {

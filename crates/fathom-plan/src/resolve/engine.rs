@@ -57,6 +57,7 @@ fn settings(view: &View<'_>) -> EngineSettings {
     EngineSettings {
         fixed_buffers: settings.switch("fixedbufs"),
         register_files: settings.switch("registerfiles"),
+        register_where_possible: !view.is_fio() && !settings.is_set("fixedbufs") && !settings.is_set("registerfiles"),
         sq_poll: settings.switch("sqthread_poll"),
         sq_poll_cpu,
         high_priority: settings.switch("hipri"),

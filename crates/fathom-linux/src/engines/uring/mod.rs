@@ -46,6 +46,11 @@ impl UringEngine {
         if settings.fixed_buffers {
             engine.register_buffers()?;
         }
+        if settings.register_where_possible {
+            // What is refused (locked memory, too many files) only costs some CPU.
+            let _ = engine.register_files();
+            let _ = engine.register_buffers();
+        }
         if settings.high_priority {
             engine.probe_polling()?;
         }
