@@ -482,7 +482,7 @@ fn files_are_opened_as_asked_and_read_what_they_hold() {
     lay_out(&host, &for_reading(&path, MIB)).expect("laid out");
     let content = fs::read(&path).expect("content");
     let plain = open_file(&path, MIB);
-    let (block, flags) = with_engine(&host, &[plain.clone()], EngineKind::Psync, ReadOne(&path)).expect("read");
+    let (block, flags) = with_engine(&host, std::slice::from_ref(&plain), EngineKind::Psync, ReadOne(&path)).expect("read");
     assert_eq!(block, content[8192..12288]);
     let noatime = libc::O_NOATIME as u32;
     let reader = flags.iter().find(|&&flags| flags & noatime != 0).expect("the owner reads without access times");
@@ -512,7 +512,7 @@ fn files_are_created_on_open_and_only_then() {
     let path = scratch.file("sub/a");
     let host = host();
     let file = OpenFile { writes: true, ..open_file(&path, MIB) };
-    assert!(with_engine(&host, &[file.clone()], EngineKind::Psync, Nothing).is_err());
+    assert!(with_engine(&host, std::slice::from_ref(&file), EngineKind::Psync, Nothing).is_err());
     assert!(!path.exists());
     with_engine(&host, &[OpenFile { create: true, ..file.clone() }], EngineKind::Psync, Nothing).expect("created");
     assert!(path.exists());
