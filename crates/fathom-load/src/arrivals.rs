@@ -65,10 +65,10 @@ fn job_rate(job: &Job) -> Option<(f64, bool)> {
         .filter(|d| job.pattern.traffic.uses(*d) && share(*d) > 0.0)
         .filter_map(|d| Some((d, rate[d]?)))
         .collect();
-    if let [(_, Rate::Bandwidth(bytes))] = used[..] {
-        if !matches!(job.pattern.traffic, Traffic::ReadWrite { .. } | Traffic::TrimWrite) {
-            return Some((bytes, true));
-        }
+    if let [(_, Rate::Bandwidth(bytes))] = used[..]
+        && !matches!(job.pattern.traffic, Traffic::ReadWrite { .. } | Traffic::TrimWrite)
+    {
+        return Some((bytes, true));
     }
     let per_second = used.iter().map(|(direction, rate)| {
         let ios = match rate {

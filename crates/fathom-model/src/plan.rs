@@ -306,14 +306,14 @@ impl Traffic {
     /// Whether a job with this traffic does I/O in `direction`.
     #[must_use]
     pub fn uses(self, direction: Direction) -> bool {
-        match (self, direction) {
+        matches!(
+            (self, direction),
             (Traffic::Read, Direction::Read)
-            | (Traffic::Write, Direction::Write)
-            | (Traffic::Trim, Direction::Trim)
-            | (Traffic::TrimWrite, Direction::Write | Direction::Trim)
-            | (Traffic::ReadWrite { .. }, Direction::Read | Direction::Write) => true,
-            _ => false,
-        }
+                | (Traffic::Write, Direction::Write)
+                | (Traffic::Trim, Direction::Trim)
+                | (Traffic::TrimWrite, Direction::Write | Direction::Trim)
+                | (Traffic::ReadWrite { .. }, Direction::Read | Direction::Write)
+        )
     }
 }
 

@@ -1,6 +1,7 @@
 //! One worker's life, from its thread's first breath to its recording.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
@@ -12,7 +13,7 @@ use super::layout::Ready;
 use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest};
 use crate::host::{Host, HostError, LayOut, OpenFile};
-use crate::live::{Live, Phase};
+use crate::live::{Live, Phase, Stop};
 use crate::script::{self, Region};
 use crate::targets;
 use crate::worker::Setup;
@@ -120,8 +121,9 @@ impl<H: Host> Start<H> {
             pre_read: layout.pre_read,
             seed: 0,
         };
-        let never = std::sync::atomic::AtomicBool::new(false);
-        self.host.lay_out(&request, &never, &mut |_| {}).map(|_| ())
+        let stop = AtomicBool::new(false);
+        let mut look = |_| stop.store(self.live.stopping() != Stop::No, Relaxed);
+        self.host.lay_out(&request, &stop, &mut look).map(|_| ())
     }
 }
 

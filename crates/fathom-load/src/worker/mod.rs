@@ -148,6 +148,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[cold]
     fn look(&mut self, now: u64) {
         self.live.in_flight.store(self.in_flight, Relaxed);
+        if let Some(schedule) = &self.schedule {
+            self.live.late_ns.store(now.saturating_sub(schedule.due()), Relaxed);
+        }
         if now >= self.measured_from && self.live.phase() == Phase::WarmingUp {
             self.live.enter(Phase::Running);
         }

@@ -76,10 +76,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     /// When something will be due; `None` when nothing more comes.
     pub(super) fn next_due(&mut self, now: u64) -> Option<u64> {
-        if let Some(pause) = &self.pause {
-            if now < pause.until {
-                return Some(pause.until);
-            }
+        if let Some(pause) = self.pause.filter(|pause| now < pause.until) {
+            return Some(pause.until);
         }
         if self.draw_is_over() {
             return None;
