@@ -46,6 +46,11 @@ pub(crate) trait Offsets: Send + OffsetsClone {
     /// Start of the next I/O of `len` bytes.
     fn next(&mut self, len: u32) -> Option<u64>;
 
+    /// Bytes left before this pass must end, where the stream knows: the size of the next I/O is drawn to fit.
+    fn room(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Ends the pass before its end: the next start begins another. Streams without passes have nothing to do.
     fn end_pass(&mut self) {}
 

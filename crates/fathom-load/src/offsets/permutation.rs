@@ -2,7 +2,7 @@
 
 use crate::rng::Rng;
 
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 4;
 
 /// A bijection of `0..n`: an unbalanced Feistel network over the next power of two with cycle walking
 /// (Black and Rogaway 2002). It stands in for a bitmap of blocks already used, at any size.
@@ -48,6 +48,26 @@ impl Permutation {
         value
     }
 
+    /// Fills `out` with images in order, going on from `cursor`, which starts at 0; fewer than `out` holds are given only
+    /// at the end of the permutation. In place of walking cycles it goes through the whole power of two and drops what
+    /// is too large: nothing to predict wrongly, and the rounds of many numbers overlap.
+    #[inline]
+    pub fn walk(&self, cursor: &mut u64, out: &mut [u64]) -> usize {
+        let domain = (self.high_mask + 1) << self.low_bits;
+        let mut filled = 0;
+        while filled < out.len() && *cursor < domain {
+            // Each number fills at most one place, so this many cannot overrun.
+            let many = (out.len() - filled).min((domain - *cursor) as usize);
+            for number in *cursor..*cursor + many as u64 {
+                let value = self.shuffle(number);
+                out[filled] = value;
+                filled += usize::from(value < self.n);
+            }
+            *cursor += many as u64;
+        }
+        filled
+    }
+
     #[inline]
     fn shuffle(&self, value: u64) -> u64 {
         let (mut low, mut high) = (value & self.low_mask, value >> self.low_bits);
@@ -80,6 +100,23 @@ mod tests {
                 assert!(!seen[to], "{n}: {to} twice");
                 seen[to] = true;
             }
+        }
+    }
+
+    #[test]
+    fn walking_gives_every_number_once_in_pieces_of_any_size() {
+        for n in [1, 2, 3, 64, 65, 1000, 4097] {
+            let permutation = Permutation::new(n, 5);
+            let (mut cursor, mut seen, mut out) = (0, Vec::new(), [0; 7]);
+            loop {
+                let filled = permutation.walk(&mut cursor, &mut out);
+                seen.extend_from_slice(&out[..filled]);
+                if filled < out.len() {
+                    break;
+                }
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..n).collect::<Vec<_>>());
         }
     }
 

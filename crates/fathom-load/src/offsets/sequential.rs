@@ -41,6 +41,13 @@ impl Offsets for Sequential {
         Some(at)
     }
 
+    fn room(&self) -> u64 {
+        match self.next {
+            Some(at) if at >= self.span.start && at < self.span.end => self.span.end - at,
+            _ => u64::MAX,
+        }
+    }
+
     fn end_pass(&mut self) {
         self.next = None;
     }

@@ -41,49 +41,41 @@ pub(crate) struct Permuted {
     seed: u64,
     pass: u64,
     order: Permutation,
-    next: u64,
+    /// How far the order has been walked.
+    cursor: u64,
 }
 
 impl Permuted {
     pub fn new(span: Span, seed: u64) -> Self {
-        Permuted { span, seed, pass: 0, order: Permutation::new(span.blocks(), seed), next: 0 }
+        Permuted { span, seed, pass: 0, order: Permutation::new(span.blocks(), seed), cursor: 0 }
     }
 
     fn turn(&mut self) {
         self.pass += 1;
-        self.next = 0;
+        self.cursor = 0;
         self.order = Permutation::new(self.span.blocks(), self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f));
     }
 }
 
 impl Offsets for Permuted {
-    #[inline]
-    fn next(&mut self, _len: u32) -> Option<u64> {
-        if self.next == self.order.len() {
-            self.turn();
-            return None;
-        }
-        let block = self.order.at(self.next);
-        self.next += 1;
-        Some(self.span.at(block))
+    fn next(&mut self, len: u32) -> Option<u64> {
+        let mut one = [0];
+        (self.fill(len, &mut one) == 1).then_some(one[0])
     }
 
     fn end_pass(&mut self) {
-        if self.next > 0 {
+        if self.cursor > 0 {
             self.turn();
         }
     }
 
     fn fill(&mut self, _len: u32, out: &mut [u64]) -> usize {
-        let n = (self.order.len() - self.next).min(out.len() as u64) as usize;
-        for (i, slot) in out[..n].iter_mut().enumerate() {
-            *slot = self.span.at(self.order.at(self.next + i as u64));
-        }
-        self.next += n as u64;
-        if n < out.len() {
+        let filled = self.order.walk(&mut self.cursor, out);
+        out[..filled].iter_mut().for_each(|block| *block = self.span.at(*block));
+        if filled < out.len() {
             self.turn();
         }
-        n
+        filled
     }
 }
 
