@@ -1,0 +1,114 @@
+//! Every file in `jobs/` is understood and runs to a valid result when only its size, runtime and place are changed.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use common::{Ran, beside, fathom};
+use fathom_testkit::{Need, Scratch, all_met};
+
+fn folder() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../jobs"))
+}
+
+/// Runs `name` in a folder of its own, with `size` of data for each job.
+fn runs_to_a_valid_result(name: &str, size: &str) {
+    let needs_uring = read(name).contains("io_uring");
+    if needs_uring && !all_met(&[Need::IoUring]) {
+        return;
+    }
+    let _turn = beside();
+    let ran = run(name, size).expect(0);
+    let json = ran.json();
+    assert_ne!(json.verdict(), "invalid", "{name}: {:#}", json.0["fathom"]["findings"]);
+    assert!(json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios") > 0.0, "{name} did no I/O");
+}
+
+fn run(name: &str, size: &str) -> Ran {
+    let scratch = Scratch::new().expect("a folder on a disk");
+    let text = read(name);
+    let place = match text.contains("\n directory=") {
+        true => format!("directory={}", scratch.path().display()),
+        false => format!("filename={}", scratch.join("target.data").display()),
+    };
+    // A job that sizes its file rather than its I/O is overridden where it does.
+    let sized = if text.contains("\nfilesize=") { "filesize" } else { "size" };
+    let mut command = common::program(["run", "--output-format=json"]);
+    command.args(["--set", &place, "--set", &format!("{sized}={size}"), "--set", "runtime=1s"]);
+    command.arg(folder().canonicalize().expect("jobs/ is there").join(name)).current_dir(scratch.path());
+    common::start(command).finish()
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("jobs/{name}: {error}"))
+}
+
+macro_rules! job_files {
+    ($($test:ident $name:literal $size:literal)*) => {
+        const TESTED: &[&str] = &[$($name),*];
+        $(
+            #[test]
+            fn $test() {
+                runs_to_a_valid_result($name, $size);
+            }
+        )*
+    };
+}
+
+job_files! {
+    first_look "first-look.fio" "16m"
+    hdd_working_set "hdd-working-set.fio" "16m"
+    hdd_working_set_zipf "hdd-working-set-zipf.fio" "16m"
+    iodepth_sweep "iodepth-sweep.fio" "16m"
+    mysql_128_readers "mysql-128-readers.fio" "1m"
+    mysql_random_write "mysql-random-write.fio" "16m"
+    mysql_read_write "mysql-read-write.fio" "16m"
+    mysql_seq_read "mysql-seq-read.fio" "16m"
+    mysql_study "mysql-study.fio" "16m"
+    nvme_async_read "nvme-async-read.fio" "16m"
+    nvme_async_write "nvme-async-write.fio" "16m"
+    nvme_sync_read "nvme-sync-read.fio" "16m"
+    nvme_sync_write "nvme-sync-write.fio" "16m"
+    one_megabyte_reads "one-megabyte-reads.fio" "16m"
+    ssd_whole_device_mix "ssd-whole-device-mix.fio" "16m"
+}
+
+fn files() -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder()).expect("jobs/ is there");
+    let names = entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.ends_with(".fio")).collect()
+}
+
+#[test]
+fn every_file_is_run_here_and_listed_in_the_readme() {
+    assert_eq!(files(), TESTED.iter().map(|name| (*name).to_owned()).collect());
+    let readme = read("README.md");
+    for name in TESTED {
+        assert!(readme.contains(&format!("({name})")), "jobs/README.md does not list {name}");
+    }
+}
+
+#[test]
+fn every_file_is_understood_as_it_is() {
+    for name in files() {
+        for word in ["run", "fio"] {
+            let path = folder().join(&name).display().to_string();
+            let ran = fathom([word, "--parse-only", &path]).expect(0);
+            assert!(!ran.err.contains("error:"), "{name}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn the_first_look_needs_no_changes_and_little_time() {
+    let _turn = beside();
+    let scratch = Scratch::new().expect("a folder on a disk");
+    let mut command = common::program(["run", "--output-format=json"]);
+    command.arg(folder().canonicalize().expect("jobs/ is there").join("first-look.fio")).current_dir(scratch.path());
+    let ran = common::start(command).finish().expect(0);
+    let asked: f64 = ran.json().0["jobs"].as_array().expect("jobs").iter().map(|job| job["job_runtime"].as_f64().expect("ms")).sum();
+    assert!((4.0 * 2900.0..15_000.0).contains(&asked), "{asked} ms measured");
+    let left: Vec<_> = std::fs::read_dir(scratch.path()).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();
+    assert_eq!(left, ["fathom-first-look.data"], "nothing else is left behind");
+}
