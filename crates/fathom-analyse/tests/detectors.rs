@@ -176,6 +176,20 @@ fn the_same_recording_gives_the_same_findings_byte_for_byte() {
     }
 }
 
+/// Regression 0002: the reads of a mixed job are load; with `do_verify=0` nothing was to be checked, and nothing is missing.
+#[test]
+fn a_mixed_job_that_only_stamps_owes_no_check() {
+    let stamping = |traffic| {
+        let mut recording = verifying(0, 0, 0);
+        let job = &mut recording.plan.jobs[0];
+        job.pattern.traffic = traffic;
+        job.verify.as_mut().expect("it verifies").after_writes = false;
+        findings(&recording).findings.iter().any(|f| f.code == "VERIFY_NOTHING")
+    };
+    assert!(!stamping(Traffic::ReadWrite { read_percent: 50 }));
+    assert!(stamping(Traffic::Read), "what only reads is there to check");
+}
+
 /// Just inside every threshold: what a healthy but imperfect run looks like must not be called degraded.
 #[test]
 fn thresholds_leave_room_for_healthy_runs() {

@@ -52,6 +52,51 @@ struct Window {
     latency: [(u64, u64); 3],
 }
 
+/// `sum / n` to the nearest, halves up, as fio writes the mean of a window.
+fn rounded(sum: u64, n: u64) -> u64 {
+    ((u128::from(sum) + u128::from(n) / 2) / u128::from(n)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The entries of a log of two I/Os of 4096 bytes, 10 and 15 ns, in one window or one by one.
+    fn entries(average: Nanos) -> Vec<LogEntry> {
+        let (sink, source) = std::sync::mpsc::sync_channel(8);
+        let logs = Logs { lat: Some("x".into()), average, window: LogWindow::Both, ..Logs::default() };
+        let setup = LoggerSetup {
+            job: 0,
+            logs,
+            sink,
+            start: Nanos::ZERO,
+            unix_start_ns: 0,
+            zero_rows: false,
+            synchronous: true,
+            uses: PerDirection::all(true),
+        };
+        let mut logger = Logger::new(setup).expect("a log is asked for");
+        for (done, lat) in [(1000, 10), (2000, 15)] {
+            let direction = Direction::Read;
+            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: lat, lat, issued: 0, done });
+        }
+        logger.finish(Nanos::from_millis(1));
+        let lat = source.iter().find_map(|chunk| match chunk {
+            LogChunk::Entries { kind: LogKind::Lat, entries, .. } => Some(entries),
+            _ => None,
+        });
+        lat.expect("there is a latency log")
+    }
+
+    /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of what is no window.
+    #[test]
+    fn means_are_rounded_and_single_ios_have_no_maximum() {
+        let seen = |average| entries(average).iter().map(|e| (e.value, e.max)).collect::<Vec<_>>();
+        assert_eq!(seen(Nanos::from_millis(1)), [(13, Some(15))]);
+        assert_eq!(seen(Nanos::ZERO), [(10, None), (15, None)]);
+    }
+}
+
 /// What a logger is made from.
 pub(crate) struct LoggerSetup {
     pub job: u32,
@@ -133,7 +178,8 @@ impl Logger {
                 let entry = LogEntry {
                     at: Nanos::new(io.done - self.start + self.epoch),
                     value: values[kind],
-                    max: (self.logs.window == LogWindow::Both).then_some(values[kind]),
+                    // A single I/O is no window: fio writes 0 for its maximum.
+                    max: None,
                     direction: io.direction,
                     block_size: io.len,
                     offset: io.offset,
@@ -157,15 +203,18 @@ impl Logger {
     }
 
     fn entries_of_window(&mut self, direction: Direction, window: Window, length: u64, end: u64) {
-        let per_second = |n: u64| (u128::from(n) * 1_000_000_000 / u128::from(length)) as u64;
-        let rates = [per_second(window.bytes) / 1024, per_second(window.ios)];
+        let per_second = |n: u64, unit: u128| {
+            let length = u128::from(length) * unit;
+            ((u128::from(n) * 1_000_000_000 + length / 2) / length) as u64
+        };
+        let rates = [per_second(window.bytes, 1024), per_second(window.ios, 1)];
         for kind in 0..KINDS.len() {
             if !self.wanted[kind] || (kind >= 2 && window.ios == 0) {
                 continue;
             }
             let (mean, max) = match kind {
                 0 | 1 => (rates[kind], rates[kind]),
-                _ => (window.latency[kind - 2].0 / window.ios, window.latency[kind - 2].1),
+                _ => (rounded(window.latency[kind - 2].0, window.ios), window.latency[kind - 2].1),
             };
             let entry = LogEntry {
                 at: Nanos::new(end - self.start + self.epoch),

@@ -252,6 +252,14 @@ fn a_distribution_other_than_uniform_lets_blocks_repeat() {
     assert!(!job.pattern.without_replacement);
 }
 
+/// Regression 0004: fio's lfsr touches each block once even without the map.
+#[test]
+fn lfsr_touches_each_block_once_without_the_map() {
+    for (options, once) in [("norandommap", false), ("norandommap\nrandom_generator=lfsr", true), ("random_generator=lfsr", true)] {
+        assert_eq!(job(&format!("rw=randread\n{options}")).pattern.without_replacement, once, "{options}");
+    }
+}
+
 #[test]
 fn seeds_repeat_unless_told_otherwise_and_differ_between_workers() {
     let seeds = |text: &str| jobs(text).iter().map(|job| job.pattern.seed).collect::<Vec<_>>();

@@ -28,9 +28,10 @@ fn unchecked(seat: &Seat) -> Option<Finding> {
     Some(seat.finding(CODE, weight, evidence, ADVICE))
 }
 
-/// Whether a check belongs to the job: it reads, or reads back what it wrote.
+/// Whether a check belongs to the job: it only reads, or reads back what it wrote. Reads between writes are load.
 fn was_asked(member: &Member) -> bool {
-    let reads = member.job.pattern.traffic.uses(Direction::Read);
+    let traffic = member.job.pattern.traffic;
+    let reads = !traffic.uses(Direction::Write) && !traffic.uses(Direction::Trim);
     let asked =
         |v: &fathom_model::Verify| v.kind != VerifyKind::Null && (v.after_writes || v.only || v.backlog > 0 || reads);
     !member.seen.skipped && member.job.verify.as_ref().is_some_and(asked)

@@ -70,12 +70,12 @@ impl Mixed {
         loop {
             let file = self.files.next()?;
             let direction = self.mix.draw(&mut self.rng);
-            let len = self.sizes[direction].draw(&mut self.rng);
-            let start = match &mut self.streams[file] {
-                Streams::Shared(stream) => stream.next(len),
-                Streams::Apart(streams) => streams[direction].as_mut().expect("made for every direction of the mix").next(len),
+            let stream = match &mut self.streams[file] {
+                Streams::Shared(stream) => stream,
+                Streams::Apart(streams) => streams[direction].as_mut().expect("made for every direction of the mix"),
             };
-            if let Some(offset) = start {
+            let len = self.sizes[direction].draw_within(stream.room(), &mut self.rng);
+            if let Some(offset) = stream.next(len) {
                 let then_write = matches!(self.mix, Mix::TrimWrite);
                 return Some(Draft { offset, len, file: file as u32, op: op_of(direction), then_write });
             }

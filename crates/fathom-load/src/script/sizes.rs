@@ -42,6 +42,36 @@ impl Sizes {
         }
     }
 
+    /// Draws among the sizes that are no larger than `room`; among all where none is, and the I/O then has no place.
+    /// As in fio, this lets a sequential walk end at the end of its region whatever the sizes before were.
+    #[inline]
+    pub fn draw_within(&self, room: u64, rng: &mut Rng) -> u32 {
+        let len = self.draw(rng);
+        if u64::from(len) <= room { len } else { self.draw_smaller(room, len, rng) }
+    }
+
+    #[cold]
+    fn draw_smaller(&self, room: u64, otherwise: u32, rng: &mut Rng) -> u32 {
+        match self {
+            Sizes::Range { min, step, .. } if u64::from(*min) <= room => {
+                min + step * rng.below((room - u64::from(*min)) / u64::from(*step) + 1) as u32
+            }
+            Sizes::Split(shares) => {
+                let lower = std::iter::once(0).chain(shares.iter().map(|share| share.0));
+                let fitting = || lower.clone().zip(shares).filter(|(_, (_, size))| u64::from(*size) <= room);
+                let mut draw = rng.below(fitting().map(|(from, (to, _))| to - from).sum::<u64>().max(1));
+                for (from, (to, size)) in fitting() {
+                    if draw < to - from {
+                        return *size;
+                    }
+                    draw -= to - from;
+                }
+                otherwise
+            }
+            _ => otherwise,
+        }
+    }
+
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u32 {
         match self {
@@ -69,6 +99,20 @@ mod tests {
         assert!(share(4096).abs_diff(60_000) < 900 && share(65_536).abs_diff(30_000) < 900);
         assert_eq!(share(512), 0);
         assert_eq!(share(4096) + share(65_536) + share(1 << 20), 100_000);
+    }
+
+    #[test]
+    fn what_fits_is_drawn_by_its_share_and_nothing_else() {
+        let split = BlockSizes::Split(vec![(512, 25.0), (8192, 50.0), (1024, 25.0)]);
+        let (sizes, mut rng) = (Sizes::new(&split, false), Rng::new(1, 1));
+        let drawn: Vec<u32> = (0..10_000).map(|_| sizes.draw_within(4096, &mut rng)).collect();
+        let share = |size| drawn.iter().filter(|s| **s == size).count();
+        assert!(share(512).abs_diff(5000) < 300 && share(512) + share(1024) == 10_000, "{}", share(512));
+        assert!((0..100).all(|_| sizes.draw_within(600, &mut rng) == 512), "the only size that fits");
+        assert!((0..100).all(|_| sizes.draw_within(100, &mut rng) >= 512), "none fits: any");
+        let range = Sizes::new(&BlockSizes::Range { min: 512, max: 4096 }, false);
+        let drawn: Vec<u32> = (0..10_000).map(|_| range.draw_within(1535, &mut rng)).collect();
+        assert!(drawn.contains(&512) && drawn.contains(&1024) && drawn.iter().all(|len| *len <= 1024));
     }
 
     #[test]

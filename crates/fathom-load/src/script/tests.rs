@@ -96,6 +96,20 @@ fn mixed_sequential_directions_have_their_own_positions() {
     }
 }
 
+/// Regression 0001: a sequential walk of drawn sizes left the end of its region alone when the size drawn there did not
+/// fit. fio draws one that does.
+#[test]
+fn sequential_walks_of_several_sizes_reach_the_end() {
+    for seed in 0..50 {
+        let mut job = job(Traffic::TrimWrite, Access::Sequential { skip: 0 });
+        let sizes = vec![(512, 25.0), (1024, 25.0), (2048, 25.0), (4096, 25.0)];
+        (job.pattern.seed, job.pattern.block_size) = (seed, PerDirection::all(BlockSizes::Split(sizes)));
+        assert_tiles(drafts(&job, &REGION), REGION[0]);
+        job.pattern.block_size = PerDirection::all(BlockSizes::Range { min: 512, max: 4096 });
+        assert_tiles(drafts(&job, &REGION), REGION[0]);
+    }
+}
+
 #[test]
 fn syncs_follow_every_nth_write() {
     let mut job = job(Traffic::Write, Access::Sequential { skip: 0 });

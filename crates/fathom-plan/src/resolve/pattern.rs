@@ -27,7 +27,7 @@ pub(crate) fn resolve(view: &View<'_>, number: u32, report: &mut Report) -> Patt
     Pattern {
         traffic,
         access: access(view, random, report),
-        without_replacement: !settings.switch("norandommap") && uniform && !align.1,
+        without_replacement: touches_each_once(settings) && uniform && !align.1,
         block_align: align.0,
         block_size,
         unaligned: settings.switch("bs_unaligned"),
@@ -37,6 +37,11 @@ pub(crate) fn resolve(view: &View<'_>, number: u32, report: &mut Report) -> Patt
         seed: seed(view, number),
         zones: zones(view, report),
     }
+}
+
+/// fio's `lfsr` walks every block once even where `norandommap` gives up the map.
+fn touches_each_once(settings: &Settings) -> bool {
+    !settings.switch("norandommap") || settings.choice("random_generator", "tausworthe").0 == "lfsr"
 }
 
 fn traffic(settings: &Settings) -> (Traffic, bool) {

@@ -19,7 +19,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("randseed", Kind::One(Unit::Count), "Seed of every draw").default("0x89"),
     row("norandommap", Kind::Flag, "Blocks may repeat before all were touched"),
     row("softrandommap", Kind::Bool, "Do without the random map when memory is short").default("0").no_effect("there is no map; a permutation needs no memory"),
-    row("random_generator", Kind::Choice(&["tausworthe", "lfsr", "tausworthe64"]), "Generator of random addresses").default("tausworthe").no_effect("one generator serves every size of target here"),
+    row("random_generator", Kind::Choice(&["tausworthe", "lfsr", "tausworthe64"]), "Generator of random addresses; lfsr touches each block once").default("tausworthe"),
     row("random_distribution", Kind::Distribution, "How random addresses are distributed").default("random"),
     row("random_sequence_stride", Kind::Bool, "Stride of a repeated sequence").default("0").no_effect("it only matters with random_distribution=sequence"),
     row("percentage_random", Kind::Three(Unit::Percent), "Share of I/Os that are random").default("100,100,100").max(100),
