@@ -5,6 +5,7 @@ mod sequential;
 mod skewed;
 mod uniform;
 mod wrapped;
+mod zipf;
 mod zoned;
 
 pub(crate) use self::permutation::Permutation;

@@ -1,7 +1,8 @@
 //! Some blocks are hotter than others: zipf, pareto, normal.
 
-use rand_distr::{Distribution as _, Normal, Zipf};
+use rand_distr::{Distribution as _, Normal};
 
+use super::zipf::Zipf;
 use super::{Offsets, Permutation, Span};
 use crate::rng::Rng;
 
@@ -17,8 +18,7 @@ pub(crate) struct Skewed {
 
 #[derive(Clone, Debug)]
 enum Law {
-    /// By rejection inversion (Hörmann and Derflinger 1996): exact, no table, the same cost at any size.
-    Zipf(Zipf<f64>),
+    Zipf(Zipf),
     /// Self-similar (Gray et al. 1994): rank = n u^e with e = ln h / ln (1 - h), which gives the share 1 - h of the
     /// accesses to the share h of the blocks.
     Pareto { exponent: f64 },
@@ -37,7 +37,7 @@ enum Place {
 
 impl Skewed {
     pub fn zipf(span: Span, theta: f64, center: Option<f64>, seed: u64, rng: Rng) -> Option<Self> {
-        let law = Law::Zipf(Zipf::new(span.blocks() as f64, theta).ok()?);
+        let law = Law::Zipf(Zipf::new(span.blocks(), theta)?);
         Some(Skewed::new(span, law, center, seed, rng))
     }
 
@@ -65,7 +65,7 @@ impl Skewed {
     fn rank(&mut self) -> u64 {
         let last = self.blocks - 1;
         match &self.law {
-            Law::Zipf(zipf) => (zipf.sample(self.rng.inner()) as u64).saturating_sub(1).min(last),
+            Law::Zipf(zipf) => zipf.draw(&mut self.rng),
             Law::Pareto { exponent } => ((self.blocks as f64 * self.rng.unit().powf(*exponent)) as u64).min(last),
             Law::Normal(normal) => loop {
                 // Draws beyond the span are drawn again, so that its ends get no extra share.
