@@ -56,6 +56,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         latency_us: ranges.us,
         latency_ms: ranges.ms,
         little: little(members, &directions),
+        ceiling_iops: ceiling(members, recording.host.cpus),
         shows: shows(accounting),
         verify: verify(members),
         counts: counts(members, &Direction::ALL),
@@ -161,4 +162,10 @@ fn notes(members: &[Member]) -> Vec<String> {
         }
     }
     notes
+}
+
+/// What the members could generate together: no more of them at once than there are CPUs.
+fn ceiling(members: &[Member], cpus: u32) -> Option<f64> {
+    let one = members.iter().find_map(|member| member.seen.ceiling_iops)?;
+    Some(one * (members.len() as f64).min(f64::from(cpus.max(1))))
 }

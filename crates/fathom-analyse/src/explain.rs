@@ -167,7 +167,7 @@ pub const EXPLANATIONS: &[Explanation] = &[
     },
     Explanation {
         code: "TOOL_BOUND",
-        means: "A worker used a whole CPU.",
+        means: "A worker used a whole CPU, or came near to what it can generate on a target that answers at once.",
         matters: "Then the CPU, not the target, sets the rate. With the null engine this is the point of the exercise.",
         remedy: "Use more jobs, larger blocks or a cheaper engine until the rate no longer grows.",
     },

@@ -19,7 +19,7 @@ fn every_detector_has_a_scene_here() {
     for detector in DETECTORS {
         assert!(scenes.contains(&detector.code), "{} has no scene", detector.code);
     }
-    assert_eq!(scenes.len(), DETECTORS.len());
+    assert!(scenes.iter().all(|code| DETECTORS.iter().any(|detector| detector.code == *code)));
 }
 
 #[test]

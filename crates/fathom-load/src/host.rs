@@ -37,6 +37,12 @@ pub trait Host: Sync {
     /// When no engine or file can be had.
     fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError>;
 
+    /// Runs `user` on an engine that answers at once and moves nothing, but costs what the asked one costs to drive.
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError>;
+
     /// Ends the life of a file: fsync where asked, unlink where asked (only files this run created).
     ///
     /// # Errors

@@ -4,7 +4,10 @@ use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
     Direction, HistEntry, Histogram, LogChunk, LogEntry, LogKind, LogWindow, Logs, Nanos, PerDirection, SparseHistogram,
+    TraceAction, TraceEntry,
 };
+
+use crate::engine::{Op, Request};
 
 /// Entries kept before they are handed over: 256 KiB of each log at most.
 const CHUNK: usize = 4096;
@@ -37,6 +40,7 @@ pub(crate) struct Logger {
     zero_rows: bool,
     uses: PerDirection<bool>,
     buffers: [Vec<LogEntry>; 5],
+    trace: Vec<TraceEntry>,
     window_start: u64,
     windows: PerDirection<Window>,
     hist_start: u64,
@@ -88,6 +92,36 @@ mod tests {
         lat.expect("there is a latency log")
     }
 
+    /// Rates of a job of `end` milliseconds with windows of 1000, with one I/O in flight at its end.
+    fn rate_rows(end: u64, zero_rows: bool) -> Vec<(u64, u64)> {
+        let (sink, source) = std::sync::mpsc::sync_channel(8);
+        let logs = Logs { iops: Some("x".into()), average: Nanos::from_millis(1000), ..Logs::default() };
+        let uses = PerDirection([true, false, false]);
+        let start = Nanos::ZERO;
+        let setup = LoggerSetup { job: 0, logs, sink, start, unix_start_ns: 0, zero_rows, synchronous: true, uses };
+        let mut logger = Logger::new(setup).expect("a log is asked for");
+        for done in [500, end].map(|ms| Nanos::from_millis(ms).get()) {
+            let (direction, issued) = (Direction::Read, done - 1);
+            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: 1, lat: 1, issued, done });
+        }
+        logger.finish(Nanos::new(Nanos::from_millis(end).get() + 1));
+        let entries = source.iter().flat_map(|chunk| match chunk {
+            LogChunk::Entries { entries, .. } => entries,
+            _ => Vec::new(),
+        });
+        entries.map(|entry| (entry.at.get() / 1_000_000, entry.value)).collect()
+    }
+
+    /// Regression 0005: the I/O that ends 1 ns after the last window was logged as 1,000,000,000 IOPS.
+    #[test]
+    fn a_sliver_of_a_window_has_no_rate() {
+        assert_eq!(rate_rows(1000, true), [(1000, 1)]);
+        assert_eq!(rate_rows(1000, false), [(1000, 1)]);
+        // 1 I/O in 800 ms is 1.25 a second; fio 3.33 writes nothing for a window that is not whole.
+        assert_eq!(rate_rows(1800, true), [(1000, 1), (1800, 1)]);
+        assert_eq!(rate_rows(1800, false), [(1000, 1)]);
+    }
+
     /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of what is no window.
     #[test]
     fn means_are_rounded_and_single_ios_have_no_maximum() {
@@ -115,7 +149,7 @@ impl Logger {
         let logs = &setup.logs;
         let lat = logs.lat.is_some();
         let wanted = [logs.bw.is_some(), logs.iops.is_some(), lat, lat, lat && !setup.synchronous];
-        if !wanted.contains(&true) && logs.hist.is_none() {
+        if !wanted.contains(&true) && logs.hist.is_none() && logs.trace.is_none() {
             return None;
         }
         let start = setup.start.get();
@@ -128,12 +162,39 @@ impl Logger {
             zero_rows: setup.zero_rows,
             uses: setup.uses,
             buffers: Default::default(),
+            trace: Vec::new(),
             window_start: start,
             windows: PerDirection::default(),
             hist_start: start,
             hists: PerDirection::default(),
             logs: setup.logs,
         })
+    }
+
+    /// Whether [`Logger::sent`] wants to hear of requests.
+    pub fn traces(&self) -> bool {
+        self.logs.trace.is_some()
+    }
+
+    /// A request was handed over: one line of the trace.
+    pub fn sent(&mut self, request: &Request, at: u64) {
+        let action = match request.op {
+            Op::Read => TraceAction::Read,
+            Op::Write => TraceAction::Write,
+            Op::Trim => TraceAction::Trim,
+            Op::Fsync => TraceAction::Sync,
+            Op::Fdatasync => TraceAction::Datasync,
+        };
+        let Request { file, offset, len, .. } = *request;
+        self.trace.push(TraceEntry { at: Nanos::new(at.saturating_sub(self.start)), file, action, offset, len });
+        if self.trace.len() == CHUNK {
+            self.hand_over_trace();
+        }
+    }
+
+    fn hand_over_trace(&mut self) {
+        let entries = std::mem::take(&mut self.trace);
+        self.send(LogChunk::Trace { job: self.job, entries });
     }
 
     /// Takes note of an I/O.
@@ -202,6 +263,13 @@ impl Logger {
         self.window_start = end;
     }
 
+    /// Whether a window was cut so short by the end of the job that a rate over it says nothing: the I/Os still under way
+    /// then would be a great rate. fio writes rates of whole windows only.
+    fn is_sliver(&self, length: u64) -> bool {
+        let whole = self.logs.average.get();
+        length < if self.zero_rows { whole / 2 } else { whole }
+    }
+
     fn entries_of_window(&mut self, direction: Direction, window: Window, length: u64, end: u64) {
         let per_second = |n: u64, unit: u128| {
             let length = u128::from(length) * unit;
@@ -209,7 +277,8 @@ impl Logger {
         };
         let rates = [per_second(window.bytes, 1024), per_second(window.ios, 1)];
         for kind in 0..KINDS.len() {
-            if !self.wanted[kind] || (kind >= 2 && window.ios == 0) {
+            let is_rate = kind < 2;
+            if !self.wanted[kind] || (is_rate && self.is_sliver(length)) || (!is_rate && window.ios == 0) {
                 continue;
             }
             let (mean, max) = match kind {
@@ -274,6 +343,9 @@ impl Logger {
         }
         if self.logs.hist.is_some() && now.get() > self.hist_start {
             self.close_hist(now.get());
+        }
+        if !self.trace.is_empty() {
+            self.hand_over_trace();
         }
         for kind in 0..KINDS.len() {
             if !self.buffers[kind].is_empty() {

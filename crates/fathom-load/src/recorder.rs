@@ -5,6 +5,7 @@ use fathom_model::{
     SparseHistogram,
 };
 
+use crate::engine::Request;
 use crate::logger::{Logged, Logger};
 
 /// One I/O in flight.
@@ -80,6 +81,7 @@ pub(crate) struct Recorder {
     pub sync_failed: u64,
     pub events: Vec<Event>,
     logger: Option<Logger>,
+    traces: bool,
     last_done: u64,
 }
 
@@ -101,6 +103,7 @@ impl Recorder {
             sync: Histogram::new(),
             sync_failed: 0,
             events: Vec::new(),
+            traces: logger.as_ref().is_some_and(Logger::traces),
             logger,
             last_done: start,
         }
@@ -118,6 +121,20 @@ impl Recorder {
         let counts = self.counts(io.planned, io.direction);
         counts.planned += 1;
         counts.bytes_asked += u64::from(io.len);
+    }
+
+    /// Whether [`Recorder::trace`] wants to hear of requests.
+    #[inline]
+    pub fn traces(&self) -> bool {
+        self.traces
+    }
+
+    /// A request was handed over at `at`: one line of the trace.
+    #[cold]
+    pub fn trace(&mut self, request: &Request, at: u64) {
+        if let Some(logger) = &mut self.logger {
+            logger.sent(request, at);
+        }
     }
 
     /// An I/O was due but will not be handed over.

@@ -204,6 +204,9 @@ impl Host for FakeHost {
         let engine = FakeEngine { host: self, path, inner, spoiled: HashMap::new(), held: HashMap::new(), number: 0 };
         Ok(user.run(engine, "fake", None))
     }
+    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+        Ok(user.run(NullEngine::new(request.depth, request.buffer_size, &[])?, "null", None))
+    }
     fn finish(&self, _: &Path, _: bool, _: bool) -> Result<(), HostError> {
         Ok(())
     }

@@ -150,6 +150,8 @@ pub struct Entry {
     pub little: Little,
     /// Which latency kinds were kept and which percentiles were asked for.
     pub shows: Shows,
+    /// I/Os per second that its workers could generate on this host with this plan on a target that answers at once.
+    pub ceiling_iops: Option<f64>,
     /// Verification.
     pub verify: Option<VerifyCounts>,
     /// I/O that was planned and what became of it, over all directions.

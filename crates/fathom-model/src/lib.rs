@@ -15,7 +15,7 @@ mod units;
 pub use self::direction::{Direction, PerDirection};
 pub use self::findings::*;
 pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};
-pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind};
+pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};
 pub use self::plan::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;

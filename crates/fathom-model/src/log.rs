@@ -17,6 +17,8 @@ pub enum LogKind {
     Slat,
     /// Histograms of completion latency.
     Hist,
+    /// The I/O itself, to be replayed (`write_iolog`).
+    Trace,
 }
 
 impl LogKind {
@@ -30,6 +32,7 @@ impl LogKind {
             LogKind::Clat => "clat",
             LogKind::Slat => "slat",
             LogKind::Hist => "clat_hist",
+            LogKind::Trace => "iolog",
         }
     }
 }
@@ -68,6 +71,50 @@ pub struct HistEntry {
     pub clat: SparseHistogram,
 }
 
+/// What one I/O of a trace did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TraceAction {
+    /// Read a range.
+    Read,
+    /// Wrote a range.
+    Write,
+    /// Discarded a range.
+    Trim,
+    /// fsync(2).
+    Sync,
+    /// fdatasync(2).
+    Datasync,
+}
+
+impl TraceAction {
+    /// The word in fio's trace, version 3.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            TraceAction::Read => "read",
+            TraceAction::Write => "write",
+            TraceAction::Trim => "trim",
+            TraceAction::Sync => "sync",
+            TraceAction::Datasync => "datasync",
+        }
+    }
+}
+
+/// One I/O of a trace, as it was handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEntry {
+    /// When it was handed over, since the job's start.
+    pub at: Nanos,
+    /// Index into the job's files.
+    pub file: u32,
+    /// What.
+    pub action: TraceAction,
+    /// Where in the file, bytes; 0 for a sync.
+    pub offset: u64,
+    /// Bytes; 0 for a sync.
+    pub len: u32,
+}
+
 /// Log entries of one job, in the order of time, handed over while the load runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogChunk {
@@ -75,7 +122,7 @@ pub enum LogChunk {
     Entries {
         /// Index into [`crate::Plan::jobs`].
         job: u32,
-        /// Which log; never [`LogKind::Hist`].
+        /// Which log; neither [`LogKind::Hist`] nor [`LogKind::Trace`].
         kind: LogKind,
         /// The lines.
         entries: Vec<LogEntry>,
@@ -86,5 +133,12 @@ pub enum LogChunk {
         job: u32,
         /// The lines.
         entries: Vec<HistEntry>,
+    },
+    /// Lines of the trace.
+    Trace {
+        /// Index into [`crate::Plan::jobs`].
+        job: u32,
+        /// The lines.
+        entries: Vec<TraceEntry>,
     },
 }

@@ -786,6 +786,8 @@ pub struct Logs {
     pub lat: Option<String>,
     /// `write_hist_log`: prefix.
     pub hist: Option<String>,
+    /// `write_iolog`: name of the trace.
+    pub trace: Option<String>,
     /// `log_avg_msec`; zero logs every I/O.
     pub average: Nanos,
     /// `log_hist_msec`.

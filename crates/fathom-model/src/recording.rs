@@ -87,6 +87,9 @@ pub struct JobRecording {
     pub events: Vec<Event>,
     /// Bytes of the regions of all files together.
     pub region: Bytes,
+    /// I/Os per second that this worker could generate on a target that answers at once, measured after the run; known for
+    /// the first clone of each section of a run long enough to be worth it.
+    pub ceiling_iops: Option<f64>,
     /// How the addresses without replacement were drawn, and other choices made at run time, in words.
     pub notes: Vec<String>,
 }

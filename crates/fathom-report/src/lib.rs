@@ -3,6 +3,7 @@
 //! Nothing here prints, reads a clock or computes a statistic: width, colour, version and time zone are handed in
 //! as a [`Style`], figures come from [`fathom_model::Findings`].
 
+mod aggregate;
 mod banner;
 mod calendar;
 mod format;
@@ -14,8 +15,10 @@ mod progress;
 mod style;
 mod terse;
 mod text;
+mod trace;
 mod tree;
 
+pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
 pub use self::format::{Format, write};
 pub use self::json::json;

@@ -7,6 +7,8 @@ use fathom_model::{
     Accounting, Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Plan,
 };
 
+use crate::trace::{HEADER, Trace};
+
 /// How a log file is to be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -21,7 +23,7 @@ const OPEN_FILES: usize = 128;
 
 /// Turns chunks into lines and lines into files. It holds no entry back, so its memory does not grow with the run.
 ///
-/// Names are fio's: `<prefix>_<kind>.<number of the job>.log`. With `per_job_logs=0` all jobs write to
+/// Names are fio's: `<prefix>_<kind>.<number of the job>.log`; a trace has the name the user gave it. With `per_job_logs=0` all jobs write to
 /// `<prefix>_<kind>.log`, behind what it holds already; lines of jobs that run together then alternate.
 pub struct LogWriter<F> {
     jobs: Vec<JobLogs>,
@@ -33,6 +35,7 @@ pub struct LogWriter<F> {
 struct JobLogs {
     logs: Logs,
     number: u32,
+    trace: Trace,
     /// Logs asked for, with the names of their files.
     names: HashMap<LogKind, String>,
 }
@@ -61,8 +64,9 @@ where
         let (job, kind) = match chunk {
             LogChunk::Entries { job, kind, .. } => (*job, *kind),
             LogChunk::Histograms { job, .. } => (*job, LogKind::Hist),
+            LogChunk::Trace { job, .. } => (*job, LogKind::Trace),
         };
-        let Some(job) = self.jobs.get(job as usize) else { return Ok(()) };
+        let Some(job) = self.jobs.get_mut(job as usize) else { return Ok(()) };
         let Some(name) = job.names.get(&kind).cloned() else { return Ok(()) };
         let lines = match chunk {
             LogChunk::Entries { entries, .. } => {
@@ -71,8 +75,9 @@ where
             LogChunk::Histograms { entries, .. } => {
                 entries.iter().map(|entry| hist_line(entry, job.logs.hist_coarseness)).collect()
             }
+            LogChunk::Trace { entries, .. } => job.trace.lines(entries),
         };
-        let per_job = job.logs.per_job;
+        let per_job = job.logs.per_job && kind != LogKind::Trace;
         self.put(&name, per_job, &lines).map_err(|error| about(&name, &error))
     }
 
@@ -89,7 +94,10 @@ where
         }
         let again = !self.made.insert(name.to_string());
         let mode = if again || !per_job { Mode::Append } else { Mode::Create };
-        let file = BufWriter::new((self.open)(name, mode)?);
+        let mut file = BufWriter::new((self.open)(name, mode)?);
+        if !again && self.jobs.iter().any(|job| job.names.get(&LogKind::Trace).is_some_and(|trace| trace == name)) {
+            file.write_all(HEADER.as_bytes())?;
+        }
         self.files.insert(name.to_string(), file);
         Ok(())
     }
@@ -98,16 +106,23 @@ where
         self.files.drain().try_for_each(|(_, mut file)| file.flush())
     }
 
-    /// Writes out what is buffered and makes the files of logs that had no entry, as fio does.
+    /// Ends the traces, writes out what is buffered and makes the files of logs that had no entry, as fio does.
     ///
     /// # Errors
     /// Those of opening and writing, with the file's name.
     pub fn finish(mut self) -> io::Result<()> {
-        let all: Vec<(String, bool)> =
-            self.jobs.iter().flat_map(|job| job.names.values().map(|name| (name.clone(), job.logs.per_job))).collect();
-        for (name, per_job) in all {
-            if !self.made.contains(&name) {
-                self.put(&name, per_job, "").map_err(|error| about(&name, &error))?;
+        let last = |job: &mut JobLogs| {
+            let (per_job, trace) = (job.logs.per_job, &mut job.trace);
+            let of = |(kind, name): (&LogKind, &String)| match kind {
+                LogKind::Trace => (name.clone(), false, trace.end()),
+                _ => (name.clone(), per_job, String::new()),
+            };
+            job.names.iter().map(of).collect::<Vec<_>>()
+        };
+        let all: Vec<(String, bool, String)> = self.jobs.iter_mut().flat_map(last).collect();
+        for (name, per_job, lines) in all {
+            if !lines.is_empty() || !self.made.contains(&name) {
+                self.put(&name, per_job, &lines).map_err(|error| about(&name, &error))?;
             }
         }
         self.close()
@@ -121,10 +136,13 @@ fn about(name: &str, error: &io::Error) -> io::Error {
 impl JobLogs {
     fn of(job: &Job) -> Self {
         let logs = job.accounting.logs.clone();
-        let mut wanted = JobLogs { logs, number: job.number, names: HashMap::new() };
+        let mut wanted = JobLogs { logs, number: job.number, trace: Trace::of(job), names: HashMap::new() };
         for (kind, prefix) in asked(&job.accounting) {
             let prefix = if prefix.is_empty() { &job.name } else { prefix };
             wanted.names.insert(kind, wanted.file_name(prefix, kind));
+        }
+        if let Some(name) = &wanted.logs.trace {
+            wanted.names.insert(LogKind::Trace, name.clone());
         }
         wanted
     }

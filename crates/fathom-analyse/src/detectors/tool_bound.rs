@@ -1,4 +1,4 @@
-//! TOOL_BOUND: a worker used a whole CPU.
+//! TOOL_BOUND: a worker used a whole CPU, or came near to what the generator can do at all.
 
 use fathom_model::{Finding, Nanos, Weight};
 
@@ -18,8 +18,26 @@ const LEAST: Nanos = Nanos::from_millis(500);
 const ADVICE: &str =
     "Treat the figures as a lower bound of the target: use more jobs, larger blocks, or a cheaper engine.";
 
+/// Above this share of what the generator can do, its limit and the target's cannot be told apart.
+const NEAR_CEILING: f64 = 0.85;
+
 fn look(scene: &Scene) -> Vec<Finding> {
-    scene.each(bound)
+    scene.each(|seat| near_ceiling(seat).or_else(|| bound(seat)))
+}
+
+/// The rate against what the same plan reaches on a target that answers at once.
+fn near_ceiling(seat: &Seat) -> Option<Finding> {
+    let (iops, ceiling) = (seat.entry.little.iops, seat.entry.ceiling_iops?);
+    let null = seat.members.iter().all(|member| member.is_null());
+    if null || is_open_loop(&seat.members.first()?.job.pace) || iops < NEAR_CEILING * ceiling {
+        return None;
+    }
+    let evidence = format!(
+        "{} of {} I/Os per second that this host can generate with this plan on a target that answers at once.",
+        rate(iops),
+        rate(ceiling),
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
 fn bound(seat: &Seat) -> Option<Finding> {

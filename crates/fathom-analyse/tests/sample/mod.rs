@@ -163,6 +163,7 @@ pub fn idle(job: &Job) -> JobRecording {
         verify: VerifyCounts::default(),
         events: Vec::new(),
         region: Bytes::from_mib(1024),
+        ceiling_iops: None,
         notes: Vec::new(),
     }
 }

@@ -336,6 +336,14 @@ pub fn wrongs() -> Vec<Wrong> {
              limit.",
             || with(|r| r.jobs[0].usage.system = Nanos::from_millis(9_300)),
         ),
+        // 4,000 of 4,500: 89 %, above the 85 % from which a limit cannot be told from the target's.
+        wrong(
+            "TOOL_BOUND",
+            Degrades,
+            clean_job,
+            "4,000 of 4,500 I/Os per second that this host can generate with this plan on a target that answers at once.",
+            || with(|r| r.jobs[0].ceiling_iops = Some(4_500.0)),
+        ),
         wrong(
             "VERIFY_FAILED",
             Invalidates,

@@ -23,14 +23,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut};
+use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine};
 use fathom_model::{Bytes, DiskCounters, EngineKind, Usage};
 
 use self::disks::Disks;
 use self::error::failed;
 use self::target::{Kind, Targets};
 use crate::clock::LinuxClock;
-use crate::engines::{EngineFile, make_engine};
+use crate::engines::{EngineFile, make_engine, make_noop_ring};
 use crate::probe::{Held, ProbeError};
 
 pub use self::cache::{CacheState, DirectIo, cache_state, direct_io};
@@ -100,6 +100,16 @@ impl Host for LinuxHost {
 
     fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
         make_engine(request, self.open(request)?, user)
+    }
+
+    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+        match request.spec.kind {
+            EngineKind::IoUring => make_noop_ring(request.depth, request.buffer_size, user),
+            kind => {
+                let depth = if kind.is_synchronous() { 1 } else { request.depth };
+                Ok(user.run(NullEngine::new(depth, request.buffer_size, &[])?, "null", None))
+            }
+        }
     }
 
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError> {

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
     Bytes, Direction, EngineKind, Histogram, Job, JobError, JobRecording, LogChunk, Nanos, PerDirection, Personality,
-    Plan, Usage, VerifyCounts,
+    Plan, Traffic, Usage, VerifyCounts,
 };
 
 use super::layout::Ready;
@@ -52,15 +52,7 @@ impl<H: Host> Start<H> {
         }
         let (regions, files) = self.targets(job, &mut notes)?;
         let script = script::build(job, &regions).map_err(|what| HostError { errno: EINVAL, what })?;
-        let blocks = Direction::ALL.map(|d| job.pattern.block_size[d].max());
-        let moves_data = |d: &Direction| job.pattern.traffic.uses(*d) && *d != Direction::Trim;
-        let chained = job.pattern.traffic == fathom_model::Traffic::TrimWrite;
-        let buffer_size = Direction::ALL
-            .into_iter()
-            .filter(|d| moves_data(d) || chained)
-            .map(|d| blocks[d as usize])
-            .max()
-            .unwrap_or(512);
+        let buffer_size = buffer_size(job);
         let request = EngineRequest { spec: &job.engine, depth: job.queue.depth, buffer_size, files: &files };
         let setup = Setup {
             job,
@@ -127,6 +119,13 @@ impl<H: Host> Start<H> {
     }
 }
 
+/// Bytes of the largest block that a job moves. The write that follows a trim takes over its size.
+pub(super) fn buffer_size(job: &Job) -> u32 {
+    let traffic = job.pattern.traffic;
+    let moves = |d: &Direction| traffic == Traffic::TrimWrite || (traffic.uses(*d) && *d != Direction::Trim);
+    Direction::ALL.into_iter().filter(moves).map(|d| job.pattern.block_size[d].max()).max().unwrap_or(512)
+}
+
 /// The recording of a job that did nothing.
 pub(crate) fn blank(job: &Job) -> JobRecording {
     JobRecording {
@@ -152,6 +151,7 @@ pub(crate) fn blank(job: &Job) -> JobRecording {
         verify: VerifyCounts::default(),
         events: Vec::new(),
         region: Bytes::ZERO,
+        ceiling_iops: None,
         notes: Vec::new(),
     }
 }

@@ -1,5 +1,6 @@
 //! Runs the jobs of a plan: files first, then each job when its turn has come, and everything is stopped in time.
 
+mod ceiling;
 mod expect;
 mod job;
 mod layout;
@@ -94,6 +95,7 @@ pub fn run<H: Host + Send + 'static>(
     };
     crew.work(&inbox, &mut watch);
     let disks = pair(before, host.disks(&paths));
+    crew.measure_ceilings();
     Ok(crew.recording(disks))
 }
 

@@ -129,6 +129,7 @@ pub(super) fn record<E: Engine, C: Clock, H: Host>(mut worker: Worker<'_, E, C, 
         verify: worker.verify,
         events: recorded.events,
         region: fathom_model::Bytes::new(frame.region),
+        ceiling_iops: None,
         notes: frame.notes,
     }
 }

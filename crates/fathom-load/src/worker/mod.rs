@@ -297,6 +297,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             if !io.sync {
                 self.recorder.sent(io);
             }
+            if self.recorder.traces() {
+                self.recorder.trace(request, issued);
+            }
         }
         self.in_flight += taken as u32;
         self.levels.handed_over(taken as u32, self.in_flight);

@@ -73,6 +73,7 @@ fn entry(entry: &Entry, plus: bool) -> Object {
         .with("engine", &entry.engine)
         .with("offered", entry.offered.as_ref())
         .with("little", little(entry))
+        .with("ceiling_iops", entry.ceiling_iops)
         .with("counts", counts(&entry.counts))
         .with("notes", entry.notes.iter().collect::<Tree>());
     for (way, summary) in entry.directions.iter().filter(|(_, summary)| summary.counts.planned > 0) {

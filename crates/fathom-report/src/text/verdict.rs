@@ -82,7 +82,11 @@ fn little(entry: &Entry) -> String {
         return String::new();
     }
     let (iops, mean) = (grouped(little.iops.round() as u64), duration(little.mean_ns));
-    format!("{}: in flight {:.1} of {} asked: {iops} IOPS x {mean}", entry.name, little.in_flight, little.asked)
+    let ceiling = entry.ceiling_iops.map_or(String::new(), |ceiling| {
+        let share = 100.0 * little.iops / ceiling;
+        format!("; the generator alone could do {} IOPS here ({share:.0} % used)", grouped(ceiling.round() as u64))
+    });
+    format!("{}: in flight {:.1} of {} asked: {iops} IOPS x {mean}{ceiling}", entry.name, little.in_flight, little.asked)
 }
 
 /// Every planned I/O and what became of it; ends that did not happen are left out.

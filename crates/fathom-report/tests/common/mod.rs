@@ -73,6 +73,7 @@ pub fn idle(name: &str) -> Entry {
         latency_ms: [0.0; 12],
         little: Little::default(),
         shows: Shows { slat: true, clat: true, lat: true, clat_percentiles: true, ..Shows::default() },
+        ceiling_iops: None,
         verify: None,
         counts: Counts::default(),
         offered: None,
