@@ -11,7 +11,7 @@ mod probe;
 
 pub use self::calendar::utc_offset_s;
 pub use self::clock::LinuxClock;
-pub use self::engines::{EngineFile, make_engine, make_noop_ring};
+pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
 pub use self::host::{
     CacheState, DirectIo, HostWatch, LinuxHost, cache_state, direct_io, dump_requests, end_with_parent, interrupts,
     written_share,

@@ -18,3 +18,4 @@ mod vsync;
 pub use self::file::EngineFile;
 pub(crate) use self::inline::last_errno;
 pub use self::make::{make_engine, make_noop_ring};
+pub use self::uring::bare_noop_ring;

@@ -1,6 +1,7 @@
 //! io_uring.
 #![allow(unsafe_code)]
 
+mod bare;
 mod entry;
 mod outbound;
 mod ring;
@@ -13,6 +14,7 @@ use fathom_model::EngineSettings;
 
 use self::outbound::{Outbound, Route};
 use self::ring::{Ring, Wish};
+pub use self::bare::bare_noop_ring;
 use super::explain;
 use super::file::EngineFile;
 use super::ready::{Deadline, Ready, wanted};

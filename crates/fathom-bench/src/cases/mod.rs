@@ -1,0 +1,34 @@
+//! The cases, each a question with its jobs.
+
+mod agreement;
+mod arrivals;
+mod cached;
+mod disk;
+mod memory;
+mod noop;
+mod null;
+mod start;
+mod zipf;
+
+use crate::context::Context;
+use crate::row::Row;
+
+/// One case.
+pub struct Case {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub run: fn(&Context) -> Result<Vec<Row>, String>,
+}
+
+/// All of them, in the order they are run.
+pub const CASES: [Case; 9] = [
+    Case { name: "agreement", about: "the same figures from one file on a disk", run: agreement::run },
+    Case { name: "null", about: "what one I/O costs when no device is there", run: null::run },
+    Case { name: "cached", about: "random reads of a file in memory", run: cached::run },
+    Case { name: "disk", about: "speed and CPU time on a disk", run: disk::run },
+    Case { name: "noop", about: "an io_uring of no-ops, accounted for and not", run: noop::run },
+    Case { name: "arrivals", about: "random arrivals at a rate", run: arrivals::run },
+    Case { name: "zipf", about: "skewed offsets over 2^32 blocks", run: zipf::run },
+    Case { name: "start", about: "a job of one I/O", run: start::run },
+    Case { name: "memory", about: "memory of a run that logs every I/O", run: memory::run },
+];

@@ -1,0 +1,134 @@
+//! No-ops through an io_uring: the load with all its accounting against a loop that only turns the ring.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
+
+use fathom_linux::{LinuxClock, LinuxHost, bare_noop_ring, make_noop_ring};
+use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, Stop, Watch};
+use fathom_model::{Bytes, Direction, DiskCounters, Personality, Usage};
+use fathom_plan::{Includes, Surroundings, parse_args, plan};
+
+use crate::context::Context;
+use crate::row::{Goal, Row};
+
+const DEPTH: u32 = 128;
+const BATCH: u32 = 32;
+
+pub fn run(context: &Context) -> Result<Vec<Row>, String> {
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for n in 0..context.pairs {
+        // ABBA, as everywhere.
+        for accounted in if n % 2 == 0 { [true, false] } else { [false, true] } {
+            match accounted {
+                true => ours.push(accounted_for(context.seconds)?),
+                false => bare.push(turned(context.seconds)?),
+            }
+        }
+    }
+    let what = format!("io_uring no-ops, depth {DEPTH}, batches of {BATCH}, all accounting");
+    Ok(vec![Row::new(what, "IOPS", (ours, bare), Goal::None).peer("a bare loop on the same ring")])
+}
+
+/// No-ops per second without any accounting.
+fn turned(seconds: u64) -> Result<f64, String> {
+    let limit = std::time::Duration::from_secs(seconds);
+    bare_noop_ring(DEPTH, BATCH, limit).map_err(|error| error.to_string())
+}
+
+/// No-ops per second of a whole run.
+fn accounted_for(seconds: u64) -> Result<f64, String> {
+    let job = format!(
+        "--name=noop --ioengine=null --rw=randread --bs=4k --size=1g --iodepth={DEPTH} --iodepth_batch={BATCH} \
+         --iodepth_batch_complete_min={BATCH} --iodepth_batch_complete_max={BATCH} --time_based=1 --runtime={seconds}"
+    );
+    let words: Vec<String> = job.split_whitespace().map(str::to_owned).collect();
+    let wrong = |problems: Vec<fathom_plan::Diagnostic>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let invocation = parse_args(&words, Personality::Fathom).map_err(wrong)?;
+    let planned = plan(&invocation, &Nowhere, &Nowhere).map_err(wrong)?;
+    let host = std::sync::Arc::new(Noops(LinuxHost::new(LinuxClock::start())));
+    let (logs, _kept) = sync_channel(1);
+    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs };
+    let recording = fathom_load::run(planned.plan, host, &|| 0, watch).map_err(|error| error.to_string())?;
+    let job = recording.jobs.first().ok_or("the run has no job")?;
+    if let Some(error) = &job.error {
+        return Err(error.what.clone());
+    }
+    let lasted = job.ended.saturating_sub(job.measured_from).get().max(1);
+    Ok(job.directions[Direction::Read].counts.ok as f64 * 1e9 / lasted as f64)
+}
+
+/// Nothing of a machine is needed to plan this job.
+struct Nowhere;
+
+impl Surroundings for Nowhere {
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn memory_mib(&self) -> u64 {
+        1024
+    }
+    fn cpus(&self) -> u32 {
+        1
+    }
+    fn page_size(&self) -> u64 {
+        4096
+    }
+    fn is_special(&self, _: &Path) -> bool {
+        false
+    }
+    fn is_directory(&self, _: &Path) -> bool {
+        false
+    }
+    fn entropy(&self) -> u64 {
+        1
+    }
+}
+
+impl Includes for Nowhere {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        Err(format!("{path} is not there"))
+    }
+}
+
+/// This machine, on which every engine is a ring of no-ops.
+struct Noops(LinuxHost);
+
+impl Host for Noops {
+    type Clock = LinuxClock;
+
+    fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+        make_noop_ring(request.depth, request.buffer_size, user)
+    }
+    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+        self.0.with_noop(request, user)
+    }
+
+    fn clock(&self) -> LinuxClock {
+        self.0.clock()
+    }
+    fn lay_out(&self, file: &LayOut, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError> {
+        self.0.lay_out(file, stop, progress)
+    }
+    fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {
+        self.0.size_now(path)
+    }
+    fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError> {
+        self.0.finish(path, fsync, unlink)
+    }
+    fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
+        self.0.settle(cpus, nice)
+    }
+    fn thread_id(&self) -> u32 {
+        self.0.thread_id()
+    }
+    fn usage(&self) -> Usage {
+        self.0.usage()
+    }
+    fn read_file(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        self.0.read_file(path)
+    }
+    fn disks(&self, targets: &[PathBuf]) -> Vec<(String, DiskCounters)> {
+        self.0.disks(targets)
+    }
+}

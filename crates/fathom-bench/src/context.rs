@@ -1,0 +1,29 @@
+//! What every case is given.
+
+use std::path::PathBuf;
+
+use crate::target::Folder;
+use crate::tool::Tools;
+
+/// The programs, how long and how often, and where files may be.
+pub struct Context {
+    pub tools: Tools,
+    pub pairs: usize,
+    pub seconds: u64,
+    /// Removed with all its files when the context is dropped.
+    pub folder: Folder,
+}
+
+impl Context {
+    /// Finds the programs and makes the folder; without one given it lies beside the build.
+    pub fn new(pairs: usize, seconds: u64, folder: Option<PathBuf>) -> Result<Self, String> {
+        let tools = Tools::find()?;
+        let parent = folder.unwrap_or_else(|| tools.folder.clone());
+        Ok(Self { tools, pairs, seconds, folder: Folder::new(&parent)? })
+    }
+
+    /// `--runtime` and what makes it hold.
+    pub fn timed(&self) -> Vec<String> {
+        vec!["--time_based=1".to_owned(), format!("--runtime={}", self.seconds)]
+    }
+}

@@ -1,0 +1,98 @@
+//! fathom and fio side by side: the same jobs in alternating pairs, medians and spread, and what was asked of them.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of the workshop, whose output this is")]
+
+mod cases;
+mod context;
+mod instructions;
+mod machine;
+mod pairs;
+mod row;
+mod sample;
+mod table;
+mod target;
+mod tool;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use self::cases::CASES;
+use self::context::Context;
+use self::machine::Machine;
+use self::row::Row;
+
+/// What the command line asks for.
+struct Arguments {
+    cases: Vec<String>,
+    pairs: usize,
+    seconds: u64,
+    markdown: Option<PathBuf>,
+    folder: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let outcome = arguments(std::env::args().skip(1)).and_then(|arguments| match arguments {
+        Some(arguments) => compare(&arguments),
+        None => {
+            help();
+            Ok(ExitCode::SUCCESS)
+        }
+    });
+    outcome.unwrap_or_else(|message| {
+        eprintln!("fathom-bench: {message}");
+        ExitCode::from(2)
+    })
+}
+
+/// `None` asks for help.
+fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
+    let mut arguments = Arguments { cases: Vec::new(), pairs: 5, seconds: 5, markdown: None, folder: None };
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
+        match word.as_str() {
+            "--help" | "-h" => return Ok(None),
+            "--pairs" => arguments.pairs = number(&value()?)? as usize,
+            "--seconds" => arguments.seconds = number(&value()?)?,
+            "--markdown" => arguments.markdown = Some(value()?.into()),
+            "--dir" => arguments.folder = Some(value()?.into()),
+            name if known(name) => arguments.cases.push(word),
+            _ => return Err(format!("there is no case or option {word}; --help lists them")),
+        }
+    }
+    Ok(Some(arguments))
+}
+
+fn known(name: &str) -> bool {
+    name == instructions::NAME || CASES.iter().any(|case| case.name == name)
+}
+
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text} is no number above 0"))
+}
+
+fn help() {
+    println!("usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir FOLDER] [--markdown FILE]\n");
+    println!("Without CASE all are run, save `{}`. FOLDER is on the disk to be measured.\n", instructions::NAME);
+    CASES.iter().for_each(|case| println!("  {:<12} {}", case.name, case.about));
+    println!("  {:<12} {}", instructions::NAME, instructions::ABOUT);
+}
+
+fn compare(arguments: &Arguments) -> Result<ExitCode, String> {
+    let context = Context::new(arguments.pairs, arguments.seconds, arguments.folder.clone())?;
+    if arguments.cases.iter().any(|name| name == instructions::NAME) {
+        return instructions::guard(&context.tools);
+    }
+    let before = machine::load_average();
+    let mut rows = Vec::new();
+    for case in CASES.iter().filter(|case| arguments.cases.is_empty() || arguments.cases.iter().any(|n| n == case.name)) {
+        eprintln!("fathom-bench: {}: {}", case.name, case.about);
+        let found = (case.run)(&context).unwrap_or_else(|reason| vec![Row::missing(case.about, reason)]);
+        rows.extend(found.into_iter().map(|row| (case.name, row)));
+    }
+    let machine = Machine::look(&context, &before);
+    print!("{}", table::text(&machine, &rows));
+    if let Some(path) = &arguments.markdown {
+        std::fs::write(path, table::markdown(&machine, &rows)).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,82 @@
+//! Alternating pairs: whatever the machine does slowly, it does to both.
+
+use crate::context::Context;
+use crate::sample::Sample;
+use crate::tool::Tool;
+
+/// Runs without I/O that are taken to know what a program costs by itself.
+const IDLE_RUNS: usize = 5;
+
+/// Samples of both programs, one pair each.
+pub struct Pairs {
+    pub ours: Vec<Sample>,
+    pub theirs: Vec<Sample>,
+    /// A run of one I/O of each: what start and end cost.
+    pub idle: [Sample; 2],
+}
+
+impl Pairs {
+    /// A figure of both, pair by pair.
+    pub fn figures(&self, figure: impl Fn(&Sample, &Sample) -> f64) -> (Vec<f64>, Vec<f64>) {
+        let of = |samples: &[Sample], idle: &Sample| samples.iter().map(|sample| figure(sample, idle)).collect();
+        (of(&self.ours, &self.idle[0]), of(&self.theirs, &self.idle[1]))
+    }
+}
+
+/// Which goes first in pair `n`: ABBA.
+pub fn order(n: usize) -> [Tool; 2] {
+    if n % 2 == 0 { [Tool::Fathom, Tool::Fio] } else { [Tool::Fio, Tool::Fathom] }
+}
+
+/// Runs `one` for both programs in alternating pairs.
+pub fn alternate<T>(pairs: usize, mut one: impl FnMut(Tool) -> Result<T, String>) -> Result<(Vec<T>, Vec<T>), String> {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for n in 0..pairs {
+        for tool in order(n) {
+            let to = if tool == Tool::Fathom { &mut ours } else { &mut theirs };
+            to.push(one(tool)?);
+        }
+    }
+    Ok((ours, theirs))
+}
+
+/// Runs one job on both for the usual time. `common` are the options of both, `extra` those of one program alone.
+pub fn timed(context: &Context, common: &[String], extra: &dyn Fn(Tool) -> Vec<String>) -> Result<Pairs, String> {
+    let run = |tool: Tool, amount: Vec<String>| {
+        let options = [common, &extra(tool), &amount].concat();
+        Sample::of(&context.tools.run(tool, context.folder.path(), &options)?)
+    };
+    let idle = |tool| (0..IDLE_RUNS).map(|_| run(tool, vec!["--number_ios=1".to_owned()])).collect::<Result<Vec<_>, _>>();
+    let idle = [median_of(idle(Tool::Fathom)?), median_of(idle(Tool::Fio)?)];
+    let (ours, theirs) = alternate(context.pairs, |tool| run(tool, context.timed()))?;
+    Ok(Pairs { ours, theirs, idle })
+}
+
+/// The sample in the middle by CPU time.
+fn median_of(mut samples: Vec<Sample>) -> Sample {
+    samples.sort_by(|a, b| a.cpu_us.total_cmp(&b.cpu_us));
+    let middle = samples.len() / 2;
+    samples.swap_remove(middle)
+}
+
+/// Words as options.
+pub fn options(words: &str) -> Vec<String> {
+    words.split_whitespace().map(|word| format!("--{word}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_program_always_goes_first() {
+        let mut seen = Vec::new();
+        let (ours, theirs) = alternate(4, |tool| {
+            seen.push(tool == Tool::Fathom);
+            Ok(seen.len())
+        })
+        .expect("nothing fails");
+        assert_eq!(seen, [true, false, false, true, true, false, false, true]);
+        assert_eq!((ours, theirs), (vec![1, 4, 5, 8], vec![2, 3, 6, 7]));
+    }
+}

@@ -1,0 +1,163 @@
+//! The two programs, and one run of one of them.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use serde_json::Value;
+
+/// How often a running program's memory is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Which program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    Fathom,
+    Fio,
+}
+
+/// Where they are.
+pub struct Tools {
+    pub fathom: PathBuf,
+    pub fio: PathBuf,
+    /// Where this program lies: the output of the same build.
+    pub folder: PathBuf,
+}
+
+/// What a run took and said.
+pub struct Run {
+    pub wall: Duration,
+    /// User time of the program and all its children, microseconds.
+    pub user_us: f64,
+    /// System time of the same, microseconds.
+    pub system_us: f64,
+    /// Resident memory of its largest process over the run, KiB, looked at every 20 ms.
+    pub resident: Vec<u64>,
+    pub json: Value,
+}
+
+impl Tools {
+    /// fathom from the build this program is of, and the fio that is installed.
+    pub fn find() -> Result<Self, String> {
+        let me = std::env::current_exe().map_err(|error| format!("this program does not know where it lies: {error}"))?;
+        let folder = me.parent().map(Path::to_path_buf).unwrap_or_default();
+        let fathom = folder.join("fathom");
+        build(&folder)?;
+        let tools = Self { fathom, fio: "fio".into(), folder };
+        tools.version(Tool::Fio).ok_or("fio is not installed; install it (apt install fio) to compare with it")?;
+        tools.version(Tool::Fathom).ok_or("the fathom beside this program does not run")?;
+        Ok(tools)
+    }
+
+    /// What the program calls itself.
+    pub fn version(&self, tool: Tool) -> Option<String> {
+        let output = Command::new(self.path(tool)).arg("--version").output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        output.status.success().then(|| text.lines().next().unwrap_or("").to_owned())
+    }
+
+    pub fn path(&self, tool: Tool) -> &Path {
+        match tool {
+            Tool::Fathom => &self.fathom,
+            Tool::Fio => &self.fio,
+        }
+    }
+
+    /// Runs a job in `folder`.
+    pub fn run(&self, tool: Tool, folder: &Path, options: &[String]) -> Result<Run, String> {
+        let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
+        let open = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+        let mut command = Command::new(self.path(tool));
+        if tool == Tool::Fathom {
+            command.arg("run");
+        }
+        command.arg("--name=bench").args(options).arg("--output-format=json").current_dir(folder);
+        command.stdin(Stdio::null()).stdout(open(&stdout)?).stderr(open(&stderr)?);
+        let mut run = time(command)?;
+        run.json = parse(&stdout).ok_or_else(|| {
+            let said = std::fs::read_to_string(&stderr).unwrap_or_default();
+            format!("{tool:?} gave no result: {}", said.lines().next().unwrap_or("no message"))
+        })?;
+        Ok(run)
+    }
+
+    /// The code that lets fathom write over `file`, which is a file of ours that the other program wrote.
+    pub fn code_for(&self, file: &Path) -> Option<String> {
+        let output = Command::new(&self.fathom).arg("devices").arg(file).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find_map(|line| line.trim().strip_prefix("code"))?;
+        line.split_whitespace().next().map(str::to_owned)
+    }
+}
+
+/// Builds fathom as this program was built.
+fn build(folder: &Path) -> Result<(), String> {
+    let cargo = option_env!("CARGO").unwrap_or("cargo");
+    let mut command = Command::new(cargo);
+    command.args(["build", "--quiet", "--package", "fathom", "--manifest-path"]);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml")).env("CARGO_TARGET_DIR", folder.join(".."));
+    if folder.ends_with("release") {
+        command.arg("--release");
+    }
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("fathom could not be built: {status}")),
+        Err(error) => Err(format!("{cargo} cannot be started: {error}")),
+    }
+}
+
+/// Runs a command to its end. No other child may run meanwhile: its CPU time would be counted.
+fn time(mut command: Command) -> Result<Run, String> {
+    let (user, system) = cpu()?;
+    let start = Instant::now();
+    let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    let resident = watch(&mut child)?;
+    let wall = start.elapsed();
+    let (user_after, system_after) = cpu()?;
+    Ok(Run { wall, user_us: user_after - user, system_us: system_after - system, resident, json: Value::Null })
+}
+
+/// Waits for a program; looks at its memory only where that does not disturb a short run.
+fn watch(child: &mut Child) -> Result<Vec<u64>, String> {
+    let mut resident = Vec::new();
+    let failed = |error: std::io::Error| format!("waiting: {error}");
+    let start = Instant::now();
+    while child.try_wait().map_err(failed)?.is_none() {
+        if start.elapsed() < LOOK * 10 {
+            std::thread::sleep(Duration::from_micros(200));
+            continue;
+        }
+        resident.push(largest(child.id()));
+        std::thread::sleep(LOOK);
+    }
+    Ok(resident)
+}
+
+/// KiB resident in the largest of a process and its children.
+fn largest(pid: u32) -> u64 {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|word| word.parse().ok());
+    children.chain([pid]).map(resident).max().unwrap_or(0)
+}
+
+fn resident(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
+}
+
+/// User and system time of all children so far, microseconds.
+fn cpu() -> Result<(f64, f64), String> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage: {error}"))?;
+    Ok((usage.user_time().num_microseconds() as f64, usage.system_time().num_microseconds() as f64))
+}
+
+/// fio may say something before its JSON begins.
+fn parse(path: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let start = text.find('{')?;
+    serde_json::from_str(&text[start..]).ok()
+}
