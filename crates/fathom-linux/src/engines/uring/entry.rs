@@ -34,7 +34,8 @@ impl Form {
     #[inline]
     pub(crate) fn entry(&self, request: &Request, fd: RawFd, place: Place) -> squeue::Entry {
         let entry = if self.noop {
-            opcode::Nop::new().build()
+            let moved = u64::from(request.len) << 32;
+            return opcode::Nop::new().build().user_data(moved | u64::from(request.slot));
         } else if self.fixed_files {
             self.on(types::Fixed(request.file), request, place)
         } else {

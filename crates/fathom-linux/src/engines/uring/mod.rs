@@ -3,6 +3,7 @@
 
 mod bare;
 mod entry;
+mod noop;
 mod outbound;
 mod ring;
 
@@ -15,6 +16,7 @@ use fathom_model::EngineSettings;
 use self::outbound::{Outbound, Route};
 use self::ring::{Ring, Wish};
 pub use self::bare::bare_noop_ring;
+pub(crate) use self::noop::NoopRing;
 use super::explain;
 use super::file::EngineFile;
 use super::ready::{Deadline, Ready, wanted};
@@ -138,7 +140,9 @@ impl UringEngine {
         let mut queue = self.ring.completion();
         while count < at_most {
             let Some(entry) = queue.next() else { break };
-            let completion = Completion { slot: entry.user_data() as u32, result: i64::from(entry.result()) };
+            // The upper half is what a no-op is taken to have moved; 0 for all others.
+            let (slot, moved) = (entry.user_data() as u32, entry.user_data() >> 32);
+            let completion = Completion { slot, result: i64::from(entry.result()) + moved as i64 };
             self.arena.take_back(completion.slot);
             done.push(completion);
             count += 1;
