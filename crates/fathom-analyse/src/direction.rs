@@ -92,9 +92,11 @@ fn rounded_up_ms(time: Nanos) -> u64 {
     time.get().div_ceil(1_000_000).max(1)
 }
 
+/// Samples of all members. `gtod_reduce` and `disable_bw_measurement` do not end them: to fio 3.33 the latter speaks of the
+/// log of single I/Os only, and readers of its JSON count on them.
 fn add_samples(made: &mut DirectionSummary, members: &[Member], directions: &[Direction]) {
     let (mut bandwidth, mut iops) = (Tally::default(), Tally::default());
-    for member in members.iter().filter(|m| m.job.accounting.bandwidth && !m.job.accounting.reduced) {
+    for member in members {
         let (accounting, intervals) = (&member.job.accounting, &member.seen.intervals);
         let bytes = |i: &Interval| directions.iter().map(|d| i.directions[*d].bytes).sum();
         let ios = |i: &Interval| directions.iter().map(|d| i.directions[*d].ios).sum();

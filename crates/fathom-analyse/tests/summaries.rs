@@ -113,9 +113,11 @@ fn mixed_is_all_directions_as_one() {
 }
 
 #[test]
-fn without_clocks_there_is_no_latency_and_no_sample() {
+fn without_clocks_there_is_no_latency_but_there_are_samples() {
     let mut r = clean();
-    r.plan.jobs[0].accounting = Accounting { reduced: true, percentiles: vec![99.0], ..Accounting::default() };
+    let (percentiles, half) = (vec![99.0], Nanos::from_millis(500));
+    r.plan.jobs[0].accounting =
+        Accounting { reduced: true, percentiles, bandwidth_sample: half, iops_sample: half, ..Accounting::default() };
     let d = &mut r.jobs[0].directions[R];
     (d.slat, d.clat, d.lat) = (Histogram::new(), Histogram::new(), Histogram::new());
     r.jobs[0].intervals.iter_mut().for_each(|i| i.directions[R].clat = SparseHistogram::default());
@@ -123,7 +125,8 @@ fn without_clocks_there_is_no_latency_and_no_sample() {
     let entry = &judged.entries[0];
     assert_eq!(entry.shows, Shows::default());
     assert_eq!(entry.directions[R].clat, LatencySummary::default());
-    assert_eq!(entry.directions[R].bw_samples.count, 0);
+    // Regression 0008: fio 3.33 with gtod_reduce=1 has its samples, and kubestr prints them.
+    assert_eq!((entry.directions[R].bw_samples.count, entry.directions[R].iops_samples.mean), (20, 4_000.0));
     assert_eq!(entry.directions[R].iops, 4_000.0);
     // 40,000 x 1 ms in 10 s, counted in flight.
     assert_eq!(entry.little.in_flight, 4.0);

@@ -112,7 +112,7 @@ mod tests {
         entries.map(|entry| (entry.at.get() / 1_000_000, entry.value)).collect()
     }
 
-    /// Regression 0005: the I/O that ends 1 ns after the last window was logged as 1,000,000,000 IOPS.
+    /// Regression 0007: the I/O that ends 1 ns after the last window was logged as 1,000,000,000 IOPS.
     #[test]
     fn a_sliver_of_a_window_has_no_rate() {
         assert_eq!(rate_rows(1000, true), [(1000, 1)]);

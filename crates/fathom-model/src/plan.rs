@@ -739,7 +739,7 @@ pub struct Accounting {
     pub clat: bool,
     /// See `slat`.
     pub lat: bool,
-    /// bw/iops samples are kept (`disable_bw_measurement=0`).
+    /// Single I/Os may be logged with their bandwidth (`disable_bw_measurement=0`); samples are kept either way.
     pub bandwidth: bool,
     /// Kinds with percentiles in the report.
     pub slat_percentiles: bool,

@@ -1,0 +1,393 @@
+//! Programs that read fio's output read ours: kubestr, bench-fio with fio-plot, and fio's own tool for json+.
+
+mod common;
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{FATHOM, Json, beside, fathom, on};
+use fathom_testkit::{Scratch, skip};
+use serde_json::Value;
+
+/// The release of fio-plot that is tried.
+const FIO_PLOT: &str = "fio-plot==1.1.21";
+
+// ---- kubestr: Go types, read strictly. Names and types are those of its pkg/fio/fio_types.go.
+
+#[derive(Clone, Copy)]
+enum Go {
+    Text,
+    Int32,
+    Int64,
+    Float32,
+    Object(&'static [(&'static str, Go)]),
+    List(&'static [(&'static str, Go)]),
+}
+
+const RESULT: &[(&str, Go)] = &[
+    ("fio version", Go::Text),
+    ("timestamp", Go::Int64),
+    ("timestamp_ms", Go::Int64),
+    ("time", Go::Text),
+    ("global options", Go::Object(GLOBAL)),
+    ("jobs", Go::List(JOB)),
+    ("disk_util", Go::List(DISK)),
+];
+const GLOBAL: &[(&str, Go)] = &[
+    ("directory", Go::Text),
+    ("randrepeat", Go::Text),
+    ("verify", Go::Text),
+    ("ioengine", Go::Text),
+    ("direct", Go::Text),
+    ("gtod_reduce", Go::Text),
+];
+const JOB: &[(&str, Go)] = &[
+    ("jobname", Go::Text),
+    ("groupid", Go::Int64),
+    ("error", Go::Int64),
+    ("eta", Go::Int64),
+    ("elapsed", Go::Int64),
+    ("job options", Go::Object(OPTIONS)),
+    ("read", Go::Object(STATS)),
+    ("write", Go::Object(STATS)),
+    ("trim", Go::Object(STATS)),
+    ("sync", Go::Object(STATS)),
+    ("job_runtime", Go::Int32),
+    ("usr_cpu", Go::Float32),
+    ("sys_cpu", Go::Float32),
+    ("ctx", Go::Int32),
+    ("majf", Go::Int32),
+    ("minf", Go::Int32),
+    ("iodepth_level", Go::Object(DEPTH)),
+    ("iodepth_submit", Go::Object(DEPTH)),
+    ("iodepth_complete", Go::Object(DEPTH)),
+    ("latency_ns", Go::Object(LATENCY)),
+    ("latency_us", Go::Object(LATENCY)),
+    ("latency_ms", Go::Object(LATENCY)),
+    ("latency_depth", Go::Int32),
+    ("latency_target", Go::Int32),
+    ("latency_percentile", Go::Float32),
+    ("latency_window", Go::Int32),
+];
+const OPTIONS: &[(&str, Go)] = &[
+    ("name", Go::Text),
+    ("bs", Go::Text),
+    ("iodepth", Go::Text),
+    ("size", Go::Text),
+    ("rw", Go::Text),
+    ("ramp_time", Go::Text),
+    ("runtime", Go::Text),
+];
+const STATS: &[(&str, Go)] = &[
+    ("io_bytes", Go::Int64),
+    ("io_kbytes", Go::Int64),
+    ("bw_bytes", Go::Int64),
+    ("bw", Go::Int64),
+    ("iops", Go::Float32),
+    ("runtime", Go::Int64),
+    ("total_ios", Go::Int64),
+    ("short_ios", Go::Int64),
+    ("drop_ios", Go::Int64),
+    ("slat_ns", Go::Object(NS)),
+    ("clat_ns", Go::Object(NS)),
+    ("lat_ns", Go::Object(NS)),
+    ("bw_min", Go::Int64),
+    ("bw_max", Go::Int64),
+    ("bw_agg", Go::Float32),
+    ("bw_mean", Go::Float32),
+    ("bw_dev", Go::Float32),
+    ("bw_samples", Go::Int32),
+    ("iops_min", Go::Int32),
+    ("iops_max", Go::Int32),
+    ("iops_mean", Go::Float32),
+    ("iops_stddev", Go::Float32),
+    ("iops_samples", Go::Int32),
+];
+const NS: &[(&str, Go)] =
+    &[("min", Go::Int64), ("max", Go::Int64), ("mean", Go::Float32), ("stddev", Go::Float32), ("N", Go::Int64)];
+const DEPTH: &[(&str, Go)] = &[
+    ("0", Go::Float32),
+    ("1", Go::Float32),
+    ("2", Go::Float32),
+    ("4", Go::Float32),
+    ("8", Go::Float32),
+    ("16", Go::Float32),
+    ("32", Go::Float32),
+    ("64", Go::Float32),
+    (">=64", Go::Float32),
+];
+const LATENCY: &[(&str, Go)] = &[
+    ("2", Go::Float32),
+    ("4", Go::Float32),
+    ("10", Go::Float32),
+    ("20", Go::Float32),
+    ("50", Go::Float32),
+    ("100", Go::Float32),
+    ("250", Go::Float32),
+    ("500", Go::Float32),
+    ("750", Go::Float32),
+    ("1000", Go::Float32),
+    ("2000", Go::Float32),
+    (">=2000", Go::Float32),
+];
+const DISK: &[(&str, Go)] = &[
+    ("name", Go::Text),
+    ("read_ios", Go::Int64),
+    ("write_ios", Go::Int64),
+    ("read_merges", Go::Int64),
+    ("write_merges", Go::Int64),
+    ("read_ticks", Go::Int64),
+    ("write_ticks", Go::Int64),
+    ("in_queue", Go::Int64),
+    ("util", Go::Float32),
+];
+
+/// What Go's decoder would refuse, with the place; a field that is not there keeps its zero, as in Go.
+fn refused_by_go(at: &str, value: &Value, kind: Go, troubles: &mut Vec<String>) {
+    let fits = match kind {
+        Go::Text => value.is_string(),
+        Go::Int32 => is_integer(value).is_some_and(|n| i32::try_from(n).is_ok()),
+        Go::Int64 => is_integer(value).is_some(),
+        Go::Float32 => value.as_f64().is_some_and(|n| n.is_finite() && n.abs() <= f64::from(f32::MAX)),
+        Go::Object(_) => value.is_object(),
+        Go::List(_) => value.is_array(),
+    };
+    if !fits {
+        troubles.push(format!("{at}: {value}"));
+    }
+    match kind {
+        Go::Object(fields) => fields_refused(at, value, fields, troubles),
+        Go::List(fields) => {
+            let elements = value.as_array().into_iter().flatten();
+            elements.for_each(|element| fields_refused(at, element, fields, troubles));
+        }
+        _ => {}
+    }
+}
+
+fn fields_refused(at: &str, value: &Value, fields: &[(&str, Go)], troubles: &mut Vec<String>) {
+    for (name, kind) in fields {
+        if let Some(field) = value.get(*name) {
+            refused_by_go(&format!("{at}/{name}"), field, *kind, troubles);
+        }
+    }
+}
+
+/// Go takes `5` for an integer and refuses `5.0` and `5e0`.
+fn is_integer(value: &Value) -> Option<i64> {
+    value.as_i64()
+}
+
+/// One of kubestr's built-in jobs, smaller, run as it runs them.
+fn as_kubestr_runs() -> Json {
+    let scratch = Scratch::new().expect("a folder on a disk");
+    let job = scratch.join("job.fio");
+    let text = "[global]\nrandrepeat=0\nverify=0\nioengine=libaio\ndirect=1\ngtod_reduce=1\n[job1]\nname=rand_readwrite\n\
+                bs=4K\niodepth=64\nsize=16M\nreadwrite=randrw\nrwmixread=75\ntime_based\nramp_time=1s\nruntime=2s\n";
+    std::fs::write(&job, text).expect("written");
+    let directory = scratch.path().display().to_string();
+    let ran = fathom(["fio", "--directory", &directory, &job.display().to_string(), "--output-format=json"]).expect(0);
+    assert_eq!(ran.err, "", "kubestr takes what is said on the error stream for trouble");
+    ran.json()
+}
+
+#[test]
+fn kubestr_decodes_the_result_and_finds_what_it_prints() {
+    let _turn = beside();
+    let json = as_kubestr_runs();
+    let mut troubles = Vec::new();
+    refused_by_go("", &json.0, Go::Object(RESULT), &mut troubles);
+    assert!(troubles.is_empty(), "Go refuses {troubles:#?}");
+    for way in ["read", "write"] {
+        for field in ["iops", "bw", "iops_min", "iops_max", "iops_mean", "bw_min", "bw_max", "bw_mean"] {
+            assert!(json.number(&format!("/jobs/0/{way}/{field}")) > 0.0, "{way} {field} is nothing");
+        }
+    }
+    let options = [("name", "rand_readwrite"), ("bs", "4K"), ("iodepth", "64"), ("size", "16M"), ("rw", "randrw")];
+    for (name, value) in options {
+        assert_eq!(json.text(&format!("/jobs/0/job options/{name}")), value);
+    }
+    assert_eq!(json.text("/global options/ioengine"), "libaio");
+    assert_eq!(json.text("/global options/gtod_reduce"), "1");
+    assert!(json.0["disk_util"].is_array());
+}
+
+#[test]
+fn the_go_types_refuse_what_go_refuses() {
+    let wrong = serde_json::json!({
+        "timestamp": 1.0, "time": 5, "jobs": [{"ctx": 3_000_000_000_u32, "read": {"iops": "5", "iops_min": 2.5}}], "disk_util": {}
+    });
+    let mut troubles = Vec::new();
+    refused_by_go("", &wrong, Go::Object(RESULT), &mut troubles);
+    assert_eq!(troubles.len(), 6, "{troubles:#?}");
+}
+
+// ---- bench-fio and fio-plot
+
+/// fio-plot in a virtual environment below the target folder, made once; or why there is none.
+fn fio_plot() -> Result<PathBuf, String> {
+    let venv = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fio-plot");
+    let bin = venv.join("bin");
+    if bin.join("fio-plot").exists() && bin.join("bench-fio").exists() {
+        return Ok(bin);
+    }
+    done(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
+    done(Command::new(bin.join("pip")).args(["install", "--quiet", "--disable-pip-version-check", FIO_PLOT]))?;
+    Ok(bin)
+}
+
+/// Runs a command of someone else's; its complaint if it failed.
+fn done(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    match output.status.success() {
+        true => Ok(said(&output.stdout)),
+        false => Err(format!("{command:?}: {}\n{}", said(&output.stdout), said(&output.stderr))),
+    }
+}
+
+/// Runs bench-fio over a small matrix with us in the place of fio.
+fn bench(bin: &Path, scratch: &Scratch, output: &str) {
+    let fio = scratch.join("bin");
+    let data = scratch.join(format!("data-of-{}", scratch.path().file_name().expect("a name").to_string_lossy()));
+    for folder in [&fio, &data] {
+        std::fs::create_dir_all(folder).expect("made");
+    }
+    let _ = symlink(FATHOM, fio.join("fio"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new(bin.join("bench-fio"));
+    command.env("PATH", format!("{}:{path}", fio.display())).arg("--target").arg(&data);
+    command.args(common::words(
+        "--type directory --size 8m --runtime 2 --time-based --iodepth 1 4 --numjobs 1 2 --mode randread randrw \
+         --rwmixread 75 --destructive --quiet",
+    ));
+    let said = done(command.arg("--output").arg(scratch.join(output))).unwrap_or_else(|trouble| panic!("{trouble}"));
+    assert!(!said.contains("error"), "{said}");
+    // bench-fio leaves its job file in /tmp, named after the target.
+    let left = format!("/tmp/{}-tmpjobfile.fio", data.file_name().expect("a name").to_string_lossy());
+    let _ = std::fs::remove_file(left);
+}
+
+fn found(folder: &Path, name: &str) -> PathBuf {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries.map(|entry| entry.expect("readable").path()) {
+        if entry.is_dir() {
+            return found_in(&entry, name);
+        }
+    }
+    panic!("nothing in {}", folder.display())
+}
+
+/// The folder of the results of one mode: `<output>/<target>/4k` or `<output>/<target>/randrw75/4k`.
+fn found_in(target: &Path, name: &str) -> PathBuf {
+    if name == "randrw" { target.join("randrw75/4k") } else { target.join("4k") }
+}
+
+/// Every picture fio-plot can draw of one benchmark: its name, its options, and whether it is of the mixed one.
+const PICTURES: [(&str, &str); 10] = [
+    ("3d-iops", "-L -t iops -r randread"),
+    ("3d-latency", "-L -t lat -r randread"),
+    ("depths", "-l -n 1 -d 1 4 -r randread --show-cpu"),
+    ("jobs", "-N -n 1 2 -d 4 -r randread --show-data"),
+    ("histogram", "-H -n 2 -d 4 -r randread"),
+    ("logs", "-g -n 1 2 -d 1 4 -r randread -t bw iops clat"),
+    ("latency-logs", "-g -n 2 -d 4 -r randread -t slat lat"),
+    ("mixed-logs", "-g -n 2 -d 4 -r randrw -t iops lat -f read write"),
+    ("mixed-reads", "-l -n 1 -d 1 4 -r randrw -f read"),
+    ("mixed-writes", "-l -n 1 -d 1 4 -r randrw -f write"),
+];
+
+#[test]
+fn bench_fio_runs_us_and_fio_plot_draws_every_picture() {
+    let bin = match fio_plot() {
+        Ok(bin) => bin,
+        Err(why) => return skip(&format!("{FIO_PLOT} cannot be had: {why}")),
+    };
+    let _turn = beside();
+    let scratch = Scratch::new().expect("a folder on a disk");
+    bench(&bin, &scratch, "one");
+    bench(&bin, &scratch, "two");
+    for (name, options) in PICTURES {
+        let mode = if options.contains("randrw") { "randrw" } else { "randread" };
+        draw(&bin, &scratch, name, options, &[found(&scratch.join("one"), mode)]);
+    }
+    let both = ["one", "two"].map(|output| found(&scratch.join(output), "randread"));
+    draw(&bin, &scratch, "compared", "-C -n 1 -d 4 -r randread --show-cpu", &both);
+}
+
+fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[PathBuf]) {
+    let picture = scratch.join(format!("{name}.png"));
+    let mut command = Command::new(bin.join("fio-plot"));
+    command.current_dir(scratch.path()).arg("-i").args(inputs).args(common::words(options));
+    command.args(["-T", name]).arg("-o").arg(&picture);
+    let said = done(&mut command).unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
+    assert!(picture.is_file(), "{name}: no picture: {said}");
+    // A blank page has one colour, one with only a title has shades of grey.
+    let look = "import sys; from PIL import Image; i = Image.open(sys.argv[1]).convert('RGB'); \
+                c = [c for n, c in i.getcolors(1 << 24) if n > 50 and max(c) - min(c) > 40]; print(*i.size, len(c))";
+    let seen = done(Command::new(bin.join("python")).args(["-c", look]).arg(&picture));
+    let seen = seen.unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
+    let numbers: Vec<u32> = seen.split_whitespace().map(|n| n.parse().expect("a number")).collect();
+    assert!(numbers[0] > 800 && numbers[1] > 400 && numbers[2] >= 1, "{name}: width, height, colours: {numbers:?}");
+    let _ = std::env::var_os("FATHOM_KEEP").map(|folder| std::fs::copy(&picture, Path::new(&folder).join(format!("{name}.png"))));
+}
+
+/// The rates in the logs are what the document says, so that the pictures are true.
+#[test]
+fn averaged_logs_agree_with_the_document() {
+    let _turn = beside();
+    let scratch = Scratch::new().expect("a folder on a disk");
+    let log = scratch.join("trial");
+    let mut arguments = common::words(
+        "fio --name=a --rw=randread --size=8m --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=3s \
+         --log_avg_msec=500 --output-format=json",
+    );
+    arguments.extend([on(&scratch.join("data")), format!("--write_iops_log={}", log.display())]);
+    let json = fathom(&arguments).expect(0).json();
+    let text = std::fs::read_to_string(scratch.join("trial_iops.1.log")).expect("a log");
+    let column = |line: &str, n: usize| line.split(',').nth(n).expect("a column").trim().parse::<f64>().expect("a number");
+    let rows: Vec<f64> = text.lines().map(|line| column(line, 1)).collect();
+    let times: Vec<f64> = text.lines().map(|line| column(line, 0)).collect();
+    assert_eq!(times, [500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0], "one row a window");
+    let mean = rows.iter().sum::<f64>() / rows.len() as f64;
+    let iops = json.number("/jobs/0/read/iops");
+    assert!((mean / iops - 1.0).abs() < 0.01, "log {mean}, document {iops}");
+}
+
+// ---- fio_jsonplus_clat2csv
+
+#[test]
+fn fios_tool_for_json_plus_reads_the_bins() {
+    const TOOL: &str = "fio_jsonplus_clat2csv";
+    let scratch = Scratch::new().expect("a folder on a disk");
+    let there = Command::new(TOOL).arg("--help").current_dir(scratch.path()).output();
+    if !there.is_ok_and(|output| output.status.success()) {
+        return skip("fio_jsonplus_clat2csv is not installed (it comes with fio)");
+    }
+    let _turn = beside();
+    let document = scratch.join("out.json");
+    let mut arguments = common::words(
+        "fio --output-format=json+ --slat_percentiles=1 --clat_percentiles=1 --lat_percentiles=1 --ioengine=libaio \
+         --iodepth=4 --direct=1 --size=8m --rw=randrw --name=first",
+    );
+    arguments.extend([on(&scratch.join("data")), format!("--output={}", document.display())]);
+    assert_eq!(fathom(&arguments).expect(0).err, "");
+    done(Command::new(TOOL).args(["out.json", "out.csv"]).current_dir(scratch.path())).expect("read");
+    let json: Value = serde_json::from_slice(&std::fs::read(&document).expect("written")).expect("JSON");
+    let csv = std::fs::read_to_string(scratch.join("out_job0.csv")).expect("one table a job");
+    for way in ["read", "write"] {
+        for kind in ["slat", "clat", "lat"] {
+            let counted = column_sum(&csv, &format!("{way}_{kind}_ns_count"));
+            assert_eq!(Some(counted), json["jobs"][0][way]["total_ios"].as_u64(), "{way} {kind}");
+        }
+    }
+}
+
+/// The sum of a column that holds numbers where it holds anything.
+fn column_sum(csv: &str, name: &str) -> u64 {
+    let mut lines = csv.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
+    let header = lines.next().expect("a header");
+    let at = header.iter().position(|column| *column == name).unwrap_or_else(|| panic!("no {name} in {header:?}"));
+    lines.filter_map(|row| row.get(at).and_then(|cell| cell.parse::<u64>().ok())).sum()
+}
