@@ -78,14 +78,12 @@ pub struct LayOut {
     pub path: PathBuf,
     /// Size wanted; zero leaves it as it is.
     pub size: Bytes,
-    /// It will be read: every byte up to `size` must have been written (with incompressible data).
+    /// It will be read, or overwritten in place: every byte up to `size` must have been written (with incompressible data).
     pub content: bool,
     /// It will be written or trimmed.
     pub writes: bool,
     /// It may be created, with missing folders.
     pub create: bool,
-    /// Write it in full even if it is there (`overwrite`).
-    pub overwrite: bool,
     /// Space reservation for a file that will only be written.
     pub fallocate: Fallocate,
     /// fsync after filling.

@@ -136,7 +136,6 @@ pub(crate) fn lay_out(job: &Job, want: &Want) -> LayOut {
         content: reads || layout.overwrite,
         writes: writes(job),
         create: layout.allow_create,
-        overwrite: layout.overwrite,
         fallocate: layout.fallocate,
         fsync: layout.create_fsync,
         invalidate: None,
@@ -157,7 +156,6 @@ pub(crate) fn merge(lay_outs: impl IntoIterator<Item = LayOut>) -> Vec<LayOut> {
                 first.size = first.size.max(next.size);
                 first.content |= next.content;
                 first.writes |= next.writes;
-                first.overwrite |= next.overwrite;
                 first.create |= next.create;
                 first.fsync |= next.fsync;
             }

@@ -60,7 +60,7 @@ fn shape(
         return Err(too_small(target, now, wanted));
     }
     let work = Work { target, file, now, wanted };
-    if file.content || (file.writes && file.overwrite) { work.fill(stop, progress) } else { work.make_room() }
+    if file.content { work.fill(stop, progress) } else { work.make_room() }
 }
 
 fn too_small(target: &Target, now: u64, wanted: u64) -> HostError {
@@ -127,11 +127,8 @@ impl Work<'_> {
         Filler::open(self.target, seed, stop)?.fill(gaps, any_order, progress)
     }
 
-    /// What has to be written: everything, or what never was.
+    /// What has to be written: only what never was, because the rest is somebody's data.
     fn gaps(&self) -> io::Result<Vec<Range<u64>>> {
-        if self.file.overwrite {
-            return Ok(part(0..self.wanted).into_iter().collect());
-        }
         let mut gaps = extents::gaps(self.target.as_fd(), 0..self.now.min(self.wanted))?;
         gaps.extend(part(self.now..self.wanted));
         Ok(gaps)

@@ -106,7 +106,6 @@ impl<H: Host> Start<H> {
             content: false,
             writes: targets::writes(job),
             create: false,
-            overwrite: false,
             fallocate: fathom_model::Fallocate::None,
             fsync: false,
             invalidate: layout.invalidate.then_some((region.start, region.end)),
