@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use common::{job, plan};
 use fathom_model::{
     Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Nanos, SparseHistogram,
+    TraceAction, TraceEntry,
 };
 use fathom_report::{LogWriter, Mode};
 
@@ -239,4 +240,21 @@ fn errors_name_the_file() {
     let mut writer = LogWriter::new(&plan(jobs), refuse);
     let error = writer.write(&chunk(0, LogKind::Bw, entry())).expect_err("the folder does not exist");
     assert!(error.to_string().starts_with("log file no/such/p_bw.1.log: "), "{error}");
+}
+
+/// fio 3.33 replays this text; the words and their order are those of its version 3.
+#[test]
+fn a_trace_names_files_before_and_after_their_ios() {
+    let mut tracing = job("j", 1, Logs { trace: some("io.trace"), ..base() });
+    tracing.files.paths = vec!["a".into(), "b".into()];
+    let entry = |us: u64, file, action, offset, len| TraceEntry { at: Nanos::new(us * 1000 + 999), file, action, offset, len };
+    let first = vec![entry(5, 1, TraceAction::Read, 4096, 512), entry(6, 0, TraceAction::Datasync, 0, 0)];
+    let second = vec![entry(7, 0, TraceAction::Trim, 8192, 1024)];
+    let chunks = [first, second].map(|entries| LogChunk::Trace { job: 0, entries });
+    let disk = written(vec![tracing.clone()], &chunks);
+    let text = "fio version 3 iolog\n0 a add\n0 b add\n0 a open\n0 b open\n\
+        5 b read 4096 512\n6 a datasync 0 0\n7 a trim 8192 1024\n7 a close\n7 b close\n";
+    assert_eq!(disk.text("io.trace"), text);
+    write_to(&disk, vec![tracing], &[]);
+    assert!(disk.text("io.trace").starts_with(text), "the file is written on at its end, as in fio");
 }

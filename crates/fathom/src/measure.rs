@@ -70,6 +70,18 @@ fn write_logs(plan: &Plan, chunks: Receiver<LogChunk>) -> JoinHandle<Option<Stri
     })
 }
 
+/// Writes the bandwidth of all jobs together to `<prefix>-{read,write,trim}_bw.log`.
+///
+/// # Errors
+/// When a file cannot be written, with its name.
+pub fn write_bandwidth(prefix: &str, recording: &Recording) -> io::Result<()> {
+    for (direction, lines) in fathom_report::aggregate_bandwidth(recording).iter() {
+        let name = format!("{prefix}-{}_bw.log", direction.word());
+        std::fs::write(&name, lines).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+    }
+    Ok(())
+}
+
 fn open_log(name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {
     if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder)?;

@@ -9,7 +9,7 @@ use fathom_plan::{Action, Diagnostic, Invocation, Planned, parse_args, plan, sho
 use crate::guard;
 use crate::help;
 use crate::listing;
-use crate::measure::measure;
+use crate::measure::{self, measure};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::screen::Screen;
@@ -135,6 +135,9 @@ fn load(program: &str, invocation: &Invocation, planned: Planned) -> Result<Find
     }
     let findings = fathom_analyse::findings(&recording);
     output.findings(&findings)?;
+    if let Some(prefix) = &invocation.reporting.bandwidth_log {
+        measure::write_bandwidth(prefix, &recording).map_err(|error| format!("--bandwidth-log: {error}"))?;
+    }
     Ok(findings)
 }
 

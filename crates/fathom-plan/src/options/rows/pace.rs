@@ -27,7 +27,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("latency_window", Kind::One(Unit::Micros), "Time of one step of the search").no_effect("it only matters with latency_target"),
     row("latency_percentile", Kind::Floats(1), "Percentile that must keep the target").default("100").min(0).max(100).no_effect("it only matters with latency_target"),
     row("latency_run", Kind::Bool, "Go on searching after the first answer").default("0").no_effect("it only matters with latency_target"),
-    row("write_iolog", Kind::Text, "Write a trace of the I/O").refused("use write_lat_log with log_offset=1"),
+    row("write_iolog", Kind::Text, "Write a trace of the I/O to this file, at its end"),
     row("read_iolog", Kind::Text, "Replay a trace").refused("describe the load as a job"),
     row("read_iolog_chunked", Kind::Bool, "Read the trace piece by piece").default("0").no_effect("it only matters with read_iolog"),
     row("replay_no_stall", Kind::Bool, "Replay without the pauses").default("0").no_effect("it only matters with read_iolog"),
