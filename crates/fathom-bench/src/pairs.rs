@@ -11,7 +11,7 @@ const IDLE_RUNS: usize = 5;
 pub struct Pairs {
     pub ours: Vec<Sample>,
     pub theirs: Vec<Sample>,
-    /// A run of one I/O of each: what start and end cost.
+    /// A run of one I/O of each: what start and end cost; zeros where CPU time is not compared.
     pub idle: [Sample; 2],
 }
 
@@ -42,14 +42,21 @@ pub fn alternate<T>(pairs: usize, mut one: impl FnMut(Tool) -> Result<T, String>
 
 /// Runs one job on both for the usual time. `common` are the options of both, `extra` those of one program alone.
 pub fn timed(context: &Context, common: &[String], extra: &dyn Fn(Tool) -> Vec<String>) -> Result<Pairs, String> {
-    let run = |tool: Tool, amount: Vec<String>| {
-        let options = [common, &extra(tool), &amount].concat();
-        Sample::of(&context.tools.run(tool, context.folder.path(), &options)?)
-    };
-    let idle = |tool| (0..IDLE_RUNS).map(|_| run(tool, vec!["--number_ios=1".to_owned()])).collect::<Result<Vec<_>, _>>();
-    let idle = [median_of(idle(Tool::Fathom)?), median_of(idle(Tool::Fio)?)];
-    let (ours, theirs) = alternate(context.pairs, |tool| run(tool, context.timed()))?;
-    Ok(Pairs { ours, theirs, idle })
+    let run = |tool| once(context, &[common, &extra(tool), &context.timed()].concat(), tool);
+    let (ours, theirs) = alternate(context.pairs, run)?;
+    Ok(Pairs { ours, theirs, idle: Default::default() })
+}
+
+/// The same, with the CPU time that start and end cost known.
+pub fn timed_with_idle(context: &Context, common: &[String]) -> Result<Pairs, String> {
+    let job = [common, &["--number_ios=1".to_owned()]].concat();
+    let idle = |tool| (0..IDLE_RUNS).map(|_| once(context, &job, tool)).collect::<Result<Vec<_>, _>>().map(median_of);
+    let idle = [idle(Tool::Fathom)?, idle(Tool::Fio)?];
+    Ok(Pairs { idle, ..timed(context, common, &|_| Vec::new())? })
+}
+
+fn once(context: &Context, job: &[String], tool: Tool) -> Result<Sample, String> {
+    Sample::of(&context.tools.run(tool, context.folder.path(), job)?)
 }
 
 /// The sample in the middle by CPU time.

@@ -49,10 +49,10 @@ fn shape(context: &Context, rate: u32) -> Result<Row, String> {
     for _ in 0..context.pairs {
         context.tools.run(Tool::Fathom, folder, &job)?;
         let times = issue_times(&folder.join("gaps_clat.1.log"))?;
-        distances.push(largest_distance(&times, f64::from(rate))?);
+        distances.push(middle_distance(&times, f64::from(rate))?);
     }
     let limit = CRITICAL / (GAPS as f64).sqrt();
-    let what = format!("4k random read, null, Poisson arrivals at {rate} per s: gaps, largest of the Kolmogorov-Smirnov distances");
+    let what = format!("4k random read, null, Poisson arrivals at {rate} per s: gaps between hand-overs, Kolmogorov-Smirnov distance");
     let row = Row::new(what, "", (distances, Vec::new()), Goal::OursAtMost(limit));
     Ok(row.note(format!("median of the tests of {GAPS} gaps each, over the whole run")))
 }
@@ -66,7 +66,7 @@ fn issue_times(log: &Path) -> Result<Vec<u64>, String> {
 }
 
 /// Median over stretches of `GAPS` gaps of their distance from the exponential distribution of that rate.
-fn largest_distance(times: &[u64], rate: f64) -> Result<f64, String> {
+fn middle_distance(times: &[u64], rate: f64) -> Result<f64, String> {
     let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e9 * rate).collect();
     let mut distances: Vec<f64> = gaps.chunks_exact(GAPS).map(distance).collect();
     distances.sort_by(f64::total_cmp);

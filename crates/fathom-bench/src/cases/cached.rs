@@ -1,7 +1,7 @@
 //! Buffered reads of a file that is wholly in the page cache: the kernel's copy and the load, no device.
 
 use crate::context::Context;
-use crate::pairs::{options, timed};
+use crate::pairs::{options, timed_with_idle};
 use crate::row::{Goal, Row};
 use crate::target::read_all;
 
@@ -12,7 +12,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     read_all(&file)?;
     let job = "rw=randread bs=4k ioengine=io_uring iodepth=32 direct=0 invalidate=0";
     let common = options(&format!("{job} filename={} size={SIZE}m", file.display()));
-    let pairs = timed(context, &common, &|_| Vec::new())?;
+    let pairs = timed_with_idle(context, &common)?;
     let what = "4k random read of a cached file, io_uring, depth 32";
     Ok(vec![
         Row::new(what, "IOPS", pairs.figures(|sample, _| sample.iops), Goal::RatioAtLeast(1.25)),

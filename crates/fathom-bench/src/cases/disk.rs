@@ -2,7 +2,7 @@
 
 use super::agreement::SIZE;
 use crate::context::Context;
-use crate::pairs::{options, timed};
+use crate::pairs::{options, timed_with_idle};
 use crate::row::{Goal, Row};
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
@@ -17,7 +17,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 fn deep(context: &Context, engine: &str) -> Result<Vec<Row>, String> {
     let file = context.folder.file("disk", SIZE)?;
     let job = format!("rw=randread bs=4k ioengine={engine} iodepth=32 direct=1 filename={} size={SIZE}m", file.display());
-    let pairs = timed(context, &options(&job), &|_| Vec::new())?;
+    let pairs = timed_with_idle(context, &options(&job))?;
     let what = format!("4k random read of a disk, {engine}, depth 32");
     let cpu = pairs.figures(|sample, idle| sample.cpu_each(idle));
     Ok(vec![
@@ -29,7 +29,7 @@ fn deep(context: &Context, engine: &str) -> Result<Vec<Row>, String> {
 fn one_at_a_time(context: &Context) -> Result<Vec<Row>, String> {
     let file = context.folder.file("disk", SIZE)?;
     let job = format!("rw=randread bs=4k ioengine=psync direct=1 filename={} size={SIZE}m", file.display());
-    let pairs = timed(context, &options(&job), &|_| Vec::new())?;
+    let pairs = timed_with_idle(context, &options(&job))?;
     let median = pairs.figures(|sample, _| sample.median[0] / 1e3);
     let user = pairs.figures(|sample, idle| sample.user_each(idle));
     Ok(vec![
