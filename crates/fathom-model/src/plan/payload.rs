@@ -1,0 +1,107 @@
+//! What is written, and what is checked on reading back.
+
+use std::path::PathBuf;
+
+
+/// What is written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payload {
+    /// Kind of content.
+    pub fill: Fill,
+    /// Fresh content for every write (`refill_buffers`); otherwise the buffer is filled once and marked.
+    pub refill: bool,
+    /// Each 512-byte sector is marked so that no two writes are alike (`scramble_buffers`).
+    pub scramble: bool,
+    /// `dedupe_percentage`: share of blocks that repeat an earlier one.
+    pub dedupe_percent: u8,
+}
+
+/// Kind of content.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Fill {
+    /// Incompressible.
+    #[default]
+    Random,
+    /// `zero_buffers`.
+    Zeroes,
+    /// `buffer_pattern`, repeated.
+    Pattern(Vec<PatternPart>),
+    /// `buffer_compress_percentage`: this share of each chunk is constant.
+    Compressible {
+        /// Share that compresses away, 0 to 100.
+        percent: u8,
+        /// `buffer_compress_chunk`; 0 is the whole block.
+        chunk: u32,
+        /// What the constant part repeats; empty is zeros.
+        pattern: Vec<PatternPart>,
+    },
+}
+
+/// A piece of a buffer or verify pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatternPart {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// `%o`: offset of the block, 8 bytes, little endian.
+    Offset,
+    /// `'FILE'`: the content of that file.
+    File(PathBuf),
+}
+
+/// What is checked on reading back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verify {
+    /// Checksum or method.
+    pub kind: VerifyKind,
+    /// Read back after the write phase.
+    pub after_writes: bool,
+    /// Stop at the first mismatch.
+    pub fatal: bool,
+    /// `verify_pattern`.
+    pub pattern: Vec<PatternPart>,
+    /// Size of one verified piece; 0 is the block.
+    pub interval: u32,
+    /// `verify_offset`: where in each piece the header stands.
+    pub header_offset: u32,
+    /// Save what was expected and what was found.
+    pub dump: bool,
+    /// `verify_only`: no writes, only the check of an earlier run.
+    pub only: bool,
+    /// `verify_backlog`: check after this many writes; 0 is at the end.
+    pub backlog: u64,
+    /// `verify_backlog_batch`.
+    pub backlog_batch: u64,
+    /// `verify_write_sequence`: check the sequence number in the header.
+    pub write_sequence: bool,
+    /// `verify_header_seed`: check the seed in the header.
+    pub header_seed: bool,
+}
+
+/// fio's `verify=` methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is the name of a published checksum")]
+pub enum VerifyKind {
+    Md5,
+    Crc64,
+    Crc32c,
+    Crc32cIntel,
+    Crc32,
+    Crc16,
+    Crc7,
+    Xxhash,
+    Sha1,
+    Sha256,
+    Sha512,
+    Sha3_224,
+    Sha3_256,
+    Sha3_384,
+    Sha3_512,
+    /// Only the header.
+    Meta,
+    /// Only the pattern, no header.
+    Pattern,
+    /// The pattern behind a header.
+    PatternHeader,
+    /// Writes headers, checks nothing.
+    Null,
+}
