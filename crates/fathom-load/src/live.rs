@@ -45,6 +45,8 @@ pub(crate) struct Live {
     pub bytes: [AtomicU64; 3],
     pub failed: AtomicU64,
     pub in_flight: AtomicU32,
+    /// What a synchronous engine is carrying: direction (1 to 3) in the lowest two bits, bytes above; 0 is nothing.
+    carried: AtomicU64,
     /// Time by which the last hand-over of an open loop was late.
     pub late_ns: AtomicU64,
 }
@@ -71,6 +73,25 @@ impl Live {
 
     pub fn phase(&self) -> Phase {
         Phase::from(self.phase.load(Relaxed))
+    }
+
+    /// A synchronous engine is handed an I/O: should it never come back, this is what is known of it.
+    #[inline]
+    pub fn carry(&self, direction: Direction, len: u32) {
+        self.carried.store(u64::from(len) << 2 | (direction as u64 + 1), Relaxed);
+    }
+
+    /// It came back.
+    #[inline]
+    pub fn put_down(&self) {
+        self.carried.store(0, Relaxed);
+    }
+
+    /// Direction and bytes of the I/O that a synchronous engine is carrying.
+    pub fn carrying(&self) -> Option<(Direction, u64)> {
+        let carried = self.carried.load(Relaxed);
+        let direction = Direction::ALL.get((carried & 3).checked_sub(1)? as usize)?;
+        Some((*direction, carried >> 2))
     }
 
     /// Shows the totals of one direction.

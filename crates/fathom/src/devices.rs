@@ -6,28 +6,30 @@ use fathom_device::describe;
 use fathom_linux::{examine, list_block_devices};
 
 use crate::outcome::Outcome;
+use crate::say::{complain, say};
 
 /// Describes the targets given, or all block devices.
 pub fn command(paths: &[String]) -> Outcome {
     if let Some(option) = paths.iter().find(|path| path.starts_with('-')) {
-        eprintln!("fathom devices: there is no option '{}': give paths, or nothing for all block devices", option.escape_debug());
+        complain!("fathom devices: there is no option '{}': give paths, or nothing for all block devices", option.escape_debug());
         return Outcome::Refused;
     }
     if paths.is_empty() {
-        for facts in list_block_devices() {
-            println!("{}", describe(&facts).trim_end());
-        }
-        return Outcome::Good;
+        let all: String = list_block_devices().iter().map(|facts| format!("{}\n", describe(facts).trim_end())).collect();
+        return say(&all);
     }
-    let mut outcome = Outcome::Good;
+    let (mut text, mut outcome) = (String::new(), Outcome::Good);
     for path in paths {
         match examine(Path::new(path)) {
-            Ok(examined) => println!("{}", describe(examined.facts()).trim_end()),
+            Ok(examined) => text += &format!("{}\n", describe(examined.facts()).trim_end()),
             Err(error) => {
-                eprintln!("fathom devices: {error}");
+                complain!("fathom devices: {error}");
                 outcome = Outcome::Refused;
             }
         }
     }
-    outcome
+    match say(&text) {
+        Outcome::Good => outcome,
+        trouble => trouble,
+    }
 }

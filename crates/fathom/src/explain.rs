@@ -1,24 +1,30 @@
 //! `fathom explain`: what a finding means.
 
 use crate::outcome::Outcome;
+use crate::say::{complain, say};
 
 /// Explains the codes given, or lists all.
 pub fn command(codes: &[String]) -> Outcome {
     if codes.is_empty() {
-        for one in fathom_analyse::EXPLANATIONS {
-            println!("{:22} {}", one.code, one.means);
-        }
-        return Outcome::Good;
+        let all: String =
+            fathom_analyse::EXPLANATIONS.iter().map(|one| format!("{:22} {}\n", one.code, one.means)).collect();
+        return say(&all);
     }
-    let mut outcome = Outcome::Good;
+    let (mut text, mut outcome) = (String::new(), Outcome::Good);
     for code in codes {
         match fathom_analyse::explain(&code.to_uppercase()) {
-            Some(one) => println!("{}\n  {}\n  Why it matters: {}\n  What to do: {}", one.code, one.means, one.matters, one.remedy),
+            Some(one) => {
+                let (code, means, matters, remedy) = (one.code, one.means, one.matters, one.remedy);
+                text += &format!("{code}\n  {means}\n  Why it matters: {matters}\n  What to do: {remedy}\n");
+            }
             None => {
-                eprintln!("fathom explain: there is no finding '{}'; `fathom explain` lists them", code.escape_debug());
+                complain!("fathom explain: there is no finding '{}'; `fathom explain` lists them", code.escape_debug());
                 outcome = Outcome::Refused;
             }
         }
     }
-    outcome
+    match say(&text) {
+        Outcome::Good => outcome,
+        trouble => trouble,
+    }
 }

@@ -1,6 +1,7 @@
 //! What `fathom help` says.
 
 use crate::outcome::Outcome;
+use crate::say::{complain, say};
 
 const HELP: &str = "\
 fathom measures what a storage device can really do, and says why.
@@ -54,27 +55,25 @@ one that is mounted or otherwise in use is never written at all.
 /// Prints the help of the program or of a command.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
-        Some("run" | "fio") => print!("{RUN}"),
-        _ => print!("{HELP}"),
+        Some("run" | "fio") => say(RUN),
+        _ => say(HELP),
     }
-    Outcome::Good
 }
 
 /// The help of `run`.
-pub fn run() {
-    print!("{RUN}");
+pub fn run() -> Outcome {
+    say(RUN)
 }
 
 /// Without a word, the help goes to the error stream: nothing was done.
 pub fn brief() -> Outcome {
-    eprint!("{HELP}");
+    complain!("{}", HELP.trim_end());
     Outcome::Refused
 }
 
 /// Prints the version.
 pub fn version() -> Outcome {
-    println!("fathom {}", env!("CARGO_PKG_VERSION"));
-    Outcome::Good
+    say(concat!("fathom ", env!("CARGO_PKG_VERSION"), "\n"))
 }
 
 /// A word that is none of ours.
@@ -87,6 +86,6 @@ pub fn unknown(word: &str) -> Outcome {
         None if is_job => format!("did you mean `fathom run {word}`?"),
         None => "`fathom help` lists the commands".to_owned(),
     };
-    eprintln!("fathom: there is no command '{}': {advice}", word.escape_debug());
+    complain!("fathom: there is no command '{}': {advice}", word.escape_debug());
     Outcome::Refused
 }

@@ -6,6 +6,7 @@ use fathom_model::EngineKind;
 use fathom_plan::{OptionRow, Support, closest_option, cmdhelp, find, options};
 
 use crate::outcome::Outcome;
+use crate::say::{complain, say};
 
 const ENGINES: [EngineKind; 10] = [
     EngineKind::Sync,
@@ -70,12 +71,9 @@ pub fn engines_help(name: Option<&str>) -> Result<String, String> {
 /// Prints an answer, or why there is none.
 pub fn answer(program: &str, text: Result<String, String>, refused: Outcome) -> Outcome {
     match text {
-        Ok(text) => {
-            print!("{text}");
-            Outcome::Good
-        }
+        Ok(text) => say(&text),
         Err(problem) => {
-            eprintln!("{program}: {problem}");
+            complain!("{program}: {problem}");
             refused
         }
     }

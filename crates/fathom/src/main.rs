@@ -13,6 +13,7 @@ mod measure;
 mod outcome;
 mod output;
 mod run;
+mod say;
 mod screen;
 mod surroundings;
 

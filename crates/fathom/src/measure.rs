@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use fathom_linux::{HostWatch, LinuxClock, LinuxHost, interrupts};
 use fathom_load::{LoadError, Stop, Watch};
@@ -14,6 +16,8 @@ use fathom_report::{LogWriter, Mode};
 
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
+/// How often the writer asks whether the run is over.
+const LOOK_UP: Duration = Duration::from_millis(50);
 
 /// Runs `plan` on `host`. The second value is what went wrong with the log files.
 ///
@@ -26,7 +30,8 @@ pub fn measure(
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<(Recording, Option<String>), LoadError> {
     let (logs, chunks) = sync_channel(CHUNKS);
-    let writer = write_logs(&plan, chunks);
+    let over = Arc::new(AtomicBool::new(false));
+    let writer = write_logs(&plan, chunks, Arc::clone(&over));
     let host = Arc::new(host);
     let watch_host = HostWatch::start();
     let asked = interrupts();
@@ -37,6 +42,7 @@ pub fn measure(
     };
     let watch = Watch { stop: &stop, progress, logs };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
+    over.store(true, Relaxed);
     let trouble = writer.join().unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
     let released = host.release();
     let mut recording = outcome?;
@@ -53,12 +59,13 @@ fn unix_now_ns() -> u64 {
 }
 
 /// Writes log chunks as they come, so that memory does not grow with the run. Goes on reading after an error, so that
-/// the load is never held up.
-fn write_logs(plan: &Plan, chunks: Receiver<LogChunk>) -> JoinHandle<Option<String>> {
+/// the load is never held up. A worker left behind in a hung I/O never closes its end: what is there when the run is
+/// `over` is all there will be.
+fn write_logs(plan: &Plan, chunks: Receiver<LogChunk>, over: Arc<AtomicBool>) -> JoinHandle<Option<String>> {
     let mut writer = LogWriter::new(plan, open_log);
     std::thread::spawn(move || {
         let mut trouble = None;
-        for chunk in chunks {
+        while let Some(chunk) = next(&chunks, &over) {
             if trouble.is_none() {
                 trouble = writer.write(&chunk).err().map(|error| error.to_string());
             }
@@ -68,6 +75,17 @@ fn write_logs(plan: &Plan, chunks: Receiver<LogChunk>) -> JoinHandle<Option<Stri
         }
         trouble
     })
+}
+
+fn next(chunks: &Receiver<LogChunk>, over: &AtomicBool) -> Option<LogChunk> {
+    loop {
+        let was_over = over.load(Relaxed);
+        match chunks.recv_timeout(LOOK_UP) {
+            Ok(chunk) => return Some(chunk),
+            Err(RecvTimeoutError::Timeout) if !was_over => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Writes the bandwidth of all jobs together to `<prefix>-{read,write,trim}_bw.log`.

@@ -47,7 +47,7 @@ impl Output {
     /// When it cannot be written.
     pub fn text(&mut self, text: &str) -> Result<(), String> {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
-        written.map_err(|error| self.failed(&error))
+        self.told(written)
     }
 
     /// Writes all formats asked for.
@@ -57,11 +57,18 @@ impl Output {
     pub fn findings(&mut self, findings: &Findings) -> Result<(), String> {
         let mut bytes = Vec::new();
         let made = fathom_report::write(findings, &self.formats, &self.style, &mut bytes);
-        made.and_then(|()| self.out.write_all(&bytes)).and_then(|()| self.out.flush()).map_err(|error| self.failed(&error))
+        let written = made.and_then(|()| self.out.write_all(&bytes)).and_then(|()| self.out.flush());
+        self.told(written)
     }
 
-    fn failed(&self, error: &io::Error) -> String {
-        format!("the result could not be written to {}: {error}", self.name)
+    /// A reader who has seen enough is no mistake.
+    fn told(&self, written: io::Result<()>) -> Result<(), String> {
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(format!("the result could not be written to {}: {error}", self.name))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

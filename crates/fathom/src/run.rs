@@ -12,6 +12,7 @@ use crate::listing;
 use crate::measure::{self, measure};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
+use crate::say::{complain, say};
 use crate::screen::Screen;
 use crate::surroundings::ThisMachine;
 
@@ -30,14 +31,10 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         Action::Run if invocation.show_command => show(program, &invocation),
         Action::Run => run(program, &invocation),
         Action::Version if personality == Personality::Fio => {
-            println!("{}", output::fio_version());
-            Outcome::Good
+            say(&format!("{}\n", output::fio_version()))
         }
         Action::Version => help::version(),
-        Action::Help => {
-            help::run();
-            Outcome::Good
-        }
+        Action::Help => help::run(),
         Action::CommandHelp(option) => listing::answer(program, listing::options_help(option.as_deref()), refused(personality)),
         Action::EngineHelp(engine) => listing::answer(program, listing::engines_help(engine.as_deref()), refused(personality)),
         Action::InflateLog(name) => inflate(program, personality, name),
@@ -55,7 +52,7 @@ fn inflate(program: &str, personality: Personality, name: &str) -> Outcome {
             Outcome::Good
         }
         Err(error) => {
-            eprintln!("{program}: --inflate-log: {name} cannot be read: {error}");
+            complain!("{program}: --inflate-log: {name} cannot be read: {error}");
             refused(personality)
         }
     }
@@ -70,23 +67,20 @@ fn refused(personality: Personality) -> Outcome {
 
 fn refuse(program: &str, personality: Personality, problems: &[Diagnostic]) -> Outcome {
     for problem in problems {
-        eprintln!("{problem}");
+        complain!("{problem}");
     }
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     match errors {
-        0 => eprintln!("{program}: nothing was run, because warnings are fatal here"),
-        1 => eprintln!("{program}: nothing was run: 1 mistake"),
-        n => eprintln!("{program}: nothing was run: {n} mistakes"),
+        0 => complain!("{program}: nothing was run, because warnings are fatal here"),
+        1 => complain!("{program}: nothing was run: 1 mistake"),
+        n => complain!("{program}: nothing was run: {n} mistakes"),
     }
     refused(personality)
 }
 
 fn show(program: &str, invocation: &Invocation) -> Outcome {
     match show_commands(program.trim_start_matches("fathom "), invocation, &ThisMachine, &ThisMachine) {
-        Ok(text) => {
-            print!("{text}");
-            Outcome::Good
-        }
+        Ok(text) => say(&text),
         Err(problems) => refuse(program, invocation.personality, &problems),
     }
 }
@@ -97,26 +91,38 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         Err(problems) => return refuse(program, invocation.personality, &problems),
     };
     if invocation.personality == Personality::Fathom {
-        planned.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+        planned.warnings.iter().for_each(|warning| complain!("{warning}"));
     }
     if invocation.parse_only {
         return Outcome::Good;
     }
     if planned.plan.jobs.is_empty() {
-        eprintln!("{program}: there is no job to run; give a job file or --name=JOB with its options");
+        complain!("{program}: there is no job to run; give a job file or --name=JOB with its options");
         return refused(invocation.personality);
     }
     match load(program, invocation, planned) {
-        Ok(findings) => verdict(program, &findings),
+        Ok((findings, Ok(()))) => verdict(program, &findings),
+        Ok((_, Err(message))) => {
+            complain!("{program}: {message}");
+            result_lost(invocation.personality)
+        }
         Err(message) => {
-            eprintln!("{program}: {message}");
+            complain!("{program}: {message}");
             refused(invocation.personality)
         }
     }
 }
 
-/// From the plan to ink.
-fn load(program: &str, invocation: &Invocation, planned: Planned) -> Result<Findings, String> {
+/// It ran, but nobody learns how.
+fn result_lost(personality: Personality) -> Outcome {
+    match personality {
+        Personality::Fathom => Outcome::Bad,
+        Personality::Fio => Outcome::Fio(1),
+    }
+}
+
+/// From the plan to ink. The second value of a run that took place is whether its result could be written.
+fn load(program: &str, invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(), String>), String> {
     interrupts();
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
@@ -131,14 +137,15 @@ fn load(program: &str, invocation: &Invocation, planned: Planned) -> Result<Find
     recording.messages.splice(0..0, held);
     recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
     if let Some(trouble) = log_trouble {
-        eprintln!("{program}: a log file is not complete: {trouble}");
+        complain!("{program}: a log file is not complete: {trouble}");
     }
     let findings = fathom_analyse::findings(&recording);
-    output.findings(&findings)?;
+    let mut written = output.findings(&findings);
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
-        measure::write_bandwidth(prefix, &recording).map_err(|error| format!("--bandwidth-log: {error}"))?;
+        let log = measure::write_bandwidth(prefix, &recording).map_err(|error| format!("--bandwidth-log: {error}"));
+        written = written.and(log);
     }
-    Ok(findings)
+    Ok((findings, written))
 }
 
 /// What is said before the run, where text is asked for.
@@ -158,6 +165,8 @@ fn verdict(program: &str, findings: &Findings) -> Outcome {
     match findings.personality {
         Personality::Fathom if findings.end != RunEnd::Completed => Outcome::Interrupted,
         Personality::Fathom if findings.verdict == Verdict::Invalid => Outcome::Bad,
+        // The user asked to go on after errors, not to be told that there were none.
+        Personality::Fathom if findings.entries.iter().any(|e| e.errors_continued.is_some_and(|(n, _)| n > 0)) => Outcome::Bad,
         Personality::Fathom => Outcome::Good,
         Personality::Fio => fio_code(program, findings),
     }
@@ -171,7 +180,7 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
     let silent = findings.findings.iter().filter(|f| f.weight == Weight::Invalidates && !CONDITIONS.contains(&f.code));
     let mut code = findings.entries.iter().filter(|entry| entry.error != 0).map(|entry| entry.members.min(1)).sum::<u32>();
     for finding in silent {
-        eprintln!("{program}: {}: {} {}", finding.code, finding.about.as_deref().unwrap_or("run"), finding.evidence);
+        complain!("{program}: {}: {} {}", finding.code, finding.about.as_deref().unwrap_or("run"), finding.evidence);
         code = code.max(1);
     }
     Outcome::Fio(code.min(127) as u8)

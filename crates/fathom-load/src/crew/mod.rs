@@ -264,6 +264,11 @@ impl<H: Host + Send + 'static> Crew<H> {
             counts.planned = counts.ok;
             counts.bytes_asked = counts.bytes_ok;
         }
+        if let Some((direction, bytes)) = live.carrying() {
+            let counts = &mut recording.directions[direction].counts;
+            (counts.planned, counts.timed_out) = (counts.planned + 1, counts.timed_out + 1);
+            (counts.bytes_asked, counts.bytes_missing) = (counts.bytes_asked + bytes, counts.bytes_missing + bytes);
+        }
         recording.events.push(Event { at: now, what: EventKind::WorkerDied { why: why.to_owned() } });
         recording
     }

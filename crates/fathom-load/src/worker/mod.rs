@@ -28,6 +28,8 @@ use crate::script::{Draft, Script, direction_of};
 const DRAW: usize = 256;
 /// Longest time in which the loop does not look at its stop flag.
 const LOOK_UP: u64 = 100_000_000;
+/// A synchronous engine shows its totals this often: what is not shown is lost when it hangs in an I/O.
+const SHOW: u64 = 100_000;
 /// What is left of a wait is polled, because waking takes about this long (60 us at the median on the machines tried).
 const POLL: u64 = 60_000;
 /// Errno values that the loop itself gives or knows.
@@ -155,7 +157,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             self.live.enter(Phase::Running);
         }
         self.recorder.publish(self.live);
-        self.next_look = now + LOOK_UP / 10;
+        self.next_look = now + if self.synchronous { SHOW } else { LOOK_UP / 10 };
     }
 
     /// How many more may be in flight now.
@@ -279,6 +281,17 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
+    /// A synchronous engine may never come back from the I/O it is handed: shows what that is.
+    #[inline]
+    fn carry(&self) {
+        if let Some(request) = self.batch.first() {
+            let io = &self.slots[request.slot as usize];
+            if !io.sync {
+                self.live.carry(io.direction, io.len);
+            }
+        }
+    }
+
     /// Hands the batch to the engine. Returns the time after.
     #[inline]
     fn hand_over(&mut self, now: u64) -> Result<u64, EngineError> {
@@ -286,8 +299,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let filled = self.filler.is_some();
         let ready = if filled || self.schedule.is_some() { self.now() } else { now };
         let closed = self.schedule.is_none();
+        if self.synchronous {
+            self.carry();
+        }
         let taken = self.engine.submit(&self.batch)?;
         let issued = if self.synchronous { ready } else { self.now() };
+        if self.synchronous {
+            self.live.put_down();
+        }
         for request in &self.batch[..taken] {
             let io = &mut self.slots[request.slot as usize];
             if closed {

@@ -114,10 +114,17 @@ fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Kn
     obeyed.chain(refused).chain(jobs)
 }
 
+/// What a refusal offers works in both personalities. In fio's only by its full name, so that the abbreviations of fio's
+/// own options stay what they are.
+const CONFIRMS: &str = "destroy";
+
 /// The option of this name, or the only one that begins with it.
 fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, Diagnostic> {
     if let Some((_, known)) = all_known(personality).find(|(full, _)| *full == name) {
         return Ok(known);
+    }
+    if let Some(option) = OBEYED.iter().find(|option| option.name == name && name == CONFIRMS) {
+        return Ok(Known::Command(option));
     }
     if !double && name.chars().count() < 2 {
         return Err(unknown(name, personality));

@@ -21,10 +21,11 @@ pub(crate) const ENGINES: [EngineKind; 10] = [
     EngineKind::Null,
 ];
 
-/// Resolves the engine; without one it is fio's default, psync.
+/// Resolves the engine; without one it is fio's default, psync, and in `fathom run` the best that can carry a depth.
 pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> EngineSpec {
     let asked = view.settings.text("ioengine");
     let kind = match asked {
+        None if !view.is_fio() && view.settings.number("iodepth", 1) > 1 => EngineKind::IoUring,
         None => EngineKind::Psync,
         Some(name) => by_name(name).unwrap_or_else(|| {
             report.push(unknown(view, name));

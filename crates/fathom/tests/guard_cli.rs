@@ -1,0 +1,446 @@
+//! The guard through the command line: what must not be written is refused before a byte changes, in both personalities,
+//! with what, where and one way on; and what may be written is.
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use common::{Ran, beside, code_of, on, program, sh, start, words};
+use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
+
+const MIB: u64 = 1 << 20;
+const BOTH: [(&str, i32); 2] = [("run", 2), ("fio", 1)];
+
+/// One write of 4 KiB to the start of the target; `more` follows.
+fn attack(personality: &str, path: &Path, more: &[String]) -> Ran {
+    let line = format!("{personality} --name=x --rw=write --bs=4k --io_size=4k --size=1m --ioengine=psync");
+    let mut command = program(words(&line));
+    command.arg(on(path)).args(more);
+    let folder = Scratch::new().expect("a folder for the backup");
+    command.arg(format!("--aux-path={}", folder.path().display()));
+    start(command).finish()
+}
+
+fn destroy(code: &str) -> Vec<String> {
+    vec![format!("--destroy={code}")]
+}
+
+fn sum(image: &Path) -> String {
+    sh(&format!("sha256sum < {}", image.display()))
+}
+
+/// Refused with these words in both personalities, whatever code is given, and not a byte of the image differs.
+fn refused(path: &Path, image: &Path, parts: &[&str]) {
+    let before = sum(image);
+    let code = fathom_code(path);
+    for (personality, exit) in BOTH {
+        for more in [Vec::new(), code.as_deref().map(destroy).unwrap_or_default()] {
+            let ran = attack(personality, path, &more).expect(exit);
+            let said = &ran.err;
+            assert!(said.contains("refused") || said.contains("not"), "{said}");
+            assert!(parts.iter().all(|part| said.contains(part)), "{parts:?} in {said}");
+            assert!(said.contains(&path.display().to_string()), "where: {said}");
+            assert!(!said.contains("--destroy="), "no code opens it, so none is offered: {said}");
+            assert!(said.contains("to go on:"), "one way forward: {said}");
+            assert_eq!(before, sum(image), "{} {personality} {more:?}: the image changed", path.display());
+        }
+    }
+}
+
+/// The code, where the target has one.
+fn fathom_code(path: &Path) -> Option<String> {
+    let text = common::fathom([Path::new("devices"), path]).out;
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("code "))?;
+    let word = line.split_whitespace().next()?;
+    (word.len() == 8).then(|| word.to_owned())
+}
+
+/// Refused without a code in both personalities with the exact code; that code then works.
+fn needs_its_code(path: &Path, image: &Path, parts: &[&str]) {
+    let before = sum(image);
+    for (personality, exit) in BOTH {
+        let ran = attack(personality, path, &[]).expect(exit);
+        assert!(parts.iter().all(|part| ran.err.contains(part)), "{parts:?} in {}", ran.err);
+        let shown = format!("--destroy={}", code_of(path));
+        assert!(ran.err.contains(&shown), "{shown} in {}", ran.err);
+        let wrong = attack(personality, path, &destroy("ZZZZZZZZ")).expect(exit);
+        assert!(!wrong.err.is_empty());
+        assert_eq!(before, sum(image), "{personality}: the image changed");
+    }
+    for (personality, _) in BOTH {
+        let code = code_of(path);
+        attack(personality, path, &destroy(&code)).expect(0);
+    }
+    assert_ne!(before, sum(image), "the code works");
+}
+
+fn blank(folder: &Scratch, name: &str, mib: u64) -> (LoopDevice, PathBuf) {
+    let image = folder.join(name);
+    (LoopDevice::create(&image, mib * MIB, LoopOptions::default()).expect("a loop device"), image)
+}
+
+/// An ext4 that has nothing left to write later.
+fn ext4(path: &Path) {
+    sh(&format!("mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 {}", path.display()));
+}
+
+fn name(device: &LoopDevice) -> String {
+    device.path().file_name().expect("loopN").to_string_lossy().into_owned()
+}
+
+/// Runs a command when dropped.
+struct Undo(String);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let _ = Command::new("sh").args(["-c", &self.0]).status();
+    }
+}
+
+/// Shapes 1 to 6: mounted, mounted read-only, and by the other names of the node.
+#[test]
+fn mounted_by_any_name() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 16);
+    ext4(device.path());
+    let number = device.path().metadata().expect("a device").rdev();
+    let (by_id, relative, node) = (folder.join("by-id"), folder.join("relative"), folder.join("node"));
+    std::os::unix::fs::symlink(device.path(), &by_id).expect("a link");
+    let up = "../".repeat(folder.path().components().count());
+    std::os::unix::fs::symlink(format!("{up}dev/{}", name(&device)), &relative).expect("a link");
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    sh(&format!("mknod {} b {major} {minor}", node.display()));
+    let hard = PathBuf::from(format!("/dev/fathom-guard-cli-{}", name(&device)));
+    sh(&format!("ln {} {}", device.path().display(), hard.display()));
+    let _hard = Undo(format!("rm -f {}", hard.display()));
+    {
+        let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
+        sh(&format!("sync -f {}", mount.path().display()));
+        for name in [device.path(), &by_id, &relative, &node, &hard] {
+            refused(name, &image, &["it is mounted at"]);
+        }
+    }
+    {
+        let _mount = Mount::existing(device.path(), FsKind::Ext4, "ro").expect("mounted");
+        refused(device.path(), &image, &["read-only"]);
+    }
+    needs_its_code(device.path(), &image, &["ext4"]);
+}
+
+/// Shapes 7 and 8.
+#[test]
+fn around_a_mounted_partition() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (mut device, image) = blank(&folder, "image", 64);
+    let first = device.add_partition(1, 2048, 65536).expect("a partition");
+    let second = device.add_partition(2, 2048 + 65536, 32768).expect("a partition");
+    ext4(&first);
+    let mount = Mount::existing(&first, FsKind::Ext4, "").expect("mounted");
+    sh(&format!("sync -f {}", mount.path().display()));
+    refused(device.path(), &image, &["partition", "mounted"]);
+    // Its neighbour is free.
+    needs_its_code(&second, &image, &["to go on"]);
+}
+
+#[test]
+fn partition_of_a_mounted_whole() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (mut device, image) = blank(&folder, "image", 32);
+    ext4(device.path());
+    let part = device.add_partition(1, 2048, 8192).expect("a partition");
+    let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
+    sh(&format!("sync -f {}", mount.path().display()));
+    refused(&part, &image, &["whole disk", "mounted"]);
+}
+
+/// A child that holds something until it is told to end.
+struct Keeper(Child);
+
+impl Keeper {
+    fn new(mut command: Command) -> Keeper {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+        assert_eq!(line, "up\n");
+        Keeper(child)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let _ = self.0.stdin.take().expect("piped").write_all(b"\n");
+        let _ = self.0.wait();
+    }
+}
+
+/// Shape 9.
+#[test]
+fn mounted_in_another_namespace() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 16);
+    ext4(device.path());
+    let at = folder.join("mnt");
+    std::fs::create_dir(&at).expect("a mount point");
+    let mut command = Command::new("unshare");
+    let script = format!("mount {} {} && sync -f {} && echo up && read x", device.path().display(), at.display(), at.display());
+    command.args(["-m", "--propagation", "private", "sh", "-c", &script]);
+    let _keeper = Keeper::new(command);
+    refused(device.path(), &image, &["namespace"]);
+}
+
+/// Shapes 10 and 11.
+#[test]
+fn swap() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 16);
+    let path = device.path().display();
+    sh(&format!("mkswap {path} && swapon {path}"));
+    {
+        let _off = Undo(format!("swapoff {path}"));
+        refused(device.path(), &image, &["active swap space"]);
+    }
+    needs_its_code(device.path(), &image, &["swap"]);
+    let file = folder.join("swap");
+    std::fs::write(&file, vec![0; 2 * MIB as usize]).expect("a file");
+    let shown = file.display();
+    sh(&format!("chmod 600 {shown} && mkswap {shown}"));
+    if !Command::new("swapon").arg(&file).status().is_ok_and(|status| status.success()) {
+        return skip("this file system cannot hold a swap file");
+    }
+    let _off = Undo(format!("swapoff {shown}"));
+    refused(&file, &file, &["active swap space"]);
+}
+
+/// Shape 12.
+#[test]
+fn second_member_of_a_mounted_btrfs() {
+    require!(Root, Loop);
+    let _turn = beside();
+    if let Err(why) = FsKind::Btrfs.available() {
+        return skip(&why);
+    }
+    let folder = Scratch::new().expect("a folder");
+    let ((one, _), (two, image)) = (blank(&folder, "one", 128), blank(&folder, "two", 128));
+    sh(&format!("mkfs.btrfs -q -f {} {}", one.path().display(), two.path().display()));
+    let _mount = Mount::existing(one.path(), FsKind::Btrfs, &format!("device={}", two.path().display())).expect("mounted");
+    refused(two.path(), &image, &["btrfs"]);
+}
+
+/// Shapes 13 to 17: members of something, and a partition table.
+#[test]
+fn members_and_tables_need_their_code() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let entry = [0x80, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 0, 1, 0];
+    let cases: [(&str, &[(u64, &[u8])]); 5] = [
+        ("RAID", &[(4096, &[0xFC, 0x4E, 0x2B, 0xA9])]),
+        ("LVM", &[(512, b"LABELONE"), (536, b"LVM2 001")]),
+        ("LUKS", &[(0, b"LUKS\xBA\xBE\x00\x02")]),
+        ("ZFS", &[(8 * MIB - (512 << 10) + (128 << 10), &[0x0C, 0xB1, 0xBA, 0, 0, 0, 0, 0])]),
+        ("partition table", &[(446, &entry), (510, &[0x55, 0xAA])]),
+    ];
+    for (kind, magic) in cases {
+        let folder = Scratch::new().expect("a folder");
+        let image = folder.join("image");
+        let file = std::fs::File::create(&image).expect("an image");
+        file.set_len(8 * MIB).expect("sized");
+        magic.iter().for_each(|(place, bytes)| file.write_all_at(bytes, *place).expect("written"));
+        let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a loop device");
+        needs_its_code(device.path(), &image, &[kind]);
+    }
+}
+
+/// Shape 18, and the ends of the device are saved before it is written.
+#[test]
+fn a_file_system_that_is_not_mounted() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 16);
+    ext4(device.path());
+    needs_its_code(device.path(), &image, &["ext4 file system"]);
+}
+
+/// Shape 19.
+#[test]
+fn held_by_another_process() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 8);
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL | rustix::fs::OFlags::CLOEXEC;
+    let claim = rustix::fs::open(device.path(), flags, rustix::fs::Mode::empty()).expect("a claim");
+    refused(device.path(), &image, &["claimed"]);
+    drop(claim);
+    needs_its_code(device.path(), &image, &["to go on"]);
+}
+
+/// Shape 20.
+#[test]
+fn set_read_only() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 8);
+    let path = device.path().display();
+    sh(&format!("blockdev --setro {path}"));
+    let _rw = Undo(format!("blockdev --setrw {path}"));
+    refused(device.path(), &image, &["read-only"]);
+}
+
+/// Shapes 21 and 22: files that belong to a loop device, or to somebody.
+#[test]
+fn files_of_others() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 8);
+    refused(&image, &image, &["attached to", &name(&device)]);
+    let data = folder.join("data");
+    std::fs::write(&data, vec![b'x'; MIB as usize]).expect("somebody's data");
+    let link = folder.join("link");
+    std::os::unix::fs::symlink("data", &link).expect("a link");
+    refused(&link, &data, &["symbolic link"]);
+    needs_its_code(&data, &data, &["data that fathom did not write"]);
+}
+
+/// Shape 23.
+#[test]
+fn places_of_the_kernel() {
+    require!(Root);
+    let _turn = beside();
+    for path in ["/dev/fathom-guard-cli-sdx", "/proc/fathom-guard-cli", "/sys/fathom-guard-cli"] {
+        let _gone = Undo(format!("rm -f {path} 2>/dev/null"));
+        for (personality, exit) in BOTH {
+            let ran = attack(personality, Path::new(path), &[]).expect(exit);
+            assert!(ran.err.contains("belongs to the kernel"), "{}", ran.err);
+            assert!(!Path::new(path).exists());
+        }
+    }
+    refused(Path::new("/proc/self/comm"), Path::new("/proc/self/comm"), &["belongs to the kernel"]);
+}
+
+/// Shape 24, by looking only: what the machine lives on is not attacked, were the guard wrong. That its refusal cannot be
+/// lifted is a test of the guard itself.
+#[test]
+fn the_root_device_is_known_for_what_it_is() {
+    require!(Root);
+    let _turn = beside();
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").expect("mountinfo");
+    let root = mounts.lines().find(|line| line.split(' ').nth(4) == Some("/")).expect("a root");
+    let node = root.split(" - ").nth(1).and_then(|rest| rest.split(' ').nth(1)).unwrap_or_default();
+    if !node.starts_with("/dev/") || !Path::new(node).exists() {
+        return skip("the root file system is on no block device that can be seen here");
+    }
+    let text = common::fathom(["devices", node]).out;
+    assert!(text.contains("mounted at /"), "{text}");
+}
+
+/// Shape 25: the link is turned between two runs; a code belongs to the target, not to its name.
+#[test]
+fn a_link_turned_to_another_device_and_a_code_from_there() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let ((one, _), (two, image)) = (blank(&folder, "one", 8), blank(&folder, "two", 8));
+    let link = folder.join("link");
+    std::os::unix::fs::symlink(one.path(), &link).expect("a link");
+    let code = code_of(&link);
+    std::fs::remove_file(&link).expect("removed");
+    std::os::unix::fs::symlink(two.path(), &link).expect("turned");
+    let before = sum(&image);
+    for (personality, exit) in BOTH {
+        // Shape 26: a code from another device.
+        let ran = attack(personality, &link, &destroy(&code)).expect(exit);
+        assert!(ran.err.contains("is not the code of this target"), "{}", ran.err);
+        assert_eq!(before, sum(&image));
+    }
+    let stale = code_of(&link);
+    attack("run", &link, &destroy(&stale)).expect(0);
+    for (personality, exit) in BOTH {
+        attack(personality, &link, &destroy(&stale)).expect(exit);
+    }
+}
+
+/// Shape 27.
+#[test]
+fn beyond_the_end() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 8);
+    let (before, code) = (sum(&image), code_of(device.path()));
+    for (personality, exit) in BOTH {
+        for range in ["--size=9m", "--offset=8m --size=1m", "--offset=7m --size=2m"] {
+            let mut command = program(words(&format!("{personality} --name=x --rw=write --bs=4k --ioengine=psync {range}")));
+            command.arg(on(device.path())).args(destroy(&code));
+            let ran = start(command).finish().expect(exit);
+            assert!(ran.err.contains("8388608") || ran.err.contains("8 MiB"), "{range}: {}", ran.err);
+            assert_eq!(before, sum(&image), "{personality} {range}");
+        }
+    }
+}
+
+/// Ten legal shapes, in both personalities, without anything being asked.
+#[test]
+fn what_is_legal_is_allowed() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 16);
+    ext4(device.path());
+    let mount = Mount::existing(device.path(), FsKind::Ext4, "").expect("mounted");
+    let (empty, hollow, own, linked) = (folder.join("empty"), folder.join("hollow"), folder.join("own"), folder.join("linked"));
+    let foreign = folder.join("foreign");
+    for (personality, _) in BOTH {
+        std::fs::write(&empty, b"").expect("a file");
+        std::fs::File::create(&hollow).and_then(|file| file.set_len(MIB)).expect("a file");
+        std::fs::write(&foreign, vec![b'x'; MIB as usize]).expect("a file");
+        let writes = "--rw=write --io_size=64k --size=1m";
+        let reads = "--rw=randread --io_size=64k --size=1m";
+        let before = (sum(&image), sum(&foreign));
+        // 1 a new file, 2 the same again, 3 an empty one, 4 a hollow one, 5 a link to our own.
+        allowed(personality, writes, &own);
+        allowed(personality, writes, &own);
+        allowed(personality, writes, &empty);
+        allowed(personality, writes, &hollow);
+        if !linked.exists() {
+            std::os::unix::fs::symlink("own", &linked).expect("a link");
+        }
+        allowed(personality, writes, &linked);
+        // 6 reading a mounted device, 7 reading a foreign file, 8 reading through a link, 9 /dev/null, 10 /dev/zero.
+        allowed(personality, reads, device.path());
+        allowed(personality, reads, &foreign);
+        let link = folder.join("to-foreign");
+        if !link.exists() {
+            std::os::unix::fs::symlink("foreign", &link).expect("a link");
+        }
+        allowed(personality, reads, &link);
+        allowed(personality, writes, Path::new("/dev/null"));
+        allowed(personality, reads, Path::new("/dev/zero"));
+        assert_eq!(before, (sum(&image), sum(&foreign)), "reading changes nothing");
+        for path in [&empty, &hollow, &own] {
+            std::fs::remove_file(path).expect("removed");
+        }
+    }
+    drop(mount);
+}
+
+fn allowed(personality: &str, more: &str, path: &Path) {
+    let mut command = program(words(&format!("{personality} --name=x --bs=4k --ioengine=psync {more}")));
+    command.arg(on(path));
+    start(command).finish().expect(0);
+}

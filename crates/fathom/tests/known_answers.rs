@@ -1,0 +1,161 @@
+//! Devices whose rate and latency are known: what is reported must be what they did.
+
+mod common;
+
+use std::path::Path;
+use std::thread;
+
+use common::{Json, alone, beside, measured, near, on, program, start, words};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require};
+
+/// An engine and its queue depth.
+const ENGINES: [(&str, u32); 3] = [("psync", 1), ("libaio", 16), ("io_uring", 16)];
+const SECONDS: u32 = 8;
+
+/// A loop device of its own, throttled; joins the group and reads at random for some seconds.
+fn throttled(scratch: &Path, name: &str, limit: Limit, block: &str, (engine, depth): (&str, u32)) -> Json {
+    let backing = scratch.join(name);
+    std::fs::write(&backing, vec![0x5A; 32 << 20]).expect("a backing file with data");
+    let device = LoopDevice::attach(&backing, LoopOptions::default()).expect("a loop device");
+    let group = Throttle::new().expect("a group");
+    group.limit(device.path(), limit).expect("a limit");
+    let mut command = group.command(common::FATHOM);
+    command.args(words(&format!(
+        "run --name=x --rw=randread --bs={block} --direct=1 --ioengine={engine} --iodepth={depth} --time_based --norandommap \
+         --runtime={SECONDS} --output-format=json"
+    )));
+    command.arg(on(device.path()));
+    start(command).finish().expect(0).json()
+}
+
+fn rate_is(json: &Json, rate: f64, depth: f64) -> Result<(), String> {
+    near("IOPS", json.number("/jobs/0/read/iops"), rate, rate * 0.01)?;
+    // The queue fills and drains once per run; where that is little of it, Little's law holds for the rest.
+    if rate * f64::from(SECONDS) >= 100.0 * depth {
+        let ideal = depth / rate * 1e9;
+        near("mean latency, ns", json.number("/jobs/0/read/lat_ns/mean"), ideal, ideal * 0.02)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_throttled_device_shows_its_limit() {
+    require!(Root, Loop, BlkioV1, IoUring);
+    let _turn = beside();
+    let limits = [50u64, 200, 1000];
+    thread::scope(|scope| {
+        let (mut number, mut threads) = (0, Vec::new());
+        for limit in limits {
+            for engine in ENGINES {
+                number += 1;
+                let name = format!("iops-{number}");
+                let work = move || {
+                    measured(|| {
+                        let scratch = Scratch::new().expect("a folder");
+                        let json = throttled(scratch.path(), "backing", Limit::ReadIops(limit), "4k", engine);
+                        rate_is(&json, limit as f64, f64::from(engine.1))
+                            .map_err(|trouble| format!("{limit} IOPS, {engine:?}: {trouble}"))
+                    });
+                };
+                threads.push(thread::Builder::new().name(name).spawn_scoped(scope, work).expect("a thread"));
+            }
+        }
+        threads.into_iter().for_each(|thread| thread.join().expect("the rate is right"));
+    });
+}
+
+#[test]
+fn a_bandwidth_limit_shows_too() {
+    require!(Root, Loop, BlkioV1);
+    let _turn = beside();
+    let limit = 10u64 << 20;
+    measured(|| {
+        let scratch = Scratch::new().expect("a folder");
+        let json = throttled(scratch.path(), "backing", Limit::ReadBytes(limit), "64k", ("libaio", 4));
+        near("bytes per second", json.number("/jobs/0/read/bw_bytes"), limit as f64, limit as f64 * 0.01)
+    });
+}
+
+/// The smallest value that `percent` of all do not exceed (nearest rank).
+fn percentile(sorted: &[u64], percent: f64) -> f64 {
+    let rank = (percent / 100.0 * sorted.len() as f64).ceil().max(1.0) as usize;
+    sorted[rank - 1] as f64
+}
+
+fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String> {
+    let latency = Latency { read_us: micros, ..Latency::default() };
+    let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
+    device.clear_log();
+    let mut command = program(words(&format!(
+        "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --time_based \
+         --norandommap --runtime=2 --output-format=json"
+    )));
+    command.arg(on(&device.path()));
+    let json = start(command).finish().expect(0).json();
+    let mut own: Vec<u64> = device.log().iter().filter(|one| one.len == 4096).map(|one| one.latency_ns()).collect();
+    own.sort_unstable();
+    let reported = json.number("/jobs/0/read/total_ios");
+    if own.len() < reported as usize {
+        return Err(format!("{reported} I/Os reported, {} seen by the device", own.len()));
+    }
+    for percent in [50.0, 99.0] {
+        let pointer = format!("/jobs/0/read/clat_ns/percentile/{percent:.6}");
+        near(&format!("p{percent} of clat, ns"), json.number(&pointer), percentile(&own, percent), 300_000.0)?;
+    }
+    let (iops, mean) = (json.number("/jobs/0/read/iops"), json.number("/jobs/0/read/clat_ns/mean"));
+    let in_flight = json.number("/fathom/entries/0/little/in_flight");
+    near("depth by Little's law from IOPS and mean", iops * mean / 1e9, in_flight, in_flight * 0.02)?;
+    let share = 20.0 * f64::from(depth) / reported;
+    near("depth by Little's law", in_flight, f64::from(depth), f64::from(depth) * share.clamp(0.05, 0.2))
+}
+
+/// Each latency takes its turn on the machine: a neighbour's spinning would be measured too.
+fn latency_is_the_devices_own(micros: u64) {
+    common::go_first();
+    for engine in ENGINES {
+        let _turn = alone();
+        measured(|| as_the_device_says(micros, engine).map_err(|trouble| format!("{micros} us, {engine:?}: {trouble}")));
+    }
+}
+
+#[test]
+fn one_millisecond_is_one_millisecond() {
+    require!(Root, Fuse, IoUring);
+    latency_is_the_devices_own(1_000);
+}
+
+#[test]
+fn five_milliseconds_are_five_milliseconds() {
+    require!(Root, Fuse, IoUring);
+    latency_is_the_devices_own(5_000);
+}
+
+#[test]
+fn twenty_milliseconds_are_twenty_milliseconds() {
+    require!(Root, Fuse, IoUring);
+    latency_is_the_devices_own(20_000);
+}
+
+/// fio's own bins end at 17.1 s; here nothing is clamped below an hour.
+#[test]
+fn twenty_seconds_are_twenty_seconds() {
+    require!(Root, Fuse);
+    let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
+    let mut command = program(words(
+        "run --name=x --rw=randread --bs=4k --size=1m --direct=1 --ioengine=libaio --iodepth=2 --number_ios=2 --startdelay=3s \
+         --output-format=json",
+    ));
+    command.arg(on(&device.path()));
+    let running = start(command);
+    // What the program looks at before the load would be as slow.
+    common::until("it looked at the device", || !device.log().is_empty());
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    device.set_latency(Latency { read_us: 20_000_000, ..Latency::default() });
+    let json = running.finish().expect(0).json();
+    assert_eq!(json.count("ok_ios"), 2);
+    let slowest = device.log().iter().map(|one| one.latency_ns()).max().expect("a log") as f64;
+    assert!(slowest >= 20e9);
+    let (p99, max) = (json.number("/jobs/0/read/clat_ns/percentile/99.000000"), json.number("/jobs/0/read/clat_ns/max"));
+    near("max, ns", max, slowest, 0.3e9).expect("the slowest");
+    assert!((max * 0.99..=max * 1.01).contains(&p99), "p99 {p99} of max {max} is within the histogram's one percent");
+}

@@ -1,0 +1,137 @@
+//! A generator that was stopped says so: time is counted from the planned start.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use common::{Json, Running, alone, measured, near, on, program, start, words};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, require, skip};
+use rustix::process::Signal;
+
+/// 200 I/Os a second for five seconds: 1000 planned.
+const LOAD: &str = "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --rate_iops=200 --norandommap --time_based \
+                    --runtime=5 --output-format=json --percentile_list=81.1:82.9:99.9";
+
+fn device() -> FaultDevice {
+    let latency = Latency { read_us: 0, ..Latency::default() };
+    FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device")
+}
+
+fn load(device: &FaultDevice, engine: &str) -> Running {
+    let mut command = program(words(LOAD));
+    command.arg(on(&device.path())).args(words(engine));
+    let running = start(command);
+    common::until("the load began", || device.log().len() > 100);
+    running
+}
+
+/// How many responses the finding says were slow: `180 responses took more than 100 ms`.
+fn slow(evidence: &str) -> f64 {
+    let (before, _) = evidence.split_once(" responses took more than 100 ms").unwrap_or_else(|| panic!("{evidence}"));
+    let figure = before.rsplit(' ').next().expect("a figure").replace(',', "");
+    figure.parse().unwrap_or_else(|_| panic!("{evidence}"))
+}
+
+/// One second without the generator at 200 a second: those due in its first 0.9 s, 180 of them, took longer than 100 ms.
+fn tells_of_a_second(json: &Json) -> Result<(), String> {
+    let evidence = json.finding("GENERATOR_STALL").ok_or("GENERATOR_STALL is not told")?;
+    near("responses above 100 ms", slow(evidence), 180.0, 9.0)?;
+    let response = "/fathom/entries/0/read/response_ns";
+    near("longest response, s", json.number(&format!("{response}/max")) / 1e9, 1.0, 0.05)?;
+    let at = |percent: f64| json.number(&format!("{response}/percentile/{percent:.6}"));
+    if json.count("ok_ios") == 1000 && !(at(81.1) < 1e8 && at(82.9) > 1e8) {
+        return Err(format!("p81.1 {} and p82.9 {} do not enclose 100 ms", at(81.1), at(82.9)));
+    }
+    let service = json.number("/jobs/0/read/clat_ns/max");
+    let p99 = json.number("/jobs/0/read/clat_ns/percentile/82.900000");
+    // One I/O may have been in flight while the process stood still; the others took what the device took.
+    if p99 > 20e6 || service > 1.1e9 {
+        return Err(format!("the service latency is that of the device: p82.9 {p99} ns, max {service} ns"));
+    }
+    assert_ne!(json.verdict(), "valid");
+    Ok(())
+}
+
+#[test]
+fn a_second_of_sigstop_is_seen() {
+    require!(Fuse);
+    common::go_first();
+    let _turn = alone();
+    for engine in ["--ioengine=psync", "--ioengine=libaio --iodepth=16", "--ioengine=io_uring --iodepth=16"] {
+        measured(|| {
+            let device = device();
+            let running = load(&device, engine);
+            running.signal(Signal::STOP);
+            std::thread::sleep(Duration::from_secs(1));
+            running.signal(Signal::CONT);
+            // More than one in a hundred responses is the generator's: the run is invalid.
+            let json = running.finish().expect(1).json();
+            tells_of_a_second(&json).map_err(|trouble| format!("{engine}: {trouble}"))
+        });
+    }
+}
+
+/// A group of the freezer hierarchy, thawed and removed at the end.
+struct Freezer(PathBuf);
+
+impl Freezer {
+    fn new() -> Option<Freezer> {
+        let path = Path::new("/sys/fs/cgroup/freezer").join(format!("fathom-stall-{}", std::process::id()));
+        std::fs::create_dir(&path).ok()?;
+        let group = Freezer(path);
+        group.0.join("freezer.state").exists().then_some(group)
+    }
+
+    fn set(&self, state: &str) {
+        std::fs::write(self.0.join("freezer.state"), state).expect("the freezer obeys");
+    }
+}
+
+impl Drop for Freezer {
+    fn drop(&mut self) {
+        let _ = std::fs::write(self.0.join("freezer.state"), "THAWED");
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_second_in_the_freezer_is_seen() {
+    require!(Root, Fuse);
+    common::go_first();
+    let _turn = alone();
+    let Some(freezer) = Freezer::new() else { return skip("needs the freezer of cgroup version 1") };
+    measured(|| {
+        let device = device();
+        let running = load(&device, "--ioengine=psync");
+        std::fs::write(freezer.0.join("cgroup.procs"), running.id().to_string()).expect("joins the group");
+        freezer.set("FROZEN");
+        std::thread::sleep(Duration::from_secs(1));
+        freezer.set("THAWED");
+        tells_of_a_second(&running.finish().expect(1).json())
+    });
+}
+
+#[test]
+fn an_undisturbed_run_tells_of_no_stall() {
+    require!(Fuse);
+    common::go_first();
+    let _turn = alone();
+    measured(|| {
+        let device = device();
+        let json = load(&device, "--ioengine=psync").finish().expect(0).json();
+        for code in ["GENERATOR_STALL", "RATE_NOT_REACHED", "TIMED_OUT", "IO_ERROR", "SHORT_IO"] {
+            if let Some(evidence) = json.finding(code) {
+                return Err(format!("{code}: {evidence}"));
+            }
+        }
+        near("planned", json.count("planned_ios") as f64, 1000.0, 1.0)?;
+        let longest = json.number("/fathom/entries/0/read/response_ns/max");
+        if longest < 1e8 { Ok(()) } else { Err(format!("longest response {longest} ns")) }
+    });
+}
