@@ -33,6 +33,8 @@ pub enum Reason {
         /// Where it leads.
         to: PathBuf,
     },
+    /// Nothing has this name below /dev, and files are not made there.
+    NoDevice,
     /// The place belongs to the kernel.
     KernelOwned {
         /// Which one, and how that was seen.
@@ -131,7 +133,9 @@ impl fmt::Display for Refusal {
             printable(&self.named.to_string_lossy()),
             self.found()
         )?;
-        writeln!(f, "  this is {}", self.identity)?;
+        if self.reason != Reason::NoDevice {
+            writeln!(f, "  this is {}", self.identity)?;
+        }
         write!(f, "  to go on: {}", self.way())
     }
 }
@@ -141,6 +145,7 @@ impl std::error::Error for Refusal {}
 fn found(reason: &Reason) -> String {
     match reason {
         Reason::Missing => "nothing is there".into(),
+        Reason::NoDevice => "there is no such device".into(),
         Reason::NotATarget(kind) => kind_text(*kind).into(),
         Reason::CharDevice(devno) => {
             format!("a character device ({devno}), where even opening may act")
@@ -231,6 +236,7 @@ fn path(path: &std::path::Path) -> String {
 
 fn way(reason: &Reason, named: &str) -> String {
     match reason {
+        Reason::NoDevice => "check the name: `fathom devices` lists what is there".into(),
         Reason::Missing => "check the name, or let the run create the file by giving it a size".into(),
         Reason::NotATarget(NotATarget::Directory) => format!("name a file in it, such as {named}/fathom.dat"),
         Reason::NotATarget(NotATarget::DanglingLink) => "name the file itself, not a link".into(),

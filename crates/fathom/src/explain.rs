@@ -18,7 +18,12 @@ pub fn command(codes: &[String]) -> Outcome {
                 text += &format!("{code}\n  {means}\n  Why it matters: {matters}\n  What to do: {remedy}\n");
             }
             None => {
-                complain!("fathom explain: there is no finding '{}'; `fathom explain` lists them", code.escape_debug());
+                let known = fathom_analyse::EXPLANATIONS.iter().map(|one| one.code.to_lowercase()).collect::<Vec<_>>();
+                let advice = match fathom_plan::closest(code, known.iter().map(String::as_str)) {
+                    Some(close) => format!("did you mean {}?", close.to_uppercase()),
+                    None => "`fathom explain` lists them".to_owned(),
+                };
+                complain!("fathom explain: there is no finding '{}': {advice}", code.escape_debug());
                 outcome = Outcome::Refused;
             }
         }

@@ -28,6 +28,10 @@ pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path
     let mut permits = Vec::new();
     for (path, reach) in wanted {
         let Some(examined) = looked.remove(&path).flatten() else { continue };
+        if let Some(refusal) = beyond_end(&reach, examined.facts()) {
+            refusals.push(refusal);
+            continue;
+        }
         match judge(examined.facts(), &intent(&reach, examined.facts()), &codes) {
             Ok(permit) => permits.push((path, examined, permit)),
             Err(refusal) => refusals.push(refusal.to_string()),
@@ -73,6 +77,16 @@ fn backup_name(path: &Path, folder: &Path) -> PathBuf {
     folder.join(format!("fathom-backup{name}-{now}.bin"))
 }
 
+/// Reading what is there of a file that ends before the job begins would read nothing.
+fn beyond_end(reach: &Reach, facts: &TargetFacts) -> Option<String> {
+    let there = size(facts);
+    let only_read = matches!(facts.target, Target::File(_)) && intent(reach, facts).grows_to.is_none();
+    (only_read && there > 0 && reach.range.0 >= there).then(|| {
+        let (path, start) = (reach.path.display(), reach.range.0);
+        format!("{path}: the job begins at byte {start}, but the file has {there}; give a smaller offset=")
+    })
+}
+
 /// Joins what all jobs want of each path.
 fn wanted(plan: &Plan, looked: &BTreeMap<PathBuf, Option<Examined>>, refusals: &mut Vec<String>) -> Wanted {
     let size_of = |path: &Path| looked.get(path).and_then(Option::as_ref).map_or(0, |examined| size(examined.facts()));
@@ -80,7 +94,8 @@ fn wanted(plan: &Plan, looked: &BTreeMap<PathBuf, Option<Examined>>, refusals: &
     for job in &plan.jobs {
         match reach(job, &size_of) {
             Ok(all) => all.into_iter().for_each(|one| join(&mut wanted, one)),
-            Err(error) => refusals.push(error.to_string()),
+            // What is wrong with the plan has no errno.
+            Err(error) => refusals.push(error.what),
         }
     }
     wanted

@@ -79,7 +79,8 @@ pub fn version() -> Outcome {
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
     const WORDS: [&str; 6] = ["run", "fio", "devices", "explain", "help", "version"];
-    let close = WORDS.iter().find(|known| known.starts_with(word) || word.starts_with(**known));
+    let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
+    let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
     let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();
     let advice = match close {
         Some(known) => format!("did you mean `fathom {known}`?"),

@@ -7,6 +7,7 @@ use crate::facts::{Content, FileFacts, Owner, Place, TargetFacts};
 use crate::intent::Intent;
 use crate::refusal::Reason;
 use fathom_model::Bytes;
+use std::path::Path;
 
 /// At most this much of a file system stays free, when 5 % would be more.
 const KEEP_AT_MOST: Bytes = Bytes::new(1 << 30);
@@ -25,7 +26,7 @@ pub(super) fn judge_new(
             to: facts.resolved.clone(),
         });
     }
-    writable(place)?;
+    writable(place).map_err(|reason| not_there(&facts.resolved, reason))?;
     let end = intent
         .grows_to
         .unwrap_or(intent.range.end)
@@ -69,6 +70,14 @@ pub(super) fn in_use(file: &FileFacts) -> Result<(), Reason> {
         return Err(Reason::LoopBacking(file.backs.clone()));
     }
     writable(&file.place)
+}
+
+/// What is not there below /dev is a device misspelt or unplugged, not a file to be made.
+fn not_there(path: &Path, reason: Reason) -> Reason {
+    match reason {
+        Reason::KernelOwned { .. } if path.starts_with("/dev") => Reason::NoDevice,
+        other => other,
+    }
 }
 
 fn writable(place: &Place) -> Result<(), Reason> {

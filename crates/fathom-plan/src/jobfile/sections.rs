@@ -128,6 +128,9 @@ impl Parser<'_> {
             Some(name) => name.to_owned(),
             None => self.unclosed(line, inner),
         };
+        if name.is_empty() && self.context.personality == Personality::Fathom {
+            self.problems.push(Diagnostic::error(line.at.clone(), "the section has no name").advise("write [name]"));
+        }
         if name.len() <= LONGEST_NAME {
             return name;
         }

@@ -122,11 +122,16 @@ fn check_any(invocation: &Invocation, drafts: &Drafts, report: &mut Report) {
     if !drafts.jobs.is_empty() || only_looks || report.has_errors() {
         return;
     }
-    let problem = match invocation.wanted.first() {
-        Some(name) => {
+    let problem = match (invocation.wanted.first(), invocation.files.first()) {
+        (Some(name), _) => {
             Diagnostic::error(Span::CommandLine, format!("no job is named '{}'", crate::jobfile::shorten(name)))
+                .advise("--section takes the exact name between the brackets of a job file")
         }
-        None => Diagnostic::error(Span::CommandLine, "no job is defined")
+        (None, Some((file, at))) => {
+            Diagnostic::error(at.clone(), format!("'{}' defines no job", crate::jobfile::shorten(file)))
+                .advise("a job begins with [NAME]; [global] alone is none")
+        }
+        (None, None) => Diagnostic::error(Span::CommandLine, "no job is defined")
             .advise("name a job file, or begin a job with --name=NAME"),
     };
     report.push(problem);

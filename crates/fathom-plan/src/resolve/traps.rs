@@ -15,6 +15,8 @@ pub(crate) fn doubts(view: &View<'_>, job: &Job, clones: u32, report: &mut Repor
     }
     let found = [
         depth(view, job),
+        contradiction(view, "direct", "buffered", |direct, buffered| direct == buffered),
+        contradiction(view, "rwmixread", "rwmixwrite", |reads, writes| reads + writes != 100),
         buffered(view, job),
         same_addresses(view, job, clones),
         files_ignored(view),
@@ -33,6 +35,27 @@ fn depth(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
     }
     let problem = format!("{} without effect: {} does one I/O at a time", job.queue.depth, engine.word());
     Some(view.warning("iodepth", problem).advise("use ioengine=io_uring, or numjobs for more at once"))
+}
+
+/// Two options that say one thing, set so that they disagree: the later one counts, as in fio.
+fn contradiction(
+    view: &View<'_>,
+    one: &'static str,
+    other: &'static str,
+    disagree: fn(u64, u64) -> bool,
+) -> Option<Diagnostic> {
+    let settings = view.settings;
+    let value = |name| match settings.last(name).map(|setting| &setting.value) {
+        Some(Value::Switch(on)) => u64::from(*on),
+        _ => settings.number(name, 0),
+    };
+    let (first, second) = (value(one), value(other));
+    if !settings.is_set(one) || !settings.is_set(other) || !disagree(first, second) {
+        return None;
+    }
+    let (later, earlier) = if settings.position(one) > settings.position(other) { (one, other) } else { (other, one) };
+    let problem = format!("{one}={first} and {other}={second} contradict each other; this one, the later, counts");
+    Some(view.warning(later, problem).advise(format!("drop {earlier}")))
 }
 
 fn buffered(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
