@@ -34,7 +34,8 @@ pub struct Run {
     pub user_us: f64,
     /// System time of the same, microseconds.
     pub system_us: f64,
-    /// Resident memory of its largest process over the run, KiB, looked at every 20 ms.
+    /// Anonymous memory resident in all its processes over the run, KiB, looked at every 20 ms. Pages of program files
+    /// and memory the processes share are left out, so that nothing is counted twice.
     pub resident: Vec<u64>,
     pub json: Value,
 }
@@ -130,22 +131,22 @@ fn watch(child: &mut Child) -> Result<Vec<u64>, String> {
             std::thread::sleep(Duration::from_micros(200));
             continue;
         }
-        resident.push(largest(child.id()));
+        resident.push(of_family(child.id()));
         std::thread::sleep(LOOK);
     }
     Ok(resident)
 }
 
-/// KiB resident in the largest of a process and its children.
-fn largest(pid: u32) -> u64 {
+/// KiB resident in a process and its children.
+fn of_family(pid: u32) -> u64 {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children = children.split_whitespace().filter_map(|word| word.parse().ok());
-    children.chain([pid]).map(resident).max().unwrap_or(0)
+    children.chain([pid]).map(resident).sum()
 }
 
 fn resident(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
 }
 

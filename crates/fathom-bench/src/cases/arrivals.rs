@@ -43,7 +43,7 @@ fn reached(context: &Context, rate: u32) -> Result<Row, String> {
 /// Hand-over times from the log of every I/O. The installed fio logs whole milliseconds only, so it has no such figure.
 fn shape(context: &Context, rate: u32) -> Result<Row, String> {
     let folder = context.folder.path();
-    let logged = options("write_lat_log=gaps log_offset=1 log_issue_time=1");
+    let logged = options("write_lat_log=gaps log_offset=1 log_issue_time=1 disable_slat=1 disable_lat=1");
     let job = [job(context, rate), logged].concat();
     let mut distances = Vec::new();
     for _ in 0..context.pairs {

@@ -22,8 +22,8 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let column = |pick: fn(&(f64, f64)) -> f64| (ours.iter().map(pick).collect(), theirs.iter().map(pick).collect());
     let what = format!("{seconds} s at {RATE} per s, null, every I/O logged");
     Ok(vec![
-        Row::new(format!("{what}: most resident"), "MiB", column(|both| both.0), Goal::RatioAtMost(1.0)),
-        Row::new(format!("{what}: growth over the second half"), "MiB", column(|both| both.1), Goal::OursAtMost(1.0)),
+        Row::new(format!("{what}: most anonymous memory"), "MiB", column(|both| both.0), Goal::RatioAtMost(1.0)),
+        Row::new(format!("{what}: its growth over the second half"), "MiB", column(|both| both.1), Goal::OursAtMost(1.0)),
     ])
 }
 
