@@ -61,9 +61,9 @@ pub(crate) fn queue(view: &View<'_>, report: &mut Report) -> Queue {
     let depth = within(view, "iodepth", view.settings.number("iodepth", 1), DEEPEST_QUEUE, "in flight", report) as u32;
     let to_depth = |n: u32| if n == 0 || n > depth { depth } else { n };
     let complete_min = view.settings.small("iodepth_batch_complete_min", 1).min(depth);
-    // A quarter of the queue at once: a whole queue in one system call leaves a fast device idle while it is built, one
-    // I/O in each costs a third more CPU (docs/benchmarks.md).
-    let batch = (depth / 4).max(1);
+    // An eighth of the queue at once: a whole queue in one system call leaves a fast device idle while it is built and
+    // blurs when each I/O was handed over; one I/O in each costs a third more CPU (docs/benchmarks.md).
+    let batch = (depth / 8).max(1);
     Queue {
         depth,
         batch_submit: to_depth(view.settings.small("iodepth_batch", batch)),
