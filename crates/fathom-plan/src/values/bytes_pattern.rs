@@ -83,8 +83,8 @@ fn hexadecimal<'a>(text: &str, digits: &'a str) -> Result<(Vec<u8>, &'a str), Fa
         return Err(unreadable(text));
     }
     let nibbles: Vec<u8> = digits[..end].chars().filter_map(|c| c.to_digit(16)).map(|n| n as u8).collect();
-    // An odd number of digits: the last byte has one digit (0xFF1 is ff 01).
-    let bytes = nibbles.chunks(2).map(|pair| pair.iter().fold(0, |byte, nibble| byte << 4 | nibble)).collect();
+    // An odd number of digits: the first byte has one digit (0xFF1 is 0f f1).
+    let bytes = nibbles.rchunks(2).rev().map(|pair| pair.iter().fold(0, |byte, nibble| byte << 4 | nibble)).collect();
     Ok((bytes, &digits[end..]))
 }
 
@@ -117,6 +117,8 @@ mod tests {
             [b'a', b'b', b'c', b'd', 0xf4, 0xff, 0xff, 0xff, 0xde, 0xad, 0xfa, 0xce]
         );
         assert_eq!(bytes("0"), [0]);
+        // Regression 0007: written by fio 3.33.
+        assert_eq!(bytes("\"long\"0xff7"), [b'l', b'o', b'n', b'g', 0x0f, 0xf7]);
         assert_eq!(
             bytes_pattern("-100xab\"1\"%o\"2\""),
             Ok(vec![

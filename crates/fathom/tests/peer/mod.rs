@@ -1,0 +1,68 @@
+//! Runs a program in a folder of its own and keeps what came of it.
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use fathom_testkit::Scratch;
+use serde_json::Value;
+
+/// What a program left behind.
+#[derive(Debug)]
+pub struct Left {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Runs `program` in `folder`.
+pub fn run(program: &[&str], folder: &Path, arguments: &[&str]) -> Left {
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]).args(arguments).current_dir(folder).stdin(Stdio::null());
+    let output = command.output().unwrap_or_else(|error| panic!("{program:?}: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Left { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// The program under test, as fio.
+pub const OURS: [&str; 2] = [env!("CARGO_BIN_EXE_fathom"), "fio"];
+/// The installed one.
+pub const FIOS: [&str; 1] = ["fio"];
+
+/// A folder with a job file in it.
+pub struct Bench(pub Scratch);
+
+impl Bench {
+    pub fn new(job: &str) -> Bench {
+        let scratch = Scratch::new().expect("a folder");
+        std::fs::write(scratch.join("job.fio"), job).expect("a job file");
+        Bench(scratch)
+    }
+
+    /// Runs the job as fio and reads its JSON. As in fio's own suite, success is exit code 0 and an empty error stream.
+    pub fn json(&self, more: &[&str]) -> Value {
+        let arguments = [&["--output-format=json", "job.fio"], more].concat();
+        let left = run(&OURS, self.0.path(), &arguments);
+        assert_eq!((left.code, left.err.as_str()), (Some(0), ""), "{}", left.out);
+        serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}", left.out))
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Lines of a log: direction, block size, offset.
+    pub fn log(&self, name: &str) -> Vec<(u64, u64, u64)> {
+        let number = |field: &str| field.trim().parse::<u64>().expect("a number");
+        let line = |line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            (number(fields[2]), number(fields[3]), number(fields[4]))
+        };
+        self.text(name).lines().map(line).collect()
+    }
+}
+
+/// The number at `pointer`.
+pub fn number(json: &Value, pointer: &str) -> f64 {
+    json.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer} in {json:#}"))
+}
