@@ -196,7 +196,7 @@ fn only_the_holes_of_an_own_file_are_filled() {
     assert!(content[4 << 20..5 << 20].iter().all(|byte| *byte == b'x'), "what was written stays");
     assert!(is_solid(&path));
     assert!(packed(&path) as f64 >= 0.99 * (9 * MIB) as f64);
-    // Regression 0006: what a job that reads and writes found was filled again, and what another job had written lost.
+    // Regression 0011: what a job that reads and writes found was filled again, and what another job had written lost.
     let facts = lay_out(&host, &LayOut { writes: true, ..for_reading(&path, 10 * MIB) }).expect("left alone");
     assert_eq!(facts.laid_out.get(), 0);
     assert_eq!(fs::read(&path).expect("content"), content);

@@ -117,7 +117,7 @@ mod tests {
             [b'a', b'b', b'c', b'd', 0xf4, 0xff, 0xff, 0xff, 0xde, 0xad, 0xfa, 0xce]
         );
         assert_eq!(bytes("0"), [0]);
-        // Regression 0007: written by fio 3.33.
+        // Regression 0012: written by fio 3.33.
         assert_eq!(bytes("\"long\"0xff7"), [b'l', b'o', b'n', b'g', 0x0f, 0xf7]);
         assert_eq!(
             bytes_pattern("-100xab\"1\"%o\"2\""),
