@@ -17,6 +17,7 @@ mod say;
 mod screen;
 mod surroundings;
 
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use fathom_model::Personality;
@@ -24,11 +25,24 @@ use fathom_model::Personality;
 use self::outcome::Outcome;
 
 fn main() -> ExitCode {
-    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();
-    let rest: Vec<String> = arguments.collect();
     let called_fio = std::path::Path::new(&program).file_name().is_some_and(|name| name == "fio");
-    if called_fio { run::command("fio", Personality::Fio, &rest) } else { command(&rest) }.into()
+    match arguments.map(OsString::into_string).collect::<Result<Vec<String>, OsString>>() {
+        Ok(rest) if called_fio => run::command("fio", Personality::Fio, &rest),
+        Ok(rest) => command(&rest),
+        Err(argument) => not_text(&argument, called_fio),
+    }
+    .into()
+}
+
+/// Replacing what is no text would name another file than was meant.
+fn not_text(argument: &OsStr, called_fio: bool) -> Outcome {
+    eprintln!(
+        "fathom: the argument '{}' is not text in UTF-8; give the file a name in UTF-8, or link to it by one",
+        argument.to_string_lossy().escape_debug()
+    );
+    if called_fio { Outcome::Fio(1) } else { Outcome::Refused }
 }
 
 /// The words of the command line; what is not a word of ours is taken for a run.

@@ -6,6 +6,8 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -167,4 +169,15 @@ fn what_may_not_be_read_or_written_is_said() {
         let said = as_nobody(arguments);
         assert!(said.contains(named) && said.contains(denied), "{arguments}: {said}");
     }
+}
+
+/// Regression 0009: a file name in Latin-1 was written under another name, with U+FFFD in it.
+#[test]
+fn an_argument_that_is_no_text_is_refused_rather_than_changed() {
+    let scratch = Scratch::new().expect("a folder on a disk");
+    let mut command = program(["run", "--name=a", "--size=4k", "--rw=write"]);
+    command.arg(OsStr::from_bytes(b"--filename=caf\xe9")).current_dir(scratch.path());
+    let ran = start(command).finish_within(PATIENCE).expect(2);
+    assert!(ran.err.contains("is not text in UTF-8"), "{}", ran.err);
+    assert!(listing(scratch.path()).is_empty());
 }
