@@ -61,76 +61,6 @@ fn rounded(sum: u64, n: u64) -> u64 {
     ((u128::from(sum) + u128::from(n) / 2) / u128::from(n)) as u64
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The entries of a log of two I/Os of 4096 bytes, 10 and 15 ns, in one window or one by one.
-    fn entries(average: Nanos) -> Vec<LogEntry> {
-        let (sink, source) = std::sync::mpsc::sync_channel(8);
-        let logs = Logs { lat: Some("x".into()), average, window: LogWindow::Both, ..Logs::default() };
-        let setup = LoggerSetup {
-            job: 0,
-            logs,
-            sink,
-            start: Nanos::ZERO,
-            unix_start_ns: 0,
-            zero_rows: false,
-            synchronous: true,
-            uses: PerDirection::all(true),
-        };
-        let mut logger = Logger::new(setup).expect("a log is asked for");
-        for (done, lat) in [(1000, 10), (2000, 15)] {
-            let direction = Direction::Read;
-            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: lat, lat, issued: 0, done });
-        }
-        logger.finish(Nanos::from_millis(1));
-        let lat = source.iter().find_map(|chunk| match chunk {
-            LogChunk::Entries { kind: LogKind::Lat, entries, .. } => Some(entries),
-            _ => None,
-        });
-        lat.expect("there is a latency log")
-    }
-
-    /// Rates of a job of `end` milliseconds with windows of 1000, with one I/O in flight at its end.
-    fn rate_rows(end: u64, zero_rows: bool) -> Vec<(u64, u64)> {
-        let (sink, source) = std::sync::mpsc::sync_channel(8);
-        let logs = Logs { iops: Some("x".into()), average: Nanos::from_millis(1000), ..Logs::default() };
-        let uses = PerDirection([true, false, false]);
-        let start = Nanos::ZERO;
-        let setup = LoggerSetup { job: 0, logs, sink, start, unix_start_ns: 0, zero_rows, synchronous: true, uses };
-        let mut logger = Logger::new(setup).expect("a log is asked for");
-        for done in [500, end].map(|ms| Nanos::from_millis(ms).get()) {
-            let (direction, issued) = (Direction::Read, done - 1);
-            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: 1, lat: 1, issued, done });
-        }
-        logger.finish(Nanos::new(Nanos::from_millis(end).get() + 1));
-        let entries = source.iter().flat_map(|chunk| match chunk {
-            LogChunk::Entries { entries, .. } => entries,
-            _ => Vec::new(),
-        });
-        entries.map(|entry| (entry.at.get() / 1_000_000, entry.value)).collect()
-    }
-
-    /// Regression 0007: the I/O that ends 1 ns after the last window was logged as 1,000,000,000 IOPS.
-    #[test]
-    fn a_sliver_of_a_window_has_no_rate() {
-        assert_eq!(rate_rows(1000, true), [(1000, 1)]);
-        assert_eq!(rate_rows(1000, false), [(1000, 1)]);
-        // 1 I/O in 800 ms is 1.25 a second; fio 3.33 writes nothing for a window that is not whole.
-        assert_eq!(rate_rows(1800, true), [(1000, 1), (1800, 1)]);
-        assert_eq!(rate_rows(1800, false), [(1000, 1)]);
-    }
-
-    /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of what is no window.
-    #[test]
-    fn means_are_rounded_and_single_ios_have_no_maximum() {
-        let seen = |average| entries(average).iter().map(|e| (e.value, e.max)).collect::<Vec<_>>();
-        assert_eq!(seen(Nanos::from_millis(1)), [(13, Some(15))]);
-        assert_eq!(seen(Nanos::ZERO), [(10, None), (15, None)]);
-    }
-}
-
 /// What a logger is made from.
 pub(crate) struct LoggerSetup {
     pub job: u32,
@@ -352,5 +282,75 @@ impl Logger {
                 self.hand_over(kind);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The entries of a log of two I/Os of 4096 bytes, 10 and 15 ns, in one window or one by one.
+    fn entries(average: Nanos) -> Vec<LogEntry> {
+        let (sink, source) = std::sync::mpsc::sync_channel(8);
+        let logs = Logs { lat: Some("x".into()), average, window: LogWindow::Both, ..Logs::default() };
+        let setup = LoggerSetup {
+            job: 0,
+            logs,
+            sink,
+            start: Nanos::ZERO,
+            unix_start_ns: 0,
+            zero_rows: false,
+            synchronous: true,
+            uses: PerDirection::all(true),
+        };
+        let mut logger = Logger::new(setup).expect("a log is asked for");
+        for (done, lat) in [(1000, 10), (2000, 15)] {
+            let direction = Direction::Read;
+            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: lat, lat, issued: 0, done });
+        }
+        logger.finish(Nanos::from_millis(1));
+        let lat = source.iter().find_map(|chunk| match chunk {
+            LogChunk::Entries { kind: LogKind::Lat, entries, .. } => Some(entries),
+            _ => None,
+        });
+        lat.expect("there is a latency log")
+    }
+
+    /// Rates of a job of `end` milliseconds with windows of 1000, with one I/O in flight at its end.
+    fn rate_rows(end: u64, zero_rows: bool) -> Vec<(u64, u64)> {
+        let (sink, source) = std::sync::mpsc::sync_channel(8);
+        let logs = Logs { iops: Some("x".into()), average: Nanos::from_millis(1000), ..Logs::default() };
+        let uses = PerDirection([true, false, false]);
+        let start = Nanos::ZERO;
+        let setup = LoggerSetup { job: 0, logs, sink, start, unix_start_ns: 0, zero_rows, synchronous: true, uses };
+        let mut logger = Logger::new(setup).expect("a log is asked for");
+        for done in [500, end].map(|ms| Nanos::from_millis(ms).get()) {
+            let (direction, issued) = (Direction::Read, done - 1);
+            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: 1, lat: 1, issued, done });
+        }
+        logger.finish(Nanos::new(Nanos::from_millis(end).get() + 1));
+        let entries = source.iter().flat_map(|chunk| match chunk {
+            LogChunk::Entries { entries, .. } => entries,
+            _ => Vec::new(),
+        });
+        entries.map(|entry| (entry.at.get() / 1_000_000, entry.value)).collect()
+    }
+
+    /// Regression 0007: the I/O that ends 1 ns after the last window was logged as 1,000,000,000 IOPS.
+    #[test]
+    fn a_sliver_of_a_window_has_no_rate() {
+        assert_eq!(rate_rows(1000, true), [(1000, 1)]);
+        assert_eq!(rate_rows(1000, false), [(1000, 1)]);
+        // 1 I/O in 800 ms is 1.25 a second; fio 3.33 writes nothing for a window that is not whole.
+        assert_eq!(rate_rows(1800, true), [(1000, 1), (1800, 1)]);
+        assert_eq!(rate_rows(1800, false), [(1000, 1)]);
+    }
+
+    /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of what is no window.
+    #[test]
+    fn means_are_rounded_and_single_ios_have_no_maximum() {
+        let seen = |average| entries(average).iter().map(|e| (e.value, e.max)).collect::<Vec<_>>();
+        assert_eq!(seen(Nanos::from_millis(1)), [(13, Some(15))]);
+        assert_eq!(seen(Nanos::ZERO), [(10, None), (15, None)]);
     }
 }
