@@ -39,6 +39,11 @@ impl Budget {
         self.passes == 0 || self.bytes == 0 || self.ios == 0
     }
 
+    /// Whether bytes or I/Os are counted at all.
+    pub fn is_limited(&self) -> bool {
+        self.bytes != u64::MAX || self.ios != u64::MAX
+    }
+
     /// A pass has ended.
     pub fn end_pass(&mut self) {
         if self.passes != u64::MAX {

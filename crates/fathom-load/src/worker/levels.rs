@@ -32,6 +32,13 @@ impl Levels {
         self.depth[depth_class(in_flight)] += u64::from(n);
     }
 
+    /// `n` I/Os went one by one.
+    pub fn one_by_one(&mut self, n: u64) {
+        self.depth[0] += n;
+        self.submit[1] += n;
+        self.complete[1] += n;
+    }
+
     /// `n` were reaped at once.
     #[inline]
     pub fn reaped(&mut self, n: u32) {

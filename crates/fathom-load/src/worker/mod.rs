@@ -1,5 +1,6 @@
 //! The load loop of one job: draw, hand over, reap, account; nothing in it allocates, locks or formats.
 
+mod alone;
 mod check;
 mod finish;
 mod levels;
@@ -71,6 +72,8 @@ pub(crate) struct Worker<'a, E, C, H> {
     errors_continued: u64,
     verify: VerifyCounts,
     synchronous: bool,
+    /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a limit.
+    has_more_to_do: bool,
     /// The target is full and that was the aim (`fill_device`).
     full: bool,
 }
@@ -80,7 +83,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn work(&mut self) {
         self.live.enter(if self.measured_from > self.now() { Phase::WarmingUp } else { Phase::Running });
         loop {
-            let outcome = self.drive().and_then(|()| self.drain());
+            let driven = if self.is_alone() { self.drive_alone() } else { self.drive() };
+            let outcome = driven.and_then(|()| self.drain());
             if let Err(error) = outcome {
                 self.fail(error.errno, error.to_string());
                 return;
@@ -219,8 +223,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 checker.about_to_draw(&self.script);
             }
             self.script.fill(&mut self.drafts, want);
-            if let Some(at) = self.drafts.iter().position(|draft| draft.len > 0 && !self.budget.take(draft.len)) {
-                self.drafts.truncate(at);
+            if self.budget.is_limited() {
+                self.keep_to_budget();
             }
             if let Some(checker) = &mut self.checker {
                 checker.drew(self.drafts.len() as u64);
@@ -235,6 +239,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             empty_passes += 1;
         }
         false
+    }
+
+    fn keep_to_budget(&mut self) {
+        if let Some(at) = self.drafts.iter().position(|draft| draft.len > 0 && !self.budget.take(draft.len)) {
+            self.drafts.truncate(at);
+        }
     }
 
     fn draw_is_over(&mut self) -> bool {
@@ -260,14 +270,20 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             check,
             sync: direction.is_none(),
         };
+        self.buffer_for(slot, draft);
+        let request = Request { slot, file: draft.file, op: draft.op, len: draft.len, offset: draft.offset };
+        self.batch.push(request);
+    }
+
+    /// Makes the slot's buffer ready for an I/O.
+    #[inline]
+    fn buffer_for(&mut self, slot: u32, draft: Draft) {
         match (draft.op, &mut self.filler) {
             (Op::Write, _) => self.fill(slot, draft),
             // The read will leave its data in the buffer: nothing of ours is in it then.
             (Op::Read, Some(filler)) => filler.forget(slot as usize),
             _ => {}
         }
-        let request = Request { slot, file: draft.file, op: draft.op, len: draft.len, offset: draft.offset };
-        self.batch.push(request);
     }
 
     #[inline]
@@ -340,38 +356,44 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.engine.reap(wait, &mut self.done)?;
         let now = self.now();
         self.levels.reaped(self.done.len() as u32);
+        let rolls = now >= self.recorder.next_roll();
         let mut done = std::mem::take(&mut self.done);
         for completion in &done {
             self.complete(*completion, now);
         }
-        let slow = now >= self.recorder.next_roll();
         done.clear();
         self.done = done;
         // Closing an interval costs microseconds that must not count as latency of the next I/O.
-        Ok(if slow { self.now() } else { now })
+        Ok(if rolls { self.now() } else { now })
     }
 
     #[inline]
     fn complete(&mut self, completion: Completion, now: u64) {
-        let io = self.slots[completion.slot as usize];
+        let io = &self.slots[completion.slot as usize];
         self.in_flight -= 1;
         self.free.push(completion.slot);
-        if io.sync {
-            return self.synced(&io, completion.result, now);
-        }
         let in_full = match io.direction {
             Direction::Trim => completion.result >= 0,
             _ => completion.result == i64::from(io.len),
         };
-        if !in_full {
-            return self.went_wrong(&io, completion, now);
+        if io.sync || !in_full {
+            let io = *io;
+            return if io.sync { self.synced(&io, completion.result, now) } else { self.went_wrong(&io, completion, now) };
         }
-        self.recorder.ok(&io, now);
+        self.recorder.ok(io, now);
+        if self.has_more_to_do {
+            let io = *io;
+            self.after(completion.slot, &io, now);
+        }
+    }
+
+    /// What follows a good I/O besides recording it.
+    fn after(&mut self, slot: u32, io: &InFlight, now: u64) {
         if io.check > 0 {
-            self.look_at(completion.slot, &io);
+            self.look_at(slot, io);
         }
         if io.then_write {
-            self.chain(&io, now);
+            self.chain(io, now);
         }
         if let Some(pause) = &mut self.pause {
             pause.completed(now);

@@ -5,7 +5,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use fathom_model::{
-    Access, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection, VerifyCounts,
+    Access, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection, Traffic, VerifyCounts,
 };
 
 use super::check::{ANY_WRITE, Checker};
@@ -85,6 +85,8 @@ impl<'a, H: Host> Setup<'a, H> {
             uses: PerDirection::from_fn(|d| job.pattern.traffic.uses(d)),
         });
         let schedule = Schedule::new(job, launched);
+        let limits = job.errors.max_latency.iter().any(|(_, limit)| limit.is_some());
+        let has_more_to_do = checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
         let keep = keep(job, synchronous, schedule.is_some());
         Ok(Worker {
             job,
@@ -116,6 +118,7 @@ impl<'a, H: Host> Setup<'a, H> {
             errors_continued: 0,
             verify: VerifyCounts::default(),
             synchronous,
+            has_more_to_do,
             full: false,
         })
     }

@@ -63,7 +63,7 @@ pub(crate) fn queue(view: &View<'_>, report: &mut Report) -> Queue {
     let complete_min = view.settings.small("iodepth_batch_complete_min", 1).min(depth);
     // An eighth of the queue at once: a whole queue in one system call leaves a fast device idle while it is built and
     // blurs when each I/O was handed over; one I/O in each costs a third more CPU (docs/benchmarks.md).
-    let batch = (depth / 8).max(1);
+    let batch = if view.is_fio() { 1 } else { (depth / 8).max(1) };
     Queue {
         depth,
         batch_submit: to_depth(view.settings.small("iodepth_batch", batch)),
