@@ -25,12 +25,13 @@ fn denied(calls: &[Denied], line: &str, path: &Path) -> Ran {
     without(calls, || start(command).finish()).expect("a filter")
 }
 
+/// Regression 0026: it got psync, which has no depth.
 #[test]
 fn a_depth_without_an_engine_gets_io_uring() {
     require!(IoUring);
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
-    let json = denied(&[], UNNAMED, &data(&folder)).expect(0).json();
+    let json = denied(&[], UNNAMED, &data(&folder)).done().json();
     assert_eq!(json.text("/fathom/entries/0/engine"), "io_uring");
     assert_eq!(json.finding("ENGINE_FALLBACK"), None);
     assert_eq!(json.finding("SYNC_ENGINE_DEPTH"), None);
@@ -41,7 +42,7 @@ fn fio_without_an_engine_is_psync_as_ever() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
     let line = "fio --name=x --rw=randread --bs=4k --size=4m --iodepth=8";
-    let ran = denied(&[Denied::IoUring, Denied::IoSetup], line, &data(&folder)).expect(0);
+    let ran = denied(&[Denied::IoUring, Denied::IoSetup], line, &data(&folder)).done();
     assert!(ran.out.contains("ioengine=psync") && ran.err.is_empty(), "{}\n{}", ran.out, ran.err);
 }
 
@@ -55,12 +56,12 @@ fn the_next_engine_stands_in_and_says_why() {
         (&[Denied::IoUring, Denied::IoSetup], "posixaio", &["posixaio stood in for io_uring", "libaio"]),
     ];
     for (calls, engine, parts) in cases {
-        let json = denied(calls, UNNAMED, &path).expect(0).json();
+        let json = denied(calls, UNNAMED, &path).done().json();
         assert_eq!(json.text("/fathom/entries/0/engine"), engine);
         assert_eq!(json.count("ok_ios"), 1024);
         let told = json.must_find("ENGINE_FALLBACK");
         assert!(parts.iter().all(|part| told.contains(part)), "{told}");
-        let text = denied(calls, &UNNAMED.replace("--output-format=json", ""), &path).expect(0).out;
+        let text = denied(calls, &UNNAMED.replace("--output-format=json", ""), &path).done().out;
         assert!(text.contains("ENGINE_FALLBACK") && text.contains(engine), "{text}");
     }
 }
@@ -98,7 +99,7 @@ fn without_locked_memory_the_run_is_done_all_the_same() {
     let mut command = Command::new("prlimit");
     command.args(["--memlock=0:0", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]);
     command.arg(folder.join("fathom")).args(words(UNNAMED)).arg(on(&path));
-    let json = start(command).finish().expect(0).json();
+    let json = start(command).finish().done().json();
     assert_eq!(json.count("ok_ios"), 1024);
     let engine = json.text("/fathom/entries/0/engine");
     match json.finding("ENGINE_FALLBACK") {

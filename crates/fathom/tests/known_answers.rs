@@ -25,7 +25,7 @@ fn throttled(scratch: &Path, name: &str, limit: Limit, block: &str, (engine, dep
          --runtime={SECONDS} --output-format=json"
     )));
     command.arg(on(device.path()));
-    start(command).finish().expect(0).json()
+    start(command).finish().done().json()
 }
 
 fn rate_is(json: &Json, rate: f64, depth: f64) -> Result<(), String> {
@@ -91,7 +91,7 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
          --norandommap --runtime=2 --output-format=json"
     )));
     command.arg(on(&device.path()));
-    let json = start(command).finish().expect(0).json();
+    let json = start(command).finish().done().json();
     let mut own: Vec<u64> = device.log().iter().filter(|one| one.len == 4096).map(|one| one.latency_ns()).collect();
     own.sort_unstable();
     let reported = json.number("/jobs/0/read/total_ios");
@@ -151,7 +151,7 @@ fn twenty_seconds_are_twenty_seconds() {
     common::until("it looked at the device", || !device.log().is_empty());
     std::thread::sleep(std::time::Duration::from_secs(1));
     device.set_latency(Latency { read_us: 20_000_000, ..Latency::default() });
-    let json = running.finish().expect(0).json();
+    let json = running.finish().done().json();
     assert_eq!(json.count("ok_ios"), 2);
     let slowest = device.log().iter().map(|one| one.latency_ns()).max().expect("a log") as f64;
     assert!(slowest >= 20e9);

@@ -124,7 +124,7 @@ fn an_undisturbed_run_tells_of_no_stall() {
     let _turn = alone();
     measured(|| {
         let device = device();
-        let json = load(&device, "--ioengine=psync").finish().expect(0).json();
+        let json = load(&device, "--ioengine=psync").finish().done().json();
         for code in ["GENERATOR_STALL", "RATE_NOT_REACHED", "TIMED_OUT", "IO_ERROR", "SHORT_IO"] {
             if let Some(evidence) = json.finding(code) {
                 return Err(format!("{code}: {evidence}"));
