@@ -49,7 +49,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             self.recorder.sent(&io);
         }
         let batch = [Request { slot: 0, file, op, len, offset }];
+        if let Some(direction) = direction {
+            self.live.carry(direction, len);
+        }
         while self.engine.submit(&batch)? == 0 {}
+        self.live.put_down();
         let wait = Wait { at_least: 1, at_most: 1, limit: Some(fathom_model::Nanos::new(LOOK_UP)) };
         while self.done.is_empty() {
             self.engine.reap(wait, &mut self.done)?;
