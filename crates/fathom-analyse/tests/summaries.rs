@@ -277,7 +277,7 @@ fn open_loops_show_response_and_lateness() {
 fn fio_prints_the_bins_we_make() {
     let args = ["--name=bins", "--ioengine=null", "--size=64m", "--bs=4k", "--output-format=json+"];
     let Ok(out) = Command::new("fio").args(args).output() else {
-        eprintln!("SKIP: fio is not installed");
+        fathom_testkit::skip("fio is not installed");
         return;
     };
     let text = String::from_utf8_lossy(&out.stdout);

@@ -227,7 +227,7 @@ fn dirty_pages_do_not_survive_invalidation() {
     let scratch = Scratch::new("cold");
     let path = scratch.file("a");
     if !has("fincore") {
-        eprintln!("SKIP: fincore is not installed");
+        fathom_testkit::skip("fincore is not installed");
         return;
     }
     let host = host();
@@ -353,7 +353,7 @@ fn where_holes_are_not_known_a_file_grows_only_by_what_was_written() {
     let shown = mount.display();
     let mounted = Command::new("sh").arg("-c").arg(format!("mount -t tmpfs -o size=256m none '{shown}'")).status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("SKIP: a tmpfs cannot be mounted");
+        fathom_testkit::skip("a tmpfs cannot be mounted");
         return;
     }
     let _undo = Undo(vec![vec!["umount".into(), "-l".into(), mount.display().to_string()]]);
@@ -404,7 +404,7 @@ fn a_full_file_system_is_explained_and_left_clean() {
 /// 64 MiB of ext4 on a loop device.
 fn small_file_system(scratch: &Scratch) -> Option<(PathBuf, Undo)> {
     if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() || !has("mkfs.ext4") {
-        eprintln!("SKIP: a small file system needs root, loop devices and mkfs.ext4");
+        fathom_testkit::skip("a small file system needs root, loop devices and mkfs.ext4");
         return None;
     }
     let (image, mount) = (scratch.file("image"), scratch.file("mount"));
@@ -496,7 +496,7 @@ fn files_are_opened_as_asked_and_read_what_they_hold() {
             let wanted = (libc::O_RDWR | libc::O_DIRECT | libc::O_DSYNC) as u32;
             assert!(flags.iter().any(|flags| flags & wanted == wanted), "{flags:?}");
         }
-        Err(error) => eprintln!("SKIP: no direct I/O in the test folder: {error}"),
+        Err(error) => fathom_testkit::skip(&format!("no direct I/O in the test folder: {error}")),
     }
     // The name may go: the descriptor stays.
     fs::rename(&path, scratch.file("elsewhere")).expect("renamed");
@@ -525,7 +525,7 @@ fn files_are_created_on_open_and_only_then() {
 fn a_file_system_without_direct_io_is_named_as_the_reason() {
     let path = Path::new("/sys/kernel/mm/transparent_hugepage/enabled");
     if !path.exists() {
-        eprintln!("SKIP: no {}", path.display());
+        fathom_testkit::skip(&format!("no {}", path.display()));
         return;
     }
     let host = host();
@@ -568,8 +568,8 @@ fn direct_io_facts_follow_the_file_system() {
         ("ext2/ext3" | "xfs", DirectIo::Direct { offset_align, memory_align }) => {
             assert!(offset_align.is_power_of_two() && memory_align.is_power_of_two());
         }
-        ("ext2/ext3" | "xfs", other) => eprintln!("SKIP: {kind} here says {other:?} (data=journal, or before Linux 6.1)"),
-        _ => eprintln!("SKIP: nothing is known about {kind}"),
+        ("ext2/ext3" | "xfs", other) => fathom_testkit::skip(&format!("{kind} here says {other:?} (data=journal, or before Linux 6.1)")),
+        _ => fathom_testkit::skip(&format!("nothing is known about {kind}")),
     }
     let memory = rustix::fs::memfd_create("a", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
     assert_eq!(direct_io(memory.as_fd()).expect("facts"), DirectIo::Unknown, "tmpfs takes O_DIRECT and is RAM");
@@ -759,7 +759,7 @@ fn alone_with_short_files() {
 fn throttles_of_the_control_group_are_counted() {
     let group = Path::new("/sys/fs/cgroup/cpu").join(format!("fathom-host-test-{}", std::process::id()));
     if !rustix::process::geteuid().is_root() || fs::create_dir(&group).is_err() {
-        eprintln!("SKIP: no version 1 cpu control group can be made here");
+        fathom_testkit::skip("no version 1 cpu control group can be made here");
         return;
     }
     let _undo = Undo(vec![vec!["rmdir".into(), group.display().to_string()]]);

@@ -11,6 +11,8 @@ use crate::script::Region;
 const EINVAL: i32 = 22;
 const ENOSPC: i32 = 28;
 const SEED_FILE_SIZE: u64 = 6;
+/// The smallest sector of any block device, bytes.
+const SECTOR: u64 = 512;
 
 /// What a job needs of one file.
 #[derive(Clone, Debug)]
@@ -64,6 +66,7 @@ pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, Ho
 /// # Errors
 /// When a size cannot be known, or lies beyond the end of a device.
 pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Want>, HostError> {
+    aligned(job)?;
     let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
     let count = job.files.paths.len() as u64;
     let of = |path: &PathBuf| {
@@ -76,6 +79,27 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
         Ok(Want { path: path.clone(), region, size: if explicit { region.end } else { 0 } })
     };
     job.files.paths.iter().map(of).collect()
+}
+
+/// No target takes direct I/O in pieces of less than a sector of 512 bytes; what a target needs beyond that is known when
+/// it is open.
+fn aligned(job: &Job) -> Result<(), HostError> {
+    if !job.files.direct || job.engine.kind == EngineKind::Null || job.pattern.unaligned {
+        return Ok(());
+    }
+    let start = match job.files.offset {
+        Extent::Bytes(offset) => offset.get(),
+        Extent::Whole | Extent::Percent(_) => 0,
+    };
+    let refuse = |option: &str, value: u64| {
+        let what = format!("{option}={value} with direct=1: direct I/O needs multiples of 512 bytes; change {option}= or set direct=0");
+        Err(HostError { errno: EINVAL, what })
+    };
+    match used(job).map(|d| u64::from(job.pattern.block_size[d].min())).find(|size| !size.is_multiple_of(SECTOR)) {
+        Some(size) => refuse("bs", size),
+        None if !start.is_multiple_of(SECTOR) => refuse("offset", start),
+        None => Ok(()),
+    }
 }
 
 fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {

@@ -37,7 +37,7 @@ impl Drop for Folder {
 fn no_fio() -> bool {
     let missing = Command::new("fio").arg("--version").output().is_err();
     if missing {
-        eprintln!("SKIP: fio is not installed");
+        fathom_testkit::skip("fio is not installed");
     }
     missing
 }

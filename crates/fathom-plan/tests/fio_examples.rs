@@ -23,7 +23,7 @@ impl Includes for Folder {
 #[test]
 fn fio_examples_pass_the_grammar() {
     let Some(folder) = std::env::var_os("FIO_EXAMPLES").map(PathBuf::from) else {
-        eprintln!("SKIP: FIO_EXAMPLES does not name a folder with fio's example job files");
+        fathom_testkit::skip("FIO_EXAMPLES does not name a folder with fio's example job files");
         return;
     };
     let mut names: Vec<String> = std::fs::read_dir(&folder)

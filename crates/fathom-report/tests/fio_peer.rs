@@ -34,7 +34,7 @@ fn fio(arguments: &[&str]) -> Option<Said> {
         .output();
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
     let Ok(run) = run else {
-        eprintln!("SKIP: fio is not installed, nothing to compare with");
+        fathom_testkit::skip("fio is not installed, nothing to compare with");
         return None;
     };
     let said = String::from_utf8(run.stdout).expect("fio writes text");

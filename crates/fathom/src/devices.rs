@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_device::describe;
+use fathom_device::{Target, describe};
 use fathom_linux::{examine, list_block_devices};
 
 use crate::outcome::Outcome;
@@ -21,6 +21,10 @@ pub fn command(paths: &[String]) -> Outcome {
     let (mut text, mut outcome) = (String::new(), Outcome::Good);
     for path in paths {
         match examine(Path::new(path)) {
+            Ok(examined) if matches!(examined.facts().target, Target::NewFile(_)) => {
+                complain!("fathom devices: there is no {}; `fathom devices` lists the block devices", path.escape_debug());
+                outcome = Outcome::Refused;
+            }
             Ok(examined) => text += &format!("{}\n", describe(examined.facts()).trim_end()),
             Err(error) => {
                 complain!("fathom devices: {error}");

@@ -100,7 +100,7 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         complain!("{program}: there is no job to run; give a job file or --name=JOB with its options");
         return refused(invocation.personality);
     }
-    match load(program, invocation, planned) {
+    match load(invocation, planned) {
         Ok((findings, Ok(()))) => verdict(program, &findings),
         Ok((_, Err(message))) => {
             complain!("{program}: {message}");
@@ -122,7 +122,7 @@ fn result_lost(personality: Personality) -> Outcome {
 }
 
 /// From the plan to ink. The second value of a run that took place is whether its result could be written.
-fn load(program: &str, invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(), String>), String> {
+fn load(invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(), String>), String> {
     interrupts();
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
@@ -136,11 +136,9 @@ fn load(program: &str, invocation: &Invocation, planned: Planned) -> Result<(Fin
     let (mut recording, log_trouble) = measured.map_err(|error| error.to_string())?;
     recording.messages.splice(0..0, held);
     recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
-    if let Some(trouble) = log_trouble {
-        complain!("{program}: a log file is not complete: {trouble}");
-    }
+    let logged = log_trouble.map_or(Ok(()), |trouble| Err(format!("a log file is not complete: {trouble}")));
     let findings = fathom_analyse::findings(&recording);
-    let mut written = output.findings(&findings);
+    let mut written = output.findings(&findings).and(logged);
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
         let log = measure::write_bandwidth(prefix, &recording).map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);

@@ -366,7 +366,7 @@ fn root_device_is_refused_by_looking_only() {
         .and_then(|rest| rest.split(' ').nth(1))
         .unwrap_or_default();
     if !node.starts_with("/dev/") {
-        eprintln!("SKIP: the root file system is on no block device that can be seen here");
+        fathom_testkit::skip("the root file system is on no block device that can be seen here");
         return;
     }
     let facts = look(Path::new(node));

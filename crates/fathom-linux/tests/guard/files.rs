@@ -163,7 +163,7 @@ fn swap_file() {
     let shown = path.display();
     run(&format!("chmod 600 {shown} && mkswap {shown}"));
     if try_run(&format!("swapon {shown}")).is_err() {
-        eprintln!("SKIP: this file system cannot hold a swap file");
+        fathom_testkit::skip("this file system cannot hold a swap file");
         return;
     }
     {

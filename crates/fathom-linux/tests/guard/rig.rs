@@ -21,11 +21,11 @@ pub fn able(tools: &[&str]) -> Option<MutexGuard<'static, ()>> {
     let missing = |tool: &&&str| !folders.iter().any(|folder| folder.join(tool).exists());
     let missing: Vec<_> = tools.iter().filter(missing).collect();
     if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIP: the guard's tests need root");
+        fathom_testkit::skip("the guard's tests need root");
     } else if !missing.is_empty() {
-        eprintln!("SKIP: not installed: {missing:?}");
+        fathom_testkit::skip(&format!("not installed: {missing:?}"));
     } else if !Path::new("/dev/loop-control").exists() {
-        eprintln!("SKIP: no loop devices here");
+        fathom_testkit::skip("no loop devices here");
     } else {
         return Some(TURN.lock().unwrap_or_else(PoisonError::into_inner));
     }

@@ -44,7 +44,7 @@ fn distinct_sectors(bytes: &[u8]) -> usize {
 fn packed(tool: &str, bytes: &[u8]) -> Option<usize> {
     let child = Command::new(tool).arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = child else {
-        eprintln!("SKIP: {tool} is not installed");
+        fathom_testkit::skip(&format!("{tool} is not installed"));
         return None;
     };
     let mut input = child.stdin.take().unwrap();

@@ -94,7 +94,7 @@ fn fio_knows(kind: VerifyKind) -> bool {
     let case = Case { verify: wanted, block: 4096, file: PathBuf::from("/dev/null") };
     let output = Command::new("fio").args(["--parse-only", "--name=x", "--verify", case.word()]).output().unwrap();
     if !output.status.success() {
-        eprintln!("SKIP: this fio does not know verify={}", case.word());
+        fathom_testkit::skip(&format!("this fio does not know verify={}", case.word()));
     }
     output.status.success()
 }
@@ -115,7 +115,7 @@ fn refused_by_fio(folder: &Folder, cases: &[Case], rw: &str) -> Vec<String> {
 fn fio_is_missing() -> bool {
     let missing = Command::new("fio").arg("--version").output().is_err();
     if missing {
-        eprintln!("SKIP: fio is not installed, blocks cannot be exchanged with it");
+        fathom_testkit::skip("fio is not installed, blocks cannot be exchanged with it");
     }
     missing
 }
@@ -126,7 +126,7 @@ fn lacks_checksum(case: &Case, stamper: &Stamper, block: &[u8]) -> bool {
     let lacks = verdict.is_err_and(|mismatch| mismatch.fault == Fault::NoChecksum);
     assert!(!lacks || case.verify.kind == VerifyKind::Sha512);
     if lacks {
-        eprintln!("SKIP: this fio writes no checksum with verify=sha512");
+        fathom_testkit::skip("this fio writes no checksum with verify=sha512");
     }
     lacks
 }

@@ -56,7 +56,7 @@ mod tests {
         match bare_noop_ring(8, 4, Duration::from_millis(20)) {
             // A call takes some hundred nanoseconds and carries at most four.
             Ok(rate) => assert!(rate > 1_000.0 && rate < 1e9, "{rate}"),
-            Err(error) => eprintln!("SKIP: {error}"),
+            Err(error) => fathom_testkit::skip(&format!("{error}")),
         }
     }
 }
