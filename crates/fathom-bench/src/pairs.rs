@@ -25,7 +25,7 @@ impl Pairs {
 
 /// Which goes first in pair `n`: ABBA.
 pub fn order(n: usize) -> [Tool; 2] {
-    if n % 2 == 0 { [Tool::Fathom, Tool::Fio] } else { [Tool::Fio, Tool::Fathom] }
+    if n.is_multiple_of(2) { [Tool::Fathom, Tool::Fio] } else { [Tool::Fio, Tool::Fathom] }
 }
 
 /// Runs `one` for both programs in alternating pairs.

@@ -18,7 +18,7 @@ pub fn size(bytes: Bytes) -> String {
     }
     let unit = UNITS[power as usize - 1];
     let tenths = (u128::from(value) * 10) >> (10 * power);
-    if tenths % 10 == 0 {
+    if tenths.is_multiple_of(10) {
         format!("{} {unit}", tenths / 10)
     } else {
         format!("{}.{} {unit}", tenths / 10, tenths % 10)

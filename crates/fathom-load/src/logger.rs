@@ -164,11 +164,11 @@ impl Logger {
     fn each(&mut self, io: &Logged) {
         let bandwidth = (u128::from(io.len) * 1_000_000_000 / 1024 / u128::from(io.clat.max(1))) as u64;
         let values = [bandwidth, 1, io.lat, io.clat, io.slat];
-        for kind in 0..KINDS.len() {
+        for (kind, value) in values.into_iter().enumerate() {
             if self.wanted[kind] {
                 let entry = LogEntry {
                     at: Nanos::new(io.done - self.start + self.epoch),
-                    value: values[kind],
+                    value,
                     // A single I/O is no window: fio writes 0 for its maximum.
                     max: None,
                     direction: io.direction,
@@ -205,16 +205,14 @@ impl Logger {
             let length = u128::from(length) * unit;
             ((u128::from(n) * 1_000_000_000 + length / 2) / length) as u64
         };
-        let rates = [per_second(window.bytes, 1024), per_second(window.ios, 1)];
-        for kind in 0..KINDS.len() {
+        let (bandwidth, iops) = (per_second(window.bytes, 1024), per_second(window.ios, 1));
+        let latency = |of: usize| (rounded(window.latency[of].0, window.ios.max(1)), window.latency[of].1);
+        let values = [(bandwidth, bandwidth), (iops, iops), latency(0), latency(1), latency(2)];
+        for (kind, (mean, max)) in values.into_iter().enumerate() {
             let is_rate = kind < 2;
             if !self.wanted[kind] || (is_rate && self.is_sliver(length)) || (!is_rate && window.ios == 0) {
                 continue;
             }
-            let (mean, max) = match kind {
-                0 | 1 => (rates[kind], rates[kind]),
-                _ => (rounded(window.latency[kind - 2].0, window.ios), window.latency[kind - 2].1),
-            };
             let entry = LogEntry {
                 at: Nanos::new(end - self.start + self.epoch),
                 value: if self.logs.window == LogWindow::Max { max } else { mean },

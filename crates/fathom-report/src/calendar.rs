@@ -31,7 +31,7 @@ fn civil(mut days: u64) -> (u64, usize, u64) {
 const DAYS_IN_400_YEARS: u64 = 146_097;
 
 fn is_leap(year: u64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
 }
 
 fn year_days(year: u64) -> u64 {

@@ -167,7 +167,7 @@ impl Armed {
     /// Counts one matching operation and says whether the fault strikes it.
     fn strikes(&mut self) -> bool {
         self.seen += 1;
-        if self.left == Some(0) || self.seen % self.fault.every() != 0 {
+        if self.left == Some(0) || !self.seen.is_multiple_of(self.fault.every()) {
             return false;
         }
         if let Some(left) = &mut self.left {

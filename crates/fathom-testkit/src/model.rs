@@ -223,7 +223,7 @@ fn turn(pending: &mut Pending) -> bool {
         Fault::Stall { every, .. } | Fault::LostWrite { every } => every,
         _ => 1,
     };
-    let strikes = pending.left > 0 && pending.seen % every == 0;
+    let strikes = pending.left > 0 && pending.seen.is_multiple_of(every);
     pending.left -= u64::from(strikes);
     strikes
 }
