@@ -192,6 +192,20 @@ fn an_open_loop_keeps_its_rate_and_counts_from_the_due_time() {
 }
 
 #[test]
+fn a_pause_follows_every_few_ios() {
+    let mut job = deep(job(Traffic::Read, RANDOM), 4);
+    let think = Think { time: Nanos::from_millis(5), spin: Nanos::ZERO, blocks: 10, by_issue: false, io_time: Nanos::ZERO };
+    job.pace.think = Some(think);
+    job.limits.ios = Some(100);
+    let done = one(job);
+    assert_eq!(done.directions[Direction::Read].counts.ok, 100);
+    // Ten pauses, of which the last need not be waited for; without them this takes microseconds.
+    let took = (done.ended - done.launched).as_millis();
+    assert!(took >= 45, "{took} ms");
+    assert_balanced(&done);
+}
+
+#[test]
 fn a_warm_up_is_counted_apart() {
     let mut job = job(Traffic::Read, RANDOM);
     job.limits.runtime = Some(Nanos::from_millis(60));

@@ -58,7 +58,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     batch: Vec<Request>,
     done: Vec<Completion>,
     in_flight: u32,
-    /// Requests of the batch that a full kernel queue sent back.
+    /// The queue is being filled; once full it is left to drain to `iodepth_low` first.
     refilling: bool,
     recorder: Recorder,
     levels: Levels,
