@@ -12,7 +12,7 @@ use crate::script::{Draft, direction_of};
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether I/Os come one by one, each due when the last is over, with nothing else to do after one.
     pub(super) fn is_alone(&self) -> bool {
-        self.synchronous && self.slots.len() == 1 && self.schedule.is_none() && !self.has_more_to_do
+        self.synchronous && self.slots.len() == 1 && self.schedule.is_none() && !self.has_more_to_do && !self.recorder.traces()
     }
 
     /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, so one clock reading serves both.
