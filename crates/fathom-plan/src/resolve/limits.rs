@@ -63,12 +63,13 @@ pub(crate) fn queue(view: &View<'_>, report: &mut Report) -> Queue {
     let complete_min = view.settings.small("iodepth_batch_complete_min", 1).min(depth);
     // An eighth of the queue at once: a whole queue in one system call leaves a fast device idle while it is built and
     // blurs when each I/O was handed over; one I/O in each costs a third more CPU (docs/benchmarks.md).
-    let batch = if view.is_fio() { 1 } else { (depth / 8).max(1) };
+    // fio hands over and reaps one by one unless told otherwise; that also decides how a latency falls into slat and clat.
+    let (batch, most) = if view.is_fio() { (1, complete_min) } else { ((depth / 8).max(1), depth) };
     Queue {
         depth,
         batch_submit: to_depth(view.settings.small("iodepth_batch", batch)),
         batch_complete_min: complete_min,
-        batch_complete_max: to_depth(view.settings.small("iodepth_batch_complete_max", 0)).max(complete_min),
+        batch_complete_max: to_depth(view.settings.small("iodepth_batch_complete_max", most)).max(complete_min),
         low: to_depth(view.settings.small("iodepth_low", 0)),
     }
 }
