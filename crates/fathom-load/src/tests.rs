@@ -56,6 +56,24 @@ fn slat_and_clat_add_up_to_lat_exactly() {
     }
 }
 
+/// Regression 0028: one stamp for a whole batch gave its first I/Os next to no service time.
+#[test]
+fn each_io_of_a_batch_has_its_share_of_the_hand_over() {
+    let mut job = deep(job(Traffic::Read, SEQUENTIAL), 8);
+    job.files.size = Extent::Bytes(Bytes::new(8 * 4096));
+    let slow = FakeHost::new(|_, _| {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        None
+    });
+    let (recording, _) = run_on(Arc::new(slow), vec![faked(job)]);
+    let reads = &recording.jobs[0].directions[Direction::Read];
+    // Eight times 2 ms to hand over: the first waited 2 ms, the last 16; what is left of the 16 is service.
+    let (least, most) = (reads.slat.min().expect("eight"), reads.slat.max().expect("eight"));
+    assert!(least >= Nanos::from_millis(2) && most >= Nanos::from_millis(16) && most > least * 7, "{least:?} {most:?}");
+    assert!(reads.clat.max().expect("eight") >= Nanos::from_millis(14));
+    assert_eq!(reads.slat.sum() + reads.clat.sum(), reads.lat.sum());
+}
+
 #[test]
 fn short_and_failed_ios_are_apart_and_the_first_error_ends_the_job() {
     let host = FakeHost::new(|n, _| match n {

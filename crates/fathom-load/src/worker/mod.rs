@@ -323,17 +323,23 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.synchronous {
             self.live.put_down();
         }
+        // The kernel takes a batch one by one, in order, and the first may be over before the last is taken: each gets its
+        // share of the time. Regression 0028: with one stamp for all, the service time of the first lacked the hand-over of
+        // all the others.
+        let share = (issued - ready) / (taken as u64).max(1);
+        let mut handed = ready;
         for request in &self.batch[..taken] {
             let io = &mut self.slots[request.slot as usize];
             if closed {
                 io.planned = ready;
             }
-            (io.ready, io.issued) = (ready, issued);
+            handed += share;
+            (io.ready, io.issued) = (ready, handed);
             if !io.sync {
                 self.recorder.sent(io);
             }
             if self.recorder.traces() {
-                self.recorder.trace(request, issued);
+                self.recorder.trace(request, handed);
             }
         }
         self.in_flight += taken as u32;
