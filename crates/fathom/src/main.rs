@@ -8,7 +8,6 @@ mod devices;
 mod explain;
 mod guard;
 mod help;
-mod listing;
 mod measure;
 mod outcome;
 mod output;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{Findings, Personality, Plan, RunEnd, Verdict, Weight};
-use fathom_plan::{Action, Diagnostic, Invocation, Planned, parse_args, plan, show_commands};
+use fathom_plan::{
+    Action, Diagnostic, Invocation, Planned, command_help, engine_help, help_text, parse_args, plan, show_commands,
+};
 
 use crate::guard;
 use crate::help;
-use crate::listing;
 use crate::measure::{self, measure};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
@@ -34,10 +35,22 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
             say(&format!("{}\n", output::fio_version()))
         }
         Action::Version => help::version(),
+        Action::Help if personality == Personality::Fio => say(&help_text("fio", personality)),
         Action::Help => help::run(),
-        Action::CommandHelp(option) => listing::answer(program, listing::options_help(option.as_deref()), refused(personality)),
-        Action::EngineHelp(engine) => listing::answer(program, listing::engines_help(engine.as_deref()), refused(personality)),
+        Action::CommandHelp(option) => answer(program, personality, command_help(option.as_deref())),
+        Action::EngineHelp(engine) => answer(program, personality, engine_help(engine.as_deref())),
         Action::InflateLog(name) => inflate(program, personality, name),
+    }
+}
+
+/// Prints an answer, or why there is none.
+fn answer(program: &str, personality: Personality, text: Result<String, Diagnostic>) -> Outcome {
+    match text {
+        Ok(text) => say(&text),
+        Err(problem) => {
+            complain!("{program}: {problem}");
+            refused(personality)
+        }
     }
 }
 
