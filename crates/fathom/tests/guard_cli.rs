@@ -116,7 +116,7 @@ fn mounted_by_any_name() {
     std::os::unix::fs::symlink(format!("{up}dev/{}", name(&device)), &relative).expect("a link");
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     sh(&format!("mknod {} b {major} {minor}", node.display()));
-    let hard = PathBuf::from(format!("/dev/fathom-guard-cli-{}", name(&device)));
+    let hard = PathBuf::from(format!("/dev/fathom-guard-cli-{}-{}", std::process::id(), name(&device)));
     sh(&format!("ln {} {}", device.path().display(), hard.display()));
     let _hard = Undo(format!("rm -f {}", hard.display()));
     {
