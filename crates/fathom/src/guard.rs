@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_device::{Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, judge};
+use fathom_device::{Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, judge, describe, size as size_words};
 use fathom_linux::{Examined, LinuxHost, examine, hold};
 use fathom_load::{Reach, reach};
 use fathom_model::{Bytes, Plan};
@@ -16,6 +16,42 @@ type Wanted = BTreeMap<PathBuf, Reach>;
 /// # Errors
 /// Every refusal, in words.
 pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path) -> Result<Vec<String>, Vec<String>> {
+    let mut messages = Vec::new();
+    for (path, examined, permit) in judged(plan, codes)? {
+        hold_one(&path, examined, &permit, host, backups, &mut messages).map_err(|refusal| vec![refusal])?;
+    }
+    Ok(messages)
+}
+
+/// `--dry-run`: each target, which bytes of it would be touched, and how. Nothing is opened for writing.
+///
+/// # Errors
+/// As [`take_hold`].
+pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
+    Ok(judged(plan, codes)?.iter().map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect())
+}
+
+fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
+    let Intent { reads, writes, trims, range, grows_to } = *permit.intent();
+    let words: Vec<&str> = [(reads, "read"), (writes, "overwrite"), (trims, "discard")]
+        .into_iter()
+        .filter_map(|(does, word)| does.then_some(word))
+        .collect();
+    let (start, end) = (range.start.get(), range.end.get());
+    let mut text = describe(facts).trim_end().to_owned();
+    text += &format!("\n  would {} bytes {start} to {end} ({})\n", words.join(", "), size_words(Bytes::new(end - start)));
+    if let Some(grown) = grows_to {
+        text += &format!("  would make or extend the file to {}\n", size_words(grown));
+    }
+    if writes {
+        let share = 100.0 * (end - start) as f64 / size(facts).max(end) as f64;
+        text += &format!("  wear: each pass writes {share:.0} % of its capacity once\n");
+    }
+    text
+}
+
+/// Every target that can be looked at, with the guard's permit for what all jobs together want of it.
+fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permit)>, Vec<String>> {
     let codes = parse_codes(codes)?;
     let mut looked = BTreeMap::new();
     let mut refusals = Vec::new();
@@ -37,14 +73,7 @@ pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path
             Err(refusal) => refusals.push(refusal.to_string()),
         }
     }
-    if !refusals.is_empty() {
-        return Err(refusals);
-    }
-    let mut messages = Vec::new();
-    for (path, examined, permit) in permits {
-        hold_one(&path, examined, &permit, host, backups, &mut messages).map_err(|refusal| vec![refusal])?;
-    }
-    Ok(messages)
+    if refusals.is_empty() { Ok(permits) } else { Err(refusals) }
 }
 
 fn parse_codes(codes: &[String]) -> Result<Vec<DestroyCode>, Vec<String>> {

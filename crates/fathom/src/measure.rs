@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use fathom_linux::{HostWatch, LinuxClock, LinuxHost, interrupts};
 use fathom_load::{LoadError, Stop, Watch};
-use fathom_model::{LogChunk, Plan, Progress, Recording};
+use fathom_model::{JobError, LogChunk, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
+/// errno of a target that came into somebody else's use.
+const EBUSY: i32 = 16;
 /// Chunks of log entries on their way to the writer.
 const CHUNKS: usize = 64;
 /// How often the writer asks whether the run is over.
@@ -35,7 +37,9 @@ pub fn measure(
     let host = Arc::new(host);
     let watch_host = HostWatch::start();
     let asked = interrupts();
+    let (changed, watcher) = watch_targets(Arc::clone(&host), Arc::clone(&over));
     let stop = || match asked.load(Relaxed) {
+        0 if changed.load(Relaxed) => Stop::Drain,
         0 => Stop::No,
         1 => Stop::Drain,
         _ => Stop::Abort,
@@ -44,14 +48,43 @@ pub fn measure(
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
     over.store(true, Relaxed);
     let trouble = writer.join().unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
+    watcher.thread().unpark();
+    let change = watcher.join().unwrap_or_default();
     let released = host.release();
     let mut recording = outcome?;
+    if let Some(what) = change {
+        let at = recording.elapsed;
+        let error = JobError { errno: EBUSY, what, at };
+        for job in recording.jobs.iter_mut().filter(|job| job.error.is_none()) {
+            job.error = Some(error.clone());
+        }
+    }
     recording.clock = clock.facts();
     recording.host = watch_host.finish();
     if let Err(error) = released {
         recording.messages.push(error.to_string());
     }
     Ok((recording, trouble))
+}
+
+/// Looks again at the devices that are written, once a second, beside the load: when one has changed or come into
+/// anybody's use, the flag is set and the thread ends with what was seen.
+fn watch_targets(host: Arc<LinuxHost>, over: Arc<AtomicBool>) -> (Arc<AtomicBool>, JoinHandle<Option<String>>) {
+    let changed = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&changed);
+    let watcher = std::thread::spawn(move || {
+        loop {
+            std::thread::park_timeout(Duration::from_secs(1));
+            if over.load(Relaxed) {
+                return None;
+            }
+            if let Err(what) = host.recheck() {
+                flag.store(true, Relaxed);
+                return Some(what);
+            }
+        }
+    });
+    (changed, watcher)
 }
 
 fn unix_now_ns() -> u64 {

@@ -113,6 +113,15 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         complain!("{program}: there is no job to run; give a job file or --name=JOB with its options");
         return refused(invocation.personality);
     }
+    if invocation.dry_run {
+        return match guard::dry_run(&planned.plan, &invocation.destroy) {
+            Ok(text) => say(&text),
+            Err(refusals) => {
+                complain!("{program}: {}", refusals.join("\n"));
+                refused(invocation.personality)
+            }
+        };
+    }
     match load(invocation, planned) {
         Ok((findings, Ok(()))) => verdict(program, &findings),
         Ok((_, Err(message))) => {

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use common::{Ran, beside, code_of, on, program, sh, start, words};
+use common::{Ran, beside, code_of, fathom, on, program, sh, start, words};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
 
 const MIB: u64 = 1 << 20;
@@ -445,4 +445,47 @@ fn allowed(personality: &str, more: &str, path: &Path) {
     let mut command = program(words(&format!("{personality} --name=x --bs=4k --ioengine=psync {more}")));
     command.arg(on(path));
     start(command).finish().done();
+}
+
+/// Rule 13: a dry run says what would be done to which device, and does nothing.
+#[test]
+fn a_dry_run_touches_nothing() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 16);
+    let before = sum(&image);
+    let shown = device.path().display().to_string();
+    let job = format!("run --name=a --rw=write --bs=64k --size=1m --dry-run --filename={shown}");
+    let refused = fathom(words(&job)).expect(2);
+    assert!(refused.err.contains("--destroy="), "{}", refused.err);
+    let told = fathom(words(&format!("{job} --destroy={}", code_of(device.path())))).expect(0).out;
+    assert!(told.contains(&shown) && told.contains("would overwrite bytes 0 to 1048576"), "{told}");
+    let new = folder.join("new");
+    let told = fathom(words(&format!("run --name=a --size=1m --dry-run --filename={}", new.display()))).expect(0).out;
+    assert!(told.contains("would make or extend the file") && !new.exists(), "{told}");
+    assert_eq!(before, sum(&image));
+}
+
+/// Rule 7: a device that changes during the run ends it, though no I/O of the run fails.
+#[test]
+fn a_device_that_shrinks_beside_the_run_ends_it() {
+    require!(Root, Loop);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let (device, image) = blank(&folder, "image", 16);
+    let code = code_of(device.path());
+    let line = format!(
+        "run --name=a --rw=write --bs=4k --size=1m --rate_iops=50 --time_based --runtime=30 --filename={} --destroy={code}",
+        device.path().display()
+    );
+    let begun = std::time::Instant::now();
+    let running = start(program(words(&line)));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    std::fs::OpenOptions::new().write(true).open(&image).and_then(|file| file.set_len(8 * MIB)).expect("cut");
+    device.follow_size().expect("the device follows");
+    let ran = running.finish();
+    assert!(begun.elapsed().as_secs() < 15, "it went on for {:?}", begun.elapsed());
+    assert_ne!(ran.code(), 0, "{}", ran.out);
+    assert!(ran.out.contains(&device.path().display().to_string()), "{}", ran.out);
 }

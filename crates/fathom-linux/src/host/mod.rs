@@ -70,6 +70,14 @@ impl LinuxHost {
         self.targets.release()
     }
 
+    /// Looks again, during a run, at the block devices that are written: the run is to stop when one has changed.
+    ///
+    /// # Errors
+    /// What has changed, in words.
+    pub fn recheck(&self) -> Result<(), String> {
+        self.targets.recheck().map_err(|error| error.to_string())
+    }
+
     fn open(&self, request: &EngineRequest<'_>) -> Result<Vec<EngineFile>, EngineError> {
         if request.spec.kind == EngineKind::Null {
             return Ok(Vec::new());

@@ -129,6 +129,12 @@ impl Targets {
         self.lock().insert(path, Arc::new(target));
         Ok(())
     }
+    /// Looks again at the block devices held for writing: still the same, and in nobody else's use.
+    pub(super) fn recheck(&self) -> Result<(), HoldError> {
+        let targets: Vec<_> = self.lock().values().cloned().collect();
+        let written = |target: &&Arc<Target>| target.kind == Kind::Block && target.held.permit().intent().modifies();
+        targets.iter().filter(written).try_for_each(|target| target.held.recheck())
+    }
     pub(super) fn get(&self, path: &Path) -> Option<Arc<Target>> {
         self.lock().get(path).cloned()
     }

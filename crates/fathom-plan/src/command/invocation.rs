@@ -29,6 +29,8 @@ pub struct Invocation {
     pub parse_only: bool,
     /// `--showcmd`: print the jobs as a command line and stop.
     pub show_command: bool,
+    /// `--dry-run`: judge every target, show what would be done to it, and stop.
+    pub dry_run: bool,
     /// `--readonly`: refuse jobs that write or trim.
     pub read_only: bool,
     /// `--warnings-fatal`: a warning is an error.

@@ -42,6 +42,7 @@ fn empty(personality: Personality) -> Invocation {
         reporting: Reporting::default(),
         parse_only: false,
         show_command: false,
+        dry_run: false,
         read_only: false,
         warnings_fatal: false,
         idle_prof: None,
@@ -128,6 +129,7 @@ impl Parser {
         match option.name {
             "parse-only" => invocation.parse_only = true,
             "showcmd" => invocation.show_command = true,
+            "dry-run" => invocation.dry_run = true,
             "readonly" => invocation.read_only = true,
             "warnings-fatal" => invocation.warnings_fatal = true,
             "version" => self.act(Action::Version),
