@@ -62,7 +62,7 @@ pub(crate) fn queue(view: &View<'_>, report: &mut Report) -> Queue {
     let to_depth = |n: u32| if n == 0 || n > depth { depth } else { n };
     let complete_min = view.settings.small("iodepth_batch_complete_min", 1).min(depth);
     // An eighth of the queue at once: a whole queue in one system call leaves a fast device idle while it is built and
-    // blurs when each I/O was handed over; one I/O in each costs a third more CPU (docs/benchmarks.md).
+    // blurs when each I/O was handed over; one I/O in each costs more CPU (docs/benchmarks.md).
     // fio hands over and reaps one by one unless told otherwise; that also decides how a latency falls into slat and clat.
     let (batch, most) = if view.is_fio() { (1, complete_min) } else { ((depth / 8).max(1), depth) };
     Queue {
