@@ -1,0 +1,112 @@
+//! What each fuzz target does with its bytes: functions that must come back, whatever they are given.
+//!
+//! This file is also a module of `crates/fathom/tests/corpus.rs`, which runs the committed corpus with a stable compiler.
+
+use std::path::Path;
+
+use fathom_model::Personality;
+use fathom_plan::{Includes, OptionRow, Reading, Source, Surroundings, options, parse_args, plan, read_value, show_commands};
+
+/// A target: its name, which is that of its folder in `corpus`, and what it does.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: [Target; 4] =
+    [("job_file", job_file), ("option_value", option_value), ("command_line", command_line), ("hist_log", hist_log)];
+
+const PERSONALITIES: [Personality; 2] = [Personality::Fathom, Personality::Fio];
+
+/// Most arguments made of one input; a kernel passes more, but a mistake shows itself before.
+const MOST_ARGUMENTS: usize = 64;
+
+/// A machine of values, on which the only file is the input.
+struct Machine<'a> {
+    job_file: &'a [u8],
+}
+
+impl Surroundings for Machine<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "FUZZ").then(|| "4k".to_owned())
+    }
+    fn memory_mib(&self) -> u64 {
+        2000
+    }
+    fn cpus(&self) -> u32 {
+        4
+    }
+    fn page_size(&self) -> u64 {
+        4096
+    }
+    fn is_special(&self, path: &Path) -> bool {
+        path.starts_with("/dev")
+    }
+    fn is_directory(&self, path: &Path) -> bool {
+        path == Path::new("/tmp")
+    }
+    fn entropy(&self) -> u64 {
+        4
+    }
+}
+
+impl Includes for Machine<'_> {
+    fn read(&self, path: &str) -> Result<Vec<u8>, String> {
+        if path == "f" { Ok(self.job_file.to_vec()) } else { Err("no such file".to_owned()) }
+    }
+}
+
+/// The bytes are a job file, which may include itself.
+pub fn job_file(bytes: &[u8]) {
+    let _ = Source::new("f", bytes.to_vec());
+    for personality in PERSONALITIES {
+        run(&["f".to_owned()], personality, bytes);
+    }
+}
+
+/// The first two bytes choose an option, the rest is its value: read alone, and as a line of a job.
+pub fn option_value(bytes: &[u8]) {
+    let Some((choice, value)) = bytes.split_first_chunk::<2>() else { return };
+    let Ok(value) = std::str::from_utf8(value) else { return };
+    let rows: Vec<&OptionRow> = options().collect();
+    let row = rows[usize::from(u16::from_le_bytes(*choice)) % rows.len()];
+    let engine = row.engines.first().map_or(String::new(), |engine| format!("ioengine={engine}\n"));
+    let text = format!("[j]\nsize=1m\n{engine}{}={value}\n", row.name);
+    for personality in PERSONALITIES {
+        let _ = read_value(row, Some(value), &mut Reading::new(personality, 4));
+        run(&["f".to_owned()], personality, text.as_bytes());
+        run(&["--name=j".to_owned(), "--size=1m".to_owned(), format!("--{}={value}", row.name)], personality, b"");
+    }
+}
+
+/// Each line is an argument; `f` among them names a job file of one job.
+pub fn command_line(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let arguments: Vec<String> = text.split('\n').take(MOST_ARGUMENTS).map(str::to_owned).collect();
+    for personality in PERSONALITIES {
+        run(&arguments, personality, b"[global]\nbs=4k\n[j]\nsize=1m\n");
+    }
+}
+
+/// Plans, and shows the plan as command lines, as the program would before it touches anything.
+fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
+    let machine = Machine { job_file };
+    let Ok(invocation) = parse_args(arguments, personality) else { return };
+    match plan(&invocation, &machine, &machine) {
+        Ok(planned) => planned.warnings.iter().chain(&planned.notes).for_each(|said| drop(said.to_string())),
+        Err(problems) => {
+            // A few thousand mistakes tell no more than the first thousand.
+            assert!(!problems.is_empty() && problems.len() <= 1000, "{} problems", problems.len());
+            problems.iter().for_each(|problem| drop(problem.to_string()));
+        }
+    }
+    let _ = show_commands("fio", &invocation, &machine, &machine);
+}
+
+/// The bytes are a histogram log.
+pub fn hist_log(bytes: &[u8]) {
+    for line in fathom_report::HistLog::new(bytes) {
+        match line {
+            Ok(line) => assert_eq!(line.histogram().count(), line.counts().iter().sum::<u64>()),
+            Err(error) => drop(error.to_string()),
+        }
+    }
+}
