@@ -62,6 +62,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         counts: counts(members, &Direction::ALL),
         offered: offered(members),
         notes: notes(members),
+        story: Vec::new(),
         series: series(members, recording.plan.interval),
         directions,
     }

@@ -1,9 +1,11 @@
-//! What each code means.
+//! The catalogue: every finding with its number, its name, what it means and what to do.
 
 /// A code, explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// The code.
+    /// Its number. Once given it never changes, and none is given twice.
+    pub id: &'static str,
+    /// Its name.
     pub code: &'static str,
     /// What was seen.
     pub means: &'static str,
@@ -13,231 +15,273 @@ pub struct Explanation {
     pub remedy: &'static str,
 }
 
-/// What `code` means; nothing for a code that no detector has. Letter case does not matter.
+/// What a finding means, by its number or its name; nothing for one that there is not. Letter case does not matter.
 #[must_use]
 pub fn explain(code: &str) -> Option<&'static Explanation> {
-    EXPLANATIONS.iter().find(|e| e.code.eq_ignore_ascii_case(code))
+    EXPLANATIONS.iter().find(|e| e.code.eq_ignore_ascii_case(code) || e.id.eq_ignore_ascii_case(code))
+}
+
+/// The number of a name; every finding has one, which a test sees to.
+pub(crate) fn id_of(code: &str) -> &'static str {
+    explain(code).map_or("", |one| one.id)
 }
 
 /// Every code, in the order of the detectors.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
+        id: "F001",
         code: "WORKER_DIED",
         means: "A worker thread ended without handing over what it had recorded.",
         matters: "Its I/O is missing from every total, so rates are too low and nothing says by how much.",
         remedy: "Run again; report it with the job file if it returns.",
     },
     Explanation {
+        id: "F002",
         code: "NOT_CONSERVED",
         means: "Some planned I/Os came to no end, or bytes asked for are neither moved nor missing.",
         matters: "Conservation holds exactly in every correct run: planned = ok + short + failed + timed out + not sent. If it breaks, the counting is wrong.",
         remedy: "Report it as a fault of fathom; do not use the figures.",
     },
     Explanation {
+        id: "F003",
         code: "SUMMARY_DISAGREES",
         means: "The intervals of a job do not add up to its totals.",
         matters: "Charts and summaries would tell different stories.",
         remedy: "Report it as a fault of fathom; do not use the figures.",
     },
     Explanation {
+        id: "F004",
         code: "VERIFY_FAILED",
         means: "Blocks read back differ from what was written.",
         matters: "The target, or something between it and this program, corrupts data. Speed is then no longer the question.",
         remedy: "Keep the target as it is, note the offsets, check cables, memory, firmware and file system, and verify again.",
     },
     Explanation {
+        id: "F005",
         code: "SHORT_IO",
         means: "I/Os completed with fewer bytes than asked for.",
         matters: "Counting them as done would turn missing work into speed. They are left out of IOPS, bandwidth and latency.",
         remedy: "Look for a target that ends early, is full, or fails.",
     },
     Explanation {
+        id: "F006",
         code: "IO_ERROR",
         means: "I/Os failed, or a job was ended by an error.",
         matters: "Failed I/Os often return faster or slower than good ones; they are counted apart and are in no rate or latency.",
         remedy: "Read the kernel log for the device and mend the cause. With continue_on_error the run is only degraded.",
     },
     Explanation {
+        id: "F007",
         code: "TIMED_OUT",
         means: "I/Os never completed and were given up after waiting.",
         matters: "The slowest I/Os of the run are the ones that no latency figure holds.",
         remedy: "Look for a hung device, path or server.",
     },
     Explanation {
+        id: "F008",
         code: "TARGET_SHRANK",
         means: "The file or device became smaller than it was at the start.",
         matters: "Reads behind the end cost nothing, so rates soar while nothing is read.",
         remedy: "Find what truncates or replaces the target.",
     },
     Explanation {
+        id: "F009",
         code: "NOTHING_DONE",
         means: "A job ran but completed no I/O.",
         matters: "Zeros in a result look like a very slow device.",
         remedy: "See the error of the job and its size, io_size and number_ios.",
     },
     Explanation {
+        id: "F010",
         code: "GENERATOR_STALL",
         means: "The load generator itself was stopped or starved: its watchdog woke far too late.",
         matters: "A stopped generator measures nothing while it stands still. In an open loop the I/Os that were due meanwhile are counted as waiting, so response times show the stall; service times hide it.",
         remedy: "Look for suspended processes, CPU quotas, overcommitted hosts and swapping; then run again.",
     },
     Explanation {
+        id: "F011",
         code: "VERIFY_NOTHING",
         means: "Verification was asked for, but some or all blocks were not checked.",
         matters: "A check that checks nothing always passes.",
         remedy: "Let the job run to its end, and see that there is something to verify.",
     },
     Explanation {
+        id: "F012",
         code: "INTERRUPTED",
         means: "The run ended before its plan did.",
         matters: "Averages over a part of the plan may differ from those over the whole.",
         remedy: "Run again for the whole plan.",
     },
     Explanation {
+        id: "F013",
         code: "RAN_SHORT",
         means: "A time-based job ended before its time.",
         matters: "The start of a run (empty caches, fresh flash) weighs more in a short one.",
         remedy: "Mend what ended it and run again.",
     },
     Explanation {
+        id: "F014",
         code: "JOB_SKIPPED",
         means: "A job never started.",
         matters: "Totals of its group lack its share.",
         remedy: "Mend the job before it, or what ended the run.",
     },
     Explanation {
+        id: "F015",
         code: "RATE_NOT_REACHED",
         means: "An open-loop job did less than its planned rate.",
         matters: "Above its capacity a target queues without bound: latency then tells the length of the run, not the speed of the target.",
         remedy: "Ask for less, or read the result as an overload test.",
     },
     Explanation {
+        id: "F016",
         code: "LATE_ISSUE",
         means: "Open-loop I/Os were handed over well after they were due although the generator was not stopped.",
         matters: "The target did not see the planned arrivals. Response times include the wait, service times do not.",
         remedy: "Raise iodepth, lower the rate, or use more jobs.",
     },
     Explanation {
+        id: "F017",
         code: "DEPTH_NOT_REACHED",
         means: "By Little's law far fewer I/Os were in flight than iodepth asked for.",
         matters: "The figures belong to a smaller queue depth than the one in the job file.",
         remedy: "Use direct=1, another engine or more jobs; buffered I/O and some file systems run requests one by one.",
     },
     Explanation {
+        id: "F018",
         code: "SYNC_ENGINE_DEPTH",
         means: "iodepth was set for an engine that returns only when its I/O is done.",
         matters: "The setting has no effect: the figures are those of queue depth 1.",
         remedy: "Use io_uring or libaio, or numjobs.",
     },
     Explanation {
+        id: "F019",
         code: "PAGE_CACHE",
         means: "The devices below the targets moved less than half of what the jobs moved.",
         matters: "The rest came from, or stayed in, memory. The figures are about RAM, not about the device. Holes in files look the same.",
         remedy: "Use direct=1, write the files in full first, or use a region larger than memory.",
     },
     Explanation {
+        id: "F020",
         code: "FOREIGN_IO",
         means: "A device moved much more than the jobs asked of it.",
         matters: "Other users slow the device down, and differ from run to run.",
         remedy: "Find them with iotop or iostat, or use an idle device.",
     },
     Explanation {
+        id: "F021",
         code: "CPU_THROTTLED",
         means: "The CPU quota of the control group stopped this process during the run.",
         matters: "Each throttle is a pause of up to 100 ms that shows as latency of the device.",
         remedy: "Raise cpu.max of the container or service.",
     },
     Explanation {
+        id: "F022",
         code: "STEAL",
         means: "The hypervisor gave CPU time of this machine to others.",
         matters: "Time stolen while I/O completes is counted as latency.",
         remedy: "Use dedicated CPUs, or compare only runs with the same steal.",
     },
     Explanation {
+        id: "F023",
         code: "HOST_BUSY",
         means: "Other programs kept the CPUs of this host busy.",
         matters: "Workers that wait for a CPU submit and reap late.",
         remedy: "Stop the other programs or read the figures as a lower bound.",
     },
     Explanation {
+        id: "F024",
         code: "WORKER_WAITED",
         means: "A worker was ready to run for a good part of the time but had no CPU (run delay of /proc/thread-self/schedstat).",
         matters: "Completions that wait for a CPU to be reaped count as slow I/O, and submissions come late.",
         remedy: "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed.",
     },
     Explanation {
+        id: "F025",
         code: "TOOL_BOUND",
         means: "A worker used a whole CPU, or came near to what it can generate on a target that answers at once.",
         matters: "Then the CPU, not the target, sets the rate. With the null engine this is the point of the exercise.",
         remedy: "Use more jobs, larger blocks or a cheaper engine until the rate no longer grows.",
     },
     Explanation {
+        id: "F026",
         code: "CLOCK_DRIFT",
         means: "The clock used for measuring ran at another rate than the kernel's.",
         matters: "All times and rates are wrong by that share.",
         remedy: "Use another clock source; see the clock facts in the result.",
     },
     Explanation {
+        id: "F027",
         code: "HISTOGRAM_OVERFLOW",
         means: "Latencies above 73 minutes were seen.",
         matters: "They are counted and in mean and maximum, but have no bucket of their own.",
         remedy: "Find out what hung for that long.",
     },
     Explanation {
+        id: "F028",
         code: "CLONES_OVERLAP",
         means: "Several clones of a sequential job go through the same addresses.",
         matters: "One of them reads from the medium, the others from a cache that it filled.",
         remedy: "Set offset_increment, or give each clone its own file.",
     },
     Explanation {
+        id: "F029",
         code: "JOBS_APART",
         means: "Jobs whose totals are added did not run at the same time.",
         matters: "The sum of rates of jobs that ran one after the other was never reached by anything.",
         remedy: "Start them together, or put them into different groups.",
     },
     Explanation {
+        id: "F030",
         code: "NOT_STEADY",
         means: "Throughput differs by more than a fifth between parts of the run.",
         matters: "One average hides the change: caches fill, flash starts to clean up, devices get warm.",
         remedy: "Precondition, warm up and run longer; look at the series.",
     },
     Explanation {
+        id: "F031",
         code: "REPEATED_ADDRESSES",
         means: "The region was read at least twice over.",
         matters: "Repeats may come from caches in the device, the controller or memory.",
         remedy: "Use a larger region unless the working set is this small in reality.",
     },
     Explanation {
+        id: "F032",
         code: "REQUESTS_RESIZED",
         means: "The device saw more or fewer requests than the jobs sent.",
         matters: "The kernel split or merged them, so sizes and latencies at the device are not those of the job.",
         remedy: "See max_sectors_kb and nomerges in /sys/block/*/queue.",
     },
     Explanation {
+        id: "F033",
         code: "VOLATILE_CACHE_NO_FLUSH",
         means: "Buffered writes completed in memory and were never flushed.",
         matters: "They would be lost in a power cut, and their speed is that of memory until the cache is full.",
         remedy: "Add fsync, fdatasync, end_fsync or sync to the job.",
     },
     Explanation {
+        id: "F034",
         code: "SOFT_PAYLOAD",
         means: "The data written can be compressed or deduplicated.",
         matters: "Devices and file systems that do so move less than they seem to.",
         remedy: "Use fresh random data for figures of the medium.",
     },
     Explanation {
+        id: "F035",
         code: "FEW_SAMPLES",
         means: "A percentile rests on fewer than ten I/Os.",
         matters: "The next run may well show another value.",
         remedy: "Run longer.",
     },
     Explanation {
+        id: "F036",
         code: "FIO_BINS_CLAMPED",
         means: "Latencies of 17.2 s and more share the last bin of fio's format.",
         matters: "Percentiles computed from those bins would be too low. The percentiles printed here are not computed from them.",
         remedy: "Read the percentiles and the maximum.",
     },
     Explanation {
+        id: "F037",
         code: "ENGINE_FALLBACK",
         means: "The planned engine was not available and another one did the work.",
         matters: "Engines differ in cost and in the queue depth they reach.",

@@ -48,6 +48,7 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
         findings: found,
         clock: recording.clock.clone(),
         host: recording.host.clone(),
+        conditions: recording.conditions.clone(),
         messages: plan.warnings.iter().chain(&recording.messages).cloned().collect(),
         entries,
     }

@@ -13,7 +13,7 @@ pub use self::calendar::utc_offset_s;
 pub use self::clock::LinuxClock;
 pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
 pub use self::host::{
-    CacheState, DirectIo, HostWatch, LinuxHost, cache_state, direct_io, dump_requests, end_with_parent, interrupts,
+    CacheState, ConditionsWatch, DirectIo, HostWatch, LinuxHost, cache_state, direct_io, dump_requests, end_with_parent, interrupts,
     written_share,
 };
 pub use self::probe::{

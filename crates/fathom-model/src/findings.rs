@@ -3,7 +3,7 @@
 //! `fathom-analyse` fills these, `fathom-report` turns them into ink and computes nothing.
 
 use crate::{
-    Bytes, ClockFacts, Counts, DiskCounters, HostRecording, Nanos, Override, PerDirection, Personality, RunEnd,
+    Bytes, ClockFacts, Conditions, Counts, DiskCounters, HostRecording, Nanos, Override, PerDirection, Personality, RunEnd,
     VerifyCounts,
 };
 
@@ -38,6 +38,8 @@ pub struct Findings {
     pub clock: ClockFacts,
     /// The machine.
     pub host: HostRecording,
+    /// What else held while it ran.
+    pub conditions: Conditions,
     /// Warnings of the front end and messages of the run, in words.
     pub messages: Vec<String>,
 }
@@ -56,7 +58,9 @@ pub enum Verdict {
 /// A sentence about the run, with its code, evidence and advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Stable name, such as `SHORT_IO`; `fathom explain CODE` tells more.
+    /// Stable number, such as `F005`; `fathom explain F005` tells more.
+    pub id: &'static str,
+    /// Stable name, such as `SHORT_IO`, which works wherever the number does.
     pub code: &'static str,
     /// What it does to the verdict.
     pub weight: Weight,
@@ -160,6 +164,8 @@ pub struct Entry {
     pub offered: Option<String>,
     /// Choices made at run time by its members, in words, each once.
     pub notes: Vec<String>,
+    /// What limits it, what would lift it, how deep to queue and what the tail does: sentences, each with its figures.
+    pub story: Vec<String>,
     /// What the measured time held, all members added, rising: the points of every chart over time.
     pub series: Vec<Moment>,
 }

@@ -3,6 +3,7 @@
 //! Nothing here does I/O, reads a clock or formats for people. Every other crate speaks these types, so that
 //! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
 
+mod conditions;
 mod direction;
 mod findings;
 mod histogram;
@@ -12,6 +13,7 @@ mod progress;
 mod recording;
 mod units;
 
+pub use self::conditions::*;
 pub use self::direction::{Direction, PerDirection};
 pub use self::findings::*;
 pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};

@@ -2,7 +2,7 @@
 //!
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
-use crate::{Bytes, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram};
+use crate::{Bytes, Conditions, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram};
 
 /// One whole run.
 #[derive(Clone, Debug)]
@@ -21,6 +21,8 @@ pub struct Recording {
     pub clock: ClockFacts,
     /// The machine, before and after.
     pub host: HostRecording,
+    /// What else held while it ran.
+    pub conditions: Conditions,
     /// Moments in which the load generator itself was held up.
     pub stalls: Vec<Stall>,
     /// How the run came to its end.

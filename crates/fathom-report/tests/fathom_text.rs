@@ -38,6 +38,7 @@ fn degraded() -> Findings {
         size: None,
     }];
     findings.findings = vec![Finding {
+        id: "F005",
         code: "SHORT_IO",
         weight: Weight::Degrades,
         about: Some("oltp".into()),
@@ -131,7 +132,7 @@ Verdict: DEGRADED: these numbers hold for the conditions named below.
   oltp: open loop at 100 I/Os per second; response times count from when each
     I/O was due
   oltp: addresses were drawn by a permutation
-  DEGRADES SHORT_IO (oltp)
+  DEGRADES F005 SHORT_IO (oltp)
     10 of 1,000 reads moved fewer bytes than asked; the first at offset
     1,044,480.
     Advice: look for a target that is smaller than size=, or for a device that
@@ -233,7 +234,7 @@ fn colours_only_where_asked_and_ascii_only_where_asked() {
     assert!(ascii.is_ascii() && ascii.contains("3 us x 2"));
     let colour = text(&findings, &Style { colour: true, ..Style::default() });
     assert!(
-        colour.contains("\u{1b}[33mDEGRADED\u{1b}[0m: ") && colour.contains("\u{1b}[33mDEGRADES\u{1b}[0m SHORT_IO")
+        colour.contains("\u{1b}[33mDEGRADED\u{1b}[0m: ") && colour.contains("\u{1b}[33mDEGRADES\u{1b}[0m F005 SHORT_IO")
     );
 }
 

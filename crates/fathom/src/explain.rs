@@ -3,19 +3,19 @@
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
 
-/// Explains the codes given, or lists all.
+/// Explains the findings given by number or name, or lists all.
 pub fn command(codes: &[String]) -> Outcome {
     if codes.is_empty() {
         let all: String =
-            fathom_analyse::EXPLANATIONS.iter().map(|one| format!("{:22} {}\n", one.code, one.means)).collect();
+            fathom_analyse::EXPLANATIONS.iter().map(|one| format!("{} {:24} {}\n", one.id, one.code, one.means)).collect();
         return say(&all);
     }
     let (mut text, mut outcome) = (String::new(), Outcome::Good);
     for code in codes {
         match fathom_analyse::explain(&code.to_uppercase()) {
             Some(one) => {
-                let (code, means, matters, remedy) = (one.code, one.means, one.matters, one.remedy);
-                text += &format!("{code}\n  {means}\n  Why it matters: {matters}\n  What to do: {remedy}\n");
+                let (id, code, means, matters, remedy) = (one.id, one.code, one.means, one.matters, one.remedy);
+                text += &format!("{id} {code}\n  {means}\n  Why it matters: {matters}\n  What to do: {remedy}\n");
             }
             None => {
                 let known = fathom_analyse::EXPLANATIONS.iter().map(|one| one.code.to_lowercase()).collect::<Vec<_>>();

@@ -1,7 +1,7 @@
 //! One run of a plan on this machine, with its logs written beside it.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fathom_linux::{HostWatch, LinuxClock, LinuxHost, interrupts};
+use fathom_linux::{ConditionsWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
 use fathom_load::{LoadError, Stop, Watch};
 use fathom_model::{JobError, LogChunk, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
@@ -36,6 +36,14 @@ pub fn measure(
     let writer = write_logs(&plan, chunks, Arc::clone(&over));
     let host = Arc::new(host);
     let watch_host = HostWatch::start();
+    let paths: Vec<PathBuf> = plan.jobs.iter().flat_map(|job| job.files.paths.iter().cloned()).collect();
+    let conditions = ConditionsWatch::start(&host, clock, &paths);
+    let progress = &mut |now: &Progress| {
+        if now.layout.is_none() {
+            conditions.begun();
+        }
+        progress(now);
+    };
     let asked = interrupts();
     let (changed, watcher) = watch_targets(Arc::clone(&host), Arc::clone(&over));
     let stop = || match asked.load(Relaxed) {
@@ -46,6 +54,8 @@ pub fn measure(
     };
     let watch = Watch { stop: &stop, progress, logs };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
+    let elapsed = outcome.as_ref().map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
+    let conditions = conditions.finish(elapsed);
     over.store(true, Relaxed);
     let trouble = writer.join().unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
     watcher.thread().unpark();
@@ -61,6 +71,7 @@ pub fn measure(
     }
     recording.clock = clock.facts();
     recording.host = watch_host.finish();
+    recording.conditions = conditions;
     if let Err(error) = released {
         recording.messages.push(error.to_string());
     }

@@ -2,6 +2,7 @@
 
 use fathom_model::{Direction, DiskSummary, Entry, Event, Finding, Histogram, Nanos, PerDirection, Recording, Weight};
 
+use crate::explain::id_of;
 use crate::latency::merged;
 use crate::members::Member;
 
@@ -57,7 +58,7 @@ impl<'a> Scene<'a> {
 
 impl<'a> Seat<'a> {
     pub(super) fn finding(&self, code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
-        Finding { code, weight, about: Some(self.entry.name.clone()), evidence, advice: advice.to_owned() }
+        Finding { id: id_of(code), code, weight, about: Some(self.entry.name.clone()), evidence, advice: advice.to_owned() }
     }
 
     pub(super) fn events(&self) -> impl Iterator<Item = &'a Event> + use<'a> {
@@ -78,5 +79,5 @@ impl<'a> Seat<'a> {
 
 /// A finding about the whole run.
 pub(super) fn of_run(code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
-    Finding { code, weight, about: None, evidence, advice: advice.to_owned() }
+    Finding { id: id_of(code), code, weight, about: None, evidence, advice: advice.to_owned() }
 }

@@ -41,6 +41,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
             cpu_throttles: Some(0),
             busy_percent: Some(10.0),
         },
+        conditions: Conditions::default(),
         stalls: Vec::new(),
         end: RunEnd::Completed,
         messages: vec!["a message".to_owned()],

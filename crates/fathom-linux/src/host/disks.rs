@@ -122,7 +122,7 @@ fn members_of(dev: u64) -> Vec<PathBuf> {
 }
 
 /// `/sys/block/NAME/stat`: 11 fields before Linux 4.18, 15 with discards, 17 with flushes.
-fn parse(text: &str) -> Option<DiskCounters> {
+pub(super) fn parse(text: &str) -> Option<DiskCounters> {
     let fields: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let at = |index: usize| fields.get(index).copied().unwrap_or(0);
     (fields.len() >= 11).then(|| DiskCounters {

@@ -4,6 +4,7 @@
 //! that do not exist yet are created under the same rules when they are laid out or opened.
 
 mod cache;
+mod conditions;
 mod disks;
 mod error;
 mod extents;
@@ -34,6 +35,7 @@ use crate::engines::{EngineFile, make_engine, make_noop_ring};
 use crate::probe::{Held, ProbeError};
 
 pub use self::cache::{CacheState, DirectIo, cache_state, direct_io};
+pub use self::conditions::ConditionsWatch;
 pub use self::extents::written_share;
 pub use self::signal::{dump_requests, end_with_parent, interrupts};
 pub use self::watch::HostWatch;

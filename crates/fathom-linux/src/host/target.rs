@@ -135,6 +135,10 @@ impl Targets {
         let written = |target: &&Arc<Target>| target.kind == Kind::Block && target.held.permit().intent().modifies();
         targets.iter().filter(written).try_for_each(|target| target.held.recheck())
     }
+    /// All that are held now. The caller must let go of them before [`Targets::release`].
+    pub(super) fn all(&self) -> Vec<Arc<Target>> {
+        self.lock().values().cloned().collect()
+    }
     pub(super) fn get(&self, path: &Path) -> Option<Arc<Target>> {
         self.lock().get(path).cloned()
     }

@@ -26,7 +26,7 @@ impl HostWatch {
     /// Begins.
     #[must_use]
     pub fn start() -> Self {
-        let groups = cpu_groups();
+        let groups = own_groups("cpu");
         Self { times: CpuTimes::now(), throttles: throttles(&groups), groups }
     }
 
@@ -71,7 +71,7 @@ fn memory() -> Bytes {
 }
 
 /// CPU quota throttles of these control groups together.
-fn throttles(groups: &[PathBuf]) -> Option<u64> {
+pub(super) fn throttles(groups: &[PathBuf]) -> Option<u64> {
     let texts = groups.iter().filter_map(|group| std::fs::read_to_string(group.join("cpu.stat")).ok());
     texts.filter_map(|text| throttled(&text)).reduce(u64::saturating_add)
 }
@@ -80,26 +80,27 @@ fn throttled(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix("nr_throttled "))?.trim().parse().ok()
 }
 
-/// Folders of the control groups that may hold this process back: its own and those above, of version 1 and 2.
-fn cpu_groups() -> Vec<PathBuf> {
+/// Folders of the control groups with this controller that may hold this process back: its own and those above, of
+/// version 1 and 2.
+pub(super) fn own_groups(controller: &str) -> Vec<PathBuf> {
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    groups_of(&own, &mounts)
+    groups_of(&own, &mounts, controller)
 }
 
-fn groups_of(own: &str, mounts: &str) -> Vec<PathBuf> {
-    own.lines().filter_map(|line| hierarchy(line, mounts)).flatten().collect()
+fn groups_of(own: &str, mounts: &str, controller: &str) -> Vec<PathBuf> {
+    own.lines().filter_map(|line| hierarchy(line, mounts, controller)).flatten().collect()
 }
 
 /// `7:cpu,cpuacct:/a/b` of version 1, `0::/a/b` of version 2. See cgroups(7).
-fn hierarchy(line: &str, mounts: &str) -> Option<Vec<PathBuf>> {
+fn hierarchy(line: &str, mounts: &str, controller: &str) -> Option<Vec<PathBuf>> {
     let mut words = line.splitn(3, ':').skip(1);
     let (controllers, path) = (words.next()?, words.next()?);
     let version_2 = controllers.is_empty();
-    if !version_2 && !controllers.split(',').any(|name| name == "cpu") {
+    if !version_2 && !controllers.split(',').any(|name| name == controller) {
         return None;
     }
-    let (root, at) = mounts.lines().find_map(|mount| cgroup_mount(mount, version_2))?;
+    let (root, at) = mounts.lines().find_map(|mount| cgroup_mount(mount, version_2, controller))?;
     // In a container the mount shows only the groups from its root on.
     let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
     let below = below.strip_prefix("/").unwrap_or(below);
@@ -107,7 +108,7 @@ fn hierarchy(line: &str, mounts: &str) -> Option<Vec<PathBuf>> {
 }
 
 /// Root and mount point, if this line of mountinfo is the hierarchy looked for. See proc_pid_mountinfo(5).
-fn cgroup_mount(line: &str, version_2: bool) -> Option<(&str, &str)> {
+fn cgroup_mount<'a>(line: &'a str, version_2: bool, controller: &str) -> Option<(&'a str, &'a str)> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
     let found = (place.next()?, place.next()?);
@@ -115,7 +116,7 @@ fn cgroup_mount(line: &str, version_2: bool) -> Option<(&str, &str)> {
     let (fs_type, options) = (kind.next()?, kind.nth(1)?);
     let fits = match fs_type {
         "cgroup2" => version_2,
-        "cgroup" => !version_2 && options.split(',').any(|option| option == "cpu"),
+        "cgroup" => !version_2 && options.split(',').any(|option| option == controller),
         _ => false,
     };
     fits.then_some(found)
@@ -141,7 +142,7 @@ mod tests {
                       31 25 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
                       32 25 0:28 / /sys/fs/cgroup/unified rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
         let own = "4:cpu,cpuacct:/a/b\n3:cpuset:/c\n0::/u\n";
-        let found = groups_of(own, mounts);
+        let found = groups_of(own, mounts, "cpu");
         let wanted = ["cpu,cpuacct/a/b", "cpu,cpuacct/a", "cpu,cpuacct/", "unified/u", "unified/"];
         assert_eq!(found, wanted.map(|group| Path::new("/sys/fs/cgroup").join(group)));
     }
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn a_container_sees_its_own_root() {
         let mounts = "30 25 0:26 /docker/xyz /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(groups_of("0::/docker/xyz/job\n", mounts)[0], Path::new("/sys/fs/cgroup/job"));
+        assert_eq!(groups_of("0::/docker/xyz/job\n", mounts, "cpu")[0], Path::new("/sys/fs/cgroup/job"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_model::{
-    ClockFacts, DiskRecording, Event, EventKind, ExitWhat, HostRecording, JobPattern, JobPhase, JobRecording, LogChunk,
+    ClockFacts, Conditions, DiskRecording, Event, EventKind, ExitWhat, HostRecording, JobPattern, JobPhase, JobRecording, LogChunk,
     Nanos, Plan, Progress, Recording, RunEnd, Stall,
 };
 
@@ -330,6 +330,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             disks,
             clock: ClockFacts::default(),
             host: HostRecording::default(),
+            conditions: Conditions::default(),
             stalls: self.stalls,
             end,
             messages,

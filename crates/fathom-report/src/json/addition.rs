@@ -4,6 +4,7 @@ use fathom_model::{
     Counts, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection, Override, RunEnd, VerifyCounts,
 };
 
+use super::conditions::conditions;
 use super::direction::latency;
 use crate::text::{verdict_word, weight_word};
 use crate::tree::{Object, Tree};
@@ -25,11 +26,13 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
         .with("elapsed_ns", findings.elapsed.get())
         .with("clock", clock(findings))
         .with("host", host(findings))
+        .with("conditions", conditions(&findings.conditions))
         .with("entries", findings.entries.iter().map(|one| entry(one, plus)).collect::<Tree>())
 }
 
 fn finding(finding: &Finding) -> Object {
     Object::new()
+        .with("id", finding.id)
         .with("code", finding.code)
         .with("weight", weight_word(finding.weight).to_ascii_lowercase().as_str())
         .with("about", finding.about.as_ref())
@@ -75,6 +78,7 @@ fn entry(entry: &Entry, plus: bool) -> Object {
         .with("little", little(entry))
         .with("ceiling_iops", entry.ceiling_iops)
         .with("counts", counts(&entry.counts))
+        .with("story", entry.story.iter().collect::<Tree>())
         .with("notes", entry.notes.iter().collect::<Tree>());
     for (way, summary) in entry.directions.iter().filter(|(_, summary)| summary.counts.planned > 0) {
         figures.push(way.word(), direction(summary));

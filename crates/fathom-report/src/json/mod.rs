@@ -1,6 +1,7 @@
 //! fio's JSON and json+, and behind fio's keys what fathom adds.
 
 mod addition;
+mod conditions;
 mod direction;
 mod entry;
 

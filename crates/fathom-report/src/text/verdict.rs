@@ -130,7 +130,7 @@ fn finding(finding: &Finding, style: &Style) -> String {
     };
     let word = weight_word(finding.weight);
     let about = finding.about.as_ref().map_or(String::new(), |name| format!(" ({name})"));
-    let head = paragraph(&format!("{word} {}{about}", finding.code), style);
+    let head = paragraph(&format!("{word} {} {}{about}", finding.id, finding.code), style);
     let evidence = wrap(&style.clean(&finding.evidence), style.width, "    ", "    ");
     let advice = wrap(&style.clean(&format!("Advice: {}", finding.advice)), style.width, "    ", "      ");
     head.replacen(word, &style.paint(word, colour), 1)

@@ -32,6 +32,7 @@ pub fn empty(personality: Personality) -> Findings {
             memory: Bytes::from_mib(4096),
             ..HostRecording::default()
         },
+        conditions: Default::default(),
         messages: vec![],
     }
 }
@@ -78,6 +79,7 @@ pub fn idle(name: &str) -> Entry {
         counts: Counts::default(),
         offered: None,
         notes: vec![],
+        story: vec![],
         series: vec![],
     }
 }

@@ -1,0 +1,141 @@
+//! What held while a run was measured: a sample of the machine every moment, and the state of targets and queues.
+
+use std::path::PathBuf;
+
+use crate::{Bytes, DiskCounters, Nanos};
+
+/// Conditions of one run. What is not known is absent, never taken for good.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// Samples over the run.
+    pub telemetry: Telemetry,
+    /// One for each target that was held.
+    pub targets: Vec<TargetConditions>,
+    /// One for each block device below the targets.
+    pub queues: Vec<QueueConditions>,
+    /// I/O limits of this process's own control groups on those devices.
+    pub limits: Vec<IoLimit>,
+    /// This machine is a virtual one; `None` where that cannot be told.
+    pub virtual_machine: Option<bool>,
+}
+
+/// Samples of the machine, evenly spaced; long runs have longer ones.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Telemetry {
+    /// Names of the devices that [`Sample::disks`] speaks of, in its order.
+    pub disks: Vec<String>,
+    /// In the order of time, without gaps.
+    pub samples: Vec<Sample>,
+    /// CPU time that sampling took.
+    pub cost: Nanos,
+}
+
+/// The machine over a short time. Shares are percent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Start, counted from the run's epoch.
+    pub start: Nanos,
+    /// Length.
+    pub length: Nanos,
+    /// What each device counted meanwhile; `in_flight` is that of the end.
+    pub disks: Vec<DiskCounters>,
+    /// Each CPU of the machine.
+    pub cpus: Vec<CpuShare>,
+    /// Share of the time in which some task waited for a CPU. See Documentation/accounting/psi.rst of Linux.
+    pub cpu_pressure: Option<f64>,
+    /// The same for I/O.
+    pub io_pressure: Option<f64>,
+    /// Share of the time in which all tasks waited for memory.
+    pub memory_pressure: Option<f64>,
+    /// Mean frequency of the CPUs, MHz.
+    pub cpu_mhz: Option<f64>,
+    /// Hottest sensor, degrees Celsius.
+    pub celsius: Option<f64>,
+    /// Memory that programs could still have.
+    pub available: Option<Bytes>,
+    /// Written data that is not yet on its way to a device.
+    pub dirty: Option<Bytes>,
+    /// Written data on its way.
+    pub writeback: Option<Bytes>,
+    /// CPU quota throttles of the own control groups.
+    pub throttles: Option<u64>,
+    /// By how much the wall clock moved against the monotonic one, nanoseconds.
+    pub wall_step_ns: i64,
+}
+
+/// How one CPU spent its time, percent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuShare {
+    /// Neither idle nor stolen.
+    pub busy: f64,
+    /// Given to others by the hypervisor.
+    pub stolen: f64,
+}
+
+/// What O_DIRECT does on a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectTruth {
+    /// The file system says that it reaches the device.
+    Direct,
+    /// The file system takes it and buffers (or refuses) all the same.
+    Buffered,
+    /// The file system says nothing.
+    Unsaid,
+}
+
+/// A target as it was when the load had ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetConditions {
+    /// Its path in the plan.
+    pub path: PathBuf,
+    /// Regular file, not a device.
+    pub is_file: bool,
+    /// Size.
+    pub size: Bytes,
+    /// Name of the file system's type, where it is one that matters here: `tmpfs`, `ramfs`.
+    pub memory_backed: bool,
+    /// What O_DIRECT does.
+    pub direct: Option<DirectTruth>,
+    /// Share of the file that was ever written, 0 to 1; known for files that the run only read.
+    pub written_share: Option<f64>,
+    /// Share of the target that lay in the page cache at the end, 0 to 1.
+    pub cached_share: Option<f64>,
+    /// Of those, not yet written back.
+    pub dirty: Option<Bytes>,
+    /// The name led to another file or to none from then on.
+    pub gone: Option<Nanos>,
+}
+
+/// Settings of a device's queue (`/sys/block/NAME/queue`), before and after the run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueConditions {
+    /// Kernel name.
+    pub name: String,
+    /// Name and value of each setting, sorted by name.
+    pub before: Vec<(String, String)>,
+    /// After the load.
+    pub after: Vec<(String, String)>,
+    /// A loop device: its backing file, and whether it is reached by direct I/O.
+    pub loop_file: Option<(PathBuf, bool)>,
+}
+
+impl QueueConditions {
+    /// The value of a setting before the run.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.before.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// An I/O limit of a control group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoLimit {
+    /// Kernel name of the device.
+    pub disk: String,
+    /// Reads or writes.
+    pub reads: bool,
+    /// I/Os, or bytes.
+    pub ios: bool,
+    /// How many each second.
+    pub per_second: u64,
+}

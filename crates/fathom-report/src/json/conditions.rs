@@ -1,0 +1,93 @@
+//! The conditions of a run: samples of the machine, targets and queues.
+
+use fathom_model::{Conditions, CpuShare, DiskCounters, DirectTruth, IoLimit, QueueConditions, Sample, TargetConditions, Telemetry};
+
+use crate::tree::{Object, Tree};
+
+pub(super) fn conditions(conditions: &Conditions) -> Object {
+    Object::new()
+        .with("virtual_machine", conditions.virtual_machine)
+        .with("targets", conditions.targets.iter().map(target).collect::<Tree>())
+        .with("queues", conditions.queues.iter().map(queue).collect::<Tree>())
+        .with("own_limits", conditions.limits.iter().map(limit).collect::<Tree>())
+        .with("telemetry", telemetry(&conditions.telemetry))
+}
+
+fn target(target: &TargetConditions) -> Object {
+    Object::new()
+        .with("path", &target.path.to_string_lossy().into_owned())
+        .with("size_bytes", target.size.get())
+        .with("memory_backed", target.memory_backed)
+        .with("direct", target.direct.map(direct_word))
+        .with("written_share", target.written_share)
+        .with("cached_share", target.cached_share)
+        .with("dirty_bytes", target.dirty.map(|dirty| dirty.get()))
+        .with("gone_ns", target.gone.map(|at| at.get()))
+}
+
+fn direct_word(truth: DirectTruth) -> &'static str {
+    match truth {
+        DirectTruth::Direct => "direct",
+        DirectTruth::Buffered => "buffered",
+        DirectTruth::Unsaid => "unknown",
+    }
+}
+
+/// Settings before the run, and those that were others after it.
+fn queue(queue: &QueueConditions) -> Object {
+    let settings = |pairs: &[(String, String)]| Object::of(pairs.iter().map(|(name, value)| (name.clone(), Tree::from(value))));
+    let changed: Vec<(String, String)> = queue.after.iter().filter(|pair| !queue.before.contains(pair)).cloned().collect();
+    let mut figures = Object::new().with("name", &queue.name).with("settings", settings(&queue.before));
+    figures.push("changed", settings(&changed));
+    if let Some((file, direct)) = &queue.loop_file {
+        figures.push("loop_file", &file.to_string_lossy().into_owned());
+        figures.push("loop_direct", *direct);
+    }
+    figures
+}
+
+fn limit(limit: &IoLimit) -> Object {
+    Object::new()
+        .with("disk", &limit.disk)
+        .with("direction", if limit.reads { "read" } else { "write" })
+        .with("unit", if limit.ios { "ios" } else { "bytes" })
+        .with("per_second", limit.per_second)
+}
+
+fn telemetry(telemetry: &Telemetry) -> Object {
+    Object::new()
+        .with("cost_ns", telemetry.cost.get())
+        .with("samples", telemetry.samples.iter().map(|one| sample(one, &telemetry.disks)).collect::<Tree>())
+}
+
+fn sample(sample: &Sample, disks: &[String]) -> Object {
+    Object::new()
+        .with("start_ns", sample.start.get())
+        .with("length_ns", sample.length.get())
+        .with("disks", Object::of(disks.iter().zip(&sample.disks).map(|(name, one)| (name.clone(), counters(one).into()))))
+        .with("cpu_busy_percent", sample.cpus.iter().map(|cpu: &CpuShare| cpu.busy).collect::<Tree>())
+        .with("cpu_steal_percent", sample.cpus.iter().map(|cpu| cpu.stolen).collect::<Tree>())
+        .with("cpu_pressure_percent", sample.cpu_pressure)
+        .with("io_pressure_percent", sample.io_pressure)
+        .with("memory_pressure_percent", sample.memory_pressure)
+        .with("cpu_mhz", sample.cpu_mhz)
+        .with("celsius", sample.celsius)
+        .with("available_bytes", sample.available.map(|n| n.get()))
+        .with("dirty_bytes", sample.dirty.map(|n| n.get()))
+        .with("writeback_bytes", sample.writeback.map(|n| n.get()))
+        .with("cpu_throttles", sample.throttles)
+        .with("wall_step_ns", Tree::Signed(sample.wall_step_ns))
+}
+
+fn counters(counters: &DiskCounters) -> Object {
+    Object::new()
+        .with("read_ios", counters.read_ios)
+        .with("read_sectors", counters.read_sectors)
+        .with("read_ticks", counters.read_ticks)
+        .with("write_ios", counters.write_ios)
+        .with("write_sectors", counters.write_sectors)
+        .with("write_ticks", counters.write_ticks)
+        .with("in_flight", counters.in_flight)
+        .with("io_ticks", counters.io_ticks)
+        .with("flush_ios", counters.flush_ios)
+}
