@@ -453,7 +453,7 @@ struct ReadOne<'a>(&'a Path);
 impl EngineUser for ReadOne<'_> {
     type Output = (Vec<u8>, Vec<u32>);
     fn run<E: Engine>(self, mut engine: E, _: &'static str, _: Option<String>) -> Self::Output {
-        let request = Request { slot: 0, file: 0, op: Op::Read, len: 4096, offset: 8192 };
+        let request = Request { slot: 0, file: 0, op: Op::Read, len: 4096, offset: 8192, prio: 0 };
         assert_eq!(engine.submit(&[request]), Ok(1));
         let mut done = Vec::new();
         engine.reap(Wait { at_least: 1, at_most: 1, limit: None }, &mut done).expect("reaped");

@@ -34,6 +34,8 @@ pub struct Request {
     pub len: u32,
     /// Where in the file, bytes.
     pub offset: u64,
+    /// I/O priority in the kernel's encoding, see ioprio_set(2); 0 is that of the thread.
+    pub prio: u16,
 }
 
 /// The end of one I/O.

@@ -7,6 +7,7 @@ mod budget;
 mod clock;
 mod crew;
 mod engine;
+mod flow;
 mod host;
 mod logger;
 mod live;

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn read(slot: u32, offset: u64, len: u32) -> Request {
-        Request { slot, file: 0, op: Op::Read, len, offset }
+        Request { slot, file: 0, op: Op::Read, len, offset, prio: 0 }
     }
 
     fn reap(engine: &mut NullEngine, at_most: u32) -> Vec<Completion> {

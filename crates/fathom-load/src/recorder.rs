@@ -27,6 +27,8 @@ pub(crate) struct InFlight {
     pub check: u64,
     /// It is a sync: no direction.
     pub sync: bool,
+    /// Its priority; 0 is that of the thread.
+    pub prio: u16,
 }
 
 impl InFlight {
@@ -42,6 +44,7 @@ impl InFlight {
         then_write: false,
         check: 0,
         sync: false,
+        prio: 0,
     };
 }
 

@@ -61,6 +61,18 @@ fn verified_jobs_read_back_what_they_wrote() {
     assert_eq!(number(&Bench::new(looped).json(&[]), "/jobs/1/read/io_kbytes"), 8.0);
 }
 
+/// 11, 12, 14: what a job may do beside the others of its flow. One that could do 8000 I/Os in some milliseconds waits for
+/// the 1000 of the other, which are due over a second. What follows its end is the other's alone.
+#[test]
+fn jobs_of_a_flow_keep_to_their_weights() {
+    let global = "[global]\nbs=4k\nioengine=null\nsize=100g\nflow_id=1\n";
+    let jobs = "[slow]\nflow=1\nrate_iops=1000\ntime_based\nruntime=20s\n[fast]\nflow=8\nnumber_ios=8000\nexitall\n";
+    let json = Bench::new(&format!("{global}{jobs}")).json(&[]);
+    let ios = |job: u32| number(&json, &format!("/jobs/{job}/read/total_ios"));
+    assert_eq!(ios(1), 8000.0);
+    assert!((990.0..5000.0).contains(&ios(0)), "{} I/Os of weight 1 while 8000 of weight 8 were done", ios(0));
+}
+
 /// 15, 16, 17
 #[test]
 fn mean_latencies_add_up() {

@@ -64,7 +64,7 @@ mod tests {
             let fd = std::fs::File::open("/dev/null").expect("always there").into();
             let range = (a.min(b), a.max(b));
             let files = [EngineFile { fd, range, block_device: false }];
-            let request = Request { slot: 0, file: 0, op, len, offset };
+            let request = Request { slot: 0, file: 0, op, len, offset, prio: 0 };
             let past = u128::from(offset) + u128::from(len);
             let inside = offset >= range.0 && past <= u128::from(range.1) && past < (1 << 63);
             let fits = inside && (op == Op::Trim || len <= buffer_size);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_a_bad_descriptor() {
-        let request = Request { slot: 0, file: 0, op: Op::Fsync, len: 0, offset: 0 };
+        let request = Request { slot: 0, file: 0, op: Op::Fsync, len: 0, offset: 0, prio: 0 };
         assert_eq!(admit(&[], &request, 4096).err(), Some(-9));
     }
 }

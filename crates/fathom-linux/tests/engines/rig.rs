@@ -55,7 +55,7 @@ impl Case {
 }
 
 pub fn request(slot: u32, op: Op, offset: u64, len: u32) -> Request {
-    Request { slot, file: 0, op, len, offset }
+    Request { slot, file: 0, op, len, offset, prio: 0 }
 }
 
 pub fn submit_all(engine: &mut dyn Engine, batch: &[Request]) {

@@ -62,6 +62,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             most_intervals: 2,
             zero_rows: false,
             notes: Vec::new(),
+            flow: None,
         };
         let buffer_size = buffer_size(&job);
         let request = EngineRequest { spec: &job.engine, depth: job.queue.depth, buffer_size, files: &[] };

@@ -12,6 +12,7 @@ use fathom_model::{
 use super::layout::Ready;
 use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest};
+use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut, OpenFile};
 use crate::live::{Live, Phase, Stop};
 use crate::script::{self, Region};
@@ -31,20 +32,22 @@ pub(super) struct Start<H: Host> {
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,
     pub most_intervals: usize,
+    pub flow: Option<Member>,
 }
 
 impl<H: Host> Start<H> {
     /// Runs the job; what goes wrong is in the recording.
-    pub fn run(self) -> JobRecording {
+    pub fn run(mut self) -> JobRecording {
         self.live.enter(Phase::Preparing);
-        let job = &self.plan.jobs[self.index];
-        match self.load(job) {
+        let (plan, flow) = (Arc::clone(&self.plan), self.flow.take());
+        let job = &plan.jobs[self.index];
+        match self.load(job, flow) {
             Ok(recording) => recording,
             Err(error) => failed(job, error.errno, error.what, self.clock.now()),
         }
     }
 
-    fn load(&self, job: &Job) -> Result<JobRecording, HostError> {
+    fn load(&self, job: &Job, flow: Option<Member>) -> Result<JobRecording, HostError> {
         let host = &*self.host;
         let mut notes = Vec::new();
         if let Err(error) = host.settle(&job.cpus, job.nice) {
@@ -68,6 +71,7 @@ impl<H: Host> Start<H> {
             most_intervals: self.most_intervals,
             zero_rows: self.plan.personality == Personality::Fathom,
             notes,
+            flow,
         };
         let outcome = host.with_engine(&request, setup).map_err(|EngineError { errno, what }| HostError { errno, what })?;
         outcome.map_err(|what| HostError { errno: EINVAL, what })

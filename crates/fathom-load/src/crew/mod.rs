@@ -21,6 +21,7 @@ use self::job::Start;
 pub(crate) use self::job::blank;
 use self::turns::Turns;
 use crate::clock::{Clock, Since};
+use crate::flow::Flows;
 use crate::host::{Host, HostError};
 use crate::live::{Live, Phase, Stop};
 
@@ -79,6 +80,7 @@ pub fn run<H: Host + Send + 'static>(
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
     let mut crew = Crew {
         turns: Turns::new(&plan),
+        flows: Flows::new(&plan),
         lives: plan.jobs.iter().map(|_| Arc::new(Live::default())).collect(),
         threads: plan.jobs.iter().map(|_| None).collect(),
         done: plan.jobs.iter().map(|_| None).collect(),
@@ -117,6 +119,7 @@ struct Crew<H: Host> {
     clock: Since<H::Clock>,
     ready: Arc<layout::Ready>,
     turns: Turns,
+    flows: Flows,
     lives: Vec<Arc<Live>>,
     threads: Vec<Option<JoinHandle<()>>>,
     done: Vec<Option<JobRecording>>,
@@ -187,6 +190,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             ready: Arc::clone(&self.ready),
             sink: watch.logs.clone(),
             unix_start_ns: self.unix_start_ns,
+            flow: self.flows.join(self.plan.jobs[index].pace.flow),
             most_intervals: (MOST_INTERVALS / self.plan.jobs.len()).clamp(600, 8192),
         };
         let results = self.results.clone();

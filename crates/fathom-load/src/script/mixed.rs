@@ -77,7 +77,7 @@ impl Mixed {
             let len = self.sizes[direction].draw_within(stream.room(), &mut self.rng);
             if let Some(offset) = stream.next(len) {
                 let then_write = matches!(self.mix, Mix::TrimWrite);
-                return Some(Draft { offset, len, file: file as u32, op: op_of(direction), then_write });
+                return Some(Draft { offset, len, file: file as u32, op: op_of(direction), then_write, prio: 0 });
             }
             self.files.end(file);
         }
@@ -86,7 +86,7 @@ impl Mixed {
     fn sync_after(&mut self, file: u32, out: &mut Vec<Draft>) {
         self.writes += 1;
         let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-        let sync = |op| Draft { offset: 0, len: 0, file, op, then_write: false };
+        let sync = |op| Draft { offset: 0, len: 0, file, op, then_write: false, prio: 0 };
         if due(self.syncs.fsync_every) {
             out.push(sync(Op::Fsync));
         }

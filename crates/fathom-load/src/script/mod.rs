@@ -31,6 +31,8 @@ pub(crate) struct Draft {
     pub op: Op,
     /// A trim that is followed by a write of the same range once it has completed.
     pub then_write: bool,
+    /// Its priority; 0 is that of the thread.
+    pub prio: u16,
 }
 
 impl Draft {
@@ -130,7 +132,7 @@ impl Plain {
         while want > 0 {
             let room = want.min(starts.len());
             let n = self.offsets.fill(self.len, &mut starts[..room]);
-            let draft = |offset| Draft { offset, len: self.len, file: 0, op: self.op, then_write: self.then_write };
+            let draft = |offset| Draft { offset, len: self.len, file: 0, op: self.op, then_write: self.then_write, prio: 0 };
             out.extend(starts[..n].iter().map(|offset| draft(*offset)));
             *left = left.saturating_sub(n as u64 * u64::from(self.len));
             want -= n;

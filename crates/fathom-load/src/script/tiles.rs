@@ -79,7 +79,7 @@ impl Tiles {
             let wish = u64::from(self.sizes[direction].draw(&mut self.rng)).next_multiple_of(span.align);
             let len = wish.min(end - at) as u32;
             let then_write = matches!(self.mix, Mix::TrimWrite);
-            self.window.push(Draft { offset: at, len, file: file as u32, op: op_of(direction), then_write });
+            self.window.push(Draft { offset: at, len, file: file as u32, op: op_of(direction), then_write, prio: 0 });
             at += u64::from(len);
         }
     }

@@ -12,7 +12,7 @@ use crate::script::{Draft, direction_of};
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether I/Os come one by one, each due when the last is over, with nothing else to do after one.
     pub(super) fn is_alone(&self) -> bool {
-        self.synchronous && self.slots.len() == 1 && self.schedule.is_none() && !self.has_more_to_do && !self.recorder.traces()
+        self.synchronous && self.slots.len() == 1 && self.schedule.is_none() && !self.has_more_to_do && !self.gated && !self.recorder.traces()
     }
 
     /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, so one clock reading serves both.
@@ -48,7 +48,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if !io.sync {
             self.recorder.sent(&io);
         }
-        let batch = [Request { slot: 0, file, op, len, offset }];
+        let batch = [Request { slot: 0, file, op, len, offset, prio: 0 }];
         if let Some(direction) = direction {
             self.live.carry(direction, len);
         }

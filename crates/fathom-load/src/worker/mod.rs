@@ -3,6 +3,7 @@
 mod alone;
 mod check;
 mod finish;
+mod gate;
 mod levels;
 mod pace;
 mod setup;
@@ -12,6 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_model::{Direction, EventKind, Job, JobError, Nanos, VerifyCounts};
 
 use self::check::Checker;
+use self::gate::Gate;
 use self::levels::Levels;
 use self::pace::Pause;
 pub(crate) use self::setup::Setup;
@@ -53,6 +55,9 @@ pub(crate) struct Worker<'a, E, C, H> {
     budget: Budget,
     schedule: Option<Schedule>,
     pause: Option<Pause>,
+    gate: Option<Box<Gate>>,
+    /// There is a pause or a gate.
+    gated: bool,
     slots: Vec<InFlight>,
     free: Vec<u32>,
     batch: Vec<Request>,
@@ -184,9 +189,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn take(&mut self, now: u64) {
         let room = self.room();
-        if self.pause.is_some() && self.paused(now) {
-            return;
-        }
+        if self.gated { self.take_gated(room, now) } else { self.take_up_to(room, now) }
+    }
+
+    /// Fills the batch up to `room` with I/O that is due.
+    #[inline]
+    fn take_up_to(&mut self, room: usize, now: u64) {
         while self.batch.len() < room {
             let planned = match &self.schedule {
                 None => now,
@@ -269,9 +277,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             then_write: draft.then_write,
             check,
             sync: direction.is_none(),
+            prio: draft.prio,
         };
         self.buffer_for(slot, draft);
-        let request = Request { slot, file: draft.file, op: draft.op, len: draft.len, offset: draft.offset };
+        let Draft { offset, len, file, op, prio, .. } = draft;
+        let request = Request { slot, file, op, len, offset, prio };
         self.batch.push(request);
     }
 
@@ -413,7 +423,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// The write that follows a trim, of the same range; it is due when the trim is over.
     #[cold]
     fn chain(&mut self, io: &InFlight, now: u64) {
-        let draft = Draft { offset: io.offset, len: io.len, file: io.file, op: Op::Write, then_write: false };
+        let draft = Draft { offset: io.offset, len: io.len, file: io.file, op: Op::Write, then_write: false, prio: io.prio };
         self.prepare(draft, now);
     }
 

@@ -82,7 +82,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.draw_is_over() {
             return None;
         }
-        Some(self.schedule.as_ref().map_or(now, |schedule| schedule.due()))
+        let due = self.schedule.as_ref().map_or(now, |schedule| schedule.due());
+        Some(self.let_in_at(due, now))
     }
 
     /// A wait that ends in time for what is due next.

@@ -10,6 +10,7 @@ use fathom_model::{
 
 use super::check::{ANY_WRITE, Checker};
 use super::finish::{self, Frame};
+use super::gate::Gate;
 use super::levels::Levels;
 use super::pace::Pause;
 use super::{DRAW, Worker};
@@ -17,6 +18,7 @@ use crate::arrivals::Schedule;
 use crate::budget::Budget;
 use crate::clock::{Clock, Since};
 use crate::engine::{Engine, EngineUser, Op};
+use crate::flow::Member;
 use crate::host::Host;
 use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
@@ -43,6 +45,8 @@ pub(crate) struct Setup<'a, H: Host> {
     /// Rates of empty log windows are written as 0.
     pub zero_rows: bool,
     pub notes: Vec<String>,
+    /// Its place in its flow.
+    pub flow: Option<Member>,
 }
 
 /// A job that cannot start, in words.
@@ -58,6 +62,7 @@ impl<H: Host> EngineUser for Setup<'_, H> {
         let launched = clock.now();
         let mut worker = self.worker(engine, launched, region)?;
         worker.work();
+        worker.gate = None;
         let ended_load = worker.now();
         worker.live.enter(Phase::Finishing);
         worker.close_files();
@@ -85,6 +90,7 @@ impl<'a, H: Host> Setup<'a, H> {
             uses: PerDirection::from_fn(|d| job.pattern.traffic.uses(d)),
         });
         let schedule = Schedule::new(job, launched);
+        let gate = Gate::new(self.flow);
         let limits = job.errors.max_latency.iter().any(|(_, limit)| limit.is_some());
         let has_more_to_do = checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
         let keep = keep(job, synchronous, schedule.is_some());
@@ -100,6 +106,8 @@ impl<'a, H: Host> Setup<'a, H> {
             budget: Budget::new(job, region),
             schedule,
             pause: job.pace.think.map(Pause::new),
+            gated: gate.is_some() || job.pace.think.is_some(),
+            gate,
             slots: vec![InFlight::NONE; depth as usize],
             free: (0..depth).rev().collect(),
             batch: Vec::with_capacity(depth as usize + 1),

@@ -33,6 +33,19 @@ pub struct Pace {
     pub rate_cycle: Nanos,
     /// Pauses of the closed loop.
     pub think: Option<Think>,
+    /// `flow`: this job's part of the I/O of all jobs with the same id.
+    pub flow: Option<FlowShare>,
+}
+
+/// `flow` and its family: jobs of one id share their I/O by weight, and who is ahead waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowShare {
+    /// `flow_id`.
+    pub id: u64,
+    /// `flow`, at least 1.
+    pub weight: u32,
+    /// `flow_sleep`: how long a job that is ahead waits before it looks again.
+    pub sleep: Nanos,
 }
 
 /// A planned rate.

@@ -1,6 +1,6 @@
 //! When each I/O is due.
 
-use fathom_model::{Arrivals, Nanos, Pace, PerDirection, Rate, Think};
+use fathom_model::{Arrivals, FlowShare, Nanos, Pace, PerDirection, Rate, Think};
 
 use super::bounds::{HIGHEST_BANDWIDTH, HIGHEST_IOPS, within};
 use super::job::View;
@@ -21,6 +21,7 @@ pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Pace {
         },
         rate_cycle: Nanos::from_millis(view.settings.number("rate_cycle", 1000).min(86_400_000)),
         think: think(view),
+        flow: flow(view),
     }
 }
 
@@ -67,6 +68,14 @@ fn check_minimum(
             return;
         }
     }
+}
+
+/// A weight of 0 is no flow.
+fn flow(view: &View<'_>) -> Option<FlowShare> {
+    let settings = view.settings;
+    let weight = settings.small("flow", 0);
+    let sleep = Nanos::new(settings.number("flow_sleep", 0).saturating_mul(1000));
+    (weight > 0).then(|| FlowShare { id: settings.number("flow_id", 0), weight, sleep })
 }
 
 fn think(view: &View<'_>) -> Option<Think> {

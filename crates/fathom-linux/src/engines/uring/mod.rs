@@ -113,7 +113,7 @@ impl UringEngine {
             let (start, end) = self.files[file as usize].range;
             // Whole pages, so that no device refuses it for its length.
             let len = u64::from(self.arena.size()).min(end.saturating_sub(start)) as u32 & !4095;
-            let probe = Request { slot: 0, file, op: Op::Read, len, offset: start };
+            let probe = Request { slot: 0, file, op: Op::Read, len, offset: start, prio: 0 };
             self.submit(&[probe])?;
             let result = self.probe_result();
             // A file that is only written cannot be asked this way.

@@ -1,0 +1,172 @@
+//! Jobs of one flow share their I/O by weight: who is ahead waits for the others.
+//!
+//! Jobs join with the share they would have had so far, so that from then on all are treated by their weight, however
+//! much was done before; and they take their share with them when they leave.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use fathom_model::{FlowShare, Nanos, Plan};
+
+/// What the jobs of one flow have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Flow {
+    /// I/Os of all members.
+    ios: AtomicU64,
+    /// Weights of all members.
+    weight: AtomicU64,
+    /// Held while someone joins or leaves, never in the load loop.
+    door: Mutex<()>,
+}
+
+/// The flows of a plan, by their `flow_id`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flows {
+    flows: HashMap<u64, Arc<Flow>>,
+}
+
+impl Flows {
+    pub fn new(plan: &Plan) -> Flows {
+        let ids = plan.jobs.iter().filter_map(|job| job.pace.flow.map(|flow| flow.id));
+        Flows { flows: ids.map(|id| (id, Arc::default())).collect() }
+    }
+
+    /// Lets a job in; `None` for a job without a flow.
+    pub fn join(&self, share: Option<FlowShare>) -> Option<Member> {
+        let share = share?;
+        let flow = Arc::clone(self.flows.get(&share.id)?);
+        let weight = u64::from(share.weight);
+        let _door = flow.door.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (ios, before) = (flow.ios.load(Relaxed), flow.weight.fetch_add(weight, Relaxed));
+        let mine = u128::from(ios) * u128::from(weight) / u128::from(before.max(1));
+        let mine = if before == 0 { 0 } else { mine as u64 };
+        flow.ios.fetch_add(mine, Relaxed);
+        drop(_door);
+        Some(Member { flow, weight, mine, sleep: share.sleep, until: 0 })
+    }
+}
+
+/// A job's place in its flow.
+#[derive(Debug)]
+pub(crate) struct Member {
+    flow: Arc<Flow>,
+    weight: u64,
+    mine: u64,
+    sleep: Nanos,
+    until: u64,
+}
+
+impl Member {
+    /// How many of `wanted` I/Os may go at `now`; they count as gone.
+    pub fn claim(&mut self, wanted: usize, now: u64) -> usize {
+        if now < self.until {
+            return 0;
+        }
+        let claimed = (0..wanted).take_while(|_| self.claim_one()).count();
+        if claimed == 0 && wanted > 0 {
+            self.until = now.saturating_add(self.sleep.get());
+        }
+        claimed
+    }
+
+    /// One I/O goes unless this job's part of all I/Os is above its part of the weights.
+    fn claim_one(&mut self) -> bool {
+        let (ios, weight) = (self.flow.ios.load(Relaxed) + 1, self.flow.weight.load(Relaxed));
+        if u128::from(self.mine) * u128::from(weight) > u128::from(self.weight) * u128::from(ios) {
+            return false;
+        }
+        self.flow.ios.fetch_add(1, Relaxed);
+        self.mine += 1;
+        true
+    }
+
+    /// Gives back claims that were not used.
+    pub fn give_back(&mut self, n: usize) {
+        self.mine -= n as u64;
+        self.flow.ios.fetch_sub(n as u64, Relaxed);
+    }
+
+    /// When to ask again; in the past when nothing is to be waited for.
+    pub fn until(&self) -> u64 {
+        self.until
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _door = self.flow.door.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.flow.ios.fetch_sub(self.mine, Relaxed);
+        self.flow.weight.fetch_sub(self.weight, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flows() -> Flows {
+        Flows { flows: HashMap::from([(1, Arc::default())]) }
+    }
+
+    fn share(weight: u32) -> Option<FlowShare> {
+        Some(FlowShare { id: 1, weight, sleep: Nanos::ZERO })
+    }
+
+    /// Everyone goes as often as it may, `rounds` times.
+    fn run(members: &mut [Member], rounds: usize) -> Vec<u64> {
+        let before: Vec<u64> = members.iter().map(|member| member.mine).collect();
+        for _ in 0..rounds {
+            members.iter_mut().for_each(|member| while member.claim(7, 0) > 0 {});
+        }
+        members.iter().zip(before).map(|(member, before)| member.mine - before).collect()
+    }
+
+    #[test]
+    fn ios_follow_the_weights() {
+        let flows = flows();
+        let mut members: Vec<Member> = [1, 5, 10].into_iter().filter_map(|weight| flows.join(share(weight))).collect();
+        let done = run(&mut members, 10_000);
+        assert!(done[0] > 1000, "{done:?}");
+        let ratio = |a: usize, b: usize| done[a] as f64 / done[b] as f64;
+        assert!((ratio(1, 0) - 5.0).abs() < 0.05 && (ratio(2, 0) - 10.0).abs() < 0.1, "{done:?}");
+    }
+
+    #[test]
+    fn who_comes_late_or_leaves_changes_only_what_follows() {
+        let flows = flows();
+        let mut members: Vec<Member> = [1, 2].into_iter().filter_map(|weight| flows.join(share(weight))).collect();
+        run(&mut members, 1000);
+        members.extend(flows.join(share(3)));
+        let with_three = run(&mut members, 1000);
+        // The latecomer owes nothing for the time before: 1 : 2 : 3 from here on.
+        assert!(with_three[2] as f64 / with_three[0] as f64 - 3.0 < 0.1, "{with_three:?}");
+        members.pop();
+        let with_two = run(&mut members, 1000);
+        assert!((with_two[1] as f64 / with_two[0] as f64 - 2.0).abs() < 0.1, "{with_two:?}");
+        drop(members);
+        let flow = &flows.flows[&1];
+        assert_eq!((flow.ios.load(Relaxed), flow.weight.load(Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn who_is_ahead_sleeps_and_unused_claims_come_back() {
+        let flows = flows();
+        let mut fast = flows.join(Some(FlowShare { id: 1, weight: 1, sleep: Nanos::new(100) })).expect("flow 1 is there");
+        let mut slow = flows.join(share(1)).expect("flow 1 is there");
+        assert!(fast.claim(100, 1000) < 100);
+        assert_eq!((fast.claim(1, 1000), fast.until()), (0, 1100));
+        assert!(slow.claim(50, 1000) > 0);
+        assert_eq!(fast.claim(1, 1099), 0);
+        let taken = fast.claim(1, 1100);
+        assert_eq!(taken, 1);
+        let mine = fast.mine;
+        fast.give_back(1);
+        assert_eq!(fast.mine, mine - 1);
+    }
+
+    #[test]
+    fn jobs_without_a_flow_join_none() {
+        assert!(flows().join(None).is_none());
+    }
+}
