@@ -50,6 +50,7 @@ fn a_throttled_device_shows_its_limit() {
                 number += 1;
                 let name = format!("iops-{number}");
                 let work = move || {
+                    common::go_first();
                     measured(|| {
                         let scratch = Scratch::new().expect("a folder");
                         let json = throttled(scratch.path(), "backing", Limit::ReadIops(limit), "4k", engine);

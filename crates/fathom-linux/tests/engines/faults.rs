@@ -127,10 +127,10 @@ fn a_completion_wakes_a_reap() {
                     device.clear_faults();
                     device.release();
                 });
-                engine.reap(limit(2, 2, 900), &mut done).unwrap();
+                engine.reap(limit(2, 2, 20_000), &mut done).unwrap();
             });
             assert_eq!(done.len(), 2, "{}", case.kind.word());
-            assert!(started.elapsed() < Duration::from_millis(600), "{} {:?}", case.kind.word(), started.elapsed());
+            assert!(started.elapsed() < Duration::from_secs(10), "{} {:?}", case.kind.word(), started.elapsed());
         });
     }
 }
