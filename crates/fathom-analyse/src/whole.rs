@@ -44,6 +44,7 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
         end: recording.end,
         groups,
         disks,
+        targets: recording.targets.clone(),
         verdict: verdict(&found),
         findings: found,
         clock: recording.clock.clone(),

@@ -15,6 +15,7 @@ mod judge;
 mod mark;
 mod refusal;
 mod signature;
+mod survey;
 
 pub use self::code::{DestroyCode, Fingerprint, ParseCodeError};
 pub use self::describe::{describe, size};
@@ -27,3 +28,4 @@ pub use self::judge::{Access, Permit, judge, unchanged};
 pub use self::mark::{Manifest, ManifestEntry, Mark, Origin, ParseMarkError, Seal};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};
+pub use self::survey::{Below, Machine, Sysfs, Unread, chain, clean, device_names, survey};

@@ -4,7 +4,7 @@
 
 use crate::{
     Bytes, ClockFacts, Conditions, Counts, DiskCounters, HostRecording, Nanos, Override, PerDirection, Personality, RunEnd,
-    VerifyCounts,
+    TargetRecording, VerifyCounts,
 };
 
 /// One whole run, judged.
@@ -30,6 +30,8 @@ pub struct Findings {
     pub groups: Vec<GroupSummary>,
     /// Block devices below the targets.
     pub disks: Vec<DiskSummary>,
+    /// Every target with the devices below it.
+    pub targets: Vec<TargetRecording>,
     /// Everything that qualifies the numbers, worst first.
     pub findings: Vec<Finding>,
     /// Whether the numbers can be used.

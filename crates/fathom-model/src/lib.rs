@@ -4,6 +4,7 @@
 //! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
 
 mod conditions;
+mod device;
 mod direction;
 mod findings;
 mod histogram;
@@ -14,6 +15,7 @@ mod recording;
 mod units;
 
 pub use self::conditions::*;
+pub use self::device::*;
 pub use self::direction::{Direction, PerDirection};
 pub use self::findings::*;
 pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};

@@ -2,7 +2,7 @@
 //!
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
-use crate::{Bytes, Conditions, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram};
+use crate::{TargetRecording, Bytes, Conditions, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram};
 
 /// One whole run.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Recording {
     pub jobs: Vec<JobRecording>,
     /// Block devices below the targets, before and after.
     pub disks: Vec<DiskRecording>,
+    /// Every target with the chain of devices below it: who they are, their settings and health, before and after.
+    pub targets: Vec<TargetRecording>,
     /// How time was read.
     pub clock: ClockFacts,
     /// The machine, before and after.

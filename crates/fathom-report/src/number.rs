@@ -100,6 +100,24 @@ fn three_figures(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
+/// A capacity, as makers count and as programs do: `1.0 TB (931.5 GiB)`.
+pub(crate) fn capacity(size: fathom_model::Bytes) -> String {
+    let scaled = |base: f64, units: [&str; 6]| {
+        let mut value = size.get() as f64;
+        let mut unit = 0;
+        while value >= base && unit < 5 {
+            value /= base;
+            unit += 1;
+        }
+        format!("{value:.*} {}", usize::from(unit > 0), units[unit])
+    };
+    let decimal = scaled(1000.0, ["bytes", "kB", "MB", "GB", "TB", "PB"]);
+    if size.get() < 1000 {
+        return decimal;
+    }
+    format!("{decimal} ({})", scaled(1024.0, ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fathom_linux::{ConditionsWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
+use fathom_linux::{DeviceWatch, ConditionsWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
 use fathom_load::{LoadError, Stop, Watch};
 use fathom_model::{JobError, LogChunk, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
@@ -35,6 +35,7 @@ pub fn measure(
     let over = Arc::new(AtomicBool::new(false));
     let writer = write_logs(&plan, chunks, Arc::clone(&over));
     let host = Arc::new(host);
+    let watch_devices = DeviceWatch::start(plan.jobs.iter().flat_map(|job| &job.files.paths));
     let watch_host = HostWatch::start();
     let paths: Vec<PathBuf> = plan.jobs.iter().flat_map(|job| job.files.paths.iter().cloned()).collect();
     let conditions = ConditionsWatch::start(&host, clock, &paths);
@@ -72,6 +73,7 @@ pub fn measure(
     recording.clock = clock.facts();
     recording.host = watch_host.finish();
     recording.conditions = conditions;
+    recording.targets = watch_devices.finish();
     if let Err(error) = released {
         recording.messages.push(error.to_string());
     }

@@ -32,6 +32,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
         elapsed: Nanos::from_secs(10),
         jobs: seen,
         disks: Vec::new(),
+        targets: Vec::new(),
         clock: ClockFacts { source: "monotonic".to_owned(), cost_ns: 25.0, drift_ppm: 1.0 },
         host: HostRecording {
             kernel: "6.1".to_owned(),

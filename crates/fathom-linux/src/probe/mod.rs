@@ -12,7 +12,7 @@ mod hold;
 mod inventory;
 mod kernel;
 mod loops;
-mod mounts;
+pub(crate) mod mounts;
 mod owner;
 mod place;
 mod sysfs;

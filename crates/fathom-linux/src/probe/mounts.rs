@@ -15,11 +15,13 @@ const LARGEST: u64 = 8 << 20;
 
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct MountRow {
+pub(crate) struct MountRow {
     pub id: u64,
     pub devno: DevNo,
     /// What was mounted, as the mounter named it.
     pub source: PathBuf,
+    /// Options of the mount, then those of the file system, separated by commas.
+    pub options: String,
     pub mount: MountedAt,
 }
 
@@ -36,7 +38,7 @@ pub(super) fn all(also_elsewhere: bool) -> Vec<MountRow> {
 }
 
 /// Mounts of this namespace only.
-pub(super) fn here() -> Vec<MountRow> {
+pub(crate) fn here() -> Vec<MountRow> {
     read("/proc/self/mountinfo", None)
 }
 
@@ -102,6 +104,7 @@ fn parse(line: &[u8]) -> Option<MountRow> {
     let mut words = words.skip_while(|word| *word != b"-").skip(1);
     let fs_type = String::from_utf8_lossy(words.next()?).into_owned();
     let source = unescape(words.next()?);
+    let more = words.next().unwrap_or_default();
     let read_only = options
         .split(|&byte| byte == b',')
         .any(|option| option == b"ro");
@@ -109,6 +112,7 @@ fn parse(line: &[u8]) -> Option<MountRow> {
         id,
         devno,
         source,
+        options: [options, more].map(String::from_utf8_lossy).join(","),
         mount: MountedAt {
             at,
             fs_type,
@@ -171,6 +175,7 @@ mod tests {
             ("ext3", true)
         );
         assert_eq!(row.source, Path::new("/dev/root"));
+        assert_eq!(row.options, "ro,noatime,rw,errors=continue");
     }
 
     #[test]

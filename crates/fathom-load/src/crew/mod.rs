@@ -332,6 +332,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             elapsed,
             jobs,
             disks,
+            targets: Vec::new(),
             clock: ClockFacts::default(),
             host: HostRecording::default(),
             conditions: Conditions::default(),

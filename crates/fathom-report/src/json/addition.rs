@@ -27,6 +27,7 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
         .with("clock", clock(findings))
         .with("host", host(findings))
         .with("conditions", conditions(&findings.conditions))
+        .with("targets", findings.targets.iter().map(super::devices::target).collect::<Tree>())
         .with("entries", findings.entries.iter().map(|one| entry(one, plus)).collect::<Tree>())
 }
 

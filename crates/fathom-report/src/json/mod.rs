@@ -2,6 +2,7 @@
 
 mod addition;
 mod conditions;
+pub(crate) mod devices;
 mod direction;
 mod entry;
 

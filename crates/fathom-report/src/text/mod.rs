@@ -4,6 +4,7 @@ mod direction;
 mod entry;
 mod groups;
 mod latency;
+mod targets;
 mod verdict;
 
 use fathom_model::{Findings, Personality};

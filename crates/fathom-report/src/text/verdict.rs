@@ -5,6 +5,7 @@ use fathom_model::{Counts, Entry, Finding, Findings, RunEnd, Verdict, Weight};
 use crate::Style;
 use crate::ink::{Colour, wrap};
 use crate::number::{duration, grouped};
+use crate::text::targets::standing;
 
 /// The verdict in capitals.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
@@ -47,6 +48,9 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
     }
     for message in &findings.messages {
         lines += &paragraph(&format!("Note: {message}"), style);
+    }
+    for target in &findings.targets {
+        lines += &paragraph(&standing(target), style);
     }
     lines + &conditions(findings, style)
 }

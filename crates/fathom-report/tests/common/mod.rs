@@ -23,6 +23,7 @@ pub fn empty(personality: Personality) -> Findings {
         entries: vec![],
         groups: vec![],
         disks: vec![],
+        targets: vec![],
         findings: vec![],
         verdict: Verdict::Valid,
         clock: ClockFacts { source: "tsc".into(), cost_ns: 12.0, drift_ppm: 0.4 },

@@ -1,0 +1,74 @@
+//! Limits and settings of a device's queue, and the largest I/O that stays one request.
+
+use fathom_model::{Bytes, QueueFacts};
+
+use super::sysfs::Folder;
+use super::transport::controllers;
+
+/// Files that act or are long are left out of the settings.
+const NOT_SETTINGS: [&str; 2] = ["iosched", "independent_access_ranges"];
+
+pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
+    let queue = folder.at("queue");
+    let kib = |file| queue.number(file).map(|kib| Bytes::new(kib.saturating_mul(1024)));
+    let settings = settings(&queue);
+    let mut facts = QueueFacts {
+        hardware_queues: u32::try_from(folder.names("mq").len()).ok().filter(|n| *n > 0),
+        requests: queue.small("nr_requests"),
+        device_depth: device_depth(folder),
+        scheduler: queue.text("scheduler").map(|text| chosen(&text)),
+        logical_block: queue.small("logical_block_size"),
+        physical_block: queue.small("physical_block_size"),
+        minimum_io: queue.small("minimum_io_size"),
+        optimal_io: queue.small("optimal_io_size").filter(|size| *size > 0),
+        max_request: kib("max_sectors_kb"),
+        max_hardware_request: kib("max_hw_sectors_kb"),
+        max_segments: queue.small("max_segments"),
+        max_segment_size: queue.small("max_segment_size"),
+        chunk: queue.number("chunk_sectors").filter(|n| *n > 0).map(|sectors| Bytes::new(sectors.saturating_mul(512))),
+        unsplit: None,
+        unsplit_at_best: None,
+        read_ahead: kib("read_ahead_kb"),
+        rotational: queue.flag("rotational"),
+        polls: queue.flag("io_poll"),
+        no_merges: queue.small("nomerges"),
+        writeback_throttle_us: queue.text("wbt_lat_usec").and_then(|text| text.parse().ok()),
+        max_discard: queue.number("discard_max_bytes").map(Bytes::new),
+        zoned: queue.text("zoned"),
+        settings,
+    };
+    facts.unsplit = unsplit(&facts, Some(folder.page_size()));
+    facts.unsplit_at_best = unsplit(&facts, facts.max_segment_size);
+    facts
+}
+
+/// `none [mq-deadline] kyber` names all and marks the one in use; a lone `none` stands for itself.
+fn chosen(text: &str) -> String {
+    let marked = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
+    marked.unwrap_or(text).to_owned()
+}
+
+/// A request ends at the size limit, when its pieces of memory run out, and at a boundary of the device.
+fn unsplit(queue: &QueueFacts, piece: Option<u32>) -> Option<Bytes> {
+    let pieces = u64::from(queue.max_segments?).saturating_mul(u64::from(piece?));
+    let limits = [Some(pieces), queue.max_request.map(Bytes::get), queue.chunk.map(Bytes::get)];
+    let least = limits.into_iter().flatten().filter(|limit| *limit > 0).min()?;
+    let block = u64::from(queue.logical_block.unwrap_or(512).max(1));
+    Some(Bytes::new(least / block * block))
+}
+
+/// SCSI counts commands of the device; NVMe entries of each of its queues, one of which serves its administration.
+fn device_depth(folder: &Folder<'_>) -> Option<u32> {
+    let scsi = folder.small("device/queue_depth");
+    scsi.or_else(|| controllers(folder).iter().map(nvme_depth).sum::<Option<u32>>().filter(|depth| *depth > 0))
+}
+
+fn nvme_depth(controller: &Folder<'_>) -> Option<u32> {
+    let queues = controller.small("queue_count")?.saturating_sub(1);
+    Some(queues.saturating_mul(controller.small("sqsize")?))
+}
+
+fn settings(queue: &Folder<'_>) -> Vec<(String, String)> {
+    let names = queue.names("").into_iter().filter(|name| !NOT_SETTINGS.contains(&name.as_str()));
+    names.filter_map(|name| queue.quiet(&name).map(|text| (name, text))).collect()
+}

@@ -1,0 +1,106 @@
+//! The file system a path is on, and the devices below it.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use fathom_device::{Below, clean};
+use fathom_model::{Bytes, DirectFacts, DirectSaid, FileSystemFacts, FileSystemPlace};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatVfsMountFlags, StatxFlags, major, minor};
+
+use crate::host::{DirectIo, direct_io};
+use crate::probe::mounts::{MountRow, here};
+
+const NETWORK: [&str; 14] = [
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "lustre", "gpfs", "beegfs", "orangefs", "fuse.glusterfs",
+    "fuse.sshfs",
+];
+const MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
+const STACKED: [&str; 3] = ["overlay", "aufs", "ecryptfs"];
+
+/// What is below an existing file, folder or other entry; nothing is opened but the name itself (`O_PATH`).
+pub(super) fn below(path: &Path) -> Option<Below> {
+    let fd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let stat = rustix::fs::fstat(&fd).ok()?;
+    let row = mount_of(&fd);
+    let devices = devices(stat.st_dev, row.as_ref());
+    Some(Below { file_system: facts(&fd, row.as_ref(), devices.is_empty()), devices })
+}
+
+fn mount_of(fd: &OwnedFd) -> Option<MountRow> {
+    let id = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?.stx_mnt_id;
+    here().into_iter().find(|row| row.id == id)
+}
+
+fn facts(fd: &OwnedFd, row: Option<&MountRow>, no_devices: bool) -> FileSystemFacts {
+    let room = rustix::fs::fstatvfs(fd).ok();
+    let count = |blocks: fn(&rustix::fs::StatVfs) -> u64| {
+        room.as_ref().map_or(Bytes::ZERO, |room| Bytes::new(blocks(room).saturating_mul(room.f_frsize)))
+    };
+    let kind = row.map_or_else(|| "unknown".to_owned(), |row| clean(row.mount.fs_type.as_bytes()));
+    FileSystemFacts {
+        mounted_at: row.map(|row| row.mount.at.clone()).unwrap_or_default(),
+        source: row.map(|row| clean(row.source.as_os_str().as_encoded_bytes())).unwrap_or_default(),
+        options: row.map(|row| clean(row.options.as_bytes())).unwrap_or_default(),
+        read_only: room.as_ref().is_some_and(|room| room.f_flag.contains(StatVfsMountFlags::RDONLY)),
+        place: place(&kind, no_devices),
+        block: count(|_| 1),
+        free: count(|room| room.f_bavail),
+        total: count(|room| room.f_blocks),
+        direct: DirectFacts { said: said(fd), ..DirectFacts::default() },
+        kind,
+    }
+}
+
+fn place(kind: &str, no_devices: bool) -> FileSystemPlace {
+    match kind {
+        _ if NETWORK.contains(&kind) => FileSystemPlace::Network,
+        _ if MEMORY.contains(&kind) => FileSystemPlace::Memory,
+        _ if STACKED.contains(&kind) => FileSystemPlace::Stacked,
+        _ if !no_devices => FileSystemPlace::Local,
+        _ if kind.starts_with("fuse") => FileSystemPlace::Process,
+        "zfs" => FileSystemPlace::Local,
+        _ => FileSystemPlace::Unknown,
+    }
+}
+
+fn said(fd: &OwnedFd) -> DirectSaid {
+    match direct_io(fd) {
+        Ok(DirectIo::Buffered) => DirectSaid::Buffered,
+        Ok(DirectIo::Direct { offset_align, memory_align }) => DirectSaid::Direct { offset_align, memory_align },
+        Ok(DirectIo::Unknown) | Err(_) => DirectSaid::Unknown,
+    }
+}
+
+/// File systems over several devices (btrfs) have a number of their own; their mount names one of the devices.
+fn devices(dev: u64, row: Option<&MountRow>) -> Vec<(u32, u32)> {
+    if major(dev) != 0 {
+        return vec![(major(dev), minor(dev))];
+    }
+    let Some(stat) = row.filter(|row| row.source.is_absolute()).and_then(|row| rustix::fs::stat(&row.source).ok()) else {
+        return Vec::new();
+    };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
+        return Vec::new();
+    }
+    let one = (major(stat.st_rdev), minor(stat.st_rdev));
+    let members = members_of(one);
+    if members.is_empty() { vec![one] } else { members }
+}
+
+/// All members of the btrfs that a device belongs to.
+fn members_of(device: (u32, u32)) -> Vec<(u32, u32)> {
+    let folders = |path: &Path| {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    };
+    let number = |path: &Path| -> Option<(u32, u32)> {
+        let text = std::fs::read_to_string(path.join("dev")).ok()?;
+        let (major, minor) = text.trim().split_once(':')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    let systems = folders(Path::new("/sys/fs/btrfs"));
+    let members = systems.iter().map(|system| folders(&system.join("devices")).iter().filter_map(|path| number(path)).collect());
+    members.into_iter().find(|members: &Vec<_>| members.contains(&device)).unwrap_or_default()
+}

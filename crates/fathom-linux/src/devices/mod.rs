@@ -1,0 +1,10 @@
+//! What is below a target: sysfs, mounts and the devices' own pages, read for `fathom_device` to interpret.
+//!
+//! Nothing in here opens anything for writing, and nothing fails for good: what does not answer is named in the facts.
+
+mod file_system;
+mod sysfs;
+mod watch;
+
+pub use self::sysfs::LinuxSysfs;
+pub use self::watch::{DeviceWatch, look_below};

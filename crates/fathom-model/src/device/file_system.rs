@@ -1,0 +1,90 @@
+//! The file system of a target, and whether direct I/O on it is direct.
+
+use std::path::PathBuf;
+
+use crate::Bytes;
+
+/// Where a file system keeps its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileSystemPlace {
+    /// On block devices of this host.
+    Local,
+    /// On another host.
+    Network,
+    /// In memory.
+    Memory,
+    /// In the hands of a process (FUSE).
+    Process,
+    /// In files of other file systems (overlay).
+    Stacked,
+    /// Not known.
+    #[default]
+    Unknown,
+}
+
+/// A mounted file system.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileSystemFacts {
+    /// Type, such as `ext4`.
+    pub kind: String,
+    /// Where it is mounted.
+    pub mounted_at: PathBuf,
+    /// What was mounted, as its owner named it.
+    pub source: String,
+    /// Mount and file system options, as the kernel lists them.
+    pub options: String,
+    /// Mounted read-only.
+    pub read_only: bool,
+    /// Where its data is.
+    pub place: FileSystemPlace,
+    /// Its block size.
+    pub block: Bytes,
+    /// What an ordinary user may still take.
+    pub free: Bytes,
+    /// Size; zero where it does not say.
+    pub total: Bytes,
+    /// What O_DIRECT means for this target.
+    pub direct: DirectFacts,
+}
+
+/// What the file system says about O_DIRECT. See statx(2), `STATX_DIOALIGN`, Linux 6.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DirectSaid {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// It is taken but buffered, or refused.
+    Buffered,
+    /// It is direct.
+    Direct {
+        /// Offsets and lengths must be multiples of this, bytes.
+        offset_align: u32,
+        /// Buffers must be aligned to this, bytes.
+        memory_align: u32,
+    },
+}
+
+/// What a direct read showed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DirectProbe {
+    /// None was made, for this reason.
+    NotTried(String),
+    /// It worked, and no page of it stayed in memory.
+    Direct,
+    /// It worked, but the pages went into the page cache: it was not direct.
+    Buffered,
+    /// O_DIRECT was refused, in the kernel's words.
+    Refused(String),
+    /// Not asked.
+    #[default]
+    Unasked,
+}
+
+/// Both answers about direct I/O.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DirectFacts {
+    /// What the file system says.
+    pub said: DirectSaid,
+    /// What was seen.
+    pub probe: DirectProbe,
+}

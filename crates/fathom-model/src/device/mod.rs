@@ -1,0 +1,164 @@
+//! Who a device is, how it is joined to this host, what it can be asked for, and how it is.
+//!
+//! Plain facts, read by `fathom-linux` and interpreted by `fathom-device`. What could not be read is `None` or `Unknown`
+//! and is never filled with a guess; why it could not be read stands in [`DeviceFacts::unread`].
+
+mod cache;
+mod file_system;
+mod health;
+mod kind;
+mod link;
+mod queue;
+
+use std::path::PathBuf;
+
+pub use self::cache::{CacheFacts, KernelCache};
+pub use self::file_system::{DirectFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace};
+pub use self::health::{HealthFacts, HealthState};
+pub use self::kind::{Medium, Transport};
+pub use self::link::{Link, LinkKind, LinkSpeed};
+pub use self::queue::QueueFacts;
+
+use crate::Bytes;
+
+/// A target and every device below it, before and after a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TargetRecording {
+    /// As the job names it.
+    pub path: PathBuf,
+    /// How many more targets of the run are on the same file system or device; they are not listed again.
+    pub others: u32,
+    /// File system of a file or folder; `None` for a device.
+    pub file_system: Option<FileSystemFacts>,
+    /// The upper before the lower.
+    pub devices: Vec<DeviceRecording>,
+    /// What could not be followed further down, and why.
+    pub troubles: Vec<String>,
+}
+
+/// One device below a target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceRecording {
+    /// Which entry of [`TargetRecording::devices`] stands on it; `None` for the uppermost.
+    pub under: Option<usize>,
+    /// The part of it that is stood on, when that is a partition.
+    pub partition: Option<PartitionFacts>,
+    /// Before the load.
+    pub before: DeviceFacts,
+    /// After it: what can change while a load runs is read again. `None` when it was not asked or is gone.
+    pub after: Option<DeviceFacts>,
+}
+
+/// A partition of a disk.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartitionFacts {
+    /// Kernel name, such as `sda1`.
+    pub name: String,
+    /// Where it begins on the disk.
+    pub starts_at: Bytes,
+    /// Its size.
+    pub size: Bytes,
+}
+
+/// A whole block device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeviceFacts {
+    /// Kernel name, such as `nvme0n1`.
+    pub name: String,
+    /// Major and minor number.
+    pub number: (u32, u32),
+    /// Capacity.
+    pub size: Bytes,
+    /// The kernel refuses writes to it.
+    pub read_only: bool,
+    /// The medium can be taken out.
+    pub removable: bool,
+    /// Who it is.
+    pub identity: Identity,
+    /// What the data lies on.
+    pub medium: Medium,
+    /// Turns per minute of a disk, where it says so.
+    pub rpm: Option<u32>,
+    /// How it is joined to the host.
+    pub transport: Transport,
+    /// Kernel driver of the device or of the controller it is behind.
+    pub driver: Option<String>,
+    /// Links between it and the host, the nearest to the device first. The slowest is the ceiling.
+    pub links: Vec<Link>,
+    /// How the kernel queues for it.
+    pub queue: QueueFacts,
+    /// Its write cache.
+    pub cache: CacheFacts,
+    /// How it is built from others (RAID, device mapper).
+    pub array: Option<ArrayFacts>,
+    /// The file it is made of (loop).
+    pub backing: Option<BackingFacts>,
+    /// Kernel names of the devices it is built on.
+    pub built_on: Vec<String>,
+    /// Memory node it is nearest to; `None` where the machine has one or does not say.
+    pub numa_node: Option<u32>,
+    /// Temperature, wear and errors.
+    pub health: HealthFacts,
+    /// The hypervisor that makes this device, where one does: what it does with a flush cannot be seen from inside.
+    pub hypervisor: Option<String>,
+    /// What could not be read, and why.
+    pub unread: Vec<String>,
+}
+
+/// Who a device says it is. Control characters are kept out of every text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Maker, where the device names it apart from the model.
+    pub vendor: Option<String>,
+    /// Model, or part number.
+    pub model: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+    /// World-wide identity (EUI-64, NAA, UUID).
+    pub wwid: Option<String>,
+}
+
+/// A device made of others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArrayFacts {
+    /// `raid5`, `linear`, `striped`, `crypt`, `multipath`, ... as the kernel names it.
+    pub kind: String,
+    /// Name its owner gave it.
+    pub name: Option<String>,
+    /// How many devices it is made of.
+    pub members: u32,
+    /// How many of them are missing.
+    pub degraded: Option<u32>,
+    /// What goes to one member before the next one gets its turn.
+    pub chunk: Option<Bytes>,
+    /// Data in one full stripe: a write that covers it needs no reading first.
+    pub stripe: Option<Bytes>,
+    /// `clean`, `active`, ... as the kernel names it.
+    pub state: Option<String>,
+    /// `resync`, `recover`, `check`, ... when one is going on.
+    pub sync: Option<String>,
+}
+
+/// The file a loop device is made of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BackingFacts {
+    /// Its path, as the owner of the loop device named it.
+    pub path: PathBuf,
+    /// Where in it the device begins.
+    pub offset: Bytes,
+    /// The loop driver goes round the page cache.
+    pub direct_io: Option<bool>,
+    /// The file system it is on.
+    pub file_system: Option<FileSystemFacts>,
+}
+
+impl DeviceFacts {
+    /// The slowest link between the device and the host, where any is known.
+    #[must_use]
+    pub fn narrowest_link(&self) -> Option<&Link> {
+        let known = self.links.iter().filter(|link| link.now.bytes_per_s > 0);
+        known.min_by_key(|link| link.now.bytes_per_s)
+    }
+}

@@ -1,0 +1,221 @@
+//! Targets and the devices below them, as JSON. What is not known is `null`.
+
+use fathom_model::{
+    ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectFacts, DirectProbe, DirectSaid,
+    FileSystemFacts, FileSystemPlace, HealthFacts, HealthState, KernelCache, Link, LinkKind, LinkSpeed, PartitionFacts,
+    QueueFacts, TargetRecording,
+};
+
+use crate::tree::{Object, Tree};
+
+/// One target.
+pub(crate) fn target(target: &TargetRecording) -> Object {
+    Object::new()
+        .with("path", target.path.to_string_lossy().as_ref())
+        .with("others", target.others)
+        .with("file_system", target.file_system.as_ref().map(file_system))
+        .with("devices", target.devices.iter().map(recorded).collect::<Tree>())
+        .with("troubles", target.troubles.iter().collect::<Tree>())
+}
+
+/// A device with what changed over the run. A copy of everything after the run would say most things twice.
+fn recorded(recorded: &DeviceRecording) -> Object {
+    let mut object = device(&recorded.before);
+    object.push("under", recorded.under.map(|place| place as u64));
+    object.push("partition", recorded.partition.as_ref().map(partition));
+    if let Some(after) = &recorded.after {
+        let changed = changes(&recorded.before.queue, &after.queue);
+        object.push("after", Object::new().with("health", health(&after.health)).with("cache", cache(&after.cache)).with("settings_changed", changed));
+    }
+    object
+}
+
+/// Settings of the queue that differ: name, before, after.
+fn changes(before: &QueueFacts, after: &QueueFacts) -> Object {
+    let old = |name: &str| before.settings.iter().find(|setting| setting.0 == name).map(|setting| &setting.1);
+    let differ = after.settings.iter().filter(|(name, value)| old(name) != Some(value));
+    differ.fold(Object::new(), |all, (name, value)| {
+        all.with(name, Object::new().with("before", old(name)).with("after", value))
+    })
+}
+
+/// One device.
+pub(crate) fn device(facts: &DeviceFacts) -> Object {
+    let identity = &facts.identity;
+    Object::new()
+        .with("name", &facts.name)
+        .with("number", format!("{}:{}", facts.number.0, facts.number.1).as_str())
+        .with("size", bytes(facts.size))
+        .with("read_only", facts.read_only)
+        .with("removable", facts.removable)
+        .with("vendor", identity.vendor.as_ref())
+        .with("model", identity.model.as_ref())
+        .with("serial", identity.serial.as_ref())
+        .with("firmware", identity.firmware.as_ref())
+        .with("wwid", identity.wwid.as_ref())
+        .with("medium", facts.medium.word())
+        .with("rpm", facts.rpm)
+        .with("transport", facts.transport.word())
+        .with("driver", facts.driver.as_ref())
+        .with("links", facts.links.iter().map(link).collect::<Tree>())
+        .with("queue", queue(&facts.queue))
+        .with("cache", cache(&facts.cache))
+        .with("array", facts.array.as_ref().map(array))
+        .with("backing", facts.backing.as_ref().map(backing))
+        .with("built_on", facts.built_on.iter().collect::<Tree>())
+        .with("numa_node", facts.numa_node)
+        .with("health", health(&facts.health))
+        .with("hypervisor", facts.hypervisor.as_ref())
+        .with("unread", facts.unread.iter().collect::<Tree>())
+}
+
+fn bytes(size: Bytes) -> u64 {
+    size.get()
+}
+
+fn partition(facts: &PartitionFacts) -> Object {
+    Object::new().with("name", &facts.name).with("starts_at", bytes(facts.starts_at)).with("size", bytes(facts.size))
+}
+
+fn link(link: &Link) -> Object {
+    let kind = match link.kind {
+        LinkKind::Pcie => "PCIe",
+        LinkKind::Sata => "SATA",
+        LinkKind::Sas => "SAS",
+        LinkKind::FibreChannel => "Fibre Channel",
+        LinkKind::Usb => "USB",
+    };
+    Object::new().with("kind", kind).with("at", &link.at).with("now", speed(&link.now)).with("best", link.best.as_ref().map(speed))
+}
+
+fn speed(speed: &LinkSpeed) -> Object {
+    Object::new()
+        .with("generation", speed.generation)
+        .with("lanes", speed.lanes)
+        .with("megatransfers", speed.megatransfers)
+        .with("usable_bytes_per_s", speed.bytes_per_s)
+}
+
+fn queue(queue: &QueueFacts) -> Object {
+    let settings = queue.settings.iter().map(|(name, value)| (name.clone(), Tree::from(value)));
+    Object::new()
+        .with("hardware_queues", queue.hardware_queues)
+        .with("requests", queue.requests)
+        .with("device_depth", queue.device_depth)
+        .with("scheduler", queue.scheduler.as_ref())
+        .with("logical_block", queue.logical_block)
+        .with("physical_block", queue.physical_block)
+        .with("minimum_io", queue.minimum_io)
+        .with("optimal_io", queue.optimal_io)
+        .with("max_request", queue.max_request.map(bytes))
+        .with("max_hardware_request", queue.max_hardware_request.map(bytes))
+        .with("max_segments", queue.max_segments)
+        .with("max_segment_size", queue.max_segment_size)
+        .with("chunk", queue.chunk.map(bytes))
+        .with("unsplit", queue.unsplit.map(bytes))
+        .with("unsplit_at_best", queue.unsplit_at_best.map(bytes))
+        .with("settings", Object::of(settings))
+}
+
+fn cache(cache: &CacheFacts) -> Object {
+    let kernel = cache.kernel.map(|kernel| match kernel {
+        KernelCache::WriteBack => "write back",
+        KernelCache::WriteThrough => "write through",
+    });
+    Object::new()
+        .with("kernel", kernel)
+        .with("kernel_fua", cache.kernel_fua)
+        .with("device_has", cache.device_has)
+        .with("device_on", cache.device_on)
+        .with("device_fua", cache.device_fua)
+        .with("asked", cache.asked)
+}
+
+fn array(array: &ArrayFacts) -> Object {
+    Object::new()
+        .with("kind", &array.kind)
+        .with("name", array.name.as_ref())
+        .with("members", array.members)
+        .with("degraded", array.degraded)
+        .with("chunk", array.chunk.map(bytes))
+        .with("stripe", array.stripe.map(bytes))
+        .with("state", array.state.as_ref())
+        .with("sync", array.sync.as_ref())
+}
+
+fn backing(backing: &BackingFacts) -> Object {
+    Object::new()
+        .with("path", backing.path.to_string_lossy().as_ref())
+        .with("offset", bytes(backing.offset))
+        .with("direct_io", backing.direct_io)
+        .with("file_system", backing.file_system.as_ref().map(file_system))
+}
+
+fn health(health: &HealthFacts) -> Object {
+    let (state, warnings): (&str, &[String]) = match &health.state {
+        HealthState::Unknown => ("unknown", &[]),
+        HealthState::Good => ("good", &[]),
+        HealthState::Warns(words) => ("warns", words),
+    };
+    Object::new()
+        .with("state", state)
+        .with("warnings", warnings.iter().collect::<Tree>())
+        .with("asked", health.asked)
+        .with("temperature_c", health.temperature_c)
+        .with("warning_c", health.warning_c)
+        .with("critical_c", health.critical_c)
+        .with("throttled_s", health.throttled_s)
+        .with("throttle_count", health.throttle_count)
+        .with("spare_percent", health.spare_percent.map(u32::from))
+        .with("used_percent", health.used_percent.map(u32::from))
+        .with("media_errors", health.media_errors)
+        .with("reallocated", health.reallocated)
+        .with("pending", health.pending)
+        .with("power_on_hours", health.power_on_hours)
+        .with("unsafe_shutdowns", health.unsafe_shutdowns)
+        .with("written_bytes", health.written.map(bytes))
+        .with("read_bytes", health.read.map(bytes))
+}
+
+fn file_system(facts: &FileSystemFacts) -> Object {
+    let place = match facts.place {
+        FileSystemPlace::Local => "local",
+        FileSystemPlace::Network => "network",
+        FileSystemPlace::Memory => "memory",
+        FileSystemPlace::Process => "process",
+        FileSystemPlace::Stacked => "stacked",
+        FileSystemPlace::Unknown => "unknown",
+    };
+    Object::new()
+        .with("kind", &facts.kind)
+        .with("mounted_at", facts.mounted_at.to_string_lossy().as_ref())
+        .with("source", &facts.source)
+        .with("options", &facts.options)
+        .with("read_only", facts.read_only)
+        .with("place", place)
+        .with("block", bytes(facts.block))
+        .with("free", bytes(facts.free))
+        .with("total", bytes(facts.total))
+        .with("direct_io", direct(&facts.direct))
+}
+
+fn direct(direct: &DirectFacts) -> Object {
+    let (said, offset_align, memory_align) = match direct.said {
+        DirectSaid::Unknown => ("unknown", None, None),
+        DirectSaid::Buffered => ("buffered", None, None),
+        DirectSaid::Direct { offset_align, memory_align } => ("direct", Some(offset_align), Some(memory_align)),
+    };
+    let (probe, why) = match &direct.probe {
+        DirectProbe::Unasked => ("not asked", None),
+        DirectProbe::NotTried(why) => ("not tried", Some(why)),
+        DirectProbe::Direct => ("direct", None),
+        DirectProbe::Buffered => ("buffered", None),
+        DirectProbe::Refused(why) => ("refused", Some(why)),
+    };
+    Object::new()
+        .with("said", said)
+        .with("offset_align", offset_align)
+        .with("memory_align", memory_align)
+        .with("probe", probe)
+        .with("probe_reason", why)
+}

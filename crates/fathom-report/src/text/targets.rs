@@ -1,0 +1,52 @@
+//! What the targets stand on, one line each.
+
+use fathom_model::{DeviceRecording, LinkKind, TargetRecording};
+
+use crate::number::capacity;
+
+/// `Target a.bin: ext4 on vda: 64 GiB, virtual, virtio, mq-deadline; 41 -> 48 °C`.
+pub(super) fn standing(target: &TargetRecording) -> String {
+    let others = match target.others {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let below = target.devices.iter().map(device).collect::<Vec<_>>().join(", on ");
+    let on = match (&target.file_system, below.is_empty()) {
+        (Some(facts), true) => format!("{} ({})", facts.kind, facts.source),
+        (Some(facts), false) => format!("{} on {below}", facts.kind),
+        (None, _) => below,
+    };
+    if on.is_empty() { String::new() } else { format!("Target {}{others}: {on}", target.path.display()) }
+}
+
+fn device(recorded: &DeviceRecording) -> String {
+    let facts = &recorded.before;
+    let name = recorded.partition.as_ref().map_or_else(|| facts.name.clone(), |part| format!("{} of {}", part.name, facts.name));
+    let link = facts.narrowest_link().map(|link| {
+        let kind = match link.kind {
+            LinkKind::Pcie => "PCIe",
+            LinkKind::Sata => "SATA",
+            LinkKind::Sas => "SAS",
+            LinkKind::FibreChannel => "Fibre Channel",
+            LinkKind::Usb => "USB",
+        };
+        format!("{kind} link of {} MB/s", link.now.bytes_per_s / 1_000_000)
+    });
+    let parts = [
+        facts.identity.model.clone(),
+        facts.identity.firmware.as_ref().map(|firmware| format!("firmware {firmware}")),
+        Some(capacity(facts.size)),
+        Some(facts.medium.word().to_owned()),
+        Some(facts.transport.word().to_owned()),
+        link,
+        facts.queue.scheduler.as_ref().map(|name| format!("scheduler {name}")),
+        temperature(recorded),
+    ];
+    format!("{name} ({})", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+fn temperature(recorded: &DeviceRecording) -> Option<String> {
+    let before = recorded.before.health.temperature_c?;
+    let after = recorded.after.as_ref().and_then(|after| after.health.temperature_c);
+    Some(after.map_or_else(|| format!("{before:.0} C"), |after| format!("{before:.0} C before, {after:.0} C after")))
+}
