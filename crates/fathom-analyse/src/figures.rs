@@ -16,7 +16,7 @@ pub(crate) fn duration(ns: f64) -> String {
     match ns {
         _ if ns < 1e3 => format!("{ns:.0} ns"),
         _ if ns < 1e5 => format!("{:.1} us", ns / 1e3),
-        _ if ns < 1e6 => format!("{:.0} us", ns / 1e3),
+        _ if ns < 9.995e5 => format!("{:.0} us", ns / 1e3),
         _ if ns < 1e8 => format!("{:.1} ms", ns / 1e6),
         _ if ns < 9.995e8 => format!("{:.0} ms", ns / 1e6),
         _ if ns < 6e11 => format!("{:.2} s", ns / 1e9),

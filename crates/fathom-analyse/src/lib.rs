@@ -18,9 +18,12 @@ mod little;
 mod members;
 mod samples;
 mod series;
+mod story;
+mod tail;
 mod whole;
 mod words;
 
 pub use self::detectors::{DETECTORS, Detector};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
+pub use self::tail::{Inflection, inflection};
 pub use self::whole::{findings, findings_with};

@@ -8,6 +8,7 @@ use crate::disk::disk_summary;
 use crate::entry::entry;
 use crate::group::groups;
 use crate::members::entries;
+use crate::story::story;
 
 /// What `recording` means. Pure: the same recording gives the same findings.
 #[must_use]
@@ -32,7 +33,11 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
     }
     let disks = recording.disks.iter().map(|disk| disk_summary(disk, recording.elapsed)).collect::<Vec<_>>();
     let seats = entries.iter().zip(&members).map(|(entry, members)| Seat { entry, members }).collect();
-    let found = detect(&Scene { recording, seats, disks: &disks }, detectors);
+    let scene = Scene { recording, seats, disks: &disks };
+    let found = detect(&scene, detectors);
+    let limits = &recording.conditions.limits;
+    let stories: Vec<_> = scene.seats.iter().map(|seat| story(seat, limits, &found)).collect();
+    entries.iter_mut().zip(stories).for_each(|(entry, story)| entry.story = story);
     let plan = &recording.plan;
     Findings {
         personality: plan.personality,

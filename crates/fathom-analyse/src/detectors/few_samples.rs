@@ -30,7 +30,7 @@ fn thin(seat: &Seat, direction: Direction) -> Option<Finding> {
     Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
 }
 
-fn shown(direction: &DirectionSummary) -> (&'static str, &LatencySummary) {
+pub(super) fn shown(direction: &DirectionSummary) -> (&'static str, &LatencySummary) {
     match &direction.response {
         Some(response) => ("response", response),
         None if direction.clat.percentiles.is_empty() => ("lat", &direction.lat),

@@ -3,44 +3,62 @@
 //! They are data: [`DETECTORS`] is the whole list, and a run can be judged with any part of it. Thresholds are
 //! conservative: a clean run shows nothing above a note.
 
+mod cache_setting_disagrees;
+mod ceiling_reached;
 mod clock_drift;
 mod clones_overlap;
+mod cpu_slowed;
 mod cpu_throttled;
 mod depth_not_reached;
+mod direct_not_direct;
 mod engine_fallback;
 mod few_samples;
 mod fio_bins_clamped;
+mod flush_unproven;
 mod foreign_io;
 mod generator_stall;
 mod histogram_overflow;
+mod holes_read;
 mod host_busy;
 mod interrupted;
 mod io_error;
 mod job_skipped;
 mod jobs_apart;
 mod late_issue;
+mod little_disagrees;
+mod loop_buffered;
+mod memory_backed;
+mod memory_pressure;
 mod not_conserved;
 mod not_steady;
 mod nothing_done;
 mod page_cache;
+mod percentile_inflection;
 mod ran_short;
+mod rate_limited;
 mod rate_not_reached;
 mod repeated_addresses;
 mod requests_resized;
 mod scene;
+mod settings_changed;
+mod settings_reduced;
 mod short_io;
 mod soft_payload;
 mod steal;
 mod summary_disagrees;
 mod sync_engine_depth;
+mod target_gone;
 mod target_shrank;
 mod timed_out;
+mod too_hot;
 mod tool_bound;
 mod verify_failed;
 mod verify_nothing;
 mod volatile_cache_no_flush;
+mod wall_clock_stepped;
 mod worker_died;
 mod worker_waited;
+mod working_set_cached;
 
 use fathom_model::{Finding, Verdict, Weight};
 
@@ -93,6 +111,24 @@ pub const DETECTORS: &[Detector] = &[
     few_samples::DETECTOR,
     fio_bins_clamped::DETECTOR,
     engine_fallback::DETECTOR,
+    direct_not_direct::DETECTOR,
+    holes_read::DETECTOR,
+    target_gone::DETECTOR,
+    little_disagrees::DETECTOR,
+    rate_limited::DETECTOR,
+    ceiling_reached::DETECTOR,
+    percentile_inflection::DETECTOR,
+    settings_changed::DETECTOR,
+    settings_reduced::DETECTOR,
+    cache_setting_disagrees::DETECTOR,
+    working_set_cached::DETECTOR,
+    too_hot::DETECTOR,
+    cpu_slowed::DETECTOR,
+    memory_pressure::DETECTOR,
+    wall_clock_stepped::DETECTOR,
+    flush_unproven::DETECTOR,
+    memory_backed::DETECTOR,
+    loop_buffered::DETECTOR,
 ];
 
 /// What the detectors find, worst first, one finding for each code and name.

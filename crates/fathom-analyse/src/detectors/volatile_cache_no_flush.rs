@@ -1,6 +1,6 @@
 //! VOLATILE_CACHE_NO_FLUSH: writes that were not durable when they completed.
 
-use fathom_model::{Direction, Finding, SyncMode, Weight};
+use fathom_model::{Direction, Finding, QueueConditions, SyncMode, Weight};
 
 use super::{Detector, Scene, Seat};
 use crate::figures::counted;
@@ -12,7 +12,23 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const ADVICE: &str = "Add fsync=, fdatasync=, end_fsync=1 or sync= when the data must survive a power cut.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    scene.each(unflushed)
+    let queues = &scene.recording.conditions.queues;
+    let volatile = queues.iter().find(|queue| queue.setting("write_cache") == Some("write back"));
+    scene.each(|seat| unflushed(seat).or_else(|| in_the_device(seat, volatile?)))
+}
+
+/// Direct writes end in the device's cache.
+fn in_the_device(seat: &Seat, queue: &QueueConditions) -> Option<Finding> {
+    let direct = seat.members.iter().filter(|m| m.job.files.direct && !flushes(m) && !m.is_null());
+    let writes: u64 = direct.map(|m| m.seen.directions[Direction::Write].counts.ok).sum();
+    let evidence = || {
+        format!(
+            "{} acknowledged by {} from a volatile cache (write_cache is \"write back\"), with no flush.",
+            if writes == 1 { "1 write was".to_owned() } else { format!("{} were", counted(writes, "write")) },
+            queue.name
+        )
+    };
+    (writes > 0).then(|| seat.finding(CODE, Weight::Note, evidence(), ADVICE))
 }
 
 fn unflushed(seat: &Seat) -> Option<Finding> {
@@ -27,7 +43,11 @@ fn unflushed(seat: &Seat) -> Option<Finding> {
 }
 
 fn buffered_without_flush(member: &Member) -> bool {
+    !member.job.files.direct && !flushes(member) && !member.is_null()
+}
+
+fn flushes(member: &Member) -> bool {
     let (files, sync) = (&member.job.files, &member.job.sync);
-    let flushes = sync.fsync_every > 0 || sync.fdatasync_every > 0 || sync.fsync_at_end || sync.fsync_on_close;
-    !files.direct && files.sync_mode == SyncMode::None && !flushes && !member.is_null()
+    let calls = sync.fsync_every > 0 || sync.fdatasync_every > 0 || sync.fsync_at_end || sync.fsync_on_close;
+    calls || files.sync_mode != SyncMode::None
 }

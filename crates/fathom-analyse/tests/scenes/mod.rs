@@ -4,6 +4,10 @@ use fathom_model::*;
 
 use crate::sample::*;
 
+mod conditions;
+
+pub use conditions::surroundings;
+
 /// A run with one thing wrong.
 pub struct Wrong {
     pub code: &'static str,
@@ -140,6 +144,12 @@ fn slowing_down() -> Recording {
 }
 
 pub fn wrongs() -> Vec<Wrong> {
+    let mut all = workloads();
+    all.extend(surroundings());
+    all
+}
+
+fn workloads() -> Vec<Wrong> {
     use Weight::{Degrades, Invalidates, Note};
     let clean_job = Some("clean");
     vec![
@@ -253,7 +263,13 @@ pub fn wrongs() -> Vec<Wrong> {
             Degrades,
             clean_job,
             "iodepth=4 was asked of psync, which keeps one I/O in flight: the figures are those of queue depth 1.",
-            || with(|r| r.plan.jobs[0].engine.kind = EngineKind::Psync),
+            || {
+                let mut planned = job("clean");
+                planned.engine.kind = EngineKind::Psync;
+                let mut r = run_of(vec![planned]);
+                fill(&mut r, 0, Direction::Read, 10_000, MS);
+                r
+            },
         ),
         wrong(
             "HISTOGRAM_OVERFLOW",

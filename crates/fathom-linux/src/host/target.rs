@@ -71,6 +71,11 @@ impl Target {
     pub(super) fn may_grow_to(&self) -> u64 {
         if self.created { u64::MAX } else { self.held.permit().intent().grows_to.map_or(0, Bytes::get) }
     }
+    /// The bytes of its first `size` that the run may touch.
+    pub(super) fn reach(&self, size: u64) -> std::ops::Range<u64> {
+        let span = self.held.permit().intent().range;
+        span.start.get().min(size)..span.end.get().min(size)
+    }
     /// Takes the turn to lay it out.
     pub(super) fn turn(&self) -> MutexGuard<'_, bool> {
         self.ready.lock().unwrap_or_else(PoisonError::into_inner)

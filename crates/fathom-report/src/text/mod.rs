@@ -32,6 +32,9 @@ pub fn text(findings: &Findings, style: &Style) -> String {
             lines += &wrap(&named, style.width, "", "  ");
         }
         lines += &shaped(&entry(one, &date(findings, style), table_width), style, ours);
+        if ours {
+            lines += &story(one, style);
+        }
     }
     lines += &shaped(&groups(findings), style, ours);
     if ours {
@@ -43,6 +46,12 @@ pub fn text(findings: &Findings, style: &Style) -> String {
 /// When the report was made.
 fn date(findings: &Findings, style: &Style) -> String {
     ctime(now_ms(findings) / 1000, style.utc_offset_s)
+}
+
+/// What the figures mean, in sentences.
+fn story(entry: &fathom_model::Entry, style: &Style) -> String {
+    let sentences = entry.story.join(" ");
+    if sentences.is_empty() { String::new() } else { wrap(&style.clean(&sentences), style.width, "  ", "  ") }
 }
 
 /// fio leaves out entries that moved nothing.

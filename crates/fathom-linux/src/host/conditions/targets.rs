@@ -54,7 +54,7 @@ fn condition(target: &Target, gone: &Gone, epoch: Nanos) -> TargetConditions {
         memory_backed: is_file && rustix::fs::fstatfs(target.as_fd()).is_ok_and(|fs| MEMORY.contains(&(fs.f_type as u64))),
         direct: direct_io(target.as_fd()).ok().map(truth),
         written_share: (is_file && target.read_only() && known(target.as_fd()))
-            .then(|| written_share(target.as_fd(), 0..size).ok())
+            .then(|| written_share(target.as_fd(), target.reach(size)).ok())
             .flatten(),
         cached_share: cached.map(|state| (state.resident * page) as f64 / size as f64).map(|share| share.min(1.0)),
         dirty: cached.map(|state| Bytes::new((state.dirty + state.writeback) * page)),

@@ -1,0 +1,32 @@
+//! CPU_SLOWED: the CPUs ran slower at the end than at the start.
+
+use fathom_model::{Finding, Sample, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::percent;
+
+const CODE: &str = "CPU_SLOWED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// A fall above this is more than governors do between samples.
+const FALL: f64 = 0.2;
+/// Fewer samples say nothing.
+const LEAST: usize = 8;
+const ADVICE: &str = "Set the performance governor and look for heat or a power limit; microsecond latencies follow the clock.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let mhz: Vec<f64> = scene.recording.conditions.telemetry.samples.iter().filter_map(|s: &Sample| s.cpu_mhz).collect();
+    if mhz.len() < LEAST {
+        return Vec::new();
+    }
+    let quarter = mhz.len() / 4;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (first, last) = (mean(&mhz[..quarter]), mean(&mhz[mhz.len() - quarter..]));
+    let fall = 1.0 - last / first.max(1.0);
+    if fall < FALL {
+        return Vec::new();
+    }
+    let evidence = format!("The CPUs ran at {first:.0} MHz in the first quarter and at {last:.0} MHz in the last, {} slower.", percent(fall * 100.0));
+    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+}

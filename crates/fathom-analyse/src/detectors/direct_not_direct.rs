@@ -1,0 +1,41 @@
+//! DIRECT_NOT_DIRECT: O_DIRECT was asked for, but the target does not do it.
+
+use fathom_model::{DirectTruth, Finding, TargetConditions, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::percent;
+
+const CODE: &str = "DIRECT_NOT_DIRECT";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// A file that bypasses the cache leaves next to nothing of itself there.
+const CACHED: f64 = 0.5;
+const ADVICE: &str = "Results are for memory, not for the device: use another file system or mount option (ext4 without \
+                      data=journal, btrfs with nodatacow), or the device itself.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let targets = scene.recording.conditions.targets.iter();
+    let found: Vec<_> = targets.filter_map(|target| Some((target, why(scene, target)?))).collect();
+    let Some((target, why)) = found.first() else { return Vec::new() };
+    let more = if found.len() > 1 { format!(" ({} targets more like this)", found.len() - 1) } else { String::new() };
+    let evidence = format!("Direct I/O was asked of {}, but {why}{more}.", target.path.display());
+    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+}
+
+fn why(scene: &Scene, target: &TargetConditions) -> Option<String> {
+    let mut members = scene.members().filter(|m| m.job.files.direct && m.job.files.paths.contains(&target.path));
+    let dropped = members.next()?.job.files.layout.invalidate;
+    let cached = target.cached_share.unwrap_or(0.0);
+    match target.direct {
+        _ if target.memory_backed => Some("the file system keeps 100 % of it in memory".to_owned()),
+        Some(DirectTruth::Buffered) => {
+            Some(format!("its file system buffers it: {} of it lay in the page cache at the end", percent(cached * 100.0)))
+        }
+        Some(DirectTruth::Unsaid) if dropped && target.is_file && cached >= CACHED => Some(format!(
+            "its file system does not say that it does so, and {} of it lay in the page cache at the end",
+            percent(cached * 100.0)
+        )),
+        _ => None,
+    }
+}

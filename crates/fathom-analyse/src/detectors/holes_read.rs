@@ -1,0 +1,35 @@
+//! HOLES_READ: blocks were read that nobody ever wrote.
+
+use fathom_model::{Direction, Finding, TargetConditions, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::percent;
+
+const CODE: &str = "HOLES_READ";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Share from which on the fast answers of holes show in rates and percentiles.
+const LEAST: f64 = 0.01;
+const ADVICE: &str = "Write the file in full first, with data and not with fallocate.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let worst = |a: &&TargetConditions, b: &&TargetConditions| unwritten(a).total_cmp(&unwritten(b));
+    let read = scene.recording.conditions.targets.iter().filter(|target| is_read(scene, target));
+    let Some(target) = read.max_by(worst).filter(|target| unwritten(target) >= LEAST) else { return Vec::new() };
+    let evidence = format!(
+        "{} of the read range of {} was never written; those reads did not touch the medium.",
+        percent(unwritten(target) * 100.0),
+        target.path.display()
+    );
+    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+}
+
+fn unwritten(target: &TargetConditions) -> f64 {
+    1.0 - target.written_share.unwrap_or(1.0)
+}
+
+fn is_read(scene: &Scene, target: &TargetConditions) -> bool {
+    let did = |m: &crate::members::Member| m.seen.directions[Direction::Read].counts.ok > 0;
+    scene.members().any(|m| did(m) && m.job.files.paths.contains(&target.path))
+}

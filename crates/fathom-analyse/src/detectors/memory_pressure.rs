@@ -1,0 +1,26 @@
+//! MEMORY_PRESSURE: everything on this machine waited for memory.
+
+use fathom_model::{Finding, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::{duration, percent};
+
+const CODE: &str = "MEMORY_PRESSURE";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Above this share of the run, tails are the swap's.
+const LIMIT_PERCENT: f64 = 1.0;
+const ADVICE: &str = "Free memory or run on a larger machine: reclaim and swapping use the same devices and CPUs as the load.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let samples = &scene.recording.conditions.telemetry.samples;
+    let lost = |s: &fathom_model::Sample| s.memory_pressure.unwrap_or(0.0) * s.length.get() as f64 / 100.0;
+    let (lost, whole) = (samples.iter().map(lost).sum::<f64>(), samples.iter().map(|s| s.length.get()).sum::<u64>());
+    let share = lost * 100.0 / (whole as f64).max(1.0);
+    if share < LIMIT_PERCENT {
+        return Vec::new();
+    }
+    let evidence = format!("All tasks of this machine waited for memory for {} of the run ({}).", duration(lost), percent(share));
+    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+}

@@ -1,0 +1,35 @@
+//! PERCENTILE_INFLECTION: from one percentile to the next the latency at least doubles, early enough to be felt.
+
+use fathom_model::{Direction, Finding, Weight};
+
+use super::few_samples::shown;
+use super::{Detector, Scene, Seat};
+use crate::figures::duration;
+use crate::tail::inflection;
+
+const CODE: &str = "PERCENTILE_INFLECTION";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// What happens to fewer than one I/O in a hundred is told with the tail of every result, and is no finding.
+const EARLY: f64 = 99.0;
+const ADVICE: &str = "Quote the percentile before the step for what is usual and the one after it for what users will \
+                      meet; look for a cache, a collector or another user behind the slow ones.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(|seat| Direction::ALL.into_iter().find_map(|d| bent(seat, d)))
+}
+
+fn bent(seat: &Seat, direction: Direction) -> Option<Finding> {
+    let (kind, summary) = shown(&seat.entry.directions[direction]);
+    let step = inflection(&summary.percentiles, summary.n).filter(|step| step.last.0 < EARLY)?;
+    let evidence = format!(
+        "{} {kind} is {} up to p{} and {} at p{}, {:.1} times that.",
+        direction.word(),
+        duration(step.last.1 as f64),
+        step.last.0,
+        duration(step.next.1 as f64),
+        step.next.0,
+        step.ratio(),
+    );
+    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+}

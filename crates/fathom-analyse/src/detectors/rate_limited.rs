@@ -1,0 +1,63 @@
+//! RATE_LIMITED: I/Os are either fast or stopped for the same time again and again, as a rate limiter does.
+
+use fathom_model::{Finding, Histogram, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::{counted, duration, percent};
+
+const CODE: &str = "RATE_LIMITED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Pauses shorter than this are within what devices do by themselves.
+const PAUSE: f64 = 10e6;
+/// Pauses lie this close to each other.
+const SPREAD: f64 = 0.15;
+/// They hold so much of all the time in flight.
+const TIME: f64 = 0.6;
+/// What is not paused is so many times faster.
+const APART: f64 = 5.0;
+/// Fewer are no pattern.
+const LEAST: u64 = 10;
+const ADVICE: &str = "Look for a QoS limit, burst credits or a container limit (blkio.throttle, io.max) and for devices \
+                      that pause: the average is then the limiter's setting, not the device's speed.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    scene.each(limited)
+}
+
+fn limited(seat: &Seat) -> Option<Finding> {
+    let clat = seat.latencies(|d| &d.clat);
+    let median = clat.percentile(50.0)?;
+    let pause = longest_pause(&clat)?;
+    if pause.time < TIME || pause.count < LEAST || median * APART > pause.at {
+        return None;
+    }
+    let evidence = format!(
+        "Half of the I/Os took {} or less, yet {} near {} hold {} of the time: the pattern of a rate limiter, or of a \
+         device that pauses.",
+        duration(median),
+        counted(pause.count, "I/O"),
+        duration(pause.at),
+        percent(pause.time * 100.0),
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+}
+
+/// Latencies close to each other that hold the most time.
+struct Pause {
+    at: f64,
+    count: u64,
+    /// Share of all the time in flight, 0 to 1.
+    time: f64,
+}
+
+fn longest_pause(clat: &Histogram) -> Option<Pause> {
+    let long: Vec<(f64, u64)> = clat.buckets().filter(|(value, _)| *value >= PAUSE).collect();
+    let whole = clat.sum() as f64;
+    let around = |&(at, _): &(f64, u64)| {
+        let near = long.iter().filter(|(value, _)| (value - at).abs() <= SPREAD * at);
+        let (count, time) = near.fold((0, 0.0), |(count, time), (value, n)| (count + n, time + value * *n as f64));
+        Pause { at, count, time: time / whole }
+    };
+    long.iter().map(around).max_by(|a, b| a.time.total_cmp(&b.time))
+}

@@ -1,0 +1,44 @@
+//! SETTINGS_CHANGED: somebody changed a device's queue while the run lasted.
+
+use fathom_model::{Finding, QueueConditions, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+
+const CODE: &str = "SETTINGS_CHANGED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Settings that the kernel changes by itself.
+const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
+/// Spelled out.
+const TOLD: usize = 3;
+const ADVICE: &str = "The first part of the run had other settings than the last: find what changes them and run again.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let changes: Vec<String> = scene.recording.conditions.queues.iter().flat_map(changes).collect();
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let evidence = format!("{} changed during the run: {}.", amount(changes.len()), told(&changes));
+    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+}
+
+fn amount(n: usize) -> String {
+    if n == 1 { "1 queue setting".to_owned() } else { format!("{n} queue settings") }
+}
+
+fn told(changes: &[String]) -> String {
+    let more = changes.len().saturating_sub(TOLD);
+    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    changes[..changes.len() - more].join("; ") + &rest
+}
+
+/// `max_sectors_kb of loop0 from 1280 to 128`.
+fn changes(queue: &QueueConditions) -> Vec<String> {
+    let now = |name: &str| queue.after.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+    let changed = |(name, value): &(String, String)| {
+        let now = now(name).filter(|now| *now != value && !OWN.contains(&name.as_str()))?;
+        Some(format!("{name} of {} from {value} to {now}", queue.name))
+    };
+    queue.before.iter().filter_map(changed).collect()
+}

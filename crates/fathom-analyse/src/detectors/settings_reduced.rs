@@ -1,0 +1,50 @@
+//! SETTINGS_REDUCED: a queue setting, left from an earlier test perhaps, holds the device below what it can do.
+
+use fathom_model::{Direction, Finding, QueueConditions, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::bytes;
+
+const CODE: &str = "SETTINGS_REDUCED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// The kernel's own choice where the device can do more (BLK_DEF_MAX_SECTORS of 2.6.39 to 6.12), KiB.
+const DEFAULT_KIB: u64 = 1280;
+const ADVICE: &str = "Settings survive tests, and even the removal of a loop device: set them back in \
+                      /sys/block/*/queue, or keep them and say so.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let queues = &scene.recording.conditions.queues;
+    queues.iter().filter_map(|queue| reduced(scene, queue).or_else(|| blind(queue))).take(1).collect()
+}
+
+fn reduced(scene: &Scene, queue: &QueueConditions) -> Option<Finding> {
+    let kib = |name| queue.setting(name)?.parse::<u64>().ok();
+    let (now, could) = (kib("max_sectors_kb")?, kib("max_hw_sectors_kb")?.min(DEFAULT_KIB));
+    let largest = scene.members().filter(|m| !m.is_null()).map(|m| largest_block(m.job)).max()?;
+    if now >= could || largest <= now * 1024 {
+        return None;
+    }
+    let evidence = format!(
+        "max_sectors_kb of {} is {now} where {could} is usual: each I/O of {} is split into {} requests.",
+        queue.name,
+        bytes(largest),
+        largest.div_ceil(now.max(1) * 1024),
+    );
+    Some(of_run(CODE, Weight::Note, evidence, ADVICE))
+}
+
+fn largest_block(job: &fathom_model::Job) -> u64 {
+    let used = Direction::ALL.into_iter().filter(|d| job.pattern.traffic.uses(*d));
+    used.map(|d| u64::from(job.pattern.block_size[d].max())).max().unwrap_or(0)
+}
+
+/// Without counters, whole kinds of mistakes cannot be seen.
+fn blind(queue: &QueueConditions) -> Option<Finding> {
+    (queue.setting("iostats") == Some("0")).then(|| {
+        let name = &queue.name;
+        let evidence = format!("iostats of {name} is 0: what the device did is not counted, and 3 checks (page cache, foreign I/O, split requests) cannot see it.");
+        of_run(CODE, Weight::Note, evidence, ADVICE)
+    })
+}

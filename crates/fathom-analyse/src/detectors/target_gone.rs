@@ -1,0 +1,25 @@
+//! TARGET_GONE: the target's name led elsewhere while the run went on.
+
+use fathom_model::{Finding, TargetConditions, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::{bytes, duration};
+
+const CODE: &str = "TARGET_GONE";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+const ADVICE: &str = "Find what removes or replaces the file; what is there under its name now is not what was measured.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let gone = |target: &TargetConditions| {
+        let at = duration(target.gone?.get() as f64);
+        let evidence = format!(
+            "{} ({}) lost its name {at} into the run; the load went on with a file that nobody can open any more.",
+            target.path.display(),
+            bytes(target.size.get())
+        );
+        Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
+    };
+    scene.recording.conditions.targets.iter().filter_map(gone).collect()
+}

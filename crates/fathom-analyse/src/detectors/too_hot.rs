@@ -1,0 +1,51 @@
+//! TOO_HOT: throughput fell while something got hotter.
+
+use fathom_model::{Finding, Moment, Nanos, Sample, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::percent;
+
+const CODE: &str = "TOO_HOT";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Drives and CPUs begin to slow down somewhere above this (composite warning temperatures of NVMe drives).
+const WARM: f64 = 65.0;
+/// A rise below this is the room's.
+const RISE: f64 = 5.0;
+/// A fall above this is more than noise.
+const FALL: f64 = 0.15;
+const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that begin equally cool.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let samples = &scene.recording.conditions.telemetry.samples;
+    scene.each(|seat| slowed(seat, samples))
+}
+
+fn slowed(seat: &Seat, samples: &[Sample]) -> Option<Finding> {
+    let (from, to) = seat.span();
+    let third = to.saturating_sub(from).get() / 3;
+    let (early, late) = (from + Nanos::new(third), to.saturating_sub(Nanos::new(third)));
+    let hot = |from, to| samples.iter().filter(|s| s.start >= from && s.start < to).filter_map(|s| s.celsius).reduce(f64::max);
+    let (cool, hot) = (hot(from, early)?, hot(late, to)?);
+    let (fast, slow) = (speed(&seat.entry.series, from, early), speed(&seat.entry.series, late, to));
+    let fall = 1.0 - slow / fast.max(1.0);
+    if hot < WARM || hot - cool < RISE || fall < FALL {
+        return None;
+    }
+    let evidence = format!(
+        "Throughput fell by {} between the first and the last third of the run, while the hottest sensor rose from \
+         {cool:.0} to {hot:.0} degrees Celsius.",
+        percent(fall * 100.0),
+    );
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+}
+
+/// Bytes per second.
+fn speed(series: &[Moment], from: Nanos, to: Nanos) -> f64 {
+    let part = series.iter().filter(|m| m.start >= from && m.start < to);
+    let (bytes, time) = part.fold((0, 0.0), |(bytes, time), moment| {
+        let moved = moment.directions.iter().map(|(_, d)| d.bytes).sum::<u64>();
+        (bytes + moved, time + moment.length.as_secs_f64())
+    });
+    if time > 0.0 { bytes as f64 / time } else { 0.0 }
+}

@@ -1,0 +1,35 @@
+//! WALL_CLOCK_STEPPED: somebody set the clock during the run.
+
+use fathom_model::{Finding, Sample, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+use crate::figures::duration;
+
+const CODE: &str = "WALL_CLOCK_STEPPED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Time services steer by at most 500 ppm (adjtimex(2)); more than this in one sample is a step.
+const STEP_NS: u64 = 50_000_000;
+const ADVICE: &str = "Latencies, rates and intervals are not affected: they are read from a clock that cannot be set. Do \
+                      not match the times of day of this run with other logs.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let samples = &scene.recording.conditions.telemetry.samples;
+    let stepped = samples.iter().max_by_key(|s| s.wall_step_ns.unsigned_abs()).filter(|s| is_step(s));
+    let finding = |s: &Sample| {
+        let sign = if s.wall_step_ns < 0 { "-" } else { "+" };
+        let evidence = format!(
+            "The wall clock stepped by {sign}{} within the {} before {} of the run.",
+            duration(s.wall_step_ns.unsigned_abs() as f64),
+            duration(s.length.get() as f64),
+            duration((s.start + s.length).get() as f64),
+        );
+        of_run(CODE, Weight::Note, evidence, ADVICE)
+    };
+    stepped.map(finding).into_iter().collect()
+}
+
+fn is_step(sample: &Sample) -> bool {
+    sample.wall_step_ns.unsigned_abs() > STEP_NS + sample.length.get() / 1000
+}

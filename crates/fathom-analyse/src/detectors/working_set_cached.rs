@@ -1,0 +1,35 @@
+//! WORKING_SET_CACHED: buffered reads of a region that fits into memory.
+
+use fathom_model::{Direction, Finding, Weight};
+
+use super::{Detector, Scene, Seat};
+use crate::figures::bytes;
+
+const CODE: &str = "WORKING_SET_CACHED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// The page cache may take about so much of memory before it pushes itself out.
+const SHARE: f64 = 0.5;
+const ADVICE: &str = "For the device use direct=1 or a region of at least twice the memory; for a working set of this \
+                      size the figures hold.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let memory = scene.recording.host.memory.get();
+    scene.each(|seat| fits(seat, memory))
+}
+
+fn fits(seat: &Seat, memory: u64) -> Option<Finding> {
+    let buffered = || seat.members.iter().filter(|m| !m.is_null() && !m.job.files.direct);
+    let read: u64 = buffered().map(|m| m.seen.directions[Direction::Read].counts.bytes_ok).sum();
+    let region: u64 = buffered().map(|m| m.seen.region.get()).sum();
+    if read == 0 || region == 0 || region as f64 > memory as f64 * SHARE {
+        return None;
+    }
+    let evidence = format!(
+        "{} of buffered reads went to a region of {}, which fits into the {} of memory.",
+        bytes(read),
+        bytes(region),
+        bytes(memory),
+    );
+    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+}

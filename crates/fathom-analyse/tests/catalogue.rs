@@ -1,0 +1,87 @@
+//! The numbers of the findings: once given, a number stays with its name for ever, because people write it into scripts,
+//! tickets and reports. A new finding goes to the end of this table; no line of it ever changes.
+
+use fathom_analyse::{EXPLANATIONS, explain};
+
+const GIVEN: &[(&str, &str)] = &[
+    ("F001", "WORKER_DIED"),
+    ("F002", "NOT_CONSERVED"),
+    ("F003", "SUMMARY_DISAGREES"),
+    ("F004", "VERIFY_FAILED"),
+    ("F005", "SHORT_IO"),
+    ("F006", "IO_ERROR"),
+    ("F007", "TIMED_OUT"),
+    ("F008", "TARGET_SHRANK"),
+    ("F009", "NOTHING_DONE"),
+    ("F010", "GENERATOR_STALL"),
+    ("F011", "VERIFY_NOTHING"),
+    ("F012", "INTERRUPTED"),
+    ("F013", "RAN_SHORT"),
+    ("F014", "JOB_SKIPPED"),
+    ("F015", "RATE_NOT_REACHED"),
+    ("F016", "LATE_ISSUE"),
+    ("F017", "DEPTH_NOT_REACHED"),
+    ("F018", "SYNC_ENGINE_DEPTH"),
+    ("F019", "PAGE_CACHE"),
+    ("F020", "FOREIGN_IO"),
+    ("F021", "CPU_THROTTLED"),
+    ("F022", "STEAL"),
+    ("F023", "HOST_BUSY"),
+    ("F024", "WORKER_WAITED"),
+    ("F025", "TOOL_BOUND"),
+    ("F026", "CLOCK_DRIFT"),
+    ("F027", "HISTOGRAM_OVERFLOW"),
+    ("F028", "CLONES_OVERLAP"),
+    ("F029", "JOBS_APART"),
+    ("F030", "NOT_STEADY"),
+    ("F031", "REPEATED_ADDRESSES"),
+    ("F032", "REQUESTS_RESIZED"),
+    ("F033", "VOLATILE_CACHE_NO_FLUSH"),
+    ("F034", "SOFT_PAYLOAD"),
+    ("F035", "FEW_SAMPLES"),
+    ("F036", "FIO_BINS_CLAMPED"),
+    ("F037", "ENGINE_FALLBACK"),
+    ("F038", "DIRECT_NOT_DIRECT"),
+    ("F039", "HOLES_READ"),
+    ("F040", "TARGET_GONE"),
+    ("F041", "LITTLE_DISAGREES"),
+    ("F042", "RATE_LIMITED"),
+    ("F043", "CEILING_REACHED"),
+    ("F044", "PERCENTILE_INFLECTION"),
+    ("F045", "SETTINGS_CHANGED"),
+    ("F046", "SETTINGS_REDUCED"),
+    ("F047", "CACHE_SETTING_DISAGREES"),
+    ("F048", "WORKING_SET_CACHED"),
+    ("F049", "TOO_HOT"),
+    ("F050", "CPU_SLOWED"),
+    ("F051", "MEMORY_PRESSURE"),
+    ("F052", "WALL_CLOCK_STEPPED"),
+    ("F053", "FLUSH_UNPROVEN"),
+    ("F054", "MEMORY_BACKED"),
+    ("F055", "LOOP_BUFFERED"),
+];
+
+#[test]
+fn no_number_ever_changes() {
+    let now: Vec<_> = EXPLANATIONS.iter().map(|one| (one.id, one.code)).collect();
+    assert_eq!(now, GIVEN, "a number or a name changed; new ones are added at the end of both tables");
+}
+
+#[test]
+fn numbers_follow_each_other_and_names_are_apart() {
+    for (index, (id, code)) in GIVEN.iter().enumerate() {
+        assert_eq!(*id, format!("F{:03}", index + 1));
+        assert_eq!(GIVEN.iter().filter(|other| other.1 == *code).count(), 1, "{code}");
+    }
+}
+
+#[test]
+fn each_is_found_by_number_and_name_in_any_case() {
+    for (id, code) in GIVEN {
+        let by_id = explain(&id.to_lowercase()).expect("by number");
+        assert_eq!(by_id, explain(&code.to_lowercase()).expect("by name"));
+        assert_eq!((by_id.id, by_id.code), (*id, *code));
+        assert!([by_id.means, by_id.matters, by_id.remedy].iter().all(|text| text.len() > 10), "{id}");
+    }
+    assert_eq!(explain("F000"), None);
+}

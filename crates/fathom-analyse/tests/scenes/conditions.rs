@@ -1,0 +1,298 @@
+//! Runs whose surroundings are wrong: targets, queues, limits, the machine.
+
+use std::path::PathBuf;
+
+use fathom_model::*;
+
+use super::{Wrong, with, writes, wrong};
+use crate::sample::*;
+
+fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
+    let mut target = TargetConditions {
+        path: "/data/file".into(),
+        is_file: true,
+        size: Bytes::from_mib(1024),
+        memory_backed: false,
+        direct: Some(DirectTruth::Direct),
+        written_share: Some(1.0),
+        cached_share: Some(0.0),
+        dirty: Some(Bytes::ZERO),
+        gone: None,
+    };
+    change(&mut target);
+    target
+}
+
+/// The clean run on a target that is not what it seems.
+fn on(change: impl FnOnce(&mut TargetConditions)) -> Recording {
+    with(|r| r.conditions.targets = vec![target(change)])
+}
+
+pub fn queue(name: &str, settings: &[(&str, &str)]) -> QueueConditions {
+    let before: Vec<_> = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    QueueConditions { name: name.to_owned(), after: before.clone(), before, loop_file: None }
+}
+
+/// Ten samples of a second each.
+pub fn sampled(recording: &mut Recording, make: impl Fn(u64, &mut Sample)) {
+    let one = |i| {
+        let mut sample = Sample { start: Nanos::from_secs(i), length: Nanos::from_secs(1), ..Sample::default() };
+        make(i, &mut sample);
+        sample
+    };
+    recording.conditions.telemetry.samples = (0..10).map(one).collect();
+}
+
+/// 20 fast I/Os in each of 100 slices of 100 ms, the last of each waiting for the next slice.
+fn in_slices() -> Recording {
+    let mut planned = job("clean");
+    (planned.queue.depth, planned.queue.low) = (1, 1);
+    planned.accounting.percentiles = vec![50.0, 90.0];
+    let mut r = run_of(vec![planned]);
+    fill(&mut r, 0, Direction::Read, 2_000, 70_000);
+    let JobRecording { directions, intervals, .. } = &mut r.jobs[0];
+    let d = &mut directions[Direction::Read];
+    d.clat = Histogram::new();
+    let mut part = Histogram::new();
+    part.record_n(70_000, 19);
+    part.record_n(98 * MS, 1);
+    for interval in intervals {
+        interval.directions[Direction::Read].clat = SparseHistogram::pack(&part);
+        d.clat.merge(&part);
+    }
+    r
+}
+
+/// 95 % at 1 ms, 5 % at 5 ms.
+fn two_kinds() -> Recording {
+    with(|r| {
+        let mut part = Histogram::new();
+        part.record_n(MS, 376);
+        part.record_n(5 * MS, 24);
+        let JobRecording { directions, intervals, .. } = &mut r.jobs[0];
+        let d = &mut directions[Direction::Read];
+        d.clat = Histogram::new();
+        r.plan.jobs[0].accounting.percentiles = vec![50.0, 90.0, 95.0, 99.0];
+        for interval in intervals {
+            interval.directions[Direction::Read].clat = SparseHistogram::pack(&part);
+            d.clat.merge(&part);
+        }
+        (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (5, 5);
+    })
+}
+
+/// A third slower in its last third, 20 degrees hotter.
+fn overheated() -> Recording {
+    with(|r| {
+        let seen = &mut r.jobs[0];
+        let d = &mut seen.directions[Direction::Read];
+        (d.counts, d.clat) = (Counts::default(), Histogram::new());
+        for (i, interval) in seen.intervals.iter_mut().enumerate() {
+            let n = if i < 50 { 400 } else { 330 };
+            let one = &mut interval.directions[Direction::Read];
+            let mut part = Histogram::new();
+            part.record_n(MS, n);
+            (one.ios, one.bytes, one.clat) = (n, n * 4096, SparseHistogram::pack(&part));
+            d.clat.merge(&part);
+            (d.counts.planned, d.counts.ok) = (d.counts.planned + n, d.counts.ok + n);
+            (d.counts.bytes_asked, d.counts.bytes_ok) = (d.counts.bytes_asked + n * 4096, d.counts.bytes_ok + n * 4096);
+        }
+        sampled(r, |i, sample| sample.celsius = Some(if i < 5 { 58.0 } else { 78.0 }));
+    })
+}
+
+pub fn surroundings() -> Vec<Wrong> {
+    use Weight::{Degrades, Invalidates, Note};
+    let clean_job = Some("clean");
+    vec![
+        wrong(
+            "DIRECT_NOT_DIRECT",
+            Degrades,
+            None,
+            "Direct I/O was asked of /data/file, but its file system buffers it: 100 % of it lay in the page cache at \
+             the end.",
+            || on(|t| (t.direct, t.cached_share) = (Some(DirectTruth::Buffered), Some(1.0))),
+        ),
+        wrong(
+            "HOLES_READ",
+            Degrades,
+            None,
+            "62 % of the read range of /data/file was never written; those reads did not touch the medium.",
+            || on(|t| t.written_share = Some(0.38)),
+        ),
+        wrong(
+            "TARGET_GONE",
+            Degrades,
+            None,
+            "/data/file (1 GiB) lost its name 2.00 s into the run; the load went on with a file that nobody can open any \
+             more.",
+            || on(|t| t.gone = Some(Nanos::from_secs(2))),
+        ),
+        // 4,000 per second of 1 ms each cannot come out of depth 3.
+        wrong(
+            "LITTLE_DISAGREES",
+            Invalidates,
+            clean_job,
+            "4,000 I/Os per second x 1.0 ms = 4.00 are in flight by Little's law, but no more than 3 can be.",
+            || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (3, 3)),
+        ),
+        // 4 of 6: a third of the time is missing.
+        wrong(
+            "LITTLE_DISAGREES",
+            Note,
+            clean_job,
+            "4,000 I/Os per second x 1.0 ms = 4.00 are in flight, of 6 possible: 33 % of the time passed between I/Os, in \
+             this program.",
+            || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (6, 6)),
+        ),
+        // 100 pauses of 98 ms, in the bucket with the middle 97.8 ms, are 9.78 s of 100 x (19 x 70 us + 98 ms) = 9.93 s.
+        wrong(
+            "RATE_LIMITED",
+            Degrades,
+            clean_job,
+            "Half of the I/Os took 70.0 us or less, yet 100 I/Os near 97.8 ms hold 98 % of the time: the pattern of a rate \
+             limiter, or of a device that pauses.",
+            in_slices,
+        ),
+        wrong(
+            "CEILING_REACHED",
+            Degrades,
+            None,
+            "reads ran at 4,000 I/Os per second, 98 % of the 4,100 I/Os that the control group of this process allows on \
+             vda.",
+            || {
+                with(|r| {
+                    let disk = "vda".to_owned();
+                    r.conditions.limits = vec![IoLimit { disk, reads: true, ios: true, per_second: 4_100 }];
+                })
+            },
+        ),
+        // Buckets are 0.4 to 0.8 % wide.
+        wrong(
+            "PERCENTILE_INFLECTION",
+            Note,
+            clean_job,
+            "read clat is 1.0 ms up to p90 and 5.0 ms at p95, 5.0 times that.",
+            two_kinds,
+        ),
+        wrong(
+            "SETTINGS_CHANGED",
+            Degrades,
+            None,
+            "1 queue setting changed during the run: max_sectors_kb of loop0 from 1280 to 128.",
+            || {
+                with(|r| {
+                    let mut changed = queue("loop0", &[("max_sectors_kb", "1280"), ("nomerges", "0")]);
+                    changed.after[0].1 = "128".to_owned();
+                    r.conditions.queues = vec![changed];
+                })
+            },
+        ),
+        wrong(
+            "SETTINGS_REDUCED",
+            Note,
+            None,
+            "max_sectors_kb of loop0 is 128 where 1280 is usual: each I/O of 1 MiB is split into 8 requests.",
+            || {
+                with(|r| {
+                    r.plan.jobs[0].pattern.block_size = PerDirection::all(BlockSizes::Fixed(1 << 20));
+                    r.conditions.queues = vec![queue("loop0", &[("max_hw_sectors_kb", "1280"), ("max_sectors_kb", "128")])];
+                })
+            },
+        ),
+        wrong(
+            "CACHE_SETTING_DISAGREES",
+            Degrades,
+            None,
+            "The kernel was told that loop0 has no volatile cache (write through), but what it stands on, /data/image, has \
+             one: 40,000 writes went there and no flush was sent.",
+            || {
+                let mut r = writes(|_| {});
+                let mut lied = queue("loop0", &[("write_cache", "write through")]);
+                lied.loop_file = Some((PathBuf::from("/data/image"), true));
+                r.conditions.queues = vec![lied];
+                r
+            },
+        ),
+        wrong(
+            "VOLATILE_CACHE_NO_FLUSH",
+            Note,
+            clean_job,
+            "40,000 writes were acknowledged by vda from a volatile cache (write_cache is \"write back\"), with no flush.",
+            || {
+                let mut r = writes(|_| {});
+                r.conditions.queues = vec![queue("vda", &[("write_cache", "write back")])];
+                r
+            },
+        ),
+        wrong(
+            "WORKING_SET_CACHED",
+            Note,
+            clean_job,
+            "156.25 MiB of buffered reads went to a region of 1 GiB, which fits into the 8 GiB of memory.",
+            || with(|r| r.plan.jobs[0].files.direct = false),
+        ),
+        wrong(
+            "TOO_HOT",
+            Degrades,
+            clean_job,
+            "Throughput fell by 18 % between the first and the last third of the run, while the hottest sensor rose from 58 \
+             to 78 degrees Celsius.",
+            overheated,
+        ),
+        wrong(
+            "CPU_SLOWED",
+            Degrades,
+            None,
+            "The CPUs ran at 3000 MHz in the first quarter and at 1500 MHz in the last, 50 % slower.",
+            || with(|r| sampled(r, |i, sample| sample.cpu_mhz = Some(if i < 4 { 3_000.0 } else { 1_500.0 }))),
+        ),
+        wrong(
+            "MEMORY_PRESSURE",
+            Degrades,
+            None,
+            "All tasks of this machine waited for memory for 500 ms of the run (5.0 %).",
+            || with(|r| sampled(r, |i, sample| sample.memory_pressure = Some(if i == 3 { 50.0 } else { 0.0 }))),
+        ),
+        wrong(
+            "WALL_CLOCK_STEPPED",
+            Note,
+            None,
+            "The wall clock stepped by +2.10 s within the 1.00 s before 4.00 s of the run.",
+            || with(|r| sampled(r, |i, sample| sample.wall_step_ns = if i == 3 { 2_100_000_000 } else { 100_000 })),
+        ),
+        wrong(
+            "FLUSH_UNPROVEN",
+            Note,
+            clean_job,
+            "100 flushes took 2.0 ms on average; inside a virtual machine it cannot be shown that they made anything \
+             durable.",
+            || {
+                let mut r = writes(|job| job.sync.fsync_every = 400);
+                r.jobs[0].sync.record_n(2 * MS, 100);
+                r.conditions.virtual_machine = Some(true);
+                r
+            },
+        ),
+        wrong(
+            "MEMORY_BACKED",
+            Degrades,
+            None,
+            "zram0 is a device in the 8 GiB of memory of this machine.",
+            || with(|r| r.conditions.queues = vec![queue("zram0", &[])]),
+        ),
+        wrong(
+            "LOOP_BUFFERED",
+            Degrades,
+            None,
+            "156.25 MiB passed through loop0, which reaches /data/image through the page cache.",
+            || {
+                with(|r| {
+                    let mut buffered = queue("loop0", &[]);
+                    buffered.loop_file = Some((PathBuf::from("/data/image"), false));
+                    r.conditions.queues = vec![buffered];
+                })
+            },
+        ),
+    ]
+}
