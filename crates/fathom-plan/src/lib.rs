@@ -18,7 +18,7 @@ pub use self::command::{
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::jobfile::{Assignment, JobFile, Section, Source};
 pub use self::options::{
-    Kind, OptionRow, Support, Unit, closest, closest_option, cmdhelp, command_help, engine_help, find, option_groups, options,
+    Kind, OptionRow, Support, Unit, closest, closest_option, cmdhelp, command_help, compatibility, engine_help, find, option_groups, options,
 };
 pub use self::resolve::{Planned, plan, read_job_files, show_commands};
 pub use self::span::Span;

@@ -15,6 +15,7 @@ usage: fathom COMMAND ...
                        its destruction
   explain [CODE]       what a finding means and what to do about it
   help [run]           this text, or that of a command
+  help compatibility   what becomes of every option of fio
   version              the version
 
 First steps:
@@ -57,6 +58,7 @@ one that is mounted or otherwise in use is never written at all.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
         Some("run" | "fio") => say(RUN),
+        Some("compatibility") => say(&fathom_plan::compatibility()),
         _ => say(HELP),
     }
 }

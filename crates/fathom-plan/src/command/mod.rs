@@ -9,4 +9,5 @@ mod words;
 pub use self::invocation::{Action, Eta, IdleProf, Invocation, OutputFormat, Reporting};
 pub use self::parse::parse_args;
 pub use self::showcmd::show_command;
+pub(crate) use self::words::{obeyed_options, refused_options};
 pub use self::words::{CommandOption, Takes, command_options, help_text};

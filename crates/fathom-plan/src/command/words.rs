@@ -105,6 +105,16 @@ pub fn command_options() -> &'static [CommandOption] {
     OBEYED
 }
 
+/// Options of the command line that are obeyed.
+pub(crate) fn obeyed_options() -> &'static [CommandOption] {
+    OBEYED
+}
+
+/// Options of fio's command line that are refused.
+pub(crate) fn refused_options() -> &'static [CommandOption] {
+    REFUSED
+}
+
 /// The help text of `program`: usage, and the options of the command line in a line each.
 #[must_use]
 pub fn help_text(program: &str, personality: Personality) -> String {

@@ -1,9 +1,11 @@
 //! The option table: every name fio knows, its type, and what becomes of it here.
 
+mod compatibility;
 mod help;
 mod row;
 mod rows;
 
+pub use self::compatibility::compatibility;
 pub use self::help::{cmdhelp, command_help, engine_help};
 pub use self::row::{Kind, OptionRow, Support, Unit};
 
