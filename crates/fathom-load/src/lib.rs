@@ -26,7 +26,7 @@ mod testing;
 mod tests;
 
 pub use self::clock::Clock;
-pub use self::crew::{LoadError, Watch, run};
+pub use self::crew::{LoadError, States, Watch, run};
 pub use self::engine::{Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait};
 pub use self::host::{FileFacts, Host, HostError, LayOut, OpenFile};
 pub use self::live::Stop;

@@ -1,8 +1,9 @@
 //! What a worker shows while it runs, and how it is told to stop: single values, each on one writer's side only.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use fathom_model::Direction;
+use fathom_model::{Direction, JobRecording};
 
 /// How a worker is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +50,10 @@ pub(crate) struct Live {
     carried: AtomicU64,
     /// Time by which the last hand-over of an open loop was late.
     pub late_ns: AtomicU64,
+    /// Somebody asks how the job stands.
+    state_asked: AtomicBool,
+    /// The answer, locked only when there is one to give or to take.
+    state: Mutex<Option<Box<JobRecording>>>,
 }
 
 impl Live {
@@ -92,6 +97,29 @@ impl Live {
         let carried = self.carried.load(Relaxed);
         let direction = Direction::ALL.get((carried & 3).checked_sub(1)? as usize)?;
         Some((*direction, carried >> 2))
+    }
+
+    /// Asks the worker for its recording so far.
+    pub fn ask_state(&self) {
+        self.state_asked.store(true, Relaxed);
+    }
+
+    /// Whether it was asked and has not answered. The worker looks at this every few milliseconds.
+    #[inline]
+    pub fn is_state_asked(&self) -> bool {
+        self.state_asked.load(Relaxed)
+    }
+
+    /// The worker answers.
+    pub fn answer(&self, state: JobRecording) {
+        // A panic elsewhere while the lock was held leaves an old answer, which this one replaces.
+        *self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Box::new(state));
+        self.state_asked.store(false, Relaxed);
+    }
+
+    /// The last answer, if there was any.
+    pub fn state(&self) -> Option<JobRecording> {
+        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).as_deref().cloned()
     }
 
     /// Shows the totals of one direction.

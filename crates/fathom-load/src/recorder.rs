@@ -1,5 +1,7 @@
 //! Counts every I/O of one job: three times each, distributions, intervals, and how it ended.
 
+mod so_far;
+
 use fathom_model::{
     Counts, Direction, DirectionRecording, Event, EventKind, Histogram, Interval, IntervalDirection, Nanos, PerDirection,
     SparseHistogram,

@@ -108,7 +108,7 @@ pub struct Entry {
     pub block_sizes: PerDirection<(u32, u32)>,
     /// Engine that carried it.
     pub engine: String,
-    /// Queue depth asked for, of one job.
+    /// Queue depth asked for, of one job; 0 where none of its jobs began.
     pub depth: u32,
     /// errno of the first failure; 0 when none stopped it.
     pub error: i32,

@@ -15,6 +15,7 @@ mod run;
 mod say;
 mod screen;
 mod surroundings;
+mod wishes;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;

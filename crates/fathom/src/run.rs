@@ -1,9 +1,10 @@
 //! `fathom run` and `fathom fio`: text -> plan -> recording -> findings -> ink.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
-use fathom_model::{Findings, Personality, Plan, RunEnd, Verdict, Weight};
+use fathom_model::{Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight};
 use fathom_plan::{
     Action, Diagnostic, Invocation, Planned, command_help, engine_help, help_text, parse_args, plan, show_commands,
 };
@@ -16,6 +17,7 @@ use crate::output::{self, Output};
 use crate::say::{complain, say};
 use crate::screen::Screen;
 use crate::surroundings::ThisMachine;
+use crate::wishes::Wishes;
 
 /// fio's exit code after an interrupt.
 const FIO_INTERRUPTED: u8 = 128;
@@ -152,9 +154,16 @@ fn load(invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(
     let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, Path::new(&backups)).map_err(|all| all.join("\n"))?;
     let mut output = Output::open(&invocation.reporting)?;
     open_report(&planned.plan, &mut output)?;
-    let mut screen = Screen::new(invocation.personality, &invocation.reporting);
-    let measured = measure(planned.plan, host, clock, &mut |progress| screen.show(progress));
-    screen.wipe();
+    let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));
+    let mut wishes = Wishes::new(invocation.personality, invocation.reporting.status_interval);
+    let mut take = |state, expected| {
+        screen.borrow_mut().wipe();
+        show_state(state, expected, &mut output);
+    };
+    let mut wanted = |elapsed| wishes.wanted(elapsed);
+    let mut show = |progress: &Progress| screen.borrow_mut().show(progress);
+    let measured = measure(planned.plan, host, clock, &mut show, &mut wanted, &mut take);
+    screen.borrow_mut().wipe();
     let (mut recording, log_trouble) = measured.map_err(|error| error.to_string())?;
     recording.messages.splice(0..0, held);
     recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
@@ -166,6 +175,17 @@ fn load(invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(
         written = written.and(log);
     }
     Ok((findings, written))
+}
+
+/// How the run stands, in every format asked for. The numbers are not judged before the end.
+fn show_state(mut state: Recording, expected: Option<Nanos>, output: &mut Output) {
+    state.plan.personality = Personality::Fio;
+    let left = expected.map_or(Nanos::ZERO, |expected| expected.saturating_sub(state.elapsed));
+    output.style.eta_s = left.get().div_ceil(1_000_000_000);
+    if let Err(message) = output.findings(&fathom_analyse::findings_with(&state, &[])) {
+        complain!("{message}");
+    }
+    output.style.eta_s = 0;
 }
 
 /// What is said before the run, where text is asked for.

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use fathom_model::{Personality, Progress};
-use fathom_plan::{Eta, Reporting};
+use fathom_plan::{Eta, OutputFormat, Reporting};
 use fathom_report::Style;
 
 /// The live line is renewed this often.
@@ -34,7 +34,8 @@ fn width() -> usize {
     rustix::termios::tcgetwinsize(std::io::stderr()).map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col))
 }
 
-/// Shows where the run stands, on the error stream so that documents stay clean.
+/// Shows where the run stands: fio on the standard output and only beside text, fathom on the error stream, so that documents
+/// stay clean.
 pub struct Screen {
     personality: Personality,
     live: bool,
@@ -42,27 +43,30 @@ pub struct Screen {
     newline: Option<Duration>,
     shown: Option<Instant>,
     fresh_line: Instant,
-    dirty: bool,
+    /// Columns of the line that stands there.
+    dirty: usize,
 }
 
 impl Screen {
-    /// A screen as `--eta` asks; only a document on a terminal is in nobody's way.
+    /// A screen as `--eta` asks.
     pub fn new(personality: Personality, reporting: &Reporting) -> Screen {
-        let terminal = std::io::stderr().is_terminal();
+        let is_fio = personality == Personality::Fio;
+        let terminal = if is_fio { std::io::stdout().is_terminal() } else { std::io::stderr().is_terminal() };
         let live = match reporting.eta {
             Eta::Always => true,
             Eta::Never => false,
             Eta::Auto => terminal,
         };
         let to_duration = |time: fathom_model::Nanos| Duration::from_nanos(time.get());
+        let usual = if is_fio { 2 * RENEW } else { RENEW };
         Screen {
             personality,
-            live,
-            every: reporting.eta_interval.map_or(RENEW, to_duration).max(Duration::from_millis(100)),
+            live: live && (!is_fio || reporting.formats.contains(&OutputFormat::Normal)),
+            every: reporting.eta_interval.map_or(usual, to_duration).max(Duration::from_millis(100)),
             newline: reporting.eta_newline.map(to_duration),
             shown: None,
             fresh_line: Instant::now(),
-            dirty: false,
+            dirty: 0,
         }
     }
 
@@ -72,26 +76,30 @@ impl Screen {
             return;
         }
         self.shown = Some(Instant::now());
-        let width = width().saturating_sub(1).max(20);
-        let line = fathom_report::live_line(progress, self.personality, width);
-        let mut err = std::io::stderr();
-        // A progress line that cannot be shown is no reason to stop measuring.
-        let _ = write!(err, "\r{line:width$}");
-        if self.newline.is_some_and(|every| self.fresh_line.elapsed() >= every) {
-            let _ = writeln!(err);
+        let line = fathom_report::live_line(progress, self.personality, width().saturating_sub(1).max(20));
+        let (columns, before) = (line.chars().count(), self.dirty);
+        let fresh = self.newline.is_some_and(|every| self.fresh_line.elapsed() >= every);
+        if fresh {
             self.fresh_line = Instant::now();
         }
-        let _ = err.flush();
-        self.dirty = true;
+        self.dirty = if fresh { 0 } else { columns };
+        self.write(&format!("{line:before$}{}", if fresh { '\n' } else { '\r' }));
     }
 
-    /// Wipes the live line before anything else is printed.
+    /// Wipes the live line before anything else is printed; fio leaves it and begins a new one.
     pub fn wipe(&mut self) {
-        if std::mem::take(&mut self.dirty) {
-            let blank = " ".repeat(width().saturating_sub(1).max(20));
-            let mut err = std::io::stderr();
-            let _ = write!(err, "\r{blank}\r");
-            let _ = err.flush();
+        let columns = std::mem::take(&mut self.dirty);
+        if columns > 0 && self.personality == Personality::Fathom {
+            self.write(&format!("{:columns$}\r", ""));
         }
+    }
+
+    /// A progress line that cannot be shown is no reason to stop measuring.
+    fn write(&self, text: &str) {
+        let mut out: Box<dyn Write> = match self.personality {
+            Personality::Fio => Box::new(std::io::stdout()),
+            Personality::Fathom => Box::new(std::io::stderr()),
+        };
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 }

@@ -23,7 +23,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 fn shallow(seat: &Seat) -> Option<Finding> {
     let little = &seat.entry.little;
-    let done = seat.entry.counts.ok >= u64::from(seat.entry.depth) * seat.members.len() as u64 * ROUNDS;
+    let done = seat.entry.counts.ok >= u64::from(seat.members[0].job.queue.depth) * seat.members.len() as u64 * ROUNDS;
     if !done || !seat.members.iter().all(keeps_full) || little.in_flight >= little.asked * REACHED {
         return None;
     }

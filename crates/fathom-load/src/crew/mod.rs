@@ -4,21 +4,25 @@ mod ceiling;
 mod expect;
 mod job;
 mod layout;
+mod state;
 mod turns;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_model::{
-    ClockFacts, Conditions, DiskRecording, Event, EventKind, ExitWhat, HostRecording, JobPattern, JobPhase, JobRecording, LogChunk,
+    DiskCounters, DiskRecording, Event, EventKind, ExitWhat, JobPattern, JobPhase, JobRecording, LogChunk,
     Nanos, Plan, Progress, Recording, RunEnd, Stall,
 };
 
 use self::job::Start;
 pub(crate) use self::job::blank;
+use self::state::Frame;
+pub use self::state::States;
 use self::turns::Turns;
 use crate::clock::{Clock, Since};
 use crate::flow::Flows;
@@ -42,6 +46,8 @@ pub struct Watch<'a> {
     pub progress: &'a mut dyn FnMut(&Progress),
     /// Takes log entries; must be read all the time.
     pub logs: SyncSender<LogChunk>,
+    /// Takes the state of the run whenever it is wanted.
+    pub states: Option<States<'a>>,
 }
 
 /// Why a run could not begin. Nothing was measured.
@@ -75,7 +81,6 @@ pub fn run<H: Host + Send + 'static>(
     let ready = layout::prepare(&plan, &*host, &mut watch)?;
     let plan = Arc::new(plan);
     let paths: Vec<_> = ready.paths();
-    let before = host.disks(&paths);
     let (results, inbox) = channel();
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
     let mut crew = Crew {
@@ -94,22 +99,22 @@ pub fn run<H: Host + Send + 'static>(
         asked: Stop::No,
         aborted_at: None,
         last_rates: expect::Rates::default(),
+        disks_before: host.disks(&paths),
+        paths,
+        state_asked_at: None,
     };
     crew.work(&inbox, &mut watch);
-    let disks = pair(before, host.disks(&paths));
+    let disks = crew.disks();
     crew.measure_ceilings();
     Ok(crew.recording(disks))
 }
 
-fn pair(
-    before: Vec<(String, fathom_model::DiskCounters)>,
-    after: Vec<(String, fathom_model::DiskCounters)>,
-) -> Vec<DiskRecording> {
+fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> Vec<DiskRecording> {
     let find = |name: &str| after.iter().find(|disk| disk.0 == name).map(|disk| disk.1);
-    before
-        .into_iter()
-        .filter_map(|(name, before)| find(&name).map(|after| DiskRecording { name, before, after }))
-        .collect()
+    let both = |(name, before): &(String, DiskCounters)| {
+        find(name).map(|after| DiskRecording { name: name.clone(), before: *before, after })
+    };
+    before.iter().filter_map(both).collect()
 }
 
 /// The jobs of a run and their threads.
@@ -129,6 +134,9 @@ struct Crew<H: Host> {
     asked: Stop,
     aborted_at: Option<Nanos>,
     last_rates: expect::Rates,
+    disks_before: Vec<(String, DiskCounters)>,
+    paths: Vec<PathBuf>,
+    state_asked_at: Option<Nanos>,
 }
 
 impl<H: Host + Send + 'static> Crew<H> {
@@ -147,7 +155,13 @@ impl<H: Host + Send + 'static> Crew<H> {
             }
             self.bury_the_dead();
             (watch.progress)(&self.progress());
+            self.tell_state(watch);
         }
+    }
+
+    /// What the disks did since the run began.
+    fn disks(&self) -> Vec<DiskRecording> {
+        pair(&self.disks_before, &self.host.disks(&self.paths))
     }
 
     /// Passes on what the user asked.
@@ -326,19 +340,7 @@ impl<H: Host + Send + 'static> Crew<H> {
         let elapsed = self.clock.now();
         let messages = self.ready.messages.clone();
         let jobs = self.done.into_iter().map(|job| job.expect("the crew works until every job is done")).collect();
-        Recording {
-            plan: Arc::unwrap_or_clone(self.plan),
-            started_unix_ns: self.unix_start_ns,
-            elapsed,
-            jobs,
-            disks,
-            targets: Vec::new(),
-            clock: ClockFacts::default(),
-            host: HostRecording::default(),
-            conditions: Conditions::default(),
-            stalls: self.stalls,
-            end,
-            messages,
-        }
+        let frame = Frame { plan: Arc::unwrap_or_clone(self.plan), started_unix_ns: self.unix_start_ns, elapsed };
+        Recording { stalls: self.stalls, end, messages, ..frame.recording(jobs, disks) }
     }
 }

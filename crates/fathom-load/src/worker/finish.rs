@@ -4,9 +4,11 @@ use fathom_model::{Direction, DirectionRecording, EventKind, Job, JobRecording, 
 
 use super::{EIO, LOOK_UP, Worker};
 use crate::clock::Clock;
+use crate::crew::blank;
 use crate::engine::{Engine, EngineError, Wait};
 use crate::host::Host;
 use crate::live::{Phase, Stop};
+use crate::recorder::Recorded;
 
 /// A drain without a single completion is given up after this long.
 const PATIENCE: u64 = 30_000_000_000;
@@ -79,7 +81,8 @@ pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'
     }
 }
 
-/// What the worker's thread knew before the load and its end.
+/// What the worker's thread knew before the load.
+#[derive(Clone)]
 pub(super) struct Frame {
     pub launched: Nanos,
     pub usage: Usage,
@@ -88,49 +91,63 @@ pub(super) struct Frame {
     pub tid: u32,
     pub region: u64,
     pub notes: Vec<String>,
-    pub ended_load: u64,
 }
 
 /// Takes the worker apart into its recording.
-pub(super) fn record<E: Engine, C: Clock, H: Host>(mut worker: Worker<'_, E, C, H>, frame: Frame) -> JobRecording {
-    count_not_sent(&mut worker, frame.ended_load);
-    let usage = difference(worker.host.usage(), frame.usage);
-    let measured_from = Nanos::new(worker.measured_from);
-    let ended = worker.recorder.last_done().max(measured_from);
+pub(super) fn record<E: Engine, C: Clock, H: Host>(mut worker: Worker<'_, E, C, H>, ended_load: u64) -> JobRecording {
+    count_not_sent(&mut worker, ended_load);
+    let ended = worker.recorder.last_done().max(Nanos::new(worker.measured_from));
     worker.recorder.publish(worker.live);
     worker.live.enter(if worker.error.is_some() { Phase::Failed } else { Phase::Done });
+    let bare = without_records(&worker, ended);
     if worker.in_flight > 0 {
         // The kernel may still write into the engine's buffers: they must outlive the process's interest in them.
         std::mem::forget(worker.engine);
     }
-    let mut recorded = worker.recorder.finish(ended);
-    one_latency_is_both(worker.job, worker.synchronous, &mut recorded.directions);
-    let in_flight_ns = recorded.directions.0.iter().map(|d| d.clat.sum()).sum();
+    with_records(worker.job, worker.synchronous, bare, worker.recorder.finish(ended))
+}
+
+/// The recording as it would be if the job ended now; what is in flight is planned and has no end yet.
+#[cold]
+pub(super) fn so_far<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, now: u64) -> JobRecording {
+    let now = Nanos::new(now.max(worker.measured_from));
+    with_records(worker.job, worker.synchronous, without_records(worker, now), worker.recorder.so_far(now))
+}
+
+/// Everything but what the recorder holds.
+fn without_records<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, ended: Nanos) -> JobRecording {
+    let frame = worker.frame.clone();
     JobRecording {
         engine: frame.engine.to_owned(),
         fallback: frame.fallback,
         tid: frame.tid,
-        skipped: false,
         launched: frame.launched,
-        measured_from,
+        measured_from: Nanos::new(worker.measured_from),
         ended,
+        depth_levels: worker.levels.depth,
+        submit_levels: worker.levels.submit,
+        complete_levels: worker.levels.complete,
+        usage: difference(worker.host.usage(), frame.usage),
+        error: worker.error.clone(),
+        errors_continued: worker.errors_continued,
+        verify: worker.verify,
+        region: fathom_model::Bytes::new(frame.region),
+        notes: frame.notes,
+        ..blank(worker.job)
+    }
+}
+
+fn with_records(job: &Job, synchronous: bool, bare: JobRecording, mut recorded: Recorded) -> JobRecording {
+    one_latency_is_both(job, synchronous, &mut recorded.directions);
+    JobRecording {
+        in_flight_ns: recorded.directions.0.iter().map(|d| d.clat.sum()).sum(),
         directions: recorded.directions,
         sync: recorded.sync,
         sync_failed: recorded.sync_failed,
         warmup: recorded.warmup,
         intervals: recorded.intervals,
-        depth_levels: worker.levels.depth,
-        submit_levels: worker.levels.submit,
-        complete_levels: worker.levels.complete,
-        in_flight_ns,
-        usage,
-        error: worker.error,
-        errors_continued: worker.errors_continued,
-        verify: worker.verify,
         events: recorded.events,
-        region: fathom_model::Bytes::new(frame.region),
-        ceiling_iops: None,
-        notes: frame.notes,
+        ..bare
     }
 }
 

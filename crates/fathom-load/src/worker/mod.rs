@@ -14,6 +14,7 @@ use fathom_model::{Direction, EventKind, Job, JobError, Nanos, VerifyCounts};
 
 use self::check::Checker;
 use self::gate::Gate;
+use self::finish::Frame;
 use self::levels::Levels;
 use self::pace::Pause;
 pub(crate) use self::setup::Setup;
@@ -77,6 +78,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     errors_continued: u64,
     verify: VerifyCounts,
     synchronous: bool,
+    frame: Frame,
     /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a limit.
     has_more_to_do: bool,
     /// The target is full and that was the aim (`fill_device`).
@@ -166,6 +168,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             self.live.enter(Phase::Running);
         }
         self.recorder.publish(self.live);
+        if self.live.is_state_asked() {
+            self.live.answer(finish::so_far(self, now));
+        }
         self.next_look = now + if self.synchronous { SHOW } else { LOOK_UP / 10 };
     }
 

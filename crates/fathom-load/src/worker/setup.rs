@@ -60,19 +60,19 @@ impl<H: Host> EngineUser for Setup<'_, H> {
         let (host, notes, clock) = (self.host, self.notes.clone(), self.clock.clone());
         let usage = host.usage();
         let launched = clock.now();
-        let mut worker = self.worker(engine, launched, region)?;
+        let frame = Frame { launched, usage, engine: name, fallback, tid: host.thread_id(), region, notes };
+        let mut worker = self.worker(engine, launched, region, frame)?;
         worker.work();
         worker.gate = None;
         let ended_load = worker.now();
         worker.live.enter(Phase::Finishing);
         worker.close_files();
-        let frame = Frame { launched, usage, engine: name, fallback, tid: host.thread_id(), region, notes, ended_load };
-        Ok(finish::record(worker, frame))
+        Ok(finish::record(worker, ended_load))
     }
 }
 
 impl<'a, H: Host> Setup<'a, H> {
-    fn worker<E: Engine>(self, engine: E, launched: Nanos, region: u64) -> Result<Worker<'a, E, Since<H::Clock>, H>, Refusal> {
+    fn worker<E: Engine>(self, engine: E, launched: Nanos, region: u64, frame: Frame) -> Result<Worker<'a, E, Since<H::Clock>, H>, Refusal> {
         let job = self.job;
         let depth = engine.depth().max(1);
         let synchronous = engine.is_synchronous();
@@ -126,6 +126,7 @@ impl<'a, H: Host> Setup<'a, H> {
             errors_continued: 0,
             verify: VerifyCounts::default(),
             synchronous,
+            frame,
             has_more_to_do,
             full: false,
         })

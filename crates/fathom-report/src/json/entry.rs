@@ -79,8 +79,12 @@ fn push_errors(root: &mut Object, entry: &Entry) {
     }
 }
 
-/// The search for a depth by latency, which was not asked for: its depth is then the queue depth.
+/// The search for a depth by latency, which was not asked for: its depth is then the queue depth. A job that never began has
+/// none.
 fn push_target(root: &mut Object, entry: &Entry) {
+    if entry.depth == 0 {
+        return;
+    }
     root.push("latency_depth", entry.depth);
     root.push("latency_target", 0u64);
     root.push("latency_target_ns", 0u64);

@@ -5,20 +5,23 @@ use fathom_model::{DirectionSummary, Entry, Samples};
 use super::latency::{line, percentiles};
 use crate::number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
 
-pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, table_width: usize) -> String {
+/// Times from the planned start are `ours`: fio has none.
+pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, table_width: usize, ours: bool) -> String {
     let shows = &entry.shows;
     let mut lines = headline(name, summary);
     lines += &line("slat", &summary.slat);
     lines += &line("clat", &summary.clat);
     lines += &line(" lat", &summary.lat);
-    lines += &open_loop_lines(summary);
+    if ours {
+        lines += &open_loop_lines(summary);
+    }
     let tables = [("slat", shows.slat_percentiles, &summary.slat), ("clat", shows.clat_percentiles, &summary.clat)];
     for (kind, asked, latency) in tables.into_iter().chain([("lat", shows.lat_percentiles, &summary.lat)]) {
         if asked {
             lines += &percentiles(kind, latency, table_width);
         }
     }
-    if let Some(response) = &summary.response {
+    if let Some(response) = summary.response.as_ref().filter(|_| ours) {
         lines += &percentiles("response", response, table_width);
     }
     lines + &bandwidth_samples(summary) + &iops_samples(&summary.iops_samples)

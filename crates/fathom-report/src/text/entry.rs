@@ -5,11 +5,11 @@ use fathom_model::{Direction, DirectionSummary, Entry};
 use super::direction::{direction, sync};
 use crate::json::CLASSES;
 
-/// `table_width` columns are there for percentiles.
-pub(super) fn entry(entry: &Entry, date: &str, table_width: usize) -> String {
+/// `table_width` columns are there for percentiles; what fio's text has not is shown where it is `ours`.
+pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -> String {
     let mut lines = header(entry, date);
     for (name, summary) in shown(entry) {
-        lines += &direction(name, summary, entry, table_width);
+        lines += &direction(name, summary, entry, table_width, ours);
     }
     lines += &latency_classes("nsec", &entry.latency_ns);
     lines += &latency_classes("usec", &entry.latency_us);
@@ -89,5 +89,8 @@ fn errno_words(errno: i32) -> String {
 }
 
 fn target(entry: &Entry) -> String {
+    if entry.depth == 0 {
+        return String::new();
+    }
     format!("     latency   : target=0.00ns, window=0.00ns, percentile=100.00%, depth={}\n", entry.depth)
 }

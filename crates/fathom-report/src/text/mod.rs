@@ -31,7 +31,7 @@ pub fn text(findings: &Findings, style: &Style) -> String {
             let named = style.clean(&format!("{}: {}", one.name, one.words));
             lines += &wrap(&named, style.width, "", "  ");
         }
-        lines += &shaped(&entry(one, &date(findings, style), table_width), style, ours);
+        lines += &shaped(&entry(one, &date(findings, style), table_width, ours), style, ours);
         if ours {
             lines += &story(one, style);
         }

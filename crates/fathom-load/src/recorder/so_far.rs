@@ -1,0 +1,65 @@
+//! What a recorder holds while the load goes on: for a reader who asks how the run stands.
+
+use fathom_model::{Direction, DirectionRecording, Histogram, Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram};
+
+use super::{Live, Recorded, Recorder};
+
+impl Recorder {
+    /// A copy of everything up to `now`. Intervals come without their histograms, which only a whole run needs.
+    #[cold]
+    pub fn so_far(&self, now: Nanos) -> Recorded {
+        let mut intervals: Vec<Interval> = self.intervals.iter().map(counted).collect();
+        intervals.push(Interval {
+            start: Nanos::new(self.live_start),
+            length: Nanos::new(now.get().saturating_sub(self.live_start)),
+            directions: PerDirection::from_fn(|d| counts_of(&self.live[d])),
+        });
+        Recorded {
+            directions: PerDirection::from_fn(|d| with_interval(&self.directions[d], &self.live[d])),
+            warmup: self.warmup.clone(),
+            intervals,
+            sync: copy(&self.sync),
+            sync_failed: self.sync_failed,
+            events: self.events.clone(),
+        }
+    }
+}
+
+/// The closed intervals of one direction and the one being filled.
+fn with_interval(total: &DirectionRecording, live: &Live) -> DirectionRecording {
+    let mut all = DirectionRecording {
+        counts: total.counts,
+        slat: copy(&total.slat),
+        clat: copy(&total.clat),
+        lat: copy(&total.lat),
+        response: copy(&total.response),
+        lateness: copy(&total.lateness),
+        bad: copy(&total.bad),
+    };
+    all.counts.ok += live.ios;
+    all.counts.bytes_ok += live.bytes;
+    all.clat.merge(&live.clat);
+    all.response.merge(&live.response);
+    all
+}
+
+/// A copy that costs nothing where there is nothing.
+fn copy(histogram: &Histogram) -> Histogram {
+    if histogram.count() + histogram.overflow() == 0 { Histogram::new() } else { histogram.clone() }
+}
+
+fn counted(interval: &Interval) -> Interval {
+    let bare = |d: &IntervalDirection| IntervalDirection {
+        ios: d.ios,
+        bytes: d.bytes,
+        bad: d.bad,
+        clat: SparseHistogram::default(),
+        response: SparseHistogram::default(),
+    };
+    let directions = PerDirection::from_fn(|d: Direction| bare(&interval.directions[d]));
+    Interval { start: interval.start, length: interval.length, directions }
+}
+
+fn counts_of(live: &Live) -> IntervalDirection {
+    IntervalDirection { ios: live.ios, bytes: live.bytes, bad: live.bad, ..IntervalDirection::default() }
+}
