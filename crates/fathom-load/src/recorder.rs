@@ -7,11 +7,16 @@ use fathom_model::{
     SparseHistogram,
 };
 
-use crate::engine::Request;
+use crate::engine::{Completion, Request};
 use crate::logger::{Logged, Logger};
 
+/// I/Os recorded at once.
+const TOGETHER: usize = 64;
+
 /// One I/O in flight.
+// A cache line of its own.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct InFlight {
     /// When it was due.
     pub planned: u64,
@@ -128,6 +133,19 @@ impl Recorder {
         counts.bytes_asked += u64::from(io.len);
     }
 
+    /// Many I/Os of one direction were handed over, planned after the warm-up or not, with `bytes` in all.
+    #[inline]
+    pub fn sent_together(&mut self, planned: u64, direction: Direction, ios: u64, bytes: u64) {
+        let counts = self.counts(planned, direction);
+        counts.planned += ios;
+        counts.bytes_asked += bytes;
+    }
+
+    /// Whether every I/O is told of one by one: a log or a trace is written.
+    pub fn tells(&self) -> bool {
+        self.logger.is_some()
+    }
+
     /// Whether [`Recorder::trace`] wants to hear of requests.
     #[inline]
     pub fn traces(&self) -> bool {
@@ -184,6 +202,47 @@ impl Recorder {
         if self.logger.is_some() {
             self.log(io, clat, done);
         }
+    }
+
+    /// Records I/Os of one direction that completed in full at the same moment, from the first of `done` on, and returns
+    /// how many these are: it stops at the first that is another direction's, a sync, short, failed or of the warm-up, and
+    /// after some. For jobs in a closed loop that log nothing.
+    #[inline]
+    pub fn ok_together(&mut self, slots: &[InFlight], done: &[Completion], now: u64) -> usize {
+        let Some(first) = done.first() else { return 0 };
+        let direction = slots[first.slot as usize].direction;
+        if now >= self.live_end {
+            self.roll(now);
+        }
+        // Distribution by distribution, so that each has the registers to itself.
+        let (mut clat, mut slat, mut lat) = ([0; TOGETHER], [0; TOGETHER], [0; TOGETHER]);
+        let (mut bytes, mut count) = (0, 0);
+        for completion in &done[..done.len().min(TOGETHER)] {
+            let io = &slots[completion.slot as usize];
+            if io.direction != direction || completion.result != i64::from(io.len) || io.planned < self.measured_from || io.sync {
+                break;
+            }
+            clat[count] = now.saturating_sub(io.issued);
+            slat[count] = io.issued - io.ready;
+            lat[count] = now.saturating_sub(io.ready);
+            bytes += u64::from(io.len);
+            count += 1;
+        }
+        if count == 0 {
+            return 0;
+        }
+        let (live, total) = (&mut self.live[direction], &mut self.directions[direction]);
+        live.ios += count as u64;
+        live.bytes += bytes;
+        self.last_done = now;
+        for (keep, histogram, values) in
+            [(self.keep.clat, &mut live.clat, &clat), (self.keep.slat, &mut total.slat, &slat), (self.keep.lat, &mut total.lat, &lat)]
+        {
+            if keep {
+                histogram.record_all(&values[..count]);
+            }
+        }
+        count
     }
 
     #[cold]

@@ -10,7 +10,7 @@ use super::file::EngineFile;
 use super::mmap;
 use super::pool::PoolEngine;
 use super::sync::{Call, Calls, Positioned, Seek, SyncEngine, Vectored, VectoredWithFlags, rw_flags};
-use super::uring::{NoopRing, UringEngine};
+use super::uring::UringEngine;
 use super::vsync::VsyncEngine;
 
 /// Makes the engine of `request` over `files`, which are the request's files opened, in its order, and runs `user` on it.
@@ -46,7 +46,7 @@ pub fn make_engine<U: EngineUser>(
 /// # Errors
 /// When there is no io_uring.
 pub fn make_noop_ring<U: EngineUser>(depth: u32, buffer_size: u32, user: U) -> Result<U::Output, EngineError> {
-    Ok(user.run(NoopRing::new(depth, buffer_size)?, "io_uring", None))
+    Ok(user.run(UringEngine::noop(depth, buffer_size)?, "io_uring", None))
 }
 
 /// What every engine is made from.

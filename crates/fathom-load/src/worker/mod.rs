@@ -6,6 +6,7 @@ mod finish;
 mod gate;
 mod levels;
 mod pace;
+mod plain;
 mod setup;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -90,7 +91,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn work(&mut self) {
         self.live.enter(if self.measured_from > self.now() { Phase::WarmingUp } else { Phase::Running });
         loop {
-            let driven = if self.is_alone() { self.drive_alone() } else { self.drive() };
+            let driven = match () {
+                () if self.is_alone() => self.drive_alone(),
+                () if self.is_plain() => self.drive_plain(),
+                () => self.drive(),
+            };
             let outcome = driven.and_then(|()| self.drain());
             if let Err(error) = outcome {
                 self.fail(error.errno, error.to_string());

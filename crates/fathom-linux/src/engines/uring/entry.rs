@@ -1,19 +1,70 @@
 //! A request as a submission queue entry.
+//!
+//! Entries are put together here and not by the crate's builders: those pass through memory in pieces that the copy into
+//! the ring then waits for, which took more time than all the rest of a submission.
+#![allow(unsafe_code)]
 
 use std::os::fd::RawFd;
 
 use fathom_load::{Op, Request};
-use io_uring::{opcode, squeue, types};
+use io_uring::squeue;
 
 use super::super::inline::PUNCH_HOLE;
+
+/// linux/io_uring.h: `enum io_uring_op`.
+mod opcode {
+    pub const NOP: u8 = 0;
+    pub const READV: u8 = 1;
+    pub const WRITEV: u8 = 2;
+    pub const FSYNC: u8 = 3;
+    pub const READ_FIXED: u8 = 4;
+    pub const WRITE_FIXED: u8 = 5;
+    pub const FALLOCATE: u8 = 17;
+    pub const READ: u8 = 22;
+    pub const WRITE: u8 = 23;
+}
+
+/// linux/io_uring.h: the file is an index into the ring's table (IOSQE_FIXED_FILE).
+const FIXED_FILE: u8 = 1 << 0;
+/// linux/io_uring.h: IORING_FSYNC_DATASYNC.
+const DATASYNC: u32 = 1 << 0;
+
+/// linux/io_uring.h: `struct io_uring_sqe`, with the names that its unions have for the operations used here.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Sqe {
+    opcode: u8,
+    flags: u8,
+    ioprio: u16,
+    fd: i32,
+    offset: u64,
+    address: u64,
+    len: u32,
+    op_flags: u32,
+    user_data: u64,
+    buffer_index: u16,
+    personality: u16,
+    splice_fd: i32,
+    unused: [u64; 2],
+}
+
+impl Sqe {
+    #[inline]
+    fn entry(self) -> squeue::Entry {
+        const { assert!(size_of::<Sqe>() == 64 && size_of::<squeue::Entry>() == 64) };
+        // SAFETY: both are the kernel's `struct io_uring_sqe`, the other by `repr(C)` around bindings of it: 64 bytes of
+        // plain numbers in each of which any value is allowed. What they point to is promised where the entry is pushed.
+        unsafe { std::mem::transmute::<Sqe, squeue::Entry>(self) }
+    }
+}
 
 /// How a ring's entries are made, fixed when the engine is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     /// Files are named by their index in the ring's table.
     pub fixed_files: bool,
-    /// Slots in one registered buffer; 0 when none are registered.
-    pub slots_per_piece: u32,
+    /// The slots' buffers are registered.
+    pub fixed_buffers: bool,
     /// readv and writev instead of read and write.
     pub vectored: bool,
     /// RWF flags of reads and writes.
@@ -26,6 +77,8 @@ pub(crate) struct Form {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub buffer: *mut u8,
+    /// The registered buffer that holds it, where buffers are registered.
+    pub piece: u16,
     /// An `iovec` of this buffer, for vectored requests.
     pub vector: *const libc::iovec,
 }
@@ -33,95 +86,44 @@ pub(crate) struct Place {
 impl Form {
     #[inline]
     pub(crate) fn entry(&self, request: &Request, fd: RawFd, place: Place) -> squeue::Entry {
-        let entry = if self.noop {
-            let moved = u64::from(request.len) << 32;
-            return opcode::Nop::new().build().user_data(moved | u64::from(request.slot));
-        } else if self.fixed_files {
-            self.on(types::Fixed(request.file), request, place)
-        } else {
-            self.on(types::Fd(fd), request, place)
+        let slot = u64::from(request.slot);
+        if self.noop {
+            // What it is to have moved comes back in the upper half.
+            let user_data = u64::from(request.len) << 32 | slot;
+            return Sqe { opcode: opcode::NOP, fd: -1, user_data, ..Sqe::default() }.entry();
+        }
+        let (fd, flags) = if self.fixed_files { (request.file as i32, FIXED_FILE) } else { (fd, 0) };
+        let on = Sqe { fd, flags, user_data: slot, ..Sqe::default() };
+        match request.op {
+            Op::Read | Op::Write => self.transfer(on, request, place).entry(),
+            // The length goes where the address is, the mode where the length is.
+            Op::Trim => Sqe {
+                opcode: opcode::FALLOCATE,
+                offset: request.offset,
+                address: u64::from(request.len),
+                len: PUNCH_HOLE as u32,
+                ..on
+            }
+            .entry(),
+            Op::Fsync => Sqe { opcode: opcode::FSYNC, ..on }.entry(),
+            Op::Fdatasync => Sqe { opcode: opcode::FSYNC, op_flags: DATASYNC, ..on }.entry(),
+        }
+    }
+
+    #[inline]
+    fn transfer(&self, on: Sqe, request: &Request, place: Place) -> Sqe {
+        let on = Sqe { offset: request.offset, op_flags: self.rw_flags as u32, ..on };
+        let reads = request.op == Op::Read;
+        if self.vectored && !self.fixed_buffers {
+            let opcode = if reads { opcode::READV } else { opcode::WRITEV };
+            return Sqe { opcode, address: place.vector as u64, len: 1, ..on };
+        }
+        let opcode = match (self.fixed_buffers, reads) {
+            (true, true) => opcode::READ_FIXED,
+            (true, false) => opcode::WRITE_FIXED,
+            (false, true) => opcode::READ,
+            (false, false) => opcode::WRITE,
         };
-        entry.user_data(u64::from(request.slot))
-    }
-
-    #[inline]
-    fn on<F: Target>(&self, file: F, request: &Request, place: Place) -> squeue::Entry {
-        match request.op {
-            Op::Read | Op::Write if self.slots_per_piece > 0 => self.fixed(file, request, place),
-            Op::Read | Op::Write if self.vectored => self.vectored(file, request, place),
-            Op::Read => file.read(request, place.buffer, self.rw_flags),
-            Op::Write => file.write(request, place.buffer, self.rw_flags),
-            Op::Trim => file.punch(request),
-            Op::Fsync => file.sync(types::FsyncFlags::empty()),
-            Op::Fdatasync => file.sync(types::FsyncFlags::DATASYNC),
-        }
-    }
-
-    #[inline]
-    fn fixed<F: Target>(&self, file: F, request: &Request, place: Place) -> squeue::Entry {
-        let piece = (request.slot / self.slots_per_piece) as u16;
-        match request.op {
-            Op::Read => file.read_fixed(request, place.buffer, piece, self.rw_flags),
-            _ => file.write_fixed(request, place.buffer, piece, self.rw_flags),
-        }
-    }
-
-    #[inline]
-    fn vectored<F: Target>(&self, file: F, request: &Request, place: Place) -> squeue::Entry {
-        match request.op {
-            Op::Read => file.readv(request, place.vector, self.rw_flags),
-            _ => file.writev(request, place.vector, self.rw_flags),
-        }
+        Sqe { opcode, address: place.buffer as u64, len: request.len, buffer_index: place.piece, ..on }
     }
 }
-
-/// The two ways to name a file. The crate's own trait for them is sealed, hence one method for each opcode.
-trait Target {
-    fn read(self, request: &Request, buffer: *mut u8, flags: i32) -> squeue::Entry;
-    fn write(self, request: &Request, buffer: *mut u8, flags: i32) -> squeue::Entry;
-    fn read_fixed(self, request: &Request, buffer: *mut u8, piece: u16, flags: i32) -> squeue::Entry;
-    fn write_fixed(self, request: &Request, buffer: *mut u8, piece: u16, flags: i32) -> squeue::Entry;
-    fn readv(self, request: &Request, vector: *const libc::iovec, flags: i32) -> squeue::Entry;
-    fn writev(self, request: &Request, vector: *const libc::iovec, flags: i32) -> squeue::Entry;
-    fn punch(self, request: &Request) -> squeue::Entry;
-    fn sync(self, flags: types::FsyncFlags) -> squeue::Entry;
-}
-
-macro_rules! target {
-    ($kind:ty) => {
-        impl Target for $kind {
-            #[inline]
-            fn read(self, request: &Request, buffer: *mut u8, flags: i32) -> squeue::Entry {
-                opcode::Read::new(self, buffer, request.len).offset(request.offset).rw_flags(flags).build()
-            }
-            #[inline]
-            fn write(self, request: &Request, buffer: *mut u8, flags: i32) -> squeue::Entry {
-                opcode::Write::new(self, buffer, request.len).offset(request.offset).rw_flags(flags).build()
-            }
-            #[inline]
-            fn read_fixed(self, request: &Request, buffer: *mut u8, piece: u16, flags: i32) -> squeue::Entry {
-                opcode::ReadFixed::new(self, buffer, request.len, piece).offset(request.offset).rw_flags(flags).build()
-            }
-            #[inline]
-            fn write_fixed(self, request: &Request, buffer: *mut u8, piece: u16, flags: i32) -> squeue::Entry {
-                opcode::WriteFixed::new(self, buffer, request.len, piece).offset(request.offset).rw_flags(flags).build()
-            }
-            #[inline]
-            fn readv(self, request: &Request, vector: *const libc::iovec, flags: i32) -> squeue::Entry {
-                opcode::Readv::new(self, vector, 1).offset(request.offset).rw_flags(flags).build()
-            }
-            #[inline]
-            fn writev(self, request: &Request, vector: *const libc::iovec, flags: i32) -> squeue::Entry {
-                opcode::Writev::new(self, vector, 1).offset(request.offset).rw_flags(flags).build()
-            }
-            fn punch(self, request: &Request) -> squeue::Entry {
-                opcode::Fallocate::new(self, u64::from(request.len)).offset(request.offset).mode(PUNCH_HOLE).build()
-            }
-            fn sync(self, flags: types::FsyncFlags) -> squeue::Entry {
-                opcode::Fsync::new(self).flags(flags).build()
-            }
-        }
-    };
-}
-target!(types::Fd);
-target!(types::Fixed);

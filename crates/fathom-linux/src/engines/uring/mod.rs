@@ -3,7 +3,6 @@
 
 mod bare;
 mod entry;
-mod noop;
 mod outbound;
 mod ring;
 
@@ -16,7 +15,6 @@ use fathom_model::EngineSettings;
 use self::outbound::{Outbound, Route};
 use self::ring::{Ring, Wish};
 pub use self::bare::bare_noop_ring;
-pub(crate) use self::noop::NoopRing;
 use super::explain;
 use super::file::EngineFile;
 use super::ready::{Deadline, Ready, wanted};
@@ -103,7 +101,7 @@ impl UringEngine {
         // pins the pages besides.
         let result = unsafe { self.ring.submitter().register_buffers(&pieces) };
         result.map_err(|error| refused(explain::errno_of(&error)))?;
-        self.outbound.form.slots_per_piece = slots as u32;
+        self.outbound.use_pieces(self.arena.depth(), slots);
         Ok(())
     }
 

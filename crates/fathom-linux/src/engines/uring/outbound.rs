@@ -25,6 +25,8 @@ pub(crate) struct Outbound {
     pub form: Form,
     /// One for each slot when requests are vectored, else none.
     vectors: Box<[libc::iovec]>,
+    /// The registered buffer of each slot; none when none are registered.
+    pieces: Box<[u16]>,
     /// The ring is polled.
     io_poll: bool,
     /// IOSQE_ASYNC on each N-th request; 0 is never.
@@ -39,13 +41,14 @@ impl Outbound {
         Self {
             form: Form {
                 fixed_files: false,
-                slots_per_piece: 0,
+                fixed_buffers: false,
                 vectored: settings.vectored,
                 // Polling is a property of the ring; the flag would be refused.
                 rw_flags: rw_flags(settings, false),
                 noop: false,
             },
             vectors: vec![nowhere; vectors].into_boxed_slice(),
+            pieces: Box::default(),
             io_poll: settings.high_priority,
             force_async: settings.force_async,
             until_async: settings.force_async,
@@ -81,7 +84,8 @@ impl Outbound {
             *own = libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize };
             vector = &raw const *own;
         }
-        let entry = self.form.entry(request, fd, Place { buffer, vector });
+        let piece = self.pieces.get(request.slot as usize).copied().unwrap_or(0);
+        let entry = self.form.entry(request, fd, Place { buffer, piece, vector });
         if self.force_async > 0 { self.mark_async(entry) } else { entry }
     }
 
@@ -92,6 +96,12 @@ impl Outbound {
         }
         self.until_async = self.force_async;
         entry.flags(squeue::Flags::ASYNC)
+    }
+
+    /// The buffers of `depth` slots were registered, `slots` in each piece.
+    pub(crate) fn use_pieces(&mut self, depth: u32, slots: usize) {
+        self.pieces = (0..depth as usize).map(|slot| (slot / slots) as u16).collect();
+        self.form.fixed_buffers = true;
     }
 
     pub(crate) fn take_vectors(&mut self) -> Box<[libc::iovec]> {
