@@ -12,7 +12,7 @@ use crate::script::{Draft, direction_of};
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether each I/O is due when it has room, and nothing but counting follows it.
     pub(super) fn is_plain(&self) -> bool {
-        !self.synchronous && self.schedule.is_none() && !self.has_more_to_do && !self.recorder.tells()
+        !self.synchronous && self.schedule.is_none() && !self.has_more_to_do && !self.gated && !self.recorder.tells()
     }
 
     /// [`Worker::drive`] for that case.
@@ -70,7 +70,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let left = self.free.len() - count;
         let slots = &mut self.slots[..];
         self.batch.extend(self.free[left..].iter().zip(drafts).map(|(slot, draft)| {
-            let Draft { offset, len, file, op, .. } = *draft;
+            let Draft { offset, len, file, op, prio, .. } = *draft;
             let direction = direction_of(op);
             slots[*slot as usize] = InFlight {
                 planned: ready,
@@ -81,9 +81,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 file,
                 direction: direction.unwrap_or(Direction::Write),
                 sync: direction.is_none(),
+                prio,
                 ..InFlight::NONE
             };
-            Request { slot: *slot, file, op, len, offset }
+            Request { slot: *slot, file, op, len, offset, prio }
         }));
         self.free.truncate(left);
         self.next_draft += count;

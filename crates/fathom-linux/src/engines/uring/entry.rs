@@ -112,7 +112,7 @@ impl Form {
 
     #[inline]
     fn transfer(&self, on: Sqe, request: &Request, place: Place) -> Sqe {
-        let on = Sqe { offset: request.offset, op_flags: self.rw_flags as u32, ..on };
+        let on = Sqe { offset: request.offset, ioprio: request.prio, op_flags: self.rw_flags as u32, ..on };
         let reads = request.op == Op::Read;
         if self.vectored && !self.fixed_buffers {
             let opcode = if reads { opcode::READV } else { opcode::WRITEV };
