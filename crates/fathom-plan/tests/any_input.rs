@@ -132,3 +132,26 @@ fn absurdly_large_files_are_refused() {
     assert!(answer("[j]\n".repeat(100_001)).contains("more than 100000 lines"));
     assert!(answer(format!("[j]\nfilename={}\n", "x".repeat(9000))).contains("the line has more than 8191 bytes"));
 }
+
+/// Regression 0080: each unknown option was compared with every known one at length, so that a file of a thousand of
+/// them took seconds. Counted as processor time, which a busy machine does not change.
+#[test]
+fn a_thousand_unknown_options_are_refused_soon() {
+    let mut state = 1_u64;
+    let mut letter = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'a' + (state >> 33) as u8 % 26)
+    };
+    let text: String = (0..1000_usize)
+        .map(|n| {
+            let head = if n.is_multiple_of(400) { format!("[j{n}]\n") } else { String::new() };
+            let word: String = (0..8 + n % 56).map(|_| letter()).collect();
+            format!("{head}{word}=1\n")
+        })
+        .collect();
+    let before = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    assert!(support::ours(&text).expect_err("unknown").len() >= 990);
+    let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let took = (after.tv_sec - before.tv_sec) as f64 + (after.tv_nsec - before.tv_nsec) as f64 / 1e9;
+    assert!(took < 1.0, "{took} s");
+}
