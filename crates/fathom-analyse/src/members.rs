@@ -1,6 +1,6 @@
 //! Which jobs make up an entry.
 
-use fathom_model::{EngineKind, EventKind, Job, JobRecording, Nanos, Recording};
+use fathom_model::{EventKind, Job, JobRecording, Nanos, Recording};
 
 /// A job as planned and as it went.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ impl Member<'_> {
 
     /// Whether nothing is really moved.
     pub(crate) fn is_null(&self) -> bool {
-        self.job.engine.kind == EngineKind::Null
+        !self.job.engine.kind.moves_data()
     }
 
     /// Time over which its CPU usage was counted: preparation and warm-up are in it.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, SyncMode, Usage};
+use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, SyncMode, Usage};
 
 use crate::clock::Clock;
 use crate::engine::{EngineError, EngineRequest, EngineUser};
@@ -23,6 +23,22 @@ pub trait Host: Sync {
     /// # Errors
     /// When the file is not there and may not be made, or cannot be filled.
     fn lay_out(&self, file: &LayOut, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError>;
+
+    /// Gets a path ready for a file-operation engine: what it looks at or removes is made first, as `file` says, and nothing
+    /// is held open. What is there already is only removed later where the guard permits it.
+    ///
+    /// # Errors
+    /// When it may not or cannot be made.
+    fn prepare_operation(
+        &self,
+        operation: FileOperation,
+        file: &LayOut,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileFacts, HostError> {
+        let _ = operation;
+        self.lay_out(file, stop, progress)
+    }
 
     /// Size of a target now, by its open descriptor where there is one.
     ///

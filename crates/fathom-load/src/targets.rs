@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Access, Bytes, Direction, EngineKind, Extent, Job, SyncMode};
+use fathom_model::{Access, Bytes, Direction, EngineKind, Extent, FileOperation, Job, SyncMode};
 
 use crate::host::{FileFacts, HostError, LayOut, OpenFile};
 use crate::rng::Rng;
@@ -45,18 +45,24 @@ pub struct Reach {
 /// # Errors
 /// When a size cannot be known.
 pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, HostError> {
-    if job.engine.kind == EngineKind::Null {
-        return Ok(Vec::new());
+    // Of the operations on files only the removal of one that is there can lose something.
+    match job.engine.kind.file_operation() {
+        None if job.engine.kind == EngineKind::Null => return Ok(Vec::new()),
+        Some(operation) if operation != FileOperation::Delete => return Ok(Vec::new()),
+        _ => {}
     }
+    let deletes = job.engine.kind.file_operation() == Some(FileOperation::Delete);
     let traffic = job.pattern.traffic;
     let changes = writes(job);
+    let truncates = job.engine.kind == EngineKind::Ftruncate;
     let of = |want: Want| Reach {
-        path: want.path,
-        range: (want.region.start, want.region.end),
+        // What lies behind the region is cut off too.
+        range: (want.region.start, if truncates { want.region.end.max(size_of(&want.path)) } else { want.region.end }),
         reads: traffic.uses(Direction::Read) || job.verify.is_some(),
-        writes: changes && traffic.uses(Direction::Write),
+        writes: deletes || changes && (traffic.uses(Direction::Write) || job.engine.kind.shapes_files()),
         trims: changes && traffic.uses(Direction::Trim),
         size: want.size,
+        path: want.path,
     };
     Ok(wants(job, size_of)?.into_iter().map(of).collect())
 }
@@ -71,7 +77,10 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
     let count = job.files.paths.len() as u64;
     let of = |path: &PathBuf| {
         let there = if job.engine.kind == EngineKind::Null { 0 } else { size_of(path) };
-        let region = region(job, count, there, &mut rng);
+        let mut region = region(job, count, there, &mut rng);
+        if region.end <= region.start && job.engine.kind.file_operation().is_some() {
+            region = Region { start: 0, end: u64::from(smallest_block(job)) };
+        }
         if region.end <= region.start {
             return Err(no_size(job, path, there));
         }
@@ -84,7 +93,7 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
 /// No target takes direct I/O in pieces of less than a sector of 512 bytes; what a target needs beyond that is known when
 /// it is open.
 fn aligned(job: &Job) -> Result<(), HostError> {
-    if !job.files.direct || job.engine.kind == EngineKind::Null || job.pattern.unaligned {
+    if !job.files.direct || !job.engine.kind.moves_data() || job.pattern.unaligned {
         return Ok(());
     }
     let start = match job.files.offset {
@@ -145,6 +154,13 @@ fn used(job: &Job) -> impl Iterator<Item = Direction> + use<> {
 
 /// Whether the job changes its targets.
 pub(crate) fn writes(job: &Job) -> bool {
+    if job.engine.kind.file_operation().is_some() {
+        return false;
+    }
+    // Even a read reserves space.
+    if job.engine.kind.shapes_files() {
+        return true;
+    }
     let traffic = job.pattern.traffic;
     let only_checks = job.verify.as_ref().is_some_and(|verify| verify.only);
     (traffic.uses(Direction::Write) || traffic.uses(Direction::Trim)) && !only_checks
@@ -153,7 +169,8 @@ pub(crate) fn writes(job: &Job) -> bool {
 /// What must be done to one file before the job.
 pub(crate) fn lay_out(job: &Job, want: &Want) -> LayOut {
     let layout = &job.files.layout;
-    let reads = job.pattern.traffic.uses(Direction::Read) || job.verify.as_ref().is_some_and(|verify| verify.only);
+    let stands = job.engine.kind.file_operation().is_some();
+    let reads = stands || job.pattern.traffic.uses(Direction::Read) || job.verify.as_ref().is_some_and(|verify| verify.only);
     LayOut {
         path: want.path.clone(),
         size: Bytes::new(want.size),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fathom_device::{Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, judge, describe, size as size_words};
 use fathom_linux::{Examined, LinuxHost, examine, hold};
 use fathom_load::{Reach, reach};
-use fathom_model::{Bytes, Plan};
+use fathom_model::{Bytes, FileOperation, Job, Plan};
 
 /// What is wanted of one target by all jobs together.
 type Wanted = BTreeMap<PathBuf, Reach>;
@@ -55,7 +55,9 @@ fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permi
     let codes = parse_codes(codes)?;
     let mut looked = BTreeMap::new();
     let mut refusals = Vec::new();
-    for path in plan.jobs.iter().flat_map(|job| &job.files.paths) {
+    // Of the file operations only the removal of what is there concerns the guard before the run.
+    let touched = |job: &&Job| job.engine.kind.file_operation().is_none_or(|operation| operation == FileOperation::Delete);
+    for path in plan.jobs.iter().filter(touched).flat_map(|job| &job.files.paths) {
         if !looked.contains_key(path) {
             looked.insert(path.clone(), examine(path).ok());
         }

@@ -33,6 +33,6 @@ fn follows_one_path(job: &Job) -> bool {
     let files = &job.files;
     let apart = !matches!(files.offset_increment, Extent::Bytes(b) if b.is_zero())
         && files.offset_increment != Extent::Percent(0);
-    let null = job.engine.kind == fathom_model::EngineKind::Null;
+    let null = !job.engine.kind.moves_data();
     matches!(job.pattern.access, Access::Sequential { .. }) && !apart && !null && !files.paths.is_empty()
 }

@@ -8,7 +8,10 @@ use fathom_model::{EngineKind, EngineSettings};
 use super::aio::AioEngine;
 use super::file::EngineFile;
 use super::mmap;
+use super::operation::OperationEngine;
 use super::pool::PoolEngine;
+use super::shape::{Reserve, Truncate};
+use super::splice::Splice;
 use super::sync::{Call, Calls, Positioned, Seek, SyncEngine, Vectored, VectoredWithFlags, rw_flags};
 use super::uring::UringEngine;
 use super::vsync::VsyncEngine;
@@ -38,6 +41,18 @@ pub fn make_engine<U: EngineUser>(
         EngineKind::Null => parts.run(parts.null()?, user),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
+        EngineKind::Splice => parts.run_calls(Splice::new()?, user),
+        EngineKind::Falloc => parts.run_calls(Reserve, user),
+        EngineKind::Ftruncate => parts.run_calls(Truncate, user),
+        kind @ (EngineKind::FileCreate
+        | EngineKind::FileStat
+        | EngineKind::FileDelete
+        | EngineKind::DirCreate
+        | EngineKind::DirStat
+        | EngineKind::DirDelete) => {
+            let operation = kind.file_operation().expect("each of these has one");
+            parts.run(OperationEngine::new(request, operation)?, user)
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod fill;
 mod kernel;
 mod layout;
 mod open;
+mod operation;
 mod reserve;
 mod signal;
 mod target;
@@ -25,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine};
-use fathom_model::{Bytes, DiskCounters, EngineKind, Usage};
+use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Usage};
 
 use self::disks::Disks;
 use self::error::failed;
@@ -81,7 +82,7 @@ impl LinuxHost {
     }
 
     fn open(&self, request: &EngineRequest<'_>) -> Result<Vec<EngineFile>, EngineError> {
-        if request.spec.kind == EngineKind::Null {
+        if request.spec.kind == EngineKind::Null || request.spec.kind.file_operation().is_some() {
             return Ok(Vec::new());
         }
         let opened = request.files.iter().map(|file| open::open(&self.targets, file, request.spec.kind));
@@ -98,6 +99,16 @@ impl Host for LinuxHost {
 
     fn lay_out(&self, file: &LayOut, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError> {
         layout::lay_out(&self.targets, file, stop, progress)
+    }
+
+    fn prepare_operation(
+        &self,
+        operation: FileOperation,
+        file: &LayOut,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileFacts, HostError> {
+        operation::prepare(&self.targets, operation, file, stop, progress)
     }
 
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {

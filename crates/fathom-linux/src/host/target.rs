@@ -158,6 +158,11 @@ impl Targets {
         targets.insert(path.to_owned(), target.clone());
         Ok(target)
     }
+    /// Lets go of one target, which stays as it is.
+    pub(super) fn let_go(&self, path: &Path) -> Result<(), ProbeError> {
+        let target = self.lock().remove(path);
+        target.and_then(Arc::into_inner).map_or(Ok(()), |target| target.held.release())
+    }
     /// Removes a file this run created, with the folders made for it, and forgets it, so that it can be created anew.
     /// Any other stays.
     pub(super) fn remove(&self, target: &Target) -> Result<(), HostError> {
@@ -207,7 +212,7 @@ fn create_target(path: &Path, size: Bytes) -> Result<Target, HostError> {
     held
 }
 
-fn permitted(path: &Path, size: Bytes) -> Result<(Examined, Permit), HostError> {
+pub(super) fn permitted(path: &Path, size: Bytes) -> Result<(Examined, Permit), HostError> {
     let examined = examine(path).map_err(probe_failed)?;
     let end = Bytes::new(size.get().max(1));
     let intent = Intent::write(Span::new(Bytes::ZERO, end)).growing_to(end);
@@ -240,14 +245,14 @@ fn probe_failed(error: ProbeError) -> HostError {
 }
 
 /// The folders that are missing above a path, the upper first.
-fn missing_folders(path: &Path) -> Vec<PathBuf> {
+pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
     let mut missing: Vec<PathBuf> = above.take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
     missing.reverse();
     missing
 }
 
-fn make_folders(missing: Vec<PathBuf>) -> Result<Vec<PathBuf>, HostError> {
+pub(super) fn make_folders(missing: Vec<PathBuf>) -> Result<Vec<PathBuf>, HostError> {
     for (made, folder) in missing.iter().enumerate() {
         if let Err(error) = std::fs::create_dir(folder) {
             remove_folders(&missing[..made]);

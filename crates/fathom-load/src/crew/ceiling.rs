@@ -45,6 +45,9 @@ impl<H: Host + Send + 'static> Crew<H> {
 
     fn ceiling(&self, index: usize) -> Option<f64> {
         let job = momentary(&self.plan.jobs[index]);
+        if job.engine.kind.file_operation().is_some() || job.engine.kind.shapes_files() {
+            return None;
+        }
         let regions: Vec<_> = self.ready.wants[index].iter().map(|want| want.region).collect();
         let (sink, _) = sync_channel(1);
         let live = Live::default();

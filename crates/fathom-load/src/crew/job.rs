@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
-    Bytes, Direction, EngineKind, Histogram, Job, JobError, JobRecording, LogChunk, Nanos, PerDirection, Personality,
+    Bytes, Direction, Histogram, Job, JobError, JobRecording, LogChunk, Nanos, PerDirection, Personality,
     Plan, Traffic, Usage, VerifyCounts,
 };
 
@@ -90,7 +90,7 @@ impl<H: Host> Start<H> {
                 }
                 None => want.region,
             };
-            if job.engine.kind != EngineKind::Null {
+            if job.engine.kind.moves_data() {
                 self.freshen(job, want.path.clone(), region)?;
             }
             files.push(targets::open(job, want, region));

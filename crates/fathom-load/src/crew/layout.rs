@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_model::{Bytes, EngineKind, Job, JobPhase, Plan, Progress};
+use fathom_model::{Bytes, EngineKind, FileOperation, Job, JobPhase, Plan, Progress};
 
 use super::{LoadError, Watch};
 use crate::clock::Clock;
@@ -54,10 +54,15 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
     };
     let mut wants = Vec::new();
     let mut lists: Vec<(String, Vec<LayOut>)> = Vec::new();
+    let mut operations: Vec<(String, FileOperation, LayOut)> = Vec::new();
     for job in &plan.jobs {
         let size_of = |path: &Path| host.size_now(path).map_or(0, Bytes::get);
         let mine = targets::wants(job, &size_of).map_err(of(job))?;
-        if job.engine.kind != EngineKind::Null && !job.files.layout.create_on_open {
+        let operation = job.engine.kind.file_operation();
+        if let Some(operation) = operation {
+            let list = mine.iter().map(|want| (operation, targets::lay_out(job, want)));
+            operations.extend(list.map(|(operation, file)| (job.name.clone(), operation, file)));
+        } else if job.engine.kind != EngineKind::Null && !job.files.layout.create_on_open {
             lists.push((job.name.clone(), mine.iter().map(|want| targets::lay_out(job, want)).collect()));
         }
         wants.push(mine);
@@ -82,6 +87,12 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
             ready.messages.push(format!("laid out {} ({mib} MiB of incompressible data)", file.path.display()));
         }
         ready.facts.insert(file.path, facts);
+    }
+    for (name, operation, file) in operations {
+        let stop = AtomicBool::new(false);
+        let mut look = |_| stop.store((watch.stop)() != Stop::No, Relaxed);
+        look(0);
+        host.prepare_operation(operation, &file, &stop, &mut look).map_err(|cause| LoadError { job: name, cause })?;
     }
     Ok(ready)
 }

@@ -6,6 +6,7 @@ use super::files::Files;
 use super::mixed::{Mix, Mixed, Streams, Syncs};
 use super::sizes::Sizes;
 use super::tiles::Tiles;
+use super::visits::Visits;
 use super::{Plain, Script, Source, op_of};
 use crate::offsets::{Blend, Burst, Offsets, Permuted, Sequential, Skewed, Span, Strides, Uniform, Zoned};
 use crate::rng::Rng;
@@ -30,6 +31,11 @@ const SEED_BLEND: u64 = 4;
 /// # Errors
 /// In words, when a region holds no block or a distribution has no legal shape there.
 pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
+    if job.engine.kind.file_operation().is_some() {
+        let visits = Visits::new(job, regions);
+        let pass = visits.pass();
+        return Ok(Script::new(Source::Visits(visits), pass));
+    }
     let pattern = &job.pattern;
     let mix = mix_of(pattern.traffic);
     let sizes = PerDirection::from_fn(|direction| Sizes::new(sizes_of(pattern, direction), pattern.unaligned));

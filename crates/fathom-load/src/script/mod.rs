@@ -8,6 +8,7 @@ mod files;
 mod mixed;
 mod sizes;
 mod tiles;
+mod visits;
 
 use fathom_model::Direction;
 
@@ -17,6 +18,7 @@ use crate::offsets::Offsets;
 pub(crate) use self::build::{Region, build};
 use self::mixed::Mixed;
 use self::tiles::Tiles;
+use self::visits::Visits;
 
 /// One I/O of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +79,7 @@ enum Source {
     Plain(Plain),
     Mixed(Box<Mixed>),
     Tiles(Box<Tiles>),
+    Visits(Visits),
 }
 
 impl Script {
@@ -96,6 +99,7 @@ impl Script {
             Source::Plain(plain) => plain.fill(&mut self.left, out, want),
             Source::Mixed(mixed) => mixed.fill(&mut self.left, out, want),
             Source::Tiles(tiles) => tiles.fill(&mut self.left, out, want),
+            Source::Visits(visits) => visits.fill(&mut self.left, out, want),
         }
         let drawn = out.len() - before;
         if drawn == 0 {
@@ -110,6 +114,7 @@ impl Script {
             Source::Plain(plain) => plain.restart(),
             Source::Mixed(mixed) => mixed.restart(),
             Source::Tiles(tiles) => tiles.restart(),
+            Source::Visits(visits) => visits.restart(),
         }
     }
 }

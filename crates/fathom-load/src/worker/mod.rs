@@ -299,6 +299,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn buffer_for(&mut self, slot: u32, draft: Draft) {
         match (draft.op, &mut self.filler) {
+            // Without either, no data is moved: the length of a file operation is that of its file.
+            (Op::Write, None) if self.checker.is_none() => {}
             (Op::Write, _) => self.fill(slot, draft),
             // The read will leave its data in the buffer: nothing of ours is in it then.
             (Op::Read, Some(filler)) => filler.forget(slot as usize),

@@ -133,7 +133,8 @@ impl<'a, H: Host> Setup<'a, H> {
     }
 
     fn filler(&self, depth: u32) -> Result<Option<Filler>, Refusal> {
-        if !targets::writes(self.job) || self.job.verify.is_some() {
+        let moves_nothing = self.job.engine.kind.shapes_files();
+        if !targets::writes(self.job) || self.job.verify.is_some() || moves_nothing {
             return Ok(None);
         }
         let read = |path: &Path| self.host.read_file(path);

@@ -34,6 +34,66 @@ pub enum EngineKind {
     Mmap,
     /// Completes everything at once and moves nothing.
     Null,
+    /// splice(2) through a pipe, and vmsplice(2) for writes.
+    Splice,
+    /// fallocate(2): reserves the range of a read or write, punches that of a trim. Moves no data.
+    Falloc,
+    /// ftruncate(2) of the file to where each write begins. Moves no data.
+    Ftruncate,
+    /// Creates files, moves no data.
+    FileCreate,
+    /// Asks for the attributes of files.
+    FileStat,
+    /// Removes files.
+    FileDelete,
+    /// Creates folders.
+    DirCreate,
+    /// Asks for the attributes of folders.
+    DirStat,
+    /// Removes folders.
+    DirDelete,
+}
+
+/// What a file-operation engine does to each of its files, once in a pass. Such an I/O moves no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileOperation {
+    /// open(2) with O_CREAT, and close(2).
+    Create,
+    /// stat(2), or its kin.
+    Stat,
+    /// unlink(2).
+    Delete,
+    /// mkdir(2).
+    MakeFolder,
+    /// stat(2) of a folder.
+    StatFolder,
+    /// rmdir(2).
+    RemoveFolder,
+}
+
+impl FileOperation {
+    /// Whether nothing is different afterwards.
+    #[must_use]
+    pub const fn only_looks(self) -> bool {
+        matches!(self, FileOperation::Stat | FileOperation::StatFolder)
+    }
+    /// Whether it is about folders.
+    #[must_use]
+    pub const fn of_folders(self) -> bool {
+        matches!(self, FileOperation::MakeFolder | FileOperation::StatFolder | FileOperation::RemoveFolder)
+    }
+}
+
+/// `stat_type`: which call asks for attributes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatCall {
+    /// stat(2).
+    #[default]
+    Stat,
+    /// lstat(2): a link is not followed.
+    Lstat,
+    /// statx(2).
+    Statx,
 }
 
 impl EngineKind {
@@ -51,7 +111,42 @@ impl EngineKind {
             EngineKind::PosixAio => "posixaio",
             EngineKind::Mmap => "mmap",
             EngineKind::Null => "null",
+            EngineKind::Splice => "splice",
+            EngineKind::Falloc => "falloc",
+            EngineKind::Ftruncate => "ftruncate",
+            EngineKind::FileCreate => "filecreate",
+            EngineKind::FileStat => "filestat",
+            EngineKind::FileDelete => "filedelete",
+            EngineKind::DirCreate => "dircreate",
+            EngineKind::DirStat => "dirstat",
+            EngineKind::DirDelete => "dirdelete",
         }
+    }
+
+    /// What it does to each file, if it moves no data.
+    #[must_use]
+    pub const fn file_operation(self) -> Option<FileOperation> {
+        Some(match self {
+            EngineKind::FileCreate => FileOperation::Create,
+            EngineKind::FileStat => FileOperation::Stat,
+            EngineKind::FileDelete => FileOperation::Delete,
+            EngineKind::DirCreate => FileOperation::MakeFolder,
+            EngineKind::DirStat => FileOperation::StatFolder,
+            EngineKind::DirDelete => FileOperation::RemoveFolder,
+            _ => return None,
+        })
+    }
+
+    /// Whether an I/O of it moves data between memory and a target.
+    #[must_use]
+    pub const fn moves_data(self) -> bool {
+        !matches!(self, EngineKind::Null | EngineKind::Falloc | EngineKind::Ftruncate) && self.file_operation().is_none()
+    }
+
+    /// Whether it changes the space or the length of files without writing them.
+    #[must_use]
+    pub const fn shapes_files(self) -> bool {
+        matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
     }
 
     /// Whether an I/O is over when the submission returns, so that more than one in flight is impossible.
@@ -89,4 +184,8 @@ pub struct EngineSettings {
     pub force_async: u32,
     /// io_uring: readv and writev requests (`nonvectored=0`) instead of plain ones.
     pub vectored: bool,
+    /// File operations: which call asks for attributes.
+    pub stat: StatCall,
+    /// File operations: what the job made is removed when it ends (`unlink`).
+    pub remove_made: bool,
 }

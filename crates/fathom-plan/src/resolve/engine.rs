@@ -1,6 +1,6 @@
 //! Who carries the I/O, and on which CPUs.
 
-use fathom_model::{EngineKind, EngineSettings, EngineSpec};
+use fathom_model::{EngineKind, EngineSettings, EngineSpec, StatCall};
 
 use super::job::View;
 use super::report::Report;
@@ -8,7 +8,7 @@ use crate::options::closest;
 use crate::values::Value;
 
 /// The engines that are built in.
-pub(crate) const ENGINES: [EngineKind; 10] = [
+pub(crate) const ENGINES: [EngineKind; 19] = [
     EngineKind::Sync,
     EngineKind::Psync,
     EngineKind::Vsync,
@@ -19,6 +19,15 @@ pub(crate) const ENGINES: [EngineKind; 10] = [
     EngineKind::PosixAio,
     EngineKind::Mmap,
     EngineKind::Null,
+    EngineKind::Splice,
+    EngineKind::Falloc,
+    EngineKind::Ftruncate,
+    EngineKind::FileCreate,
+    EngineKind::FileStat,
+    EngineKind::FileDelete,
+    EngineKind::DirCreate,
+    EngineKind::DirStat,
+    EngineKind::DirDelete,
 ];
 
 /// Resolves the engine; without one it is fio's default, psync, and in `fathom run` the best that can carry a depth.
@@ -45,10 +54,43 @@ fn unknown(view: &View<'_>, name: &str) -> crate::diagnostic::Diagnostic {
     let shown = crate::jobfile::shorten(name);
     let words = ENGINES.map(EngineKind::word);
     let problem = view.error("ioengine", format!("'{shown}' is not built in"));
+    if let Some(way) = way_out(name) {
+        return problem.advise(way);
+    }
     match closest(name, words.into_iter()) {
         Some(best) => problem.advise(format!("did you mean {best}?")),
         None => problem.advise(format!("use {}", words.join(", "))),
     }
+}
+
+/// What to do instead of an engine of fio that is not built in.
+fn way_out(name: &str) -> Option<&'static str> {
+    Some(match name.split([':', ',']).next().unwrap_or("") {
+        "sg" => "name the block device and use io_uring or libaio",
+        "io_uring_cmd" => "name the block device of the namespace, /dev/nvmeXnY, and use io_uring",
+        "xnvme" | "libblkio" => "use io_uring, with hipri for polled completions",
+        "libzbc" => "zoned devices are not written here; use fio for them",
+        "libpmem" | "dev-dax" | "pmemblk" => "use mmap on a file of a file system that is mounted with dax",
+        "mtd" => "use psync on the block device of the mtd, /dev/mtdblockN",
+        "libcufile" | "libhipfile" => "measure the file system itself with io_uring and direct=1",
+        "rbd" => "map the image with rbd(8), then measure its block device",
+        "rados" | "dfs" | "ime_psync" | "ime_psyncv" | "ime_aio" | "libhdfs" | "gfapi" | "gfapi_async" => {
+            "mount the store as a file system, then measure a file on it"
+        }
+        "nfs" => "mount the export, then measure a file on it",
+        "nbd" => "connect it with nbd-client(8), then measure its block device",
+        "libiscsi" => "log in with iscsiadm(8), then measure its block device",
+        "http" => "only storage that the kernel knows is measured here; mount the store, or use a benchmark of its own",
+        "net" | "netsplice" | "rdma" => "only storage is measured here; use iperf3(1) or perftest for networks",
+        "cpuio" => "only storage is measured here; start stress-ng(1) beside fathom to load processors",
+        "page_fault" => "only storage is measured here; mmap measures page faults on files",
+        "exec" => "start the program from the shell, before or beside fathom",
+        "e4defrag" => "use e4defrag(8) itself",
+        "cpp_null" => "use null",
+        "guasi" | "solarisaio" | "windowsaio" | "sync_file_range" => "use libaio",
+        "external" => "engines of other programs cannot be loaded; use io_uring, libaio or psync",
+        _ => return None,
+    })
 }
 
 fn settings(view: &View<'_>) -> EngineSettings {
@@ -67,6 +109,12 @@ fn settings(view: &View<'_>) -> EngineSettings {
         uncached: any("uncached"),
         force_async: settings.small("force_async", 0),
         vectored: matches!(settings.last("nonvectored").map(|setting| &setting.value), Some(Value::Number(0))),
+        stat: match settings.choice("stat_type", "stat").0 {
+            "lstat" => StatCall::Lstat,
+            "statx" => StatCall::Statx,
+            _ => StatCall::Stat,
+        },
+        remove_made: settings.switch("unlink"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One clone of one section: the parts of a [`Job`] put together.
 
-use fathom_model::{Bytes, Extent, Job, Nanos, Personality, Start};
+use fathom_model::{Accounting, Bytes, EngineKind, EngineSpec, Extent, Job, Nanos, Personality, Start};
 
 use super::report::Report;
 use super::settings::Settings;
@@ -77,13 +77,14 @@ pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> J
     let engine = engine::resolve(view, report);
     let name = job_name(settings, seat.section_name).to_owned();
     Job {
-        accounting: accounting::resolve(view, &name, report),
+        accounting: accounting(view, &name, &engine, report),
         files: files::resolve(view, &seat, &pattern, report),
         limits: limits::resolve(view, &pattern, report),
         pace: pace::resolve(view, report),
         queue: limits::queue(view, report),
         payload: payload::resolve(view, &pattern),
-        verify: verify::resolve(view, &pattern, report),
+        // An engine that moves no data has nothing to check, as in fio.
+        verify: verify::resolve(view, &pattern, report).filter(|_| engine.kind.moves_data() || engine.kind == EngineKind::Null),
         sync: sync::resolve(view),
         errors: errors::resolve(view),
         cpus: engine::cpus(view, seat.number),
@@ -101,6 +102,15 @@ pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> J
         pattern,
         name,
     }
+}
+
+/// fio times a file operation once, as completion latency; so does `fathom fio`.
+fn accounting(view: &View<'_>, name: &str, engine: &EngineSpec, report: &mut Report) -> Accounting {
+    let mut accounting = accounting::resolve(view, name, report);
+    if view.is_fio() && engine.kind.file_operation().is_some() {
+        (accounting.slat, accounting.lat) = (false, false);
+    }
+    accounting
 }
 
 fn delay(settings: &Settings) -> (Nanos, Nanos) {

@@ -1,6 +1,6 @@
 //! An invocation into a plan.
 
-use fathom_model::{Job, Nanos, Personality, Plan, Start, Traffic};
+use fathom_model::{EngineKind, Job, Nanos, Personality, Plan, Start, Traffic};
 
 use super::bounds::{MOST_CLONES, MOST_FILES, MOST_PATHS, MOST_WORKERS, within};
 use super::job::{Seat, View, job_name, resolve};
@@ -268,6 +268,16 @@ impl Planner<'_> {
             report.push(
                 view.error("rw", "would change the target, but --readonly forbids it")
                     .advise("use rw=read or rw=randread"),
+            );
+        }
+        if job.engine.kind == EngineKind::Ftruncate && job.pattern.traffic != Traffic::Write {
+            report.push(view.error("rw", "ftruncate can only write").advise("use rw=write or rw=randwrite"));
+        }
+        let changes = job.engine.kind.file_operation().is_some_and(|operation| !operation.only_looks());
+        if self.invocation.read_only && changes {
+            report.push(
+                view.error("ioengine", format!("{} changes a folder, but --readonly forbids it", job.engine.kind.word()))
+                    .advise("use filestat on files that are there"),
             );
         }
         self.check_memory(view, job, clones, report);

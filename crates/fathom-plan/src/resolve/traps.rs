@@ -1,6 +1,6 @@
 //! What is often meant otherwise: warnings of `fathom run`, each with a way out.
 
-use fathom_model::{Access, EngineKind, Extent, Job};
+use fathom_model::{Access, EngineKind, Extent, FileOperation, Job};
 
 use super::files;
 use super::job::View;
@@ -23,6 +23,7 @@ pub(crate) fn doubts(view: &View<'_>, job: &Job, clones: u32, report: &mut Repor
         files_added(view),
         files_under_dev(view),
         unused_rate(view, job),
+        made_once(view, job),
     ];
     report.extend(found.into_iter().flatten());
 }
@@ -35,6 +36,18 @@ fn depth(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
     }
     let problem = format!("{} without effect: {} does one I/O at a time", job.queue.depth, engine.word());
     Some(view.warning("iodepth", problem).advise("use ioengine=io_uring, or numjobs for more at once"))
+}
+
+/// What is made or removed in the first pass is there, or gone, in the second.
+fn made_once(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
+    let operation = job.engine.kind.file_operation().filter(|operation| !operation.only_looks())?;
+    let again = job.limits.time_based || job.limits.loops > 1 || job.limits.io_size.is_some();
+    let outcome = match operation {
+        FileOperation::Create => "the second pass opens files that are there, which is no creation",
+        FileOperation::MakeFolder => "the second pass fails, because the folders are there",
+        _ => "the second pass fails, because nothing is left to remove",
+    };
+    again.then(|| view.warning("ioengine", outcome.to_owned()).advise("raise nrfiles= instead of repeating"))
 }
 
 /// Two options that say one thing, set so that they disagree: the later one counts, as in fio.

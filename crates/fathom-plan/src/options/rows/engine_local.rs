@@ -17,6 +17,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("userspace_reap", Kind::Flag, "Take completions from the ring without a system call").engines(&["libaio"]),
     row("libaio_vectored", Kind::Bool, "Vectored reads and writes").engines(&["libaio"]).no_effect("one buffer per I/O makes them alike"),
     row("thp", Kind::One(Unit::Count), "Transparent huge pages for the mapping").engines(&["mmap"]).no_effect("the kernel's own setting holds"),
+    row("stat_type", Kind::Choice(&["stat", "lstat", "statx"]), "Which stat call is made").default("stat").engines(&["filestat", "dirstat"]),
     row("cmdprio_percentage", Kind::Three(Unit::Percent), "Share of I/Os with high priority").max(100).engines(&["libaio", "io_uring", "io_uring_cmd"]).refused("leave it out; no engine here sets a priority"),
     row("cmdprio_class", Kind::Three(Unit::Count), "Priority class of those I/Os").min(1).max(3).engines(&["libaio", "io_uring", "io_uring_cmd"]).refused("leave it out; no engine here sets a priority"),
     row("cmdprio_hint", Kind::Three(Unit::Count), "Priority hint of those I/Os").max(1023).engines(&["libaio", "io_uring", "io_uring_cmd"]).refused("leave it out; no engine here sets a priority"),

@@ -19,7 +19,6 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("arguments", Kind::Text, "Arguments of the program").engines(&["exec"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("grace_time", Kind::One(Unit::Count), "Time before the program is killed").default("1").engines(&["exec"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("std_redirect", Kind::Bool, "Redirect the program's output").default("1").engines(&["exec"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("stat_type", Kind::Choice(&["stat", "lstat", "statx"]), "Which stat call is made").default("stat").engines(&["filestat"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("volume", Kind::Text, "Gluster volume").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("brick", Kind::Text, "Gluster host").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("single-instance", Kind::Bool, "Share one Gluster connection").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),

@@ -1,0 +1,88 @@
+//! Each file once in a pass: what the file-operation engines do.
+
+use fathom_model::{FileService, Job, Traffic};
+
+use super::build::Region;
+use super::{Draft, Op};
+use crate::rng::Rng;
+
+const SEED_VISITS: u64 = 7;
+
+/// One I/O for each file, of the file's length: nothing is moved, but the bytes that fio counts are counted.
+#[derive(Clone)]
+pub(crate) struct Visits {
+    /// Which files, in which order.
+    order: Vec<u32>,
+    lens: Vec<u32>,
+    op: Op,
+    next: usize,
+}
+
+impl Visits {
+    /// For `job`, whose files are as long as `regions`.
+    pub fn new(job: &Job, regions: &[Region]) -> Self {
+        let mut order: Vec<u32> = (0..regions.len() as u32).collect();
+        if !matches!(job.files.service, FileService::RoundRobin | FileService::Sequential) {
+            shuffle(&mut order, &mut Rng::new(job.pattern.seed, SEED_VISITS));
+        }
+        let len = |region: &Region| u32::try_from(region.end - region.start).unwrap_or(u32::MAX);
+        // As in fio, the operations count as writes where the job only writes, and as reads otherwise.
+        let op = if job.pattern.traffic == Traffic::Write { Op::Write } else { Op::Read };
+        Visits { order, lens: regions.iter().map(len).collect(), op, next: 0 }
+    }
+
+    /// Bytes of one pass.
+    pub fn pass(&self) -> u64 {
+        self.lens.iter().map(|len| u64::from(*len)).sum()
+    }
+
+    pub fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
+        let end = self.order.len().min(self.next + want);
+        for &file in &self.order[self.next..end] {
+            let len = self.lens[file as usize];
+            *left = left.saturating_sub(u64::from(len));
+            out.push(Draft { offset: 0, len, file, op: self.op, then_write: false });
+        }
+        self.next = end;
+    }
+
+    pub fn restart(&mut self) {
+        self.next = 0;
+    }
+}
+
+/// Fisher and Yates.
+fn shuffle(order: &mut [u32], rng: &mut Rng) {
+    for i in (1..order.len()).rev() {
+        order.swap(i, rng.below(i as u64 + 1) as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_model::Access;
+
+    fn pass(visits: &mut Visits) -> Vec<u32> {
+        let (mut left, mut out) = (visits.pass(), Vec::new());
+        while left > 0 {
+            visits.fill(&mut left, &mut out, 3);
+        }
+        visits.restart();
+        out.iter().map(|draft| draft.file).collect()
+    }
+
+    #[test]
+    fn each_file_comes_once_in_a_pass() {
+        let mut job = crate::testing::job(Traffic::Read, Access::Sequential { skip: 0 });
+        let regions = vec![Region { start: 0, end: 4096 }; 50];
+        let in_order: Vec<u32> = (0..50).collect();
+        let mut visits = Visits::new(&job, &regions);
+        assert_eq!((pass(&mut visits), pass(&mut visits)), (in_order.clone(), in_order.clone()));
+        job.files.service = FileService::Random;
+        let mut drawn = pass(&mut Visits::new(&job, &regions));
+        assert_ne!(drawn, in_order);
+        drawn.sort_unstable();
+        assert_eq!(drawn, in_order);
+    }
+}
