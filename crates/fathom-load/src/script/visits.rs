@@ -41,7 +41,7 @@ impl Visits {
         for &file in &self.order[self.next..end] {
             let len = self.lens[file as usize];
             *left = left.saturating_sub(u64::from(len));
-            out.push(Draft { offset: 0, len, file, op: self.op, then_write: false });
+            out.push(Draft { offset: 0, len, file, op: self.op, then_write: false, prio: 0 });
         }
         self.next = end;
     }
