@@ -31,7 +31,15 @@ pub fn size(bytes: Bytes) -> String {
 /// printable first.
 #[must_use]
 pub fn describe(facts: &TargetFacts) -> String {
-    let mut lines = vec![headline(facts)];
+    let (headline, lines) = description(facts);
+    let lines = lines.into_iter().map(|(label, value)| format!("\n  {label:<11} {value}"));
+    headline + &lines.collect::<String>()
+}
+
+/// The same in parts: the headline, then label and text of each line.
+#[must_use]
+pub fn description(facts: &TargetFacts) -> (String, Vec<(&'static str, String)>) {
+    let mut lines = Vec::new();
     match &facts.target {
         Target::Block(block) => block_lines(block, &mut lines),
         Target::File(file) => file_lines(file, &mut lines),
@@ -48,7 +56,7 @@ pub fn describe(facts: &TargetFacts) -> String {
             ),
         );
     }
-    lines.join("\n")
+    (headline(facts), lines)
 }
 
 /// One line that says which thing this is.
@@ -156,11 +164,14 @@ fn block_identity(block: &BlockFacts) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn line(lines: &mut Vec<String>, label: &str, value: &str) {
-    lines.push(format!("  {label:<11} {value}"));
+/// Labels and texts.
+type Lines = Vec<(&'static str, String)>;
+
+fn line(lines: &mut Lines, label: &'static str, value: &str) {
+    lines.push((label, value.to_owned()));
 }
 
-fn names(lines: &mut Vec<String>, label: &str, relatives: &[Relative]) {
+fn names(lines: &mut Lines, label: &'static str, relatives: &[Relative]) {
     if !relatives.is_empty() {
         line(
             lines,
@@ -174,7 +185,7 @@ fn names(lines: &mut Vec<String>, label: &str, relatives: &[Relative]) {
     }
 }
 
-fn block_lines(block: &BlockFacts, lines: &mut Vec<String>) {
+fn block_lines(block: &BlockFacts, lines: &mut Lines) {
     let state = if block.read_only { ", read-only" } else { "" };
     let blocks = format!(
         "{} bytes logical, {} physical{state}",
@@ -207,7 +218,7 @@ fn block_lines(block: &BlockFacts, lines: &mut Vec<String>) {
     ends_line(block.ends.as_ref(), lines);
 }
 
-fn ends_line(ends: Option<&Ends>, lines: &mut Vec<String>) {
+fn ends_line(ends: Option<&Ends>, lines: &mut Lines) {
     let found = match ends {
         None => "its ends could not be read".to_owned(),
         Some(ends) => list(holds(ends)),
@@ -215,7 +226,7 @@ fn ends_line(ends: Option<&Ends>, lines: &mut Vec<String>) {
     line(lines, "holds", &found);
 }
 
-fn file_lines(file: &FileFacts, lines: &mut Vec<String>) {
+fn file_lines(file: &FileFacts, lines: &mut Lines) {
     let owner = match file.owner {
         Owner::Ours => "fathom's own",
         Owner::Changed => "was fathom's own; someone else wrote to it since",
@@ -237,7 +248,7 @@ fn file_lines(file: &FileFacts, lines: &mut Vec<String>) {
     place_lines(&file.place, lines);
 }
 
-fn place_lines(place: &Place, lines: &mut Vec<String>) {
+fn place_lines(place: &Place, lines: &mut Lines) {
     let state = if place.read_only { ", read-only" } else { "" };
     let room = format!(
         "{}{state}, {} free of {}",

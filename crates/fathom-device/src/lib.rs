@@ -8,17 +8,21 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod concerns;
 mod describe;
 mod facts;
 mod intent;
 mod judge;
 mod mark;
+mod pages;
 mod refusal;
 mod signature;
+mod standing;
 mod survey;
 
 pub use self::code::{DestroyCode, Fingerprint, ParseCodeError};
-pub use self::describe::{describe, size};
+pub use self::concerns::concerns;
+pub use self::describe::{describe, description, size};
 pub use self::facts::{
     BlockFacts, Content, DevNo, Ends, Exclusive, FileFacts, MountedAt, NotATarget, Owner, Place,
     Relation, Relative, Target, TargetFacts, TargetId, Use, UseKind,
@@ -26,6 +30,8 @@ pub use self::facts::{
 pub use self::intent::{Intent, OutOfSpan, Span};
 pub use self::judge::{Access, Permit, judge, unchanged};
 pub use self::mark::{Manifest, ManifestEntry, Mark, Origin, ParseMarkError, Seal};
+pub use self::pages::{AtaPages, NvmePages, Pages, ScsiPages, hear};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};
+pub use self::standing::standing;
 pub use self::survey::{Below, Machine, Sysfs, Unread, chain, clean, device_names, survey};

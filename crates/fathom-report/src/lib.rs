@@ -6,6 +6,7 @@
 mod aggregate;
 mod banner;
 mod calendar;
+mod devices;
 mod format;
 mod hist_log;
 mod ink;
@@ -21,6 +22,7 @@ mod tree;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
+pub use self::devices::{device_cards, device_document, device_table};
 pub use self::format::{Format, write};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::json::json;

@@ -102,20 +102,24 @@ fn three_figures(value: f64) -> String {
 
 /// A capacity, as makers count and as programs do: `1.0 TB (931.5 GiB)`.
 pub(crate) fn capacity(size: fathom_model::Bytes) -> String {
-    let scaled = |base: f64, units: [&str; 6]| {
-        let mut value = size.get() as f64;
-        let mut unit = 0;
-        while value >= base && unit < 5 {
-            value /= base;
-            unit += 1;
-        }
-        format!("{value:.*} {}", usize::from(unit > 0), units[unit])
-    };
-    let decimal = scaled(1000.0, ["bytes", "kB", "MB", "GB", "TB", "PB"]);
-    if size.get() < 1000 {
-        return decimal;
+    let decimal = scaled(size.get(), 1000.0, ["bytes", "kB", "MB", "GB", "TB", "PB"]);
+    if size.get() < 1000 { decimal } else { format!("{decimal} ({})", brief(size)) }
+}
+
+/// A size with a binary unit: `931.5 GiB`, `64 KiB`.
+pub(crate) fn brief(size: fathom_model::Bytes) -> String {
+    scaled(size.get(), 1024.0, ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"])
+}
+
+fn scaled(number: u64, base: f64, units: [&str; 6]) -> String {
+    let mut value = number as f64;
+    let mut unit = 0;
+    while value >= base && unit < 5 {
+        value /= base;
+        unit += 1;
     }
-    format!("{decimal} ({})", scaled(1024.0, ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"]))
+    let decimals = usize::from(unit > 0 && value.fract() >= 0.05);
+    format!("{value:.decimals$} {}", units[unit])
 }
 
 #[cfg(test)]

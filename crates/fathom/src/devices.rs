@@ -1,39 +1,106 @@
-//! `fathom devices`: what is there, how it is joined, and what it would take to write to it.
+//! `fathom devices`: what is there, how it is joined, what limits it, and what it would take to write to it.
 
+use std::io::IsTerminal;
 use std::path::Path;
+use std::time::Duration;
 
-use fathom_device::{Target, describe};
-use fathom_linux::{examine, list_block_devices};
+use fathom_device::{Target, TargetFacts, concerns, description, standing};
+use fathom_linux::{examine, list_block_devices, look_below, look_closely};
+use fathom_model::{DeviceCard, TargetRecording};
+use fathom_report::{Style, device_cards, device_document, device_table};
 
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
+use crate::screen;
+
+/// A device that does not answer is not waited for longer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Where nobody's terminal sets a limit.
+const WIDE: usize = 160;
+
+/// What was asked for.
+struct Request<'a> {
+    json: bool,
+    paths: Vec<&'a str>,
+}
 
 /// Describes the targets given, or all block devices.
-pub fn command(paths: &[String]) -> Outcome {
-    if let Some(option) = paths.iter().find(|path| path.starts_with('-')) {
-        complain!("fathom devices: there is no option '{}': give paths, or nothing for all block devices", option.escape_debug());
-        return Outcome::Refused;
+pub fn command(arguments: &[String]) -> Outcome {
+    let request = match read(arguments) {
+        Ok(request) => request,
+        Err(problem) => {
+            complain!("fathom devices: {problem}");
+            return Outcome::Refused;
+        }
+    };
+    let (cards, outcome) = if request.paths.is_empty() { (every_device(), Outcome::Good) } else { some(&request.paths) };
+    match say(&shown(&request, &cards)) {
+        Outcome::Good => outcome,
+        trouble => trouble,
     }
-    if paths.is_empty() {
-        let all: String = list_block_devices().iter().map(|facts| format!("{}\n", describe(facts).trim_end())).collect();
-        return say(&all);
+}
+
+fn read(arguments: &[String]) -> Result<Request<'_>, String> {
+    let mut request = Request { json: false, paths: Vec::new() };
+    let mut only_paths = false;
+    for argument in arguments {
+        match argument.as_str() {
+            "--" if !only_paths => only_paths = true,
+            "--json" if !only_paths => request.json = true,
+            option if option.starts_with('-') && !only_paths => {
+                let option = option.escape_debug();
+                return Err(format!("there is no option '{option}': give paths, --json, or nothing for all block devices"));
+            }
+            path => request.paths.push(path),
+        }
     }
-    let (mut text, mut outcome) = (String::new(), Outcome::Good);
+    Ok(request)
+}
+
+fn shown(request: &Request<'_>, cards: &[DeviceCard]) -> String {
+    if request.json {
+        let mut bytes = Vec::new();
+        device_document(cards, &mut bytes).expect("memory takes everything");
+        return String::from_utf8_lossy(&bytes).into_owned();
+    }
+    let terminal = std::io::stdout().is_terminal();
+    let style = screen::style(terminal, "");
+    match (request.paths.is_empty(), terminal) {
+        (true, false) => device_table(cards, &Style { width: WIDE, ..style }),
+        (true, true) => device_table(cards, &style),
+        (false, _) => device_cards(cards, &style),
+    }
+}
+
+fn every_device() -> Vec<DeviceCard> {
+    let listed = list_block_devices(PATIENCE, look_below);
+    listed.into_iter().map(|(facts, target)| card(&facts, target.unwrap_or_else(|| silent(&facts)))).collect()
+}
+
+fn silent(facts: &TargetFacts) -> TargetRecording {
+    let troubles = vec![format!("it did not answer within {} s", PATIENCE.as_secs())];
+    TargetRecording { path: facts.named.clone(), troubles, ..TargetRecording::default() }
+}
+
+fn some(paths: &[&str]) -> (Vec<DeviceCard>, Outcome) {
+    let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
     for path in paths {
         match examine(Path::new(path)) {
             Ok(examined) if matches!(examined.facts().target, Target::NewFile(_)) => {
                 complain!("fathom devices: there is no {}; `fathom devices` lists the block devices", path.escape_debug());
                 outcome = Outcome::Refused;
             }
-            Ok(examined) => text += &format!("{}\n", describe(examined.facts()).trim_end()),
+            Ok(examined) => cards.push(card(examined.facts(), look_closely(Path::new(path)))),
             Err(error) => {
                 complain!("fathom devices: {error}");
                 outcome = Outcome::Refused;
             }
         }
     }
-    match say(&text) {
-        Outcome::Good => outcome,
-        trouble => trouble,
-    }
+    (cards, outcome)
+}
+
+fn card(facts: &TargetFacts, target: TargetRecording) -> DeviceCard {
+    let (headline, lines) = description(facts);
+    DeviceCard { headline, lines, standing: standing(facts), concerns: concerns(&target), sheets: Vec::new(), target }
 }

@@ -11,8 +11,9 @@ usage: fathom COMMAND ...
   run JOB.fio...       run fio job files; options of fio's command line work too
   fio ...              the same with fio's exact meaning, output and exit codes
                        (also when the program is called as `fio`)
-  devices [PATH...]    what is there, what is on it, and the code that confirms
-                       its destruction
+  devices [PATH...]    what is there, how it is joined, its limits and health,
+                       what is on it, and the code that confirms its
+                       destruction; --json for programs
   explain [CODE]       what a finding means and what to do about it
   help [run]           this text, or that of a command
   help compatibility   what becomes of every option of fio

@@ -2,9 +2,13 @@
 //!
 //! Nothing in here opens anything for writing, and nothing fails for good: what does not answer is named in the facts.
 
+mod ask;
+mod direct;
 mod file_system;
+mod nvme;
+mod sg;
 mod sysfs;
 mod watch;
 
 pub use self::sysfs::LinuxSysfs;
-pub use self::watch::{DeviceWatch, look_below};
+pub use self::watch::{DeviceWatch, look_below, look_closely};

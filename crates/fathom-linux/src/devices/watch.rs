@@ -4,10 +4,12 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use fathom_device::{chain, survey};
+use fathom_device::{chain, hear, survey};
 use fathom_model::{DeviceRecording, TargetRecording};
 use rustix::fs::{FileType, major, minor};
 
+use super::ask::ask;
+use super::direct::probe;
 use super::file_system::below;
 use super::sysfs::LinuxSysfs;
 
@@ -28,6 +30,20 @@ pub fn look_below(path: &Path) -> TargetRecording {
         }),
     };
     (target.devices, target.troubles) = chain(&LinuxSysfs::default(), &devices);
+    for device in &mut target.devices {
+        let pages = ask(&device.before);
+        hear(&mut device.before, &pages);
+    }
+    target
+}
+
+/// The same, with one direct read of a file to see whether it is direct.
+#[must_use]
+pub fn look_closely(path: &Path) -> TargetRecording {
+    let mut target = look_below(path);
+    if let Some(facts) = &mut target.file_system {
+        facts.direct.probe = probe(path);
+    }
     target
 }
 
@@ -85,7 +101,9 @@ impl DeviceWatch {
 }
 
 fn again(sysfs: &LinuxSysfs, device: &mut DeviceRecording) {
-    let now = survey(sysfs, &device.before.name);
+    let mut now = survey(sysfs, &device.before.name);
+    let pages = ask(&now);
+    hear(&mut now, &pages);
     // Another device may have taken the name.
     device.after = (now.number == device.before.number && now.identity == device.before.identity).then_some(now);
 }

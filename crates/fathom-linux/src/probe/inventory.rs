@@ -8,16 +8,36 @@ use fathom_device::{BlockFacts, Target, TargetFacts};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
-/// Facts of every block device that has a capacity, by name. No device is claimed, so that a mount at this very
-/// moment is not disturbed; one that may not be opened is listed with what sysfs says.
+/// Facts of every block device that has a capacity, by name, with what `beside` finds out about each. No device is
+/// claimed, so that a mount at this very moment is not disturbed; one that may not be opened is listed with what sysfs
+/// says. Devices are asked at the same time; `None` marks one that did not answer within `patience`, such as a disk that hangs.
 #[must_use]
-pub fn list_block_devices() -> Vec<TargetFacts> {
-    let system = System::now(Reach::Everywhere);
-    let nodes = Node::all()
-        .into_iter()
-        .filter(|node| !node.size().is_zero());
-    nodes.map(|node| facts(&node, &system)).collect()
+pub fn list_block_devices<T: Send + 'static>(patience: Duration, beside: fn(&Path) -> T) -> Vec<(TargetFacts, Option<T>)> {
+    let system = Arc::new(System::now(Reach::Everywhere));
+    let nodes: Vec<Node> = Node::all().into_iter().filter(|node| !node.size().is_zero()).collect();
+    let (send, answers) = channel();
+    for (place, node) in nodes.iter().cloned().enumerate() {
+        let (send, system) = (send.clone(), Arc::clone(&system));
+        // A thread that hangs in a device is left behind; nobody waits for it.
+        std::thread::spawn(move || {
+            let found = facts(&node, &system);
+            let more = beside(&found.resolved);
+            drop(send.send((place, found, more)));
+        });
+    }
+    drop(send);
+    let mut all: Vec<Option<(TargetFacts, T)>> = nodes.iter().map(|_| None).collect();
+    let deadline = Instant::now() + patience;
+    while let Ok((place, found, more)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        all[place] = Some((found, more));
+    }
+    let unanswered = |node: &Node| (target(node, closed(node, &system)), None);
+    let answered = |(found, more)| (found, Some(more));
+    nodes.iter().zip(all).map(|(node, answer)| answer.map_or_else(|| unanswered(node), answered)).collect()
 }
 
 fn facts(node: &Node, system: &System) -> TargetFacts {
@@ -26,6 +46,11 @@ fn facts(node: &Node, system: &System) -> TargetFacts {
         || closed(node, system),
         |device| opened(&device, node, system),
     );
+    target(node, block)
+}
+
+fn target(node: &Node, block: BlockFacts) -> TargetFacts {
+    let named = PathBuf::from("/dev").join(&node.relative.name);
     TargetFacts {
         resolved: named.clone(),
         named,

@@ -456,9 +456,10 @@ fn the_list_shows_what_the_guard_sees() {
     };
     let folder = Folder::new();
     let device = with_ext4(&folder, "image");
-    let listed = list_block_devices();
+    let listed = list_block_devices(std::time::Duration::from_secs(30), |_| ());
     let found = listed
         .iter()
+        .map(|(facts, _)| facts)
         .find(|facts| facts.named == device.path)
         .expect("listed");
     let text = describe(found);

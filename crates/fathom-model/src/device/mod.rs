@@ -4,6 +4,7 @@
 //! and is never filled with a guess; why it could not be read stands in [`DeviceFacts::unread`].
 
 mod cache;
+mod card;
 mod file_system;
 mod health;
 mod kind;
@@ -13,6 +14,7 @@ mod queue;
 use std::path::PathBuf;
 
 pub use self::cache::{CacheFacts, KernelCache};
+pub use self::card::{DeviceCard, Standing, WriteAnswer};
 pub use self::file_system::{DirectFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace};
 pub use self::health::{HealthFacts, HealthState};
 pub use self::kind::{Medium, Transport};

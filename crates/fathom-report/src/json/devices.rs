@@ -2,10 +2,11 @@
 
 use fathom_model::{
     ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectFacts, DirectProbe, DirectSaid,
-    FileSystemFacts, FileSystemPlace, HealthFacts, HealthState, KernelCache, Link, LinkKind, LinkSpeed, PartitionFacts,
+    FileSystemFacts, FileSystemPlace, HealthFacts, HealthState, KernelCache, Link, LinkSpeed, PartitionFacts,
     QueueFacts, TargetRecording,
 };
 
+use crate::devices::kind_word;
 use crate::tree::{Object, Tree};
 
 /// One target.
@@ -78,14 +79,7 @@ fn partition(facts: &PartitionFacts) -> Object {
 }
 
 fn link(link: &Link) -> Object {
-    let kind = match link.kind {
-        LinkKind::Pcie => "PCIe",
-        LinkKind::Sata => "SATA",
-        LinkKind::Sas => "SAS",
-        LinkKind::FibreChannel => "Fibre Channel",
-        LinkKind::Usb => "USB",
-    };
-    Object::new().with("kind", kind).with("at", &link.at).with("now", speed(&link.now)).with("best", link.best.as_ref().map(speed))
+    Object::new().with("kind", kind_word(link.kind)).with("at", &link.at).with("now", speed(&link.now)).with("best", link.best.as_ref().map(speed))
 }
 
 fn speed(speed: &LinkSpeed) -> Object {

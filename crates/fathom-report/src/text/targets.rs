@@ -1,7 +1,8 @@
 //! What the targets stand on, one line each.
 
-use fathom_model::{DeviceRecording, LinkKind, TargetRecording};
+use fathom_model::{DeviceRecording, TargetRecording};
 
+use crate::devices::speed_words;
 use crate::number::capacity;
 
 /// `Target a.bin: ext4 on vda: 64 GiB, virtual, virtio, mq-deadline; 41 -> 48 °C`.
@@ -22,16 +23,7 @@ pub(super) fn standing(target: &TargetRecording) -> String {
 fn device(recorded: &DeviceRecording) -> String {
     let facts = &recorded.before;
     let name = recorded.partition.as_ref().map_or_else(|| facts.name.clone(), |part| format!("{} of {}", part.name, facts.name));
-    let link = facts.narrowest_link().map(|link| {
-        let kind = match link.kind {
-            LinkKind::Pcie => "PCIe",
-            LinkKind::Sata => "SATA",
-            LinkKind::Sas => "SAS",
-            LinkKind::FibreChannel => "Fibre Channel",
-            LinkKind::Usb => "USB",
-        };
-        format!("{kind} link of {} MB/s", link.now.bytes_per_s / 1_000_000)
-    });
+    let link = facts.narrowest_link().map(|link| speed_words(link.kind, &link.now));
     let parts = [
         facts.identity.model.clone(),
         facts.identity.firmware.as_ref().map(|firmware| format!("firmware {firmware}")),

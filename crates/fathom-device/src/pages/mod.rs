@@ -1,0 +1,59 @@
+//! What a device says of itself when it is asked: NVMe, ATA and SCSI pages, laid over what sysfs says.
+//!
+//! Pages come in as bytes, from `fathom-linux` or from a test. A page that is too short or makes no sense says nothing.
+
+mod ata;
+mod nvme;
+mod scsi;
+
+use fathom_model::DeviceFacts;
+
+pub use self::ata::AtaPages;
+pub use self::nvme::NvmePages;
+pub use self::scsi::ScsiPages;
+
+/// Pages of one device. What was not asked for or not answered is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pages {
+    /// Of an NVMe controller.
+    pub nvme: Option<NvmePages>,
+    /// Of an ATA device.
+    pub ata: Option<AtaPages>,
+    /// Of a SCSI device.
+    pub scsi: Option<ScsiPages>,
+    /// What did not answer, and why.
+    pub unread: Vec<String>,
+}
+
+/// Adds to `facts` what the device says itself; it is right where sysfs differs.
+pub fn hear(facts: &mut DeviceFacts, pages: &Pages) {
+    if let Some(scsi) = &pages.scsi {
+        scsi::hear(facts, scsi);
+    }
+    if let Some(ata) = &pages.ata {
+        ata::hear(facts, ata);
+    }
+    if let Some(nvme) = &pages.nvme {
+        nvme::hear(facts, nvme);
+    }
+    facts.unread.extend(pages.unread.iter().map(|why| crate::clean(why.as_bytes())));
+}
+
+fn text(page: &[u8], from: usize, to: usize) -> Option<String> {
+    Some(crate::clean(page.get(from..to)?)).filter(|text| !text.is_empty())
+}
+
+/// Little-endian number of up to eight bytes; larger ones are cut to the largest that fits.
+fn little(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
+    let field = page.get(at..at.checked_add(bytes)?)?;
+    let (low, high) = field.split_at(field.len().min(8));
+    if high.iter().any(|byte| *byte != 0) {
+        return Some(u64::MAX);
+    }
+    Some(low.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// Kelvin to Celsius; zero means that nothing is reported.
+fn celsius(kelvin: u64) -> Option<f64> {
+    (150..=500).contains(&kelvin).then(|| kelvin as f64 - 273.0)
+}

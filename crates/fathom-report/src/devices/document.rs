@@ -1,0 +1,49 @@
+//! Devices as one JSON document.
+
+use std::io::{self, Write};
+
+use fathom_model::{DeviceCard, Standing, WriteAnswer};
+
+use crate::json::devices::target;
+use crate::tree::{Object, Tree};
+
+/// Of the layout; a change that could break a reader makes it 2.
+const VERSION: u64 = 1;
+
+/// Writes all cards as one JSON document and a line end. What is not known is `null`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn device_document(cards: &[DeviceCard], out: &mut dyn Write) -> io::Result<()> {
+    let cards = cards.iter().map(card).collect::<Tree>();
+    Tree::from(Object::new().with("version", VERSION).with("targets", cards)).write(out)?;
+    out.write_all(b"\n")
+}
+
+fn card(card: &DeviceCard) -> Object {
+    let mut object = target(&card.target);
+    object.push("headline", &card.headline);
+    object.push("standing", standing(&card.standing));
+    object.push("data_sheets", card.sheets.iter().collect::<Tree>());
+    object.push("concerns", card.concerns.iter().collect::<Tree>());
+    object
+}
+
+fn standing(standing: &Standing) -> Object {
+    let (write, code, why) = match &standing.write {
+        WriteAnswer::Free => ("free", None, None),
+        WriteAnswer::WithCode(code) => ("with code", Some(code), None),
+        WriteAnswer::Never(why) => ("never", None, Some(why)),
+        WriteAnswer::Unknown => ("unknown", None, None),
+    };
+    let list = |names: &[String]| names.iter().collect::<Tree>();
+    Object::new()
+        .with("partitions", list(&standing.partitions))
+        .with("holders", list(&standing.holders))
+        .with("uses", list(&standing.uses))
+        .with("mounted_at", list(&standing.mounted_at))
+        .with("holds", standing.holds.as_deref().map(list))
+        .with("write", write)
+        .with("code", code)
+        .with("why_not", why)
+}

@@ -1,0 +1,28 @@
+//! A link in words.
+
+use fathom_model::{LinkKind, LinkSpeed};
+
+use crate::number::grouped;
+
+/// Name of the bus.
+pub(crate) fn kind_word(kind: LinkKind) -> &'static str {
+    match kind {
+        LinkKind::Pcie => "PCIe",
+        LinkKind::Sata => "SATA",
+        LinkKind::Sas => "SAS",
+        LinkKind::FibreChannel => "Fibre Channel",
+        LinkKind::Usb => "USB",
+    }
+}
+
+/// `PCIe 4.0 x4, 7,876 MB/s`.
+pub(crate) fn speed_words(kind: LinkKind, speed: &LinkSpeed) -> String {
+    let generation = match (kind, speed.generation) {
+        (LinkKind::Pcie, Some(generation)) => format!(" {generation}.0"),
+        (LinkKind::Sas, Some(generation)) => format!("-{generation}"),
+        (LinkKind::Usb | LinkKind::Sata, Some(generation)) => format!(" {generation}"),
+        _ => format!(" {:.1} GT/s", f64::from(speed.megatransfers) / 1000.0),
+    };
+    let lanes = if speed.lanes > 1 || kind == LinkKind::Pcie { format!(" x{}", speed.lanes) } else { String::new() };
+    format!("{}{generation}{lanes}, {} MB/s", kind_word(kind), grouped(speed.bytes_per_s / 1_000_000))
+}
