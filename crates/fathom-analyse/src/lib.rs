@@ -12,6 +12,7 @@ mod errno;
 mod explain;
 mod figures;
 mod group;
+mod ladder;
 mod latency;
 mod levels;
 mod little;
@@ -25,5 +26,6 @@ mod words;
 
 pub use self::detectors::{DETECTORS, Detector};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
+pub use self::ladder::ladders;
 pub use self::tail::{Inflection, inflection};
 pub use self::whole::{findings, findings_with};

@@ -4,6 +4,7 @@
 
 mod command;
 mod diagnostic;
+mod experiment;
 mod jobfile;
 mod options;
 mod resolve;
@@ -16,6 +17,7 @@ pub use self::command::{
     parse_args, show_command,
 };
 pub use self::diagnostic::{Diagnostic, Severity};
+pub use self::experiment::{Quick, QuickError};
 pub use self::jobfile::{Assignment, JobFile, Section, Source};
 pub use self::options::{
     Kind, OptionRow, Support, Unit, closest, closest_option, cmdhelp, command_help, compatibility, engine_help, find, option_groups, options,

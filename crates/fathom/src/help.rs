@@ -8,6 +8,7 @@ fathom measures what a storage device can really do, and says why.
 
 usage: fathom COMMAND ...
 
+  quick PATH           the answer in a minute: what the disk under PATH can do
   run JOB.fio...       run fio job files; options of fio's command line work too
   fio ...              the same with fio's exact meaning, output and exit codes
                        (also when the program is called as `fio`)
@@ -20,6 +21,7 @@ usage: fathom COMMAND ...
   version              the version
 
 First steps:
+  fathom quick .
   fathom run jobs/first-look.fio
   fathom run --name=read --rw=randread --size=1g --filename=./fathom.data
 
@@ -55,10 +57,34 @@ A block device or a file with foreign data is never written without --destroy=CO
 one that is mounted or otherwise in use is never written at all.
 ";
 
+const QUICK: &str = "\
+usage: fathom quick PATH [OPTIONS]
+
+What the storage under PATH can do, in about a minute: small random reads and writes,
+alone and many at a time, large ones in order, a mix, and commits.
+
+PATH is a folder (a file is made in it, and removed at the end), a file, or a block
+device. A file that fathom did not make, and a device, are only read.
+
+  --for=TIME     how long it may take in all; 60s by default, 10s at least
+  --read-only    write nothing; PATH must be a file or a device
+  --json         fio's JSON document with what fathom adds, instead of the table
+  --keep         leave the file where it is; the next quick look is then faster
+  --show         print the job file it would run, and stop
+
+The job file it prints with --show runs with `fathom run` too.
+";
+
+/// The help of `quick`.
+pub fn quick() -> Outcome {
+    say(QUICK)
+}
+
 /// Prints the help of the program or of a command.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
         Some("run" | "fio") => say(RUN),
+        Some("quick") => say(QUICK),
         Some("compatibility") => say(&fathom_plan::compatibility()),
         _ => say(HELP),
     }
@@ -82,7 +108,7 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 6] = ["run", "fio", "devices", "explain", "help", "version"];
+    const WORDS: [&str; 7] = ["quick", "run", "fio", "devices", "explain", "help", "version"];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
     let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();

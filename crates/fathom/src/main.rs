@@ -11,6 +11,7 @@ mod help;
 mod measure;
 mod outcome;
 mod output;
+mod quick;
 mod run;
 mod say;
 mod screen;
@@ -54,6 +55,7 @@ fn command(arguments: &[String]) -> Outcome {
     match word {
         "run" => run::command("fathom run", Personality::Fathom, rest),
         "fio" => run::command("fathom fio", Personality::Fio, rest),
+        "quick" => quick::command(rest),
         "devices" => devices::command(rest),
         "explain" => explain::command(rest),
         "help" | "--help" | "-h" => help::command(rest),

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight};
@@ -132,8 +133,17 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         }
         Err(message) => {
             complain!("{program}: {message}");
-            refused(invocation.personality)
+            not_started(invocation.personality)
         }
+    }
+}
+
+/// Refused, or interrupted before the load began.
+fn not_started(personality: Personality) -> Outcome {
+    match personality {
+        _ if interrupts().load(Relaxed) == 0 => refused(personality),
+        Personality::Fathom => Outcome::Interrupted,
+        Personality::Fio => Outcome::Fio(FIO_INTERRUPTED),
     }
 }
 

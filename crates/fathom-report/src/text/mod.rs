@@ -4,13 +4,14 @@ mod direction;
 mod entry;
 mod groups;
 mod latency;
+mod table;
 mod targets;
 mod verdict;
 
 use fathom_model::{Findings, Personality};
 
 pub(crate) use self::verdict::{verdict_word, weight_word};
-use self::{entry::entry, groups::groups, verdict::verdict};
+use self::{entry::entry, groups::groups, table::table, verdict::{brief, verdict}};
 use crate::Style;
 use crate::calendar::ctime;
 use crate::ink::{fold, wrap};
@@ -41,6 +42,13 @@ pub fn text(findings: &Findings, style: &Style) -> String {
         lines += &verdict(findings, style);
     }
     lines
+}
+
+/// The short report of a quick look: what `intro` names, one table, the verdict, and `sentences` on the figures.
+#[must_use]
+pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Style) -> String {
+    let head = wrap(&style.clean(intro), style.width, "", "  ");
+    format!("{head}\n{}\n{}", table(findings, style), brief(findings, sentences, style))
 }
 
 /// When the report was made.

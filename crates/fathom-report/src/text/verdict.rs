@@ -55,6 +55,48 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
     lines + &conditions(findings, style)
 }
 
+/// The short form: verdict, `sentences`, what speaks against the numbers, and under which conditions they were got.
+/// Mere notes are counted, not told.
+pub(super) fn brief(findings: &Findings, sentences: &[String], style: &Style) -> String {
+    let mut lines = headline(findings.verdict, style) + &paragraph(end_words(findings.end), style);
+    for sentence in sentences {
+        lines += &paragraph(sentence, style);
+    }
+    for entry in &findings.entries {
+        lines += &paragraph(&stopped(entry), style);
+    }
+    let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = findings.findings.iter().partition(|one| one.weight == Weight::Note);
+    for one in joined(&grave) {
+        lines += &finding(&one, style);
+    }
+    if !notes.is_empty() {
+        let mut codes: Vec<&str> = notes.iter().map(|one| one.code).collect();
+        codes.dedup();
+        lines += &paragraph(&format!("Notes: {} (`fathom explain CODE` says more)", codes.join(", ")), style);
+    }
+    for target in &findings.targets {
+        lines += &paragraph(&standing(target), style);
+    }
+    lines + &conditions(findings, style)
+}
+
+/// One finding for each code: what was seen first, and where else.
+fn joined(findings: &[&Finding]) -> Vec<Finding> {
+    let mut joined: Vec<Finding> = Vec::new();
+    for one in findings {
+        match (joined.iter_mut().find(|known| known.code == one.code), &one.about) {
+            (Some(known), Some(name)) => {
+                let about = known.about.get_or_insert_default();
+                about.push_str(if about.is_empty() { "" } else { ", " });
+                about.push_str(name);
+            }
+            (Some(_), None) => {}
+            (None, _) => joined.push((*one).clone()),
+        }
+    }
+    joined
+}
+
 fn headline(verdict: Verdict, style: &Style) -> String {
     let (colour, meaning) = match verdict {
         Verdict::Valid => (Colour::Green, "nothing known speaks against these numbers."),

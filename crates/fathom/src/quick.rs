@@ -1,0 +1,240 @@
+//! `fathom quick`: a recipe made for a target and a time, measured, told in one table.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use fathom_device::{Owner, Target};
+use fathom_linux::{LinuxClock, LinuxHost, examine, interrupts, remove_ours};
+use fathom_model::{Bytes, Findings, Nanos, Personality, RunEnd, Verdict};
+use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reading, Reporting, Value, find, parse_args, plan, read_value};
+use fathom_report::Format;
+
+use crate::guard;
+use crate::help;
+use crate::measure::measure;
+use crate::outcome::Outcome;
+use crate::say::{complain, say};
+use crate::screen::{self, Screen};
+use crate::surroundings::ThisMachine;
+
+/// The file that is made in a folder.
+const FILE: &str = "fathom-quick.data";
+/// Its size where there is room: more than the caches of most disks' controllers, and laid out within seconds.
+const SIZE: u64 = 1 << 30;
+/// At most this part of the room there is.
+const PART_OF_FREE: u64 = 8;
+/// Less says nothing about a disk.
+const LEAST_SIZE: u64 = 16 << 20;
+/// Below this each measurement is too short to mean anything.
+const LEAST_TIME: Duration = Duration::from_secs(10);
+/// Starting, stopping and judging ten measurements takes about this long.
+const BETWEEN: Duration = Duration::from_millis(300);
+
+/// What was asked for.
+struct Asked {
+    path: PathBuf,
+    time: Duration,
+    read_only: bool,
+    json: bool,
+    keep: bool,
+    show: bool,
+}
+
+/// What will be looked at.
+struct Subject {
+    file: PathBuf,
+    size: Option<Bytes>,
+    writes: bool,
+    /// It did not exist before.
+    made: bool,
+}
+
+/// A quick look at what the arguments name.
+pub fn command(arguments: &[String]) -> Outcome {
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        return help::quick();
+    }
+    match asked(arguments).and_then(|asked| look(&asked)) {
+        Ok(outcome) => outcome,
+        Err(message) => {
+            complain!("fathom quick: {message}");
+            if interrupts().load(Relaxed) == 0 { Outcome::Refused } else { Outcome::Interrupted }
+        }
+    }
+}
+
+fn asked(arguments: &[String]) -> Result<Asked, String> {
+    let (mut paths, mut rest) = (Vec::new(), arguments.iter());
+    let mut asked = Asked {
+        path: PathBuf::new(),
+        time: Duration::from_secs(60),
+        read_only: false,
+        json: false,
+        keep: false,
+        show: false,
+    };
+    while let Some(argument) = rest.next() {
+        match argument.as_str() {
+            "--read-only" | "--readonly" => asked.read_only = true,
+            "--json" => asked.json = true,
+            "--keep" => asked.keep = true,
+            "--show" => asked.show = true,
+            "--for" => asked.time = time(rest.next().ok_or("--for: needs a time, such as --for=20s")?)?,
+            "--" => paths.extend(rest.by_ref()),
+            other => match other.strip_prefix("--for=") {
+                Some(text) => asked.time = time(text)?,
+                None if other.starts_with('-') => return Err(format!("there is no option '{}'; `fathom help quick` lists them", other.escape_debug())),
+                None => paths.push(argument),
+            },
+        }
+    }
+    match paths[..] {
+        [path] => asked.path = PathBuf::from(path),
+        [] => return Err("give a folder, a file or a device, such as `fathom quick .`".to_owned()),
+        _ => return Err(format!("one target at a time, not {}", paths.len())),
+    }
+    Ok(asked)
+}
+
+/// A time with the suffixes that job files know; a bare number is seconds.
+fn time(text: &str) -> Result<Duration, String> {
+    let row = find("runtime").expect("the table has runtime");
+    let mut reading = Reading::new(Personality::Fathom, 1);
+    let wrong = |why: &str| format!("--for: '{}' {why}; give a time such as 20s or 5m", text.escape_debug());
+    match read_value(row, Some(text), &mut reading) {
+        Ok(Value::Number(ns)) if ns >= LEAST_TIME.as_nanos() as i64 => Ok(Duration::from_nanos(ns as u64)),
+        Ok(_) => Err(wrong("is too short for figures that mean anything: 10s at least")),
+        Err(_) => Err(wrong("is no time")),
+    }
+}
+
+fn look(asked: &Asked) -> Result<Outcome, String> {
+    let started = Instant::now();
+    let subject = subject(asked)?;
+    let recipe = Quick::new(&subject.file, subject.size, subject.writes)
+        .map_err(|error| format!("{}: {error}", subject.file.display()))?;
+    if asked.show {
+        return Ok(say(&recipe.measure(nanos(asked.time))));
+    }
+    interrupts();
+    let outcome = measured(asked, &subject, &recipe, started);
+    if subject.made && !asked.keep {
+        tidy(&subject.file);
+    }
+    outcome
+}
+
+/// Lays out, measures for the time that is left, and tells.
+fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) -> Result<Outcome, String> {
+    if subject.writes {
+        let findings = run(recipe.layout())?;
+        if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
+            return told(asked, subject, &findings);
+        }
+    }
+    let left = asked.time.saturating_sub(started.elapsed() + BETWEEN).max(Duration::from_secs(1) * recipe.cells() / 4);
+    told(asked, subject, &run(recipe.measure(nanos(left)))?)
+}
+
+fn nanos(time: Duration) -> Nanos {
+    Nanos::new(time.as_nanos() as u64)
+}
+
+/// What `path` is decides what may be done to it.
+fn subject(asked: &Asked) -> Result<Subject, String> {
+    let path = &asked.path;
+    let is_folder = path.is_dir();
+    if is_folder && asked.read_only {
+        return Err(format!("{} is a folder, and --read-only makes no file in it: name a file or a device to read", path.display()));
+    }
+    let file = if is_folder { path.join(FILE) } else { path.clone() };
+    let examined = examine(&file).map_err(|error| error.to_string())?;
+    let subject = |size, writes, made| Subject { file: file.clone(), size, writes: writes && !asked.read_only, made };
+    match &examined.facts().target {
+        Target::NewFile(_) if asked.read_only => Err(format!("there is no {}", file.display())),
+        Target::NewFile(place) => Ok(subject(Some(room(place.free, &file)?), true, true)),
+        Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => {
+            Ok(subject(Some(facts.size), true, is_folder))
+        }
+        Target::File(facts) if facts.size.get() < 1 << 20 => {
+            Err(format!("{} has {} bytes, too few to measure; name a folder to have a file made in it", file.display(), facts.size.get()))
+        }
+        Target::File(facts) => Ok(subject(Some(Bytes::new(facts.size.get() >> 20 << 20)), false, false)),
+        Target::Block(_) => Ok(subject(None, false, false)),
+        Target::Char(_) | Target::Other(_) => {
+            Err(format!("{} is neither a folder, nor a file, nor a block device", file.display()))
+        }
+    }
+}
+
+fn room(free: Bytes, file: &Path) -> Result<Bytes, String> {
+    let size = (free.get() / PART_OF_FREE).min(SIZE) >> 20 << 20;
+    if size < LEAST_SIZE {
+        let (free, file) = (free.get() >> 20, file.display());
+        return Err(format!("there are {free} MiB free for {file}; 128 MiB are needed, of which an eighth is used: make room, or name another folder"));
+    }
+    Ok(Bytes::new(size))
+}
+
+/// The recipe is the only job file there is.
+struct Recipe(String);
+
+impl Includes for Recipe {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Ok(self.0.clone().into_bytes())
+    }
+}
+
+/// Text -> plan -> recording -> findings.
+fn run(job_file: String) -> Result<Findings, String> {
+    let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
+    let clock = LinuxClock::start();
+    let host = LinuxHost::new(clock);
+    guard::take_hold(&plan, &[], &host, Path::new(".")).map_err(|all| all.join("\n"))?;
+    let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
+    let measured = measure(plan, host, clock, &mut |progress| screen.show(progress));
+    screen.wipe();
+    let (recording, _) = measured.map_err(|error| error.to_string())?;
+    Ok(fathom_analyse::findings(&recording))
+}
+
+fn planned(job_file: String) -> Result<Planned, Vec<Diagnostic>> {
+    let invocation = parse_args(&["quick.fio".to_owned()], Personality::Fathom)?;
+    plan(&invocation, &ThisMachine, &Recipe(job_file))
+}
+
+fn words(problems: &[Diagnostic]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn told(asked: &Asked, subject: &Subject, findings: &Findings) -> Result<Outcome, String> {
+    use std::io::IsTerminal;
+    let style = screen::style(std::io::stdout().is_terminal(), crate::output::fio_version());
+    let said = if asked.json {
+        let mut bytes = Vec::new();
+        fathom_report::write(findings, &[Format::Json], &style, &mut bytes).map_err(|error| error.to_string())?;
+        say(&String::from_utf8_lossy(&bytes))
+    } else {
+        say(&fathom_report::quick(findings, &fathom_analyse::ladders(findings), &intro(subject), &style))
+    };
+    Ok(match (said, findings.end, findings.verdict) {
+        (Outcome::Good, RunEnd::Completed, Verdict::Invalid) => Outcome::Bad,
+        (Outcome::Good, RunEnd::Completed, _) => Outcome::Good,
+        (Outcome::Good, _, _) => Outcome::Interrupted,
+        (trouble, _, _) => trouble,
+    })
+}
+
+fn intro(subject: &Subject) -> String {
+    let what = subject.size.map_or("all of it".to_owned(), fathom_device::size);
+    let how = if subject.writes { "read and written" } else { "only read" };
+    format!("{}: {what}, {how}, direct I/O", subject.file.display())
+}
+
+/// Removes the file that was made; one that is not ours any more stays.
+fn tidy(file: &Path) {
+    if let Err(error) = remove_ours(file) {
+        complain!("fathom quick: {error}; {} is still there", file.display());
+    }
+}
