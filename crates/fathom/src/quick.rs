@@ -193,7 +193,7 @@ fn run(job_file: String) -> Result<Findings, String> {
     let host = LinuxHost::new(clock);
     guard::take_hold(&plan, &[], &host, Path::new(".")).map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
-    let measured = measure(plan, host, clock, &mut |progress| screen.show(progress));
+    let measured = measure(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {});
     screen.wipe();
     let (recording, _) = measured.map_err(|error| error.to_string())?;
     Ok(fathom_analyse::findings(&recording))
