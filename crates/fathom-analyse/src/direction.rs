@@ -6,6 +6,7 @@ use fathom_model::{
 
 use crate::latency::{merged, summary};
 use crate::members::Member;
+use crate::priorities::by_priority;
 use crate::samples::{Tally, rates};
 
 const KIB: u64 = 1024;
@@ -28,6 +29,7 @@ pub(crate) fn direction_summary(members: &[Member], directions: &[Direction]) ->
         lat: summary(&all(|d| &d.lat), lists.lat),
         response: present(&all(|d| &d.response), lists.open),
         lateness: present(&all(|d| &d.lateness), lists.open),
+        priorities: by_priority(members, directions),
         ..DirectionSummary::default()
     };
     if made.runtime_ms > 0 {

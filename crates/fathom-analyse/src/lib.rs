@@ -17,6 +17,7 @@ mod latency;
 mod levels;
 mod little;
 mod members;
+mod priorities;
 mod samples;
 mod series;
 mod story;

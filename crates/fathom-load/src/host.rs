@@ -71,6 +71,12 @@ pub trait Host: Sync {
     /// When the kernel refuses.
     fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError>;
 
+    /// Gives the I/O of the calling thread a priority, in the encoding of ioprio_set(2).
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn prioritise(&self, prio: u16) -> Result<(), HostError>;
+
     /// Id of the calling thread.
     fn thread_id(&self) -> u32;
 

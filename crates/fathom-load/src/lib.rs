@@ -15,6 +15,7 @@ mod payload;
 mod verify;
 mod null;
 mod offsets;
+mod priorities;
 mod recorder;
 mod rng;
 mod targets;

@@ -24,6 +24,7 @@ pub(crate) struct Logged {
     pub lat: u64,
     pub issued: u64,
     pub done: u64,
+    pub prio: u16,
 }
 
 /// Gathers the entries of one job.
@@ -38,6 +39,7 @@ pub(crate) struct Logger {
     epoch: u64,
     /// Rates of windows without an I/O are written as 0.
     zero_rows: bool,
+    prio: u16,
     uses: PerDirection<bool>,
     buffers: [Vec<LogEntry>; 5],
     trace: Vec<TraceEntry>,
@@ -70,6 +72,8 @@ pub(crate) struct LoggerSetup {
     pub unix_start_ns: u64,
     pub zero_rows: bool,
     pub synchronous: bool,
+    /// Of I/Os without one of their own.
+    pub prio: u16,
     pub uses: PerDirection<bool>,
 }
 
@@ -90,6 +94,7 @@ impl Logger {
             start,
             epoch: if logs.unix_epoch { setup.unix_start_ns } else { 0 },
             zero_rows: setup.zero_rows,
+            prio: setup.prio,
             uses: setup.uses,
             buffers: Default::default(),
             trace: Vec::new(),
@@ -174,7 +179,7 @@ impl Logger {
                     direction: io.direction,
                     block_size: io.len,
                     offset: io.offset,
-                    prio: 0,
+                    prio: if io.prio == 0 { self.prio } else { io.prio },
                     issued: Nanos::new(io.issued.saturating_sub(self.start)),
                 };
                 self.push(kind, entry);
@@ -299,12 +304,13 @@ mod tests {
             unix_start_ns: 0,
             zero_rows: false,
             synchronous: true,
+            prio: 0,
             uses: PerDirection::all(true),
         };
         let mut logger = Logger::new(setup).expect("a log is asked for");
         for (done, lat) in [(1000, 10), (2000, 15)] {
             let direction = Direction::Read;
-            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: lat, lat, issued: 0, done });
+            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: lat, lat, issued: 0, done, prio: 0 });
         }
         logger.finish(Nanos::from_millis(1));
         let lat = source.iter().find_map(|chunk| match chunk {
@@ -320,11 +326,11 @@ mod tests {
         let logs = Logs { iops: Some("x".into()), average: Nanos::from_millis(1000), ..Logs::default() };
         let uses = PerDirection([true, false, false]);
         let start = Nanos::ZERO;
-        let setup = LoggerSetup { job: 0, logs, sink, start, unix_start_ns: 0, zero_rows, synchronous: true, uses };
+        let setup = LoggerSetup { job: 0, logs, sink, start, unix_start_ns: 0, zero_rows, synchronous: true, prio: 0, uses };
         let mut logger = Logger::new(setup).expect("a log is asked for");
         for done in [500, end].map(|ms| Nanos::from_millis(ms).get()) {
             let (direction, issued) = (Direction::Read, done - 1);
-            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: 1, lat: 1, issued, done });
+            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: 1, lat: 1, issued, done, prio: 0 });
         }
         logger.finish(Nanos::new(Nanos::from_millis(end).get() + 1));
         let entries = source.iter().flat_map(|chunk| match chunk {

@@ -248,9 +248,9 @@ impl Recorder {
     #[cold]
     fn log(&mut self, io: &InFlight, clat: u64, done: u64) {
         let (slat, lat) = (io.issued - io.ready, done.saturating_sub(io.ready));
-        let (direction, len, offset, issued) = (io.direction, io.len, io.offset, io.issued);
+        let (direction, len, offset, issued, prio) = (io.direction, io.len, io.offset, io.issued, io.prio);
         if let Some(logger) = &mut self.logger {
-            logger.io(&Logged { direction, len, offset, slat, clat, lat, issued, done });
+            logger.io(&Logged { direction, len, offset, slat, clat, lat, issued, done, prio });
         }
     }
 

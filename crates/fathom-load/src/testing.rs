@@ -210,6 +210,9 @@ impl Host for FakeHost {
     fn finish(&self, _: &Path, _: bool, _: bool) -> Result<(), HostError> {
         Ok(())
     }
+    fn prioritise(&self, _: u16) -> Result<(), HostError> {
+        Ok(())
+    }
     fn settle(&self, _: &[u32], _: Option<i32>) -> Result<(), HostError> {
         Ok(())
     }

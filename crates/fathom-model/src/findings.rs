@@ -254,12 +254,29 @@ pub struct DirectionSummary {
     pub response: Option<LatencySummary>,
     /// From due to handed over; open loop only.
     pub lateness: Option<LatencySummary>,
+    /// Latencies by priority, where the I/Os had more than one: lat with `lat_percentiles`, otherwise clat.
+    pub priorities: Vec<PrioritySummary>,
     /// Bandwidth samples in KiB/s, as fio sums them over members.
     pub bw_samples: Samples,
     /// This entry's share of its group's bandwidth, percent.
     pub bw_share: f64,
     /// IOPS samples.
     pub iops_samples: Samples,
+}
+
+/// Latencies of the I/Os of one priority. See ioprio_set(2).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrioritySummary {
+    /// 0 none, 1 real time, 2 best effort, 3 idle.
+    pub class: u8,
+    /// 0 (first) to 7.
+    pub level: u8,
+    /// Hint of the kernel's encoding.
+    pub hint: u16,
+    /// They are total latencies, not service times.
+    pub total: bool,
+    /// The latencies.
+    pub latency: LatencySummary,
 }
 
 /// Samples of a rate.

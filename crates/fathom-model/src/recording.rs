@@ -115,6 +115,17 @@ pub struct DirectionRecording {
     pub lateness: Histogram,
     /// Latency of short and failed I/Os, which is in none of the above.
     pub bad: Histogram,
+    /// lat (with `lat_percentiles`) or clat of each priority, where single I/Os had one of their own.
+    pub priorities: Vec<PriorityRecording>,
+}
+
+/// Latencies of the I/Os of one priority.
+#[derive(Clone, Debug)]
+pub struct PriorityRecording {
+    /// In the encoding of ioprio_set(2).
+    pub prio: u16,
+    /// lat with `lat_percentiles`, otherwise clat.
+    pub latency: Histogram,
 }
 
 /// How I/Os ended. `planned` is always the sum of the others.

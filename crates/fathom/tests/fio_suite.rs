@@ -208,6 +208,30 @@ fn logs_have_their_fields() {
     assert!(rows("l_lat.2.log").iter().all(|row| row.len() == 6 && row[2] >= row[1] && row[4] == 0));
 }
 
+/// 1010: priorities of single I/Os, in the report and in the log. Best effort needs no right that a user has not.
+#[test]
+fn each_priority_has_its_latencies() {
+    let job = "[p]\nioengine=libaio\niodepth=4\nfilesize=2M\nrw=randrw\nbssplit=4k/50:8k/50\nwrite_lat_log=l\nlog_prio=1\n\
+        prio=3\nprioclass=2\ncmdprio_bssplit=4k/30/2/7:4k/70/3/0/5\nlat_percentiles=1\n";
+    let bench = Bench::new(job);
+    let json = bench.json(&["--output-format=json+"]);
+    let log = bench.text("l_lat.1.log");
+    for (way, code) in [("read", 0), ("write", 1)] {
+        let all = &json["jobs"][0][way];
+        let prios = all["prios"].as_array().expect("there are several");
+        // class << 13 | hint << 3 | level, as ioprio_set(2) has it.
+        for (prio, class, level, hint) in [("0x4003", 2, 3, 0), ("0x4007", 2, 7, 0), ("0x6028", 3, 0, 5)] {
+            let one = prios.iter().find(|p| p["prioclass"] == class && p["prio"] == level && p["priohint"] == hint);
+            let logged = log.lines().filter(|line| line.contains(&format!(", {code}, ")) && line.ends_with(prio)).count() as f64;
+            assert_eq!(number(one.expect("each is there"), "/lat_ns/N"), logged, "{way} {prio}");
+        }
+        let sum: f64 = prios.iter().map(|p| number(p, "/lat_ns/N")).sum();
+        assert_eq!((prios.len(), sum), (3, number(all, "/total_ios")));
+    }
+    let plain = Bench::new("[p]\nioengine=libaio\nfilesize=1M\n").json(&[]);
+    assert!(plain["jobs"][0]["read"].get("prios").is_none(), "one priority is none");
+}
+
 /// 1003: wherever it stands on the line.
 #[test]
 fn readonly_refuses_what_writes() {

@@ -116,6 +116,10 @@ impl Host for Noops {
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError> {
         self.0.finish(path, fsync, unlink)
     }
+    fn prioritise(&self, prio: u16) -> Result<(), HostError> {
+        self.0.prioritise(prio)
+    }
+
     fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
         self.0.settle(cpus, nice)
     }

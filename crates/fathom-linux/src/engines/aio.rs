@@ -19,6 +19,8 @@ const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
 const IOCB_CMD_FSYNC: u16 = 2;
 const IOCB_CMD_FDSYNC: u16 = 3;
+/// `aio_reqprio` holds a priority.
+const IOCB_FLAG_IOPRIO: u32 = 2;
 
 /// Marks a ring whose layout is the one below (fs/aio.c).
 const RING_MAGIC: u32 = 0xa10a_10a1;
@@ -264,6 +266,9 @@ fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_
     block.aio_nbytes = if transfer { u64::from(request.len) } else { 0 };
     block.aio_offset = if transfer { request.offset as i64 } else { 0 };
     block.aio_rw_flags = if transfer { rw_flags } else { 0 };
+    let prio = if transfer { request.prio } else { 0 };
+    block.aio_reqprio = prio.cast_signed();
+    block.aio_flags = if prio == 0 { 0 } else { IOCB_FLAG_IOPRIO };
 }
 
 fn slot_of(block: *mut libc::iocb) -> u32 {

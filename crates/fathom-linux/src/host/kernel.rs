@@ -114,6 +114,14 @@ pub(super) fn write_back(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<
     check(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, flags) })
 }
 
+/// ioprio_set(2) for the calling thread. The error is an errno.
+pub(super) fn set_io_priority(prio: u16) -> Result<(), i32> {
+    const IOPRIO_WHO_PROCESS: libc::c_long = 1;
+    // SAFETY: takes no memory.
+    let done = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, libc::c_long::from(prio)) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+}
+
 /// posix_fallocate(3): where the file system has no fallocate, the C library writes into each block.
 pub(super) fn posix_fallocate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
     // SAFETY: takes no memory.

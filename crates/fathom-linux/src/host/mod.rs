@@ -146,6 +146,10 @@ impl Host for LinuxHost {
         nice.map_or(Ok(()), usage::be_nice)
     }
 
+    fn prioritise(&self, prio: u16) -> Result<(), HostError> {
+        usage::prioritise(prio)
+    }
+
     fn thread_id(&self) -> u32 {
         rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
     }

@@ -53,6 +53,9 @@ impl<H: Host> Start<H> {
         if let Err(error) = host.settle(&job.cpus, job.nice) {
             notes.push(error.to_string());
         }
+        if let Some(prio) = job.engine.settings.priorities.worker {
+            host.prioritise(prio)?;
+        }
         let (regions, files) = self.targets(job, &mut notes)?;
         let script = script::build(job, &regions).map_err(|what| HostError { errno: EINVAL, what })?;
         let buffer_size = buffer_size(job);

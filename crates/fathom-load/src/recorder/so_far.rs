@@ -35,6 +35,7 @@ fn with_interval(total: &DirectionRecording, live: &Live) -> DirectionRecording 
         response: copy(&total.response),
         lateness: copy(&total.lateness),
         bad: copy(&total.bad),
+        priorities: Vec::new(),
     };
     all.counts.ok += live.ios;
     all.counts.bytes_ok += live.bytes;

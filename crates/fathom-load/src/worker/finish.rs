@@ -8,6 +8,7 @@ use crate::crew::blank;
 use crate::engine::{Engine, EngineError, Wait};
 use crate::host::Host;
 use crate::live::{Phase, Stop};
+use crate::priorities::Prioritised;
 use crate::recorder::Recorded;
 
 /// A drain without a single completion is given up after this long.
@@ -100,18 +101,28 @@ pub(super) fn record<E: Engine, C: Clock, H: Host>(mut worker: Worker<'_, E, C, 
     worker.recorder.publish(worker.live);
     worker.live.enter(if worker.error.is_some() { Phase::Failed } else { Phase::Done });
     let bare = without_records(&worker, ended);
+    let priorities = worker.priorities.take();
     if worker.in_flight > 0 {
         // The kernel may still write into the engine's buffers: they must outlive the process's interest in them.
         std::mem::forget(worker.engine);
     }
-    with_records(worker.job, worker.synchronous, bare, worker.recorder.finish(ended))
+    with_records(worker.job, worker.synchronous, bare, with_priorities(worker.recorder.finish(ended), priorities.as_deref()))
 }
 
 /// The recording as it would be if the job ended now; what is in flight is planned and has no end yet.
 #[cold]
 pub(super) fn so_far<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, now: u64) -> JobRecording {
     let now = Nanos::new(now.max(worker.measured_from));
-    with_records(worker.job, worker.synchronous, without_records(worker, now), worker.recorder.so_far(now))
+    let recorded = with_priorities(worker.recorder.so_far(now), worker.priorities.as_deref());
+    with_records(worker.job, worker.synchronous, without_records(worker, now), recorded)
+}
+
+fn with_priorities(mut recorded: Recorded, priorities: Option<&Prioritised>) -> Recorded {
+    if let Some(priorities) = priorities {
+        let by_direction = recorded.directions.0.iter_mut().zip(&priorities.seen().0);
+        by_direction.for_each(|(direction, seen)| direction.priorities.clone_from(seen));
+    }
+    recorded
 }
 
 /// Everything but what the recorder holds.

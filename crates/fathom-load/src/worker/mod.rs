@@ -26,6 +26,7 @@ use crate::engine::{Completion, Engine, EngineError, Op, Request, Wait};
 use crate::host::Host;
 use crate::live::{Live, Phase, Stop};
 use crate::payload::Filler;
+use crate::priorities::Prioritised;
 use crate::recorder::{InFlight, Recorder};
 use crate::script::{Draft, Script, direction_of};
 
@@ -58,6 +59,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     schedule: Option<Schedule>,
     pause: Option<Pause>,
     gate: Option<Box<Gate>>,
+    priorities: Option<Box<Prioritised>>,
     /// There is a pause or a gate.
     gated: bool,
     slots: Vec<InFlight>,
@@ -250,6 +252,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                     self.drafts.iter_mut().filter(|draft| draft.op == Op::Write).for_each(|draft| draft.op = Op::Read);
                 }
             }
+            if let Some(priorities) = &mut self.priorities {
+                priorities.assign(&mut self.drafts);
+            }
             if !self.drafts.is_empty() {
                 return true;
             }
@@ -422,6 +427,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         if io.then_write {
             self.chain(io, now);
+        }
+        if let Some(priorities) = &mut self.priorities
+            && io.planned >= self.measured_from
+        {
+            priorities.record(io, now);
         }
         if let Some(pause) = &mut self.pause {
             pause.completed(now);

@@ -23,6 +23,7 @@ use crate::host::Host;
 use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::Filler;
+use crate::priorities::Prioritised;
 use crate::recorder::{InFlight, Keep, Recorder};
 use crate::script::{Region, Script};
 use crate::targets;
@@ -87,12 +88,14 @@ impl<'a, H: Host> Setup<'a, H> {
             unix_start_ns: self.unix_start_ns + launched.get(),
             zero_rows: self.zero_rows,
             synchronous,
+            prio: job.engine.settings.priorities.worker.unwrap_or(0),
             uses: PerDirection::from_fn(|d| job.pattern.traffic.uses(d)),
         });
         let schedule = Schedule::new(job, launched);
         let gate = Gate::new(self.flow);
         let limits = job.errors.max_latency.iter().any(|(_, limit)| limit.is_some());
-        let has_more_to_do = checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
+        let priorities = Prioritised::new(job);
+        let has_more_to_do = priorities.is_some() || checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
         let keep = keep(job, synchronous, schedule.is_some());
         Ok(Worker {
             job,
@@ -108,6 +111,7 @@ impl<'a, H: Host> Setup<'a, H> {
             pause: job.pace.think.map(Pause::new),
             gated: gate.is_some() || job.pace.think.is_some(),
             gate,
+            priorities,
             slots: vec![InFlight::NONE; depth as usize],
             free: (0..depth).rev().collect(),
             batch: Vec::with_capacity(depth as usize + 1),

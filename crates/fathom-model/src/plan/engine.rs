@@ -1,5 +1,7 @@
 //! Who carries the I/O.
 
+use crate::PerDirection;
+
 /// Who carries the I/O.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineSpec {
@@ -188,4 +190,26 @@ pub struct EngineSettings {
     pub stat: StatCall,
     /// File operations: what the job made is removed when it ends (`unlink`).
     pub remove_made: bool,
+    /// I/O priorities of the worker and of single I/Os.
+    pub priorities: Priorities,
+}
+
+/// I/O priorities in the kernel's encoding: class << 13 | hint << 3 | level. See ioprio_set(2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Priorities {
+    /// `prio`, `prioclass`, `priohint`: of the worker; `None` leaves what it has.
+    pub worker: Option<u16>,
+    /// `cmdprio_percentage`, `cmdprio_bssplit`: shares of the I/Os that go with a priority of their own.
+    pub shares: PerDirection<Vec<PriorityShare>>,
+}
+
+/// A share of the I/Os of one direction that goes with a priority of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PriorityShare {
+    /// Block size it is a share of; `None` is any.
+    pub size: Option<u32>,
+    /// Percent of them; those of one size add up to at most 100.
+    pub percent: u8,
+    /// The priority.
+    pub prio: u16,
 }

@@ -94,6 +94,7 @@ fn type_words(kind: Kind) -> String {
         Kind::ChoiceWith(_) => "one word, more after a colon".to_owned(),
         Kind::Ranges => "low-high[,low-high[,low-high]] in bytes".to_owned(),
         Kind::Split => "size/percent:size/percent[,write[,trim]]".to_owned(),
+        Kind::PrioritySplit => "size/percent[/class/level[/hint]]:...[,write]".to_owned(),
         Kind::Distribution => "random, zipf[:theta], pareto[:power], normal[:deviation], zoned:access/size:..., zoned_abs:access/bytes:...".to_owned(),
         Kind::Floats(most) => format!("up to {most} decimals with : between"),
         Kind::Pattern => "0xff, \"text\", -12, 'file', %o, side by side".to_owned(),

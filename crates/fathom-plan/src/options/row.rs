@@ -29,6 +29,8 @@ pub enum Kind {
     Ranges,
     /// Sizes with shares: `4k/60:64k/40`.
     Split,
+    /// Sizes with shares and priorities: `64k/25/1/1:64k/75/3/2`.
+    PrioritySplit,
     /// A distribution with its parameters: `zipf:1.2`.
     Distribution,
     /// Up to so many decimals, separated by colons.

@@ -3,6 +3,7 @@
 use fathom_model::{EngineKind, EngineSettings, EngineSpec, StatCall};
 
 use super::job::View;
+use super::priorities;
 use super::report::Report;
 use crate::options::closest;
 use crate::values::Value;
@@ -41,7 +42,7 @@ pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> EngineSpec {
             EngineKind::Psync
         }),
     };
-    EngineSpec { kind, named: asked.is_some(), settings: settings(view) }
+    EngineSpec { kind, named: asked.is_some(), settings: settings(view, report) }
 }
 
 /// The built-in engine of this name; fio reads the name up to a colon.
@@ -93,7 +94,7 @@ fn way_out(name: &str) -> Option<&'static str> {
     })
 }
 
-fn settings(view: &View<'_>) -> EngineSettings {
+fn settings(view: &View<'_>, report: &mut Report) -> EngineSettings {
     let settings = view.settings;
     let any = |name| settings.number(name, 0) > 0;
     let sq_poll_cpu = settings.is_set("sqthread_poll_cpu").then(|| settings.small("sqthread_poll_cpu", 0));
@@ -115,6 +116,7 @@ fn settings(view: &View<'_>) -> EngineSettings {
             _ => StatCall::Stat,
         },
         remove_made: settings.switch("unlink"),
+        priorities: priorities::resolve(view, report),
     }
 }
 

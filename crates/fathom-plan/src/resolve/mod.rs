@@ -12,6 +12,7 @@ mod pace;
 mod pattern;
 mod payload;
 mod plan;
+mod priorities;
 mod report;
 mod sections;
 mod settings;

@@ -4,6 +4,7 @@ mod bytes_pattern;
 mod distribution;
 mod lists;
 mod number;
+mod priorities;
 mod reading;
 mod sets;
 mod split;
@@ -12,5 +13,6 @@ mod words;
 
 pub(crate) use self::distribution::{normal, pareto, zipf};
 pub(crate) use self::number::number;
+pub use self::priorities::SizePriority;
 pub use self::reading::{Fault, Reading};
 pub use self::value::{Size, Value, read_value};

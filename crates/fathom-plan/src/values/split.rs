@@ -17,7 +17,7 @@ pub(crate) type SizeShares = Vec<(u64, f64)>;
 pub(crate) type Zones = Vec<(u8, u64)>;
 
 /// The texts for read, write and trim: one for all, or read,write(=trim), or all three.
-fn by_direction(text: &str) -> Result<[&str; 3], Fault> {
+pub(super) fn by_direction(text: &str) -> Result<[&str; 3], Fault> {
     let parts: Vec<&str> = text.trim().split(',').collect();
     match parts[..] {
         [all] => Ok([all; 3]),
@@ -27,7 +27,7 @@ fn by_direction(text: &str) -> Result<[&str; 3], Fault> {
     }
 }
 
-fn try_map<T>(texts: [&str; 3], mut read: impl FnMut(&str) -> Result<T, Fault>) -> Result<[T; 3], Fault> {
+pub(super) fn try_map<T>(texts: [&str; 3], mut read: impl FnMut(&str) -> Result<T, Fault>) -> Result<[T; 3], Fault> {
     Ok([read(texts[0])?, read(texts[1])?, read(texts[2])?])
 }
 
@@ -65,14 +65,14 @@ fn sizes_of_one(text: &str, reading: &mut Reading) -> Result<SizeShares, Fault> 
     spread(entries, reading)
 }
 
-fn positive(text: &str, reading: &mut Reading) -> Result<u64, Fault> {
+pub(super) fn positive(text: &str, reading: &mut Reading) -> Result<u64, Fault> {
     single(text, reading)?;
     let size = number(text, Unit::Bytes, reading)?;
     u64::try_from(size).ok().filter(|n| *n > 0).ok_or_else(|| Fault::new(format!("'{text}' is not a block size")))
 }
 
 /// A blank share, or 0, leaves the share open; fio holds one above 100 at 100.
-fn percent(text: &str, reading: &Reading) -> Result<Option<u64>, Fault> {
+pub(super) fn percent(text: &str, reading: &Reading) -> Result<Option<u64>, Fault> {
     let digits: String = text.trim().chars().take_while(char::is_ascii_digit).collect();
     let rest = text.trim()[digits.len()..].trim_start_matches('%');
     if !rest.is_empty() && !reading.is_fio() {

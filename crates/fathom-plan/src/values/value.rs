@@ -5,6 +5,7 @@ use fathom_model::{Distribution, PatternPart, PerDirection};
 use super::distribution::distribution;
 use super::lists::{first_part, floats, one, pair, ranges, single, three};
 use super::number::{Amount, amount};
+use super::priorities::{SizePriority, size_priorities};
 use super::reading::{Fault, Reading};
 use super::sets::{cpus, errors, mask};
 use super::split::{SizeShares, sizes};
@@ -45,6 +46,8 @@ pub enum Value {
     Ranges([Option<(u64, u64)>; 3]),
     /// Sizes with shares for read, write and trim.
     Split([SizeShares; 3]),
+    /// Sizes with shares and priorities for read, write and trim.
+    PrioritySplit([Vec<SizePriority>; 3]),
     /// Distributions for read, write and trim.
     Distribution(PerDirection<Distribution>),
     /// Decimals.
@@ -82,6 +85,7 @@ pub fn read_value(row: &'static OptionRow, text: Option<&str>, reading: &mut Rea
         Kind::ChoiceWith(known) => words::choice(text, known, true, reading)?,
         Kind::Ranges => Value::Ranges(checked_ranges(row, text, reading)?),
         Kind::Split => Value::Split(sizes(text, reading)?),
+        Kind::PrioritySplit => Value::PrioritySplit(size_priorities(text, reading)?),
         Kind::Distribution => Value::Distribution(distribution(text, reading)?),
         Kind::Floats(most) => Value::Floats(limited_floats(row, floats(text, most, reading)?)?),
         Kind::Pattern => Value::Pattern(pattern(row, text)?),

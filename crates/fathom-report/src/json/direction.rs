@@ -1,6 +1,6 @@
 //! `read`, `write`, `trim`, `mixed` and `sync` of a JSON entry.
 
-use fathom_model::{DirectionSummary, Entry, LatencySummary};
+use fathom_model::{DirectionSummary, Entry, LatencySummary, PrioritySummary};
 
 use crate::number::floor;
 use crate::tree::{Object, Tree};
@@ -22,7 +22,24 @@ pub(super) fn direction(summary: &DirectionSummary, entry: &Entry, plus: bool) -
         .with("slat_ns", latency(&summary.slat, shows.slat_percentiles, plus))
         .with("clat_ns", latency(&summary.clat, shows.clat_percentiles, plus))
         .with("lat_ns", latency(&summary.lat, shows.lat_percentiles, plus));
-    samples(summary, figures)
+    samples(summary, priorities(summary, entry, figures, plus))
+}
+
+/// One entry for each priority, where there was more than one.
+fn priorities(summary: &DirectionSummary, entry: &Entry, mut figures: Object, plus: bool) -> Object {
+    let percentiles = entry.shows.lat_percentiles || entry.shows.clat_percentiles;
+    let one = |prio: &PrioritySummary| -> Tree {
+        Object::new()
+            .with("prioclass", u64::from(prio.class))
+            .with("prio", u64::from(prio.level))
+            .with("priohint", u64::from(prio.hint))
+            .with(if prio.total { "lat_ns" } else { "clat_ns" }, latency(&prio.latency, percentiles, plus))
+            .into()
+    };
+    if !summary.priorities.is_empty() {
+        figures.push("prios", summary.priorities.iter().map(one).collect::<Tree>());
+    }
+    figures
 }
 
 fn samples(summary: &DirectionSummary, figures: Object) -> Object {

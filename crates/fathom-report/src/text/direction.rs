@@ -1,6 +1,6 @@
 //! One direction of an entry in fio's text.
 
-use fathom_model::{DirectionSummary, Entry, Samples};
+use fathom_model::{DirectionSummary, Entry, PrioritySummary, Samples};
 
 use super::latency::{line, percentiles};
 use crate::number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
@@ -12,6 +12,9 @@ pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, t
     lines += &line("slat", &summary.slat);
     lines += &line("clat", &summary.clat);
     lines += &line(" lat", &summary.lat);
+    for prio in &summary.priorities {
+        lines += &line(&priority(prio), &prio.latency);
+    }
     if ours {
         lines += &open_loop_lines(summary);
     }
@@ -21,10 +24,23 @@ pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, t
             lines += &percentiles(kind, latency, table_width);
         }
     }
+    if shows.clat_percentiles || shows.lat_percentiles {
+        let all = if shows.lat_percentiles { summary.lat.n } else { summary.clat.n };
+        for prio in &summary.priorities {
+            let share = 100.0 * prio.latency.n as f64 / all.max(1) as f64;
+            lines += &percentiles(&format!("{} ({share:.2}% of IOs)", priority(prio)), &prio.latency, table_width);
+        }
+    }
     if let Some(response) = summary.response.as_ref().filter(|_| ours) {
         lines += &percentiles("response", response, table_width);
     }
     lines + &bandwidth_samples(summary) + &iops_samples(&summary.iops_samples)
+}
+
+/// fio's name of the latencies of one priority.
+fn priority(prio: &PrioritySummary) -> String {
+    let kind = if prio.total { "lat" } else { "clat" };
+    format!("{kind} prio {}/{}/{}", prio.class, prio.level, prio.hint)
 }
 
 fn headline(name: &str, summary: &DirectionSummary) -> String {

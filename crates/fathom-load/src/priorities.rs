@@ -1,0 +1,141 @@
+//! Which I/Os go with a priority of their own, and what each priority's latencies were.
+
+use fathom_model::{Direction, Histogram, Job, PerDirection, PriorityRecording, PriorityShare};
+
+use crate::recorder::InFlight;
+use crate::rng::Rng;
+use crate::script::Draft;
+
+const SEED_PRIORITY: u64 = 8;
+
+/// Draws the priority of each I/O, and keeps one distribution for each priority. Nothing of this exists in a job without
+/// shares.
+pub(crate) struct Prioritised {
+    shares: PerDirection<Vec<PriorityShare>>,
+    rng: Rng,
+    /// What an I/O outside all shares has.
+    usual: u16,
+    /// Total latencies are kept, not service times.
+    total: bool,
+    seen: PerDirection<Vec<PriorityRecording>>,
+}
+
+impl Prioritised {
+    pub fn new(job: &Job) -> Option<Box<Prioritised>> {
+        let priorities = &job.engine.settings.priorities;
+        let uses = |d: Direction| job.pattern.traffic.uses(d);
+        let shares = PerDirection::from_fn(|d| if uses(d) { priorities.shares[d].clone() } else { Vec::new() });
+        if shares.iter().all(|(_, shares)| shares.is_empty()) {
+            return None;
+        }
+        let usual = priorities.worker.unwrap_or(0);
+        Some(Box::new(Prioritised {
+            seen: PerDirection::from_fn(|d| distributions(usual, &shares[d])),
+            rng: Rng::new(job.pattern.seed, SEED_PRIORITY),
+            total: job.accounting.lat_percentiles,
+            usual,
+            shares,
+        }))
+    }
+
+    /// Gives these I/Os their priorities.
+    pub fn assign(&mut self, drafts: &mut [Draft]) {
+        for draft in drafts {
+            let Some(direction) = draft.direction() else { continue };
+            let mut drawn = self.rng.below(100);
+            for share in &self.shares[direction] {
+                if share.size.is_some_and(|size| size != draft.len) {
+                    continue;
+                }
+                if drawn < u64::from(share.percent) {
+                    draft.prio = share.prio;
+                    break;
+                }
+                drawn -= u64::from(share.percent);
+            }
+        }
+    }
+
+    /// Keeps the latency of an I/O that was over at `now`.
+    pub fn record(&mut self, io: &InFlight, now: u64) {
+        let from = if self.total { io.ready } else { io.issued };
+        let prio = if io.prio == 0 { self.usual } else { io.prio };
+        if let Some(kept) = self.seen[io.direction].iter_mut().find(|kept| kept.prio == prio) {
+            kept.latency.record(now.saturating_sub(from));
+        }
+    }
+
+    /// Forgets what was kept so far.
+    pub fn clear(&mut self) {
+        self.seen.0.iter_mut().flatten().for_each(|kept| kept.latency.clear());
+    }
+
+    /// What was kept so far.
+    pub fn seen(&self) -> &PerDirection<Vec<PriorityRecording>> {
+        &self.seen
+    }
+}
+
+/// One for the usual priority and one for each other, in the order they are named.
+fn distributions(usual: u16, shares: &[PriorityShare]) -> Vec<PriorityRecording> {
+    let mut all: Vec<PriorityRecording> = Vec::new();
+    for prio in std::iter::once(usual).chain(shares.iter().map(|share| share.prio)).take(shares.len() + 1) {
+        if !shares.is_empty() && all.iter().all(|kept| kept.prio != prio) {
+            all.push(PriorityRecording { prio, latency: Histogram::new() });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Op;
+    use crate::testing::job;
+    use fathom_model::{Access, Priorities, Traffic};
+
+    fn draft(op: Op, len: u32) -> Draft {
+        Draft { offset: 0, len, file: 0, op, then_write: false, prio: 0 }
+    }
+
+    fn with(shares: [Vec<PriorityShare>; 3]) -> Job {
+        let mut job = job(Traffic::ReadWrite { read_percent: 50 }, Access::Sequential { skip: 0 });
+        job.engine.settings.priorities = Priorities { worker: Some(0x4004), shares: PerDirection(shares) };
+        job
+    }
+
+    #[test]
+    fn a_job_without_shares_has_nothing_of_this() {
+        assert!(Prioritised::new(&with(Default::default())).is_none());
+    }
+
+    #[test]
+    fn each_size_has_its_own_shares() {
+        let share = |size, percent, prio| PriorityShare { size: Some(size), percent, prio };
+        let reads = vec![share(4096, 25, 0x2001), share(8192, 100, 0x6002), share(4096, 60, 0x6002)];
+        let mut prioritised = Prioritised::new(&with([reads, Vec::new(), Vec::new()])).expect("it has shares");
+        let mut drafts = vec![draft(Op::Read, 4096); 20_000];
+        prioritised.assign(&mut drafts);
+        let share_of = |drafts: &[Draft], prio| drafts.iter().filter(|draft| draft.prio == prio).count() as f64 / drafts.len() as f64;
+        // The standard error of a share of 20,000 is at most 0.0035.
+        for (prio, expected) in [(0x2001, 0.25), (0x6002, 0.60), (0, 0.15)] {
+            assert!((share_of(&drafts, prio) - expected).abs() < 0.018, "{prio:x}: {}", share_of(&drafts, prio));
+        }
+        let mut others = [draft(Op::Read, 8192), draft(Op::Read, 512), draft(Op::Write, 4096), draft(Op::Fsync, 0)];
+        prioritised.assign(&mut others);
+        assert_eq!(others.map(|draft| draft.prio), [0x6002, 0, 0, 0]);
+    }
+
+    #[test]
+    fn latencies_are_kept_by_priority() {
+        let share = PriorityShare { size: None, percent: 50, prio: 0x2000 };
+        let mut prioritised = Prioritised::new(&with([vec![share], Vec::new(), Vec::new()])).expect("it has shares");
+        for (prio, now) in [(0, 10), (0x2000, 20), (0x2000, 30)] {
+            prioritised.record(&InFlight { prio, ..InFlight::NONE }, now);
+        }
+        let seen = prioritised.seen();
+        let reads: Vec<_> = seen[Direction::Read].iter().map(|kept| (kept.prio, kept.latency.count(), kept.latency.sum())).collect();
+        assert_eq!(reads, [(0x4004, 1, 10), (0x2000, 2, 50)]);
+        assert!(seen[Direction::Write].is_empty());
+    }
+}
