@@ -141,6 +141,20 @@ pub const EXPLANATIONS: &[Explanation] = &[
         remedy: "Raise iodepth, lower the rate, or use more jobs.",
     },
     Explanation {
+        id: "F060",
+        code: "REPLAY_LAG",
+        means: "The I/Os of a log that is replayed were handed over later than the log says.",
+        matters: "The target saw other arrivals than those recorded. Each I/O is due at its time from the start, so lag does not add up; response times include it.",
+        remedy: "Raise iodepth, use an asynchronous engine, or slow the log down with replay_time_scale.",
+    },
+    Explanation {
+        id: "F061",
+        code: "REPLAY_CUT",
+        means: "The run ended before the whole log was replayed.",
+        matters: "The figures describe the first part of the recorded load only.",
+        remedy: "Leave runtime out, or raise replay_time_scale so that the log fits into it.",
+    },
+    Explanation {
         id: "F017",
         code: "DEPTH_NOT_REACHED",
         means: "By Little's law far fewer I/Os were in flight than iodepth asked for.",

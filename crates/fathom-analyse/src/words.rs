@@ -3,10 +3,10 @@
 //! The words say what is done, not what was typed: `rw=rw` is sequential however random it looks.
 
 use fathom_model::{
-    Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Rate, SyncMode, Traffic,
+    Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Rate, Replay, ReplayTiming, SyncMode, Traffic,
 };
 
-use crate::figures::{bytes, rate};
+use crate::figures::{bytes, counted, rate};
 use crate::members::Member;
 
 /// Distinct descriptions that are spelled out when the members of an entry differ.
@@ -34,14 +34,32 @@ pub(crate) fn entry_words(members: &[Member]) -> String {
 
 fn job_words(member: &Member) -> String {
     let (job, engine) = (member.job, engine(member));
-    let mut parts = vec![pattern(&job.pattern), blocks(&job.pattern)];
-    parts.extend(spread(&job.pattern));
+    let mut parts = match &job.pace.replay {
+        Some(replay) => vec![replayed(replay), blocks(&job.pattern)],
+        None => vec![pattern(&job.pattern), blocks(&job.pattern)],
+    };
+    if job.pace.replay.is_none() {
+        parts.extend(spread(&job.pattern));
+    }
     parts.push(format!("queue depth {}", job.queue.depth));
     parts.push(engine.to_owned());
     parts.push(if job.files.direct { "direct" } else { "buffered" }.to_owned());
     parts.extend(durability(job));
     parts.extend(offered(&[*member]).map(|words| format!("open loop at {words}")));
     parts.join(", ")
+}
+
+/// `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.
+fn replayed(replay: &Replay) -> String {
+    let held = Direction::ALL.into_iter().map(|d| (replay.ios[d], d.word())).chain([(replay.syncs, "sync")]);
+    let held: Vec<String> = held.filter(|(n, _)| *n > 0).map(|(n, word)| counted(n, word)).collect();
+    let speed = match (replay.reading.timing, replay.reading.time_percent) {
+        (ReplayTiming::AsFast, _) => "as fast as it goes".to_owned(),
+        (ReplayTiming::OnTime, 100) => "at its own times".to_owned(),
+        (ReplayTiming::OnTime, percent) => format!("at {percent} % of its speed"),
+        (ReplayTiming::AfterLast | ReplayTiming::NotBefore, _) => "with its gaps".to_owned(),
+    };
+    format!("replay of {} {speed} ({})", replay.log, held.join(", "))
 }
 
 /// The engine that carried the I/O; the planned one for a job that never started.
@@ -80,6 +98,7 @@ fn traffic(traffic: Traffic) -> String {
             format!("mixed {read_percent}/{} read/write", 100u8.saturating_sub(read_percent))
         }
         Traffic::TrimWrite => "trim, then write".to_owned(),
+        Traffic::Logged { .. } => "mixed".to_owned(),
     }
 }
 
@@ -148,9 +167,10 @@ fn offered_direction(members: &[Member], direction: Direction) -> Option<String>
     (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
-/// Whether any direction of a job has a planned rate.
+/// Whether I/Os are due by a plan: a rate, or the times of a log.
 pub(crate) fn is_open_loop(pace: &Pace) -> bool {
-    pace.rate.iter().any(|(_, rate)| rate.is_some())
+    let by_log = pace.replay.as_ref().is_some_and(|replay| replay.reading.timing != ReplayTiming::AsFast);
+    by_log || pace.rate.iter().any(|(_, rate)| rate.is_some())
 }
 
 /// fio's word for the pattern.
@@ -162,6 +182,7 @@ pub(crate) fn fio_word(pattern: &Pattern) -> String {
         Traffic::Trim => "trim",
         Traffic::ReadWrite { .. } => "rw",
         Traffic::TrimWrite => "trimwrite",
+        Traffic::Logged { .. } => "rw",
     };
     format!("{}{word}", if random { "rand" } else { "" })
 }

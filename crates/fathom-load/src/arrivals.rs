@@ -1,6 +1,6 @@
 //! When each I/O of an open loop is due, exact to the nanosecond and whatever the target does.
 
-use fathom_model::{Arrivals, BlockSizes, Direction, Job, Nanos, Rate, Traffic};
+use fathom_model::{Arrivals, BlockSizes, Direction, Job, Nanos, Rate, Replay, Traffic};
 
 use crate::rng::Rng;
 
@@ -22,6 +22,9 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// The schedule of a job; `None` for a closed loop.
     pub fn new(job: &Job, start: Nanos) -> Option<Schedule> {
+        if job.pace.replay.as_ref().is_some_and(Replay::is_open_loop) {
+            return Some(Schedule { next: u128::from(start.get()) << FRACTION, gap: 0.0, per_byte: false, poisson: None });
+        }
         let (per_second, per_byte) = job_rate(job)?;
         let gap = 1e9 * (1u64 << FRACTION) as f64 / per_second;
         let poisson = (job.pace.process == Arrivals::Poisson).then(|| Rng::new(job.pattern.seed, SEED_ARRIVALS));
@@ -37,6 +40,12 @@ impl Schedule {
     #[inline]
     pub fn due(&self) -> u64 {
         (self.next >> FRACTION) as u64
+    }
+
+    /// The next I/O is due at `due`, as a log says.
+    #[inline]
+    pub fn set(&mut self, due: u64) {
+        self.next = u128::from(due) << FRACTION;
     }
 
     /// Goes on to the I/O after one of `len` bytes.

@@ -19,6 +19,7 @@ mod priorities;
 mod recorder;
 mod rng;
 mod targets;
+mod tracelog;
 mod worker;
 mod script;
 #[cfg(test)]
@@ -34,6 +35,7 @@ pub use self::live::Stop;
 pub use self::null::NullEngine;
 pub use self::payload::{Filler, Measured, PayloadError, Sampler, measure};
 pub use self::targets::{Reach, reach};
+pub use self::tracelog::TraceSource;
 pub use self::verify::{
     Canary, Difference, Expected, Fault, HeaderFormat, Mismatch, Stamp, Stamper, VerifyError,
 };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Access, Bytes, Direction, EngineKind, Extent, FileOperation, Job, SyncMode};
+use fathom_model::{Access, Bytes, Direction, EngineKind, Extent, FileOperation, Job, PerDirection, Replay, ReplayFile, SyncMode};
 
 use crate::host::{FileFacts, HostError, LayOut, OpenFile};
 use crate::rng::Rng;
@@ -21,6 +21,15 @@ pub(crate) struct Want {
     pub region: Region,
     /// Size the file must have; zero leaves it as it is.
     pub size: u64,
+    /// What is done to it.
+    pub uses: PerDirection<bool>,
+}
+
+impl Want {
+    /// Whether the job changes this file.
+    pub(crate) fn changes(&self) -> bool {
+        self.uses[Direction::Write] || self.uses[Direction::Trim]
+    }
 }
 
 /// What a job will do to one of its files: for whoever decides whether it may.
@@ -52,15 +61,14 @@ pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, Ho
         _ => {}
     }
     let deletes = job.engine.kind.file_operation() == Some(FileOperation::Delete);
-    let traffic = job.pattern.traffic;
-    let changes = writes(job);
+    let shapes = writes(job) && job.engine.kind.shapes_files();
     let truncates = job.engine.kind == EngineKind::Ftruncate;
     let of = |want: Want| Reach {
         // What lies behind the region is cut off too.
         range: (want.region.start, if truncates { want.region.end.max(size_of(&want.path)) } else { want.region.end }),
-        reads: traffic.uses(Direction::Read) || job.verify.is_some(),
-        writes: deletes || changes && (traffic.uses(Direction::Write) || job.engine.kind.shapes_files()),
-        trims: changes && traffic.uses(Direction::Trim),
+        reads: want.uses[Direction::Read] || job.verify.is_some(),
+        writes: deletes || shapes || want.uses[Direction::Write],
+        trims: want.uses[Direction::Trim],
         size: want.size,
         path: want.path,
     };
@@ -73,6 +81,10 @@ pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, Ho
 /// When a size cannot be known, or lies beyond the end of a device.
 pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Want>, HostError> {
     aligned(job)?;
+    if let Some(replay) = &job.pace.replay {
+        return Ok(job.files.paths.iter().zip(&replay.files).map(|(path, file)| of_log(job, path, file)).collect());
+    }
+    let uses = PerDirection::from_fn(|d| job.pattern.traffic.uses(d) && (d == Direction::Read || writes(job)));
     let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
     let count = job.files.paths.len() as u64;
     let of = |path: &PathBuf| {
@@ -85,9 +97,16 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
             return Err(no_size(job, path, there));
         }
         let explicit = !matches!((job.files.size, job.files.file_size), (Extent::Whole | Extent::Percent(_), None));
-        Ok(Want { path: path.clone(), region, size: if explicit { region.end } else { 0 } })
+        Ok(Want { path: path.clone(), region, size: if explicit { region.end } else { 0 }, uses: uses.clone() })
     };
     job.files.paths.iter().map(of).collect()
+}
+
+/// What a log wants of one of its files: all that it touches, and for the rest nothing.
+fn of_log(job: &Job, path: &Path, file: &ReplayFile) -> Want {
+    let only_checks = job.verify.as_ref().is_some_and(|verify| verify.only);
+    let uses = PerDirection::from_fn(|d| file.uses[d] && (d == Direction::Read || !only_checks));
+    Want { path: path.to_owned(), region: Region { start: file.start, end: file.end }, size: file.end, uses }
 }
 
 /// No target takes direct I/O in pieces of less than a sector of 512 bytes; what a target needs beyond that is known when
@@ -104,11 +123,21 @@ fn aligned(job: &Job) -> Result<(), HostError> {
         let what = format!("{option}={value} with direct=1: direct I/O needs multiples of 512 bytes; change {option}= or set direct=0");
         Err(HostError { errno: EINVAL, what })
     };
+    if let Some(replay) = &job.pace.replay {
+        let aligned = replay.alignment.get() >= SECTOR;
+        return if aligned { Ok(()) } else { Err(unaligned(replay, SECTOR)) };
+    }
     match used(job).map(|d| u64::from(job.pattern.block_size[d].min())).find(|size| !size.is_multiple_of(SECTOR)) {
         Some(size) => refuse("bs", size),
         None if !start.is_multiple_of(SECTOR) => refuse("offset", start),
         None => Ok(()),
     }
+}
+
+fn unaligned(replay: &Replay, need: u64) -> HostError {
+    let (log, alignment) = (&replay.log, replay.alignment.get());
+    let what = format!("direct I/O needs multiples of {need} bytes, but the I/O of {log} is aligned to {alignment} only; set direct=0");
+    HostError { errno: EINVAL, what }
 }
 
 fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
@@ -170,12 +199,12 @@ pub(crate) fn writes(job: &Job) -> bool {
 pub(crate) fn lay_out(job: &Job, want: &Want) -> LayOut {
     let layout = &job.files.layout;
     let stands = job.engine.kind.file_operation().is_some();
-    let reads = stands || job.pattern.traffic.uses(Direction::Read) || job.verify.as_ref().is_some_and(|verify| verify.only);
+    let reads = stands || want.uses[Direction::Read] || job.verify.as_ref().is_some_and(|verify| verify.only);
     LayOut {
         path: want.path.clone(),
         size: Bytes::new(want.size),
         content: reads || layout.overwrite,
-        writes: writes(job),
+        writes: want.changes(),
         create: layout.allow_create,
         fallocate: layout.fallocate,
         fsync: layout.create_fsync,
@@ -213,6 +242,9 @@ pub(crate) fn settle(job: &Job, want: &Want, facts: &FileFacts) -> Result<(Regio
     let path = want.path.display();
     let size = facts.size.get();
     let refuse = |errno, what| Err(HostError { errno, what });
+    if let Some(replay) = &job.pace.replay {
+        return settle_log(job, replay, want, facts).map(|region| (region, None));
+    }
     let block = u64::from(smallest_block(job));
     if job.files.direct && facts.alignment > 1 && !block.is_multiple_of(u64::from(facts.alignment)) {
         let need = facts.alignment;
@@ -232,17 +264,31 @@ pub(crate) fn settle(job: &Job, want: &Want, facts: &FileFacts) -> Result<(Regio
     Ok((Region { start: want.region.start, end: size }, Some(note)))
 }
 
+/// A log knows where it goes: all of that must be there.
+fn settle_log(job: &Job, replay: &Replay, want: &Want, facts: &FileFacts) -> Result<Region, HostError> {
+    let (size, end) = (facts.size.get(), want.region.end);
+    if job.files.direct && !replay.alignment.get().is_multiple_of(u64::from(facts.alignment.max(1))) {
+        return Err(unaligned(replay, facts.alignment.into()));
+    }
+    // A character device has no size.
+    if end <= size || size == 0 || (want.changes() && !facts.block_device) {
+        return Ok(want.region);
+    }
+    let (path, log) = (want.path.display(), &replay.log);
+    let what = format!("{path} has {size} bytes, but {log} goes to byte {end}; set replay_scale or replay_redirect");
+    Err(HostError { errno: if facts.block_device { ENOSPC } else { EINVAL }, what })
+}
+
 /// How the file is opened for the load.
 pub(crate) fn open(job: &Job, want: &Want, region: Region) -> OpenFile {
-    let traffic = job.pattern.traffic;
     let checks = job.verify.is_some();
     OpenFile {
         path: want.path.clone(),
         range: (region.start, region.end),
-        writes: writes(job),
-        reads: traffic.uses(Direction::Read) || checks,
+        writes: want.changes(),
+        reads: want.uses[Direction::Read] || checks,
         direct: job.files.direct,
-        sync: if writes(job) { job.files.sync_mode } else { SyncMode::None },
+        sync: if want.changes() { job.files.sync_mode } else { SyncMode::None },
         fadvise: job.files.layout.fadvise,
         random: matches!(job.pattern.access, Access::Random { .. }),
         create: job.files.layout.create_on_open,

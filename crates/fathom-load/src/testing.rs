@@ -233,7 +233,8 @@ impl Host for FakeHost {
 /// Runs jobs on a fake machine; `job.engine.kind` other than null goes through the rule.
 pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<LogChunk>) {
     let (logs, entries) = sync_channel(1 << 16);
-    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None };
+    let replays = &|_: &Replay| Err(HostError { errno: 2, what: "no log".into() });
+    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None, replays };
     let recording = crate::run(plan(jobs), host, &|| 1_000_000_000, watch).expect("runs");
     (recording, entries.iter().collect())
 }

@@ -5,6 +5,7 @@
 mod command;
 mod diagnostic;
 mod experiment;
+mod iolog;
 mod jobfile;
 mod options;
 mod resolve;
@@ -18,6 +19,7 @@ pub use self::command::{
 };
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::experiment::{Quick, QuickError};
+pub use self::iolog::{Survey, TraceError, TraceReader, survey};
 pub use self::jobfile::{Assignment, JobFile, Section, Source};
 pub use self::options::{
     Kind, OptionRow, Support, Unit, closest, closest_option, cmdhelp, command_help, compatibility, engine_help, find, option_groups, options,

@@ -1,5 +1,6 @@
 //! What the front end must be told about the machine; it reads nothing itself.
 
+use std::io::{BufRead, Cursor};
 use std::path::Path;
 
 /// The environment of a run, handed in by the binary.
@@ -27,4 +28,12 @@ pub trait Includes {
     /// # Errors
     /// Why it cannot be read, in words.
     fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+
+    /// The log of I/O `path`, from its beginning; `-` is the standard input. It may be of any length.
+    ///
+    /// # Errors
+    /// Why it cannot be read, in words.
+    fn open_log(&self, path: &str) -> Result<Box<dyn BufRead + Send>, String> {
+        Ok(Box::new(Cursor::new(self.read(path)?)))
+    }
 }

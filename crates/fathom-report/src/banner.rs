@@ -43,6 +43,7 @@ fn rw_word(job: &Job) -> String {
         Traffic::Trim => "trim",
         Traffic::ReadWrite { .. } => "rw",
         Traffic::TrimWrite => "trimwrite",
+        Traffic::Logged { .. } => "rw",
     };
     format!("{}{word}", if random { "rand" } else { "" })
 }

@@ -8,6 +8,7 @@ mod devices;
 mod explain;
 mod guard;
 mod help;
+mod logs;
 mod measure;
 mod outcome;
 mod output;

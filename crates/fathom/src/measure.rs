@@ -14,6 +14,8 @@ use fathom_load::{LoadError, Stop, Watch, States};
 use fathom_model::{JobError, LogChunk, Plan, Progress, Recording, Nanos};
 use fathom_report::{LogWriter, Mode};
 
+use crate::logs::replay;
+
 /// errno of a target that came into somebody else's use.
 const EBUSY: i32 = 16;
 /// Chunks of log entries on their way to the writer.
@@ -56,7 +58,7 @@ pub fn measure(
         1 => Stop::Drain,
         _ => Stop::Abort,
     };
-    let watch = Watch { stop: &stop, progress, logs, states: Some(States { wanted, take }) };
+    let watch = Watch { stop: &stop, progress, logs, states: Some(States { wanted, take }), replays: &replay };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
     let elapsed = outcome.as_ref().map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
     let conditions = conditions.finish(elapsed);

@@ -1,6 +1,6 @@
 //! The machine and its files, as the front end asks about them.
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -74,5 +74,9 @@ impl Includes for ThisMachine {
             return Err("it is larger than 16 MiB and so no job file".to_owned());
         }
         Ok(bytes)
+    }
+
+    fn open_log(&self, path: &str) -> Result<Box<dyn BufRead + Send>, String> {
+        crate::logs::open(path)
     }
 }

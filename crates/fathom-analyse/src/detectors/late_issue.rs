@@ -25,7 +25,8 @@ fn late(seat: &Seat, scene: &Scene) -> Option<Finding> {
     let late_share = share(late, lateness.count());
     let (from, to) = seat.span();
     let held_up = scene.recording.stalls.iter().any(|s| s.lasted >= LATE && s.at < to && s.at + s.lasted > from);
-    if late_share < LATE_PERCENT || held_up {
+    // A replay has its own words: REPLAY_LAG.
+    if late_share < LATE_PERCENT || held_up || seat.replay().is_some() {
         return None;
     }
     let evidence = format!(

@@ -38,6 +38,8 @@ mod ran_short;
 mod rate_limited;
 mod rate_not_reached;
 mod repeated_addresses;
+mod replay_cut;
+mod replay_lag;
 mod requests_resized;
 mod scene;
 mod settings_changed;
@@ -90,6 +92,8 @@ pub const DETECTORS: &[Detector] = &[
     job_skipped::DETECTOR,
     rate_not_reached::DETECTOR,
     late_issue::DETECTOR,
+    replay_lag::DETECTOR,
+    replay_cut::DETECTOR,
     depth_not_reached::DETECTOR,
     sync_engine_depth::DETECTOR,
     page_cache::DETECTOR,

@@ -24,7 +24,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
 fn unsteady(seat: &Seat) -> Option<Finding> {
     let from = seat.members.iter().map(|m| m.seen.measured_from).max()?;
     let to = seat.members.iter().map(|m| m.seen.ended).min()?;
-    let paced = seat.members.iter().any(|m| is_open_loop(&m.job.pace) || m.job.pace.think.is_some());
+    let paced = seat.members.iter().any(|m| is_open_loop(&m.job.pace) || m.job.pace.replay.is_some() || m.job.pace.think.is_some());
     if paced || to.saturating_sub(from) < LEAST {
         return None;
     }

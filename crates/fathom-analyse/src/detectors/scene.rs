@@ -61,6 +61,11 @@ impl<'a> Seat<'a> {
         Finding { id: id_of(code), code, weight, about: Some(self.entry.name.clone()), evidence, advice: advice.to_owned() }
     }
 
+    /// The first log that a member replays.
+    pub(super) fn replay(&self) -> Option<&'a fathom_model::Replay> {
+        self.members.iter().find_map(|m| m.job.pace.replay.as_ref())
+    }
+
     pub(super) fn events(&self) -> impl Iterator<Item = &'a Event> + use<'a> {
         self.members.iter().flat_map(|m| &m.seen.events)
     }

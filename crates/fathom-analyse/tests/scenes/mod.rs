@@ -83,6 +83,50 @@ fn late_without_a_stall() -> Recording {
     recording
 }
 
+/// A log of 2,000 reads.
+fn log() -> Replay {
+    Replay {
+        log: "x.log".to_owned(),
+        reading: ReplayReading {
+            timing: ReplayTiming::OnTime,
+            time_percent: 100,
+            redirect: None,
+            folder: None,
+            scale: 1,
+            align: 1,
+            skip: PerDirection::all(false),
+            skip_sync: false,
+            lenient: false,
+        },
+        files: vec![ReplayFile { start: 0, end: 4096, uses: PerDirection([true, false, false]) }],
+        ios: PerDirection([2_000, 0, 0]),
+        bytes: PerDirection([2_000 * 4096, 0, 0]),
+        syncs: 0,
+        length: Nanos::from_secs(10),
+        largest: 4096,
+        alignment: Bytes::new(4096),
+        bad_lines: 0,
+    }
+}
+
+/// A replay of which 5 % came 50 ms late.
+fn late_replay() -> Recording {
+    let mut recording = late_without_a_stall();
+    let pace = &mut recording.plan.jobs[0].pace;
+    pace.rate[Direction::Read] = None;
+    pace.replay = Some(log());
+    recording
+}
+
+/// A replay of the first fifth of a log.
+fn cut_replay() -> Recording {
+    let mut recording = open_loop();
+    let pace = &mut recording.plan.jobs[0].pace;
+    pace.rate[Direction::Read] = None;
+    pace.replay = Some(Replay { ios: PerDirection([10_000, 0, 0]), ..log() });
+    recording
+}
+
 fn three_quarters_of_the_rate() -> Recording {
     let mut recording = open_loop();
     let d = &mut recording.jobs[0].directions[Direction::Read].counts;
@@ -238,6 +282,21 @@ fn workloads() -> Vec<Wrong> {
             "100 I/Os (5.0 %) were handed over more than 10.0 ms after they were due, up to 50.0 ms; the queue depth \
              of 4 was used up or this host was too slow.",
             late_without_a_stall,
+        ),
+        wrong(
+            "REPLAY_LAG",
+            Degrades,
+            Some("open"),
+            "Behind x.log by 1.0 us at the median, 49.9 ms at p99 and 50.0 ms at most; 100 I/Os (5.0 %) were more than \
+             10.0 ms late.",
+            late_replay,
+        ),
+        wrong(
+            "REPLAY_CUT",
+            Degrades,
+            Some("open"),
+            "2,000 of the 10,000 I/Os of x.log were handed over before the end.",
+            cut_replay,
         ),
         wrong(
             "RATE_NOT_REACHED",

@@ -32,7 +32,8 @@ impl<H: Host + Send + 'static> Crew<H> {
             let Some(done) = &self.done[index] else { continue };
             let ran = done.ended.saturating_sub(done.launched);
             let first = index == 0 || self.plan.jobs[index].section != self.plan.jobs[index - 1].section;
-            if !first || ran < WORTH_IT || done.error.is_some() || looked == MOST_SECTIONS {
+            let replays = self.plan.jobs[index].pace.replay.is_some();
+            if !first || replays || ran < WORTH_IT || done.error.is_some() || looked == MOST_SECTIONS {
                 continue;
             }
             looked += 1;
@@ -58,6 +59,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             live: &live,
             clock: self.clock.clone(),
             script: script::build(&job, &regions).ok()?,
+            log: None,
             regions: &regions,
             sink,
             unix_start_ns: self.unix_start_ns,

@@ -16,7 +16,8 @@ use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut, OpenFile};
 use crate::live::{Live, Phase, Stop};
 use crate::script::{self, Region};
-use crate::targets;
+use crate::targets::{self, Want};
+use crate::tracelog::{Feed, TraceSource};
 use crate::worker::Setup;
 
 const EINVAL: i32 = 22;
@@ -33,23 +34,27 @@ pub(super) struct Start<H: Host> {
     pub unix_start_ns: u64,
     pub most_intervals: usize,
     pub flow: Option<Member>,
+    /// The log that is replayed.
+    pub log: Option<Box<dyn TraceSource>>,
 }
 
 impl<H: Host> Start<H> {
     /// Runs the job; what goes wrong is in the recording.
     pub fn run(mut self) -> JobRecording {
         self.live.enter(Phase::Preparing);
-        let (plan, flow) = (Arc::clone(&self.plan), self.flow.take());
+        let (plan, flow, log) = (Arc::clone(&self.plan), self.flow.take(), self.log.take());
         let job = &plan.jobs[self.index];
-        match self.load(job, flow) {
+        match self.load(job, flow, log) {
             Ok(recording) => recording,
             Err(error) => failed(job, error.errno, error.what, self.clock.now()),
         }
     }
 
-    fn load(&self, job: &Job, flow: Option<Member>) -> Result<JobRecording, HostError> {
+    fn load(&self, job: &Job, flow: Option<Member>, log: Option<Box<dyn TraceSource>>) -> Result<JobRecording, HostError> {
         let host = &*self.host;
         let mut notes = Vec::new();
+        // Before this thread is bound to its CPUs, which the reader must not share.
+        let log = log.map(Feed::start).transpose()?;
         if let Err(error) = host.settle(&job.cpus, job.nice) {
             notes.push(error.to_string());
         }
@@ -67,6 +72,7 @@ impl<H: Host> Start<H> {
             live: &self.live,
             clock: self.clock.clone(),
             script,
+            log,
             regions: &regions,
             sink: self.sink.clone(),
             unix_start_ns: self.unix_start_ns,
@@ -94,7 +100,7 @@ impl<H: Host> Start<H> {
                 None => want.region,
             };
             if job.engine.kind.moves_data() {
-                self.freshen(job, want.path.clone(), region)?;
+                self.freshen(job, want, region)?;
             }
             files.push(targets::open(job, want, region));
             regions.push(region);
@@ -102,16 +108,16 @@ impl<H: Host> Start<H> {
         Ok((regions, files))
     }
 
-    fn freshen(&self, job: &Job, path: std::path::PathBuf, region: Region) -> Result<(), HostError> {
+    fn freshen(&self, job: &Job, want: &Want, region: Region) -> Result<(), HostError> {
         let layout = &job.files.layout;
         if layout.create_on_open || !(layout.invalidate || layout.pre_read) {
             return Ok(());
         }
         let request = LayOut {
-            path,
+            path: want.path.clone(),
             size: Bytes::ZERO,
             content: false,
-            writes: targets::writes(job),
+            writes: want.changes(),
             create: false,
             fallocate: fathom_model::Fallocate::None,
             fsync: false,

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use fathom_model::{
     DiskCounters, DiskRecording, Event, EventKind, ExitWhat, JobPattern, JobPhase, JobRecording, LogChunk,
-    Nanos, Plan, Progress, Recording, RunEnd, Stall,
+    Nanos, Plan, Progress, Recording, Replay, RunEnd, Stall,
 };
 
 use self::job::Start;
@@ -28,6 +28,7 @@ use crate::clock::{Clock, Since};
 use crate::flow::Flows;
 use crate::host::{Host, HostError};
 use crate::live::{Live, Phase, Stop};
+use crate::tracelog::TraceSource;
 
 /// How often the crew looks up.
 const TICK: Duration = Duration::from_millis(20);
@@ -48,6 +49,8 @@ pub struct Watch<'a> {
     pub logs: SyncSender<LogChunk>,
     /// Takes the state of the run whenever it is wanted.
     pub states: Option<States<'a>>,
+    /// Opens the log that a job replays.
+    pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
 }
 
 /// Why a run could not begin. Nothing was measured.
@@ -195,7 +198,15 @@ impl<H: Host + Send + 'static> Crew<H> {
     }
 
     fn start(&mut self, index: usize, watch: &Watch<'_>) {
+        let log = match self.plan.jobs[index].pace.replay.as_ref().map(watch.replays).transpose() {
+            Ok(log) => log,
+            Err(HostError { errno, what }) => {
+                let failed = job::failed(&self.plan.jobs[index], errno, what, self.clock.now());
+                return self.collect(index, failed);
+            }
+        };
         let start = Start {
+            log,
             plan: Arc::clone(&self.plan),
             index,
             host: Arc::clone(&self.host),

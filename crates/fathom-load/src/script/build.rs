@@ -31,6 +31,9 @@ const SEED_BLEND: u64 = 4;
 /// # Errors
 /// In words, when a region holds no block or a distribution has no legal shape there.
 pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
+    if job.pace.replay.is_some() {
+        return Ok(Script::nothing());
+    }
     if job.engine.kind.file_operation().is_some() {
         let visits = Visits::new(job, regions);
         let pass = visits.pass();
@@ -75,7 +78,8 @@ fn mix_of(traffic: Traffic) -> Mix {
         Traffic::Read => Mix::One(Direction::Read),
         Traffic::Write => Mix::One(Direction::Write),
         Traffic::Trim => Mix::One(Direction::Trim),
-        Traffic::TrimWrite => Mix::TrimWrite,
+        // Replays have no mix of their own.
+        Traffic::TrimWrite | Traffic::Logged { .. } => Mix::TrimWrite,
         Traffic::ReadWrite { read_percent } => Mix::ReadWrite { read_percent },
     }
 }

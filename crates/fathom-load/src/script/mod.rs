@@ -80,9 +80,16 @@ enum Source {
     Mixed(Box<Mixed>),
     Tiles(Box<Tiles>),
     Visits(Visits),
+    /// The I/O comes from elsewhere.
+    Nothing,
 }
 
 impl Script {
+    /// The script of a job whose I/O comes from a log.
+    pub(crate) fn nothing() -> Self {
+        Script::new(Source::Nothing, 0)
+    }
+
     fn new(source: Source, pass: u64) -> Self {
         Script { source, pass, left: pass }
     }
@@ -100,6 +107,7 @@ impl Script {
             Source::Mixed(mixed) => mixed.fill(&mut self.left, out, want),
             Source::Tiles(tiles) => tiles.fill(&mut self.left, out, want),
             Source::Visits(visits) => visits.fill(&mut self.left, out, want),
+            Source::Nothing => {}
         }
         let drawn = out.len() - before;
         if drawn == 0 {
@@ -115,6 +123,7 @@ impl Script {
             Source::Mixed(mixed) => mixed.restart(),
             Source::Tiles(tiles) => tiles.restart(),
             Source::Visits(visits) => visits.restart(),
+            Source::Nothing => {}
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::recorder::Recorded;
 /// A drain without a single completion is given up after this long.
 const PATIENCE: u64 = 30_000_000_000;
 /// No more I/Os than this are counted one by one as due but not sent.
-const COUNT_NOT_SENT: u64 = 50_000_000;
+pub(super) const COUNT_NOT_SENT: u64 = 50_000_000;
 
 /// Reaps until nothing is in flight. Chained writes that wait in the batch are handed over.
 pub(super) fn drain<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>) -> Result<(), EngineError> {
@@ -68,10 +68,13 @@ pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'
             worker.recorder.not_sent(io.planned, io.direction);
         }
     }
+    let end = end.min(worker.deadline);
+    if worker.log.is_some() {
+        return worker.count_log_not_sent(end);
+    }
     if worker.schedule.is_none() || worker.draw_is_over() {
         return;
     }
-    let end = end.min(worker.deadline);
     for _ in 0..COUNT_NOT_SENT {
         let Some(due) = worker.schedule.as_ref().map(|schedule| schedule.due()).filter(|due| *due < end) else { return };
         let Some(draft) = worker.draw() else { return };

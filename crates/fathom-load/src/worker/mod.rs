@@ -7,6 +7,7 @@ mod gate;
 mod levels;
 mod pace;
 mod plain;
+mod replay;
 mod setup;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,6 +19,7 @@ use self::gate::Gate;
 use self::finish::Frame;
 use self::levels::Levels;
 use self::pace::Pause;
+use self::replay::Log;
 pub(crate) use self::setup::Setup;
 use crate::arrivals::Schedule;
 use crate::budget::Budget;
@@ -53,6 +55,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     clock: C,
     engine: E,
     script: Script,
+    log: Option<Log>,
     drafts: Vec<Draft>,
     next_draft: usize,
     budget: Budget,
@@ -94,6 +97,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.live.enter(if self.measured_from > self.now() { Phase::WarmingUp } else { Phase::Running });
         loop {
             let driven = match () {
+                () if self.log.is_some() => self.drive_log(),
                 () if self.is_alone() => self.drive_alone(),
                 () if self.is_plain() => self.drive_plain(),
                 () => self.drive(),
@@ -385,7 +389,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Reaps what has completed, waiting as the plan allows. Returns the time after.
     #[inline]
     fn reap(&mut self, now: u64) -> Result<u64, EngineError> {
-        let wait = self.wait(now);
+        self.reap_with(self.wait(now))
+    }
+
+    #[inline]
+    fn reap_with(&mut self, wait: Wait) -> Result<u64, EngineError> {
         self.engine.reap(wait, &mut self.done)?;
         let now = self.now();
         self.levels.reaped(self.done.len() as u32);

@@ -13,11 +13,12 @@ use super::finish::{self, Frame};
 use super::gate::Gate;
 use super::levels::Levels;
 use super::pace::Pause;
+use super::replay::Log;
 use super::{DRAW, Worker};
 use crate::arrivals::Schedule;
 use crate::budget::Budget;
 use crate::clock::{Clock, Since};
-use crate::engine::{Engine, EngineUser, Op};
+use crate::engine::{Engine, EngineUser, Op, Request};
 use crate::flow::Member;
 use crate::host::Host;
 use crate::live::{Live, Phase};
@@ -27,6 +28,7 @@ use crate::priorities::Prioritised;
 use crate::recorder::{InFlight, Keep, Recorder};
 use crate::script::{Region, Script};
 use crate::targets;
+use crate::tracelog::Feed;
 use crate::verify::Stamper;
 
 /// A job that is ready to meet its engine.
@@ -38,6 +40,8 @@ pub(crate) struct Setup<'a, H: Host> {
     pub live: &'a Live,
     pub clock: Since<H::Clock>,
     pub script: Script,
+    /// The log that is replayed instead.
+    pub log: Option<Feed>,
     pub regions: &'a [Region],
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,
@@ -104,6 +108,7 @@ impl<'a, H: Host> Setup<'a, H> {
             clock: self.clock,
             engine,
             script: self.script,
+            log: self.log.zip(job.pace.replay.as_ref()).map(|(feed, replay)| Log::new(feed, replay, launched)),
             drafts: Vec::with_capacity(DRAW * 3),
             next_draft: 0,
             budget: Budget::new(job, region),
@@ -203,8 +208,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if !sync && !unlink || self.in_flight > 0 {
             return;
         }
-        for path in &self.job.files.paths {
+        for (file, path) in self.job.files.paths.iter().enumerate() {
             let before = self.clock.now();
+            if sync && self.recorder.traces() {
+                let request = Request { slot: 0, file: file as u32, op: Op::Fsync, len: 0, offset: 0, prio: 0 };
+                self.recorder.trace(&request, before.get());
+            }
             match self.host.finish(path, sync, unlink) {
                 Ok(()) if sync => self.recorder.sync.record((self.clock.now() - before).get()),
                 Ok(()) => {}

@@ -9,6 +9,7 @@ mod files;
 mod pace;
 mod pattern;
 mod payload;
+mod replay;
 
 use crate::{Bytes, Nanos};
 
@@ -18,6 +19,7 @@ pub use self::files::*;
 pub use self::pace::*;
 pub use self::pattern::*;
 pub use self::payload::*;
+pub use self::replay::*;
 
 /// Whose meaning the words of a job file have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! How much, how long, how deep, and when each I/O is due.
 
-use super::Extent;
+use super::{Extent, Replay};
 use crate::{Nanos, PerDirection};
 
 /// How much, and how long.
@@ -35,6 +35,8 @@ pub struct Pace {
     pub think: Option<Think>,
     /// `flow`: this job's part of the I/O of all jobs with the same id.
     pub flow: Option<FlowShare>,
+    /// `read_iolog`: the I/O comes from a log, which says when each is due.
+    pub replay: Option<Replay>,
 }
 
 /// `flow` and its family: jobs of one id share their I/O by weight, and who is ahead waits.

@@ -18,6 +18,15 @@ pub enum Traffic {
     },
     /// Each block is trimmed, then written.
     TrimWrite,
+    /// What a log holds that is replayed: more than one direction.
+    Logged {
+        /// It reads.
+        reads: bool,
+        /// It writes.
+        writes: bool,
+        /// It trims.
+        trims: bool,
+    },
 }
 
 impl Traffic {
@@ -31,6 +40,9 @@ impl Traffic {
                 | (Traffic::Trim, Direction::Trim)
                 | (Traffic::TrimWrite, Direction::Write | Direction::Trim)
                 | (Traffic::ReadWrite { .. }, Direction::Read | Direction::Write)
+                | (Traffic::Logged { reads: true, .. }, Direction::Read)
+                | (Traffic::Logged { writes: true, .. }, Direction::Write)
+                | (Traffic::Logged { trims: true, .. }, Direction::Trim)
         )
     }
 }

@@ -69,7 +69,7 @@ fn logs(view: &View<'_>, name: &str, report: &mut Report) -> Logs {
         iops: prefix("write_iops_log"),
         lat: prefix("write_lat_log"),
         hist: prefix("write_hist_log"),
-        trace: settings.text("write_iolog").map(str::to_owned),
+        trace: settings.text("write_iolog").filter(|_| !(view.is_fio() && settings.is_set("read_iolog"))).map(str::to_owned),
         average: Nanos::from_millis(settings.number("log_avg_msec", 0).min(86_400_000)),
         hist_every: Nanos::from_millis(settings.number("log_hist_msec", 0).min(86_400_000)),
         hist_coarseness: settings.number("log_hist_coarseness", 0).min(6) as u8,

@@ -1,7 +1,8 @@
 //! One clone of one section: the parts of a [`Job`] put together.
 
-use fathom_model::{Accounting, Bytes, EngineKind, EngineSpec, Extent, Job, Nanos, Personality, Start};
+use fathom_model::{Accounting, Bytes, EngineKind, EngineSpec, Extent, Job, Nanos, Pace, Personality, Start};
 
+use super::replay::{self, Logs};
 use super::report::Report;
 use super::settings::Settings;
 use super::{accounting, engine, errors, files, limits, pace, pattern, payload, sync, verify};
@@ -30,6 +31,8 @@ pub(crate) struct View<'a> {
     pub(crate) at: &'a Span,
     pub(crate) personality: Personality,
     pub(crate) surroundings: &'a dyn Surroundings,
+    /// Logs to be replayed.
+    pub(crate) logs: &'a Logs<'a>,
     /// Folders named in the job are looked for.
     pub(crate) check_folders: bool,
 }
@@ -73,14 +76,16 @@ pub(crate) fn job_name<'a>(settings: &'a Settings, section_name: &'a str) -> &'a
 /// Makes the job; problems go to `report`, and the job is usable only when there were none.
 pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> Job {
     let settings = view.settings;
-    let pattern = pattern::resolve(view, seat.number, report);
+    let mut pattern = pattern::resolve(view, seat.number, report);
+    let mut files = files::resolve(view, &seat, &pattern, report);
+    let replay = replay::resolve(view, seat.clone, &mut files, &mut pattern, report);
     let engine = engine::resolve(view, report);
     let name = job_name(settings, seat.section_name).to_owned();
     Job {
         accounting: accounting(view, &name, &engine, report),
-        files: files::resolve(view, &seat, &pattern, report),
+        files,
         limits: limits::resolve(view, &pattern, report),
-        pace: pace::resolve(view, report),
+        pace: Pace { replay, ..pace::resolve(view, report) },
         queue: limits::queue(view, report),
         payload: payload::resolve(view, &pattern),
         // An engine that moves no data has nothing to check, as in fio.

@@ -13,6 +13,7 @@ mod pattern;
 mod payload;
 mod plan;
 mod priorities;
+mod replay;
 mod report;
 mod sections;
 mod settings;
@@ -20,5 +21,6 @@ mod sync;
 mod traps;
 mod verify;
 
+pub(crate) use self::bounds::{LARGEST_BLOCK, LONGEST_TIME};
 pub(crate) use self::engine::ENGINES;
 pub use self::plan::{Planned, plan, read_job_files, show_commands};

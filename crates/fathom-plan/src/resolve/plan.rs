@@ -4,6 +4,7 @@ use fathom_model::{EngineKind, Job, Nanos, Personality, Plan, Start, Traffic};
 
 use super::bounds::{MOST_CLONES, MOST_FILES, MOST_PATHS, MOST_WORKERS, within};
 use super::job::{Seat, View, job_name, resolve};
+use super::replay::Logs;
 use super::report::Report;
 use super::sections::{Draft, Drafts, drafts};
 use super::{overrides, traps};
@@ -48,7 +49,7 @@ pub fn plan(
     let mut drafts = drafts(&invocation.sections, sections, &mut reading, &mut report);
     overrides::apply(&invocation.sets, &mut drafts.jobs, &mut reading, &mut report);
     check_any(invocation, &drafts, &mut report);
-    let planner = Planner { invocation, surroundings };
+    let planner = Planner { invocation, surroundings, logs: &Logs::new(includes) };
     let jobs = planner.jobs(&drafts.jobs, &mut report);
     finish(invocation, drafts, jobs, report)
 }
@@ -181,6 +182,7 @@ struct Tally {
 struct Planner<'a> {
     invocation: &'a Invocation,
     surroundings: &'a dyn Surroundings,
+    logs: &'a Logs<'a>,
 }
 
 impl Planner<'_> {
@@ -245,6 +247,7 @@ impl Planner<'_> {
             at: &draft.at,
             personality: self.invocation.personality,
             surroundings: self.surroundings,
+            logs: self.logs,
             check_folders: !(self.invocation.parse_only || self.invocation.show_command),
         }
     }
@@ -265,10 +268,11 @@ impl Planner<'_> {
 
     fn check(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
         if self.invocation.read_only && job.pattern.traffic != Traffic::Read {
-            report.push(
-                view.error("rw", "would change the target, but --readonly forbids it")
-                    .advise("use rw=read or rw=randread"),
-            );
+            let (option, advice) = match job.pace.replay {
+                Some(_) => ("read_iolog", "set replay_skip=write,trim"),
+                None => ("rw", "use rw=read or rw=randread"),
+            };
+            report.push(view.error(option, "would change the target, but --readonly forbids it").advise(advice));
         }
         if job.engine.kind == EngineKind::Ftruncate && job.pattern.traffic != Traffic::Write {
             report.push(view.error("rw", "ftruncate can only write").advise("use rw=write or rw=randwrite"));
@@ -285,7 +289,10 @@ impl Planner<'_> {
     }
 
     fn check_memory(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
-        let used = job.pattern.block_size.iter().filter(|(direction, _)| job.pattern.traffic.uses(*direction));
+        // A trim moves nothing, unless it is followed by a write of its size.
+        let traffic = job.pattern.traffic;
+        let moves = |d| traffic == Traffic::TrimWrite || (traffic.uses(d) && d != fathom_model::Direction::Trim);
+        let used = job.pattern.block_size.iter().filter(|(direction, _)| moves(*direction));
         let block = used.map(|(_, sizes)| u64::from(sizes.max())).max().unwrap_or(0);
         let needed_mib = (u128::from(block) * u128::from(job.queue.depth) * u128::from(clones)) >> 20;
         let memory_mib = u128::from(self.surroundings.memory_mib());

@@ -82,7 +82,7 @@ fn buffered(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
 fn same_addresses(view: &View<'_>, job: &Job, clones: u32) -> Option<Diagnostic> {
     let sequential = matches!(job.pattern.access, Access::Sequential { .. });
     let apart = !matches!(job.files.offset_increment, Extent::Bytes(bytes) if bytes.is_zero());
-    if clones < 2 || !sequential || !job.files.named || apart || !files::touches_files(view) {
+    if job.pace.replay.is_some() || clones < 2 || !sequential || !job.files.named || apart || !files::touches_files(view) {
         return None;
     }
     let problem = format!("{clones} clones of a sequential job walk the same addresses of the same file");

@@ -221,7 +221,7 @@ impl Json {
     }
 
     /// planned = ok + short + failed + timed out + not sent, in I/Os and bytes, for every entry and direction.
-    fn assert_conserved(&self) {
+    pub fn assert_conserved(&self) {
         let Some(entries) = self.0.pointer("/fathom/entries").and_then(Value::as_array) else { return };
         for entry in entries {
             let parts = ["read", "write", "trim"].into_iter().filter_map(|way| entry.get(way)).map(|way| &way["counts"]);

@@ -1,0 +1,92 @@
+//! The replay of a log of I/O (`read_iolog`): which log, how it is read, and what it holds.
+
+use crate::{Bytes, Direction, Nanos, PerDirection};
+
+/// A job whose I/O comes from a log instead of a pattern.
+///
+/// The log itself stays where it is: it is read once when the plan is made, which fills the figures here, and once more,
+/// piece by piece, while the load runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Name of the log; `-` is the standard input.
+    pub log: String,
+    /// How its lines are read.
+    pub reading: ReplayReading,
+    /// What each file of [`crate::FileSet::paths`] sees, in the same order.
+    pub files: Vec<ReplayFile>,
+    /// I/Os in the log, skipped ones left out.
+    pub ios: PerDirection<u64>,
+    /// Their bytes.
+    pub bytes: PerDirection<u64>,
+    /// fsync and fdatasync calls in the log.
+    pub syncs: u64,
+    /// From its start to the moment when the last I/O is due; zero when nothing is waited for.
+    pub length: Nanos,
+    /// Bytes of the largest read or write.
+    pub largest: u32,
+    /// The largest power of two that divides every offset and length of reads and writes.
+    pub alignment: Bytes,
+    /// Lines that fio skips with a complaint and so does its stand-in.
+    pub bad_lines: u64,
+}
+
+/// How the lines of a log become I/O.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayReading {
+    /// When each I/O is due.
+    pub timing: ReplayTiming,
+    /// `replay_time_scale`: speed in percent of the log's own.
+    pub time_percent: u64,
+    /// `replay_redirect`: the one target of all I/O.
+    pub redirect: Option<String>,
+    /// `directory`: where files with relative names are.
+    pub folder: Option<String>,
+    /// `replay_scale`: offsets are divided by this, at least 1.
+    pub scale: u64,
+    /// `replay_align`: offsets are rounded down to this power of two, at least 1.
+    pub align: u64,
+    /// `replay_skip`: directions left out.
+    pub skip: PerDirection<bool>,
+    /// `replay_skip=sync`: fsync is left out.
+    pub skip_sync: bool,
+    /// Lines that are none are skipped, as fio does, and not an error.
+    pub lenient: bool,
+}
+
+/// When the I/Os of a log are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplayTiming {
+    /// As soon as the queue has room (`replay_no_stall`).
+    AsFast,
+    /// At the log's time, counted from the start of the job: an I/O that is late does not make the next ones late.
+    OnTime,
+    /// fio's way: not before the log's gap after the last I/O was handed over; what is late stays late.
+    AfterLast,
+    /// fio's way with the waits of version 2: not before the log's time, counted from the start.
+    NotBefore,
+}
+
+impl Replay {
+    /// I/Os are due whatever the target does: response times count from there.
+    #[must_use]
+    pub fn is_open_loop(&self) -> bool {
+        self.reading.timing == ReplayTiming::OnTime
+    }
+
+    /// Whether file `index` is changed.
+    #[must_use]
+    pub fn changes(&self, index: usize) -> bool {
+        self.files.get(index).is_some_and(|file| file.uses[Direction::Write] || file.uses[Direction::Trim])
+    }
+}
+
+/// What a log does to one file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplayFile {
+    /// First byte that is touched.
+    pub start: u64,
+    /// First byte behind the last that is touched.
+    pub end: u64,
+    /// Directions it is used in.
+    pub uses: PerDirection<bool>,
+}

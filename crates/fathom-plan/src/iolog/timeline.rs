@@ -1,0 +1,93 @@
+//! When each I/O of a log is due, by what its lines say.
+
+use fathom_model::{Nanos, ReplayReading, ReplayTiming};
+
+use super::line::Version;
+
+/// Turns stamps and waits into due times, in the meaning that [`ReplayTiming`] has.
+#[derive(Clone, Debug)]
+pub(super) struct Timeline {
+    timing: ReplayTiming,
+    percent: u64,
+    first: Option<u64>,
+    last: u64,
+    /// Since the start, ns; of [`ReplayTiming::AfterLast`] since the last I/O.
+    at: u64,
+    /// Since the start, ns, whatever the timing.
+    length: u64,
+}
+
+impl Timeline {
+    pub fn new(reading: &ReplayReading, version: Version) -> Self {
+        let timing = match (reading.timing, version) {
+            (ReplayTiming::AfterLast, Version::Two) => ReplayTiming::NotBefore,
+            (timing, _) => timing,
+        };
+        Timeline { timing, percent: reading.time_percent.max(1), first: None, last: 0, at: 0, length: 0 }
+    }
+
+    pub fn timing(&self) -> ReplayTiming {
+        self.timing
+    }
+
+    /// A line of version 3 with this stamp, microseconds.
+    pub fn stamp(&mut self, stamp: u64) {
+        let first = *self.first.get_or_insert(stamp);
+        let last = std::mem::replace(&mut self.last, stamp);
+        match self.timing {
+            ReplayTiming::AsFast | ReplayTiming::NotBefore => {}
+            // A stamp that goes back is due with the one before.
+            ReplayTiming::OnTime => {
+                self.at = self.at.max(self.scaled(stamp.saturating_sub(first)));
+                self.length = self.at;
+            }
+            // fio knows no gap after a stamp of zero.
+            ReplayTiming::AfterLast if last == 0 || stamp < last => {}
+            ReplayTiming::AfterLast => self.gap(self.scaled(stamp - last)),
+        }
+    }
+
+    fn gap(&mut self, gap: u64) {
+        self.at = self.at.saturating_add(gap);
+        self.length = self.length.saturating_add(gap);
+    }
+
+    /// A `wait` of version 2. The manual of fio counts microseconds since the `wait` before; fio itself takes the number for
+    /// milliseconds since its start.
+    pub fn wait(&mut self, time: u64) {
+        match self.timing {
+            ReplayTiming::AsFast | ReplayTiming::AfterLast => {}
+            ReplayTiming::OnTime => self.gap(self.scaled(time)),
+            ReplayTiming::NotBefore => {
+                self.at = self.at.max(time.saturating_mul(1_000_000));
+                self.length = self.at;
+            }
+        }
+    }
+
+    /// Microseconds of the log as nanoseconds of the replay.
+    fn scaled(&self, micros: u64) -> u64 {
+        u64::try_from(u128::from(micros) * 100_000 / u128::from(self.percent)).unwrap_or(u64::MAX)
+    }
+
+    /// An I/O is due now.
+    pub fn take(&mut self) -> Nanos {
+        let at = Nanos::new(self.at);
+        if self.timing == ReplayTiming::AfterLast {
+            self.at = 0;
+        }
+        at
+    }
+
+    /// A line is left out: fio forgets the gap before it.
+    pub fn leave_out(&mut self) {
+        if self.timing == ReplayTiming::AfterLast {
+            self.at = 0;
+        }
+    }
+
+    /// From the start to here.
+    pub fn length(&self) -> Nanos {
+        Nanos::new(self.length)
+    }
+}

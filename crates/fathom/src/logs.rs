@@ -1,0 +1,129 @@
+//! Logs of I/O that are replayed: opened for the plan, and once more for the load.
+//!
+//! What can be read only once (the standard input, a pipe, a socket) is kept in a file without a name until the end.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fathom_load::{HostError, TraceSource};
+use fathom_model::{Replay, TraceAction, TraceEntry};
+use fathom_plan::TraceReader;
+
+const EIO: i32 = 5;
+/// A log from a pipe longer than this belongs into a file.
+const LONGEST_STREAM: u64 = 4 << 30;
+const BUFFER: usize = 256 << 10;
+
+/// What was read from streams, by their names.
+static KEPT: Mutex<Option<HashMap<String, Arc<File>>>> = Mutex::new(None);
+
+/// Opens the log `name` from its beginning; `-` is the standard input.
+///
+/// # Errors
+/// Why it cannot be read, in words.
+pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
+    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|all| all.get(name).cloned());
+    if let Some(file) = kept {
+        return Ok(from_start(file));
+    }
+    if name == "-" {
+        return keep(name, io::stdin().lock());
+    }
+    let kind = std::fs::metadata(name).map_err(|error| error.to_string())?.file_type();
+    if kind.is_socket() {
+        return keep(name, UnixStream::connect(name).map_err(|error| error.to_string())?);
+    }
+    if !kind.is_file() && !kind.is_fifo() {
+        return Err("it is neither a file nor a pipe or socket".to_owned());
+    }
+    let file = File::open(name).map_err(|error| error.to_string())?;
+    if kind.is_fifo() { keep(name, file) } else { Ok(from_start(Arc::new(file))) }
+}
+
+/// Copies a stream to its end, since it is read twice.
+fn keep(name: &str, stream: impl Read) -> Result<Box<dyn BufRead + Send>, String> {
+    let mut file = nameless().map_err(|error| format!("there is no room to keep it: {error}"))?;
+    let copied = io::copy(&mut stream.take(LONGEST_STREAM + 1), &mut file).map_err(|error| error.to_string())?;
+    file.flush().map_err(|error| error.to_string())?;
+    if copied > LONGEST_STREAM {
+        return Err("it is longer than 4 GiB; write it to a file first".to_owned());
+    }
+    let file = Arc::new(file);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.get_or_insert_default().insert(name.to_owned(), Arc::clone(&file));
+    Ok(from_start(file))
+}
+
+fn nameless() -> io::Result<File> {
+    let flags = rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    match rustix::fs::open(std::env::temp_dir(), flags, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR) {
+        Ok(file) => Ok(File::from(file)),
+        Err(_) => Ok(File::from(rustix::fs::memfd_create("iolog", rustix::fs::MemfdFlags::CLOEXEC)?)),
+    }
+}
+
+fn from_start(file: Arc<File>) -> Box<dyn BufRead + Send> {
+    Box::new(BufReader::with_capacity(BUFFER, At { file, offset: 0 }))
+}
+
+/// A file read from a place of its own, so that several may read it at once.
+struct At {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.offset)?;
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+/// The log of a job, as the load reads it.
+///
+/// # Errors
+/// When it cannot be read any more.
+pub fn replay(replay: &Replay) -> Result<Box<dyn TraceSource>, HostError> {
+    let about = |what: String| HostError { errno: EIO, what: format!("{}: {what}", replay.log) };
+    let source = open(&replay.log).map_err(about)?;
+    let reader = TraceReader::new(source, &replay.reading).map_err(|error| about(error.to_string()))?;
+    Ok(Box::new(Lines { reader, replay: replay.clone() }))
+}
+
+struct Lines {
+    reader: TraceReader<Box<dyn BufRead + Send>>,
+    replay: Replay,
+}
+
+impl TraceSource for Lines {
+    fn fill(&mut self, out: &mut Vec<TraceEntry>, want: usize) -> Result<(), HostError> {
+        for _ in 0..want {
+            match self.reader.next_io() {
+                Ok(Some(entry)) if self.was_seen(&entry) => out.push(entry),
+                Ok(Some(_)) => return Err(self.changed(&"it asks for what it did not hold before")),
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(self.changed(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lines {
+    /// Whether the plan, and so the guard, knew of this I/O.
+    fn was_seen(&self, entry: &TraceEntry) -> bool {
+        let Some(file) = self.replay.files.get(entry.file as usize) else { return false };
+        let fits = entry.action == TraceAction::Trim || entry.len <= self.replay.largest;
+        entry.len == 0 || fits && entry.offset >= file.start && entry.offset + u64::from(entry.len) <= file.end
+    }
+
+    fn changed(&self, why: &dyn std::fmt::Display) -> HostError {
+        let what = format!("{}: line {}: the log changed after the plan was made: {why}", self.replay.log, self.reader.line());
+        HostError { errno: EIO, what }
+    }
+}
