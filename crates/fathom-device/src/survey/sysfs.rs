@@ -73,7 +73,9 @@ impl<'a> Folder<'a> {
             Ok(bytes) => Some(bytes),
             Err(Unread::Missing) => None,
             Err(Unread::Failed(why)) => {
-                self.unread.borrow_mut().push(format!("{file}: {}", clean(why.as_bytes())));
+                // The file and its folder name it well enough.
+                let short = path.rmatch_indices('/').nth(1).map_or(path.as_str(), |(at, _)| &path[at + 1..]);
+                self.unread.borrow_mut().push(format!("{short}: {}", clean(why.as_bytes())));
                 None
             }
         }
