@@ -13,6 +13,7 @@ mod explain;
 mod figures;
 mod group;
 mod ladder;
+mod imported;
 mod latency;
 mod levels;
 mod little;
@@ -28,5 +29,9 @@ mod words;
 pub use self::detectors::{DETECTORS, Detector};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::ladder::ladders;
+pub use self::imported::{
+    Claims, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Stream, distinct_share,
+    judge_imported, judge_logs, judge_sweep, parse_figure,
+};
 pub use self::tail::{Inflection, inflection};
 pub use self::whole::{findings, findings_with};

@@ -146,7 +146,8 @@ fn queueing(seat: &Seat, main: Direction) -> Vec<String> {
     if unloaded <= 0.0 || little.mean_ns <= 0.0 {
         return Vec::new();
     }
-    let enough = (little.iops * unloaded / 1e9).ceil().max(1.0);
+    // A twentieth of an I/O is within the width of a bucket.
+    let enough = (little.iops * unloaded / 1e9 - 0.05).ceil().max(1.0);
     if little.asked < 1.5 {
         return one_at_a_time(entry, unloaded);
     }

@@ -59,6 +59,20 @@ const GIVEN: &[(&str, &str)] = &[
     ("F053", "FLUSH_UNPROVEN"),
     ("F054", "MEMORY_BACKED"),
     ("F055", "LOOP_BUFFERED"),
+    ("F056", "PER_JOB_FIGURES"),
+    ("F057", "ABOVE_LINK"),
+    ("F058", "IN_FLIGHT_MISCOUNTED"),
+    ("F059", "LINE_CODING_IGNORED"),
+    ("F060", "HEADROOM_MISJUDGED"),
+    ("F061", "PATTERN_MISNAMED"),
+    ("F062", "BLOCK_ASSUMED"),
+    ("F063", "ATTACHMENT_IN_THE_WAY"),
+    ("F064", "PART_NUMBER_DISAGREES"),
+    ("F065", "SPEC_MISSED"),
+    ("F066", "REPEATS_CACHED"),
+    ("F067", "STATE_DIFFERS"),
+    ("F068", "LOGS_MISLEAD"),
+    ("F069", "NUMBER_MALFORMED"),
 ];
 
 #[test]

@@ -1,0 +1,52 @@
+//! Results of others: figures from a page, a talk, a spreadsheet or another program, checked as our own are.
+//!
+//! Nothing is measured here and nothing assumed: a check speaks only where the figures it needs are known.
+
+mod claims;
+mod figures;
+mod link;
+mod logs;
+mod number;
+mod repeats;
+mod spec;
+mod sweep;
+
+use fathom_model::{Finding, Weight};
+
+pub use self::figures::{Claims, Imported, Stream};
+pub use self::link::{Link, LinkError};
+pub use self::logs::{ImportedLogs, judge_logs};
+pub use self::number::{NumberError, parse_figure};
+pub use self::repeats::distinct_share;
+pub use self::spec::{SpecFigure, SpecSheet};
+pub use self::sweep::judge_sweep;
+
+use crate::explain::id_of;
+
+/// What is wrong with one result, worst first. Pure: the same figures give the same words.
+#[must_use]
+pub fn judge_imported(imported: &Imported) -> Vec<Finding> {
+    let checks = [
+        figures::little,
+        figures::per_job,
+        link::above,
+        claims::in_flight,
+        claims::line_coding,
+        claims::headroom,
+        claims::pattern,
+        claims::block,
+        claims::attachment,
+        spec::part_number,
+        repeats::cached,
+    ];
+    let mut found: Vec<Finding> = checks.iter().filter_map(|check| check(imported)).collect();
+    found.extend(spec::missed(imported));
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    found
+}
+
+/// A finding about an imported result.
+fn about(imported: &Imported, code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
+    let name = (!imported.name.is_empty()).then(|| imported.name.clone());
+    Finding { id: id_of(code), code, weight, about: name, evidence, advice: advice.to_owned() }
+}

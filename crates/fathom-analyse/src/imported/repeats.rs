@@ -1,0 +1,80 @@
+//! Skewed addresses come again, and what comes again comes from a cache.
+
+use fathom_model::{Finding, Weight};
+
+use super::about;
+use super::figures::Imported;
+use crate::figures::{count, percent};
+
+/// Ranks that are added up one by one; above them by integrals over ever wider steps.
+const EXACT: u64 = 100_000;
+/// Width of those steps.
+const STEP: f64 = 1.05;
+/// Below this share of repeats nobody would mistake them for shorter seeks.
+const LEAST: f64 = 0.05;
+
+/// Share of `draws` that hit a block not drawn before, from `blocks` under a zipf distribution with this theta: the
+/// expected number of distinct blocks, sum of 1 - (1 - p)^draws, over the draws.
+#[must_use]
+pub fn distinct_share(theta: f64, blocks: u64, draws: u64) -> f64 {
+    if blocks == 0 || draws == 0 {
+        return 0.0;
+    }
+    let total = ranks(blocks, |rank, width| width * rank.powf(-theta));
+    let seen = |p: f64| -(draws as f64 * (-p.min(1.0)).ln_1p()).exp_m1();
+    let distinct = ranks(blocks, |rank, width| width * seen(rank.powf(-theta) / total));
+    (distinct / draws as f64).min(1.0)
+}
+
+/// Sum over all ranks; the value of a wide step is that of its geometric middle.
+fn ranks(blocks: u64, value: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut sum: f64 = (1..=blocks.min(EXACT)).map(|rank| value(rank as f64, 1.0)).sum();
+    let mut at = EXACT.min(blocks) as f64 + 0.5;
+    let end = blocks as f64 + 0.5;
+    while at < end {
+        let next = (at * STEP).min(end);
+        sum += value((at * next).sqrt(), next - at);
+        at = next;
+    }
+    sum
+}
+
+/// A faster skewed result is no shorter seek.
+pub(super) fn cached(imported: &Imported) -> Option<Finding> {
+    let (theta, ios) = (imported.zipf?, imported.ios?);
+    let blocks = imported.region? / imported.block?.max(1);
+    let share = distinct_share(theta, blocks, ios);
+    if 1.0 - share < LEAST {
+        return None;
+    }
+    let evidence = format!(
+        "Of {} I/Os under zipf {theta}, {} hit a block for the first time; up to {} can have come from a cache, while hot \
+         blocks lie scattered over the region and seeks are as long as before.",
+        count(ios),
+        percent(share * 100.0),
+        percent((1.0 - share) * 100.0),
+    );
+    let advice = "Read it as a cache's result; run until the hit ratio no longer rises, and report the share of distinct blocks.";
+    Some(about(imported, "REPEATS_CACHED", Weight::Degrades, evidence, advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_skew_it_is_the_birthday_formula() {
+        // 1 - (1 - 1/n)^k over k/n, n = k = 1000: 1 - 1/e.
+        assert!((distinct_share(0.0, 1000, 1000) - 0.6323).abs() < 0.0005);
+        assert!((distinct_share(0.0, 10_000_000, 1000) - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn steps_agree_with_the_exact_sum() {
+        // The same distribution, once wholly exact and once with nine tenths of the ranks in steps.
+        let (blocks, draws, theta) = (1_000_000_u64, 5_000.0, 1.1_f64);
+        let total: f64 = (1..=blocks).map(|r| (r as f64).powf(-theta)).sum();
+        let exact: f64 = (1..=blocks).map(|r| 1.0 - (1.0 - (r as f64).powf(-theta) / total).powf(draws)).sum();
+        assert!((distinct_share(theta, blocks, 5_000) - exact / draws).abs() < 0.001);
+    }
+}

@@ -1,0 +1,61 @@
+//! Several results of one device: what cannot be the same device in the same state.
+
+use fathom_model::{Finding, Weight};
+
+use super::about;
+use super::figures::Imported;
+use crate::figures::{duration, percent, rate};
+
+/// A deeper queue cannot make an I/O faster by more than chance.
+const FASTER: f64 = 0.9;
+/// Two runs of the same differ by less.
+const REPEATS: f64 = 1.25;
+const ADVICE: &str = "Bring the device into a known state before each point: write it in full, let it rest, keep it awake \
+                      (power state), and record all three.";
+
+/// Findings over results of one device: points of a sweep, and repeats.
+#[must_use]
+pub fn judge_sweep(points: &[Imported]) -> Vec<Finding> {
+    let mut sorted: Vec<&Imported> = points.iter().filter(|point| point.possible().is_some()).collect();
+    sorted.sort_by(|a, b| a.possible().unwrap_or(0.0).total_cmp(&b.possible().unwrap_or(0.0)));
+    let pairs = || sorted.iter().enumerate().flat_map(|(i, a)| sorted[i + 1..].iter().map(move |b| (*a, *b)));
+    let alike = |(a, b): &(&Imported, &Imported)| a.rw == b.rw && a.block == b.block;
+    let faster = pairs().filter(alike).find_map(|(a, b)| faster_when_deeper(a, b));
+    let differs = pairs().filter(alike).find_map(|(a, b)| repeat_differs(a, b));
+    faster.into_iter().chain(differs).collect()
+}
+
+fn faster_when_deeper(shallow: &Imported, deep: &Imported) -> Option<Finding> {
+    let (first, second) = (latency(shallow)?, latency(deep)?);
+    let (from, to) = (shallow.possible()?, deep.possible()?);
+    if to <= from || second >= first * FASTER {
+        return None;
+    }
+    let evidence = format!(
+        "An I/O takes {} with {from} in flight and {} with {to}: the device was in another state for the first (asleep, or \
+         not yet written).",
+        duration(first),
+        duration(second),
+    );
+    Some(about(shallow, "STATE_DIFFERS", Weight::Degrades, evidence, ADVICE))
+}
+
+fn repeat_differs(one: &Imported, other: &Imported) -> Option<Finding> {
+    let (low, high) = (one.iops().min(other.iops()), one.iops().max(other.iops()));
+    if one.possible() != other.possible() || low <= 0.0 || high < low * REPEATS {
+        return None;
+    }
+    let evidence = format!(
+        "Two runs of the same ({} in flight) reached {} and {} I/Os per second, {} apart: the device was not in the same \
+         state.",
+        one.possible()?,
+        rate(low),
+        rate(high),
+        percent((high / low - 1.0) * 100.0),
+    );
+    Some(about(one, "STATE_DIFFERS", Weight::Degrades, evidence, ADVICE))
+}
+
+fn latency(imported: &Imported) -> Option<f64> {
+    imported.streams.iter().filter(|stream| stream.iops > 0.0).find_map(|stream| stream.latency_ns)
+}
