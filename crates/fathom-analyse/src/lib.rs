@@ -26,7 +26,7 @@ mod tail;
 mod whole;
 mod words;
 
-pub use self::detectors::{DETECTORS, Detector};
+pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::ladder::ladders;
 pub use self::imported::{

@@ -30,4 +30,4 @@ pub use self::logs::{LogWriter, Mode};
 pub use self::progress::{live_line, plain_line};
 pub use self::style::Style;
 pub use self::terse::{TerseVersion, terse};
-pub use self::text::{quick, text};
+pub use self::text::{checked, quick, text};

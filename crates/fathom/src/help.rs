@@ -15,6 +15,7 @@ usage: fathom COMMAND ...
   devices [PATH...]    what is there, how it is joined, its limits and health,
                        what is on it, and the code that confirms its
                        destruction; --json for programs
+  check RESULT.json... what is wrong with results of fio, or with figures from a page
   explain [CODE]       what a finding means and what to do about it
   help [run]           this text, or that of a command
   help compatibility   what becomes of every option of fio
@@ -86,6 +87,7 @@ pub fn command(rest: &[String]) -> Outcome {
         Some("run" | "fio") => say(RUN),
         Some("quick") => say(QUICK),
         Some("compatibility") => say(&fathom_plan::compatibility()),
+        Some("check") => crate::check::help(),
         _ => say(HELP),
     }
 }
@@ -108,7 +110,7 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 7] = ["quick", "run", "fio", "devices", "explain", "help", "version"];
+    const WORDS: [&str; 8] = ["quick", "run", "fio", "check", "devices", "explain", "help", "version"];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
     let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "only the binary prints")]
 
+mod check;
 mod devices;
 mod explain;
 mod guard;
@@ -58,6 +59,7 @@ fn command(arguments: &[String]) -> Outcome {
         "fio" => run::command("fathom fio", Personality::Fio, rest),
         "quick" => quick::command(rest),
         "devices" => devices::command(rest),
+        "check" => check::command(rest),
         "explain" => explain::command(rest),
         "help" | "--help" | "-h" => help::command(rest),
         "version" | "--version" | "-V" | "-v" => help::version(),

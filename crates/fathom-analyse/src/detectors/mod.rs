@@ -169,8 +169,10 @@ fn with_count(mut finding: Finding, more: usize) -> Finding {
     finding
 }
 
-/// The worst weight decides.
-pub(crate) fn verdict(findings: &[Finding]) -> Verdict {
+/// The rule of every verdict: the worst weight decides. A finding that invalidates makes the run invalid, one that degrades
+/// makes it degraded, and notes leave it valid.
+#[must_use]
+pub fn verdict(findings: &[Finding]) -> Verdict {
     match findings.iter().map(|f| f.weight).max() {
         Some(Weight::Invalidates) => Verdict::Invalid,
         Some(Weight::Degrades) => Verdict::Degraded,

@@ -160,3 +160,19 @@ pub(super) fn per_job(imported: &Imported) -> Option<Finding> {
     let advice = "Publish the sum over the time that all jobs ran together (group_reporting), not one job's part.";
     Some(about(imported, "PER_JOB_FIGURES", Weight::Note, evidence, advice))
 }
+
+impl Imported {
+    /// Little's law in one line: `a: 1,000 I/Os per second x 32.0 ms = 32.0 in flight, of 32 possible (100 %)`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let name = if self.name.is_empty() { "result" } else { &self.name };
+        let bandwidth = self.bandwidth().map_or(String::new(), |b| format!(" ({}/s)", bytes(b as u64)));
+        let head = format!("{name}: {} I/Os per second{bandwidth}", rate(self.iops()));
+        let Some((flying, possible)) = self.in_flight().zip(self.possible()) else { return head };
+        format!(
+            "{head} x {} = {flying:.1} in flight, of {possible} possible ({})",
+            duration(flying / self.iops() * 1e9),
+            percent(flying * 100.0 / possible)
+        )
+    }
+}

@@ -10,6 +10,7 @@ mod verdict;
 
 use fathom_model::{Findings, Personality};
 
+pub use self::verdict::checked;
 pub(crate) use self::verdict::{verdict_word, weight_word};
 use self::{entry::entry, groups::groups, table::table, verdict::{brief, verdict}};
 use crate::Style;

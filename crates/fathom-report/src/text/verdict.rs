@@ -97,6 +97,13 @@ fn joined(findings: &[&Finding]) -> Vec<Finding> {
     joined
 }
 
+/// Findings without a run of ours: what was checked, a verdict, and each finding.
+#[must_use]
+pub fn checked(what: &[String], verdict: Verdict, findings: &[Finding], style: &Style) -> String {
+    let what: String = what.iter().map(|line| paragraph(line, style)).collect();
+    headline(verdict, style) + &what + &findings.iter().map(|one| finding(one, style)).collect::<String>()
+}
+
 fn headline(verdict: Verdict, style: &Style) -> String {
     let (colour, meaning) = match verdict {
         Verdict::Valid => (Colour::Green, "nothing known speaks against these numbers."),

@@ -1,0 +1,102 @@
+//! `fathom check`: what is wrong with a result of somebody else, from fio's JSON and logs or from figures on a page.
+
+mod arguments;
+
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+
+use fathom_analyse::{ImportedLogs, judge_imported, judge_logs, judge_sweep, verdict};
+use fathom_import::{ImportedRun, read_iops_log, read_result};
+use fathom_model::{Finding, Verdict};
+
+use self::arguments::Arguments;
+use crate::outcome::Outcome;
+use crate::say::{complain, say};
+use crate::screen;
+
+/// A result or a log is not larger.
+const LARGEST: u64 = 256 << 20;
+
+const HELP: &str = "\
+usage: fathom check [OPTIONS] RESULT.json...
+       fathom check --iops=N [--lat=TIME] [--bs=SIZE] [--iodepth=N] [OPTIONS]
+
+Checks results of fio, or figures from a page, as our own are checked: rate, latency and
+depth against Little's law, bandwidth against the link, logs against the summary, and the
+points of several results against each other.
+
+  --link=LINK        what the device hangs on: sata6, sas12, pcie3x4
+  --links=N          how many such links, one for each device
+  --log=FILE         an IOPS log of the result (one file for each job); can be repeated
+  --iops=N           I/Os per second; 80,000 or 80k, but not 80,00
+  --lat=TIME         mean latency: 116us, 8.5ms, 1s
+  --bs=SIZE          block size: 4k, 1m
+  --iodepth=N        queue depth of one job
+  --numjobs=N        jobs at once
+  --per-job          the figures are those of one job
+  --rw=WORD          fio's word for the pattern
+  --claim-inflight=N, --claim-ceiling=MB, --claim-pattern=WORDS
+                     what the author says of it
+";
+
+/// Checks what the arguments name.
+pub fn command(words: &[String]) -> Outcome {
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        return help();
+    }
+    match Arguments::parse(words).and_then(|arguments| checked(&arguments)) {
+        Ok((text, Verdict::Invalid)) => match say(&text) {
+            Outcome::Good => Outcome::Bad,
+            trouble => trouble,
+        },
+        Ok((text, _)) => say(&text),
+        Err(trouble) => {
+            complain!("fathom check: {trouble}");
+            Outcome::Refused
+        }
+    }
+}
+
+/// How it is used.
+pub fn help() -> Outcome {
+    say(HELP)
+}
+
+fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
+    let mut runs = Vec::new();
+    for path in &arguments.results {
+        let result = read_result(&read(path)?).map_err(|error| format!("{path}: {error}"))?;
+        runs.extend(result.into_iter().map(|run| arguments.complete(run)));
+    }
+    runs.extend(arguments.figures.clone().map(|figures| ImportedRun { figures, ..ImportedRun::default() }));
+    let points: Vec<_> = runs.iter().map(|run| run.figures.clone()).collect();
+    let mut found: Vec<Finding> = arguments.malformed.clone();
+    found.extend(points.iter().flat_map(judge_imported));
+    found.extend(judge_sweep(&points));
+    found.extend(logs(arguments, &runs)?);
+    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
+    let (what, verdict) = (points.iter().map(|point| point.words()).collect::<Vec<_>>(), verdict(&found));
+    let style = screen::style(std::io::stdout().is_terminal(), "");
+    Ok((fathom_report::checked(&what, verdict, &found, &style), verdict))
+}
+
+/// The logs belong to the first result.
+fn logs(arguments: &Arguments, runs: &[ImportedRun]) -> Result<Option<Finding>, String> {
+    let (false, Some(run)) = (arguments.logs.is_empty(), runs.first()) else { return Ok(None) };
+    let window_ms = run.log_window_ms.ok_or("--log: the result does not say log_avg_msec, so rows are not windows")?;
+    let rows = |path: &String| read_iops_log(&read(path)?).map_err(|error| format!("{path}: {error}"));
+    let jobs = arguments.logs.iter().map(rows).collect::<Result<Vec<_>, _>>()?;
+    let name = run.figures.name.clone();
+    let total_ios = run.figures.ios.unwrap_or(0);
+    Ok(judge_logs(&ImportedLogs { name, window_ms, runtime_ms: run.runtime_ms, total_ios, jobs }))
+}
+
+fn read(path: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| format!("{path} cannot be read: {error}"))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("{path} is larger than 256 MiB, which no result of fio is"));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
