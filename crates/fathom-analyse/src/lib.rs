@@ -19,6 +19,7 @@ mod levels;
 mod little;
 mod members;
 mod priorities;
+mod outlook;
 mod samples;
 mod series;
 mod story;
@@ -34,4 +35,5 @@ pub use self::imported::{
     judge_imported, judge_logs, judge_sweep, parse_figure,
 };
 pub use self::tail::{Inflection, inflection};
+pub use self::outlook::outlook;
 pub use self::whole::{findings, findings_with};

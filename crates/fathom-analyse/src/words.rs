@@ -33,7 +33,11 @@ pub(crate) fn entry_words(members: &[Member]) -> String {
 }
 
 fn job_words(member: &Member) -> String {
-    let (job, engine) = (member.job, engine(member));
+    plan_words(member.job, engine(member))
+}
+
+/// What a job does, carried by `engine`.
+pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
     let mut parts = match &job.pace.replay {
         Some(replay) => vec![replayed(replay), blocks(&job.pattern)],
         None => vec![pattern(&job.pattern), blocks(&job.pattern)],
@@ -45,7 +49,7 @@ fn job_words(member: &Member) -> String {
     parts.push(engine.to_owned());
     parts.push(if job.files.direct { "direct" } else { "buffered" }.to_owned());
     parts.extend(durability(job));
-    parts.extend(offered(&[*member]).map(|words| format!("open loop at {words}")));
+    parts.extend(offered_by(&[job]).map(|words| format!("open loop at {words}")));
     parts.join(", ")
 }
 
@@ -146,15 +150,19 @@ fn durability(job: &Job) -> Vec<String> {
 
 /// The planned rate of all members together: `200 reads per second, Poisson`; nothing in a closed loop.
 pub(crate) fn offered(members: &[Member]) -> Option<String> {
-    let parts: Vec<String> = Direction::ALL.into_iter().filter_map(|d| offered_direction(members, d)).collect();
-    let poisson = members.iter().any(|m| m.job.pace.process == Arrivals::Poisson);
+    offered_by(&members.iter().map(|member| member.job).collect::<Vec<_>>())
+}
+
+fn offered_by(jobs: &[&Job]) -> Option<String> {
+    let parts: Vec<String> = Direction::ALL.into_iter().filter_map(|d| offered_direction(jobs, d)).collect();
+    let poisson = jobs.iter().any(|job| job.pace.process == Arrivals::Poisson);
     (!parts.is_empty()).then(|| parts.join(" and ") + if poisson { " (Poisson)" } else { "" })
 }
 
-fn offered_direction(members: &[Member], direction: Direction) -> Option<String> {
+fn offered_direction(jobs: &[&Job], direction: Direction) -> Option<String> {
     let (mut ios, mut bandwidth) = (0.0, 0.0);
-    for member in members.iter().filter(|m| m.job.pattern.traffic.uses(direction)) {
-        match member.job.pace.rate[direction] {
+    for job in jobs.iter().filter(|job| job.pattern.traffic.uses(direction)) {
+        match job.pace.rate[direction] {
             Some(Rate::Iops(n)) => ios += n,
             Some(Rate::Bandwidth(n)) => bandwidth += n,
             None => {}

@@ -16,6 +16,7 @@ mod verify;
 mod null;
 mod offsets;
 mod priorities;
+mod outlook;
 mod recorder;
 mod rng;
 mod targets;
@@ -33,6 +34,7 @@ pub use self::engine::{Completion, Engine, EngineError, EngineRequest, EngineUse
 pub use self::host::{FileFacts, Host, HostError, LayOut, OpenFile};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
+pub use self::outlook::foresee;
 pub use self::payload::{Filler, Measured, PayloadError, Sampler, measure};
 pub use self::targets::{Reach, reach};
 pub use self::tracelog::TraceSource;

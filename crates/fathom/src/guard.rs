@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use fathom_device::{Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, judge, describe, size as size_words};
 use fathom_linux::{Examined, LinuxHost, examine, hold};
-use fathom_load::{Reach, reach};
-use fathom_model::{Bytes, FileOperation, Job, Plan};
+use fathom_load::{Reach, reach, foresee};
+use fathom_model::{Bytes, FileOperation, Job, Plan, Foresight};
 
 /// What is wanted of one target by all jobs together.
 type Wanted = BTreeMap<PathBuf, Reach>;
@@ -29,6 +29,24 @@ pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path
 /// As [`take_hold`].
 pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
     Ok(judged(plan, codes)?.iter().map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect())
+}
+
+/// What the load would make of `plan` with the targets as they are, and what the guard says of each that is there.
+///
+/// # Errors
+/// When a size cannot be known.
+pub fn look(plan: &Plan, codes: &[String]) -> Result<(Foresight, Vec<String>), String> {
+    let size_of = |path: &Path| examine(path).map_or(0, |examined| size(examined.facts()));
+    let foresight = foresee(plan, &size_of).map_err(|error| error.to_string())?;
+    let told = match judged(plan, codes) {
+        Ok(all) => all.iter().filter(|(_, examined, _)| is_there(examined.facts())).map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect(),
+        Err(refusals) => refusals.into_iter().map(|refusal| format!("would be refused: {refusal}")).collect(),
+    };
+    Ok((foresight, told))
+}
+
+fn is_there(facts: &TargetFacts) -> bool {
+    !matches!(facts.target, Target::NewFile(_))
 }
 
 fn would_do(facts: &TargetFacts, permit: &Permit) -> String {

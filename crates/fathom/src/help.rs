@@ -43,6 +43,8 @@ What is run
   --destroy=CODE           allow writing to a target that holds data; the refusal
                            and `fathom devices PATH` print the code
   --parse-only             check the jobs and stop
+  --explain                tell what will run, in which order, where, how long and
+                           how much, and stop
   --dry-run                show each target and what would be done to it, and stop
   --showcmd                print the jobs as a command line and stop
   --warnings-fatal         refuse when there is a warning

@@ -72,6 +72,11 @@ impl Output {
     }
 }
 
+/// The style of an answer on the standard output.
+pub fn answer_style() -> Style {
+    screen::style(io::stdout().is_terminal(), FIO_VERSION)
+}
+
 /// fio's version, as `--version` prints it.
 pub fn fio_version() -> &'static str {
     FIO_VERSION

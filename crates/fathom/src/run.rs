@@ -106,6 +106,9 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         Ok(planned) => planned,
         Err(problems) => return refuse(program, invocation.personality, &problems),
     };
+    if invocation.explain {
+        return explain(program, invocation, &planned.plan);
+    }
     if invocation.personality == Personality::Fathom {
         planned.warnings.iter().for_each(|warning| complain!("{warning}"));
     }
@@ -144,6 +147,20 @@ fn not_started(personality: Personality) -> Outcome {
         _ if interrupts().load(Relaxed) == 0 => refused(personality),
         Personality::Fathom => Outcome::Interrupted,
         Personality::Fio => Outcome::Fio(FIO_INTERRUPTED),
+    }
+}
+
+/// `--explain`: the timeline of the plan.
+fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
+    match guard::look(plan, &invocation.destroy) {
+        Ok((foresight, targets)) => {
+            let outlook = fathom_analyse::outlook(plan, &foresight);
+            say(&fathom_report::outlook_text(&outlook, &targets, &output::answer_style()))
+        }
+        Err(problem) => {
+            complain!("{program}: {problem}");
+            refused(invocation.personality)
+        }
     }
 }
 

@@ -132,7 +132,7 @@ impl<H: Host> Start<H> {
 }
 
 /// Bytes of the largest block that a job moves. The write that follows a trim takes over its size.
-pub(super) fn buffer_size(job: &Job) -> u32 {
+pub(crate) fn buffer_size(job: &Job) -> u32 {
     let traffic = job.pattern.traffic;
     let moves = |d: &Direction| traffic == Traffic::TrimWrite || (traffic.uses(*d) && *d != Direction::Trim);
     Direction::ALL.into_iter().filter(moves).map(|d| job.pattern.block_size[d].max()).max().unwrap_or(512)

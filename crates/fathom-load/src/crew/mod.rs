@@ -20,7 +20,7 @@ use fathom_model::{
 };
 
 use self::job::Start;
-pub(crate) use self::job::blank;
+pub(crate) use self::job::{blank, buffer_size};
 use self::state::Frame;
 pub use self::state::States;
 use self::turns::Turns;

@@ -31,6 +31,8 @@ pub struct Invocation {
     pub show_command: bool,
     /// `--dry-run`: judge every target, show what would be done to it, and stop.
     pub dry_run: bool,
+    /// `--explain`: tell what the jobs will do, and stop.
+    pub explain: bool,
     /// `--readonly`: refuse jobs that write or trim.
     pub read_only: bool,
     /// `--warnings-fatal`: a warning is an error.

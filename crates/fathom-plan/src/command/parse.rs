@@ -43,6 +43,7 @@ fn empty(personality: Personality) -> Invocation {
         parse_only: false,
         show_command: false,
         dry_run: false,
+        explain: false,
         read_only: false,
         warnings_fatal: false,
         idle_prof: None,
@@ -129,6 +130,7 @@ impl Parser {
         match option.name {
             "parse-only" => invocation.parse_only = true,
             "showcmd" => invocation.show_command = true,
+            "explain" => invocation.explain = true,
             "dry-run" => invocation.dry_run = true,
             "readonly" => invocation.read_only = true,
             "warnings-fatal" => invocation.warnings_fatal = true,
