@@ -133,6 +133,7 @@ fn spread(pattern: &Pattern) -> Option<String> {
         Distribution::Pareto { power, .. } => Some(format!("pareto {power}")),
         Distribution::Normal { deviation, .. } => Some(format!("normal {deviation} %")),
         Distribution::Zoned(_) | Distribution::ZonedAbs(_) => Some("zoned".to_owned()),
+        Distribution::Sequence { blocks, .. } => Some(format!("a sequence of {} blocks", blocks.len())),
     })
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn job(traffic: Traffic, access: Access) -> Job {
         pace: Pace::default(),
         queue: Queue { depth: 1, batch_submit: 1, batch_complete_min: 1, batch_complete_max: 1, low: 1 },
         engine: EngineSpec { kind: EngineKind::Null, named: true, settings: EngineSettings::default() },
-        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0 },
+        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0, dedupe_set: None },
         verify: None,
         sync: SyncPolicy::default(),
         accounting: Accounting { slat: true, clat: true, lat: true, ..Accounting::default() },

@@ -56,6 +56,24 @@ fn slat_and_clat_add_up_to_lat_exactly() {
     }
 }
 
+/// One block over and over: every I/O overlaps every other, so that a deep queue is as good as none.
+#[test]
+fn overlapping_io_waits_its_turn_where_asked() {
+    let sequence = Distribution::Sequence { blocks: vec![3], moves_on: false };
+    let mut deep = deep(job(Traffic::Write, RANDOM), 8);
+    deep.pattern.distribution = PerDirection::all(sequence);
+    deep.pattern.without_replacement = false;
+    let free = one(deep.clone());
+    assert!(free.depth_levels[1..].iter().sum::<u64>() > 0, "{:?}", free.depth_levels);
+    deep.pace.serialize_overlap = true;
+    let apart = one(deep.clone());
+    assert_eq!(apart.depth_levels[1..].iter().sum::<u64>(), 0, "{:?}", apart.depth_levels);
+    assert_eq!(apart.directions[Direction::Write].counts.ok, 256);
+    // What touches nothing in flight is not held back.
+    deep.pattern.distribution = PerDirection::all(Distribution::Sequence { blocks: (0..64).collect(), moves_on: false });
+    assert!(one(deep).depth_levels[1..].iter().sum::<u64>() > 0);
+}
+
 /// Regression 0028: one stamp for a whole batch gave its first I/Os next to no service time.
 #[test]
 fn each_io_of_a_batch_has_its_share_of_the_hand_over() {

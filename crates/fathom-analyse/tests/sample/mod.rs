@@ -68,7 +68,7 @@ pub fn job(name: &str) -> Job {
         pace: Pace::default(),
         queue: Queue { depth: 4, batch_submit: 1, batch_complete_min: 1, batch_complete_max: 4, low: 4 },
         engine: EngineSpec { kind: EngineKind::IoUring, named: false, settings: EngineSettings::default() },
-        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0 },
+        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0, dedupe_set: None },
         verify: None,
         sync: SyncPolicy::default(),
         accounting: accounting(),

@@ -68,6 +68,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             zero_rows: false,
             notes: Vec::new(),
             flow: None,
+            dedupe_set: None,
         };
         let buffer_size = buffer_size(&job);
         let request = EngineRequest { spec: &job.engine, depth: job.queue.depth, buffer_size, files: &[] };

@@ -81,9 +81,21 @@ impl<H: Host> Start<H> {
             zero_rows: self.plan.personality == Personality::Fathom,
             notes,
             flow,
+            dedupe_set: self.dedupe_set(job),
         };
         let outcome = host.with_engine(&request, setup).map_err(|EngineError { errno, what }| HostError { errno, what })?;
         outcome.map_err(|what| HostError { errno: EINVAL, what })
+    }
+
+    /// How many blocks `dedupe_mode=working_set` repeats: those of all jobs that share theirs, or the job's own.
+    fn dedupe_set(&self, job: &Job) -> Option<(u64, bool)> {
+        let own = job.payload.dedupe_set?;
+        let of = |(index, job): (usize, &Job)| {
+            let percent = job.payload.dedupe_set.filter(|set| set.shared || !own.shared).map_or(0, |set| u64::from(set.percent));
+            self.ready.region_bytes(index) / u64::from(targets::smallest_block(job)) * percent / 100
+        };
+        let all = || self.plan.jobs.iter().enumerate().map(of).sum();
+        Some((if own.shared { all() } else { of((self.index, job)) }, own.shared))
     }
 
     /// Regions and files as they turned out, with the page cache dropped where asked.

@@ -1,5 +1,6 @@
 //! Where in a file the next I/O starts: one small generator for each access pattern.
 
+mod fixed;
 mod permutation;
 mod sequential;
 mod skewed;
@@ -8,6 +9,7 @@ mod wrapped;
 mod zipf;
 mod zoned;
 
+pub(crate) use self::fixed::Fixed;
 pub(crate) use self::permutation::Permutation;
 pub(crate) use self::sequential::{Sequential, Strides};
 pub(crate) use self::skewed::Skewed;

@@ -51,6 +51,15 @@ impl Filler {
         })
     }
 
+    /// The same, but what is repeated is one of `blocks` blocks that `seed` makes: fillers with one seed share them.
+    #[must_use]
+    pub fn repeating(mut self, blocks: u64, seed: u64) -> Self {
+        if let Some(dedupe) = &mut self.dedupe {
+            dedupe.set = Some((blocks.max(1), mix(seed ^ 0x0073_6574)));
+        }
+        self
+    }
+
     /// Makes `buf`, the buffer of `slot`, ready to be written at byte `offset`.
     pub fn fill(&mut self, slot: usize, buf: &mut [u8], offset: u64) {
         if let Some(dedupe) = &mut self.dedupe {
@@ -106,18 +115,23 @@ struct Dedupe {
     draws: u64,
     /// Blocks made that repeat none.
     unique: u64,
+    /// What is repeated, where it is not one of the last blocks: how many blocks, and the seed of their contents.
+    set: Option<(u64, u64)>,
 }
 
 impl Dedupe {
     fn new(percent: u8, seed: u64) -> Self {
-        Dedupe { percent: u64::from(percent), seed: mix(seed ^ 0x6465_6475), draws: 0, unique: 0 }
+        Dedupe { percent: u64::from(percent), seed: mix(seed ^ 0x6465_6475), draws: 0, unique: 0, set: None }
     }
 
     /// Seed of the next block.
     fn next(&mut self) -> u64 {
         self.draws += 1;
         let draw = mix(self.seed ^ self.draws);
-        if self.unique > 0 && draw % 100 < self.percent {
+        if let Some((blocks, seed)) = self.set.filter(|_| draw % 100 < self.percent) {
+            return mix(seed.wrapping_add((draw >> 32) % blocks));
+        }
+        if self.set.is_none() && self.unique > 0 && draw % 100 < self.percent {
             let back = (draw >> 32) % self.unique.min(REMEMBERED);
             return self.block(self.unique - 1 - back);
         }

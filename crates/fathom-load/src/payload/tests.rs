@@ -14,7 +14,7 @@ use super::{Filler, Measured, PayloadError, Sampler, measure};
 const MIB: usize = 1 << 20;
 
 fn payload(fill: Fill) -> Payload {
-    Payload { fill, refill: true, scramble: false, dedupe_percent: 0 }
+    Payload { fill, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None }
 }
 
 fn no_files(path: &Path) -> io::Result<Vec<u8>> {
@@ -194,6 +194,28 @@ fn the_share_of_repeated_blocks_is_the_share_asked_and_repeats_are_exact() {
     }
     let again = Payload { dedupe_percent: 50, ..payload(Fill::Random) };
     assert_eq!(stream_of(&again, 100, 512), stream_of(&again, 100, 512));
+}
+
+/// Two jobs that share a set of 100 blocks and write 2000 each, half of them repeated: together the 2000 new ones and the
+/// 100, nearly all of which were drawn. Apart from each other they have a set each.
+#[test]
+fn a_working_set_is_repeated_and_may_be_shared() {
+    let distinct = |shared: bool| {
+        let mut all = Vec::new();
+        for seed in [1, 2] {
+            let mut filler = filler(&Payload { dedupe_percent: 50, ..payload(Fill::Random) }, seed);
+            filler = filler.repeating(100, if shared { 9 } else { seed });
+            for block in 0..2000 {
+                let mut buf = vec![0; 512];
+                filler.fill(0, &mut buf, block * 512);
+                all.extend(buf);
+            }
+        }
+        distinct_sectors(&all)
+    };
+    // Four standard deviations of 4000 draws at one half: 127.
+    assert!(distinct(true).abs_diff(2100) <= 127, "{}", distinct(true));
+    assert_eq!(distinct(false) - distinct(true), 100);
 }
 
 #[test]

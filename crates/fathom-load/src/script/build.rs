@@ -8,7 +8,7 @@ use super::sizes::Sizes;
 use super::tiles::Tiles;
 use super::visits::Visits;
 use super::{Plain, Script, Source, op_of};
-use crate::offsets::{Blend, Burst, Offsets, Permuted, Sequential, Skewed, Span, Strides, Uniform, Zoned};
+use crate::offsets::{Blend, Burst, Fixed, Offsets, Permuted, Sequential, Skewed, Span, Strides, Uniform, Zoned};
 use crate::rng::Rng;
 
 /// The part of one file that a job may touch.
@@ -216,6 +216,9 @@ fn random(pattern: &Pattern, direction: Direction, span: Span, seed: u64) -> Res
         }
         Distribution::Normal { deviation, center } => {
             Box::new(Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| no_shape("normal"))?)
+        }
+        Distribution::Sequence { blocks, moves_on } => {
+            Box::new(Fixed::new(span, blocks.clone(), *moves_on).ok_or_else(|| no_shape("sequence"))?)
         }
         Distribution::Zoned(parts) => {
             let whole = u128::from(span.end - span.start);

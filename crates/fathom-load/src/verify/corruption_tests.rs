@@ -35,7 +35,7 @@ pub(super) fn verify(kind: VerifyKind) -> Verify {
 }
 
 pub(super) fn stamper(verify: &Verify) -> Stamper {
-    let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0 };
+    let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None };
     Stamper::new(verify, &payload, 42, 1, &|_| Ok(Vec::new())).unwrap()
 }
 
@@ -187,7 +187,7 @@ fn a_lost_rewrite_is_stale() {
 #[test]
 fn the_same_job_run_twice_is_told_apart_by_its_seed() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
-    let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0 };
+    let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None };
     let earlier = Stamper::new(&verify(VerifyKind::Crc32c), &payload, 41, 1, &|_| Ok(Vec::new())).unwrap();
     let (found, wanted) = (earlier.seed_of(9, OFFSET), stamper.seed_of(9, OFFSET));
     let old = stamped(&earlier, OFFSET, 9);
@@ -284,7 +284,7 @@ fn content_that_was_never_ours_is_not_compared() {
 #[test]
 fn shapes_that_cannot_work_are_refused() {
     let refused = |verify: &Verify| {
-        let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0 };
+        let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None };
         Stamper::new(verify, &payload, 0, 0, &|_| Ok(Vec::new())).unwrap_err()
     };
     let crc = verify(VerifyKind::Crc32c);

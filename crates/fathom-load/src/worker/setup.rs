@@ -52,6 +52,8 @@ pub(crate) struct Setup<'a, H: Host> {
     pub notes: Vec<String>,
     /// Its place in its flow.
     pub flow: Option<Member>,
+    /// Blocks of the set that `dedupe_mode=working_set` repeats, and whether other jobs share it.
+    pub dedupe_set: Option<(u64, bool)>,
 }
 
 /// A job that cannot start, in words.
@@ -114,7 +116,7 @@ impl<'a, H: Host> Setup<'a, H> {
             budget: Budget::new(job, region),
             schedule,
             pause: job.pace.think.map(Pause::new),
-            gated: gate.is_some() || job.pace.think.is_some(),
+            gated: gate.is_some() || job.pace.think.is_some() || job.pace.serialize_overlap,
             gate,
             priorities,
             slots: vec![InFlight::NONE; depth as usize],
@@ -149,7 +151,11 @@ impl<'a, H: Host> Setup<'a, H> {
         let read = |path: &Path| self.host.read_file(path);
         // Another run writes other data, whatever its offsets: a device that remembers blocks gains nothing.
         let seed = self.job.pattern.seed ^ self.unix_start_ns;
-        Filler::new(&self.job.payload, seed, depth as usize, &read).map(Some).map_err(|e| e.to_string())
+        let filler = Filler::new(&self.job.payload, seed, depth as usize, &read).map_err(|e| e.to_string())?;
+        Ok(Some(match self.dedupe_set {
+            Some((blocks, shared)) => filler.repeating(blocks, if shared { self.unix_start_ns } else { seed }),
+            None => filler,
+        }))
     }
 
     fn checker(&self) -> Result<Option<Checker>, Refusal> {

@@ -33,6 +33,8 @@ pub struct Pace {
     pub rate_cycle: Nanos,
     /// Pauses of the closed loop.
     pub think: Option<Think>,
+    /// `serialize_overlap`: an I/O waits while another in flight in the same job touches any of its bytes.
+    pub serialize_overlap: bool,
     /// `flow`: this job's part of the I/O of all jobs with the same id.
     pub flow: Option<FlowShare>,
     /// `read_iolog`: the I/O comes from a log, which says when each is due.

@@ -170,4 +170,11 @@ pub enum Distribution {
     Zoned(Vec<(u8, u8)>),
     /// Shares of the accesses go to spans of bytes: (access percent, bytes).
     ZonedAbs(Vec<(u8, Bytes)>),
+    /// These blocks, in this order, over and over.
+    Sequence {
+        /// Numbers of blocks, from the start of the region; never empty.
+        blocks: Vec<u64>,
+        /// `random_sequence_stride`: each time round starts as many blocks later as the sequence is long.
+        moves_on: bool,
+    },
 }

@@ -14,6 +14,17 @@ pub struct Payload {
     pub scramble: bool,
     /// `dedupe_percentage`: share of blocks that repeat an earlier one.
     pub dedupe_percent: u8,
+    /// `dedupe_mode=working_set`: they repeat blocks of a fixed set; otherwise one of the last that were written.
+    pub dedupe_set: Option<DedupeSet>,
+}
+
+/// The blocks that are repeated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DedupeSet {
+    /// `dedupe_working_set_percentage`: as many as this share of the job's blocks, 1 to 100.
+    pub percent: u8,
+    /// `dedupe_global`: the sets of all jobs that say so are one.
+    pub shared: bool,
 }
 
 /// Kind of content.

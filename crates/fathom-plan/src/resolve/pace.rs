@@ -21,6 +21,7 @@ pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Pace {
         },
         rate_cycle: Nanos::from_millis(view.settings.number("rate_cycle", 1000).min(86_400_000)),
         think: think(view),
+        serialize_overlap: view.settings.switch("serialize_overlap"),
         flow: flow(view),
         replay: None,
     }

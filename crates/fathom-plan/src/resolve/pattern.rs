@@ -136,7 +136,15 @@ fn alignments(
 
 fn distribution(settings: &Settings) -> PerDirection<Distribution> {
     match settings.last("random_distribution").map(|setting| &setting.value) {
-        Some(Value::Distribution(all)) => all.clone(),
+        Some(Value::Distribution(all)) => {
+            let mut all = all.clone();
+            for one in &mut all.0 {
+                if let Distribution::Sequence { moves_on, .. } = one {
+                    *moves_on = settings.switch("random_sequence_stride");
+                }
+            }
+            all
+        }
         _ => PerDirection::all(Distribution::Uniform),
     }
 }

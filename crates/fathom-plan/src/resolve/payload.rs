@@ -1,6 +1,6 @@
 //! What is written.
 
-use fathom_model::{Direction, Fill, Pattern, PatternPart, Payload};
+use fathom_model::{DedupeSet, Direction, Fill, Pattern, PatternPart, Payload};
 
 use super::job::View;
 use crate::values::Value;
@@ -13,7 +13,16 @@ pub(crate) fn resolve(view: &View<'_>, io: &Pattern) -> Payload {
     let dedupe_percent = settings.small("dedupe_percentage", 0).min(100) as u8;
     let fill = fill(view, percent, pattern);
     let scramble = settings.switch("scramble_buffers") && !matches!(fill, Fill::Pattern(_) | Fill::Zeroes);
-    Payload { refill: refill(view, io, percent, dedupe_percent), scramble, dedupe_percent, fill }
+    let refill = refill(view, io, percent, dedupe_percent);
+    Payload { refill, scramble, dedupe_percent, dedupe_set: dedupe_set(view), fill }
+}
+
+/// fio shares only sets: `dedupe_global` means nothing where blocks of the job itself are repeated.
+fn dedupe_set(view: &View<'_>) -> Option<DedupeSet> {
+    let settings = view.settings;
+    let percent = settings.small("dedupe_working_set_percentage", 5).clamp(1, 100) as u8;
+    let shared = settings.switch("dedupe_global");
+    (settings.choice("dedupe_mode", "repeat").0 == "working_set").then_some(DedupeSet { percent, shared })
 }
 
 /// The bytes of the last setting of `option`; empty when it was not set.

@@ -29,13 +29,13 @@ pub(crate) fn distribution(text: &str, reading: &mut Reading) -> Result<PerDirec
             .map(|(deviation, center)| PerDirection::all(Distribution::Normal { deviation, center })),
         "zoned" => zoned(rest, reading),
         "zoned_abs" => zoned_abs(rest, reading),
-        "sequence" => Err(Fault::new("a fixed sequence of blocks is not built in").advise("use random or zoned")),
+        "sequence" => sequence(rest).map(|blocks| PerDirection::all(Distribution::Sequence { blocks, moves_on: false })),
         _ => Err(unknown(text)),
     }
 }
 
 fn unknown(text: &str) -> Fault {
-    let known = "random, zipf, pareto, normal, zoned or zoned_abs";
+    let known = "random, zipf, pareto, normal, zoned, zoned_abs or sequence";
     let fault = Fault::new(format!("'{text}' is no distribution"));
     match text.split_once('=') {
         Some((before, after)) => fault.advise(format!("write a colon: {before}:{after}")),
@@ -117,6 +117,21 @@ fn zoned_abs(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<D
     Ok(PerDirection(by_direction.map(|zones: Vec<_>| {
         if zones.is_empty() { Distribution::Uniform } else { Distribution::ZonedAbs(convert(zones)) }
     })))
+}
+
+/// Most blocks of a sequence, as in fio.
+const LONGEST_SEQUENCE: usize = 64;
+
+fn sequence(text: Option<&str>) -> Result<Vec<u64>, Fault> {
+    let blocks = || Fault::new("there are no blocks").advise("write their numbers, for example sequence:2,0,1");
+    let number = |word: &str| {
+        word.trim().parse::<u64>().map_err(|_| Fault::new(format!("'{}' is no number of a block", word.trim())))
+    };
+    let blocks = text.ok_or_else(blocks)?.split(',').map(number).collect::<Result<Vec<u64>, Fault>>()?;
+    if blocks.len() > LONGEST_SEQUENCE {
+        return Err(Fault::new(format!("{} blocks are beyond the limit", blocks.len())).advise("at most 64"));
+    }
+    Ok(blocks)
 }
 
 #[cfg(test)]

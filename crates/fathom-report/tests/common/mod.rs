@@ -286,7 +286,7 @@ pub fn job(name: &str, number: u32, logs: Logs) -> Job {
         pace: Pace::default(),
         queue: Queue { depth: 1, batch_submit: 1, batch_complete_min: 1, batch_complete_max: 1, low: 1 },
         engine: EngineSpec { kind: EngineKind::Null, named: true, settings: EngineSettings::default() },
-        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0 },
+        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0, dedupe_set: None },
         verify: None,
         sync: SyncPolicy::default(),
         accounting: Accounting { slat: true, clat: true, lat: true, logs, ..Accounting::default() },

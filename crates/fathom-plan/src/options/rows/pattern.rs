@@ -21,7 +21,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("softrandommap", Kind::Bool, "Do without the random map when memory is short").default("0").no_effect("there is no map; a permutation needs no memory"),
     row("random_generator", Kind::Choice(&["tausworthe", "lfsr", "tausworthe64"]), "Generator of random addresses; lfsr touches each block once").default("tausworthe"),
     row("random_distribution", Kind::Distribution, "How random addresses are distributed").default("random"),
-    row("random_sequence_stride", Kind::Bool, "Stride of a repeated sequence").default("0").no_effect("it only matters with random_distribution=sequence"),
+    row("random_sequence_stride", Kind::Bool, "Stride of a repeated sequence").default("0"),
     row("percentage_random", Kind::Three(Unit::Percent), "Share of I/Os that are random").default("100,100,100").max(100),
     row("percentage_sequential", Kind::Dead, "Former share of sequential I/O").refused("use percentage_random=100-N"),
     row("num_range", Kind::One(Unit::Count), "Ranges in one trim").default("1").max(256).refused("leave it at 1; a trim has one range here"),

@@ -1,0 +1,65 @@
+//! Blocks that the user has numbered, in that order.
+
+use super::{Offsets, Span};
+
+/// A sequence of blocks, over and over; where it moves on, from the span's start again once it no longer fits.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed {
+    span: Span,
+    blocks: Vec<u64>,
+    moves_on: bool,
+    base: u64,
+    next: usize,
+}
+
+impl Fixed {
+    /// Nothing when the sequence is empty or names a block behind the span.
+    pub fn new(span: Span, blocks: Vec<u64>, moves_on: bool) -> Option<Self> {
+        let fits = blocks.iter().max().is_some_and(|last| *last < span.blocks());
+        fits.then_some(Fixed { span, blocks, moves_on, base: 0, next: 0 })
+    }
+
+    fn again(&mut self) {
+        self.next = 0;
+        if self.moves_on {
+            self.base += self.blocks.len() as u64;
+            let last = self.blocks.iter().max().copied().unwrap_or(0);
+            if self.base + last >= self.span.blocks() {
+                self.base = 0;
+            }
+        }
+    }
+}
+
+impl Offsets for Fixed {
+    fn next(&mut self, len: u32) -> Option<u64> {
+        let block = self.base + self.blocks[self.next];
+        self.next += 1;
+        if self.next == self.blocks.len() {
+            self.again();
+        }
+        Some(self.span.fit(block, len))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(moves_on: bool, n: usize) -> Vec<u64> {
+        let span = Span { start: 4096, end: 4096 + 12 * 4096, align: 4096 };
+        let mut offsets = Fixed::new(span, vec![2, 0, 1], moves_on).expect("fits");
+        (0..n).map(|_| offsets.next(4096).expect("endless") / 4096 - 1).collect()
+    }
+
+    /// The two examples of fio's manual.
+    #[test]
+    fn blocks_come_in_their_order() {
+        assert_eq!(walk(false, 6), [2, 0, 1, 2, 0, 1]);
+        assert_eq!(walk(true, 6), [2, 0, 1, 5, 3, 4]);
+        // Twelve blocks hold four groups; then it starts again.
+        assert_eq!(walk(true, 15)[9..], [11, 9, 10, 2, 0, 1]);
+        let span = Span { start: 0, end: 2 * 4096, align: 4096 };
+        assert!(Fixed::new(span, vec![2, 0, 1], false).is_none());
+    }
+}
