@@ -11,6 +11,7 @@ use crate::latency::{merged, summary};
 use crate::levels::{depth_percents, latency_ranges};
 use crate::little::little;
 use crate::members::Member;
+use crate::pace::{search, steady};
 use crate::samples::Tally;
 use crate::series::series;
 use crate::words::{engine, entry_words, fio_word, offered};
@@ -59,6 +60,8 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         ceiling_iops: ceiling(members, recording.host.cpus),
         shows: shows(accounting),
         verify: verify(members),
+        steady: steady(members),
+        latency: search(members),
         counts: counts(members, &Direction::ALL),
         offered: offered(members),
         notes: notes(members),

@@ -18,6 +18,7 @@ mod latency;
 mod levels;
 mod little;
 mod members;
+mod pace;
 mod priorities;
 mod outlook;
 mod samples;

@@ -45,6 +45,8 @@ pub(crate) struct Live {
     pub ios: [AtomicU64; 3],
     pub bytes: [AtomicU64; 3],
     pub failed: AtomicU64,
+    /// Sum of all service times, where a steady state of latency is looked for.
+    pub latency_ns: AtomicU64,
     pub in_flight: AtomicU32,
     /// What a synchronous engine is carrying: direction (1 to 3) in the lowest two bits, bytes above; 0 is nothing.
     carried: AtomicU64,

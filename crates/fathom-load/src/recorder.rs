@@ -351,6 +351,33 @@ impl Recorder {
         }
     }
 
+    /// I/Os and bytes done so far, warm-up included.
+    pub fn done(&self) -> [(u64, u64); 3] {
+        Direction::ALL.map(|d| {
+            let (live, total, warm) = (&self.live[d], &self.directions[d].counts, &self.warmup[d]);
+            (live.ios + total.ok + warm.ok, live.bytes + total.bytes_ok + warm.bytes_ok)
+        })
+    }
+
+    /// Measures from `now` on; what was before, of which nothing is in flight any more, was a warm-up.
+    pub fn start_over(&mut self, now: u64) {
+        self.roll(now);
+        self.close(now);
+        for direction in Direction::ALL {
+            let total = std::mem::take(&mut self.directions[direction]);
+            self.warmup[direction].add(&total.counts);
+        }
+        self.intervals.clear();
+        self.sync.clear();
+        (self.measured_from, self.last_done, self.live_start) = (now, now, now);
+        self.live_end = (now / self.interval + 1) * self.interval;
+    }
+
+    /// Sum of all service times so far, nanoseconds.
+    pub fn service_sum(&self) -> u64 {
+        Direction::ALL.iter().map(|d| (self.live[*d].clat.sum() + self.directions[*d].clat.sum()) as u64).sum()
+    }
+
     /// Time of the last completion that was recorded.
     pub fn last_done(&self) -> Nanos {
         Nanos::new(self.last_done)

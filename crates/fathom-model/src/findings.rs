@@ -3,8 +3,8 @@
 //! `fathom-analyse` fills these, `fathom-report` turns them into ink and computes nothing.
 
 use crate::{
-    Bytes, ClockFacts, Conditions, Counts, DiskCounters, HostRecording, Nanos, Override, PerDirection, Personality, RunEnd,
-    TargetRecording, VerifyCounts,
+    Bytes, ClockFacts, Conditions, Counts, DiskCounters, HostRecording, LatencyTarget, Nanos, Override, PerDirection,
+    Personality, RunEnd, SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
 };
 
 /// One whole run, judged.
@@ -160,6 +160,10 @@ pub struct Entry {
     pub ceiling_iops: Option<f64>,
     /// Verification.
     pub verify: Option<VerifyCounts>,
+    /// Steady state.
+    pub steady: Option<SteadySummary>,
+    /// Search for a depth by latency.
+    pub latency: Option<DepthSearch>,
     /// I/O that was planned and what became of it, over all directions.
     pub counts: Counts,
     /// Open loop: the rate asked for, I/Os per second or bytes per second in words; `None` in a closed loop.
@@ -277,6 +281,24 @@ pub struct PrioritySummary {
     pub total: bool,
     /// The latencies.
     pub latency: LatencySummary,
+}
+
+/// What `steadystate` came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SteadySummary {
+    /// What was asked, what the last samples say, and the samples, filled up with zeros to the number looked at.
+    pub seen: SteadyRecording,
+    /// Means over the samples.
+    pub mean: SteadySample,
+}
+
+/// What `latency_target` came to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DepthSearch {
+    /// What was asked.
+    pub target: LatencyTarget,
+    /// The depth that was found.
+    pub depth: u32,
 }
 
 /// Samples of a rate.

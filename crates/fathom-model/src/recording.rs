@@ -2,7 +2,9 @@
 //!
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
-use crate::{TargetRecording, Bytes, Conditions, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram};
+use crate::{
+    Bytes, Conditions, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording,
+};
 
 /// One whole run.
 #[derive(Clone, Debug)]
@@ -87,6 +89,8 @@ pub struct JobRecording {
     pub errors_continued: u64,
     /// What verification did.
     pub verify: VerifyCounts,
+    /// What `steadystate` and `latency_target` came to.
+    pub pace: PaceRecording,
     /// Things that happened at a moment.
     pub events: Vec<Event>,
     /// Bytes of the regions of all files together.
@@ -200,6 +204,43 @@ pub struct IntervalDirection {
     pub clat: SparseHistogram,
     /// Response times, open loop only.
     pub response: SparseHistogram,
+}
+
+/// What was seen of `steadystate`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SteadyRecording {
+    /// What was asked for.
+    pub rule: SteadyRule,
+    /// The state became steady, which ended the jobs.
+    pub attained: bool,
+    /// Slope of the last samples in units per sample; 0 where the distance counts.
+    pub slope: f64,
+    /// Largest distance from their mean; 0 where the slope counts.
+    pub deviation: f64,
+    /// What is held against the limit; 0 before there were samples enough.
+    pub criterion: f64,
+    /// The last samples, at most [`SteadyRule::samples`].
+    pub samples: Vec<SteadySample>,
+}
+
+/// One sample of `steadystate`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SteadySample {
+    /// I/Os per second.
+    pub iops: u64,
+    /// Bytes per second.
+    pub bandwidth: u64,
+    /// Mean service time; 0 without an I/O.
+    pub latency: Nanos,
+}
+
+/// What a search or a wait inside a job came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PaceRecording {
+    /// `steadystate`, kept with the first job of those that are looked at together.
+    pub steady: Option<SteadyRecording>,
+    /// `latency_target`: the queue depth that was found.
+    pub latency_depth: Option<u32>,
 }
 
 /// CPU time and faults of one thread. See getrusage(2), RUSAGE_THREAD.

@@ -45,6 +45,7 @@ fn ended_early(member: &Member) -> bool {
     let Some(asked) = limits.runtime.filter(|_| limits.time_based) else {
         return false;
     };
-    let by_amount = limits.ios.is_some() || member.job.files.layout.fill_device;
+    let reached = member.job.pace.latency.is_some() || member.job.limits.steady.is_some();
+    let by_amount = reached || limits.ios.is_some() || member.job.files.layout.fill_device;
     member.did_io() && !member.died() && !by_amount && (member.run_time().get() as f64) < asked.get() as f64 * ENOUGH
 }

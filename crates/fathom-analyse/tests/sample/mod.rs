@@ -163,6 +163,7 @@ pub fn idle(job: &Job) -> JobRecording {
         error: None,
         errors_continued: 0,
         verify: VerifyCounts::default(),
+        pace: Default::default(),
         events: Vec::new(),
         region: Bytes::from_mib(1024),
         ceiling_iops: None,

@@ -173,6 +173,7 @@ pub(crate) fn blank(job: &Job) -> JobRecording {
         error: None,
         errors_continued: 0,
         verify: VerifyCounts::default(),
+        pace: Default::default(),
         events: Vec::new(),
         region: Bytes::ZERO,
         ceiling_iops: None,

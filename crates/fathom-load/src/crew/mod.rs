@@ -4,6 +4,7 @@ mod ceiling;
 mod expect;
 mod job;
 mod layout;
+mod steady;
 mod state;
 mod turns;
 
@@ -16,13 +17,14 @@ use std::time::Duration;
 
 use fathom_model::{
     DiskCounters, DiskRecording, Event, EventKind, ExitWhat, JobPattern, JobPhase, JobRecording, LogChunk,
-    Nanos, Plan, Progress, Recording, Replay, RunEnd, Stall,
+    Nanos, PaceRecording, Plan, Progress, Recording, Replay, RunEnd, Stall,
 };
 
 use self::job::Start;
 pub(crate) use self::job::{blank, buffer_size};
 use self::state::Frame;
 pub use self::state::States;
+use self::steady::Steady;
 use self::turns::Turns;
 use crate::clock::{Clock, Since};
 use crate::flow::Flows;
@@ -89,6 +91,7 @@ pub fn run<H: Host + Send + 'static>(
     let mut crew = Crew {
         turns: Turns::new(&plan),
         flows: Flows::new(&plan),
+        steady: Steady::new(&plan),
         lives: plan.jobs.iter().map(|_| Arc::new(Live::default())).collect(),
         threads: plan.jobs.iter().map(|_| None).collect(),
         done: plan.jobs.iter().map(|_| None).collect(),
@@ -128,6 +131,7 @@ struct Crew<H: Host> {
     ready: Arc<layout::Ready>,
     turns: Turns,
     flows: Flows,
+    steady: Steady,
     lives: Vec<Arc<Live>>,
     threads: Vec<Option<JoinHandle<()>>>,
     done: Vec<Option<JobRecording>>,
@@ -157,6 +161,7 @@ impl<H: Host + Send + 'static> Crew<H> {
                 self.collect(job, recording);
             }
             self.bury_the_dead();
+            self.end_the_steady();
             (watch.progress)(&self.progress());
             self.tell_state(watch);
         }
@@ -251,6 +256,12 @@ impl<H: Host + Send + 'static> Crew<H> {
             };
             others.into_iter().filter(|i| *i != index).for_each(|i| self.lives[i].stop(Stop::Drain));
         }
+    }
+
+    /// Jobs whose state has become steady have done what they were to do.
+    fn end_the_steady(&mut self) {
+        let now = self.clock.now();
+        self.steady.look(&self.lives, now).into_iter().for_each(|job| self.lives[job].stop(Stop::Drain));
     }
 
     /// The crew asked to be woken after a tick; much later means that this process did not run.
@@ -350,7 +361,12 @@ impl<H: Host + Send + 'static> Crew<H> {
         };
         let elapsed = self.clock.now();
         let messages = self.ready.messages.clone();
-        let jobs = self.done.into_iter().map(|job| job.expect("the crew works until every job is done")).collect();
+        let whole = |(index, job): (usize, Option<JobRecording>)| {
+            let job = job.expect("the crew works until every job is done");
+            let pace = PaceRecording { steady: self.steady.recording(index), ..job.pace };
+            JobRecording { pace, ..job }
+        };
+        let jobs = self.done.into_iter().enumerate().map(whole).collect();
         let frame = Frame { plan: Arc::unwrap_or_clone(self.plan), started_unix_ns: self.unix_start_ns, elapsed };
         Recording { stalls: self.stalls, end, messages, ..frame.recording(jobs, disks) }
     }

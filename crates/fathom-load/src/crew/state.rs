@@ -84,6 +84,8 @@ impl<H: Host + Send + 'static> Crew<H> {
     /// What the job left, what it answered, or nothing where it has not begun.
     fn job_state(&self, job: usize) -> JobRecording {
         let not_begun = || JobRecording { skipped: true, ..blank(&self.plan.jobs[job]) };
-        self.done[job].clone().or_else(|| self.lives[job].state()).unwrap_or_else(not_begun)
+        let mut state = self.done[job].clone().or_else(|| self.lives[job].state()).unwrap_or_else(not_begun);
+        state.pace.steady = self.steady.recording(job);
+        state
     }
 }

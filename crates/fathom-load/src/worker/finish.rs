@@ -1,6 +1,6 @@
 //! The end of a job: I/O in flight is waited for, what never comes back is counted.
 
-use fathom_model::{Direction, DirectionRecording, EventKind, Job, JobRecording, Nanos, PerDirection, Usage};
+use fathom_model::{Direction, DirectionRecording, EventKind, Job, JobRecording, Nanos, PaceRecording, PerDirection, Usage};
 
 use super::{EIO, LOOK_UP, Worker};
 use crate::clock::Clock;
@@ -145,6 +145,7 @@ fn without_records<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, e
         error: worker.error.clone(),
         errors_continued: worker.errors_continued,
         verify: worker.verify,
+        pace: PaceRecording { steady: None, latency_depth: worker.gate.as_ref().and_then(|gate| gate.depth()) },
         region: fathom_model::Bytes::new(frame.region),
         notes: frame.notes,
         ..blank(worker.job)

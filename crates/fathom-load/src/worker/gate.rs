@@ -1,6 +1,11 @@
-//! What holds I/O back besides the queue: pauses, and the other jobs of a flow.
+//! What holds I/O back besides the queue: pauses, the other jobs of a flow, a latency that must be kept; and what ends a
+//! job that is too slow.
 
-use super::Worker;
+use fathom_model::{Job, Nanos, Traffic};
+
+use super::floor::Floor;
+use super::search::{Next, Search};
+use super::{EIO, ETIMEDOUT, Levels, Worker};
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::flow::Member;
@@ -11,12 +16,27 @@ use crate::recorder::InFlight;
 #[derive(Debug)]
 pub(super) struct Gate {
     pub flow: Option<Member>,
+    search: Option<Search>,
+    floor: Option<Floor>,
 }
 
 impl Gate {
     /// The gates of a job; `None` when nothing is held back.
-    pub fn new(flow: Option<Member>) -> Option<Box<Gate>> {
-        flow.is_some().then(|| Box::new(Gate { flow }))
+    pub fn new(job: &Job, depth: u32, measured_from: Nanos, flow: Option<Member>) -> Option<Box<Gate>> {
+        let search = job.pace.latency.map(|target| Search::new(target, depth, measured_from.get()));
+        let floor = Floor::new(job, measured_from);
+        let any = flow.is_some() || search.is_some() || floor.is_some();
+        any.then(|| Box::new(Gate { flow, search, floor }))
+    }
+
+    /// The depth that was found, where one was searched.
+    pub fn depth(&self) -> Option<u32> {
+        self.search.as_ref().map(Search::depth)
+    }
+
+    /// Whether it must hear of every I/O that is over.
+    pub fn listens(&self) -> bool {
+        self.search.is_some()
     }
 }
 
@@ -46,6 +66,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// [`Worker::take`] for a job that something holds back.
     #[cold]
     pub(super) fn take_gated(&mut self, room: usize, now: u64) {
+        self.look_at_gates(now);
         if self.pause.is_some() && self.paused(now) {
             return;
         }
@@ -60,10 +81,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     /// How many of `wanted` may go now.
     fn let_in(&mut self, wanted: usize, now: u64) -> usize {
-        match &mut self.gate {
-            Some(gate) => gate.flow.as_mut().map_or(wanted, |flow| flow.claim(wanted, now)),
-            None => wanted,
-        }
+        let (waiting, busy) = (self.batch.len(), self.in_flight + self.batch.len() as u32);
+        let wanted = self.pause.as_ref().map_or(wanted, |pause| pause.room(waiting, busy).min(wanted));
+        let Some(gate) = &mut self.gate else { return wanted };
+        let wanted = gate.search.as_ref().map_or(wanted, |search| search.room(busy).min(wanted));
+        gate.flow.as_mut().map_or(wanted, |flow| flow.claim(wanted, now))
     }
 
     /// When something may go again that would be due at `due`; lets others work while that is now.
@@ -73,5 +95,47 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             std::thread::yield_now();
         }
         due.max(flow.until())
+    }
+
+    fn look_at_gates(&mut self, now: u64) {
+        let Some(gate) = &mut self.gate else { return };
+        let in_flight = self.in_flight + self.batch.len() as u32;
+        let next = gate.search.as_mut().filter(|_| now >= self.measured_from).map(|search| search.look(in_flight, now));
+        let slow = gate.floor.as_mut().filter(|floor| floor.is_due(now)).and_then(|floor| floor.look(self.recorder.done(), now));
+        match next {
+            Some(Next::StartOver) => self.start_over(now),
+            Some(Next::Done) => self.full = true,
+            Some(Next::GoOn) | None => {}
+        }
+        if let Some(what) = slow {
+            self.fail(EIO, what);
+        }
+    }
+
+    /// Measures from here on: what was before was the search for a depth.
+    fn start_over(&mut self, now: u64) {
+        self.measured_from = now;
+        self.recorder.start_over(now);
+        self.levels = Levels::default();
+        if let Some(priorities) = &mut self.priorities {
+            priorities.clear();
+        }
+    }
+
+    /// An I/O is over that a search for a depth must hear of.
+    pub(super) fn searched(&mut self, io: &InFlight, now: u64) {
+        let Some(search) = self.gate.as_mut().and_then(|gate| gate.search.as_mut()) else { return };
+        let chained = self.job.pattern.traffic == Traffic::TrimWrite && io.then_write;
+        let latency = now.saturating_sub(io.ready);
+        if io.planned < self.measured_from || chained || search.completed(latency) {
+            return;
+        }
+        let limit = self.job.pace.latency.map_or(0, |target| target.limit.get());
+        let what = format!(
+            "latency_target={limit} ns cannot be kept: with one in flight, a {} at {} took {latency} ns",
+            io.direction.word(),
+            io.offset
+        );
+        self.fail(ETIMEDOUT, what);
     }
 }

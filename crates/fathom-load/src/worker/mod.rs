@@ -3,9 +3,11 @@
 mod alone;
 mod check;
 mod finish;
+mod floor;
 mod gate;
 mod levels;
 mod pace;
+mod search;
 mod plain;
 mod replay;
 mod setup;
@@ -43,7 +45,7 @@ const POLL: u64 = 60_000;
 /// Errno values that the loop itself gives or knows.
 pub(crate) const EIO: i32 = 5;
 const EILSEQ: i32 = 84;
-const ETIME: i32 = 62;
+const ETIMEDOUT: i32 = 110;
 const ENOSPC: i32 = 28;
 const EDQUOT: i32 = 122;
 
@@ -65,6 +67,8 @@ pub(crate) struct Worker<'a, E, C, H> {
     priorities: Option<Box<Prioritised>>,
     /// There is a pause or a gate.
     gated: bool,
+    /// The gate must hear of every I/O that is over.
+    listens: bool,
     slots: Vec<InFlight>,
     free: Vec<u32>,
     batch: Vec<Request>,
@@ -87,7 +91,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     frame: Frame,
     /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a limit.
     has_more_to_do: bool,
-    /// The target is full and that was the aim (`fill_device`).
+    /// What was aimed at is reached: the target is full (`fill_device`), the depth is found (`latency_target`).
     full: bool,
 }
 
@@ -182,7 +186,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.live.is_state_asked() {
             self.live.answer(finish::so_far(self, now));
         }
-        self.next_look = now + if self.synchronous { SHOW } else { LOOK_UP / 10 };
+        let steady = self.job.limits.steady.is_some();
+        if steady {
+            self.live.latency_ns.store(self.recorder.service_sum(), Relaxed);
+        }
+        self.next_look = now + if self.synchronous || steady { SHOW } else { LOOK_UP / 10 };
     }
 
     /// How many more may be in flight now.
@@ -444,9 +452,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if let Some(pause) = &mut self.pause {
             pause.completed(now);
         }
-        if self.job.errors.max_latency[io.direction].is_some_and(|limit| now - io.issued > limit.get()) {
-            let what = format!("a {} at {} took {} ns, max_latency is exceeded", io.direction.word(), io.offset, now - io.issued);
-            self.fail(ETIME, what);
+        if self.listens {
+            self.searched(io, now);
+        }
+        if self.job.errors.max_latency[io.direction].is_some_and(|limit| now - io.ready > limit.get()) {
+            let what = format!("a {} at {} took {} ns, max_latency is exceeded", io.direction.word(), io.offset, now - io.ready);
+            self.fail(ETIMEDOUT, what);
         }
     }
 

@@ -6,6 +6,7 @@ use super::{LOOK_UP, POLL, Worker};
 use crate::clock::Clock;
 use crate::engine::{Engine, Wait};
 use crate::host::Host;
+use crate::live::Stop;
 
 /// The pauses of `thinktime`.
 #[derive(Clone, Copy, Debug)]
@@ -13,65 +14,68 @@ pub(super) struct Pause {
     think: Think,
     count: u64,
     until: u64,
-    /// A pause that counts hand-overs starts at the next look.
+    /// A pause starts once nothing is in flight any more.
     begun: bool,
 }
 
 impl Pause {
-    pub fn new(think: Think) -> Self {
-        Pause { think, count: 0, until: 0, begun: false }
+    pub fn new(think: Think, now: u64) -> Self {
+        Pause { think, count: 0, until: now, begun: false }
     }
 
     pub fn issued(&mut self, n: u64) {
         if self.think.by_issue {
-            self.count += n;
-            self.begun |= self.count >= u64::from(self.think.blocks.max(1));
+            self.count(n);
         }
     }
 
     pub fn completed(&mut self, now: u64) {
+        let load_time = self.think.io_time.get();
+        self.begun |= load_time > 0 && now >= self.until.saturating_add(load_time);
         if !self.think.by_issue {
-            self.count += 1;
-            if self.count >= u64::from(self.think.blocks.max(1)) {
-                self.begin(now);
-            }
+            self.count(1);
         }
     }
 
-    fn begin(&mut self, now: u64) {
-        self.count = 0;
-        self.begun = false;
-        self.until = now + self.think.time.get();
+    fn count(&mut self, n: u64) {
+        self.count += n;
+        self.begun |= self.count >= u64::from(self.think.blocks.max(1));
     }
 
-    fn active(&mut self, now: u64) -> bool {
-        if self.begun {
-            self.begin(now);
+    /// Whether there is a pause at `now`, which includes waiting for what is in flight before it.
+    fn active(&mut self, in_flight: u64, now: u64) -> bool {
+        if self.begun && in_flight == 0 {
+            (self.count, self.begun) = (0, false);
+            self.until = now + self.think.time.get();
         }
-        now < self.until
+        self.begun || now < self.until
     }
 
-    /// How many may be handed over before the next pause.
-    fn left(&self) -> u64 {
-        u64::from(self.think.blocks.max(1)).saturating_sub(self.count)
+    /// End of the busy part of the pause, which comes first as in fio.
+    fn busy_until(&self) -> u64 {
+        self.until.saturating_sub(self.think.time.get()) + self.think.spin.get()
+    }
+
+    /// How many may be taken before the next pause, when `waiting` are taken and `busy` taken or in flight.
+    pub fn room(&self, waiting: usize, busy: u32) -> usize {
+        let left = u64::from(self.think.blocks.max(1)).saturating_sub(self.count) as usize;
+        left.saturating_sub(if self.think.by_issue { waiting } else { busy as usize })
     }
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether nothing is handed over now because of a pause, which includes waiting for the I/Os that begin it.
     pub(super) fn paused(&mut self, now: u64) -> bool {
-        let in_flight = u64::from(self.in_flight);
+        let in_flight = u64::from(self.in_flight) + self.batch.len() as u64;
         let Some(pause) = &mut self.pause else { return false };
-        if pause.active(now) {
-            if pause.think.spin > Nanos::ZERO && pause.until - now <= pause.think.spin.get() {
-                while self.clock.now().get() < pause.until {
-                    std::hint::spin_loop();
-                }
-                return false;
+        let active = pause.active(in_flight, now);
+        if active {
+            let busy = pause.busy_until().min(self.deadline);
+            while pause.think.spin > Nanos::ZERO && self.clock.now().get() < busy && self.live.stopping() == Stop::No {
+                std::hint::spin_loop();
             }
-            return true;
         }
-        !pause.think.by_issue && in_flight >= pause.left()
+        active
     }
 
     /// When something will be due; `None` when nothing more comes.

@@ -70,7 +70,7 @@ impl<H: Host> EngineUser for Setup<'_, H> {
         let frame = Frame { launched, usage, engine: name, fallback, tid: host.thread_id(), region, notes };
         let mut worker = self.worker(engine, launched, region, frame)?;
         worker.work();
-        worker.gate = None;
+        worker.leave_flow();
         let ended_load = worker.now();
         worker.live.enter(Phase::Finishing);
         worker.close_files();
@@ -98,10 +98,11 @@ impl<'a, H: Host> Setup<'a, H> {
             uses: PerDirection::from_fn(|d| job.pattern.traffic.uses(d)),
         });
         let schedule = Schedule::new(job, launched);
-        let gate = Gate::new(self.flow);
+        let gate = Gate::new(job, depth, measured_from, self.flow);
+        let listens = gate.as_ref().is_some_and(|gate| gate.listens());
         let limits = job.errors.max_latency.iter().any(|(_, limit)| limit.is_some());
         let priorities = Prioritised::new(job);
-        let has_more_to_do = priorities.is_some() || checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
+        let has_more_to_do = listens || priorities.is_some() || checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
         let keep = keep(job, synchronous, schedule.is_some());
         Ok(Worker {
             job,
@@ -115,9 +116,10 @@ impl<'a, H: Host> Setup<'a, H> {
             next_draft: 0,
             budget: Budget::new(job, region),
             schedule,
-            pause: job.pace.think.map(Pause::new),
+            pause: job.pace.think.map(|think| Pause::new(think, launched.get())),
             gated: gate.is_some() || job.pace.think.is_some() || job.pace.serialize_overlap,
             gate,
+            listens,
             priorities,
             slots: vec![InFlight::NONE; depth as usize],
             free: (0..depth).rev().collect(),
@@ -205,6 +207,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     pub(super) fn check_of(&self, op: Op) -> u64 {
         if self.checks_reads && op == Op::Read { ANY_WRITE } else { 0 }
+    }
+
+    /// The other jobs of the flow need not wait for this one any more.
+    fn leave_flow(&mut self) {
+        if let Some(gate) = &mut self.gate {
+            gate.flow = None;
+        }
     }
 
     /// Syncs and removes files where the plan asks.

@@ -18,6 +18,46 @@ pub struct Limits {
     pub time_based: bool,
     /// `ramp_time`: warm-up that is not measured.
     pub ramp: Nanos,
+    /// `steadystate`: end once this is so.
+    pub steady: Option<SteadyRule>,
+}
+
+/// `steadystate` and its family: when a job, or a group that is reported as one, is called steady.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SteadyRule {
+    /// What must be steady.
+    pub measure: SteadyMeasure,
+    /// Its slope counts, in units per sample; otherwise its largest distance from its mean.
+    pub slope: bool,
+    /// The slope or distance must stay below this.
+    pub limit: f64,
+    /// The limit is in percent of the mean.
+    pub percent: bool,
+    /// `steadystate_duration`: the time looked at, a multiple of the interval.
+    pub duration: Nanos,
+    /// `steadystate_ramp_time`: not looked at before this.
+    pub ramp: Nanos,
+    /// `steadystate_check_interval`: distance of samples.
+    pub interval: Nanos,
+}
+
+impl SteadyRule {
+    /// How many samples are looked at together.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        (self.duration.get() / self.interval.get().max(1)).max(1) as usize
+    }
+}
+
+/// What must be steady.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SteadyMeasure {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Mean service time, nanoseconds.
+    Latency,
 }
 
 /// When each I/O is due.
@@ -39,6 +79,21 @@ pub struct Pace {
     pub flow: Option<FlowShare>,
     /// `read_iolog`: the I/O comes from a log, which says when each is due.
     pub replay: Option<Replay>,
+    /// `latency_target`: the depth is searched that keeps this.
+    pub latency: Option<LatencyTarget>,
+}
+
+/// `latency_target` and its family: the deepest queue is searched at which latencies stay below a limit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatencyTarget {
+    /// The limit of total latency.
+    pub limit: Nanos,
+    /// `latency_window`: how long each depth is tried.
+    pub window: Nanos,
+    /// `latency_percentile`: percentage of the I/Os that must keep the limit; at 100 the first that does not ends the try.
+    pub percentile: f64,
+    /// `latency_run`: go on searching to the end of the job.
+    pub keeps_on: bool,
 }
 
 /// `flow` and its family: jobs of one id share their I/O by weight, and who is ahead waits.

@@ -5,6 +5,7 @@ use fathom_model::{Extent, Limits, Nanos, Pattern, Queue};
 use super::bounds::{DEEPEST_QUEUE, LONGEST_TIME, within};
 use super::job::View;
 use super::report::Report;
+use super::steady;
 
 /// Resolves amounts and times.
 pub(crate) fn resolve(view: &View<'_>, pattern: &Pattern, report: &mut Report) -> Limits {
@@ -19,6 +20,7 @@ pub(crate) fn resolve(view: &View<'_>, pattern: &Pattern, report: &mut Report) -
         time_based: time_based(view, runtime, report),
         runtime,
         ramp: time(view, "ramp_time", report).unwrap_or(Nanos::ZERO),
+        steady: steady::resolve(view, report),
     }
 }
 

@@ -17,6 +17,7 @@ mod replay;
 mod report;
 mod sections;
 mod settings;
+mod steady;
 mod sync;
 mod traps;
 mod verify;

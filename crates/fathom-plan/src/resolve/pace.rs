@@ -1,10 +1,11 @@
 //! When each I/O is due.
 
-use fathom_model::{Arrivals, FlowShare, Nanos, Pace, PerDirection, Rate, Think};
+use fathom_model::{Arrivals, FlowShare, LatencyTarget, Nanos, Pace, PerDirection, Rate, Think};
 
 use super::bounds::{HIGHEST_BANDWIDTH, HIGHEST_IOPS, within};
 use super::job::View;
 use super::report::Report;
+use crate::values::Value;
 
 /// Resolves rates and pauses.
 pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Pace {
@@ -24,6 +25,7 @@ pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Pace {
         serialize_overlap: view.settings.switch("serialize_overlap"),
         flow: flow(view),
         replay: None,
+        latency: latency(view, report),
     }
 }
 
@@ -72,6 +74,26 @@ fn check_minimum(
     }
 }
 
+/// A target of 0 is no search. In fio a window of 0 judges after every I/O; half a second is the least that says anything.
+fn latency(view: &View<'_>, report: &mut Report) -> Option<LatencyTarget> {
+    let settings = view.settings;
+    let limit = settings.number("latency_target", 0);
+    let percentile = match settings.last("latency_percentile").map(|setting| &setting.value) {
+        Some(Value::Floats(list)) => list.first().copied().unwrap_or(100.0),
+        _ => 100.0,
+    };
+    if limit == 0 {
+        return None;
+    }
+    let window = settings.number("latency_window", 0);
+    if window == 0 && !view.is_fio() {
+        let problem = view.error("latency_target", "needs latency_window, the time for which each depth is tried");
+        report.push(problem.advise("set latency_window=5s, for example"));
+    }
+    let keeps_on = settings.switch("latency_run");
+    Some(LatencyTarget { limit: Nanos::new(limit), window: Nanos::new(window.max(1)), percentile, keeps_on })
+}
+
 /// A weight of 0 is no flow.
 fn flow(view: &View<'_>) -> Option<FlowShare> {
     let settings = view.settings;
@@ -83,10 +105,12 @@ fn flow(view: &View<'_>) -> Option<FlowShare> {
 fn think(view: &View<'_>) -> Option<Think> {
     let settings = view.settings;
     let time = settings.number("thinktime", 0);
+    let timed = settings.number("thinktime_iotime", 0) > 0;
     (time > 0).then(|| Think {
         time: Nanos::new(time),
         spin: Nanos::new(settings.number("thinktime_spin", 0).min(time)),
-        blocks: settings.small("thinktime_blocks", 1).max(1),
+        // As in fio, the usual 1 does not hold beside a time between pauses.
+        blocks: settings.small("thinktime_blocks", if timed { u32::MAX } else { 1 }).max(1),
         by_issue: settings.choice("thinktime_blocks_type", "complete").0 == "issue",
         io_time: Nanos::new(settings.number("thinktime_iotime", 0)),
     })

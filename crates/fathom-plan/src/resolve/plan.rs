@@ -7,7 +7,7 @@ use super::job::{Seat, View, job_name, resolve};
 use super::replay::Logs;
 use super::report::Report;
 use super::sections::{Draft, Drafts, drafts};
-use super::{overrides, traps};
+use super::{overrides, steady, traps};
 use crate::command::{Invocation, show_command};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::jobfile::{Context, JobFile, Source, parse};
@@ -200,6 +200,7 @@ impl Planner<'_> {
                 break;
             }
         }
+        steady::check_groups(&jobs, &|section| drafts[section].at.clone(), report);
         jobs
     }
 

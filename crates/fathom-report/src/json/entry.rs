@@ -1,6 +1,6 @@
 //! One element of `jobs[]`.
 
-use fathom_model::Entry;
+use fathom_model::{Entry, SteadyMeasure, SteadySample, SteadySummary};
 
 use super::direction::{direction, sync};
 use super::options;
@@ -33,7 +33,44 @@ pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
     if let Some(text) = entry.description.as_ref().filter(|text| !text.is_empty()) {
         root.push("desc", text);
     }
+    if let Some(steady) = &entry.steady {
+        root.push("steadystate", steady_state(steady));
+    }
     root.into()
+}
+
+/// fio's `steadystate`: what was asked, what the last samples say, and the samples.
+fn steady_state(steady: &SteadySummary) -> Object {
+    let (seen, rule) = (&steady.seen, &steady.seen.rule);
+    let unit = if rule.percent { "%" } else { "" };
+    let slope = if rule.slope { "_slope" } else { "" };
+    let word = measure_word(rule.measure);
+    let samples = |of: fn(&SteadySample) -> u64| seen.samples.iter().map(of).collect::<Tree>();
+    let mut data =
+        Object::new().with("bw_mean", steady.mean.bandwidth).with("iops_mean", steady.mean.iops);
+    if rule.measure == SteadyMeasure::Latency {
+        data.push("lat_mean", steady.mean.latency.get());
+        data.push("lat_ns", samples(|sample| sample.latency.get()));
+    }
+    data.push("iops", samples(|sample| sample.iops));
+    data.push("bw", samples(|sample| sample.bandwidth));
+    Object::new()
+        .with("ss", &format!("{word}{slope}:{:.6}{unit}", rule.limit))
+        .with("duration", rule.duration.get() / 1_000_000_000)
+        .with("attained", u64::from(seen.attained))
+        .with("criterion", &format!("{:.6}{unit}", seen.criterion))
+        .with("max_deviation", seen.deviation)
+        .with("slope", seen.slope)
+        .with("data", data)
+}
+
+/// fio's word for what must be steady.
+pub(crate) fn measure_word(measure: SteadyMeasure) -> &'static str {
+    match measure {
+        SteadyMeasure::Iops => "iops",
+        SteadyMeasure::Bandwidth => "bw",
+        SteadyMeasure::Latency => "lat",
+    }
 }
 
 fn push_directions(root: &mut Object, entry: &Entry, plus: bool) {
@@ -79,16 +116,15 @@ fn push_errors(root: &mut Object, entry: &Entry) {
     }
 }
 
-/// The search for a depth by latency, which was not asked for: its depth is then the queue depth. A job that never began has
-/// none.
+/// The search for a depth by latency; where none was asked for, its depth is the queue depth.
 fn push_target(root: &mut Object, entry: &Entry) {
-    if entry.depth == 0 {
-        return;
-    }
-    root.push("latency_depth", entry.depth);
-    root.push("latency_target", 0u64);
-    root.push("latency_target_ns", 0u64);
-    root.push("latency_percentile", 100.0);
-    root.push("latency_window", 0u64);
-    root.push("latency_window_us", 0u64);
+    let target = entry.latency.map(|search| search.target);
+    let limit = target.map_or(0, |target| target.limit.get());
+    let window = target.map_or(0, |target| target.window.get() / 1_000);
+    root.push("latency_depth", entry.latency.map_or(entry.depth, |search| search.depth));
+    root.push("latency_target", limit);
+    root.push("latency_target_ns", limit);
+    root.push("latency_percentile", target.map_or(100.0, |target| target.percentile));
+    root.push("latency_window", window);
+    root.push("latency_window_us", window);
 }

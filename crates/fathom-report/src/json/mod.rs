@@ -10,7 +10,7 @@ use std::io::{self, Write};
 
 use fathom_model::{DiskSummary, Findings, Personality};
 
-pub(crate) use self::entry::CLASSES;
+pub(crate) use self::entry::{CLASSES, measure_word};
 use self::{addition::addition, entry::entry};
 use crate::Style;
 use crate::calendar::ctime;

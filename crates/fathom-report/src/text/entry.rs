@@ -1,9 +1,10 @@
 //! One entry of fio's text: header, directions, tables.
 
-use fathom_model::{Direction, DirectionSummary, Entry};
+use fathom_model::{Direction, DirectionSummary, Entry, Nanos, SteadyMeasure};
 
 use super::direction::{direction, sync};
-use crate::json::CLASSES;
+use crate::json::{CLASSES, measure_word};
+use crate::number::{FIGURES, Prefix, rate_pair, shorten};
 
 /// `table_width` columns are there for percentiles; what fio's text has not is shown where it is `ours`.
 pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -> String {
@@ -19,7 +20,7 @@ pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -
     lines += &levels("  IO depths    :", [1, 2, 4, 8, 16, 32], &entry.depth_levels);
     lines += &levels("     submit    :", [0, 4, 8, 16, 32, 64], &entry.submit_levels);
     lines += &levels("     complete  :", [0, 4, 8, 16, 32, 64], &entry.complete_levels);
-    lines + &issued(entry) + &errors(entry) + &target(entry)
+    lines + &issued(entry) + &errors(entry) + &target(entry) + &steady(entry)
 }
 
 fn header(entry: &Entry, date: &str) -> String {
@@ -89,8 +90,35 @@ fn errno_words(errno: i32) -> String {
 }
 
 fn target(entry: &Entry) -> String {
-    if entry.depth == 0 {
-        return String::new();
+    let Some(search) = &entry.latency else {
+        return format!("     latency   : target=0.00ns, window=0.00ns, percentile=100.00%, depth={}\n", entry.depth);
+    };
+    let (limit, window) = (scaled(search.target.limit), scaled(search.target.window));
+    let (percentile, depth) = (search.target.percentile, search.depth);
+    format!("     latency   : target={limit}, window={window}, percentile={percentile:.2}%, depth={depth}\n")
+}
+
+/// A time in the largest unit in which it is above one thousandth of the next.
+fn scaled(time: Nanos) -> String {
+    let mut value = time.get() as f64;
+    for unit in ["ns", "us", "ms"] {
+        if value < 1000.0 {
+            return format!("{value:.2}{unit}");
+        }
+        value /= 1000.0;
     }
-    format!("     latency   : target=0.00ns, window=0.00ns, percentile=100.00%, depth={}\n", entry.depth)
+    format!("{value:.2}s")
+}
+
+fn steady(entry: &Entry) -> String {
+    let Some(steady) = &entry.steady else { return String::new() };
+    let (seen, rule) = (&steady.seen, &steady.seen.rule);
+    let attained = if seen.attained { "yes" } else { "no" };
+    let (binary, decimal) = rate_pair(steady.mean.bandwidth as f64);
+    let iops = shorten(steady.mean.iops, FIGURES, 0, Prefix::Si);
+    let latency = if rule.measure == SteadyMeasure::Latency { format!(", lat={}", scaled(steady.mean.latency)) } else { String::new() };
+    let way = if rule.slope { "slope" } else { "mean dev" };
+    let (word, unit) = (measure_word(rule.measure), if rule.percent { "%" } else { "" });
+    let criterion = seen.criterion;
+    format!("  steadystate  : attained={attained}, bw={binary} ({decimal}), iops={iops}{latency}, {word} {way}={criterion:.3}{unit}\n")
 }

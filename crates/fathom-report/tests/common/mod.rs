@@ -77,6 +77,8 @@ pub fn idle(name: &str) -> Entry {
         shows: Shows { slat: true, clat: true, lat: true, clat_percentiles: true, ..Shows::default() },
         ceiling_iops: None,
         verify: None,
+        steady: None,
+        latency: None,
         counts: Counts::default(),
         offered: None,
         notes: vec![],

@@ -46,9 +46,9 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("flow_id", Kind::One(Unit::Count), "Which flow the job belongs to").default("0"),
     row("flow_sleep", Kind::One(Unit::Count), "Microseconds a job waits that is ahead of its flow").default("0"),
     row("flow_watermark", Kind::Dead, "Former limit of flow").no_effect("fio ignores it as well"),
-    row("steadystate", Kind::ChoiceWith(&["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"]), "End the job once this is steady").alias("ss").default("iops_slope:0.01%").refused("set a runtime and take the steady part of the recording"),
-    row("steadystate_duration", Kind::One(Unit::Seconds), "Window of the steady state test").alias("ss_dur").default("0").no_effect("it only matters with steadystate"),
-    row("steadystate_ramp_time", Kind::One(Unit::Seconds), "Wait before the steady state test").alias("ss_ramp").default("0").no_effect("it only matters with steadystate"),
-    row("steadystate_check_interval", Kind::One(Unit::Seconds), "Distance of steady state samples").alias("ss_interval").default("1").no_effect("it only matters with steadystate"),
+    row("steadystate", Kind::ChoiceWith(&["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"]), "End the job once this is steady").alias("ss").default("iops_slope:0.01%"),
+    row("steadystate_duration", Kind::One(Unit::Seconds), "Window of the steady state test").alias("ss_dur").default("0"),
+    row("steadystate_ramp_time", Kind::One(Unit::Seconds), "Wait before the steady state test").alias("ss_ramp").default("0"),
+    row("steadystate_check_interval", Kind::One(Unit::Seconds), "Distance of steady state samples").alias("ss_interval").default("1"),
     row("gpu_dev_id", Kind::One(Unit::Count), "GPU of device memory").default("0").no_effect("it only matters with mem=cudamalloc"),
 ];

@@ -1,0 +1,83 @@
+//! `rate_min`, `rate_iops_min`: a job that falls below them for a cycle has failed.
+
+use fathom_model::{Direction, Job, Nanos, PerDirection, Rate};
+
+/// fio's time to settle before the first look.
+const SETTLE: u64 = 2_000_000_000;
+
+/// Looks at the rates of one job.
+#[derive(Debug)]
+pub(super) struct Floor {
+    least: PerDirection<Option<Rate>>,
+    cycle: u64,
+    since: u64,
+    next: u64,
+    before: [(u64, u64); 3],
+}
+
+impl Floor {
+    /// `None` for a job without a lowest rate.
+    pub fn new(job: &Job, measured_from: Nanos) -> Option<Floor> {
+        let least = PerDirection::from_fn(|d| job.pace.rate_min[d].filter(|_| job.pattern.traffic.uses(d)));
+        let any = least.iter().any(|(_, rate)| rate.is_some());
+        let next = measured_from.get().saturating_add(SETTLE);
+        any.then(|| Floor { least, cycle: job.pace.rate_cycle.get().max(1_000_000), since: 0, next, before: [(0, 0); 3] })
+    }
+
+    #[inline]
+    pub fn is_due(&self, now: u64) -> bool {
+        now >= self.next
+    }
+
+    /// Looks at I/Os and bytes done so far; in words what is too slow.
+    pub fn look(&mut self, done: [(u64, u64); 3], now: u64) -> Option<String> {
+        let (before, since) = (self.before, self.since);
+        (self.before, self.since, self.next) = (done, now, now.saturating_add(self.cycle));
+        let seconds = (now - since) as f64 / 1e9;
+        if since == 0 {
+            return None;
+        }
+        Direction::ALL.into_iter().find_map(|direction| {
+            let d = direction as usize;
+            let (ios, bytes) = ((done[d].0 - before[d].0) as f64 / seconds, (done[d].1 - before[d].1) as f64 / seconds);
+            let word = direction.word();
+            match self.least[direction]? {
+                Rate::Iops(least) if ios < least => Some(format!("rate_iops_min={least} is not met: {ios:.0} {word}s per second")),
+                Rate::Bandwidth(least) if bytes < least => {
+                    Some(format!("rate_min={least} is not met: {bytes:.0} bytes of {word}s per second"))
+                }
+                _ => None,
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::job;
+    use fathom_model::{Access, Traffic};
+
+    #[test]
+    fn a_cycle_below_the_lowest_rate_is_told_with_its_figures() {
+        let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
+        assert!(Floor::new(&job, Nanos::ZERO).is_none());
+        job.pace.rate_min[Direction::Write] = Some(Rate::Iops(1e9));
+        assert!(Floor::new(&job, Nanos::ZERO).is_none(), "it does not write");
+        job.pace.rate_min[Direction::Read] = Some(Rate::Iops(100.0));
+        job.pace.rate_cycle = Nanos::from_secs(1);
+        let mut floor = Floor::new(&job, Nanos::ZERO).expect("there is one");
+        assert!(!floor.is_due(SETTLE - 1) && floor.is_due(SETTLE));
+        let at = |second: u64| SETTLE + second * 1_000_000_000;
+        assert_eq!(floor.look([(0, 0); 3], at(0)), None, "the first look begins a cycle");
+        assert!(!floor.is_due(at(1) - 1));
+        assert_eq!(floor.look([(100, 0), (0, 0), (0, 0)], at(1)), None);
+        let what = floor.look([(199, 0), (0, 0), (0, 0)], at(2));
+        assert_eq!(what.as_deref(), Some("rate_iops_min=100 is not met: 99 reads per second"));
+        job.pace.rate_min[Direction::Read] = Some(Rate::Bandwidth(1000.0));
+        let mut floor = Floor::new(&job, Nanos::ZERO).expect("there is one");
+        floor.look([(0, 0); 3], at(0));
+        let what = floor.look([(1, 1998), (0, 0), (0, 0)], at(2));
+        assert_eq!(what.as_deref(), Some("rate_min=1000 is not met: 999 bytes of reads per second"));
+    }
+}
