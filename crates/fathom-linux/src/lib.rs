@@ -15,7 +15,7 @@ pub use self::clock::LinuxClock;
 pub use self::devices::{DeviceWatch, LinuxSysfs, look_below, look_closely};
 pub use self::engines::{EngineFile, bare_noop_ring, make_engine, make_noop_ring};
 pub use self::host::{
-    CacheState, ConditionsWatch, DirectIo, HostWatch, LinuxHost, cache_state, direct_io, dump_requests, end_with_parent, interrupts,
+    CacheState, ConditionsWatch, DirectIo, HostWatch, LinuxHost, cache_state, direct_io, dump_requests, end_with_parent, IdleWatch, idle_calibration, interrupts,
     written_share,
 };
 pub use self::probe::{

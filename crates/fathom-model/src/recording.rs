@@ -403,6 +403,21 @@ pub struct HostRecording {
     pub cpu_throttles: Option<u64>,
     /// Share of all CPUs busy during the run, percent.
     pub busy_percent: Option<f64>,
+    /// What `--idle-prof` asks for.
+    pub idleness: Option<CpuIdleness>,
+}
+
+/// How idle the CPUs were while the load ran.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CpuIdleness {
+    /// Mean over all CPUs, percent; nothing where only the unit of work was timed.
+    pub system_percent: Option<f64>,
+    /// Each CPU, percent, where each was asked for.
+    pub cpus_percent: Vec<f64>,
+    /// Mean time of a unit of work, microseconds.
+    pub unit_mean_us: f64,
+    /// Its standard deviation between CPUs.
+    pub unit_stddev_us: f64,
 }
 
 /// The load generator was held up: its watchdog woke late.

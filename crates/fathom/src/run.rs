@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
 use fathom_model::{Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight};
 use fathom_plan::{
-    Action, Diagnostic, Invocation, Planned, command_help, engine_help, help_text, parse_args, plan, show_commands,
+    Action, Diagnostic, IdleProf, Invocation, Planned, command_help, engine_help, help_text, parse_args, plan, show_commands,
 };
 
 use crate::guard;
@@ -31,6 +31,9 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         Ok(invocation) => invocation,
         Err(problems) => return refuse(program, personality, &problems),
     };
+    if invocation.action == Action::Run && invocation.idle_prof == Some(IdleProf::Calibrate) {
+        return say(&fathom_report::idleness_text(&idle_calibration()));
+    }
     match &invocation.action {
         Action::Run if invocation.show_command => show(program, &invocation),
         Action::Run => run(program, &invocation),
@@ -188,10 +191,17 @@ fn load(invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(
         show_state(state, expected, &mut output);
     };
     let mut wanted = |elapsed| wishes.wanted(elapsed);
-    let mut show = |progress: &Progress| screen.borrow_mut().show(progress);
+    let mut idle = invocation.idle_prof.map(|how| IdleWatch::new(how == IdleProf::PerCpu));
+    let mut show = |progress: &Progress| {
+        if let Some(idle) = idle.as_mut().filter(|_| progress.layout.is_none()) {
+            idle.begin();
+        }
+        screen.borrow_mut().show(progress);
+    };
     let measured = measure(planned.plan, host, clock, &mut show, &mut wanted, &mut take);
     screen.borrow_mut().wipe();
     let (mut recording, log_trouble) = measured.map_err(|error| error.to_string())?;
+    recording.host.idleness = idle.map(IdleWatch::finish);
     recording.messages.splice(0..0, held);
     recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
     let logged = log_trouble.map_or(Ok(()), |trouble| Err(format!("a log file is not complete: {trouble}")));

@@ -41,6 +41,7 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
             steal_percent: Some(0.0),
             cpu_throttles: Some(0),
             busy_percent: Some(10.0),
+            idleness: None,
         },
         conditions: Conditions::default(),
         stalls: Vec::new(),

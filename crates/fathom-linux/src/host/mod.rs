@@ -9,6 +9,7 @@ mod disks;
 mod error;
 mod extents;
 mod fill;
+mod idle;
 mod kernel;
 mod layout;
 mod open;
@@ -38,6 +39,7 @@ use crate::probe::{Held, ProbeError};
 pub use self::cache::{CacheState, DirectIo, cache_state, direct_io};
 pub use self::conditions::ConditionsWatch;
 pub use self::extents::written_share;
+pub use self::idle::{IdleWatch, idle_calibration};
 pub use self::signal::{dump_requests, end_with_parent, interrupts};
 pub use self::watch::HostWatch;
 

@@ -40,6 +40,7 @@ impl HostWatch {
             memory: memory(),
             steal_percent: spent.and_then(|spent| spent.share(spent.stolen)),
             cpu_throttles: self.throttles.zip(throttles(&self.groups)).map(|(before, now)| now.saturating_sub(before)),
+            idleness: None,
             busy_percent: spent.and_then(|spent| spent.share(spent.all.saturating_sub(spent.idle + spent.stolen))),
         }
     }

@@ -14,6 +14,7 @@ pub(crate) use self::entry::{CLASSES, measure_word};
 use self::{addition::addition, entry::entry};
 use crate::Style;
 use crate::calendar::ctime;
+use crate::idleness::idleness_object;
 use crate::tree::{Object, Tree};
 
 /// Writes one JSON document and a line end. `plus` adds the histograms (fio's `json+`).
@@ -41,6 +42,9 @@ fn document(findings: &Findings, style: &Style, plus: bool) -> Tree {
     root.push("jobs", findings.entries.iter().map(|one| entry(one, style, plus)).collect::<Tree>());
     if !findings.disks.is_empty() {
         root.push("disk_util", findings.disks.iter().map(disk).collect::<Tree>());
+    }
+    if let Some(idleness) = &findings.host.idleness {
+        root.push("cpu_idleness", idleness_object(idleness));
     }
     if findings.personality == Personality::Fathom {
         root.push("fathom", addition(findings, plus));

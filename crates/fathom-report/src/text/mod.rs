@@ -15,6 +15,7 @@ pub(crate) use self::verdict::{verdict_word, weight_word};
 use self::{entry::entry, groups::groups, table::table, verdict::{brief, verdict}};
 use crate::Style;
 use crate::calendar::ctime;
+use crate::idleness::idleness_text;
 use crate::ink::{fold, wrap};
 use crate::json::now_ms;
 
@@ -39,6 +40,7 @@ pub fn text(findings: &Findings, style: &Style) -> String {
         }
     }
     lines += &shaped(&groups(findings), style, ours);
+    lines.extend(findings.host.idleness.as_ref().map(idleness_text));
     if ours {
         lines += &verdict(findings, style);
     }
