@@ -17,6 +17,7 @@ mod mark;
 mod pages;
 mod refusal;
 mod signature;
+pub mod spec;
 mod standing;
 mod survey;
 

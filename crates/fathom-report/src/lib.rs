@@ -24,7 +24,7 @@ mod tree;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
-pub use self::devices::{device_cards, device_document, device_table};
+pub use self::devices::{device_cards, device_document, device_table, spec_document, spec_text};
 pub use self::format::{Format, write};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::idleness::idleness_text;

@@ -12,6 +12,7 @@ use fathom_report::{Style, device_cards, device_document, device_table};
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
 use crate::screen;
+use crate::specs::library;
 
 /// A device that does not answer is not waited for longer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -21,6 +22,8 @@ const WIDE: usize = 160;
 /// What was asked for.
 struct Request<'a> {
     json: bool,
+    /// `--specs=DIR`, each time it was given.
+    folders: Vec<&'a str>,
     paths: Vec<&'a str>,
 }
 
@@ -33,7 +36,8 @@ pub fn command(arguments: &[String]) -> Outcome {
             return Outcome::Refused;
         }
     };
-    let (cards, outcome) = if request.paths.is_empty() { (every_device(), Outcome::Good) } else { some(&request.paths) };
+    let (mut cards, outcome) = if request.paths.is_empty() { (every_device(), Outcome::Good) } else { some(&request.paths) };
+    name_sheets(&mut cards, &request.folders);
     match say(&shown(&request, &cards)) {
         Outcome::Good => outcome,
         trouble => trouble,
@@ -41,15 +45,18 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn read(arguments: &[String]) -> Result<Request<'_>, String> {
-    let mut request = Request { json: false, paths: Vec::new() };
+    let mut request = Request { json: false, folders: Vec::new(), paths: Vec::new() };
     let mut only_paths = false;
-    for argument in arguments {
-        match argument.as_str() {
+    let mut arguments = arguments.iter().map(String::as_str);
+    while let Some(argument) = arguments.next() {
+        match argument {
             "--" if !only_paths => only_paths = true,
             "--json" if !only_paths => request.json = true,
+            "--specs" if !only_paths => request.folders.push(arguments.next().ok_or("--specs needs a folder")?),
+            option if option.starts_with("--specs=") && !only_paths => request.folders.push(&option["--specs=".len()..]),
             option if option.starts_with('-') && !only_paths => {
                 let option = option.escape_debug();
-                return Err(format!("there is no option '{option}': give paths, --json, or nothing for all block devices"));
+                return Err(format!("there is no option '{option}': give paths, --json, --specs=DIR, or nothing for all block devices"));
             }
             path => request.paths.push(path),
         }
@@ -69,6 +76,19 @@ fn shown(request: &Request<'_>, cards: &[DeviceCard]) -> String {
         (true, false) => device_table(cards, &Style { width: WIDE, ..style }),
         (true, true) => device_table(cards, &style),
         (false, _) => device_cards(cards, &style),
+    }
+}
+
+/// Names the sheet that fits each device of each chain.
+fn name_sheets(cards: &mut [DeviceCard], folders: &[&str]) {
+    let library = library(folders);
+    for trouble in library.troubles() {
+        complain!("fathom devices: passed over: {trouble}");
+    }
+    for card in cards {
+        let fitting = card.target.devices.iter().filter_map(|device| library.fitting(&device.before));
+        card.sheets = fitting.map(|sheet| format!("{}: {} {}, {} figures", sheet.id, sheet.maker, sheet.product, sheet.figures.len())).collect();
+        card.sheets.dedup();
     }
 }
 

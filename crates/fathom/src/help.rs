@@ -16,6 +16,8 @@ usage: fathom COMMAND ...
                        what is on it, and the code that confirms its
                        destruction; --json for programs
   check RESULT.json... what is wrong with results of fio, or with figures from a page
+  spec [PATH]          the data sheet of a device; with --run whether it is kept
+                       (--sheet=ID, --specs=DIR, --runtime=S, --writes, --json)
   explain [CODE]       what a finding means and what to do about it
   help [run]           this text, or that of a command
   help compatibility   what becomes of every option of fio

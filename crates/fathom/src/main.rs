@@ -17,6 +17,8 @@ mod quick;
 mod run;
 mod say;
 mod screen;
+mod spec;
+mod specs;
 mod surroundings;
 mod wishes;
 
@@ -61,6 +63,7 @@ fn command(arguments: &[String]) -> Outcome {
         "devices" => devices::command(rest),
         "check" => check::command(rest),
         "explain" => explain::command(rest),
+        "spec" => spec::command(rest),
         "help" | "--help" | "-h" => help::command(rest),
         "version" | "--version" | "-V" | "-v" => help::version(),
         other => help::unknown(other),

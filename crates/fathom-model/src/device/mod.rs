@@ -10,6 +10,7 @@ mod health;
 mod kind;
 mod link;
 mod queue;
+mod spec;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub use self::health::{HealthFacts, HealthState};
 pub use self::kind::{Medium, Transport};
 pub use self::link::{Link, LinkKind, LinkSpeed};
 pub use self::queue::QueueFacts;
+pub use self::spec::{SpecLine, SpecReport};
 
 use crate::Bytes;
 

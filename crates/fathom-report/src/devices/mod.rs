@@ -3,9 +3,11 @@
 mod card;
 mod document;
 mod link;
+mod spec;
 mod table;
 
 pub use self::card::device_cards;
 pub use self::document::device_document;
 pub(crate) use self::link::{kind_word, speed_words};
+pub use self::spec::{spec_document, spec_text};
 pub use self::table::device_table;

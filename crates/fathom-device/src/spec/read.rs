@@ -1,0 +1,226 @@
+//! Data sheets from TOML. A mistake is named with its place, and costs no more than the sheet it is in.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+use super::sheet::{Access, Confidence, Figure, Sheet, Side, What, Zone};
+use crate::clean;
+
+/// Version of the format that is read.
+const SCHEMA: i64 = 1;
+/// No file holds more sheets, and no sheet more figures.
+const MOST: usize = 10_000;
+/// Keys of a sheet that are facts for the reader, with what to call them.
+const FACTS: [(&str, &str); 11] = [
+    ("interface", "interface"),
+    ("form_factor", "form factor"),
+    ("medium", "medium"),
+    ("capacity_gb", "capacity, GB"),
+    ("endurance_tbw", "endurance, TB written"),
+    ("endurance_dwpd", "endurance, drive writes a day"),
+    ("write_after_cache_mb_s", "writes after the fast cache, MB/s"),
+    ("fast_cache_gb_min", "fast cache at least, GB"),
+    ("fast_cache_gb_max", "fast cache at most, GB"),
+    ("method", "measured by"),
+    ("note", "note"),
+];
+
+/// What is wrong with a file of data sheets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SheetTrouble {
+    /// The file.
+    pub file: String,
+    /// Where in it and what, in words.
+    pub what: String,
+}
+
+impl fmt::Display for SheetTrouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file, self.what)
+    }
+}
+
+impl std::error::Error for SheetTrouble {}
+
+/// Every sheet of a file that can be read, and what is wrong with the others.
+#[must_use]
+pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
+    let trouble = |what: String| SheetTrouble { file: clean(file.as_bytes()), what };
+    let table: Table = match text.parse() {
+        Ok(table) => table,
+        Err(error) => return (Vec::new(), vec![trouble(format!("this is not TOML: {}", one_line(&error.to_string())))]),
+    };
+    match table.get("schema").and_then(Value::as_integer) {
+        Some(SCHEMA) => {}
+        Some(other) => return (Vec::new(), vec![trouble(format!("schema {other} is not known; this version reads schema {SCHEMA}"))]),
+        None => return (Vec::new(), vec![trouble(format!("`schema = {SCHEMA}` is missing at the top"))]),
+    }
+    let none = Vec::new();
+    let entries = match table.get("sheet") {
+        Some(Value::Array(entries)) => entries,
+        _ => &none,
+    };
+    let (mut sheets, mut troubles) = (Vec::new(), Vec::new());
+    for (number, entry) in entries.iter().take(MOST).enumerate() {
+        match entry.as_table().ok_or_else(|| "it is no table".to_owned()).and_then(|table| sheet(table, file)) {
+            Ok(sheet) => sheets.push(sheet),
+            Err(what) => troubles.push(trouble(format!("sheet {}: {what}", named(entry, number)))),
+        }
+    }
+    if sheets.is_empty() && troubles.is_empty() {
+        troubles.push(trouble("there is no [[sheet]] in it".to_owned()));
+    }
+    (sheets, troubles)
+}
+
+fn one_line(text: &str) -> String {
+    clean(text.split_whitespace().collect::<Vec<_>>().join(" ").as_bytes())
+}
+
+fn named(entry: &Value, number: usize) -> String {
+    let id = entry.get("id").and_then(Value::as_str).map(|id| clean(id.as_bytes()));
+    id.unwrap_or_else(|| (number + 1).to_string())
+}
+
+fn sheet(table: &Table, file: &str) -> Result<Sheet, String> {
+    let id = required(table, "id")?;
+    if !id.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)) {
+        return Err("id may hold letters, digits, `-`, `.` and `_` only".to_owned());
+    }
+    let figures = list(table, "figure")?.iter().take(MOST).enumerate();
+    let figures = figures.map(|(number, value)| {
+        let table = value.as_table().ok_or("it is no table");
+        table.map_err(str::to_owned).and_then(figure).map_err(|what| format!("figure {}: {what}", number + 1))
+    });
+    Ok(Sheet {
+        maker: required(table, "maker")?,
+        product: required(table, "product")?,
+        models: texts(table, "models")?,
+        confidence: confidence(table)?,
+        best_of_series: table.get("best_of_series").and_then(Value::as_bool).unwrap_or(false),
+        write_after_cache: positive(table, "write_after_cache_mb_s")?.map(|mb| mb * 1e6),
+        facts: FACTS.iter().filter_map(|(key, name)| Some(((*name).to_owned(), plain(table.get(*key)?)))).collect(),
+        source: texts(table, "source")?,
+        figures: figures.collect::<Result<_, _>>()?,
+        file: clean(file.as_bytes()),
+        id,
+    })
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => clean(text.as_bytes()),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Boolean(flag) => flag.to_string(),
+        _ => "not a plain value".to_owned(),
+    }
+}
+
+fn required(table: &Table, key: &str) -> Result<String, String> {
+    let text = table.get(key).and_then(Value::as_str).map(|text| clean(text.as_bytes()));
+    text.filter(|text| !text.is_empty()).ok_or_else(|| format!("`{key}` must be a text"))
+}
+
+fn list<'a>(table: &'a Table, key: &str) -> Result<&'a [Value], String> {
+    match table.get(key) {
+        None => Ok(&[]),
+        Some(Value::Array(values)) => Ok(values),
+        Some(_) => Err(format!("`{key}` must be a list")),
+    }
+}
+
+fn texts(table: &Table, key: &str) -> Result<Vec<String>, String> {
+    let values = list(table, key)?.iter();
+    let texts = values.map(|value| value.as_str().map(|text| clean(text.as_bytes())).filter(|text| !text.is_empty()));
+    texts.map(|text| text.ok_or_else(|| format!("every one of `{key}` must be a text"))).collect()
+}
+
+fn confidence(table: &Table) -> Result<Confidence, String> {
+    match table.get("confidence").and_then(Value::as_str) {
+        Some("maker") => Ok(Confidence::Maker),
+        Some("secondary") => Ok(Confidence::Secondary),
+        Some("partial") => Ok(Confidence::Partial),
+        _ => Err("`confidence` must be \"maker\", \"secondary\" or \"partial\"".to_owned()),
+    }
+}
+
+fn figure(table: &Table) -> Result<Figure, String> {
+    let word = |key| table.get(key).and_then(Value::as_str);
+    let value = positive(table, "value")?.ok_or("`value` is missing")?;
+    let percentile = positive(table, "percentile")?;
+    if percentile.is_some_and(|p| p > 100.0) {
+        return Err("`percentile` is above 100".to_owned());
+    }
+    let (what, value) = match word("what") {
+        Some("iops") => (What::Iops, value),
+        Some("bandwidth") => (What::Bandwidth, value * 1e6),
+        Some("latency_us") => (What::Latency(percentile), value * 1e3),
+        _ => return Err("`what` must be \"iops\", \"bandwidth\" or \"latency_us\"".to_owned()),
+    };
+    let access = match word("access") {
+        Some("random") => Access::Random,
+        Some("sequential") => Access::Sequential,
+        _ => return Err("`access` must be \"random\" or \"sequential\"".to_owned()),
+    };
+    let zone = match word("zone") {
+        None => Zone::Whole,
+        Some("start") => Zone::Start,
+        Some("end") => Zone::End,
+        Some(_) => return Err("`zone` must be \"start\" or \"end\"".to_owned()),
+    };
+    Ok(Figure {
+        what,
+        value,
+        side: side(table)?,
+        access,
+        block: word("block").map(block).transpose()?,
+        depth: whole(table, "depth", 65_536)?,
+        threads: whole(table, "threads", 1_024)?,
+        zone,
+        note: word("note").map(|note| clean(note.as_bytes())),
+    })
+}
+
+fn side(table: &Table) -> Result<Side, String> {
+    let reads = whole(table, "read_percent", 99)?.and_then(|percent| u8::try_from(percent).ok());
+    match (table.get("direction").and_then(Value::as_str), reads) {
+        (Some("read"), None) => Ok(Side::Read),
+        (Some("write"), None) => Ok(Side::Write),
+        (Some("mix"), Some(reads)) => Ok(Side::Mix(reads)),
+        (Some("mix"), None) => Err("a mix needs `read_percent` from 1 to 99".to_owned()),
+        (Some("read" | "write"), Some(_)) => Err("`read_percent` goes with direction \"mix\" only".to_owned()),
+        _ => Err("`direction` must be \"read\", \"write\" or \"mix\"".to_owned()),
+    }
+}
+
+fn positive(table: &Table, key: &str) -> Result<Option<f64>, String> {
+    let number = match table.get(key) {
+        None => return Ok(None),
+        Some(Value::Integer(number)) => *number as f64,
+        Some(Value::Float(number)) => *number,
+        Some(_) => return Err(format!("`{key}` must be a number")),
+    };
+    if number.is_finite() && number > 0.0 && number < 1e15 { Ok(Some(number)) } else { Err(format!("`{key}` must be above zero")) }
+}
+
+fn whole(table: &Table, key: &str, most: u32) -> Result<Option<u32>, String> {
+    let Some(value) = table.get(key) else { return Ok(None) };
+    let number = value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|number| (1..=most).contains(number));
+    number.map(Some).ok_or_else(|| format!("`{key}` must be a whole number from 1 to {most}"))
+}
+
+/// `4KiB`, `512B`, `1MiB`.
+fn block(text: &str) -> Result<u32, String> {
+    let wrong = || format!("`block` must be such as \"4KiB\" or \"1MiB\", not \"{}\"", clean(text.as_bytes()));
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u32 = text[..end].parse().map_err(|_| wrong())?;
+    let unit = match &text[end..] {
+        "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(unit).filter(|size| (512..=1 << 30).contains(size)).ok_or_else(wrong)
+}

@@ -1,0 +1,77 @@
+//! A sheet and its comparisons as nouns that a report can print.
+
+use fathom_model::{Bytes, DeviceFacts, SpecLine, SpecReport};
+
+use super::compare::{Comparison, Judgement};
+use super::conditions::{Conditions, conditions};
+use super::sheet::{Confidence, Figure, Sheet};
+use crate::describe::size;
+
+/// The sheet with all its figures, not measured yet.
+#[must_use]
+pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) -> SpecReport {
+    let model = device.identity.model.clone().unwrap_or_else(|| "gives no model".to_owned());
+    let firmware = device.identity.firmware.as_ref().map_or(String::new(), |firmware| format!(", firmware {firmware}"));
+    let begins = sheet.models.iter().filter(|prefix| model.starts_with(*prefix)).max_by_key(|prefix| prefix.len());
+    SpecReport {
+        target: crate::clean(target.as_bytes()),
+        device: format!("{}: {model}{firmware}", device.name),
+        sheet: sheet.id.clone(),
+        product: format!("{} {}", sheet.maker, sheet.product),
+        confidence: match sheet.confidence {
+            Confidence::Maker => "maker",
+            Confidence::Secondary => "secondary",
+            Confidence::Partial => "partial",
+        },
+        file: sheet.file.clone(),
+        chosen: match begins {
+            Some(prefix) if !named => format!("the model begins with {prefix}"),
+            Some(prefix) => format!("it was named, and the model begins with {prefix}"),
+            None => "it was named; the model does not fit it".to_owned(),
+        },
+        facts: sheet.facts.clone(),
+        source: sheet.source.clone(),
+        lines: sheet.figures.iter().map(line).collect(),
+    }
+}
+
+/// A figure that is not measured.
+fn line(figure: &Figure) -> SpecLine {
+    SpecLine {
+        figure: figure.to_string(),
+        under: under(&conditions(figure)),
+        promised: figure.value,
+        judgement: "not measured",
+        note: figure.note.clone(),
+        ..SpecLine::default()
+    }
+}
+
+/// A figure that was.
+#[must_use]
+pub fn measured_line(comparison: &Comparison) -> SpecLine {
+    SpecLine {
+        under: under(&comparison.under),
+        measured: comparison.value,
+        measured_words: comparison.value.map(|value| comparison.figure.what.words(value)),
+        ratio: comparison.ratio,
+        tolerance: comparison.tolerance,
+        judgement: match comparison.judgement {
+            Judgement::Kept => "kept",
+            Judgement::Below => "below",
+            Judgement::Above => "above",
+            Judgement::NotComparable => "not comparable",
+        },
+        reasons: comparison.reasons.clone(),
+        ..line(&comparison.figure)
+    }
+}
+
+fn under(conditions: &Conditions) -> String {
+    let threads = if conditions.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", conditions.threads) };
+    let assumed = match conditions.assumed.as_slice() {
+        [] => String::new(),
+        what => format!(" ({} not stated)", what.join(", ")),
+    };
+    format!("{}, depth {}, {threads}{assumed}", size(Bytes::new(conditions.block.into())), conditions.depth)
+}

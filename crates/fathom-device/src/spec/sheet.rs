@@ -1,0 +1,153 @@
+//! What stands in a data sheet.
+
+use std::fmt;
+
+/// One drive, or one series of drives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sheet {
+    /// Unique name.
+    pub id: String,
+    /// Maker.
+    pub maker: String,
+    /// Product, as it is sold.
+    pub product: String,
+    /// Beginnings of the model that the device reports.
+    pub models: Vec<String>,
+    /// How sure the figures are.
+    pub confidence: Confidence,
+    /// The figures are those of the best capacity of a series.
+    pub best_of_series: bool,
+    /// Writes after the fast cache is full, bytes per second.
+    pub write_after_cache: Option<f64>,
+    /// Further facts in words: interface, medium, endurance, method, note.
+    pub facts: Vec<(String, String)>,
+    /// Pages that the figures come from.
+    pub source: Vec<String>,
+    /// What is promised.
+    pub figures: Vec<Figure>,
+    /// Where the sheet was read.
+    pub file: String,
+}
+
+/// How sure a sheet's figures are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confidence {
+    /// The maker's own text.
+    Maker,
+    /// A page that quotes the maker.
+    Secondary,
+    /// Some figures were seen, others not.
+    Partial,
+}
+
+/// One promise.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// What is counted.
+    pub what: What,
+    /// How much: I/Os per second, bytes per second, or nanoseconds.
+    pub value: f64,
+    /// Direction.
+    pub side: Side,
+    /// Order of addresses.
+    pub access: Access,
+    /// Block size, bytes, where stated.
+    pub block: Option<u32>,
+    /// Queue depth of each thread, where stated.
+    pub depth: Option<u32>,
+    /// Threads, where stated.
+    pub threads: Option<u32>,
+    /// Where on the device.
+    pub zone: Zone,
+    /// Remark of the sheet.
+    pub note: Option<String>,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum What {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Latency in nanoseconds: of a percentile, or the mean.
+    Latency(Option<f64>),
+}
+
+/// Direction of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Both; the share of reads in percent.
+    Mix(u8),
+}
+
+/// Order of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Any.
+    Random,
+    /// Rising.
+    Sequential,
+}
+
+/// Part of the device that a figure holds for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Zone {
+    /// All of it.
+    #[default]
+    Whole,
+    /// Its beginning: outer tracks.
+    Start,
+    /// Its end: inner tracks.
+    End,
+}
+
+impl Figure {
+    /// It can only be measured by writing.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        !matches!(self.side, Side::Read)
+    }
+}
+
+/// `random read, 600,000 IOPS`.
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let access = match self.access {
+            Access::Random => "random",
+            Access::Sequential => "sequential",
+        };
+        match self.side {
+            Side::Read => write!(f, "{access} read")?,
+            Side::Write => write!(f, "{access} write")?,
+            Side::Mix(reads) => write!(f, "{access} {reads} % reads")?,
+        }
+        match self.zone {
+            Zone::Whole => write!(f, ", ")?,
+            Zone::Start => write!(f, " at the start, ")?,
+            Zone::End => write!(f, " at the end, ")?,
+        }
+        f.write_str(&self.what.words(self.value))
+    }
+}
+
+impl What {
+    /// A value of this kind with its unit: `600000 IOPS`, `3500 MB/s`, `85 us mean`, `150 us at p99.999`.
+    #[must_use]
+    pub fn words(self, value: f64) -> String {
+        match self {
+            What::Iops if value < 100.0 => format!("{value:.1} IOPS"),
+            What::Iops => format!("{value:.0} IOPS"),
+            What::Bandwidth if value < 1e7 => format!("{:.2} MB/s", value / 1e6),
+            What::Bandwidth => format!("{:.0} MB/s", value / 1e6),
+            What::Latency(percentile) => {
+                let time = if value < 1e6 { format!("{:.1} us", value / 1e3) } else { format!("{:.2} ms", value / 1e6) };
+                percentile.map_or_else(|| format!("{time} mean"), |p| format!("{time} at p{p}"))
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A data sheet and what was measured of it: what `fathom spec` shows.
+
+/// One target against one sheet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpecReport {
+    /// Target, as named.
+    pub target: String,
+    /// The device below it, with model and firmware.
+    pub device: String,
+    /// Id of the sheet.
+    pub sheet: String,
+    /// Maker and product.
+    pub product: String,
+    /// How sure its figures are: `maker`, `secondary`, `partial`.
+    pub confidence: &'static str,
+    /// File it was read from.
+    pub file: String,
+    /// Why this sheet: the model's beginning that fits, or that it was named.
+    pub chosen: String,
+    /// Further facts: name and text.
+    pub facts: Vec<(String, String)>,
+    /// Pages the figures come from.
+    pub source: Vec<String>,
+    /// One for each figure.
+    pub lines: Vec<SpecLine>,
+}
+
+/// One figure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpecLine {
+    /// `random read, 600000 IOPS`.
+    pub figure: String,
+    /// `4 KiB, depth 32, 4 threads`, with what the sheet does not say.
+    pub under: String,
+    /// Promised, in I/Os per second, bytes per second or nanoseconds.
+    pub promised: f64,
+    /// Measured, in the same unit; `None` where it was not.
+    pub measured: Option<f64>,
+    /// The same in words.
+    pub measured_words: Option<String>,
+    /// 1 is as promised, less is worse.
+    pub ratio: Option<f64>,
+    /// How far from 1 is still kept.
+    pub tolerance: f64,
+    /// `kept`, `below`, `above`, `not comparable`, `not measured`.
+    pub judgement: &'static str,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// Remark of the sheet.
+    pub note: Option<String>,
+}

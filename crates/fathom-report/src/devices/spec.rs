@@ -1,0 +1,84 @@
+//! A data sheet against what was measured, as text and as JSON.
+
+use std::io::{self, Write};
+
+use fathom_model::{SpecLine, SpecReport};
+
+use crate::Style;
+use crate::ink::{Colour, wrap};
+use crate::tree::{Object, Tree};
+
+/// Of the layout; a change that could break a reader makes it 2.
+const VERSION: u64 = 1;
+
+/// The sheet, then each figure with what became of it.
+#[must_use]
+pub fn spec_text(report: &SpecReport, style: &Style) -> String {
+    let paragraph = |text: &str, first: &str, rest: &str| wrap(&style.clean(text), style.width, first, rest);
+    let mut text = paragraph(&format!("{}: {}", report.target, report.device), "", "  ");
+    let sheet = format!("Data sheet {} ({}), because {}", report.sheet, report.product, report.chosen);
+    text += &paragraph(&sheet, "", "  ");
+    text += &paragraph(&format!("Confidence: {}; read from {}", report.confidence, report.file), "  ", "    ");
+    for (name, value) in &report.facts {
+        text += &paragraph(&format!("{name}: {value}"), "  ", "    ");
+    }
+    for source in &report.source {
+        text += &paragraph(&format!("source: {source}"), "  ", "    ");
+    }
+    text + &report.lines.iter().map(|line| figure(line, style)).collect::<String>()
+}
+
+fn figure(line: &SpecLine, style: &Style) -> String {
+    let colour = match line.judgement {
+        "kept" => Colour::Green,
+        "not measured" => Colour::Dim,
+        "below" => Colour::Red,
+        _ => Colour::Yellow,
+    };
+    let word = line.judgement.to_uppercase();
+    let measured = line.measured_words.as_ref().map_or(String::new(), |words| format!(": measured {words}"));
+    let ratio = line.ratio.map_or(String::new(), |ratio| {
+        format!(", {:.0} % of it ({:.0} % either way is kept)", 100.0 * ratio, 100.0 * line.tolerance)
+    });
+    let head = format!("{word} {} at {}{measured}{ratio}", line.figure, line.under);
+    let mut text = wrap(&style.clean(&head), style.width, "", "    ").replacen(&word, &style.paint(&word, colour), 1);
+    for reason in line.reasons.iter().chain(&line.note) {
+        text += &wrap(&style.clean(reason), style.width, "    - ", "      ");
+    }
+    text
+}
+
+/// The same as one JSON document and a line end.
+///
+/// # Errors
+/// Those of `out`.
+pub fn spec_document(report: &SpecReport, out: &mut dyn Write) -> io::Result<()> {
+    let facts = Object::of(report.facts.iter().map(|(name, value)| (name.clone(), Tree::from(value))));
+    let document = Object::new()
+        .with("version", VERSION)
+        .with("target", &report.target)
+        .with("device", &report.device)
+        .with("sheet", &report.sheet)
+        .with("product", &report.product)
+        .with("confidence", report.confidence)
+        .with("file", &report.file)
+        .with("chosen", &report.chosen)
+        .with("facts", facts)
+        .with("source", report.source.iter().collect::<Tree>())
+        .with("figures", report.lines.iter().map(line).collect::<Tree>());
+    Tree::from(document).write(out)?;
+    out.write_all(b"\n")
+}
+
+fn line(line: &SpecLine) -> Object {
+    Object::new()
+        .with("figure", &line.figure)
+        .with("under", &line.under)
+        .with("promised", line.promised)
+        .with("measured", line.measured)
+        .with("ratio", line.ratio)
+        .with("tolerance", line.tolerance)
+        .with("judgement", line.judgement)
+        .with("reasons", line.reasons.iter().collect::<Tree>())
+        .with("note", line.note.as_ref())
+}

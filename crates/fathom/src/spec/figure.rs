@@ -1,0 +1,72 @@
+//! One figure of a sheet, measured by a run of its own.
+
+use std::path::Path;
+
+use fathom_device::spec::{Figure, Measured, Side, job};
+use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_model::{DeviceFacts, Direction, Findings, Personality, RunEnd, Weight};
+use fathom_plan::{parse_args, plan};
+
+use super::arguments::Request;
+use crate::guard;
+use crate::surroundings::ThisMachine;
+
+/// What came of a run.
+pub enum Measurement {
+    /// Its figures, and the device as it was afterwards.
+    Done(Measured, Option<DeviceFacts>),
+    /// The user had enough.
+    Interrupted,
+}
+
+/// Size of a file or device.
+///
+/// # Errors
+/// When there is nothing in it that could be read.
+pub fn size(path: &Path) -> Result<u64, String> {
+    let examined = fathom_linux::examine(path).map_err(|error| error.to_string())?;
+    let size = match &examined.facts().target {
+        fathom_device::Target::File(file) => file.size.get(),
+        fathom_device::Target::Block(block) => block.size.get(),
+        _ => return Err(format!("{}: name a file that is there, or a device, to measure on", path.display())),
+    };
+    if size == 0 { Err(format!("{}: it is empty", path.display())) } else { Ok(size) }
+}
+
+/// Runs the job that measures `figure`, under the target guard like any other.
+///
+/// # Errors
+/// Why it did not run.
+pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>) -> Result<Measurement, String> {
+    let words = job(figure, path, size, request.runtime_s);
+    let joined = |problems: Vec<fathom_plan::Diagnostic>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let invocation = parse_args(&words, Personality::Fathom).map_err(joined)?;
+    let planned = plan(&invocation, &ThisMachine, &ThisMachine).map_err(joined)?;
+    interrupts();
+    let clock = LinuxClock::start();
+    let host = LinuxHost::new(clock);
+    guard::take_hold(&planned.plan, &request.codes, &host, Path::new(".")).map_err(|all| all.join("; "))?;
+    let measured = crate::measure::measure(planned.plan, host, clock, &mut |_| {});
+    let (recording, _) = measured.map_err(|error| error.to_string())?;
+    let findings = fathom_analyse::findings(&recording);
+    if findings.end != RunEnd::Completed {
+        return Ok(Measurement::Interrupted);
+    }
+    let device = findings.targets.first().and_then(|target| target.devices.last()?.after.clone());
+    Ok(Measurement::Done(summed(&findings, figure), device))
+}
+
+fn summed(findings: &Findings, figure: &Figure) -> Measured {
+    let Some(entry) = findings.entries.first() else { return Measured::default() };
+    let direction = if figure.side == Side::Write { Direction::Write } else { Direction::Read };
+    let invalid = findings.findings.iter().filter(|finding| finding.weight == Weight::Invalidates);
+    Measured {
+        iops: entry.little.iops,
+        bandwidth: entry.directions.0.iter().map(|summary| summary.bandwidth).sum(),
+        mean_ns: entry.little.mean_ns,
+        percentiles: entry.directions[direction].clat.percentiles.clone(),
+        ceiling_iops: entry.ceiling_iops,
+        under: None,
+        invalid: invalid.map(|finding| finding.code.to_string()).collect(),
+    }
+}

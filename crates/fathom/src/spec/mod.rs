@@ -1,0 +1,123 @@
+//! `fathom spec`: the data sheet of a device, and whether the device keeps it.
+
+mod arguments;
+mod figure;
+
+use std::path::Path;
+
+use fathom_device::spec::{Library, Sheet, compare, measured_line, report};
+use fathom_linux::look_below;
+use fathom_model::{DeviceFacts, SpecReport, TargetRecording};
+use fathom_report::{spec_document, spec_text};
+
+use self::arguments::Request;
+use self::figure::Measurement;
+use crate::outcome::Outcome;
+use crate::say::{complain, say};
+use crate::screen;
+use crate::specs::library;
+
+/// Shows a sheet, and measures its figures where that is asked for.
+pub fn command(arguments: &[String]) -> Outcome {
+    let request = match Request::read(arguments) {
+        Ok(request) => request,
+        Err(problem) => return refuse(&problem),
+    };
+    let library = library(&request.folders);
+    for trouble in library.troubles() {
+        complain!("fathom spec: passed over: {trouble}");
+    }
+    match request.path {
+        None => say(&listed(&library)),
+        Some(path) => one(path, &request, &library),
+    }
+}
+
+fn refuse(problem: &str) -> Outcome {
+    complain!("fathom spec: {problem}");
+    Outcome::Refused
+}
+
+fn listed(library: &Library) -> String {
+    let line = |sheet: &Sheet| {
+        let models = if sheet.models.is_empty() { "only by --sheet".to_owned() } else { sheet.models.join(" | ") };
+        format!("{:30} {} {}: {models}\n", sheet.id, sheet.maker, sheet.product)
+    };
+    library.sheets().iter().map(line).collect()
+}
+
+fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
+    if std::fs::metadata(path).is_err() {
+        return refuse(&format!("there is no {}", path.escape_debug()));
+    }
+    let target = look_below(Path::new(path));
+    let (device, sheet) = match choose(&target, request, library) {
+        Ok(chosen) => chosen,
+        Err(problem) => return refuse(&problem),
+    };
+    let mut shown = report(path, &device, sheet, request.sheet.is_some());
+    let mut outcome = Outcome::Good;
+    if request.run {
+        match measure(path, request, &device, sheet, &mut shown) {
+            Ok(kept) => outcome = kept,
+            Err(problem) => return refuse(&problem),
+        }
+    }
+    match print(&shown, request.json) {
+        Outcome::Good => outcome,
+        trouble => trouble,
+    }
+}
+
+/// The sheet that is named, or the one that fits the uppermost device that one fits.
+fn choose<'a>(target: &TargetRecording, request: &Request<'_>, library: &'a Library) -> Result<(DeviceFacts, &'a Sheet), String> {
+    let lowest = || target.devices.last().map(|device| device.before.clone()).unwrap_or_default();
+    if let Some(id) = request.sheet {
+        let ids = library.sheets().iter().map(|sheet| sheet.id.as_str());
+        let advice = fathom_plan::closest(id, ids).map_or("`fathom spec` lists them".to_owned(), |id| format!("did you mean {id}?"));
+        let sheet = library.by_id(id).ok_or_else(|| format!("there is no sheet '{}': {advice}", id.escape_debug()))?;
+        return Ok((lowest(), sheet));
+    }
+    let fitting = target.devices.iter().find_map(|device| Some((device.before.clone(), library.fitting(&device.before)?)));
+    fitting.ok_or_else(|| {
+        let said: Vec<String> = target.devices.iter().map(|device| said(&device.before)).collect();
+        let said = if said.is_empty() { "no device is seen below it".to_owned() } else { said.join(", ") };
+        format!("no data sheet fits ({said}); name one by --sheet=ID, or add one (specs/README.md says how): `fathom spec` lists those there are")
+    })
+}
+
+fn said(device: &DeviceFacts) -> String {
+    device.identity.model.as_ref().map_or_else(|| format!("{} gives no model", device.name), |model| format!("{} is {model}", device.name))
+}
+
+/// Measures each figure in turn. The outcome is bad when one is not kept.
+fn measure(path: &str, request: &Request<'_>, device: &DeviceFacts, sheet: &Sheet, shown: &mut SpecReport) -> Result<Outcome, String> {
+    let size = figure::size(Path::new(path))?;
+    let mut kept = Outcome::Good;
+    for (figure, line) in sheet.figures.iter().zip(&mut shown.lines) {
+        if figure.writes() && !request.writes {
+            line.reasons = vec!["it needs writing: --writes measures it, where the target may be written".to_owned()];
+            continue;
+        }
+        complain!("fathom spec: measuring {figure}, {} s", request.runtime_s);
+        match figure::measure(figure, path, size, request) {
+            Ok(Measurement::Done(measured, now)) => {
+                *line = measured_line(&compare(sheet, figure, &measured, now.as_ref().unwrap_or(device)));
+                kept = if line.judgement == "kept" { kept } else { Outcome::Bad };
+            }
+            Ok(Measurement::Interrupted) => return Ok(Outcome::Interrupted),
+            Err(why) => line.reasons = vec![why],
+        }
+    }
+    Ok(kept)
+}
+
+fn print(shown: &SpecReport, json: bool) -> Outcome {
+    if json {
+        let mut bytes = Vec::new();
+        spec_document(shown, &mut bytes).expect("memory takes everything");
+        return say(&String::from_utf8_lossy(&bytes));
+    }
+    let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
+    say(&spec_text(shown, &screen::style(terminal, "")))
+}
