@@ -114,7 +114,7 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 8] = ["quick", "run", "fio", "check", "devices", "explain", "help", "version"];
+    const WORDS: [&str; 9] = ["quick", "run", "fio", "check", "devices", "spec", "explain", "help", "version"];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
     let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();

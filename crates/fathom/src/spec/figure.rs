@@ -46,7 +46,7 @@ pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>) ->
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     guard::take_hold(&planned.plan, &request.codes, &host, Path::new(".")).map_err(|all| all.join("; "))?;
-    let measured = crate::measure::measure(planned.plan, host, clock, &mut |_| {});
+    let measured = crate::measure::measure(planned.plan, host, clock, &mut |_| {}, &mut |_| false, &mut |_, _| {});
     let (recording, _) = measured.map_err(|error| error.to_string())?;
     let findings = fathom_analyse::findings(&recording);
     if findings.end != RunEnd::Completed {
