@@ -4,15 +4,22 @@
 
 use std::path::Path;
 
-use fathom_model::Personality;
-use fathom_plan::{Includes, OptionRow, Reading, Source, Surroundings, options, parse_args, plan, read_value, show_commands};
+use fathom_model::{Direction, PerDirection, Personality, ReplayReading, ReplayTiming, TraceAction};
+use fathom_plan::{
+    Includes, OptionRow, Reading, Source, Surroundings, TraceReader, options, parse_args, plan, read_value, show_commands, survey,
+};
 
 /// A target: its name, which is that of its folder in `corpus`, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 4] =
-    [("job_file", job_file), ("option_value", option_value), ("command_line", command_line), ("hist_log", hist_log)];
+pub const TARGETS: [Target; 5] = [
+    ("job_file", job_file),
+    ("option_value", option_value),
+    ("command_line", command_line),
+    ("hist_log", hist_log),
+    ("io_log", io_log),
+];
 
 const PERSONALITIES: [Personality; 2] = [Personality::Fathom, Personality::Fio];
 
@@ -84,6 +91,50 @@ pub fn command_line(bytes: &[u8]) {
     for personality in PERSONALITIES {
         run(&arguments, personality, b"[global]\nbs=4k\n[j]\nsize=1m\n");
     }
+}
+
+/// The bytes are a log of I/O: alone, and as that of a job. What a survey says of it, the I/O must keep to.
+pub fn io_log(bytes: &[u8]) {
+    let strict = ReplayReading {
+        timing: ReplayTiming::OnTime,
+        time_percent: 100,
+        redirect: None,
+        folder: None,
+        scale: 1,
+        align: 1,
+        skip: PerDirection::all(false),
+        skip_sync: false,
+        lenient: false,
+    };
+    let skip = PerDirection([true, false, true]);
+    let redirect = Some("/t".to_owned());
+    let lenient = ReplayReading { timing: ReplayTiming::AfterLast, lenient: true, scale: 3, align: 512, ..strict.clone() };
+    let aside = ReplayReading { redirect, skip, skip_sync: true, time_percent: 7, folder: Some("d".to_owned()), ..lenient.clone() };
+    for reading in [strict, lenient, aside] {
+        keeps_to_its_survey(bytes, &reading);
+    }
+    for personality in PERSONALITIES {
+        run(&["--name=j".to_owned(), "--read_iolog=f".to_owned()], personality, bytes);
+    }
+}
+
+fn keeps_to_its_survey(bytes: &[u8], reading: &ReplayReading) {
+    let Ok(survey) = survey(bytes, "f", reading) else { return };
+    let mut reader = TraceReader::new(bytes, reading).expect("it was read before");
+    let mut ios = [0u64; 3];
+    while let Some(io) = reader.next_io().expect("it was read before") {
+        let file = &survey.replay.files[io.file as usize];
+        let direction = match io.action {
+            TraceAction::Read => Direction::Read,
+            TraceAction::Write => Direction::Write,
+            TraceAction::Trim => Direction::Trim,
+            TraceAction::Sync | TraceAction::Datasync => continue,
+        };
+        ios[direction as usize] += 1;
+        assert!(file.uses[direction] && io.offset >= file.start && io.offset + u64::from(io.len) <= file.end);
+        assert!(direction == Direction::Trim || io.len <= survey.replay.largest);
+    }
+    assert_eq!((ios, reader.paths()), (survey.replay.ios.0, &survey.paths[..]));
 }
 
 /// Plans, and shows the plan as command lines, as the program would before it touches anything.

@@ -38,3 +38,4 @@ pub use self::imported::{
 pub use self::tail::{Inflection, inflection};
 pub use self::outlook::outlook;
 pub use self::whole::{findings, findings_with};
+pub use self::words::replay_words;

@@ -39,7 +39,7 @@ fn job_words(member: &Member) -> String {
 /// What a job does, carried by `engine`.
 pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
     let mut parts = match &job.pace.replay {
-        Some(replay) => vec![replayed(replay), blocks(&job.pattern)],
+        Some(replay) => vec![replay_words(replay), blocks(&job.pattern)],
         None => vec![pattern(&job.pattern), blocks(&job.pattern)],
     };
     if job.pace.replay.is_none() {
@@ -53,8 +53,9 @@ pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
     parts.join(", ")
 }
 
-/// `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.
-fn replayed(replay: &Replay) -> String {
+/// What a replay does, in words: `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.
+#[must_use]
+pub fn replay_words(replay: &Replay) -> String {
     let held = Direction::ALL.into_iter().map(|d| (replay.ios[d], d.word())).chain([(replay.syncs, "sync")]);
     let held: Vec<String> = held.filter(|(n, _)| *n > 0).map(|(n, word)| counted(n, word)).collect();
     let speed = match (replay.reading.timing, replay.reading.time_percent) {

@@ -28,7 +28,15 @@ pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path
 /// # Errors
 /// As [`take_hold`].
 pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
-    Ok(judged(plan, codes)?.iter().map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect())
+    let targets: String = judged(plan, codes)?.iter().map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect();
+    Ok(targets + &plan.jobs.iter().filter_map(would_replay).collect::<String>())
+}
+
+fn would_replay(job: &Job) -> Option<String> {
+    let replay = job.pace.replay.as_ref()?;
+    let bytes = Bytes::new(replay.bytes.0.iter().fold(0, |sum, bytes| bytes.saturating_add(sum)));
+    let lasts = replay.length.as_secs_f64();
+    Some(format!("{}: would do the {}: {} in {lasts:.3} s\n", job.name, fathom_analyse::replay_words(replay), size_words(bytes)))
 }
 
 /// What the load would make of `plan` with the targets as they are, and what the guard says of each that is there.

@@ -249,6 +249,8 @@ fn what_a_log_would_overwrite_is_guarded() {
             assert!(!scratch.join("new").exists(), "{personality} {options}: nothing is begun");
         }
     }
+    let dry = run(&[OURS[0], "run"], scratch.path(), &["--name=r", "--read_iolog=harmless", "--dry-run"]);
+    assert!(dry.out.contains("r: would do the replay of harmless at its own times (1 write): 512 bytes"), "{}{}", dry.out, dry.err);
     let read_only = run(&OURS, scratch.path(), &["--name=r", "--read_iolog=harmless", "--readonly"]);
     assert!(read_only.code == Some(1) && read_only.err.contains("--readonly"), "{}", read_only.err);
 }

@@ -15,6 +15,10 @@ fn amount(one: &Foreseen, direction: Direction) -> Amount {
     if !job.pattern.traffic.uses(direction) && !reads_back {
         return Amount::NONE;
     }
+    if let Some(replay) = &job.pace.replay {
+        let held = replay.bytes[direction];
+        return Amount { least: if job.limits.runtime.is_none() { held } else { 0 }, most: Some(held) };
+    }
     let planned = planned(one).map(|all| share(job.pattern.traffic, direction, all, reads_back));
     let by_rate = by_rate(one, direction);
     let most = [planned, by_rate].into_iter().flatten().min();
@@ -26,6 +30,9 @@ fn amount(one: &Foreseen, direction: Direction) -> Amount {
 
 /// Bytes of all directions of a clone, by its amount; nothing where only time ends it.
 pub(super) fn planned(one: &Foreseen) -> Option<u64> {
+    if let Some(replay) = &one.job.pace.replay {
+        return Some(replay.bytes.0.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)));
+    }
     let by_bytes = one.of.bytes.or_else(|| one.of.passes.map(|passes| pass(one).saturating_mul(passes)));
     let largest = Direction::ALL.map(|d| one.job.pattern.block_size[d].max()).into_iter().max().unwrap_or(1);
     let by_ios = one.of.ios.map(|ios| ios.saturating_mul(u64::from(largest)));
@@ -91,8 +98,11 @@ fn reads_back(one: &Foreseen) -> bool {
     one.job.verify.as_ref().is_some_and(|verify| verify.after_writes)
 }
 
-/// The last I/O of a planned rate is due when all before it were.
+/// The last I/O of a planned rate is due when all before it were; that of a log when the log says.
 fn paced(one: &Foreseen) -> Nanos {
+    if let Some(replay) = &one.job.pace.replay {
+        return replay.length;
+    }
     let due = |d: Direction| -> Option<f64> {
         let bytes = share(one.job.pattern.traffic, d, planned(one)?, false) as f64;
         let largest = f64::from(one.job.pattern.block_size[d].max());

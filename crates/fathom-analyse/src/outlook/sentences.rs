@@ -92,6 +92,9 @@ fn clones_reads_back(one: &Foreseen, direction: Direction) -> bool {
 }
 
 fn because(one: &Foreseen) -> String {
+    if let Some(replay) = &one.job.pace.replay {
+        return format!(" (all of {})", replay.log);
+    }
     let region: u64 = one.of.regions.iter().map(|(_, start, end)| end - start).sum();
     let over = bytes(region);
     let reasons = match (one.of.passes, one.of.bytes, one.of.ios) {
@@ -115,6 +118,9 @@ pub(super) fn ends(one: &Foreseen) -> String {
         Some(run) => format!("when its amount is done, at the latest after {}{ramp}", time(run)),
         None => format!("when its amount is done{ramp}"),
     };
+    if let Some(replay) = one.job.pace.replay.as_ref().filter(|replay| !replay.length.is_zero()) {
+        text += &format!(", the last I/O being due {} after its start", duration(replay.length.get() as f64));
+    }
     text += &rates(one.job);
     if one.job.verify.as_ref().is_some_and(|verify| verify.after_writes && !verify.only) {
         text += "; then what was written is read back and checked";

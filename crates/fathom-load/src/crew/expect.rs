@@ -61,16 +61,21 @@ pub(super) fn expected(plan: &Plan, ready: &Ready, lives: &[Arc<Live>], now: Nan
 
 /// Most time a job can take that has not begun.
 fn bound(job: &Job) -> Option<Nanos> {
-    Some(job.limits.runtime?.saturating_add(job.limits.ramp).saturating_add(job.start.delay.1))
+    let by_log = job.pace.replay.as_ref().map(|replay| replay.length).filter(|length| !length.is_zero());
+    Some(job.limits.runtime.or(by_log)?.saturating_add(job.limits.ramp).saturating_add(job.start.delay.1))
 }
 
 /// Time a running job still takes: by its bytes, at most by its time.
 fn running(job: &Job, region: u64, live: &Live, now: Nanos) -> Option<Nanos> {
     let by_time = bound(job).map(|bound| bound.saturating_sub(now));
     let budget = Budget::new(job, region);
-    let amount = if budget.bytes != u64::MAX { budget.bytes } else { region.saturating_mul(budget.passes) };
+    let amount = if let Some(replay) = &job.pace.replay {
+        replay.bytes.0.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
+    } else if budget.bytes != u64::MAX { budget.bytes } else { region.saturating_mul(budget.passes) };
     let done: u64 = live.bytes.iter().map(|bytes| bytes.load(Relaxed)).sum();
-    let by_bytes = (budget.passes != u64::MAX && done > 0 && amount >= done)
+    // A log keeps its own times; only one without is as fast as its bytes.
+    let timed = job.pace.replay.as_ref().is_some_and(|replay| !replay.length.is_zero());
+    let by_bytes = (!timed && budget.passes != u64::MAX && done > 0 && amount >= done)
         .then(|| Nanos::new((now.get() as f64 / done as f64 * (amount - done) as f64) as u64));
     match (by_time, by_bytes) {
         (Some(a), Some(b)) => Some(a.min(b)),

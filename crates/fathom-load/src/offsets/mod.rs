@@ -4,6 +4,7 @@ mod fixed;
 mod permutation;
 mod sequential;
 mod skewed;
+mod strided;
 mod uniform;
 mod wrapped;
 mod zipf;
@@ -11,8 +12,9 @@ mod zoned;
 
 pub(crate) use self::fixed::Fixed;
 pub(crate) use self::permutation::Permutation;
-pub(crate) use self::sequential::{Sequential, Strides};
+pub(crate) use self::sequential::Sequential;
 pub(crate) use self::skewed::Skewed;
+pub(crate) use self::strided::{RandomStrides, Strides};
 pub(crate) use self::uniform::{Permuted, Uniform};
 pub(crate) use self::wrapped::{Blend, Burst};
 pub(crate) use self::zoned::Zoned;

@@ -53,54 +53,6 @@ impl Offsets for Sequential {
     }
 }
 
-/// `zonemode=strided`: `size` bytes of I/O in each window of `range` bytes, then on by `range + skip`.
-#[derive(Clone)]
-pub(crate) struct Strides {
-    whole: Span,
-    zone: fathom_model::Strided,
-    make: fn(Span, u64) -> Box<dyn Offsets>,
-    seed: u64,
-    inner: Box<dyn Offsets>,
-    at: u64,
-    done: u64,
-}
-
-impl Strides {
-    /// `make` gives the stream inside one window.
-    pub fn new(whole: Span, zone: fathom_model::Strided, seed: u64, make: fn(Span, u64) -> Box<dyn Offsets>) -> Self {
-        let mut strides = Strides { whole, zone, make, seed, inner: make(whole, seed), at: whole.start, done: 0 };
-        strides.enter(whole.start);
-        strides
-    }
-
-    fn enter(&mut self, at: u64) {
-        let end = (at + self.zone.range.get()).min(self.whole.end);
-        self.at = at;
-        self.done = 0;
-        self.inner = (self.make)(Span { start: at, end, ..self.whole }, self.seed ^ at);
-    }
-}
-
-impl Offsets for Strides {
-    fn next(&mut self, len: u32) -> Option<u64> {
-        if self.done + u64::from(len) > self.zone.size.get() {
-            let at = self.at + self.zone.range.get() + self.zone.skip.get();
-            if at + u64::from(len) > self.whole.end {
-                self.enter(self.whole.start);
-                return None;
-            }
-            self.enter(at);
-        }
-        self.done += u64::from(len);
-        // A window may hold less than one zone's amount of I/O; it is then walked again.
-        self.inner.next(len).or_else(|| self.inner.next(len))
-    }
-
-    fn end_pass(&mut self) {
-        self.enter(self.whole.start);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,17 +85,5 @@ mod tests {
     #[test]
     fn a_negative_skip_walks_backwards_from_the_end() {
         assert_eq!(walk(Sequential::new(SPAN, -20), 10), [130, 120, 110, 100]);
-    }
-
-    #[test]
-    fn strides_do_their_amount_in_each_window() {
-        let zone = fathom_model::Strided {
-            size: fathom_model::Bytes::new(20),
-            range: fathom_model::Bytes::new(30),
-            skip: fathom_model::Bytes::new(10),
-        };
-        let make = |span, _| Box::new(Sequential::new(span, 0)) as Box<dyn Offsets>;
-        let strides = Strides::new(Span { start: 0, end: 100, align: 10 }, zone, 0, make);
-        assert_eq!(walk(strides, 10), [0, 10, 40, 50, 80, 90]);
     }
 }

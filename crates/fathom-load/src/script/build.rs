@@ -8,7 +8,7 @@ use super::sizes::Sizes;
 use super::tiles::Tiles;
 use super::visits::Visits;
 use super::{Plain, Script, Source, op_of};
-use crate::offsets::{Blend, Burst, Fixed, Offsets, Permuted, Sequential, Skewed, Span, Strides, Uniform, Zoned};
+use crate::offsets::{Blend, Burst, Fixed, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span, Strides, Uniform, Zoned};
 use crate::rng::Rng;
 
 /// The part of one file that a job may touch.
@@ -189,7 +189,7 @@ fn stream(pattern: &Pattern, direction: Direction, span: Span, file: u64) -> Res
 
 fn sequential(pattern: &Pattern, span: Span, skip: i64) -> Box<dyn Offsets> {
     match pattern.zones {
-        Some(zone) => Box::new(Strides::new(span, zone, 0, |span, _| Box::new(Sequential::new(span, 0)))),
+        Some(zone) => Box::new(Strides::new(span, zone)),
         None => Box::new(Sequential::new(span, skip)),
     }
 }
@@ -201,7 +201,7 @@ fn random(pattern: &Pattern, direction: Direction, span: Span, seed: u64) -> Res
         return Err(format!("a region of {} bytes holds no block aligned to {}", span.end - span.start, span.align));
     }
     if let Some(zone) = pattern.zones {
-        return Ok(Box::new(Strides::new(span, zone, seed, |span, seed| Box::new(Uniform::new(span, Rng::new(seed, SEED_OFFSETS))))));
+        return Ok(Box::new(RandomStrides::new(span, zone, seed, |span, seed| Box::new(Uniform::new(span, Rng::new(seed, SEED_OFFSETS))))));
     }
     Ok(match &pattern.distribution[direction] {
         Distribution::Uniform if pattern.without_replacement && pattern.block_align[direction].is_zero() => {
