@@ -3,7 +3,7 @@
 mod common;
 
 use common::{fathom, words};
-use fathom_testkit::{Scratch, require};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 
 /// Lines of a narrow terminal as one.
 fn unfolded(text: &str) -> String {
@@ -61,4 +61,28 @@ fn a_result_of_fio_obeys_littles_law() {
     assert!(status.success());
     let ran = fathom([std::path::Path::new("check"), &result]);
     assert!(unfolded(&ran.out).contains("in flight, of 1 possible"), "{} {}", ran.out, ran.err);
+}
+
+/// Cause 14: fio's own logs of a device that answers four times a second, in windows of a tenth: where nothing completed there
+/// is no row. The summary is right, a picture of the rows is not.
+#[test]
+fn logs_of_fio_that_disagree_with_its_summary() {
+    require!(Fio, Fuse);
+    let latency = Latency { read_us: 250_000, ..Latency::default() };
+    let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
+    let folder = Scratch::new().expect("a folder");
+    let line = "--name=x --ioengine=psync --rw=randread --bs=4k --size=4m --direct=1 --time_based --runtime=3 --log_avg_msec=100 --output-format=json";
+    let status = std::process::Command::new("fio")
+        .args(words(line))
+        .arg(common::on(&device.path()))
+        .arg(format!("--write_iops_log={}", folder.join("log").display()))
+        .arg(format!("--output={}", folder.join("result.json").display()))
+        .stdout(std::process::Stdio::null())
+        .status()
+        .expect("fio");
+    assert!(status.success());
+    let (result, log) = (folder.join("result.json"), format!("--log={}", folder.join("log_iops.1.log").display()));
+    let ran = fathom(["check".to_owned(), result.display().to_string(), log]).expect(0);
+    let said = unfolded(&ran.out);
+    assert!(said.contains("LOGS_MISLEAD") && said.contains("rows are missing"), "{said}");
 }

@@ -154,6 +154,8 @@ fn twenty_seconds_are_twenty_seconds() {
     device.set_latency(Latency { read_us: 20_000_000, ..Latency::default() });
     let json = running.finish().done().json();
     assert_eq!(json.count("ok_ios"), 2);
+    // Cause 12: fio's format would clamp them, and that is said.
+    assert!(json.must_find("FIO_BINS_CLAMPED").starts_with("2 latencies of 17.18 s or more"), "{}", json.must_find("FIO_BINS_CLAMPED"));
     let slowest = device.log().iter().map(|one| one.latency_ns()).max().expect("a log") as f64;
     assert!(slowest >= 20e9);
     let (p99, max) = (json.number("/jobs/0/read/clat_ns/percentile/99.000000"), json.number("/jobs/0/read/clat_ns/max"));

@@ -1,6 +1,6 @@
 //! CACHE_SETTING_DISAGREES: the kernel was told that a cache is safe which is not, and sends no flushes.
 
-use fathom_model::{Direction, Finding, QueueConditions, Weight};
+use fathom_model::{DeviceRecording, Direction, Finding, QueueConditions, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene};
@@ -15,7 +15,21 @@ const ADVICE: &str = "Write \"write back\" to queue/write_cache, or turn the dev
 fn look(scene: &Scene) -> Vec<Finding> {
     let writes: u64 = scene.members().filter(|m| !m.is_null()).map(|m| m.seen.directions[Direction::Write].counts.ok).sum();
     let queues = scene.recording.conditions.queues.iter().filter(|_| writes > 0);
-    queues.filter_map(|queue| finding(queue, writes)).take(1).collect()
+    let loops = queues.filter_map(|queue| finding(queue, writes));
+    let withheld = scene.devices().into_iter().filter(|device| writes > 0 && device.before.cache.flushes_withheld());
+    withheld.map(|device| of_device(device, writes)).chain(loops).take(1).collect()
+}
+
+/// The device itself says that its cache is volatile and on.
+fn of_device(device: &DeviceRecording, writes: u64) -> Finding {
+    let evidence = format!(
+        "The kernel was told that {} has no volatile cache, but the device says ({}) that it has one and that it is on: {} \
+         went there and no flush was sent.",
+        device.before.name,
+        device.before.cache.asked.unwrap_or("asked itself"),
+        counted(writes, "write"),
+    );
+    of_run(CODE, Weight::Degrades, evidence, ADVICE)
 }
 
 /// A loop device over a file is volatile by nature: the kernel itself sets "write back" when it is made, because only an

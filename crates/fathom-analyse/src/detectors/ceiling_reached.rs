@@ -14,8 +14,35 @@ const REACHED: f64 = 0.9;
 const ADVICE: &str = "The limit, not the device, sets this rate: raise it (blkio.throttle, io.max of the container or \
                       service), or read the result as the limit's.";
 
+const LINK_ADVICE: &str = "The link, not the device, sets this rate: a wider or newer slot, or more devices, would lift it. Above \
+                           100 % a cache on this side answered.";
+
 fn look(scene: &Scene) -> Vec<Finding> {
-    scene.recording.conditions.limits.iter().filter_map(|limit| reached(scene, limit)).take(1).collect()
+    let groups = scene.recording.conditions.limits.iter().filter_map(|limit| reached(scene, limit));
+    groups.take(1).chain(link(scene)).collect()
+}
+
+/// The link of the only device that has one, in the direction that moved more.
+fn link(scene: &Scene) -> Option<Finding> {
+    let devices = scene.devices();
+    let mut linked = devices.iter().filter_map(|device| Some((device, device.before.narrowest_link()?)));
+    let (Some((device, link)), None) = (linked.next(), linked.next()) else { return None };
+    let real = || scene.seats.iter().filter(|seat| seat.members.iter().any(|m| !m.is_null()));
+    let one_way = |d: Direction| real().map(|seat| seat.entry.directions[d].bandwidth).fold(0.0, f64::max);
+    let got = Direction::ALL.into_iter().map(one_way).fold(0.0, f64::max);
+    let share = got / link.now.bytes_per_s as f64;
+    if share < REACHED {
+        return None;
+    }
+    let evidence = format!(
+        "{} per second is {} of the {} that the link of {} ({}) can carry after line coding.",
+        bytes(got as u64),
+        percent(share * 100.0),
+        bytes(link.now.bytes_per_s),
+        device.before.name,
+        link.at,
+    );
+    Some(of_run(CODE, Weight::Degrades, evidence, LINK_ADVICE))
 }
 
 fn reached(scene: &Scene, limit: &IoLimit) -> Option<Finding> {

@@ -19,20 +19,27 @@ const ADVICE: &str = "Latency and IOPS at the device differ from those of the jo
                       /sys/block/*/queue.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let [disk] = scene.disks else {
-        return Vec::new();
-    };
-    [Direction::Read, Direction::Write].into_iter().filter_map(|d| resized(scene, disk, d)).take(1).collect()
+    [Direction::Read, Direction::Write].into_iter().filter_map(|d| resized(scene, d)).take(1).collect()
 }
 
-fn resized(scene: &Scene, disk: &DiskSummary, direction: Direction) -> Option<Finding> {
-    let ours = scene.moved()[direction];
-    let (requests, sectors) = match direction {
+/// Requests and sectors of one direction.
+fn done(disk: &DiskSummary, direction: Direction) -> (u64, u64) {
+    match direction {
         Direction::Read => (disk.delta.read_ios, disk.delta.read_sectors),
         _ => (disk.delta.write_ios, disk.delta.write_sectors),
+    }
+}
+
+/// Of a stack of devices the uppermost is listed first: what it sees is what becomes of our I/Os.
+fn resized(scene: &Scene, direction: Direction) -> Option<Finding> {
+    let ours = scene.moved()[direction];
+    let same = |disk: &&DiskSummary| {
+        let bytes = done(disk, direction).1 * SECTOR;
+        (bytes as f64 - ours.bytes as f64).abs() <= SAME_BYTES * ours.bytes as f64
     };
-    let same = ((sectors * SECTOR) as f64 - ours.bytes as f64).abs() <= SAME_BYTES * ours.bytes as f64;
-    if ours.ios < LEAST_IOS || requests == 0 || !same || !scene.all_direct(direction) {
+    let disk = scene.disks.iter().find(same)?;
+    let requests = done(disk, direction).0;
+    if ours.ios < LEAST_IOS || requests == 0 || !scene.all_direct(direction) {
         return None;
     }
     let factor = requests as f64 / ours.ios as f64;

@@ -1,6 +1,6 @@
 //! What the detectors look at.
 
-use fathom_model::{Direction, DiskSummary, Entry, Event, Finding, Histogram, Nanos, PerDirection, Recording, Weight};
+use fathom_model::{DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, Nanos, PerDirection, Recording, Weight};
 
 use crate::explain::id_of;
 use crate::latency::merged;
@@ -48,6 +48,17 @@ impl<'a> Scene<'a> {
             sum[Direction::Read].bytes += member.seen.verify.bytes;
         }
         sum
+    }
+
+    /// Devices below the targets, each once, before and (where known) after the run.
+    pub(super) fn devices(&self) -> Vec<&'a DeviceRecording> {
+        let mut devices: Vec<&DeviceRecording> = Vec::new();
+        for device in self.recording.targets.iter().flat_map(|target| &target.devices) {
+            if devices.iter().all(|known| known.before.name != device.before.name) {
+                devices.push(device);
+            }
+        }
+        devices
     }
 
     /// Whether every job that uses `direction` asked for direct I/O.

@@ -1,7 +1,8 @@
-//! TOO_HOT: throughput fell while something got hotter.
+//! TOO_HOT: the device says that it slowed down to cool, or throughput fell while something got hotter.
 
-use fathom_model::{Finding, Moment, Nanos, Sample, Weight};
+use fathom_model::{DeviceRecording, Finding, Moment, Nanos, Sample, Weight};
 
+use super::scene::of_run;
 use super::{Detector, Scene, Seat};
 use crate::figures::percent;
 
@@ -17,8 +18,22 @@ const FALL: f64 = 0.15;
 const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that begin equally cool.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
+    let told: Vec<Finding> = scene.devices().into_iter().filter_map(says_so).take(1).collect();
     let samples = &scene.recording.conditions.telemetry.samples;
-    scene.each(|seat| slowed(seat, samples))
+    if told.is_empty() { scene.each(|seat| slowed(seat, samples)) } else { told }
+}
+
+/// Counters of thermal management, before and after. NVM Express Base Specification, SMART / Health Information log page.
+fn says_so(device: &DeviceRecording) -> Option<Finding> {
+    let (before, after) = (&device.before.health, &device.after.as_ref()?.health);
+    let seconds = after.throttled_s?.saturating_sub(before.throttled_s?);
+    let times = after.throttle_count.zip(before.throttle_count).map_or(0, |(after, before)| after.saturating_sub(before));
+    if seconds == 0 && times == 0 {
+        return None;
+    }
+    let now = after.temperature_c.map_or(String::new(), |celsius| format!("; it is at {celsius:.0} degrees Celsius"));
+    let evidence = format!("{} reported {seconds} s of thermal management during the run ({times} transitions){now}.", device.before.name);
+    Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
 fn slowed(seat: &Seat, samples: &[Sample]) -> Option<Finding> {

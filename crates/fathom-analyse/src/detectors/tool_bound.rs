@@ -45,17 +45,24 @@ fn bound(seat: &Seat) -> Option<Finding> {
         .members
         .iter()
         .filter(|m| m.run_time() >= LEAST && waits_asleep(m))
-        .map(|m| (m, percent_of(m.seen.usage.user + m.seen.usage.system, m.cpu_time())))
+        .map(|m| (m, busy(m)))
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .filter(|(_, busy)| *busy >= FULL_PERCENT)?;
     let evidence = format!(
-        "Worker {} used {} of a CPU at {} I/Os per second: the tool or this host, not the target, may be the limit.",
+        "Worker {} used {} of the CPU time it could have at {} I/Os per second: the tool or this host, not the target, may be \
+         the limit.",
         member.job.number,
         percent(busy),
         rate(seat.entry.little.iops),
     );
     let weight = if member.is_null() { Weight::Note } else { Weight::Degrades };
     Some(seat.finding(CODE, weight, evidence, ADVICE))
+}
+
+/// Share of the time in which it had a CPU or needed none: waiting for one is the host's matter, not the target's.
+fn busy(member: &Member) -> f64 {
+    let usage = &member.seen.usage;
+    percent_of(usage.user + usage.system, member.cpu_time().saturating_sub(usage.waited))
 }
 
 /// Polled completions, busy pauses and open-loop timing burn CPU by design; checking data costs CPU by nature.

@@ -33,6 +33,13 @@ pub fn queue(name: &str, settings: &[(&str, &str)]) -> QueueConditions {
     QueueConditions { name: name.to_owned(), after: before.clone(), before, loop_file: None }
 }
 
+/// The target of the clean run, on a device of its own.
+fn below(change: impl FnOnce(&mut DeviceFacts)) -> TargetRecording {
+    let mut before = DeviceFacts { name: "nvme0n1".to_owned(), ..DeviceFacts::default() };
+    change(&mut before);
+    TargetRecording { path: "/data/file".into(), devices: vec![DeviceRecording { before, ..Default::default() }], ..Default::default() }
+}
+
 /// Ten samples of a second each.
 pub fn sampled(recording: &mut Recording, make: impl Fn(u64, &mut Sample)) {
     let one = |i| {
@@ -239,6 +246,54 @@ pub fn surroundings() -> Vec<Wrong> {
             "Throughput fell by 18 % between the first and the last third of the run, while the hottest sensor rose from 58 \
              to 78 degrees Celsius.",
             overheated,
+        ),
+        wrong(
+            "TOO_HOT",
+            Degrades,
+            None,
+            "nvme0n1 reported 74 s of thermal management during the run (3 transitions); it is at 82 degrees Celsius.",
+            || {
+                with(|r| {
+                    let health = |throttled_s, throttle_count| HealthFacts {
+                        throttled_s: Some(throttled_s),
+                        throttle_count: Some(throttle_count),
+                        temperature_c: Some(82.0),
+                        ..HealthFacts::default()
+                    };
+                    r.targets = vec![below(|d| d.health = health(10, 2))];
+                    r.targets[0].devices[0].after = Some(DeviceFacts { health: health(84, 5), ..DeviceFacts::default() });
+                })
+            },
+        ),
+        // 156.25 MiB in 10 s are 16.38 MB/s, of 18 MB/s.
+        wrong(
+            "CEILING_REACHED",
+            Degrades,
+            None,
+            "15.62 MiB per second is 91 % of the 17.17 MiB that the link of nvme0n1 (0000:03:00.0) can carry after line \
+             coding.",
+            || {
+                with(|r| {
+                    let now = LinkSpeed { bytes_per_s: 18_000_000, ..LinkSpeed::default() };
+                    let link = Link { kind: LinkKind::Pcie, at: "0000:03:00.0".to_owned(), now, best: None };
+                    r.targets = vec![below(|d| d.links = vec![link])];
+                })
+            },
+        ),
+        wrong(
+            "CACHE_SETTING_DISAGREES",
+            Degrades,
+            None,
+            "The kernel was told that nvme0n1 has no volatile cache, but the device says (NVMe identify) that it has one and \
+             that it is on: 40,000 writes went there and no flush was sent.",
+            || {
+                let mut r = writes(|_| {});
+                r.targets = vec![below(|d| {
+                    d.cache.kernel = Some(KernelCache::WriteThrough);
+                    (d.cache.device_on, d.cache.asked) = (Some(true), Some("NVMe identify"));
+                })];
+                r
+            },
         ),
         wrong(
             "CPU_SLOWED",

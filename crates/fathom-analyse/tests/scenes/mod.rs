@@ -407,8 +407,8 @@ fn workloads() -> Vec<Wrong> {
             "TOOL_BOUND",
             Degrades,
             clean_job,
-            "Worker 1 used 98 % of a CPU at 4,000 I/Os per second: the tool or this host, not the target, may be the \
-             limit.",
+            "Worker 1 used 98 % of the CPU time it could have at 4,000 I/Os per second: the tool or this host, not the \
+             target, may be the limit.",
             || with(|r| r.jobs[0].usage.system = Nanos::from_millis(9_300)),
         ),
         // 4,000 of 4,500: 89 %, above the 85 % from which a limit cannot be told from the target's.
