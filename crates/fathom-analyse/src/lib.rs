@@ -4,6 +4,7 @@
 //! [`fathom_model::Findings`], byte for byte.
 
 mod bins;
+mod compare;
 mod detectors;
 mod direction;
 mod disk;
@@ -28,6 +29,7 @@ mod tail;
 mod whole;
 mod words;
 
+pub use self::compare::{Difference, FEWEST_INTERVALS, difference};
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::ladder::ladders;

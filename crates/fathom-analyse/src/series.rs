@@ -44,5 +44,5 @@ fn direction(parts: &[&Interval], direction: Direction, scratch: &mut Histogram)
 }
 
 fn latencies(part: &IntervalDirection) -> &SparseHistogram {
-    if part.response == SparseHistogram::default() { &part.clat } else { &part.response }
+    if part.response.is_empty() { &part.clat } else { &part.response }
 }

@@ -133,6 +133,16 @@ fn without_clocks_there_is_no_latency_but_there_are_samples() {
     assert_eq!(judged.verdict, Verdict::Valid);
 }
 
+/// Regression 0121: a worker packs the response histogram of a closed loop too, empty; it hid the latencies over time.
+#[test]
+fn a_packed_empty_response_is_no_response() {
+    let mut r = run_of(vec![job("a")]);
+    fill(&mut r, 0, R, 10_000, MS);
+    r.jobs[0].intervals.iter_mut().for_each(|i| i.directions[R].response = SparseHistogram::pack(&Histogram::new()));
+    let judged = findings(&r);
+    assert!(judged.entries[0].series.iter().all(|moment| moment.directions[R].p99 == Some(MS)));
+}
+
 #[test]
 fn the_series_adds_members_interval_by_interval() {
     let mut jobs = vec![job("a"), job("a")];

@@ -276,6 +276,12 @@ impl SparseHistogram {
         histogram
     }
 
+    /// Whether nothing was packed. (Not the same as being equal to the default: a packed empty histogram knows no minimum.)
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.packed.is_empty() && self.overflow == 0
+    }
+
     /// Bytes held.
     #[must_use]
     pub fn size(&self) -> usize {

@@ -1,0 +1,45 @@
+//! How many intervals hang together.
+
+/// Integrated autocorrelation time in intervals, 1 for independent ones: `1 + 2 sum of rho(k)`, summed up to the first
+/// lag of five such times (Sokal 1997) and at most a quarter of the series.
+pub(super) fn correlation_time(series: &[f64]) -> f64 {
+    let count = series.len() as f64;
+    let mean = series.iter().sum::<f64>() / count;
+    let at_lag = |lag: usize| {
+        let products = series.iter().zip(&series[lag..]).map(|(a, b)| (a - mean) * (b - mean));
+        products.sum::<f64>() / count
+    };
+    let variance = at_lag(0);
+    if variance.is_nan() || variance <= 0.0 {
+        return 1.0;
+    }
+    let mut time = 1.0;
+    for lag in 1..=series.len() / 4 {
+        time += 2.0 * at_lag(lag) / variance;
+        if lag as f64 >= 5.0 * time.max(1.0) {
+            break;
+        }
+    }
+    time.clamp(1.0, count / 4.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Noise;
+    use super::*;
+
+    /// For x[n] = phi x[n-1] + noise the time is (1 + phi) / (1 - phi).
+    #[test]
+    fn the_time_of_a_known_process() {
+        for (phi, expected) in [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
+            let series = Noise(11).series(20_000, 10.0, 1.0, phi);
+            let found = correlation_time(&series);
+            assert!((found - expected).abs() <= 0.2 * expected, "phi {phi}: {found} instead of {expected}");
+        }
+    }
+
+    #[test]
+    fn a_constant_has_none() {
+        assert_eq!(correlation_time(&[5.0; 30]), 1.0);
+    }
+}
