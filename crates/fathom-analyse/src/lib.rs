@@ -29,7 +29,9 @@ mod tail;
 mod whole;
 mod words;
 
-pub use self::compare::{Difference, FEWEST_INTERVALS, difference};
+pub use self::compare::{
+    FEWEST_INTERVALS, Figure, Limit, Measured, compare, difference,
+};
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::ladder::ladders;

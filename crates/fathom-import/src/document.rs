@@ -26,13 +26,18 @@ pub struct ImportedRun {
 /// When there is no such document in `text`.
 pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
     let document = document(text)?;
-    let jobs = ["jobs", "client_stats"].iter().find_map(|key| document[*key].as_array()).ok_or(ImportError::NoJobs)?;
-    let real: Vec<&Value> = jobs.iter().filter(|job| job["jobname"] != "All clients").collect();
+    let real = records(&document)?;
     Ok(real.iter().map(|job| run(&document, job, real.len())).collect())
 }
 
+/// The job records of a document; sums over clients are none.
+pub(crate) fn records(document: &Value) -> Result<Vec<&Value>, ImportError> {
+    let jobs = ["jobs", "client_stats"].iter().find_map(|key| document[*key].as_array()).ok_or(ImportError::NoJobs)?;
+    Ok(jobs.iter().filter(|job| job["jobname"] != "All clients").collect())
+}
+
 /// The first object that begins a line: messages of a failing run may hold braces of their own.
-fn document(text: &str) -> Result<Value, ImportError> {
+pub(crate) fn document(text: &str) -> Result<Value, ImportError> {
     let mut at = 0;
     let mut first = None;
     for line in text.split_inclusive('\n') {

@@ -5,8 +5,10 @@
 mod document;
 mod error;
 mod log;
+mod measured;
 mod options;
 
 pub use self::document::{ImportedRun, read_result};
 pub use self::error::ImportError;
 pub use self::log::read_iops_log;
+pub use self::measured::read_measured;

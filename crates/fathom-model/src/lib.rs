@@ -3,6 +3,7 @@
 //! Nothing here does I/O, reads a clock or formats for people. Every other crate speaks these types, so that
 //! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
 
+mod comparison;
 mod conditions;
 mod device;
 mod direction;
@@ -15,6 +16,7 @@ mod progress;
 mod recording;
 mod units;
 
+pub use self::comparison::{Comparison, Difference, Metric, Row, Unlike};
 pub use self::conditions::*;
 pub use self::device::*;
 pub use self::direction::{Direction, PerDirection};

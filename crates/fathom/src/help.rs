@@ -15,6 +15,8 @@ usage: fathom COMMAND ...
   devices [PATH...]    what is there, how it is joined, its limits and health,
                        what is on it, and the code that confirms its
                        destruction; --json for programs
+  compare A.json B.json
+                       whether two results differ, by how much, and how sure that is
   check RESULT.json... what is wrong with results of fio, or with figures from a page
   spec [PATH]          the data sheet of a device; with --run whether it is kept
                        (--sheet=ID, --specs=DIR, --runtime=S, --writes, --json)
@@ -91,6 +93,7 @@ pub fn command(rest: &[String]) -> Outcome {
         Some("run" | "fio") => say(RUN),
         Some("quick") => say(QUICK),
         Some("compatibility") => say(&fathom_plan::compatibility()),
+        Some("compare") => crate::compare::help(),
         Some("check") => crate::check::help(),
         _ => say(HELP),
     }
@@ -114,7 +117,8 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 9] = ["quick", "run", "fio", "check", "devices", "spec", "explain", "help", "version"];
+    const WORDS: [&str; 10] =
+        ["quick", "run", "fio", "compare", "check", "devices", "spec", "explain", "help", "version"];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
     let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "only the binary prints")]
 
 mod check;
+mod compare;
 mod devices;
 mod explain;
 mod guard;
@@ -61,6 +62,7 @@ fn command(arguments: &[String]) -> Outcome {
         "fio" => run::command("fathom fio", Personality::Fio, rest),
         "quick" => quick::command(rest),
         "devices" => devices::command(rest),
+        "compare" => compare::command(rest),
         "check" => check::command(rest),
         "explain" => explain::command(rest),
         "spec" => spec::command(rest),

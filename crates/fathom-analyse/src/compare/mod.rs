@@ -6,6 +6,11 @@
 mod bootstrap;
 mod correlation;
 mod rank;
+mod runs;
+
+use fathom_model::Difference;
+
+pub use self::runs::{Figure, Limit, Measured, compare};
 
 use self::bootstrap::interval_of_change;
 use self::correlation::correlation_time;
@@ -13,34 +18,6 @@ use self::rank::rank_test;
 
 /// Fewer intervals on a side show nothing.
 pub const FEWEST_INTERVALS: usize = 8;
-/// The level of intervals and of the test.
-const LEVEL: f64 = 0.05;
-
-/// What two series of the same figure say about each other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Difference {
-    /// Median of the first, in its own unit.
-    pub before: f64,
-    /// Median of the second.
-    pub after: f64,
-    /// Change of the median as a share: 0.05 is 5 % more.
-    pub change: f64,
-    /// The change lies in here with 95 % confidence (moving-block bootstrap, Künsch 1989).
-    pub interval: (f64, f64),
-    /// Probability of ranks so different when there is no difference (Mann-Whitney, its variance widened by the
-    /// correlation time of the series).
-    pub p: f64,
-    /// The smallest change that these series would have shown: half the width of `interval`.
-    pub resolution: f64,
-}
-
-impl Difference {
-    /// Whether interval and test agree that there is a difference.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
-        self.p < LEVEL && (self.interval.0 > 0.0 || self.interval.1 < 0.0)
-    }
-}
 
 /// Compares two series, each in the order of time; `None` when one is too short, or has no positive median.
 #[must_use]
@@ -53,7 +30,7 @@ pub fn difference(before: &[f64], after: &[f64]) -> Option<Difference> {
         return None;
     }
     let times = (correlation_time(before), correlation_time(after));
-    let interval = interval_of_change(before, after, times, LEVEL);
+    let interval = interval_of_change(before, after, times, Difference::LEVEL);
     Some(Difference {
         before: medians.0,
         after: medians.1,

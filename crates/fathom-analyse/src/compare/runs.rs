@@ -1,0 +1,159 @@
+//! Two results, job by job and figure by figure.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use fathom_model::{Comparison, Direction, Metric, Row, Unlike};
+
+use super::difference;
+
+/// One figure of one direction of a job, in whole and over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Of which I/O.
+    pub direction: Direction,
+    /// Which.
+    pub metric: Metric,
+    /// Over the whole run.
+    pub value: f64,
+    /// In each full interval of the run, in order; empty where the result does not tell.
+    pub series: Vec<f64>,
+}
+
+/// One job of a result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// Its name.
+    pub name: String,
+    /// Its options, those of the global section included, by name, as written.
+    pub options: BTreeMap<String, String>,
+    /// What was measured.
+    pub figures: Vec<Figure>,
+}
+
+/// Options that say where to and how to report, not what is done: two devices may well be compared.
+const NO_MATTER: [&str; 8] =
+    ["name", "filename", "directory", "description", "filename_format", "output", "write_hist_log", "unlink"];
+
+/// Puts two results side by side.
+#[must_use]
+pub fn compare(before: &[Measured], after: &[Measured]) -> Comparison {
+    let mut comparison = Comparison::default();
+    for job in before {
+        match after.iter().find(|other| other.name == job.name) {
+            Some(other) => {
+                comparison.unlike.extend(unlike(job, other));
+                comparison.rows.extend(rows(job, other));
+            }
+            None => comparison.alone.push(job.name.clone()),
+        }
+    }
+    let unknown = after.iter().filter(|job| before.iter().all(|other| other.name != job.name));
+    comparison.alone.extend(unknown.map(|job| job.name.clone()));
+    comparison
+}
+
+fn unlike(before: &Measured, after: &Measured) -> Vec<Unlike> {
+    let mut names: Vec<&String> = before.options.keys().chain(after.options.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let matters = |name: &&String| !NO_MATTER.contains(&name.as_str()) && !name.ends_with("_log");
+    let differ = names.into_iter().filter(matters).filter_map(|name| {
+        let values = (before.options.get(name).cloned(), after.options.get(name).cloned());
+        (values.0 != values.1).then(|| Unlike { job: before.name.clone(), option: name.clone(), values })
+    });
+    differ.collect()
+}
+
+fn rows(before: &Measured, after: &Measured) -> Vec<Row> {
+    let row = |figure: &Figure| {
+        let other = after.figures.iter().find(|other| other.metric == figure.metric && other.direction == figure.direction)?;
+        (figure.value > 0.0).then(|| Row {
+            job: before.name.clone(),
+            direction: figure.direction,
+            metric: figure.metric,
+            before: figure.value,
+            after: other.value,
+            change: other.value / figure.value - 1.0,
+            difference: difference(&figure.series, &other.series),
+        })
+    };
+    before.figures.iter().filter_map(row).collect()
+}
+
+/// How much a figure may change before a build fails: `p99:+5%`, `iops:-3%`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Which figure.
+    pub metric: Metric,
+    /// The largest change allowed, as a share; its sign says in which direction.
+    pub share: f64,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Limit, String> {
+        let wrong = || format!("'{}' is no limit; write one such as p99:+5% or iops:-3%", text.escape_debug());
+        let (metric, change) = text.split_once(':').ok_or_else(wrong)?;
+        let metric = metric.parse().map_err(|()| wrong())?;
+        let percent: f64 = change.trim_end_matches('%').parse().map_err(|_| wrong())?;
+        let signed = change.starts_with(['+', '-']);
+        if signed && percent.is_finite() { Ok(Limit { metric, share: percent / 100.0 }) } else { Err(wrong()) }
+    }
+}
+
+impl Limit {
+    /// Whether `row` changed by more than is allowed, and not by chance as far as its intervals tell.
+    #[must_use]
+    pub fn is_broken_by(&self, row: &Row) -> bool {
+        let beyond = if self.share >= 0.0 && !self.share.is_sign_negative() { row.change > self.share } else { row.change < self.share };
+        row.metric == self.metric && beyond && row.difference.is_none_or(|difference| difference.is_shown())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Noise;
+    use super::*;
+
+    fn job(name: &str, iops: f64, options: &[(&str, &str)]) -> Measured {
+        let series = Noise(iops.to_bits()).series(60, iops, iops * 0.02, 0.2);
+        let figure = Figure { direction: Direction::Read, metric: Metric::Iops, value: iops, series };
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Measured { name: name.to_owned(), options, figures: vec![figure] }
+    }
+
+    #[test]
+    fn jobs_meet_by_name_and_plans_are_compared() {
+        let before = [job("a", 1000.0, &[("bs", "4k"), ("filename", "x")]), job("gone", 1.0, &[])];
+        let after = [job("new", 1.0, &[]), job("a", 900.0, &[("bs", "8k"), ("filename", "y"), ("direct", "1")])];
+        let found = compare(&before, &after);
+        assert_eq!(found.alone, ["gone", "new"]);
+        let options: Vec<&str> = found.unlike.iter().map(|unlike| unlike.option.as_str()).collect();
+        assert_eq!(options, ["bs", "direct"], "another file is no other plan");
+        let [row] = found.rows.as_slice() else { panic!("{found:?}") };
+        assert!((row.change + 0.1).abs() < 1e-12 && row.difference.expect("a series").is_shown());
+    }
+
+    #[test]
+    fn limits_are_read_and_kept() {
+        let row = compare(&[job("a", 1000.0, &[])], &[job("a", 900.0, &[])]).rows.remove(0);
+        for (limit, broken) in [("iops:-5%", true), ("iops:-15%", false), ("iops:+5%", false), ("p99:-5%", false), ("iops:-0%", true)] {
+            assert_eq!(limit.parse::<Limit>().expect(limit).is_broken_by(&row), broken, "{limit}");
+        }
+        for wrong in ["iops", "iops:5%", "speed:-5%", "p101:+5%", "iops:-x%", "iops:+inf%"] {
+            assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_chance_breaks_no_limit() {
+        let mut before = job("a", 1000.0, &[]);
+        let mut after = job("a", 940.0, &[]);
+        before.figures[0].series = Noise(1).series(60, 1000.0, 300.0, 0.5);
+        after.figures[0].series = Noise(2).series(60, 1000.0, 300.0, 0.5);
+        let row = compare(&[before], &[after]).rows.remove(0);
+        assert!(!"iops:-5%".parse::<Limit>().expect("a limit").is_broken_by(&row), "{row:?}");
+    }
+}

@@ -1,0 +1,206 @@
+//! Two results side by side: for a terminal, for a web page of a build, for a build server.
+
+use fathom_model::{Comparison, Metric, Row, Unlike};
+
+use crate::Style;
+use crate::ink::{Colour, wrap};
+use crate::number::{duration, grouped};
+
+/// What comparing intervals cannot know.
+const CAVEAT: &str = "Each line compares the intervals of two single runs. What changes from run to run (layout, neighbours, temperature) \
+                      is not in them: run both again before you blame a change.";
+/// Why there is no statement on chance.
+const NO_SERIES: &str = "At least one of the results has only totals, or too few intervals to tell a difference from chance: results that \
+                         fathom writes with --output-format=json+ have intervals.";
+/// A page with room for figures and words on one line.
+const WIDE: usize = 110;
+
+/// The table, for people.
+#[must_use]
+pub fn comparison(comparison: &Comparison, style: &Style) -> String {
+    let mut text = String::new();
+    let mut job = None;
+    for row in &comparison.rows {
+        if job != Some(&row.job) {
+            text += &format!("{}{}\n", if job.is_some() { "\n" } else { "" }, style.clean(&row.job));
+            job = Some(&row.job);
+        }
+        text += &line(row, style);
+    }
+    for name in &comparison.alone {
+        text += &wrap(&style.clean(&format!("{name}: only one of the two has it")), style.width, "", "  ");
+    }
+    text += &differing(comparison).iter().map(|words| wrap(&style.clean(words), style.width, "", "  ")).collect::<String>();
+    let told = comparison.rows.iter().any(|row| row.difference.is_some());
+    text += &(String::from("\n") + &wrap(if told { CAVEAT } else { NO_SERIES }, style.width, "", ""));
+    text
+}
+
+/// Where plans differ, a line each.
+#[must_use]
+pub fn differing(comparison: &Comparison) -> Vec<String> {
+    let value = |value: &Option<String>| value.as_ref().map_or("not set".to_owned(), |value| format!("'{value}'"));
+    let words = |one: &Unlike| format!("{}: {} differs: {} before, {} after", one.job, one.option, value(&one.values.0), value(&one.values.1));
+    comparison.unlike.iter().map(words).collect()
+}
+
+fn line(row: &Row, style: &Style) -> String {
+    let name = format!("{} {}", row.direction.word(), row.metric);
+    let figures = format!("  {name:<12} {:>9} -> {:>9}  {:>8}", value(row.metric, row.before), value(row.metric, row.after), percent(row.change));
+    let says = says(row);
+    let colour = match worse(row) {
+        Some(true) => Colour::Red,
+        Some(false) => Colour::Green,
+        None => Colour::Dim,
+    };
+    match says.as_str() {
+        "" => figures + "\n",
+        _ if style.width >= WIDE => format!("{figures}  {}\n", style.paint(&says, colour)),
+        _ => figures + "\n" + &wrap(&says, style.width, "      ", "      "),
+    }
+}
+
+/// `Some(true)` where a difference is shown and it is for the worse.
+fn worse(row: &Row) -> Option<bool> {
+    let difference = row.difference.filter(|difference| difference.is_shown())?;
+    Some(row.metric.more_is_better() == (difference.change < 0.0))
+}
+
+/// What the intervals say, in words. The change of a whole run need not be that of its usual interval.
+fn says(row: &Row) -> String {
+    let Some(difference) = &row.difference else { return String::new() };
+    let (low, high) = difference.interval;
+    let usual = if (low..=high).contains(&row.change) { String::new() } else { format!(": the median interval changed by {}", percent(difference.change)) };
+    match worse(row) {
+        Some(is_worse) => {
+            let word = if is_worse { "worse" } else { "better" };
+            format!("{word}{usual} ({} to {})", percent(low), percent(high))
+        }
+        None => format!("no difference shown (would have seen {:.1} %)", 100.0 * difference.resolution),
+    }
+}
+
+fn value(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Iops => grouped(value.round() as u64),
+        Metric::Bandwidth if value < 99.95e6 => format!("{:.1} MB/s", value / 1e6),
+        Metric::Bandwidth => format!("{} MB/s", grouped((value / 1e6).round() as u64)),
+        Metric::Mean | Metric::Percentile(_) => duration(value),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:+.1} %", 100.0 * share)
+}
+
+/// The same as a table in Markdown.
+#[must_use]
+pub fn comparison_markdown(comparison: &Comparison) -> String {
+    let mut text = String::from("| job | figure | before | after | change | intervals say |\n| --- | --- | ---: | ---: | ---: | --- |\n");
+    for row in &comparison.rows {
+        let cells = [
+            cell(&row.job),
+            format!("{} {}", row.direction.word(), row.metric),
+            value(row.metric, row.before),
+            value(row.metric, row.after),
+            percent(row.change),
+            says(row),
+        ];
+        text += &format!("| {} |\n", cells.join(" | "));
+    }
+    for words in differing(comparison).into_iter().chain(comparison.alone.iter().map(|name| format!("{name}: only one of the two has it"))) {
+        text += &format!("\n* {}\n", cell(&words));
+    }
+    let told = comparison.rows.iter().any(|row| row.difference.is_some());
+    text + &format!("\n{}\n", if told { CAVEAT } else { NO_SERIES })
+}
+
+/// Names come from outside: nothing of theirs is markup.
+fn cell(text: &str) -> String {
+    let mut safe = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '#' => safe.extend(['\\', c]),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// JUnit's XML: a test case for each row, failed where `broken` has words for it.
+#[must_use]
+pub fn comparison_junit(comparison: &Comparison, broken: &dyn Fn(&Row) -> Option<String>) -> String {
+    let failed: Vec<Option<String>> = comparison.rows.iter().map(broken).collect();
+    let failures = failed.iter().flatten().count();
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"fathom compare\" tests=\"{}\" failures=\"{failures}\">\n",
+        comparison.rows.len()
+    );
+    for (row, why) in comparison.rows.iter().zip(failed) {
+        let (job, figure) = (xml(&row.job), format!("{} {}", row.direction.word(), row.metric));
+        let told = format!("{} -> {} ({}) {}", value(row.metric, row.before), value(row.metric, row.after), percent(row.change), says(row));
+        let told = xml(&told);
+        text += &format!("  <testcase classname=\"{job}\" name=\"{figure}\">");
+        text += &match why {
+            Some(why) => format!("<failure message=\"{}\">{told}</failure>", xml(&why)),
+            None => format!("<system-out>{told}</system-out>"),
+        };
+        text += "</testcase>\n";
+    }
+    text + "</testsuite>\n"
+}
+
+fn xml(text: &str) -> String {
+    let mut safe = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '&' => safe.push_str("&amp;"),
+            '"' => safe.push_str("&quot;"),
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{Difference, Direction};
+
+    use super::*;
+
+    fn row(job: &str, metric: Metric, before: f64, after: f64, sure: bool) -> Row {
+        let change = after / before - 1.0;
+        let half = if sure { change.abs() / 2.0 } else { change.abs() * 2.0 };
+        let interval = (change - half, change + half);
+        let difference = Difference { before, after, change, interval, p: if sure { 0.001 } else { 0.4 }, resolution: half };
+        Row { job: job.into(), direction: Direction::Read, metric, before, after, change, difference: Some(difference) }
+    }
+
+    #[test]
+    fn less_is_worse_for_rates_and_better_for_waits() {
+        let style = Style { width: WIDE, ..Style::default() };
+        let text = |metric, sure| line(&row("a", metric, 1000.0, 900.0, sure), &style);
+        assert!(text(Metric::Iops, true).contains("-10.0 %  worse (-15.0 % to -5.0 %)"), "{}", text(Metric::Iops, true));
+        assert!(text(Metric::Percentile(99.0), true).contains("better"));
+        assert!(text(Metric::Iops, false).contains("no difference shown (would have seen 20.0 %)"));
+        assert!(text(Metric::Iops, false).chars().count() <= WIDE + 1);
+    }
+
+    #[test]
+    fn names_are_no_markup() {
+        let all = Comparison { rows: vec![row("<b>|\"x&\u{1b}", Metric::Iops, 2.0, 1.0, true)], ..Comparison::default() };
+        let markdown = comparison_markdown(&all);
+        assert!(markdown.contains("| &lt;b&gt;\\|\"x&amp;  | read iops |"), "{markdown}");
+        let junit = comparison_junit(&all, &|_| Some("more than \"allowed\"".to_owned()));
+        assert!(junit.contains("failures=\"1\"") && junit.contains("&lt;b&gt;|&quot;x&amp; "), "{junit}");
+        assert!(junit.contains("message=\"more than &quot;allowed&quot;\""));
+        assert!(!comparison(&all, &Style::default()).contains('\u{1b}'));
+    }
+}

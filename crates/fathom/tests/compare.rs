@@ -1,0 +1,92 @@
+//! `fathom compare` as a user and a build server meet it.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Ran, fathom, words};
+use fathom_testkit::Scratch;
+
+/// A result of two seconds at exactly this rate, in intervals of a tenth of a second.
+fn result(folder: &Path, name: &str, rate: u32) -> PathBuf {
+    let file = folder.join(name);
+    let mut arguments = words(&format!(
+        "run --name=oltp --ioengine=null --size=1g --rw=randread --bs=4k --runtime=2 --time_based --rate_iops={rate} --bwavgtime=100 \
+         --output-format=json+"
+    ));
+    arguments.push(format!("--output={}", file.display()));
+    fathom(arguments);
+    assert!(file.exists());
+    file
+}
+
+fn compare(before: &Path, after: &Path, rest: &str) -> Ran {
+    let mut arguments = vec!["compare".to_owned(), before.display().to_string(), after.display().to_string()];
+    arguments.extend(words(rest));
+    fathom(arguments)
+}
+
+/// The line of a figure and the words below it.
+fn row(text: &str, figure: &str) -> String {
+    let mut lines = text.lines().skip_while(|line| !line.contains(figure));
+    format!("{}{}", lines.next().expect("a line for the figure"), lines.next().unwrap_or_default())
+}
+
+#[test]
+fn ten_percent_less_is_told_and_fails_a_build() {
+    let scratch = Scratch::new().expect("a folder");
+    let (before, after) = (result(scratch.path(), "a.json", 2000), result(scratch.path(), "b.json", 1800));
+    let refused = compare(&before, &after, "").expect(2);
+    assert!(refused.err.contains("rate_iops differs: '2000' before, '1800' after"), "{}", refused.err);
+    let told = compare(&before, &after, "--unlike").expect(0);
+    let line = row(&told.out, "read iops");
+    assert!(line.contains("2,000") && line.contains("1,800") && line.contains("-10.0 %") && line.contains("worse"), "{}", told.out);
+    assert!(told.out.lines().all(|line| line.chars().count() <= 80), "{}", told.out);
+    let (markdown, junit) = (scratch.join("c.md"), scratch.join("c.xml"));
+    let rest = format!("--unlike --fail-if=iops:-5% --markdown={} --junit {}", markdown.display(), junit.display());
+    let failed = compare(&before, &after, &rest).expect(1);
+    assert!(failed.out.contains("beyond --fail-if=iops:-5%"), "{}", failed.out);
+    let read = |file: &Path| std::fs::read_to_string(file).expect("written");
+    assert!(read(&markdown).contains("| oltp | read iops | 2,000 | 1,800 | -10.0 % | worse"));
+    assert!(read(&junit).contains("failures=\"1\"") && read(&junit).contains("<failure message=\"oltp: read iops changed by -10.0 %"));
+    compare(&before, &after, "--unlike --fail-if=iops:-15% --fail-if=iops:+5%").expect(0);
+}
+
+/// Two runs at the same exact rate: whatever the machine does to latencies, there is no difference in IOPS.
+#[test]
+fn the_same_twice_is_no_difference() {
+    let scratch = Scratch::new().expect("a folder");
+    let (before, after) = (result(scratch.path(), "a.json", 2000), result(scratch.path(), "b.json", 2000));
+    let told = compare(&before, &after, "--fail-if=iops:-1%").expect(0);
+    let line = row(&told.out, "read iops");
+    assert!(line.contains("no difference shown (would have seen"), "{}", told.out);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_in_words() {
+    let scratch = Scratch::new().expect("a folder");
+    let file = |name: &str, text: &str| {
+        std::fs::write(scratch.join(name), text).expect("a file");
+        scratch.join(name)
+    };
+    let good = file("good.json", r#"{"jobs": [{"jobname": "a", "read": {"iops": 5.0, "bw_bytes": 9}}]}"#);
+    let other = file("other.json", r#"{"jobs": [{"jobname": "b", "read": {"iops": 5.0}}]}"#);
+    let cases = [
+        (file("empty.json", ""), "there is no JSON document"),
+        (file("cut.json", "{\"jobs\": [{"), "is broken"),
+        (file("list.json", "[1, 2]"), "there is no JSON document"),
+        (file("nul.json", "\0\0\0"), "there is no JSON document"),
+        (scratch.join("none.json"), "cannot be read"),
+        (other, "no job in common"),
+    ];
+    for (path, expected) in cases {
+        let ran = compare(&good, &path, "").expect(2);
+        assert!(ran.err.contains(expected) && ran.out.is_empty(), "{}: {}", path.display(), ran.err);
+    }
+    for (rest, expected) in [("--fail-if=fast", "is no limit"), ("--fail-if", "needs a value"), ("--unlke", "no option"), ("x", "not 3")] {
+        let ran = compare(&good, &good, rest).expect(2);
+        assert!(ran.err.contains(expected), "{rest}: {}", ran.err);
+    }
+    let totals = compare(&good, &good, "").expect(0);
+    assert!(totals.out.contains("has only totals"), "{}", totals.out);
+}
