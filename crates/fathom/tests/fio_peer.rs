@@ -291,7 +291,9 @@ fn texts_have_the_same_lines() {
         // Samples and disks: a run too short for them has no such line. fio 3.33 rounds the rates of the mix to nothing.
         let steady = |lines: Vec<String>| -> Vec<String> {
             let is = |line: &String, start: &str| line.starts_with(start);
-            lines.into_iter().filter(|l| !is(l, " bw (") && !is(l, " iops :") && !is(l, " mixed: IOPS=") && !is(l, "Disk stats") && !is(l, " vd") && !is(l, " loop")).collect()
+            // A group of jobs with different kinds of mix has other lines in 3.33 than in the head.
+            let differs = |l: &String| line.starts_with("unified.fio") && [" READ:", " WRITE:", " MIXED:"].iter().any(|word| is(l, word));
+            lines.into_iter().filter(|l| !differs(l) && !is(l, " bw (") && !is(l, " iops :") && !is(l, " mixed: IOPS=") && !is(l, "Disk stats") && !is(l, " vd") && !is(l, " loop")).collect()
         };
         let (theirs, ours) = (steady(theirs), steady(ours));
         let first = theirs.iter().zip(&ours).find(|(a, b)| a != b);
