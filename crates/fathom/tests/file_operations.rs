@@ -203,3 +203,15 @@ fn splice_carries_data_both_ways() {
     fathom(words(&line).into_iter().chain(words("--name=w --rw=write --ioengine=psync --do_verify=0"))).expect(0);
     fathom(words(&line).into_iter().chain(words("--name=v --rw=randread --ioengine=splice"))).expect(0);
 }
+
+/// Regression 0081: a job that reads and writes a file of `create_on_open=1` read behind its end until writes had made it long
+/// enough, and failed.
+#[test]
+fn a_file_made_on_open_may_be_read_as_well() {
+    let folder = Scratch::new().expect("a folder");
+    let line = words("fio --name=j --rw=randrw --size=1m --bs=4k --create_on_open=1 --fallocate=none --ioengine=psync");
+    let at = format!("--directory={}", folder.path().display());
+    let ran = fathom(line.into_iter().chain([at])).expect(0);
+    assert_eq!(ran.err, "");
+    assert_eq!(std::fs::metadata(folder.join("j.0.0")).expect("made").len(), 1 << 20);
+}

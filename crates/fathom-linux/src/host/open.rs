@@ -10,6 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::cache::advise;
 use super::error::{failed, refused};
+use super::reserve::lengthen;
 use super::target::{Kind, Target, Targets};
 use crate::engines::EngineFile;
 
@@ -17,6 +18,12 @@ use crate::engines::EngineFile;
 pub(super) fn open(targets: &Targets, file: &OpenFile, engine: EngineKind) -> Result<EngineFile, HostError> {
     let target = targets.get_or_create(&file.path, file.create, Bytes::new(file.range.1))?;
     let fd = open_target(&target, file, engine)?;
+    // A file that is only made now is as long as the load reaches where it is read as well: behind its end a read is over
+    // at once and moves nothing (regression 0081).
+    if file.create && file.reads && file.writes && target.created() {
+        let now = target.size().map_err(|error| failed("ask the size of", &file.path, &error))?;
+        lengthen(fd.as_fd(), now, file.range.1.max(now)).map_err(|error| failed("lengthen", &file.path, &error))?;
+    }
     hint(&fd, file);
     Ok(EngineFile { fd, range: file.range, block_device: target.kind() == Kind::Block })
 }
