@@ -1,10 +1,11 @@
 //! One entry of the result: a job, or the clones of a group as one.
 
 use fathom_model::{
-    Accounting, Direction, DirectionSummary, Entry, Histogram, JobError, LatencySummary, Nanos, PerDirection,
+    Accounting, Damage, Direction, DirectionSummary, Entry, Histogram, JobError, LatencySummary, Nanos, PerDirection,
     Recording, Shows, Unified, Usage, VerifyCounts,
 };
 
+use crate::damage::sentence;
 use crate::direction::{counts, direction_summary};
 use crate::errno;
 use crate::latency::{merged, summary};
@@ -62,6 +63,8 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         verify: verify(members),
         steady: steady(members),
         latency: search(members),
+        damages: damages(members).cloned().collect(),
+        damage_lines: damages(members).take(TOLD).map(|one| sentence(one, recording.started_unix_ns)).collect(),
         counts: counts(members, &Direction::ALL),
         offered: offered(members),
         notes: notes(members),
@@ -149,13 +152,18 @@ fn shows(accounting: &Accounting) -> Shows {
 
 fn verify(members: &[Member]) -> Option<VerifyCounts> {
     members.iter().any(|m| m.job.verify.is_some()).then(|| {
-        members.iter().fold(VerifyCounts::default(), |sum, m| VerifyCounts {
-            planned: sum.planned + m.seen.verify.planned,
-            good: sum.good + m.seen.verify.good,
-            bad: sum.bad + m.seen.verify.bad,
-            bytes: sum.bytes + m.seen.verify.bytes,
+        members.iter().fold(VerifyCounts::default(), |mut sum, m| {
+            sum.add(&m.seen.verify);
+            sum
         })
     })
+}
+
+/// Wrong blocks that are told one by one.
+const TOLD: usize = 10;
+
+fn damages<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Damage> {
+    members.iter().flat_map(|m| &m.seen.damages)
 }
 
 fn notes(members: &[Member]) -> Vec<String> {

@@ -52,9 +52,9 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         id: "F004",
         code: "VERIFY_FAILED",
-        means: "Blocks read back differ from what was written.",
-        matters: "The target, or something between it and this program, corrupts data. Speed is then no longer the question.",
-        remedy: "Keep the target as it is, note the offsets, check cables, memory, firmware and file system, and verify again.",
+        means: "Blocks read back differ from what was written. With verify=fathom each is told with its class (lost write, stale data, torn block, torn sector, shorn tail, misdirected write or read, swapped or duplicated blocks, bit flip, zeroed, data of another run, target or job), its file and byte offset, the generation expected and found, and when each was written. A generation is the pass of the job that wrote it; a write has its number in the job.",
+        matters: "The target, or something between it and this program, corrupts data. Speed is then no longer the question. What a second read gave tells where: the same bytes are stored like this; right bytes mean that the way back (memory, cable, controller) is at fault.",
+        remedy: "Keep the target as it is. A lost write or stale data points at a volatile cache, a flush that does nothing, or firmware; a torn or shorn block at power or a reset; a misdirected or swapped one at an address map (RAID, thin provisioning, flash translation); a flipped bit at memory or cabling; data of another run or job at a second writer. Read the kernel log and the device's own log at the times given, then verify again; --output-format=json lists every wrong block under fathom.entries.verify.",
     },
     Explanation {
         id: "F005",

@@ -5,6 +5,7 @@
 
 mod bins;
 mod compare;
+mod damage;
 mod detectors;
 mod direction;
 mod disk;

@@ -89,6 +89,11 @@ pub trait Host: Sync {
     /// When it cannot be read, or is larger than 16 MiB.
     fn read_file(&self, path: &Path) -> std::io::Result<Vec<u8>>;
 
+    /// A number for the full name of a target: the same name gives the same number in every run.
+    fn name_of(&self, path: &Path) -> u32 {
+        crate::verify::name_hash(path)
+    }
+
     /// Counters of the block devices below these targets, by kernel name.
     fn disks(&self, targets: &[PathBuf]) -> Vec<(String, DiskCounters)>;
 }

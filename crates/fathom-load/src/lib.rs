@@ -39,5 +39,5 @@ pub use self::payload::{Filler, Measured, PayloadError, Sampler, measure};
 pub use self::targets::{Reach, reach};
 pub use self::tracelog::TraceSource;
 pub use self::verify::{
-    Canary, Difference, Expected, Fault, HeaderFormat, Mismatch, Stamp, Stamper, VerifyError,
+    Canary, Difference, Expected, Fault, HeaderFormat, Mismatch, Stamp, Stamper, StateError, Told, VerifyError, VerifyState, name_hash,
 };

@@ -149,6 +149,10 @@ fn written_blocks_are_read_back_and_a_lost_write_is_found() {
         backlog_batch: 0,
         write_sequence: true,
         header_seed: true,
+        pattern_interval: 0,
+        state_save: false,
+        state_load: None,
+        only_fsynced: false,
     };
     for (lost, bad) in [(None, 0), (Some(40), 1)] {
         let host = match lost {
@@ -170,6 +174,58 @@ fn written_blocks_are_read_back_and_a_lost_write_is_found() {
     }
 }
 
+/// Regression 0061: io_size and number_ios end a job within a pass; what it wrote was not verified.
+#[test]
+fn an_amount_that_ends_within_a_pass_is_verified() {
+    for kind in [VerifyKind::Crc32c, VerifyKind::Fathom] {
+        let mut job = faked(job(Traffic::Write, RANDOM));
+        job.limits.ios = Some(40);
+        job.verify = Some(Verify { kind, ..checks() });
+        let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![job]);
+        assert_eq!((recording.jobs[0].verify.planned, recording.jobs[0].verify.good), (40, 40), "{kind:?}");
+    }
+}
+
+/// Regressions 0062 and 0063: places that were never written were read and found wrong.
+#[test]
+fn what_a_job_wrote_is_what_its_twin_verifies() {
+    for (traffic, only) in [(Traffic::Read, false), (Traffic::Write, true), (Traffic::ReadWrite { read_percent: 50 }, true)] {
+        let host = Arc::new(FakeHost::new(|_, _| None));
+        let writes = if only { traffic } else { Traffic::Write };
+        for (traffic, only) in [(writes, false), (traffic, only)] {
+            let mut job = faked(job(traffic, RANDOM));
+            job.pattern.without_replacement = false;
+            job.limits.ios = Some(60);
+            job.verify = Some(Verify { only, after_writes: false, ..checks() });
+            let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+            let done = &recording.jobs[0];
+            assert_eq!(done.verify.bad, 0, "{traffic:?} {only}");
+            assert!(done.verify.good > 20 || traffic == writes && !only, "{traffic:?} {only}: {:?}", done.verify);
+        }
+    }
+}
+
+fn checks() -> Verify {
+    Verify {
+        kind: VerifyKind::Fathom,
+        after_writes: true,
+        fatal: false,
+        pattern: Vec::new(),
+        pattern_interval: 0,
+        interval: 0,
+        header_offset: 0,
+        dump: false,
+        only: false,
+        backlog: 0,
+        backlog_batch: 0,
+        write_sequence: true,
+        header_seed: true,
+        state_save: false,
+        state_load: None,
+        only_fsynced: false,
+    }
+}
+
 #[test]
 fn a_backlog_verifies_as_it_goes() {
     let mut job = faked(job(Traffic::ReadWrite { read_percent: 50 }, SEQUENTIAL));
@@ -186,6 +242,10 @@ fn a_backlog_verifies_as_it_goes() {
         backlog_batch: 0,
         write_sequence: true,
         header_seed: true,
+        pattern_interval: 0,
+        state_save: false,
+        state_load: None,
+        only_fsynced: false,
     });
     let host = Arc::new(FakeHost::new(|_, _| None));
     let (recording, _) = run_on(Arc::clone(&host), vec![job]);

@@ -3,7 +3,7 @@
 //! `fathom-analyse` fills these, `fathom-report` turns them into ink and computes nothing.
 
 use crate::{
-    Bytes, ClockFacts, Conditions, Counts, DiskCounters, HostRecording, LatencyTarget, Nanos, Override, PerDirection,
+    Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, HostRecording, LatencyTarget, Nanos, Override, PerDirection,
     Personality, RunEnd, SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
 };
 
@@ -164,6 +164,10 @@ pub struct Entry {
     pub steady: Option<SteadySummary>,
     /// Search for a depth by latency.
     pub latency: Option<DepthSearch>,
+    /// The wrong blocks that were kept, of all members.
+    pub damages: Vec<Damage>,
+    /// The first of them, in sentences.
+    pub damage_lines: Vec<String>,
     /// I/O that was planned and what became of it, over all directions.
     pub counts: Counts,
     /// Open loop: the rate asked for, I/Os per second or bytes per second in words; `None` in a closed loop.

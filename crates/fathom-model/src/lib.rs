@@ -6,6 +6,7 @@
 mod comparison;
 mod conditions;
 mod device;
+mod damage;
 mod direction;
 mod findings;
 mod histogram;
@@ -19,6 +20,7 @@ mod units;
 pub use self::comparison::{Comparison, Difference, Metric, Row, Unlike};
 pub use self::conditions::*;
 pub use self::device::*;
+pub use self::damage::*;
 pub use self::direction::{Direction, PerDirection};
 pub use self::findings::*;
 pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};

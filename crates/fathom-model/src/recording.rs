@@ -3,7 +3,7 @@
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
 use crate::{
-    Bytes, Conditions, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording,
+    Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording,
 };
 
 /// One whole run.
@@ -91,6 +91,10 @@ pub struct JobRecording {
     pub verify: VerifyCounts,
     /// What `steadystate` and `latency_target` came to.
     pub pace: PaceRecording,
+    /// Content of the verify state file to leave behind (`verify_state_save`), and its name.
+    pub verify_state: Option<(String, Vec<u8>)>,
+    /// The first wrong blocks, at most [`Damage::KEPT`]; `verify.bad` counts all.
+    pub damages: Vec<Damage>,
     /// Things that happened at a moment.
     pub events: Vec<Event>,
     /// Bytes of the regions of all files together.
@@ -344,6 +348,22 @@ pub struct VerifyCounts {
     pub bad: u64,
     /// Bytes checked.
     pub bytes: u64,
+    /// Blocks whose write had failed, so that nothing is known of what they should hold; in none of the above.
+    pub unknown: u64,
+    /// The wrong blocks by class; all zero for fio's formats, which cannot tell.
+    pub classes: DamageCounts,
+}
+
+impl VerifyCounts {
+    /// Adds `other`.
+    pub fn add(&mut self, other: &VerifyCounts) {
+        self.planned += other.planned;
+        self.good += other.good;
+        self.bad += other.bad;
+        self.bytes += other.bytes;
+        self.unknown += other.unknown;
+        self.classes.add(&other.classes);
+    }
 }
 
 /// A block device below a target. See Documentation/admin-guide/iostats.rst of Linux.

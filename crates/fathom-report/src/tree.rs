@@ -51,6 +51,12 @@ impl From<bool> for Tree {
         Tree::Bool(value)
     }
 }
+impl From<String> for Tree {
+    fn from(text: String) -> Self {
+        Tree::from(text.as_str())
+    }
+}
+
 impl From<&str> for Tree {
     fn from(value: &str) -> Self {
         Tree::Text(value.into())

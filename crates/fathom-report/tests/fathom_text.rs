@@ -215,7 +215,7 @@ fn a_job_that_moved_nothing_still_says_why() {
     let mut entry = idle("broken");
     (entry.error, entry.error_text) = (5, "Input/output error".into());
     entry.counts = Counts { planned: 1, failed: 1, bytes_asked: 4096, bytes_missing: 4096, ..Counts::default() };
-    entry.verify = Some(VerifyCounts { planned: 1200, good: 1198, bad: 2, bytes: 0 });
+    entry.verify = Some(VerifyCounts { planned: 1200, good: 1198, bad: 2, ..VerifyCounts::default() });
     findings.entries.push(entry);
     let text = text(&findings, &Style::default());
     assert!(!text.contains("groupid"), "fio leaves it out");

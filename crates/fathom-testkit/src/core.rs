@@ -9,6 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 
 use crate::fault::{Fault, FaultKind, Op};
+use crate::mischief::Mischief;
 use crate::oplog::Entry;
 use crate::pace::monotonic_ns;
 use crate::state::State;
@@ -179,6 +180,21 @@ impl Core {
     /// Arms `fault` for its next `times` strikes.
     pub fn inject_times(&self, fault: Fault, times: u64) {
         self.state().arsenal.arm(fault, Some(times));
+    }
+
+    /// Arms a corruption of the block that is written at byte `offset`, for the `write`-th write that begins there.
+    pub fn spoil(&self, offset: u64, write: u64, mischief: Mischief) {
+        self.state().mischiefs.arm(offset, write, mischief);
+    }
+
+    /// Where mischief has struck so far, in its order.
+    pub fn spoilt(&self) -> Vec<u64> {
+        self.state().mischiefs.struck().to_vec()
+    }
+
+    /// The bytes of the device from `offset` on, as a reader would see them, without a trace in the log.
+    pub fn peek(&self, offset: u64, len: u64) -> Vec<u8> {
+        self.state().store.read(offset, len)
     }
 
     /// Disarms every fault, releases what hangs; the counters and the size stay.

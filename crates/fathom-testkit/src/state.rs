@@ -4,6 +4,7 @@ use rustix::io::Errno;
 
 use crate::core::{Latency, Ticket};
 use crate::fault::{Arsenal, Fault, FaultKind, Op};
+use crate::mischief::Mischiefs;
 use crate::oplog::{Entry, OpLog};
 use crate::pace::monotonic_ns;
 use crate::store::{SECTOR, Store};
@@ -13,6 +14,7 @@ use crate::store::{SECTOR, Store};
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) arsenal: Arsenal,
+    pub(crate) mischiefs: Mischiefs,
     pub(crate) latency: Latency,
     pub(crate) log: OpLog,
     pub(crate) in_flight: u64,
@@ -26,6 +28,7 @@ impl State {
         State {
             store: Store::new(size),
             arsenal: Arsenal::default(),
+            mischiefs: Mischiefs::default(),
             latency: Latency::default(),
             log: OpLog::new(log_limit),
             in_flight: 0,
@@ -66,7 +69,12 @@ impl State {
     pub(crate) fn read(&mut self, ticket: &mut Ticket) -> Result<Vec<u8>, Errno> {
         self.gone(ticket)?;
         self.read_error(ticket)?;
-        let mut data = self.store.read(ticket.offset, ticket.len);
+        let from = if self.mischiefs.is_empty() {
+            ticket.offset
+        } else {
+            self.mischiefs.read(&mut self.store, ticket.offset)
+        };
+        let mut data = self.store.read(from, ticket.len);
         self.flip(ticket, &mut data);
         self.shorten(ticket, &mut data);
         Ok(data)
@@ -123,6 +131,9 @@ impl State {
         }
         let fits = room.min(data.len() as u64) as usize;
         self.write_error(ticket)?;
+        if self.mischiefs.write(&mut self.store, ticket.offset, &data[..fits]) {
+            return Ok(fits);
+        }
         if let Some((offset, kept)) = self.landing(ticket, &data[..fits]) {
             let stored = self.store.write(offset, kept) as u64;
             self.harden(ticket, offset, stored, durable);

@@ -21,6 +21,7 @@ mod screen;
 mod spec;
 mod specs;
 mod surroundings;
+mod verify_state;
 mod wishes;
 
 use std::ffi::{OsStr, OsString};

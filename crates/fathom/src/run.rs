@@ -10,6 +10,7 @@ use fathom_plan::{
     Action, Diagnostic, IdleProf, Invocation, Planned, command_help, engine_help, help_text, parse_args, plan, show_commands,
 };
 
+use crate::verify_state;
 use crate::guard;
 use crate::help;
 use crate::measure::{self, measure};
@@ -176,11 +177,12 @@ fn result_lost(personality: Personality) -> Outcome {
 }
 
 /// From the plan to ink. The second value of a run that took place is whether its result could be written.
-fn load(invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(), String>), String> {
+fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Result<(), String>), String> {
     interrupts();
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     let backups = invocation.aux_path.as_ref().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    verify_state::find(&mut planned.plan, &backups);
     let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, Path::new(&backups)).map_err(|all| all.join("\n"))?;
     let mut output = Output::open(&invocation.reporting)?;
     open_report(&planned.plan, &mut output)?;
@@ -204,9 +206,10 @@ fn load(invocation: &Invocation, planned: Planned) -> Result<(Findings, Result<(
     recording.host.idleness = idle.map(IdleWatch::finish);
     recording.messages.splice(0..0, held);
     recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
+    let saved = verify_state::save(&recording, &backups);
     let logged = log_trouble.map_or(Ok(()), |trouble| Err(format!("a log file is not complete: {trouble}")));
     let findings = fathom_analyse::findings(&recording);
-    let mut written = output.findings(&findings).and(logged);
+    let mut written = output.findings(&findings).and(logged).and(saved);
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
         let log = measure::write_bandwidth(prefix, &recording).map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);

@@ -3,6 +3,7 @@
 use fathom_model::{EventKind, Finding, Weight};
 
 use super::{Detector, Scene, Seat};
+use crate::damage::{cause, classes};
 use crate::figures::count;
 
 const CODE: &str = "VERIFY_FAILED";
@@ -28,10 +29,17 @@ fn differs(seat: &Seat) -> Option<Finding> {
         count(checked.max(1)),
         first(seat)
     );
-    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+    let counts = seat.entry.verify.map(|verify| verify.classes).unwrap_or_default();
+    let advice = cause(&counts).map_or_else(|| ADVICE.to_owned(), |cause| format!("{cause} {ADVICE}"));
+    Some(seat.finding(CODE, Weight::Invalidates, evidence, &advice))
 }
 
+/// The classes and the first wrong block; with fio's formats the first only, which tells less.
 fn first(seat: &Seat) -> String {
+    if let Some(line) = seat.entry.damage_lines.first() {
+        let counts = seat.entry.verify.map(|verify| verify.classes).unwrap_or_default();
+        return format!(": {}; the first: {line}", classes(&counts));
+    }
     let told = seat.events().find_map(|e| match &e.what {
         EventKind::FirstMismatch { offset, what } => Some(format!(" (first at offset {offset}: {what})")),
         _ => None,

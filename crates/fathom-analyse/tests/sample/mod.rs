@@ -165,6 +165,8 @@ pub fn idle(job: &Job) -> JobRecording {
         errors_continued: 0,
         verify: VerifyCounts::default(),
         pace: Default::default(),
+        damages: Vec::new(),
+        verify_state: None,
         events: Vec::new(),
         region: Bytes::from_mib(1024),
         ceiling_iops: None,

@@ -151,8 +151,12 @@ pub fn verifying(planned: u64, good: u64, bad: u64) -> Recording {
         backlog_batch: 0,
         write_sequence: true,
         header_seed: true,
+        pattern_interval: 0,
+        state_save: false,
+        state_load: None,
+        only_fsynced: false,
     });
-    recording.jobs[0].verify = VerifyCounts { planned, good, bad, bytes: good * 4096 };
+    recording.jobs[0].verify = VerifyCounts { planned, good, bad, bytes: good * 4096, ..VerifyCounts::default() };
     recording
 }
 

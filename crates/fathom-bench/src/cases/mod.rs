@@ -8,6 +8,7 @@ mod memory;
 mod noop;
 mod null;
 mod start;
+mod verify;
 mod zipf;
 
 use crate::context::Context;
@@ -21,7 +22,7 @@ pub struct Case {
 }
 
 /// All of them, in the order they are run.
-pub const CASES: [Case; 9] = [
+pub const CASES: [Case; 10] = [
     Case { name: "agreement", about: "the same figures from one file on a disk", run: agreement::run },
     Case { name: "null", about: "what one I/O costs when no device is there", run: null::run },
     Case { name: "cached", about: "random reads of a file in memory", run: cached::run },
@@ -31,4 +32,5 @@ pub const CASES: [Case; 9] = [
     Case { name: "zipf", about: "skewed offsets over 2^32 blocks", run: zipf::run },
     Case { name: "start", about: "a job of one I/O", run: start::run },
     Case { name: "memory", about: "memory of a run that logs every I/O", run: memory::run },
+    Case { name: "verify", about: "what stamps cost, and 100 GiB without a false alarm", run: verify::run },
 ];

@@ -174,6 +174,8 @@ pub(crate) fn blank(job: &Job) -> JobRecording {
         errors_continued: 0,
         verify: VerifyCounts::default(),
         pace: Default::default(),
+        damages: Vec::new(),
+        verify_state: None,
         events: Vec::new(),
         region: Bytes::ZERO,
         ceiling_iops: None,

@@ -19,6 +19,8 @@ const OFFSET_LEN: usize = 8;
 pub(crate) struct Tile {
     bytes: Vec<u8>,
     offsets: Vec<usize>,
+    /// The pattern begins anew every so many bytes, with the offset of that place; 0 is never.
+    interval: usize,
 }
 
 impl Tile {
@@ -34,7 +36,13 @@ impl Tile {
         if bytes.is_empty() {
             return Err(PayloadError::EmptyPattern);
         }
-        Ok(Tile { bytes, offsets })
+        Ok(Tile { bytes, offsets, interval: 0 })
+    }
+
+    /// The same pattern, begun anew every `interval` bytes of a block (`verify_pattern_interval`); 0 is never.
+    pub(crate) fn every(mut self, interval: u32) -> Self {
+        self.interval = interval as usize;
+        self
     }
 
     /// Whether the content depends on where the block goes.
@@ -44,6 +52,13 @@ impl Tile {
 
     /// Repeats the pattern over `buf`, which is written at byte `offset`.
     pub(crate) fn fill(&self, buf: &mut [u8], offset: u64) {
+        let step = if self.interval > 0 { self.interval } else { buf.len().max(1) };
+        for (n, piece) in buf.chunks_mut(step).enumerate() {
+            self.fill_piece(piece, offset + (n * step) as u64);
+        }
+    }
+
+    fn fill_piece(&self, buf: &mut [u8], offset: u64) {
         let len = buf.len();
         let mut done = self.bytes.len().min(len);
         buf[..done].copy_from_slice(&self.bytes[..done]);
@@ -69,6 +84,9 @@ impl Tile {
         let wrong = |range: std::ops::Range<usize>| {
             range.map(|i| (i, self.byte(phase + i, offset))).find(|&(i, want)| found[i] != want)
         };
+        if self.interval > 0 {
+            return wrong(0..found.len());
+        }
         let early = wrong(0..head);
         // Each repetition equals the one before it: one comparison of the buffer with itself, shifted.
         if early.is_some() || found[head..] == found[..found.len() - head] {
@@ -78,6 +96,10 @@ impl Tile {
     }
 
     fn byte(&self, place: usize, offset: u64) -> u8 {
+        let (place, offset) = match self.interval {
+            0 => (place, offset),
+            step => (place % step, offset + (place - place % step) as u64),
+        };
         let at = place % self.bytes.len();
         let field = self.offsets.iter().find(|&&start| (start..start + OFFSET_LEN).contains(&at));
         field.map_or(self.bytes[at], |start| offset.to_le_bytes()[at - start])

@@ -74,7 +74,7 @@ pub(crate) const fn size(kind: VerifyKind) -> usize {
         VerifyKind::Sha3_256 => 32,
         VerifyKind::Sha3_384 => 48,
         VerifyKind::Sha3_512 => 64,
-        VerifyKind::Meta | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null => 0,
+        VerifyKind::Meta | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null | VerifyKind::Fathom => 0,
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn sum(kind: VerifyKind, parts: &[&[u8]]) -> Sum {
         VerifyKind::Sha3_256 => digest::<Sha3_256>(parts),
         VerifyKind::Sha3_384 => digest::<Sha3_384>(parts),
         VerifyKind::Sha3_512 => digest::<Sha3_512>(parts),
-        VerifyKind::Meta | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null => Sum::new(&[]),
+        VerifyKind::Meta | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null | VerifyKind::Fathom => Sum::new(&[]),
     }
 }
 

@@ -31,6 +31,10 @@ pub(super) fn verify(kind: VerifyKind) -> Verify {
         backlog_batch: 0,
         write_sequence: true,
         header_seed: true,
+        pattern_interval: 0,
+        state_save: false,
+        state_load: None,
+        only_fsynced: false,
     }
 }
 

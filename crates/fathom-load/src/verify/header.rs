@@ -184,6 +184,8 @@ pub(crate) const fn method_number(kind: VerifyKind) -> u8 {
         VerifyKind::PatternHeader => 17,
         VerifyKind::Pattern => 18,
         VerifyKind::Null => 19,
+        // Its sectors carry no header of fio.
+        VerifyKind::Fathom => 0,
     }
 }
 

@@ -9,16 +9,25 @@ mod check;
 mod checksum;
 mod header;
 mod mismatch;
+mod sector;
 mod sha256;
 mod stamper;
+mod state;
 
 #[cfg(test)]
 mod corruption_tests;
 #[cfg(test)]
 mod interop_tests;
 
+pub(crate) use self::sector::{Blemish, SECTOR, SectorStamp, Sectors, Wanted, Write};
+/// A number for the name of a target.
+pub fn name_hash(path: &std::path::Path) -> u32 {
+    twox_hash::XxHash3_64::oneshot(path.as_os_str().as_encoded_bytes()) as u32
+}
+
 pub use self::canary::Canary;
 pub use self::check::Expected;
 pub use self::header::HeaderFormat;
 pub use self::mismatch::{Difference, Fault, Mismatch};
+pub use self::state::{StateError, Told, VerifyState};
 pub use self::stamper::{Stamp, Stamper, VerifyError};

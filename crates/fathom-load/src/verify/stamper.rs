@@ -130,7 +130,7 @@ impl Stamper {
         thread: u16,
         files: Files<'_>,
     ) -> Result<Self, VerifyError> {
-        let pattern = if verify.pattern.is_empty() { None } else { Some(Tile::new(&verify.pattern, files)?) };
+        let pattern = if verify.pattern.is_empty() { None } else { Some(Tile::new(&verify.pattern, files)?.every(verify.pattern_interval)) };
         if pattern.is_none() && matches!(verify.kind, VerifyKind::Pattern | VerifyKind::PatternHeader) {
             return Err(VerifyError::NoPattern);
         }

@@ -1,75 +1,185 @@
-//! Stamps what a job writes and checks what it reads back.
+//! Stamps what a job writes, and knows what to expect when it is read back.
 
 use std::time::Duration;
 
-use fathom_model::{Direction, EventKind, Job, Verify};
+use fathom_model::{Direction, Job, Verify};
 
-use super::{EILSEQ, Worker};
-use crate::clock::Clock;
-use crate::engine::{Engine, EngineError, Op};
-use crate::host::Host;
-use crate::live::Stop;
-use crate::recorder::InFlight;
+use super::chronicle::Chronicle;
+use super::rewalk::{Ledger, Mark, Replay, Sought, Walk};
+use super::suspects::Suspects;
+use crate::engine::Op;
 use crate::script::{Draft, Script};
-use crate::verify::{Expected, Stamper};
+use crate::verify::{Expected, Sectors, Stamper, Told, VerifyState, Wanted, Write};
 
 /// A read whose write is not known: only its stamp is checked.
 pub(super) const ANY_WRITE: u64 = u64::MAX;
+/// A second read of a block that was wrong.
+pub(super) const SECOND_LOOK: u64 = u64::MAX - 1;
+/// Failed writes that are remembered; their blocks may hold anything.
+const FAILED: usize = 65_536;
+
+/// Whose stamps blocks carry.
+pub(super) enum Method {
+    /// fio's headers.
+    Fio(Box<Stamper>),
+    /// Ours, in every sector.
+    Sectors(Box<Sectors>),
+}
+
+/// Facts of a job that a checker needs besides its verify options.
+pub(super) struct Shape {
+    /// Each block is written at most once in a pass.
+    pub once: bool,
+    /// All offsets and lengths are multiples of this, bytes.
+    pub grain: u32,
+    /// I/Os in flight at once.
+    pub depth: u32,
+}
 
 /// Stamps writes, remembers where they began in the script, and walks them again.
 pub(super) struct Checker {
-    stamper: Stamper,
-    verify: Verify,
+    pub method: Method,
+    pub verify: Verify,
     /// Number of the next write, from 1.
     number: u64,
-    /// Each block is written at most once in a pass, so the number found must be the one written.
-    exact: bool,
-    /// Start over for ever: what an earlier pass wrote is not read back.
+    /// Pass of the script, from 1.
+    generation: u32,
+    shape: Shape,
+    /// Start over for ever.
     time_based: bool,
+    /// By its plan the job writes.
+    writes: bool,
     /// Ordinary reads are checked: the job writes nothing.
     pub checks_reads: bool,
+    /// What was written by whom is learnt from the first good block of each file.
+    anchored: Vec<bool>,
     mark: Option<Mark>,
-    unix_start: Duration,
-}
-
-/// A place in the script from which on writes have not been verified.
-struct Mark {
-    script: Script,
-    number: u64,
-    drawn: u64,
-    full: bool,
-}
-
-/// Walks a marked stretch of the script again.
-struct Replay {
-    script: Script,
-    left: u64,
-    number: u64,
-    drafts: Vec<Draft>,
-    next: usize,
+    /// Where the pass before the open stretch began, in a job that starts over for ever.
+    older: Option<Mark>,
+    /// The write in each slot: its number when it was stamped, what is sought when it is read back.
+    pub written: Vec<u64>,
+    sought: Vec<Option<Sought>>,
+    failed: Vec<u64>,
+    /// How far an earlier run came, and how many of its writes were looked for; once it says stop nothing more is read.
+    loaded: Option<VerifyState>,
+    looked_for: u64,
+    pub stopped: bool,
+    /// Writes handed over before the fsync in each slot, and before the last one that succeeded.
+    before_sync: Vec<u64>,
+    synced: u64,
+    pub chronicle: Chronicle,
+    pub suspects: Suspects,
+    unix_start: u64,
 }
 
 impl Checker {
-    pub fn new(job: &Job, verify: &Verify, stamper: Stamper, exact: bool, unix_start: Duration) -> Self {
+    pub fn new(job: &Job, verify: &Verify, method: Method, shape: Shape, loaded: Option<VerifyState>, unix_start_ns: u64) -> Self {
         let traffic = job.pattern.traffic;
         let writes = traffic.uses(Direction::Write) || traffic.uses(Direction::Trim);
+        let depth = shape.depth as usize;
         Checker {
-            stamper,
+            method,
             verify: verify.clone(),
             number: 1,
-            exact,
+            generation: 1,
+            shape,
             time_based: job.limits.time_based && job.limits.runtime.is_some(),
+            writes: traffic.uses(Direction::Write),
             checks_reads: !writes || verify.only,
+            anchored: vec![false; job.files.paths.len()],
             mark: None,
-            unix_start,
+            older: None,
+            written: vec![0; depth],
+            sought: vec![None; depth],
+            failed: Vec::new(),
+            loaded,
+            looked_for: 0,
+            stopped: false,
+            before_sync: vec![0; depth],
+            synced: 0,
+            chronicle: Chronicle::new(),
+            suspects: Suspects::default(),
+            unix_start: unix_start_ns,
         }
     }
 
-    /// Makes the content of the next write.
-    pub fn stamp(&mut self, buffer: &mut [u8], offset: u64) {
-        // A block too small to carry a stamp was refused when the job was set up.
-        let _ = self.stamper.stamp(buffer, offset, self.number, self.unix_start);
+    /// Whether two writes of one place may be in flight at once unless they are kept apart.
+    pub fn must_keep_apart(&self) -> bool {
+        let again = !self.shape.once || self.time_based || !self.verify.after_writes;
+        again && self.shape.depth > 1 && !self.checks_reads && matches!(self.method, Method::Sectors(_))
+    }
+
+    /// Makes the content of the next write, which is in `slot`, `now` nanoseconds after the start.
+    pub fn stamp(&mut self, slot: u32, buffer: &mut [u8], file: u32, offset: u64, now: u64) {
+        let when = self.unix_start + now;
+        match &self.method {
+            // A block too small to carry a stamp was refused when the job was set up. fio counts writes from 0.
+            Method::Fio(stamper) => drop(stamper.stamp(buffer, offset, self.number - 1, Duration::from_nanos(when))),
+            Method::Sectors(sectors) => {
+                let write = Write { number: self.number, generation: self.generation, when };
+                sectors.stamp(buffer, file, offset, write);
+                self.chronicle.note(self.number, when);
+            }
+        }
+        self.written[slot as usize] = self.number;
         self.number += 1;
+    }
+
+    /// The write in `slot` failed or was short.
+    pub fn write_failed(&mut self, slot: u32) {
+        if self.failed.len() < FAILED {
+            self.failed.push(self.written[slot as usize]);
+        }
+    }
+
+    /// A sync goes into `slot`.
+    pub fn sync_begins(&mut self, slot: u32) {
+        self.before_sync[slot as usize] = self.number - 1;
+    }
+
+    /// The sync in `slot` succeeded.
+    pub fn sync_done(&mut self, slot: u32) {
+        self.synced = self.synced.max(self.before_sync[slot as usize]);
+    }
+
+    /// How far the writes came, for a later run; `in_flight` are the slots whose I/O never ended.
+    pub fn state(&self, job: &Job, in_flight: &[u32]) -> Option<VerifyState> {
+        let wrote = !self.checks_reads && self.verify.state_save;
+        let fsynced = self.verify.only_fsynced;
+        wrote.then(|| VerifyState {
+            name: job.name.clone(),
+            index: u64::from(job.number.saturating_sub(1)),
+            depth: self.shape.depth,
+            issued: if fsynced { self.synced } else { self.number - 1 },
+            in_flight: in_flight.iter().map(|slot| self.written[*slot as usize].saturating_sub(1)).collect(),
+            failed: self.failed.iter().map(|number| number - 1).collect(),
+            completed: None,
+        })
+    }
+
+    /// Leaves of the drafts those that are to be done.
+    pub fn choose(&mut self, drafts: &mut Vec<Draft>) {
+        self.only_reads(drafts);
+        self.keep_to_state(drafts);
+    }
+
+    /// Leaves of the drafts those whose blocks a loaded state says were written.
+    fn keep_to_state(&mut self, drafts: &mut Vec<Draft>) {
+        let Some(state) = &self.loaded else { return };
+        let (looked_for, stopped) = (&mut self.looked_for, &mut self.stopped);
+        drafts.retain(|draft| {
+            if *stopped {
+                return false;
+            }
+            let told = state.says(*looked_for, draft.file.into(), draft.offset);
+            *looked_for += 1;
+            *stopped = told == Told::Stop;
+            told == Told::Check
+        });
+    }
+
+    pub fn has_failed(&self, number: u64) -> bool {
+        !self.failed.is_empty() && self.failed.contains(&number)
     }
 
     /// How many drafts may be drawn before the next verify pass, at most `want`.
@@ -83,7 +193,8 @@ impl Checker {
     /// Before drafts are drawn: a stretch begins here unless one is open.
     pub fn about_to_draw(&mut self, script: &Script) {
         if self.verify.after_writes && !self.checks_reads && self.mark.is_none() {
-            self.mark = Some(Mark { script: script.clone(), number: self.number, drawn: 0, full: false });
+            let (number, generation) = (self.number, self.generation);
+            self.mark = Some(Mark { script: script.clone(), number, generation, drawn: 0, full: false });
         }
     }
 
@@ -93,8 +204,26 @@ impl Checker {
             mark.drawn += n;
             mark.full = n == 0 || (self.verify.backlog > 0 && mark.drawn >= self.verify.backlog);
         }
-        if n == 0 && self.time_based {
-            self.mark = None;
+        if n == 0 {
+            self.generation += 1;
+            if self.time_based {
+                self.start_over();
+            }
+        }
+    }
+
+    /// A pass of a job that starts over for ever has ended, and the next begins at once.
+    fn start_over(&mut self) {
+        match (&self.method, self.shape.once) {
+            // fio reads back only what the last pass wrote.
+            (Method::Fio(_), _) => self.mark = None,
+            // Each place is in each pass: the last two tell what stands everywhere.
+            (Method::Sectors(_), true) => self.older = self.mark.take(),
+            (Method::Sectors(_), false) => {
+                if let Some(mark) = &mut self.mark {
+                    mark.full = false;
+                }
+            }
         }
     }
 
@@ -104,125 +233,69 @@ impl Checker {
     }
 
     /// Takes the open stretch, of which the last `unused` drafts were never handed over.
-    fn replay(&mut self, unused: u64) -> Option<Replay> {
-        let mark = self.mark.take()?;
-        let left = mark.drawn.saturating_sub(unused);
-        (left > 0).then_some(Replay { script: mark.script, left, number: mark.number, drafts: Vec::new(), next: 0 })
+    pub fn replay(&mut self, unused: u64) -> Option<Replay> {
+        let older = self.older.take();
+        let drawn = self.mark.as_ref().map_or(0, |mark| mark.drawn) + older.as_ref().map_or(0, |mark| mark.drawn);
+        let once = self.shape.once && older.is_none();
+        let mark = older.or(self.mark.take())?;
+        self.mark = None;
+        let left = drawn.saturating_sub(unused);
+        if left == 0 {
+            return None;
+        }
+        let walk = Walk::new(mark, left);
+        Some(match self.method {
+            Method::Sectors(_) if !once => Replay::Latest(Box::new(Ledger::new(walk, self.shape.grain))),
+            _ => Replay::Once(walk),
+        })
     }
 
-    fn expected(&self, number: u64, offset: u64) -> Expected {
-        let known = self.exact && number != ANY_WRITE;
+    /// The read in `slot` is to find this write.
+    pub fn seek(&mut self, slot: u32, sought: Sought) {
+        self.sought[slot as usize] = Some(sought);
+    }
+
+    /// The write that the read in `slot` is to find.
+    pub fn sought(&self, slot: u32) -> Option<Sought> {
+        self.sought[slot as usize]
+    }
+
+    /// What fio's header is to hold.
+    pub fn expected(&self, stamper: &Stamper, number: u64, offset: u64) -> Expected {
+        let known = self.shape.once && number != ANY_WRITE;
         Expected {
-            number: (known && self.verify.write_sequence).then_some(number),
-            seed: (known && self.verify.header_seed).then(|| self.stamper.seed_of(number, offset)),
-        }
-    }
-}
-
-impl Replay {
-    /// The next write of the stretch, as a read, with its number.
-    fn next(&mut self) -> Option<(Draft, u64)> {
-        while self.left > 0 {
-            if self.next == self.drafts.len() {
-                self.drafts.clear();
-                self.next = 0;
-                let mut tries = 0;
-                while self.script.fill(&mut self.drafts, 256) == 0 && tries < 2 {
-                    tries += 1;
-                }
-                if self.drafts.is_empty() {
-                    return None;
-                }
-            }
-            let draft = self.drafts[self.next];
-            self.next += 1;
-            self.left -= 1;
-            if draft.op == Op::Write || draft.then_write {
-                let number = self.number;
-                self.number += 1;
-                return Some((Draft { op: Op::Read, then_write: false, ..draft }, number));
-            }
-        }
-        None
-    }
-}
-
-impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-    /// Whether written blocks must be verified before the script goes on.
-    pub(super) fn verify_due(&self) -> bool {
-        self.checker.as_ref().is_some_and(Checker::due)
-    }
-
-    /// Reads back and checks what was written since the last verify pass.
-    pub(super) fn verify_pass(&mut self) {
-        let unused = (self.drafts.len() - self.next_draft) as u64;
-        let Some(mut replay) = self.checker.as_mut().and_then(|checker| checker.replay(unused)) else { return };
-        if let Err(error) = self.walk(&mut replay).and_then(|()| self.drain()) {
-            self.fail(error.errno, error.to_string());
+            number: (known && self.verify.write_sequence).then(|| number - 1),
+            seed: (known && self.verify.header_seed).then(|| stamper.seed_of(number - 1, offset)),
         }
     }
 
-    fn walk(&mut self, replay: &mut Replay) -> Result<(), EngineError> {
-        let mut now = self.now();
-        let schedule = self.schedule.take();
-        let depth = self.slots.len() as u32;
-        loop {
-            while self.in_flight + (self.batch.len() as u32) < depth {
-                let Some((draft, number)) = replay.next() else { break };
-                self.prepare(draft, now);
-                let slot = self.batch.last().expect("was just prepared").slot;
-                self.slots[slot as usize].check = number;
-                self.verify.planned += 1;
-            }
-            if self.live.stopping() != Stop::No || self.error.is_some() && self.fatal_error() {
-                break;
-            }
-            if !self.batch.is_empty() {
-                now = self.hand_over(now)?;
-            } else if self.in_flight == 0 {
-                break;
-            }
-            now = self.reap(now)?;
+    /// What our stamps are to hold.
+    pub fn wanted(&self, sought: Option<Sought>) -> Wanted {
+        Wanted {
+            number: sought.map(|sought| sought.number),
+            generation: sought.and_then(|sought| sought.generation),
+            before: sought.and_then(|sought| sought.before),
+            last: if self.checks_reads { u64::MAX } else { self.number - 1 },
         }
-        self.schedule = schedule;
-        Ok(())
     }
 
-    /// Whether the error that was met ends a verify pass: a mismatch does only with `verify_fatal`.
-    fn fatal_error(&self) -> bool {
-        let fatal = self.checker.as_ref().is_some_and(|checker| checker.verify.fatal);
-        self.error.as_ref().is_some_and(|error| error.errno != EILSEQ || fatal)
-    }
-
-    /// Checks a block that was read.
-    #[cold]
-    pub(super) fn look_at(&mut self, slot: u32, io: &InFlight) {
-        let Some(checker) = &self.checker else { return };
-        if io.direction != Direction::Read || io.check == 0 {
+    /// A job that writes nothing takes over run and target from the first good block of each file.
+    pub fn anchor(&mut self, block: &[u8], file: u32, offset: u64) {
+        if !self.checks_reads || self.anchored.get(file as usize) != Some(&false) {
             return;
         }
-        let expected = checker.expected(io.check, io.offset);
-        let block = &self.engine.buffer(slot)[..io.len as usize];
-        let found = checker.stamper.check(block, io.offset, expected);
-        self.verify.bytes += u64::from(io.len);
-        match found {
-            Ok(()) => self.verify.good += 1,
-            Err(mismatch) => {
-                self.verify.bad += 1;
-                self.mismatched(io.offset, mismatch.to_string());
-            }
+        if let Method::Sectors(sectors) = &mut self.method {
+            let is_first = !self.anchored.contains(&true);
+            self.anchored[file as usize] = sectors.adopt(block, file, offset, is_first);
         }
     }
 
-    fn mismatched(&mut self, offset: u64, what: String) {
-        let now = self.now();
-        if !self.recorder.noted(|e| matches!(e, EventKind::FirstMismatch { .. })) {
-            self.recorder.event(now, EventKind::FirstMismatch { offset, what: what.clone() });
+    /// What the drafts of a job that only checks become: its writes are read, the reads between them, which may be of
+    /// places that were never written, are left out (regression 0062).
+    fn only_reads(&self, drafts: &mut Vec<Draft>) {
+        if self.verify.only && self.writes {
+            drafts.retain(|draft| draft.op == Op::Write);
+            drafts.iter_mut().for_each(|draft| draft.op = Op::Read);
         }
-        if self.job.errors.continue_verify {
-            self.errors_continued += 1;
-            return;
-        }
-        self.fail(EILSEQ, format!("verify: {what}"));
     }
 }

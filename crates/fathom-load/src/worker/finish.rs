@@ -9,6 +9,7 @@ use crate::engine::{Engine, EngineError, Wait};
 use crate::host::Host;
 use crate::live::{Phase, Stop};
 use crate::priorities::Prioritised;
+use crate::verify::VerifyState;
 use crate::recorder::Recorded;
 
 /// A drain without a single completion is given up after this long.
@@ -146,10 +147,21 @@ fn without_records<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, e
         errors_continued: worker.errors_continued,
         verify: worker.verify,
         pace: PaceRecording { steady: None, latency_depth: worker.gate.as_ref().and_then(|gate| gate.depth()) },
+        damages: worker.damages.clone(),
+        verify_state: verify_state(worker),
         region: fathom_model::Bytes::new(frame.region),
         notes: frame.notes,
         ..blank(worker.job)
     }
+}
+
+/// What a job that wrote leaves for a later run that verifies.
+fn verify_state<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>) -> Option<(String, Vec<u8>)> {
+    let busy: Vec<u32> = (0..worker.slots.len() as u32)
+        .filter(|slot| worker.in_flight > 0 && !worker.free.contains(slot) && !worker.batch.iter().any(|request| request.slot == *slot))
+        .collect();
+    let state = worker.checker.as_ref()?.state(worker.job, &busy)?;
+    Some((VerifyState::file_name(&state.name, state.index), state.encode()))
 }
 
 fn with_records(job: &Job, synchronous: bool, bare: JobRecording, mut recorded: Recorded) -> JobRecording {

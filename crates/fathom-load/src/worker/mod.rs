@@ -2,19 +2,23 @@
 
 mod alone;
 mod check;
+mod chronicle;
 mod finish;
 mod floor;
 mod gate;
 mod levels;
+mod look;
 mod pace;
 mod search;
 mod plain;
 mod replay;
+mod rewalk;
 mod setup;
+mod suspects;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_model::{Direction, EventKind, Job, JobError, Nanos, VerifyCounts};
+use fathom_model::{Damage, Direction, EventKind, Job, JobError, Nanos, VerifyCounts};
 
 use self::check::Checker;
 use self::gate::Gate;
@@ -32,7 +36,7 @@ use crate::live::{Live, Phase, Stop};
 use crate::payload::Filler;
 use crate::priorities::Prioritised;
 use crate::recorder::{InFlight, Recorder};
-use crate::script::{Draft, Script, direction_of};
+use crate::script::{Draft, Region, Script, direction_of};
 
 /// Drafts drawn at once.
 const DRAW: usize = 256;
@@ -87,6 +91,10 @@ pub(crate) struct Worker<'a, E, C, H> {
     error: Option<JobError>,
     errors_continued: u64,
     verify: VerifyCounts,
+    damages: Vec<Damage>,
+    regions: &'a [Region],
+    /// Writes of places that are being written wait for those to end: their order must be known to be verified.
+    keeps_apart: bool,
     synchronous: bool,
     frame: Frame,
     /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a limit.
@@ -112,11 +120,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 return;
             }
             let over = self.over(self.now());
-            if self.verify_due() || over && self.checker.is_some() && self.live.stopping() == Stop::No {
+            // Regression 0061: an amount that ended within a pass was never verified.
+            let last = self.checker.is_some() && (over || !self.verify_due() && self.draw_is_over());
+            if self.verify_due() || last && self.live.stopping() == Stop::No {
                 self.live.enter(Phase::Verifying);
                 self.verify_pass();
                 self.live.enter(Phase::Running);
             }
+            self.second_look();
             if over || self.over(self.now()) || self.draw_is_over() {
                 return;
             }
@@ -226,6 +237,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 Some(_) => return,
             };
             let Some(draft) = self.draw() else { return };
+            if self.keeps_apart && self.is_being_written(draft) {
+                self.next_draft -= 1;
+                return;
+            }
             if let Some(schedule) = &mut self.schedule {
                 schedule.advance(draft.len);
             }
@@ -258,10 +273,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             if self.budget.is_limited() {
                 self.keep_to_budget();
             }
+            let drawn = self.drafts.len();
             if let Some(checker) = &mut self.checker {
-                checker.drew(self.drafts.len() as u64);
-                if self.job.verify.as_ref().is_some_and(|verify| verify.only) {
-                    self.drafts.iter_mut().filter(|draft| draft.op == Op::Write).for_each(|draft| draft.op = Op::Read);
+                checker.drew(drawn as u64);
+                checker.choose(&mut self.drafts);
+                if checker.stopped && self.drafts.is_empty() {
+                    return false;
                 }
             }
             if let Some(priorities) = &mut self.priorities {
@@ -269,6 +286,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             if !self.drafts.is_empty() {
                 return true;
+            }
+            if drawn > 0 {
+                continue;
             }
             self.budget.end_pass();
             empty_passes += 1;
@@ -321,6 +341,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             (Op::Write, _) => self.fill(slot, draft),
             // The read will leave its data in the buffer: nothing of ours is in it then.
             (Op::Read, Some(filler)) => filler.forget(slot as usize),
+            (Op::Fsync | Op::Fdatasync, _) => {
+                if let Some(checker) = &mut self.checker {
+                    checker.sync_begins(slot);
+                }
+            }
             _ => {}
         }
     }
@@ -332,8 +357,17 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             filler.fill(slot as usize, buffer, draft.offset);
         }
         if let Some(checker) = &mut self.checker {
-            checker.stamp(buffer, draft.offset);
+            checker.stamp(slot, buffer, draft.file, draft.offset, self.clock.now().get());
         }
+    }
+
+    /// Whether a write of the same place, or a part of it, is in flight or waits in the batch.
+    #[cold]
+    fn is_being_written(&self, draft: Draft) -> bool {
+        let end = draft.offset + u64::from(draft.len);
+        let touches = |io: &InFlight| io.file == draft.file && io.offset < end && draft.offset < io.offset + u64::from(io.len);
+        let busy = |slot: &u32| !self.free.contains(slot);
+        (0..self.slots.len() as u32).filter(|slot| touches(&self.slots[*slot as usize])).any(|slot| busy(&slot))
     }
 
     /// A synchronous engine may never come back from the I/O it is handed: shows what that is.
@@ -427,7 +461,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         };
         if io.sync || !in_full {
             let io = *io;
-            return if io.sync { self.synced(&io, completion.result, now) } else { self.went_wrong(&io, completion, now) };
+            return if io.sync { self.synced(&io, completion, now) } else { self.went_wrong(&io, completion, now) };
         }
         self.recorder.ok(io, now);
         if self.has_more_to_do {
@@ -469,9 +503,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     }
 
     #[cold]
-    fn synced(&mut self, io: &InFlight, result: i64, now: u64) {
+    fn synced(&mut self, io: &InFlight, completion: Completion, now: u64) {
+        let result = completion.result;
         if result >= 0 {
             self.recorder.sync.record(now - io.issued);
+            if let Some(checker) = &mut self.checker {
+                checker.sync_done(completion.slot);
+            }
             return;
         }
         self.recorder.sync_failed += 1;
@@ -488,6 +526,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[cold]
     fn went_wrong(&mut self, io: &InFlight, completion: Completion, now: u64) {
         let result = completion.result;
+        if let Some(checker) = self.checker.as_mut().filter(|_| io.direction == Direction::Write) {
+            checker.write_failed(completion.slot);
+        }
         if result >= 0 {
             self.recorder.bad(io, Some(result as u64), now);
             self.fell_short(io, result as u32, now);

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 use std::sync::mpsc::SyncSender;
-use std::time::Duration;
 
 use fathom_model::{
-    Access, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection, Traffic, VerifyCounts,
+    Access, BlockSizes, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection, Traffic, Verify,
+    VerifyCounts, VerifyKind,
 };
 
-use super::check::{ANY_WRITE, Checker};
+use super::check::{ANY_WRITE, Checker, Method, Shape};
 use super::finish::{self, Frame};
 use super::gate::Gate;
 use super::levels::Levels;
@@ -29,7 +29,7 @@ use crate::recorder::{InFlight, Keep, Recorder};
 use crate::script::{Region, Script};
 use crate::targets;
 use crate::tracelog::Feed;
-use crate::verify::Stamper;
+use crate::verify::{SECTOR, Sectors, Stamper, VerifyState};
 
 /// A job that is ready to meet its engine.
 pub(crate) struct Setup<'a, H: Host> {
@@ -85,7 +85,7 @@ impl<'a, H: Host> Setup<'a, H> {
         let synchronous = engine.is_synchronous();
         let measured_from = launched.saturating_add(job.limits.ramp);
         let deadline = job.limits.runtime.map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
-        let (checker, filler) = (self.checker()?, self.filler(depth)?);
+        let (checker, filler) = (self.checker(depth)?, self.filler(depth)?);
         let logger = Logger::new(LoggerSetup {
             job: self.index,
             logs: job.accounting.logs.clone(),
@@ -130,6 +130,9 @@ impl<'a, H: Host> Setup<'a, H> {
             recorder: Recorder::new(keep, measured_from, self.interval, self.most_intervals, logger),
             levels: Levels::default(),
             filler,
+            keeps_apart: checker.as_ref().is_some_and(Checker::must_keep_apart),
+            regions: self.regions,
+            damages: Vec::new(),
             checks_reads: checker.as_ref().is_some_and(|checker| checker.checks_reads),
             checker,
             measured_from: measured_from.get(),
@@ -160,8 +163,35 @@ impl<'a, H: Host> Setup<'a, H> {
         }))
     }
 
-    fn checker(&self) -> Result<Option<Checker>, Refusal> {
+    fn checker(&self, depth: u32) -> Result<Option<Checker>, Refusal> {
         let Some(verify) = &self.job.verify else { return Ok(None) };
+        let shape = Shape { once: writes_once(self.job), grain: grain(self.job, self.regions), depth };
+        let method = match verify.kind {
+            VerifyKind::Fathom => Method::Sectors(Box::new(self.sectors(verify, shape.grain)?)),
+            _ => Method::Fio(Box::new(self.stamper(verify)?)),
+        };
+        let loaded = self.loaded_state(verify, depth)?;
+        Ok(Some(Checker::new(self.job, verify, method, shape, loaded, self.unix_start_ns)))
+    }
+
+    fn loaded_state(&self, verify: &Verify, depth: u32) -> Result<Option<VerifyState>, Refusal> {
+        let Some(path) = &verify.state_load else { return Ok(None) };
+        let bytes = self.host.read_file(path).map_err(|error| format!("{}: {error}; verify_state_load=1 needs the state that a write with verify_state_save=1 left", path.display()))?;
+        VerifyState::decode(&bytes, depth).map(Some).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    fn sectors(&self, verify: &Verify, grain: u32) -> Result<Sectors, Refusal> {
+        if !grain.is_multiple_of(SECTOR as u32) {
+            return Err(format!("verify=fathom stamps sectors of {SECTOR} bytes, but blocks begin or end at multiples of {grain}; use a multiple of {SECTOR} for bs and offset, or one of fio's formats such as verify=crc32c"));
+        }
+        let read = |path: &Path| self.host.read_file(path);
+        // Another run has another id, so that its data is never taken for this one's.
+        let run = crate::payload::mix(self.unix_start_ns);
+        let targets = self.job.files.paths.iter().map(|path| self.host.name_of(path)).collect();
+        Sectors::new(verify, &self.job.payload, run, self.job.number as u16, targets, &read).map_err(|e| e.to_string())
+    }
+
+    fn stamper(&self, verify: &Verify) -> Result<Stamper, Refusal> {
         let read = |path: &Path| self.host.read_file(path);
         let seed = self.job.pattern.seed ^ if verify.only { 0 } else { self.unix_start_ns };
         let stamper = Stamper::new(verify, &self.job.payload, seed, self.job.number as u16, &read).map_err(|e| e.to_string())?;
@@ -170,9 +200,34 @@ impl<'a, H: Host> Setup<'a, H> {
             let needed = stamper.smallest_piece();
             return Err(format!("a verified block of {smallest} bytes has no room for its header, it needs {needed}; raise bs or verify_interval"));
         }
-        let start = Duration::from_nanos(self.unix_start_ns);
-        Ok(Some(Checker::new(self.job, verify, stamper, writes_once(self.job), start)))
+        Ok(stamper)
     }
+}
+
+/// Bytes of which all offsets and lengths of a job's writes are multiples.
+fn grain(job: &Job, regions: &[Region]) -> u32 {
+    let pattern = &job.pattern;
+    let sizes = |direction: Direction| -> Vec<u64> {
+        match &pattern.block_size[direction] {
+            _ if pattern.unaligned => vec![1],
+            BlockSizes::Fixed(size) => vec![u64::from(*size)],
+            BlockSizes::Range { min, .. } => vec![u64::from(*min)],
+            BlockSizes::Split(parts) => parts.iter().map(|part| u64::from(part.0)).collect(),
+        }
+    };
+    let used = Direction::ALL.into_iter().filter(|direction| pattern.traffic.uses(*direction));
+    let all = used.flat_map(|direction| sizes(direction).into_iter().chain([pattern.block_align[direction].get()]));
+    let skip = match pattern.access {
+        Access::Sequential { skip } => skip.unsigned_abs(),
+        Access::Random { .. } => 0,
+    };
+    let zones = pattern.zones.map_or(0, |_| 512);
+    let grain = all.chain(regions.iter().map(|region| region.start)).chain([skip, zones]).fold(0, gcd);
+    u32::try_from(grain).unwrap_or(SECTOR as u32)
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Whether each block is written at most once in a pass.

@@ -70,6 +70,8 @@ pub struct Verify {
     pub fatal: bool,
     /// `verify_pattern`.
     pub pattern: Vec<PatternPart>,
+    /// `verify_pattern_interval`: the pattern begins anew every so many bytes; 0 is with each block.
+    pub pattern_interval: u32,
     /// Size of one verified piece; 0 is the block.
     pub interval: u32,
     /// `verify_offset`: where in each piece the header stands.
@@ -86,9 +88,15 @@ pub struct Verify {
     pub write_sequence: bool,
     /// `verify_header_seed`: check the seed in the header.
     pub header_seed: bool,
+    /// `verify_state_save`: leave behind how far the writes came.
+    pub state_save: bool,
+    /// `verify_state_load`: check only what such a state says was written; the name of its file.
+    pub state_load: Option<PathBuf>,
+    /// `verify_policy=fsynced`: a state counts only what was written before the last fsync that succeeded.
+    pub only_fsynced: bool,
 }
 
-/// fio's `verify=` methods.
+/// fio's `verify=` methods, and ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the name of a published checksum")]
 pub enum VerifyKind {
@@ -115,4 +123,6 @@ pub enum VerifyKind {
     PatternHeader,
     /// Writes headers, checks nothing.
     Null,
+    /// Our own stamps in every sector of 512 bytes.
+    Fathom,
 }

@@ -1,5 +1,7 @@
 //! What is checked when data is read back.
 
+use std::path::PathBuf;
+
 use fathom_model::{Direction, Pattern, Verify, VerifyKind};
 
 use super::job::View;
@@ -13,7 +15,8 @@ const HEADER: u32 = 40;
 /// The method asked for: `verify`, or a pattern alone.
 pub(crate) fn kind(view: &View<'_>) -> Option<VerifyKind> {
     if !view.settings.is_set("verify") {
-        return view.settings.is_set("verify_pattern").then_some(VerifyKind::Pattern);
+        let unnamed = || asks_without_naming(view).then_some(VerifyKind::Fathom);
+        return view.settings.is_set("verify_pattern").then_some(VerifyKind::Pattern).or_else(unnamed);
     }
     Some(match view.settings.choice("verify", "0").0 {
         "md5" => VerifyKind::Md5,
@@ -35,8 +38,16 @@ pub(crate) fn kind(view: &View<'_>) -> Option<VerifyKind> {
         "pattern" => VerifyKind::Pattern,
         "pattern_hdr" => VerifyKind::PatternHeader,
         "null" => VerifyKind::Null,
+        "fathom" => VerifyKind::Fathom,
         _ => return None,
     })
+}
+
+/// `fathom run` chooses the method where the job asks for a check and names none; fio does nothing then.
+fn asks_without_naming(view: &View<'_>) -> bool {
+    let settings = view.settings;
+    let on = |name| settings.is_set(name) && settings.switch(name);
+    !view.is_fio() && (on("do_verify") || on("verify_only") || on("verify_fatal") || settings.number("verify_backlog", 0) > 0)
 }
 
 /// Resolves the check; `None` when nothing is checked.
@@ -45,7 +56,11 @@ pub(crate) fn resolve(view: &View<'_>, io: &Pattern, report: &mut Report) -> Opt
     let settings = view.settings;
     let interval = interval(view, io);
     let header_offset = settings.small("verify_offset", 0);
-    check_header(view, kind, header_offset, interval, report);
+    if kind == VerifyKind::Fathom {
+        check_sectors(view, io, report);
+    } else {
+        check_header(view, kind, header_offset, interval, report);
+    }
     let pattern = Some(pattern(view, "verify_pattern"))
         .filter(|parts| !parts.is_empty())
         .unwrap_or_else(|| pattern(view, "buffer_pattern"));
@@ -59,6 +74,7 @@ pub(crate) fn resolve(view: &View<'_>, io: &Pattern, report: &mut Report) -> Opt
         after_writes: settings.switch("do_verify"),
         fatal: settings.switch("verify_fatal"),
         pattern,
+        pattern_interval: settings.small("verify_pattern_interval", 0),
         interval,
         header_offset,
         dump: settings.switch("verify_dump"),
@@ -67,6 +83,11 @@ pub(crate) fn resolve(view: &View<'_>, io: &Pattern, report: &mut Report) -> Opt
         backlog_batch: Some(settings.number("verify_backlog_batch", 0)).filter(|n| *n > 0).unwrap_or(backlog),
         write_sequence: checked(view, "verify_write_sequence", only || unordered(view, io)),
         header_seed: checked(view, "verify_header_seed", only || !writes(io) || backlog > 0 || !io.without_replacement),
+        // A file beside the results is left only where asked for, save in fio's place.
+        state_save: settings.switch("verify_state_save") && (view.is_fio() || settings.is_set("verify_state_save")),
+        // The plan fills in the name once it knows the job's number.
+        state_load: settings.switch("verify_state_load").then(PathBuf::new),
+        only_fsynced: settings.choice("verify_policy", "completed").0 == "fsynced",
     };
     report.extend(doubts(view, &verify, io));
     Some(verify)
@@ -111,6 +132,27 @@ fn check_header(view: &View<'_>, kind: VerifyKind, offset: u32, interval: u32, r
     report.push(view.error(option, problem).advise("use larger blocks, or a smaller verify_offset"));
 }
 
+/// Our stamps have their own place: one in each sector.
+fn check_sectors(view: &View<'_>, io: &Pattern, report: &mut Report) {
+    for option in ["verify_interval", "verify_offset"] {
+        if view.settings.is_set(option) {
+            let problem = "belongs to fio's formats; verify=fathom stamps each sector of 512 bytes";
+            report.push(view.error(option, problem).advise("leave it out, or name one of fio's methods, such as verify=crc32c"));
+        }
+    }
+    let used = Direction::ALL.into_iter().filter(|direction| io.traffic.uses(*direction));
+    let odd = used.map(|direction| io.block_size[direction].min()).find(|size| size % 512 != 0);
+    if odd.is_some() || io.unaligned {
+        let problem = "verify=fathom needs blocks of whole sectors of 512 bytes";
+        let option = if io.unaligned { "bs_unaligned" } else { "bs" };
+        report.push(view.error(option, problem).advise("use a multiple of 512, or one of fio's methods, such as verify=crc32c"));
+    }
+    let largest = Direction::ALL.into_iter().map(|direction| io.block_size[direction].max()).max().unwrap_or(0);
+    if largest > 512 * u32::from(u16::MAX) {
+        report.push(view.error("bs", "verify=fathom stamps blocks of less than 32 MiB").advise("use smaller blocks"));
+    }
+}
+
 fn doubts(view: &View<'_>, verify: &Verify, io: &Pattern) -> Vec<Diagnostic> {
     let settings = view.settings;
     let mut doubts = Vec::new();
@@ -120,7 +162,8 @@ fn doubts(view: &View<'_>, verify: &Verify, io: &Pattern) -> Vec<Diagnostic> {
         doubts.push(view.warning("verify", problem).advise("leave filename out, or use offset_increment"));
     }
     let never = settings.switch("time_based") && settings.number("runtime", 0) > 0;
-    if io.traffic == fathom_model::Traffic::Write && verify.after_writes && never && verify.backlog == 0 {
+    let ends = verify.kind == VerifyKind::Fathom;
+    if io.traffic == fathom_model::Traffic::Write && verify.after_writes && never && verify.backlog == 0 && !ends {
         let problem = "nothing is read back: the writes take the whole runtime";
         doubts.push(view.warning("verify", problem).advise("leave time_based out, or set verify_backlog"));
     }

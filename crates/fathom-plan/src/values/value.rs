@@ -67,7 +67,7 @@ pub enum Value {
 /// # Errors
 /// When the text is no such value, or out of the row's limits.
 pub fn read_value(row: &'static OptionRow, text: Option<&str>, reading: &mut Reading) -> Result<Value, Fault> {
-    let Some(text) = text else { return bare(row) };
+    let Some(text) = text else { return bare(row, reading) };
     let text = if reading.is_fio() { text } else { text.trim() };
     if text.trim().is_empty() && row.kind != Kind::Prefix {
         return Err(Fault::new("the value is empty"));
@@ -104,8 +104,10 @@ fn pattern(row: &OptionRow, text: &str) -> Result<Vec<PatternPart>, Fault> {
     Ok(parts)
 }
 
-fn bare(row: &OptionRow) -> Result<Value, Fault> {
+fn bare(row: &OptionRow, reading: &Reading) -> Result<Value, Fault> {
     match row.kind {
+        // A plain `verify` leaves the method to us.
+        Kind::Choice(_) if row.name == "verify" && !reading.is_fio() => Ok(Value::Choice("fathom", None)),
         Kind::Flag => Ok(Value::Switch(true)),
         Kind::Prefix => Ok(Value::Prefix(None)),
         Kind::Dead => Ok(Value::Nothing),

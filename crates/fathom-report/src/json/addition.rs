@@ -1,7 +1,7 @@
 //! The `fathom` key: verdict, findings, conditions, and per entry what fio has no place for.
 
 use fathom_model::{
-    Counts, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection, Override, RunEnd, VerifyCounts,
+    Damage, SecondLook, WriteMark, Counts, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection, Override, RunEnd, VerifyCounts,
 };
 
 use super::conditions::conditions;
@@ -85,7 +85,7 @@ fn entry(entry: &Entry, plus: bool) -> Object {
         figures.push(way.word(), direction(summary));
     }
     if let Some(verify) = &entry.verify {
-        figures.push("verify", verified(verify));
+        figures.push("verify", verified(verify, &entry.damages));
     }
     if plus {
         figures.push("series", entry.series.iter().map(moment).collect::<Tree>());
@@ -128,12 +128,48 @@ fn direction(summary: &DirectionSummary) -> Object {
     figures.with("clat_overflow_ios", summary.clat.overflow)
 }
 
-fn verified(verify: &VerifyCounts) -> Object {
+fn verified(verify: &VerifyCounts, damages: &[Damage]) -> Object {
     Object::new()
         .with("planned_blocks", verify.planned)
         .with("good_blocks", verify.good)
         .with("bad_blocks", verify.bad)
         .with("checked_bytes", verify.bytes)
+        .with("unknown_blocks", verify.unknown)
+        .with("classes", Object::of(verify.classes.seen().map(|(class, n)| (class.word().replace(' ', "_"), n.into()))))
+        .with("damages", damages.iter().map(damage).collect::<Tree>())
+}
+
+/// One wrong block. At most [`Damage::KEPT`] of each job are listed; `bad_blocks` counts all.
+fn damage(damage: &Damage) -> Object {
+    let elsewhere = damage.elsewhere.as_ref();
+    let again = match damage.again {
+        SecondLook::Same => "same",
+        SecondLook::Good => "good",
+        SecondLook::Changed => "changed",
+        SecondLook::NotTried => "not_tried",
+    };
+    Object::new()
+        .with("class", damage.class.word().replace(' ', "_"))
+        .with("file", damage.path.display().to_string())
+        .with("offset", damage.offset)
+        .with("length", damage.len)
+        .with("first_sector", damage.sectors.0)
+        .with("sectors", damage.sectors.1)
+        .with("expected", damage.expected.as_ref().map(write_mark))
+        .with("found", damage.found.as_ref().map(write_mark))
+        .with("other_file", elsewhere.map(|(path, _)| path.display().to_string()))
+        .with("other_offset", elsewhere.map(|(_, offset)| *offset))
+        .with("second_read", again)
+        .with("detail", &damage.detail)
+}
+
+fn write_mark(mark: &WriteMark) -> Object {
+    Object::new()
+        .with("run", format!("{:016x}", mark.run))
+        .with("job", mark.job)
+        .with("generation", mark.generation)
+        .with("number", mark.number)
+        .with("written_unix_ns", mark.when_unix_ns)
 }
 
 fn moment(moment: &Moment) -> Object {

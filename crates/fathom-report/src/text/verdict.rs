@@ -34,6 +34,7 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
         lines += &paragraph(&conservation(&entry.name, &entry.counts), style);
         lines += &paragraph(&stopped(entry), style);
         lines += &paragraph(&verified(entry), style);
+        lines += &damaged(entry, style);
         lines += &paragraph(&entry.offered.as_ref().map_or(String::new(), |rate| offered(&entry.name, rate)), style);
         for note in &entry.notes {
             lines += &paragraph(&format!("{}: {note}", entry.name), style);
@@ -168,7 +169,15 @@ fn stopped(entry: &Entry) -> String {
 fn verified(entry: &Entry) -> String {
     let Some(verify) = &entry.verify else { return String::new() };
     let [planned, good, bad] = [verify.planned, verify.good, verify.bad].map(grouped);
-    format!("{}: {planned} blocks to verify: {good} right, {bad} wrong", entry.name)
+    let unknown = if verify.unknown == 0 { String::new() } else { format!(", {} unknown as their write had failed", grouped(verify.unknown)) };
+    format!("{}: {planned} blocks to verify: {good} right, {bad} wrong{unknown}", entry.name)
+}
+
+/// The first wrong blocks, one a paragraph.
+fn damaged(entry: &Entry, style: &Style) -> String {
+    let told: String = entry.damage_lines.iter().map(|line| paragraph(&format!("- {line}"), style)).collect();
+    let more = entry.verify.map_or(0, |verify| verify.bad).saturating_sub(entry.damage_lines.len() as u64);
+    if told.is_empty() || more == 0 { told } else { told + &paragraph(&format!("- and {} more", grouped(more)), style) }
 }
 
 fn offered(name: &str, rate: &str) -> String {

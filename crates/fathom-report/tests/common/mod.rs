@@ -79,6 +79,8 @@ pub fn idle(name: &str) -> Entry {
         verify: None,
         steady: None,
         latency: None,
+        damages: vec![],
+        damage_lines: vec![],
         counts: Counts::default(),
         offered: None,
         notes: vec![],

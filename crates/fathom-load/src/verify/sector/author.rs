@@ -1,0 +1,134 @@
+//! Writes content and stamps, and makes them again to compare with.
+
+use fathom_model::{Fill, Payload, Verify};
+
+use super::stamp::{self, BODY, SECTOR, SectorStamp};
+use crate::payload::{Content, Files, PayloadError, Stream, mix};
+
+/// Places at which the content of a sector may begin in the pool.
+const STARTS: usize = 2048;
+const WORDS: usize = (BODY.end - BODY.start) / 8;
+
+/// Which write it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Write {
+    /// In its job, from 1.
+    pub number: u64,
+    /// Pass of the job, from 1.
+    pub generation: u32,
+    /// Nanoseconds since 1970.
+    pub when: u64,
+}
+
+/// Stamps and checks the blocks of one worker; allocates nothing for a good block.
+#[derive(Clone, Debug)]
+pub(crate) struct Sectors {
+    pub run: u64,
+    pub job: u16,
+    /// One for each file.
+    pub targets: Vec<u32>,
+    /// Data of any job of the run is right.
+    pub any_job: bool,
+    body: Body,
+}
+
+/// Where content comes from.
+#[derive(Clone, Debug)]
+enum Body {
+    /// A piece of this pool, each word under a key: as incompressible as fresh random bytes, at the price of a copy.
+    Pool(Box<[u64]>),
+    /// What the job asks for; two writes of the same place may then have the same content.
+    Asked(Content),
+}
+
+impl Sectors {
+    /// Stamps for job `job` of run `run`; `targets` are the hashes of its files' paths.
+    ///
+    /// # Errors
+    /// As for [`Content::new`].
+    pub fn new(verify: &Verify, payload: &Payload, run: u64, job: u16, targets: Vec<u32>, files: Files<'_>) -> Result<Self, PayloadError> {
+        let asked = if verify.pattern.is_empty() { payload.fill.clone() } else { Fill::Pattern(verify.pattern.clone()) };
+        let body = match asked {
+            Fill::Random | Fill::Compressible { percent: 0, .. } => Body::Pool(pool(run)),
+            fill => Body::Asked(Content::new(&fill, files)?),
+        };
+        Ok(Sectors { run, job, targets, any_job: false, body })
+    }
+
+    /// Fills and stamps a block that goes to byte `offset` of a file. Its length is a multiple of [`SECTOR`].
+    pub fn stamp(&self, buf: &mut [u8], file: u32, offset: u64, write: Write) {
+        let of = (buf.len() / SECTOR) as u16;
+        let first = SectorStamp {
+            run: self.run,
+            offset,
+            number: write.number,
+            when: write.when,
+            generation: write.generation,
+            job: self.job,
+            file: file as u16,
+            target: self.target(file),
+            index: 0,
+            of,
+        };
+        let (sectors, _) = buf.as_chunks_mut::<SECTOR>();
+        for (index, sector) in sectors.iter_mut().enumerate() {
+            let offset = offset + (index * SECTOR) as u64;
+            self.write(sector, &SectorStamp { offset, index: index as u16, ..first });
+        }
+    }
+
+    /// One sector with this stamp: the same stamp gives the same bytes.
+    #[inline]
+    pub fn write(&self, sector: &mut [u8; SECTOR], stamp: &SectorStamp) {
+        self.fill(sector, stamp);
+        stamp.encode(sector);
+        stamp::seal(sector);
+    }
+
+    /// Takes over the target of `file`, and with `run` the run, from the first sound sector that is where it belongs.
+    /// Whose job it was does not matter then. False when there is none.
+    pub fn adopt(&mut self, block: &[u8], file: u32, offset: u64, run: bool) -> bool {
+        self.any_job = true;
+        let sound = block.as_chunks::<SECTOR>().0.iter().enumerate().find_map(|(index, sector)| {
+            let stamp = SectorStamp::decode(sector).filter(|_| stamp::holds(sector))?;
+            (stamp.offset == offset + (index * SECTOR) as u64).then_some(stamp)
+        });
+        let Some(stamp) = sound else { return false };
+        if let Some(target) = self.targets.get_mut(file as usize) {
+            *target = stamp.target;
+        }
+        if run {
+            self.run = stamp.run;
+            if let Body::Pool(words) = &mut self.body {
+                *words = pool(stamp.run);
+            }
+        }
+        true
+    }
+
+    pub fn target(&self, file: u32) -> u32 {
+        self.targets.get(file as usize).copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn fill(&self, sector: &mut [u8; SECTOR], stamp: &SectorStamp) {
+        let key = mix(mix(stamp.run ^ stamp.number) ^ stamp.offset);
+        match &self.body {
+            Body::Pool(pool) => {
+                let start = (key % STARTS as u64) as usize;
+                let (places, _) = sector[BODY].as_chunks_mut::<8>();
+                for (place, word) in places.iter_mut().zip(&pool[start..start + WORDS]) {
+                    *place = (word ^ key).to_le_bytes();
+                }
+            }
+            Body::Asked(content) => content.fill(&mut sector[BODY], stamp.offset, &mut Stream::new(key)),
+        }
+    }
+}
+
+/// The pool of a run; it follows from the run's id, so that an earlier run's sectors can be made again.
+fn pool(run: u64) -> Box<[u64]> {
+    let mut bytes = vec![0; (STARTS + WORDS) * 8];
+    Stream::new(run).fill(&mut bytes);
+    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}

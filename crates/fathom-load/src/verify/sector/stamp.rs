@@ -1,0 +1,104 @@
+//! The fields of one sector.
+
+use twox_hash::XxHash3_64;
+
+use crate::payload::mix;
+
+/// Bytes of a sector: the unit in which devices promise not to tear a write.
+pub(crate) const SECTOR: usize = 512;
+/// Where the content stands.
+pub(crate) const BODY: std::ops::Range<usize> = 64..504;
+const TAIL: std::ops::Range<usize> = 504..512;
+const MAGIC: &[u8; 4] = b"FTHM";
+const VERSION: u32 = 1;
+
+/// What a sector says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SectorStamp {
+    pub run: u64,
+    /// Of the sector, bytes.
+    pub offset: u64,
+    pub number: u64,
+    /// Nanoseconds since 1970.
+    pub when: u64,
+    pub generation: u32,
+    pub job: u16,
+    pub file: u16,
+    pub target: u32,
+    /// Which sector of its write.
+    pub index: u16,
+    /// Sectors of its write.
+    pub of: u16,
+}
+
+impl SectorStamp {
+    /// Writes all fields but the checksum.
+    #[inline]
+    pub fn encode(&self, sector: &mut [u8; SECTOR]) {
+        let mut put = |at: usize, bytes: &[u8]| sector[at..at + bytes.len()].copy_from_slice(bytes);
+        put(8, MAGIC);
+        put(12, &self.index.to_le_bytes());
+        put(14, &self.of.to_le_bytes());
+        put(16, &self.run.to_le_bytes());
+        put(24, &self.offset.to_le_bytes());
+        put(32, &self.number.to_le_bytes());
+        put(40, &self.when.to_le_bytes());
+        put(48, &self.generation.to_le_bytes());
+        put(52, &self.job.to_le_bytes());
+        put(54, &self.file.to_le_bytes());
+        put(56, &self.target.to_le_bytes());
+        put(60, &VERSION.to_le_bytes());
+        put(504, &(self.number ^ mix(self.run)).to_le_bytes());
+    }
+
+    /// Reads the fields, whatever the checksum says; `None` where no stamp stands.
+    pub fn decode(sector: &[u8; SECTOR]) -> Option<Self> {
+        (sector[8..12] == *MAGIC && word4(sector, 60) == VERSION).then(|| SectorStamp::fields(sector))
+    }
+
+    /// Reads the fields, whatever the sector is.
+    pub fn fields(sector: &[u8; SECTOR]) -> Self {
+        SectorStamp {
+            run: word8(sector, 16),
+            offset: word8(sector, 24),
+            number: word8(sector, 32),
+            when: word8(sector, 40),
+            generation: word4(sector, 48),
+            job: word2(sector, 52),
+            file: word2(sector, 54),
+            target: word4(sector, 56),
+            index: word2(sector, 12),
+            of: word2(sector, 14),
+        }
+    }
+}
+
+/// Writes the checksum.
+#[inline]
+pub(crate) fn seal(sector: &mut [u8; SECTOR]) {
+    let sum = XxHash3_64::oneshot(&sector[8..]);
+    sector[..8].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Whether the checksum holds.
+#[inline]
+pub(crate) fn holds(sector: &[u8; SECTOR]) -> bool {
+    XxHash3_64::oneshot(&sector[8..]) == word8(sector, 0)
+}
+
+/// The number of the write to which the end of a sector belongs, if it is one of `run`.
+pub(crate) fn tail_number(sector: &[u8; SECTOR], run: u64) -> u64 {
+    word8(sector, TAIL.start) ^ mix(run)
+}
+
+fn word8(bytes: &[u8; SECTOR], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|n| bytes[at + n]))
+}
+
+fn word4(bytes: &[u8; SECTOR], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|n| bytes[at + n]))
+}
+
+fn word2(bytes: &[u8; SECTOR], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}

@@ -1,0 +1,195 @@
+//! Blocks that are not what was written: in which way, and what is known about the write.
+
+use std::path::PathBuf;
+
+/// The ways in which a block can be wrong. The first twelve are those of the field studies of silent corruption; the
+/// rest are what is left when none of them fits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DamageClass {
+    /// A few bits differ.
+    BitFlip,
+    /// Nothing but zeros where data was written.
+    Zeroed,
+    /// One sector holds the start of one write and the rest of another.
+    TornSector,
+    /// Whole sectors of two writes stand side by side in one block.
+    TornBlock,
+    /// The first sectors of a write arrived, all after them did not.
+    ShornTail,
+    /// A write landed at another place than it was sent to.
+    MisdirectedWrite,
+    /// A read answered with the data of another place; a second read was right.
+    MisdirectedRead,
+    /// The newest write never arrived: the one before it is still there.
+    LostWrite,
+    /// Data older than the last but one write: restored, or several writes in a row were lost.
+    Stale,
+    /// Two blocks stand in each other's place.
+    Swapped,
+    /// Data of another run of fathom.
+    OtherRun,
+    /// Data that was written to another file or device.
+    OtherTarget,
+    /// The data of another place, which also stands where it belongs.
+    Duplicated,
+    /// Data of another job of this run.
+    OtherJob,
+    /// A write of this run that is newer than the one expected.
+    Newer,
+    /// Bytes that were never written here in this form.
+    Altered,
+}
+
+impl DamageClass {
+    /// Every class.
+    pub const ALL: [DamageClass; 16] = [
+        DamageClass::BitFlip,
+        DamageClass::Zeroed,
+        DamageClass::TornSector,
+        DamageClass::TornBlock,
+        DamageClass::ShornTail,
+        DamageClass::MisdirectedWrite,
+        DamageClass::MisdirectedRead,
+        DamageClass::LostWrite,
+        DamageClass::Stale,
+        DamageClass::Swapped,
+        DamageClass::OtherRun,
+        DamageClass::OtherTarget,
+        DamageClass::Duplicated,
+        DamageClass::OtherJob,
+        DamageClass::Newer,
+        DamageClass::Altered,
+    ];
+
+    /// Its name in reports.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            DamageClass::BitFlip => "bit flip",
+            DamageClass::Zeroed => "zeroed",
+            DamageClass::TornSector => "torn sector",
+            DamageClass::TornBlock => "torn block",
+            DamageClass::ShornTail => "shorn tail",
+            DamageClass::MisdirectedWrite => "misdirected write",
+            DamageClass::MisdirectedRead => "misdirected read",
+            DamageClass::LostWrite => "lost write",
+            DamageClass::Stale => "stale data",
+            DamageClass::Swapped => "swapped blocks",
+            DamageClass::OtherRun => "data of another run",
+            DamageClass::OtherTarget => "data of another target",
+            DamageClass::Duplicated => "duplicated block",
+            DamageClass::OtherJob => "data of another job",
+            DamageClass::Newer => "newer data",
+            DamageClass::Altered => "altered",
+        }
+    }
+
+    /// What mostly causes it.
+    #[must_use]
+    pub const fn means(self) -> &'static str {
+        match self {
+            DamageClass::BitFlip => "memory, a cable or a worn cell; look for corrected errors in the kernel log and SMART data",
+            DamageClass::Zeroed => "the write was dropped, or the place was trimmed or zeroed afterwards",
+            DamageClass::TornSector => "a sector was written in parts: the device promises whole sectors and does not keep it",
+            DamageClass::TornBlock => "a write was split and only some parts arrived, in no order",
+            DamageClass::ShornTail => "a write was cut off in the middle: power, a reset, or firmware",
+            DamageClass::MisdirectedWrite => "firmware, a RAID layer or a cache map sent the write to a wrong address",
+            DamageClass::MisdirectedRead => "a wrong address on the way back: controller, cache or driver; the stored data is right",
+            DamageClass::LostWrite => "a write was acknowledged and never stored: a volatile cache, a lying flush, or firmware",
+            DamageClass::Stale => "old data came back: a snapshot, a mirror that was not in step, or a cache",
+            DamageClass::Swapped => "two addresses were exchanged in a map: RAID, thin provisioning or flash translation",
+            DamageClass::OtherRun => "the write of this run was lost and older data shows, or another run writes the same place",
+            DamageClass::OtherTarget => "blocks of another file or device: a wrong mapping below, or another target was copied here",
+            DamageClass::Duplicated => "a block stands at two places: a wrong map entry, or a copy",
+            DamageClass::OtherJob => "two jobs of this run write the same place; give each its own file or offset",
+            DamageClass::Newer => "a write that was not to be there yet; report it with the job file",
+            DamageClass::Altered => "another program wrote here, or the device returned something else entirely",
+        }
+    }
+}
+
+/// How many blocks were wrong in each way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DamageCounts([u64; DamageClass::ALL.len()]);
+
+impl DamageCounts {
+    /// One more.
+    pub fn count(&mut self, class: DamageClass) {
+        self.0[class as usize] += 1;
+    }
+
+    /// Blocks of this class.
+    #[must_use]
+    pub fn of(&self, class: DamageClass) -> u64 {
+        self.0[class as usize]
+    }
+
+    /// Adds `other`.
+    pub fn add(&mut self, other: &DamageCounts) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// The classes that were seen, with their counts.
+    pub fn seen(&self) -> impl Iterator<Item = (DamageClass, u64)> + '_ {
+        DamageClass::ALL.into_iter().map(|class| (class, self.of(class))).filter(|(_, n)| *n > 0)
+    }
+}
+
+/// Which write it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteMark {
+    /// Id of the run.
+    pub run: u64,
+    /// Number of the job in its run.
+    pub job: u32,
+    /// Generation of the block: the pass of the job in which it was written, from 1.
+    pub generation: u32,
+    /// Which write of its job it was, from 1.
+    pub number: u64,
+    /// When it was handed over, nanoseconds since 1970; `None` when not known. For a write that never arrived it is
+    /// known to within the distance of two samples.
+    pub when_unix_ns: Option<u64>,
+}
+
+/// What a second read of a wrong block gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SecondLook {
+    /// The same bytes.
+    Same,
+    /// The right bytes: they are stored, and were altered on their way.
+    Good,
+    /// Other bytes, wrong as well.
+    Changed,
+    /// It was not read again.
+    NotTried,
+}
+
+/// One wrong block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// In which way.
+    pub class: DamageClass,
+    /// In which file or device.
+    pub path: PathBuf,
+    /// Where, bytes.
+    pub offset: u64,
+    /// Bytes of the block.
+    pub len: u32,
+    /// First wrong sector of 512 bytes in the block, and how many from there to the last wrong one.
+    pub sectors: (u32, u32),
+    /// The write that should be found; `None` where nothing is known about it.
+    pub expected: Option<WriteMark>,
+    /// The write that was found; `None` where nothing can be told from the bytes.
+    pub found: Option<WriteMark>,
+    /// Where the data found belongs, or where the missing data was found: file and byte offset.
+    pub elsewhere: Option<(PathBuf, u64)>,
+    /// What a second read gave.
+    pub again: SecondLook,
+    /// What else was seen, in words.
+    pub detail: String,
+}
+
+impl Damage {
+    /// So many are kept for each job, about 2 MiB.
+    pub const KEPT: usize = 10_000;
+}

@@ -1,0 +1,183 @@
+//! What the device does wrong to single blocks is found and told by its class: twelve classes, hundreds of blocks.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Json, beside, code_of, on, program, start, words};
+use fathom_testkit::{DeviceOptions, FaultDevice, Mischief, require};
+use serde_json::Value;
+
+const BLOCK: u64 = 4096;
+/// The mischief strikes in the third pass, so that there are an older and an oldest generation.
+const PASSES: u64 = 3;
+
+/// The classes of the field studies.
+const CLASSES: [&str; 12] = [
+    "bit_flip",
+    "zeroed",
+    "torn_sector",
+    "torn_block",
+    "shorn_tail",
+    "misdirected_write",
+    "misdirected_read",
+    "lost_write",
+    "stale_data",
+    "swapped_blocks",
+    "data_of_another_run",
+    "data_of_another_target",
+];
+
+/// A generator for the choice of places and details (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+/// One injected corruption: its class, and the block in which it must be told.
+struct Injected {
+    class: &'static str,
+    offset: u64,
+    /// The other block that it concerns and that is told with it.
+    partner: Option<u64>,
+}
+
+fn device(mib: u64) -> FaultDevice {
+    FaultDevice::mount(DeviceOptions { size: mib << 20, ..DeviceOptions::default() }).expect("a fault device")
+}
+
+fn run(device: &FaultDevice, more: &str) -> Json {
+    let line = "run --name=x --bs=4k --direct=1 --verify=fathom --rw=randwrite --continue_on_error=verify --output-format=json";
+    let mut command = program(words(&format!("{line} {more}")));
+    command.arg(on(&device.path())).arg(format!("--destroy={}", code_of(&device.path())));
+    let ran = start(command).finish();
+    assert!(ran.code() <= 1, "{} {}", ran.out, ran.err);
+    ran.json()
+}
+
+/// A device whose blocks were written by an earlier run with the same job.
+fn written(device: FaultDevice) -> FaultDevice {
+    let json = run(&device, &format!("--size={}", device.size()));
+    assert_eq!(json.number("/fathom/entries/0/verify/bad_blocks"), 0.0, "a clean run");
+    device
+}
+
+/// Arms `each` corruptions of every class at places of their own.
+fn spoil(device: &FaultDevice, each: usize, dice: &mut Dice, run_before: &[u8], elsewhere: &FaultDevice) -> Vec<Injected> {
+    let mut free: Vec<u64> = (0..device.size() / BLOCK).collect();
+    for n in (1..free.len()).rev() {
+        free.swap(n, dice.below(n as u64 + 1) as usize);
+    }
+    let mut place = || free.pop().expect("a block that is not spoilt yet") * BLOCK;
+    let mut all = Vec::new();
+    for class in CLASSES {
+        for _ in 0..each {
+            let (offset, other) = (place(), place());
+            let before = || run_before[offset as usize..(offset + BLOCK) as usize].to_vec();
+            let (mischief, partner) = match class {
+                "bit_flip" => (Mischief::Flip { at: dice.below(BLOCK) as usize, mask: 1 << dice.below(8) }, None),
+                "zeroed" => (Mischief::Zero, None),
+                // Inside of a sector's content; a cut within the first or last bytes of a sector is one between sectors, too.
+                "torn_sector" => (Mischief::TearSector { bytes: (dice.below(8) * 512 + 72 + dice.below(424)) as usize }, None),
+                // The first sector is missing and another is there, so that it is no shorn tail.
+                "torn_block" => (Mischief::TearBlock { kept: (1 + dice.below(126)) << 1 }, None),
+                "shorn_tail" => (Mischief::Shear { sectors: 1 + dice.below(7) as usize }, None),
+                "misdirected_write" => (Mischief::Misdirect { to: other }, Some(other)),
+                "misdirected_read" => (Mischief::ReadFrom { from: other }, None),
+                "lost_write" => (Mischief::Lose, None),
+                "stale_data" => (Mischief::Restore, None),
+                "swapped_blocks" => (Mischief::Swap { with: other }, Some(other)),
+                "data_of_another_run" => (Mischief::Put(before()), None),
+                _ => (Mischief::Put(elsewhere.peek(offset, BLOCK)), None),
+            };
+            device.spoil(offset, PASSES, mischief);
+            all.push(Injected { class, offset, partner });
+        }
+    }
+    all
+}
+
+/// What was told, by offset.
+fn told(json: &Json) -> BTreeMap<u64, Value> {
+    let damages = json.0.pointer("/fathom/entries/0/verify/damages").and_then(Value::as_array).expect("a list");
+    damages.iter().map(|one| (one["offset"].as_u64().expect("an offset"), one.clone())).collect()
+}
+
+/// One round on a device of `mib` MiB; returns how many of each class were injected and told.
+fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static str, u64> {
+    let elsewhere = written(device(mib));
+    let device = written(device(mib));
+    let run_before = device.peek(0, device.size());
+    let injected = spoil(&device, each, &mut Dice(seed), &run_before, &elsewhere);
+    let json = run(&device, &format!("--size={} --loops={PASSES} --ioengine={engine}", device.size()));
+    assert_eq!(device.spoilt().len(), injected.len(), "the device did what it was told");
+    let mut told = told(&json);
+    let mut counts = BTreeMap::new();
+    for Injected { class, offset, partner } in &injected {
+        for place in [Some(*offset), *partner].into_iter().flatten() {
+            let damage = told.remove(&place).unwrap_or_else(|| panic!("seed {seed}: {class} at {place} was missed"));
+            assert_eq!(damage["class"], *class, "seed {seed}, at {place}: {damage:#}");
+            names_the_writes(class, &damage);
+        }
+        *counts.entry(*class).or_default() += 1;
+    }
+    assert!(told.is_empty(), "seed {seed}: false alarms: {told:#?}");
+    let bad = json.number("/fathom/entries/0/verify/bad_blocks") as usize;
+    assert_eq!(bad, injected.len() + injected.iter().filter(|one| one.partner.is_some()).count());
+    json.must_find("VERIFY_FAILED");
+    assert_eq!(json.verdict(), "invalid");
+    counts
+}
+
+/// Expected and found generation and the time of each, as far as the class has them.
+fn names_the_writes(class: &str, damage: &Value) {
+    let expected = &damage["expected"];
+    assert_eq!(expected["generation"], PASSES, "{damage:#}");
+    assert!(expected["written_unix_ns"].as_u64() > Some(0), "{damage:#}");
+    let found = match class {
+        "lost_write" => Some(2),
+        "stale_data" => Some(1),
+        "data_of_another_run" | "data_of_another_target" => Some(1),
+        "swapped_blocks" | "misdirected_read" => Some(PASSES),
+        _ => None,
+    };
+    if let Some(found) = found {
+        assert_eq!(damage["found"]["generation"], found, "{damage:#}");
+        assert!(damage["found"]["written_unix_ns"].as_u64() > Some(0), "{damage:#}");
+    }
+    let again = if class == "misdirected_read" { "good" } else { "same" };
+    assert_eq!(damage["second_read"], again, "{damage:#}");
+}
+
+#[test]
+fn six_hundred_corruptions_in_twelve_classes_are_found_and_classed() {
+    require!(Fuse);
+    let _turn = beside();
+    for (seed, engine) in [(1, "psync"), (2, "libaio --iodepth=8")] {
+        let counts = round(8, 25, engine, seed);
+        assert_eq!((counts.len(), counts.values().sum::<u64>()), (12, 300));
+    }
+}
+
+/// The full count, for a release: `cargo test --release --test verify_faults -- --ignored --nocapture`.
+#[test]
+#[ignore = "takes minutes"]
+#[allow(clippy::print_stdout, reason = "its figures are its result")]
+fn ten_thousand_corruptions_in_twelve_classes_are_found_and_classed() {
+    require!(Fuse);
+    let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
+    for (seed, engine) in (10..).zip(["psync", "libaio --iodepth=8", "io_uring --iodepth=16"].into_iter().cycle()).take(9) {
+        for (class, n) in round(32, 93, engine, seed) {
+            *sum.entry(class).or_default() += n;
+        }
+    }
+    let all: u64 = sum.values().sum();
+    println!("{all} injected, all found and classed, 0 false alarms: {sum:#?}");
+    assert!(all >= 10_000);
+}

@@ -1,0 +1,124 @@
+//! fio's verify family with fio as the other party: what one writes the other verifies, and states are exchanged.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use common::{Ran, beside, program, start, words};
+use fathom_testkit::{Scratch, require};
+
+fn fathom(folder: &Path, line: &str) -> Ran {
+    let mut command = program(words(&format!("fio {line}")));
+    command.current_dir(folder);
+    start(command).finish()
+}
+
+fn fio(folder: &Path, line: &str) -> Ran {
+    let mut command = Command::new("fio");
+    command.args(words(line)).current_dir(folder);
+    start(command).finish()
+}
+
+/// The installed fio's verify headers and states have versions of their own; fathom reads both and writes the newer.
+const WRITE: &str = "--name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 --verify_state_save=1";
+const READ: &str = "--name=job --filename=data --rw=read --bs=4k --size=256k --verify=md5 --verify_state_load=1";
+
+#[test]
+fn a_state_of_fio_is_loaded() {
+    require!(Fio);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    fio(folder.path(), &format!("{WRITE} --number_ios=40 --do_verify=0")).expect(0);
+    let ran = fathom(folder.path(), &format!("{READ} --output-format=json")).expect(0);
+    assert_eq!(ran.err, "");
+    let ios = ran.json().number("/jobs/0/read/total_ios") as u64;
+    assert_eq!(ios, 40, "the rest was never written");
+}
+
+/// Without a state the blocks behind the last write are read and found wrong.
+#[test]
+fn only_what_was_written_is_read_back() {
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    fathom(folder.path(), "--name=job --filename=data --rw=write --bs=4k --size=256k").expect(0);
+    fathom(folder.path(), &format!("{WRITE} --io_size=160k --do_verify=0")).expect(0);
+    let path = folder.join("local-job-0-verify.state");
+    let state = std::fs::read(&path).expect("fio's name, in this folder");
+    assert_eq!((state[0], state[32]), (7, 40), "version 7, 40 writes");
+    let ran = fathom(folder.path(), &format!("{READ} --output-format=json")).expect(0);
+    assert_eq!(ran.json().number("/jobs/0/read/total_ios") as u64, 40);
+    let unstated = READ.replace("--verify_state_load=1", "");
+    fathom(folder.path(), &unstated).expect(1);
+    // A state that is not there, or not whole, ends the job with a message.
+    std::fs::write(&path, &state[..50]).expect("cut");
+    assert!(fathom(folder.path(), READ).expect(1).err.contains("cut off"));
+    std::fs::remove_file(&path).expect("removed");
+    assert!(fathom(folder.path(), READ).expect(1).err.contains("verify_state_save=1"));
+}
+
+/// Of the writes only those before the last fsync count with verify_policy=fsynced.
+#[test]
+fn a_state_may_count_only_what_was_synced() {
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    for (policy, count) in [("completed", 40), ("fsynced", 36)] {
+        let line = format!("{WRITE} --io_size=160k --do_verify=0 --fsync=12 --verify_policy={policy}");
+        fathom(folder.path(), &line).expect(0);
+        let state = std::fs::read(folder.join("local-job-0-verify.state")).expect("a state");
+        assert_eq!(state[32], count, "{policy}");
+    }
+}
+
+/// `fathom run` leaves no file that was not asked for.
+#[test]
+fn fathom_run_saves_a_state_only_where_asked() {
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    for (more, there) in [("", false), ("--verify_state_save=1", true)] {
+        let line = format!("run --name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 {more}");
+        let mut command = program(words(&line));
+        command.current_dir(folder.path());
+        start(command).finish().done();
+        assert_eq!(folder.join("local-job-0-verify.state").exists(), there, "{more}");
+    }
+}
+
+/// Regression 0060: writes were counted from 1, in fio they are counted from 0.
+#[test]
+fn headers_count_writes_from_0_as_fio_does() {
+    require!(Fio);
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let line = "--name=job --filename=data --rw=write --bs=4k --size=64k --verify=crc32c --do_verify=0 --verify_state_save=0";
+    fathom(folder.path(), line).expect(0);
+    let ours = std::fs::read(folder.join("data")).expect("written");
+    // The number stands in 32..40 of the newer format and in 34..36 of the older.
+    let numbers: Vec<u64> = ours.chunks(4096).map(|block| u64::from_le_bytes(block[32..40].try_into().expect("eight"))).collect();
+    assert_eq!(numbers, (0..16).collect::<Vec<_>>());
+    std::fs::remove_file(folder.join("data")).expect("removed");
+    fio(folder.path(), line).expect(0);
+    let theirs = std::fs::read(folder.join("data")).expect("written");
+    let is_new = theirs[2] == 0x81;
+    let number = |block: &[u8]| if is_new { block[32] } else { block[34] };
+    assert_eq!(theirs.chunks(4096).map(number).collect::<Vec<_>>(), (0..16).collect::<Vec<_>>());
+}
+
+/// A pattern that begins anew every 512 bytes puts each place's own offset there.
+#[test]
+fn a_pattern_may_begin_anew_inside_a_block() {
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let line = "--name=job --filename=data --rw=write --bs=4k --size=64k --verify=pattern --verify_pattern=%o --verify_pattern_interval=512";
+    fathom(folder.path(), line).expect(0);
+    let data = std::fs::read(folder.join("data")).expect("written");
+    for (n, piece) in data.chunks(512).enumerate() {
+        assert!(piece.chunks(8).all(|word| word == (n as u64 * 512).to_le_bytes()), "piece {n}");
+    }
+    let read = line.replace("--rw=write", "--rw=read");
+    fathom(folder.path(), &read).expect(0);
+    let mut spoilt = data;
+    spoilt[5000] ^= 1;
+    std::fs::write(folder.join("data"), spoilt).expect("written");
+    assert!(fathom(folder.path(), &read).expect(1).err.contains("VERIFY_FAILED"));
+}
