@@ -72,7 +72,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let waiting = self.batch.len();
         let room = self.let_in(room.saturating_sub(waiting), now) + waiting;
-        if self.job.pace.serialize_overlap { self.take_apart(room, now) } else { self.take_up_to(room, now) }
+        if self.job.pace.serialize_overlap || self.keeps_apart { self.take_apart(room, now) } else { self.take_up_to(room, now) }
         let unused = room.saturating_sub(self.batch.len());
         if let Some(flow) = self.gate.as_mut().and_then(|gate| gate.flow.as_mut()) {
             flow.give_back(unused);

@@ -93,7 +93,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     verify: VerifyCounts,
     damages: Vec<Damage>,
     regions: &'a [Region],
-    /// Writes of places that are being written wait for those to end: their order must be known to be verified.
+    /// I/O of places that are in flight waits for those to end: their order must be known to be verified.
     keeps_apart: bool,
     synchronous: bool,
     frame: Frame,
@@ -237,10 +237,6 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 Some(_) => return,
             };
             let Some(draft) = self.draw() else { return };
-            if self.keeps_apart && self.is_being_written(draft) {
-                self.next_draft -= 1;
-                return;
-            }
             if let Some(schedule) = &mut self.schedule {
                 schedule.advance(draft.len);
             }
@@ -359,15 +355,6 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if let Some(checker) = &mut self.checker {
             checker.stamp(slot, buffer, draft.file, draft.offset, self.clock.now().get());
         }
-    }
-
-    /// Whether a write of the same place, or a part of it, is in flight or waits in the batch.
-    #[cold]
-    fn is_being_written(&self, draft: Draft) -> bool {
-        let end = draft.offset + u64::from(draft.len);
-        let touches = |io: &InFlight| io.file == draft.file && io.offset < end && draft.offset < io.offset + u64::from(io.len);
-        let busy = |slot: &u32| !self.free.contains(slot);
-        (0..self.slots.len() as u32).filter(|slot| touches(&self.slots[*slot as usize])).any(|slot| busy(&slot))
     }
 
     /// A synchronous engine may never come back from the I/O it is handed: shows what that is.

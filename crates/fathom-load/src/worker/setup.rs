@@ -117,7 +117,7 @@ impl<'a, H: Host> Setup<'a, H> {
             budget: Budget::new(job, region),
             schedule,
             pause: job.pace.think.map(|think| Pause::new(think, launched.get())),
-            gated: gate.is_some() || job.pace.think.is_some() || job.pace.serialize_overlap,
+            gated: gate.is_some() || job.pace.think.is_some() || job.pace.serialize_overlap || checker.as_ref().is_some_and(Checker::must_keep_apart),
             gate,
             listens,
             priorities,

@@ -28,7 +28,7 @@ fn sectors(run: u64, job: u16, target: u32, fill: Fill) -> Sectors {
         state_load: None,
         only_fsynced: false,
     };
-    let payload = Payload { fill, refill: true, scramble: false, dedupe_percent: 0 };
+    let payload = Payload { fill, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None };
     Sectors::new(&verify, &payload, run, job, vec![target], &|_| unreachable!("no pattern names a file")).expect("stamps")
 }
 
