@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, apply_filter,
+};
 
 /// A way to do asynchronous I/O that can be forbidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,20 @@ pub enum Denied {
 const IO_SETUP: i64 = 206;
 #[cfg(not(target_arch = "x86_64"))]
 const IO_SETUP: i64 = 0;
+
+#[cfg(target_arch = "x86_64")]
+const OPENAT: i64 = 257;
+#[cfg(not(target_arch = "x86_64"))]
+const OPENAT: i64 = 56;
+#[cfg(target_arch = "x86_64")]
+const OPEN: Option<i64> = Some(2);
+#[cfg(not(target_arch = "x86_64"))]
+const OPEN: Option<i64> = None;
+/// truncate, ftruncate and, where there is one, creat.
+#[cfg(target_arch = "x86_64")]
+const OLD_WRITERS: &[i64] = &[76, 77, 85];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD_WRITERS: &[i64] = &[45, 46];
 
 impl Denied {
     /// System call numbers; those of io_uring are the same on every architecture.
@@ -84,6 +100,51 @@ pub fn without<T: Send>(
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),
     })
+}
+
+/// Runs `work` in a thread of its own in which nothing can be opened for writing, made or cut off: who tries, there or in a
+/// program that it starts, is killed by SIGSYS at once and cannot pass over it.
+///
+/// # Errors
+/// As [`deny`].
+///
+/// # Panics
+/// When `work` does.
+pub fn only_reading<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, SeccompError> {
+    let run = || {
+        let program = readers_program()?;
+        apply_filter(&program).map_err(|e| SeccompError(e.to_string())).map(|()| work())
+    };
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// `open`, `openat` with flags that write; `creat`, `openat2` (whose flags a filter cannot see), `truncate`, `ftruncate`.
+fn readers_program() -> Result<BpfProgram, SeccompError> {
+    let flags = |argument: u8| -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+        let (access, make, cut) = (0o3, 0o100, 0o1000);
+        let cases = [(access, 1), (access, 2), (make, make), (cut, cut)];
+        let one = |(mask, value)| {
+            let masked = SeccompCmpOp::MaskedEq(mask);
+            SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, masked, value)?])
+        };
+        cases.into_iter().map(one).collect()
+    };
+    let fail = |e: seccompiler::BackendError| SeccompError(e.to_string());
+    let mut rules = BTreeMap::new();
+    rules.insert(OPENAT, flags(2).map_err(fail)?);
+    rules.insert(437, Vec::new());
+    for number in OLD_WRITERS {
+        rules.insert(*number, Vec::new());
+    }
+    if let Some(open) = OPEN {
+        rules.insert(open, flags(1).map_err(fail)?);
+    }
+    let arch = std::env::consts::ARCH.try_into().map_err(fail)?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::KillProcess, arch);
+    filter.and_then(BpfProgram::try_from).map_err(fail)
 }
 
 fn program(denied: &[Denied]) -> Result<BpfProgram, SeccompError> {

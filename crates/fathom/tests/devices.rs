@@ -1,0 +1,216 @@
+//! `fathom devices` and `fathom spec` through the command line: what they say, to whom, and that they only ever look.
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
+
+use common::{FATHOM, Ran, fathom, program, sh, start};
+use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require, seccomp, skip};
+use serde_json::Value;
+
+const SIGSYS: i32 = 31;
+
+fn document(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}\n{}\n{}", ran.out, ran.err))
+}
+
+fn data(folder: &Scratch, name: &str, size: usize) -> std::path::PathBuf {
+    let path = folder.path().join(name);
+    let bytes: Vec<u8> = (0..size).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    std::fs::write(&path, bytes).expect("written");
+    path
+}
+
+/// The kernel kills whoever opens anything for writing, in the program and all that it would start.
+#[test]
+fn nothing_is_ever_opened_for_writing() {
+    let folder = Scratch::new().expect("a folder");
+    let file = data(&folder, "data", 1 << 20);
+    let image = folder.path().join("image");
+    let device = LoopDevice::create(&image, 4 << 20, LoopOptions::default()).ok();
+    let name = |path: &Path| path.display().to_string();
+    let mut asked = vec![vec!["devices".to_owned()], vec!["devices".into(), "--json".into()], vec!["devices".into(), name(&file)]];
+    asked.extend(device.as_ref().map(|device| vec!["devices".into(), name(device.path())]));
+    asked.push(vec!["spec".into(), "--sheet=samsung-970-evo".into(), name(&file)]);
+    for arguments in asked {
+        match seccomp::only_reading(|| fathom(&arguments)) {
+            Ok(ran) => assert_eq!(ran.code(), 0, "{arguments:?}: {:?}\n{}", ran.status, ran.err),
+            Err(why) => return skip(&why.to_string()),
+        }
+    }
+    let writes = ["run", "--name=x", "--rw=write", "--size=4k", "--ioengine=psync", &format!("--filename={}/new", name(folder.path()))];
+    let ran = seccomp::only_reading(|| fathom(writes)).expect("as before");
+    assert_eq!(ran.status.signal(), Some(SIGSYS), "the filter works: who writes is killed");
+}
+
+#[test]
+fn a_file_shows_its_file_system_and_whether_direct_io_is_direct() {
+    let folder = Scratch::new().expect("a folder");
+    let file = data(&folder, "data", 4 << 20);
+    let ran = fathom(["devices", "--json", &file.display().to_string()]).expect(0);
+    let document = document(&ran);
+    let file_system = &document["targets"][0]["file_system"];
+    let mounted = sh(&format!("stat -f -c %T {}", file.display()));
+    assert!(file_system["kind"].is_string(), "{file_system}");
+    let wanted = match mounted.trim() {
+        "ext2/ext3" => "ext",
+        "tmpfs" => "tmpfs",
+        other => other,
+    };
+    assert!(file_system["kind"].as_str().is_some_and(|kind| kind.starts_with(wanted)), "{file_system} is not {wanted}");
+    let probe = file_system["direct_io"]["probe"].as_str().expect("an answer");
+    assert!(["direct", "buffered", "refused", "not tried"].contains(&probe), "{probe}");
+    assert_eq!(document["targets"][0]["standing"]["write"], "with code", "it is a foreign file with data");
+}
+
+#[test]
+fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
+    require!(Loop);
+    let folder = Scratch::new().expect("a folder");
+    let image = folder.path().join("im\u{1b}[2Jage");
+    let device = LoopDevice::create(&image, 8 << 20, LoopOptions { buffered: true, ..LoopOptions::default() }).expect("a device");
+    let path = device.path().display().to_string();
+    let ran = fathom(["devices", &path]).expect(0);
+    assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
+    assert!(ran.out.contains("the loop driver goes through the page cache of its file"), "{}", ran.out);
+    let document = document(&fathom(["devices", "--json", &path]).expect(0));
+    let target = &document["targets"][0];
+    let first = &target["devices"][0];
+    assert_eq!((first["transport"].as_str(), first["medium"].as_str()), (Some("loop"), Some("below")));
+    assert_eq!((first["size"].as_u64(), first["backing"]["direct_io"].as_bool()), (Some(8 << 20), Some(false)));
+    assert_eq!(first["backing"]["path"].as_str(), Some(&*image.to_string_lossy()));
+    assert_eq!((first["health"]["state"].as_str(), &first["health"]["temperature_c"]), (Some("unknown"), &Value::Null));
+    let limit = std::fs::read_to_string(format!("/sys/block/{}/queue/max_sectors_kb", first["name"].as_str().expect("a name")));
+    let limit: u64 = limit.expect("readable").trim().parse().expect("a number");
+    assert_eq!(first["queue"]["max_request"].as_u64(), Some(limit << 10));
+    let below = first["backing"]["file_system"]["place"].as_str();
+    assert_eq!(below == Some("local"), target["devices"].as_array().is_some_and(|all| all.len() > 1), "{target}");
+}
+
+/// Who may not open the devices still gets what sysfs tells everybody.
+#[test]
+fn it_works_without_root() {
+    require!(Loop);
+    let folder = Scratch::new().expect("a folder");
+    let device = LoopDevice::create(&folder.path().join("image"), 4 << 20, LoopOptions::default()).expect("a device");
+    let copy = folder.path().join("fathom");
+    std::fs::copy(FATHOM, &copy).expect("copied");
+    for path in [folder.path(), &copy] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(["devices", "--json"]);
+    let ran = start(command).finish();
+    if ran.err.contains("setpriv") || ran.code() == 126 || ran.code() == 127 {
+        return skip(&ran.err);
+    }
+    let document = document(&ran.expect(0));
+    let targets = document["targets"].as_array().expect("a list");
+    let found = targets.iter().find(|target| target["path"] == device.path().display().to_string().as_str()).expect("listed");
+    assert_eq!(found["devices"][0]["transport"], "loop");
+    assert_eq!(found["standing"]["holds"], Value::Null, "its ends may not be read");
+    assert_eq!(found["standing"]["write"], "never");
+}
+
+#[test]
+fn a_run_says_what_its_target_stands_on() {
+    let folder = Scratch::new().expect("a folder");
+    let line = format!("run --name=x --rw=randread --size=1m --ioengine=psync --number_ios=16 --output-format=json --filename={}/data", folder.path().display());
+    let ran = fathom(line.split(' ')).done();
+    let target = &ran.json().0["fathom"]["targets"][0];
+    assert!(target["file_system"]["kind"].is_string(), "{target}");
+    for device in target["devices"].as_array().expect("a list") {
+        assert!(device["after"]["health"].is_object(), "{device}");
+        let scheduler = std::fs::read_to_string(format!("/sys/block/{}/queue/scheduler", device["name"].as_str().expect("a name")));
+        let said = device["queue"]["settings"]["scheduler"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(said, scheduler.unwrap_or_default().trim());
+    }
+}
+
+#[test]
+fn wrong_words_are_told_with_the_right_ones() {
+    for (arguments, part) in [
+        (vec!["devices", "--jsno"], "--json"),
+        (vec!["devices", "/nowhere/at/all"], "/nowhere/at/all"),
+        (vec!["spec", "--rum", "x"], "did you mean --run?"),
+        (vec!["spec", "/nowhere/at/all"], "there is no /nowhere/at/all"),
+        (vec!["spec", "/", "--sheet=samsung-970-evo-plus-100"], "did you mean samsung-970-evo-plus-1000?"),
+        (vec!["spec", "/", "--sheet"], "--sheet needs a value"),
+        (vec!["spec", "/", "--runtime=0"], "1 to 86400"),
+        (vec!["spec", "/", "/"], "one target at a time"),
+        (vec!["spec", "/", "--run", "--sheet=seagate-es3-4tb"], "name a file that is there, or a device"),
+    ] {
+        let ran = fathom(&arguments).expect(2);
+        assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
+    }
+}
+
+const SHEETS: &str = r#"
+schema = 1
+[[sheet]]
+id = "own"
+maker = "Maker"
+product = "Product"
+confidence = "maker"
+[[sheet.figure]]
+what = "iops"
+value = 1
+direction = "read"
+access = "random"
+block = "4KiB"
+depth = 4
+threads = 2
+[[sheet.figure]]
+what = "latency_us"
+value = 3600000000
+percentile = 99.9
+direction = "read"
+access = "sequential"
+block = "8KiB"
+depth = 1
+threads = 1
+[[sheet.figure]]
+what = "iops"
+value = 1
+direction = "write"
+access = "random"
+block = "4KiB"
+depth = 1
+threads = 1
+[[sheet]]
+id = "broken"
+maker = "Maker"
+"#;
+
+#[test]
+fn a_sheet_is_measured_figure_by_figure_and_only_by_reading() {
+    let folder = Scratch::new().expect("a folder");
+    let file = data(&folder, "data", 8 << 20);
+    let sheets = folder.path().join("sheets");
+    std::fs::create_dir(&sheets).expect("made");
+    std::fs::write(sheets.join("own.toml"), SHEETS).expect("written");
+    std::fs::write(sheets.join("noise.toml"), b"\x00\x1b[2J = = =").expect("written");
+    let before = std::fs::read(&file).expect("read");
+    let arguments = ["spec", "--run", "--runtime=1", "--json", "--sheet=own", "--specs"];
+    let mut command = program(arguments);
+    command.arg(&sheets).arg(&file);
+    let ran = start(command).finish();
+    // Both are far above what is promised, which is as suspicious as below.
+    let ran = ran.expect(1);
+    assert!(ran.err.contains("own.toml: sheet broken: `product` must be a text"), "{}", ran.err);
+    assert!(ran.err.contains("noise.toml: this is not TOML") && !ran.err.contains('\u{1b}'), "{}", ran.err);
+    let document = document(&ran);
+    let figures = document["figures"].as_array().expect("a list");
+    let judged: Vec<_> = figures.iter().map(|figure| figure["judgement"].as_str().unwrap_or_default()).collect();
+    assert_eq!(judged[2], "not measured", "it would have to write");
+    assert_eq!(figures[0]["under"], "4 KiB, depth 4, 2 threads");
+    assert_eq!(figures[1]["under"], "8 KiB, depth 1, 1 thread");
+    for (figure, judged) in figures.iter().zip(&judged).take(2) {
+        assert!(["above", "not comparable"].contains(judged), "{figure}");
+        assert!(figure["reasons"].as_array().is_some_and(|reasons| !reasons.is_empty()), "{figure}");
+    }
+    assert!(before == std::fs::read(&file).expect("read"), "not a byte of it changed");
+}
