@@ -48,6 +48,10 @@ impl Member<'_> {
 pub(crate) fn entries(recording: &Recording) -> Vec<Vec<Member<'_>>> {
     let mut entries: Vec<Vec<Member<'_>>> = Vec::new();
     for (job, seen) in recording.plan.jobs.iter().zip(&recording.jobs) {
+        // fio leaves a job with stats=0 out; its error still ends the run with a failure.
+        if job.accounting.hidden && seen.error.is_none() {
+            continue;
+        }
         let member = Member { job, seen };
         match entries.last_mut() {
             Some(last) if joins(job, last[last.len() - 1].job) => last.push(member),

@@ -48,7 +48,7 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
         elapsed: recording.elapsed,
         end: recording.end,
         groups,
-        disks,
+        disks: if plan.jobs.iter().any(|job| job.accounting.disk_util) { disks } else { Vec::new() },
         targets: recording.targets.clone(),
         verdict: verdict(&found),
         findings: found,

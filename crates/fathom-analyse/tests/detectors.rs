@@ -254,7 +254,7 @@ fn a_closed_loop_that_rests_or_flushes_need_not_fill_its_queue() {
 
 fn think() -> Think {
     let (time, spin, io_time) = (Nanos::from_millis(1), Nanos::ZERO, Nanos::ZERO);
-    Think { time, spin, blocks: 1, by_issue: false, io_time }
+    Think { time, spin, blocks: 1, by_issue: false, io_time, forgiven: false }
 }
 
 #[test]

@@ -48,6 +48,11 @@ impl Schedule {
         self.next = u128::from(due) << FRACTION;
     }
 
+    /// Everything from here on is due so much later, nanoseconds.
+    pub fn postpone(&mut self, by: u64) {
+        self.next += u128::from(by) << FRACTION;
+    }
+
     /// Goes on to the I/O after one of `len` bytes.
     #[inline]
     pub fn advance(&mut self, len: u32) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, SyncMode, Usage};
+use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, SyncMode, Usage};
 
 use crate::clock::Clock;
 use crate::engine::{EngineError, EngineRequest, EngineUser};
@@ -76,6 +76,18 @@ pub trait Host: Sync {
     /// # Errors
     /// When the kernel refuses.
     fn prioritise(&self, prio: u16) -> Result<(), HostError>;
+
+    /// Binds the calling thread and its memory to NUMA nodes.
+    ///
+    /// # Errors
+    /// When there are no such nodes, or the kernel refuses.
+    fn place(&self, numa: &Numa) -> Result<(), HostError>;
+
+    /// Runs a shell command of the user; what it says goes to the file `output`.
+    ///
+    /// # Errors
+    /// When it cannot be run or ends with anything but success.
+    fn command(&self, line: &str, output: &Path) -> Result<(), HostError>;
 
     /// Id of the calling thread.
     fn thread_id(&self) -> u32;

@@ -150,10 +150,13 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
     let whole = Bytes::new(own_size.unwrap_or(there));
     let step = files_of.offset_increment.of(whole).get() * u64::from(job.clone);
     let offset = if files_of.offset == Extent::Whole { 0 } else { files_of.offset.of(whole).get() };
+    // As in fio, what is appended begins where the file ends now.
+    let offset = if files_of.layout.append { there } else { offset };
     let align = if files_of.offset_align.is_zero() { block } else { files_of.offset_align.get() };
     let is_share = matches!(files_of.offset, Extent::Percent(_)) || step > 0 || !files_of.offset_align.is_zero();
     let start = if is_share { (offset + step).next_multiple_of(align) } else { offset };
     let end = match (own_size, files_of.size) {
+        (Some(size), _) if files_of.layout.append => start + size,
         (Some(size), _) => size,
         (None, Extent::Bytes(size)) if !size.is_zero() => start + size.get() / files,
         (None, Extent::Percent(share)) => (start + Extent::Percent(share).of(whole).get()).min(there),

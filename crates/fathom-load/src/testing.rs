@@ -210,6 +210,12 @@ impl Host for FakeHost {
     fn finish(&self, _: &Path, _: bool, _: bool) -> Result<(), HostError> {
         Ok(())
     }
+    fn place(&self, _: &Numa) -> Result<(), HostError> {
+        Ok(())
+    }
+    fn command(&self, _: &str, _: &Path) -> Result<(), HostError> {
+        Ok(())
+    }
     fn prioritise(&self, _: u16) -> Result<(), HostError> {
         Ok(())
     }

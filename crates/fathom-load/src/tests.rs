@@ -290,7 +290,7 @@ fn an_open_loop_keeps_its_rate_and_counts_from_the_due_time() {
 #[test]
 fn a_pause_follows_every_few_ios() {
     let mut job = deep(job(Traffic::Read, RANDOM), 4);
-    let think = Think { time: Nanos::from_millis(5), spin: Nanos::ZERO, blocks: 10, by_issue: false, io_time: Nanos::ZERO };
+    let think = Think { time: Nanos::from_millis(5), spin: Nanos::ZERO, blocks: 10, by_issue: false, io_time: Nanos::ZERO, forgiven: false };
     job.pace.think = Some(think);
     job.limits.ios = Some(100);
     let done = one(job);

@@ -117,6 +117,14 @@ impl Host for Noops {
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError> {
         self.0.finish(path, fsync, unlink)
     }
+    fn place(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
+        self.0.place(numa)
+    }
+
+    fn command(&self, line: &str, output: &std::path::Path) -> Result<(), HostError> {
+        self.0.command(line, output)
+    }
+
     fn prioritise(&self, prio: u16) -> Result<(), HostError> {
         self.0.prioritise(prio)
     }

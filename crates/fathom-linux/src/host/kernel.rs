@@ -122,6 +122,25 @@ pub(super) fn set_io_priority(prio: u16) -> Result<(), i32> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
 }
 
+/// Modes of set_mempolicy(2), linux/mempolicy.h.
+pub(super) const MPOL_PREFERRED: i32 = 1;
+pub(super) const MPOL_BIND: i32 = 2;
+pub(super) const MPOL_INTERLEAVE: i32 = 3;
+pub(super) const MPOL_LOCAL: i32 = 4;
+
+/// set_mempolicy(2) for the calling thread. The error is an errno.
+pub(super) fn set_memory_policy(mode: i32, nodes: &[u32]) -> Result<(), i32> {
+    const BITS: u32 = 64;
+    let mut mask = [0_u64; 16];
+    for node in nodes {
+        *mask.get_mut((node / BITS) as usize).ok_or(libc::EINVAL)? |= 1 << (node % BITS);
+    }
+    let (address, length) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), mask.len() as u64 * 64) };
+    // SAFETY: the kernel reads at most `length` bits at `address`, which is the mask or nothing; it lives through the call.
+    let done = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::c_long::from(mode), address, length) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+}
+
 /// posix_fallocate(3): where the file system has no fallocate, the C library writes into each block.
 pub(super) fn posix_fallocate(file: BorrowedFd<'_>, length: u64) -> io::Result<()> {
     // SAFETY: takes no memory.

@@ -17,6 +17,7 @@ mod operation;
 mod reserve;
 mod signal;
 mod target;
+mod place;
 mod usage;
 mod watch;
 
@@ -146,6 +147,14 @@ impl Host for LinuxHost {
     fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
         usage::bind(cpus)?;
         nice.map_or(Ok(()), usage::be_nice)
+    }
+
+    fn place(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
+        place::place(numa)
+    }
+
+    fn command(&self, line: &str, output: &Path) -> Result<(), HostError> {
+        place::command(line, output)
     }
 
     fn prioritise(&self, prio: u16) -> Result<(), HostError> {

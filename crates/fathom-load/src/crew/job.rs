@@ -44,10 +44,24 @@ impl<H: Host> Start<H> {
         self.live.enter(Phase::Preparing);
         let (plan, flow, log) = (Arc::clone(&self.plan), self.flow.take(), self.log.take());
         let job = &plan.jobs[self.index];
-        match self.load(job, flow, log) {
+        let before = self.command(job, job.start.command_before.as_ref(), "prerun");
+        let mut recording = match before.and_then(|()| self.load(job, flow, log)) {
             Ok(recording) => recording,
             Err(error) => failed(job, error.errno, error.what, self.clock.now()),
+        };
+        if let Err(error) = self.command(job, job.start.command_after.as_ref(), "postrun")
+            && recording.error.is_none()
+        {
+            recording.error = Some(JobError { errno: error.errno, what: error.what, at: self.clock.now() });
         }
+        recording
+    }
+
+    /// Runs a command of the job, with its output where fio has it: `NAME.prerun.txt`.
+    fn command(&self, job: &Job, line: Option<&String>, when: &str) -> Result<(), HostError> {
+        let Some(line) = line else { return Ok(()) };
+        let output = format!("{}.{when}.txt", job.name.replace('/', "_"));
+        self.host.command(line, std::path::Path::new(&output))
     }
 
     fn load(&self, job: &Job, flow: Option<Member>, log: Option<Box<dyn TraceSource>>) -> Result<JobRecording, HostError> {
@@ -58,6 +72,7 @@ impl<H: Host> Start<H> {
         if let Err(error) = host.settle(&job.cpus, job.nice) {
             notes.push(error.to_string());
         }
+        host.place(&job.engine.settings.numa)?;
         if let Some(prio) = job.engine.settings.priorities.worker {
             host.prioritise(prio)?;
         }

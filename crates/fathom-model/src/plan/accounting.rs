@@ -42,6 +42,8 @@ pub struct Accounting {
     pub unified: Unified,
     /// `disk_util`.
     pub disk_util: bool,
+    /// `stats=0`: the job is in no report.
+    pub hidden: bool,
     /// `gtod_reduce`: no latency at all.
     pub reduced: bool,
     /// Which logs are written.

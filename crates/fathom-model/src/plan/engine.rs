@@ -192,6 +192,39 @@ pub struct EngineSettings {
     pub remove_made: bool,
     /// I/O priorities of the worker and of single I/Os.
     pub priorities: Priorities,
+    /// `numa_cpu_nodes`, `numa_mem_policy`: where the worker and its buffers live.
+    pub numa: Numa,
+}
+
+/// Where a worker and its memory live.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numa {
+    /// Nodes whose CPUs it may use; empty is all.
+    pub cpu_nodes: Vec<u32>,
+    /// Where its memory comes from; `None` is as the kernel likes.
+    pub memory: Option<MemoryPolicy>,
+}
+
+/// Where memory comes from. See set_mempolicy(2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryPolicy {
+    /// How.
+    pub mode: MemoryMode,
+    /// Nodes; empty for [`MemoryMode::Local`].
+    pub nodes: Vec<u32>,
+}
+
+/// See set_mempolicy(2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryMode {
+    /// The node of the CPU that touches it.
+    Local,
+    /// One node while it has any.
+    Prefer,
+    /// These nodes only.
+    Bind,
+    /// These nodes in turn.
+    Interleave,
 }
 
 /// I/O priorities in the kernel's encoding: class << 13 | hint << 3 | level. See ioprio_set(2).

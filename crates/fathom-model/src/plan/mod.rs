@@ -123,6 +123,10 @@ pub struct Start {
     pub after_section: Option<u32>,
     /// Waits between these two after it could start (equal: exactly that).
     pub delay: (Nanos, Nanos),
+    /// `exec_prerun`: a shell command that is run before the job's files are opened.
+    pub command_before: Option<String>,
+    /// `exec_postrun`: one that is run when the job has ended.
+    pub command_after: Option<String>,
 }
 
 /// What the end of a job means for the others.

@@ -139,6 +139,8 @@ pub struct Think {
     pub by_issue: bool,
     /// `thinktime_iotime`: at least this much load time between pauses.
     pub io_time: Nanos,
+    /// `rate_ignore_thinktime`: what would have been due during a pause is not caught up with.
+    pub forgiven: bool,
 }
 
 /// How many I/Os are kept in flight.

@@ -29,6 +29,7 @@ pub(crate) fn resolve(view: &View<'_>, name: &str, report: &mut Report) -> Accou
         iops_sample: Nanos::from_millis(settings.number("iopsavgtime", 500).clamp(1, 86_400_000)),
         unified: unified(settings),
         disk_util: settings.switch("disk_util"),
+        hidden: !settings.switch("stats"),
         reduced: settings.switch("gtod_reduce"),
         logs: logs(view, name, report),
     }

@@ -3,7 +3,7 @@
 use fathom_model::{EngineKind, EngineSettings, EngineSpec, StatCall};
 
 use super::job::View;
-use super::priorities;
+use super::{numa, priorities};
 use super::report::Report;
 use crate::options::closest;
 use crate::values::Value;
@@ -117,6 +117,7 @@ fn settings(view: &View<'_>, report: &mut Report) -> EngineSettings {
         },
         remove_made: settings.switch("unlink"),
         priorities: priorities::resolve(view, report),
+        numa: numa::resolve(view, report),
     }
 }
 

@@ -101,7 +101,12 @@ pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> J
         section: seat.section,
         clone: seat.clone,
         group: seat.group,
-        start: Start { delay: delay(settings), ..seat.start },
+        start: Start {
+            delay: delay(settings),
+            command_before: settings.text("exec_prerun").map(str::to_owned),
+            command_after: settings.text("exec_postrun").map(str::to_owned),
+            ..seat.start
+        },
         options: seat.options,
         engine,
         pattern,

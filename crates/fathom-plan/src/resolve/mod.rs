@@ -7,6 +7,7 @@ mod errors;
 mod files;
 mod job;
 mod limits;
+mod numa;
 mod overrides;
 mod pace;
 mod pattern;

@@ -112,6 +112,7 @@ fn think(view: &View<'_>) -> Option<Think> {
         // As in fio, the usual 1 does not hold beside a time between pauses.
         blocks: settings.small("thinktime_blocks", if timed { u32::MAX } else { 1 }).max(1),
         by_issue: settings.choice("thinktime_blocks_type", "complete").0 == "issue",
+        forgiven: settings.switch("rate_ignore_thinktime"),
         io_time: Nanos::new(settings.number("thinktime_iotime", 0)),
     })
 }

@@ -22,7 +22,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("rate_iops_min", Kind::Three(Unit::Count), "Fail when the IOPS fall below this"),
     row("rate_process", Kind::Choice(&["linear", "poisson"]), "Gaps between planned I/Os").default("linear"),
     row("rate_cycle", Kind::One(Unit::Millis), "Window of rate_min").alias("ratecycle").default("1000"),
-    row("rate_ignore_thinktime", Kind::Bool, "Catch up for pauses").refused("leave it out; a planned rate is counted from the plan, pauses included"),
+    row("rate_ignore_thinktime", Kind::Bool, "Do not catch up with a planned rate after a pause").default("0"),
     row("latency_target", Kind::One(Unit::Micros), "Search the depth that keeps this latency"),
     row("latency_window", Kind::One(Unit::Micros), "Time of one step of the search"),
     row("latency_percentile", Kind::Floats(1), "Percentile that must keep the target").default("100").min(0).max(100),

@@ -25,7 +25,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("job_start_clock_id", Kind::One(Unit::Count), "Clock of the start of the job").no_effect("the start is CLOCK_REALTIME"),
     row("bwavgtime", Kind::One(Unit::Millis), "Length of a bandwidth sample").default("500"),
     row("iopsavgtime", Kind::One(Unit::Millis), "Length of an IOPS sample").default("500"),
-    row("stats", Kind::Bool, "Keep this job out of the report").default("1").refused("leave it out, and pick the jobs you need from the result"),
+    row("stats", Kind::Bool, "Whether the job is in the report").default("1"),
     row("clat_percentiles", Kind::Bool, "Percentiles of completion latency").default("1"),
     row("lat_percentiles", Kind::Bool, "Percentiles of total latency").default("0"),
     row("slat_percentiles", Kind::Bool, "Percentiles of submission latency").default("0"),
