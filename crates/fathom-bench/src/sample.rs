@@ -18,6 +18,8 @@ pub struct Sample {
     pub wall_ms: f64,
     /// KiB.
     pub resident: Vec<u64>,
+    /// KiB.
+    pub whole: Vec<u64>,
 }
 
 impl Sample {
@@ -38,6 +40,7 @@ impl Sample {
             cpu_us: run.user_us + run.system_us,
             wall_ms: run.wall.as_secs_f64() * 1e3,
             resident: run.resident.clone(),
+            whole: run.whole.clone(),
         })
     }
 

@@ -37,6 +37,8 @@ pub struct Run {
     /// Anonymous memory resident in all its processes over the run, KiB, looked at every 20 ms. Pages of program files
     /// and memory the processes share are left out, so that nothing is counted twice.
     pub resident: Vec<u64>,
+    /// All memory resident in its processes at the same moments, KiB, program files included.
+    pub whole: Vec<u64>,
     pub json: Value,
 }
 
@@ -115,14 +117,14 @@ fn time(mut command: Command) -> Result<Run, String> {
     let (user, system) = cpu()?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
-    let resident = watch(&mut child)?;
+    let (resident, whole) = watch(&mut child)?.into_iter().unzip();
     let wall = start.elapsed();
     let (user_after, system_after) = cpu()?;
-    Ok(Run { wall, user_us: user_after - user, system_us: system_after - system, resident, json: Value::Null })
+    Ok(Run { wall, user_us: user_after - user, system_us: system_after - system, resident, whole, json: Value::Null })
 }
 
 /// Waits for a program; looks at its memory only where that does not disturb a short run.
-fn watch(child: &mut Child) -> Result<Vec<u64>, String> {
+fn watch(child: &mut Child) -> Result<Vec<(u64, u64)>, String> {
     let mut resident = Vec::new();
     let failed = |error: std::io::Error| format!("waiting: {error}");
     let start = Instant::now();
@@ -137,17 +139,20 @@ fn watch(child: &mut Child) -> Result<Vec<u64>, String> {
     Ok(resident)
 }
 
-/// KiB resident in a process and its children.
-fn of_family(pid: u32) -> u64 {
+/// KiB resident in a process and its children: anonymous and all.
+fn of_family(pid: u32) -> (u64, u64) {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children = children.split_whitespace().filter_map(|word| word.parse().ok());
-    children.chain([pid]).map(resident).sum()
+    children.chain([pid]).map(resident).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
-fn resident(pid: u32) -> u64 {
+fn resident(pid: u32) -> (u64, u64) {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
+    let of = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
+    };
+    (of("RssAnon:"), of("VmRSS:"))
 }
 
 /// User and system time of all children so far, microseconds.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, SyncMode, Usage};
 
+use crate::archive::Scratch;
 use crate::clock::Clock;
 use crate::engine::{EngineError, EngineRequest, EngineUser};
 
@@ -104,6 +105,14 @@ pub trait Host: Sync {
     /// A number for the full name of a target: the same name gives the same number in every run.
     fn name_of(&self, path: &Path) -> u32 {
         crate::verify::name_hash(path)
+    }
+
+    /// A file for what a long run must not keep in memory, seen by nobody else and gone when it is dropped.
+    ///
+    /// # Errors
+    /// When there is no place for it; the run goes on in memory.
+    fn scratch(&self) -> std::io::Result<Box<dyn Scratch>> {
+        Err(std::io::ErrorKind::Unsupported.into())
     }
 
     /// Counters of the block devices below these targets, by kernel name.

@@ -2,6 +2,7 @@
 //!
 //! The crate knows neither Linux nor a simulator: it sees an [`Engine`], a [`Clock`] and a [`Host`].
 
+mod archive;
 mod arrivals;
 mod budget;
 mod clock;
@@ -28,6 +29,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use self::archive::Scratch;
 pub use self::clock::Clock;
 pub use self::crew::{LoadError, States, Watch, run};
 pub use self::engine::{Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait};

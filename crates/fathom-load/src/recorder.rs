@@ -1,5 +1,6 @@
 //! Counts every I/O of one job: three times each, distributions, intervals, and how it ended.
 
+mod intervals;
 mod so_far;
 
 use fathom_model::{
@@ -7,6 +8,7 @@ use fathom_model::{
     SparseHistogram,
 };
 
+pub(crate) use self::intervals::{Intervals, merge_neighbours};
 use crate::engine::{Completion, Request};
 use crate::logger::{Logged, Logger};
 
@@ -79,14 +81,12 @@ struct Live {
 pub(crate) struct Recorder {
     keep: Keep,
     measured_from: u64,
-    interval: u64,
     live_start: u64,
     live_end: u64,
-    most_intervals: usize,
     live: PerDirection<Live>,
     directions: PerDirection<DirectionRecording>,
     warmup: PerDirection<Counts>,
-    intervals: Vec<Interval>,
+    intervals: Intervals,
     pub sync: Histogram,
     pub sync_failed: u64,
     pub events: Vec<Event>,
@@ -97,19 +97,17 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// A recorder that measures from `measured_from` on, in intervals aligned to the run's epoch.
-    pub fn new(keep: Keep, measured_from: Nanos, interval: Nanos, most_intervals: usize, logger: Option<Logger>) -> Self {
-        let (start, length) = (measured_from.get(), interval.get().max(1_000_000));
+    pub fn new(keep: Keep, measured_from: Nanos, intervals: Intervals, logger: Option<Logger>) -> Self {
+        let (start, length) = (measured_from.get(), intervals.step());
         Recorder {
             keep,
             measured_from: start,
-            interval: length,
             live_start: start,
             live_end: (start / length + 1) * length,
-            most_intervals: most_intervals.max(2),
             live: PerDirection::default(),
             directions: PerDirection::default(),
             warmup: PerDirection::default(),
-            intervals: Vec::new(),
+            intervals,
             sync: Histogram::new(),
             sync_failed: 0,
             events: Vec::new(),
@@ -299,10 +297,8 @@ impl Recorder {
     fn roll(&mut self, now: u64) {
         while now >= self.live_end {
             self.close(self.live_end);
-            self.live_end += self.interval;
-            if self.intervals.len() >= self.most_intervals {
-                self.halve();
-            }
+            let step = self.intervals.step();
+            self.live_end = (self.live_start / step + 1) * step;
         }
     }
 
@@ -326,21 +322,6 @@ impl Recorder {
         }
         self.intervals.push(interval);
         self.live_start = end;
-    }
-
-    /// Merges neighbours so that memory stays bounded whatever the length of the run.
-    fn halve(&mut self) {
-        self.interval *= 2;
-        let step = self.interval;
-        let mut merged: Vec<Interval> = Vec::with_capacity(self.intervals.len() / 2 + 1);
-        for interval in self.intervals.drain(..) {
-            match merged.last_mut() {
-                Some(last) if last.start.get() / step == interval.start.get() / step => absorb(last, &interval),
-                _ => merged.push(interval),
-            }
-        }
-        self.intervals = merged;
-        self.live_end = (self.live_start / step + 1) * step;
     }
 
     /// Shows the totals so far, warm-up included.
@@ -402,7 +383,7 @@ impl Recorder {
         Recorded {
             directions: self.directions,
             warmup: self.warmup,
-            intervals: self.intervals,
+            intervals: self.intervals.rest(),
             sync: self.sync,
             sync_failed: self.sync_failed,
             events: self.events,
@@ -438,24 +419,6 @@ pub(crate) struct Recorded {
     pub events: Vec<Event>,
 }
 
-fn absorb(into: &mut Interval, other: &Interval) {
-    into.length += other.length;
-    for direction in Direction::ALL {
-        let (mine, theirs) = (&mut into.directions[direction], &other.directions[direction]);
-        mine.ios += theirs.ios;
-        mine.bytes += theirs.bytes;
-        mine.bad += theirs.bad;
-        mine.clat = sum(&mine.clat, &theirs.clat);
-        mine.response = sum(&mine.response, &theirs.response);
-    }
-}
-
-fn sum(a: &SparseHistogram, b: &SparseHistogram) -> SparseHistogram {
-    let mut both = a.unpack();
-    b.add_to(&mut both);
-    SparseHistogram::pack(&both)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -464,7 +427,7 @@ mod tests {
 
     fn recorder(most: usize) -> Recorder {
         let keep = Keep { slat: true, clat: true, lat: true, response: true };
-        Recorder::new(keep, Nanos::new(50 * MS), Nanos::from_millis(100), most, None)
+        Recorder::new(keep, Nanos::new(50 * MS), Intervals::new(100 * MS, most, None), None)
     }
 
     fn io(planned: u64, ready: u64, issued: u64) -> InFlight {

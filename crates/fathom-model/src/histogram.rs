@@ -287,10 +287,35 @@ impl SparseHistogram {
     pub fn size(&self) -> usize {
         self.packed.len() + size_of::<Self>()
     }
+
+    /// Appends it as bytes; an empty one is two zeros.
+    pub(crate) fn put(&self, into: &mut Vec<u8>) {
+        push_number(into, self.packed.len() as u64);
+        push_number(into, self.overflow);
+        if self.packed.is_empty() && self.overflow == 0 {
+            return;
+        }
+        into.extend_from_slice(&self.packed);
+        let (high, low) = ((self.sum >> 64) as u64, self.sum as u64);
+        [high, low, self.min, self.max].into_iter().for_each(|number| push_number(into, number));
+    }
+
+    /// Takes what [`SparseHistogram::put`] appended.
+    pub(crate) fn pull(from: &mut &[u8]) -> Option<Self> {
+        let (length, overflow) = (pull_number(from)? as usize, pull_number(from)?);
+        if length == 0 && overflow == 0 {
+            return Some(SparseHistogram { min: u64::MAX, ..SparseHistogram::default() });
+        }
+        let (packed, rest) = from.split_at_checked(length)?;
+        *from = rest;
+        let (high, low) = (pull_number(from)?, pull_number(from)?);
+        let sum = u128::from(high) << 64 | u128::from(low);
+        Some(SparseHistogram { packed: packed.into(), sum, min: pull_number(from)?, max: pull_number(from)?, overflow })
+    }
 }
 
 /// LEB128, unsigned.
-fn push_number(into: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn push_number(into: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         into.push(value as u8 | 0x80);
         value >>= 7;
@@ -298,13 +323,13 @@ fn push_number(into: &mut Vec<u8>, mut value: u64) {
     into.push(value as u8);
 }
 
-fn pull_number(from: &mut &[u8]) -> Option<u64> {
+pub(crate) fn pull_number(from: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     let mut shift = 0;
     loop {
         let (&byte, rest) = from.split_first()?;
         *from = rest;
-        value |= u64::from(byte & 0x7f) << shift;
+        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
         if byte < 0x80 {
             return Some(value);
         }

@@ -10,6 +10,7 @@ mod damage;
 mod direction;
 mod findings;
 mod histogram;
+mod interval_bytes;
 mod log;
 mod outlook;
 mod plan;

@@ -180,7 +180,10 @@ fn result_lost(personality: Personality) -> Outcome {
 fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Result<(), String>), String> {
     interrupts();
     let clock = LinuxClock::start();
-    let host = LinuxHost::new(clock);
+    let host = match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
+        Some(folder) => LinuxHost::new(clock).with_scratch(folder.into()),
+        None => LinuxHost::new(clock),
+    };
     let backups = invocation.aux_path.as_ref().map_or_else(|| PathBuf::from("."), PathBuf::from);
     verify_state::find(&mut planned.plan, &backups);
     let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, Path::new(&backups)).map_err(|all| all.join("\n"))?;

@@ -15,6 +15,7 @@ mod layout;
 mod open;
 mod operation;
 mod reserve;
+mod scratch;
 mod signal;
 mod target;
 mod place;
@@ -27,7 +28,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine};
+use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine, Scratch};
 use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Usage};
 
 use self::disks::Disks;
@@ -49,13 +50,20 @@ pub use self::watch::HostWatch;
 pub struct LinuxHost {
     clock: LinuxClock,
     targets: Targets,
+    scratch: Option<PathBuf>,
 }
 
 impl LinuxHost {
     /// A host without targets; files that do not exist yet may be created.
     #[must_use]
     pub fn new(clock: LinuxClock) -> Self {
-        Self { clock, targets: Targets::default() }
+        Self { clock, targets: Targets::default(), scratch: None }
+    }
+
+    /// Keeps what a long run cannot hold in memory in a file under `folder` (of the user's choice: `TMPDIR`).
+    #[must_use]
+    pub fn with_scratch(self, folder: PathBuf) -> Self {
+        Self { scratch: Some(folder), ..self }
     }
 
     /// Takes over a target; the plan knows it by the name it was examined under. `created` says that [`crate::hold`] created
@@ -112,6 +120,10 @@ impl Host for LinuxHost {
         progress: &mut dyn FnMut(u64),
     ) -> Result<FileFacts, HostError> {
         operation::prepare(&self.targets, operation, file, stop, progress)
+    }
+
+    fn scratch(&self) -> std::io::Result<Box<dyn Scratch>> {
+        scratch::file(self.scratch.as_deref())
     }
 
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {

@@ -65,6 +65,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
             most_intervals: 2,
+            shelf: None,
             zero_rows: false,
             notes: Vec::new(),
             flow: None,

@@ -10,6 +10,7 @@ use fathom_model::{
 };
 
 use super::layout::Ready;
+use crate::archive::Shelf;
 use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest};
 use crate::flow::Member;
@@ -33,6 +34,7 @@ pub(super) struct Start<H: Host> {
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,
     pub most_intervals: usize,
+    pub shelf: Option<Shelf>,
     pub flow: Option<Member>,
     /// The log that is replayed.
     pub log: Option<Box<dyn TraceSource>>,
@@ -93,6 +95,7 @@ impl<H: Host> Start<H> {
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
             most_intervals: self.most_intervals,
+            shelf: self.shelf.clone(),
             zero_rows: self.plan.personality == Personality::Fathom,
             notes,
             flow,

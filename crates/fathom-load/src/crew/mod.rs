@@ -26,6 +26,7 @@ use self::state::Frame;
 pub use self::state::States;
 use self::steady::Steady;
 use self::turns::Turns;
+use crate::archive::Archive;
 use crate::clock::{Clock, Since};
 use crate::flow::Flows;
 use crate::host::{Host, HostError};
@@ -88,7 +89,12 @@ pub fn run<H: Host + Send + 'static>(
     let paths: Vec<_> = ready.paths();
     let (results, inbox) = channel();
     let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
+    let most_intervals = (MOST_INTERVALS / plan.jobs.len().max(1)).clamp(600, 8192);
+    let scratch = Arc::clone(&host);
+    let make = Box::new(move || scratch.scratch());
     let mut crew = Crew {
+        archive: Archive::open(plan.jobs.len(), most_intervals, plan.interval.get(), make),
+        most_intervals,
         turns: Turns::new(&plan),
         flows: Flows::new(&plan),
         steady: Steady::new(&plan),
@@ -125,6 +131,9 @@ fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> 
 
 /// The jobs of a run and their threads.
 struct Crew<H: Host> {
+    /// Takes the intervals of long runs.
+    archive: Option<Archive>,
+    most_intervals: usize,
     plan: Arc<Plan>,
     host: Arc<H>,
     clock: Since<H::Clock>,
@@ -221,7 +230,8 @@ impl<H: Host + Send + 'static> Crew<H> {
             sink: watch.logs.clone(),
             unix_start_ns: self.unix_start_ns,
             flow: self.flows.join(self.plan.jobs[index].pace.flow),
-            most_intervals: (MOST_INTERVALS / self.plan.jobs.len()).clamp(600, 8192),
+            most_intervals: self.most_intervals,
+            shelf: self.archive.as_ref().map(|archive| archive.shelf(index)),
         };
         let results = self.results.clone();
         let body = move || {
@@ -353,14 +363,28 @@ impl<H: Host + Send + 'static> Crew<H> {
         }
     }
 
-    fn recording(self, disks: Vec<DiskRecording>) -> Recording {
+    /// Brings the archived intervals back to their jobs. Returns what went wrong.
+    fn take_back(&mut self) -> Option<String> {
+        let mut shelves = self.archive.take()?.close()?;
+        for (index, job) in self.done.iter_mut().enumerate() {
+            // Of a worker that died there are no other records that these would belong to.
+            let died = |job: &JobRecording| job.events.iter().any(|event| matches!(event.what, EventKind::WorkerDied { .. }));
+            if let Some(job) = job.as_mut().filter(|job| !died(job)) {
+                shelves.give_back(index, &mut job.intervals);
+            }
+        }
+        shelves.trouble()
+    }
+
+    fn recording(mut self, disks: Vec<DiskRecording>) -> Recording {
         let end = match self.asked {
             Stop::No => RunEnd::Completed,
             Stop::Drain => RunEnd::Interrupted,
             Stop::Abort => RunEnd::Aborted,
         };
         let elapsed = self.clock.now();
-        let messages = self.ready.messages.clone();
+        let mut messages = self.ready.messages.clone();
+        messages.extend(self.take_back());
         let whole = |(index, job): (usize, Option<JobRecording>)| {
             let job = job.expect("the crew works until every job is done");
             let pace = PaceRecording { steady: self.steady.recording(index), ..job.pace };

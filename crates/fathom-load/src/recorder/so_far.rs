@@ -1,6 +1,6 @@
 //! What a recorder holds while the load goes on: for a reader who asks how the run stands.
 
-use fathom_model::{Direction, DirectionRecording, Histogram, Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram};
+use fathom_model::{DirectionRecording, Histogram, Interval, IntervalDirection, Nanos, PerDirection};
 
 use super::{Live, Recorded, Recorder};
 
@@ -8,7 +8,7 @@ impl Recorder {
     /// A copy of everything up to `now`. Intervals come without their histograms, which only a whole run needs.
     #[cold]
     pub fn so_far(&self, now: Nanos) -> Recorded {
-        let mut intervals: Vec<Interval> = self.intervals.iter().map(counted).collect();
+        let mut intervals = self.intervals.counted();
         intervals.push(Interval {
             start: Nanos::new(self.live_start),
             length: Nanos::new(now.get().saturating_sub(self.live_start)),
@@ -47,18 +47,6 @@ fn with_interval(total: &DirectionRecording, live: &Live) -> DirectionRecording 
 /// A copy that costs nothing where there is nothing.
 fn copy(histogram: &Histogram) -> Histogram {
     if histogram.count() + histogram.overflow() == 0 { Histogram::new() } else { histogram.clone() }
-}
-
-fn counted(interval: &Interval) -> Interval {
-    let bare = |d: &IntervalDirection| IntervalDirection {
-        ios: d.ios,
-        bytes: d.bytes,
-        bad: d.bad,
-        clat: SparseHistogram::default(),
-        response: SparseHistogram::default(),
-    };
-    let directions = PerDirection::from_fn(|d: Direction| bare(&interval.directions[d]));
-    Interval { start: interval.start, length: interval.length, directions }
 }
 
 fn counts_of(live: &Live) -> IntervalDirection {

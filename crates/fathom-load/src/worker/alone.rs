@@ -1,8 +1,9 @@
 //! The loop for one I/O at a time on a synchronous engine: nothing to queue, so nothing to keep books of but the I/O itself.
 
-use fathom_model::Direction;
+use fathom_model::{Direction, Nanos};
 
-use super::{LOOK_UP, Worker};
+use super::{LOOK_UP, POLL, Worker};
+use crate::arrivals::Schedule;
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op, Request, Wait};
 use crate::host::Host;
@@ -10,32 +11,61 @@ use crate::recorder::InFlight;
 use crate::script::{Draft, direction_of};
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
-    /// Whether I/Os come one by one, each due when the last is over, with nothing else to do after one.
+    /// Whether I/Os come one by one with nothing else to do after one.
     pub(super) fn is_alone(&self) -> bool {
-        self.synchronous && self.slots.len() == 1 && self.schedule.is_none() && !self.has_more_to_do && !self.gated && !self.recorder.traces()
+        self.synchronous && self.slots.len() == 1 && !self.has_more_to_do && !self.gated && !self.recorder.traces()
     }
 
-    /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, so one clock reading serves both.
+    /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, or of the wait for it, so one clock
+    /// reading serves both.
     pub(super) fn drive_alone(&mut self) -> Result<(), EngineError> {
         let mut now = self.now();
         let mut done = 0;
         while !self.over(now) {
             let Some(draft) = self.draw() else { break };
             self.buffer_for(0, draft);
-            let ready = if self.filler.is_some() { self.now() } else { now };
-            now = self.one(draft, ready)?;
+            if self.filler.is_some() {
+                now = self.now();
+            }
+            let mut planned = now;
+            if let Some(due) = self.schedule.as_ref().map(Schedule::due) {
+                now = self.wait_until(due, now);
+                if now < due {
+                    // The end came first.
+                    self.next_draft -= 1;
+                    break;
+                }
+                planned = due;
+                if let Some(schedule) = &mut self.schedule {
+                    schedule.advance(draft.len);
+                }
+            }
+            now = self.one(draft, planned, now)?;
             done += 1;
         }
         self.levels.one_by_one(done);
         Ok(())
     }
 
+    /// Waits until `due` or until the job is over, and returns the time then.
     #[inline]
-    fn one(&mut self, draft: Draft, ready: u64) -> Result<u64, EngineError> {
-        let Draft { offset, len, file, op, .. } = draft;
+    fn wait_until(&mut self, due: u64, now: u64) -> u64 {
+        let mut now = now;
+        while now < due && !self.over(now) {
+            if due - now > POLL {
+                self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
+            }
+            now = self.now();
+        }
+        now
+    }
+
+    #[inline]
+    fn one(&mut self, draft: Draft, planned: u64, ready: u64) -> Result<u64, EngineError> {
+        let Draft { offset, len, file, op, prio, .. } = draft;
         let direction = direction_of(op);
         let io = InFlight {
-            planned: ready,
+            planned,
             ready,
             issued: ready,
             offset,
@@ -43,18 +73,19 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             file,
             direction: direction.unwrap_or(Direction::Write),
             sync: direction.is_none(),
+            prio,
             ..InFlight::NONE
         };
         if !io.sync {
             self.recorder.sent(&io);
         }
-        let batch = [Request { slot: 0, file, op, len, offset, prio: 0 }];
+        let batch = [Request { slot: 0, file, op, len, offset, prio }];
         if let Some(direction) = direction {
             self.live.carry(direction, len);
         }
         while self.engine.submit(&batch)? == 0 {}
         self.live.put_down();
-        let wait = Wait { at_least: 1, at_most: 1, limit: Some(fathom_model::Nanos::new(LOOK_UP)) };
+        let wait = Wait { at_least: 1, at_most: 1, limit: Some(Nanos::new(LOOK_UP)) };
         while self.done.is_empty() {
             self.engine.reap(wait, &mut self.done)?;
         }

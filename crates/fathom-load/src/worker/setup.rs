@@ -15,6 +15,7 @@ use super::levels::Levels;
 use super::pace::Pause;
 use super::replay::Log;
 use super::{DRAW, Worker};
+use crate::archive::Shelf;
 use crate::arrivals::Schedule;
 use crate::budget::Budget;
 use crate::clock::{Clock, Since};
@@ -25,7 +26,7 @@ use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::Filler;
 use crate::priorities::Prioritised;
-use crate::recorder::{InFlight, Keep, Recorder};
+use crate::recorder::{InFlight, Intervals, Keep, Recorder};
 use crate::script::{Region, Script};
 use crate::targets;
 use crate::tracelog::Feed;
@@ -47,6 +48,8 @@ pub(crate) struct Setup<'a, H: Host> {
     pub unix_start_ns: u64,
     pub interval: Nanos,
     pub most_intervals: usize,
+    /// Takes intervals of long runs.
+    pub shelf: Option<Shelf>,
     /// Rates of empty log windows are written as 0.
     pub zero_rows: bool,
     pub notes: Vec<String>,
@@ -104,6 +107,7 @@ impl<'a, H: Host> Setup<'a, H> {
         let priorities = Prioritised::new(job);
         let has_more_to_do = listens || priorities.is_some() || checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
         let keep = keep(job, synchronous, schedule.is_some());
+        let intervals = Intervals::new(self.interval.get().max(1_000_000), self.most_intervals, self.shelf);
         Ok(Worker {
             job,
             live: self.live,
@@ -127,7 +131,7 @@ impl<'a, H: Host> Setup<'a, H> {
             done: Vec::with_capacity(depth as usize),
             in_flight: 0,
             refilling: true,
-            recorder: Recorder::new(keep, measured_from, self.interval, self.most_intervals, logger),
+            recorder: Recorder::new(keep, measured_from, intervals, logger),
             levels: Levels::default(),
             filler,
             keeps_apart: checker.as_ref().is_some_and(Checker::must_keep_apart),

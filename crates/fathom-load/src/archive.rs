@@ -1,0 +1,212 @@
+//! Where the intervals of long runs go: a scratch file of the host, written by a thread of its own so that no load loop
+//! ever waits for that disk, and read back when the run is over.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+
+use fathom_model::Interval;
+
+use crate::recorder::merge_neighbours;
+
+/// Chunks that may wait for the disk. Past that the workers keep their intervals until there is room.
+const WAITING: usize = 64;
+
+/// A file that nobody else sees, gone when it is dropped.
+pub trait Scratch: Read + Write + Seek + Send {}
+impl<T: Read + Write + Seek + Send> Scratch for T {}
+
+/// Makes the scratch file, at the first need.
+pub(crate) type MakeScratch = Box<dyn FnOnce() -> io::Result<Box<dyn Scratch>> + Send>;
+
+enum Message {
+    Intervals(usize, Vec<Interval>),
+    Return(Sender<Shelves>),
+}
+
+/// The archive of a run.
+pub(crate) struct Archive {
+    sender: SyncSender<Message>,
+}
+
+/// The place of one job in it.
+#[derive(Clone)]
+pub(crate) struct Shelf {
+    job: usize,
+    sender: SyncSender<Message>,
+}
+
+impl Shelf {
+    /// Takes all of `intervals`, in order, or none when the archive has no room now. Never waits.
+    pub fn take(&self, intervals: &mut Vec<Interval>) -> bool {
+        let chunk = std::mem::replace(intervals, Vec::with_capacity(intervals.len()));
+        match self.sender.try_send(Message::Intervals(self.job, chunk)) {
+            Ok(()) => true,
+            Err(TrySendError::Full(Message::Intervals(_, chunk)) | TrySendError::Disconnected(Message::Intervals(_, chunk))) => {
+                *intervals = chunk;
+                false
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+impl Archive {
+    /// An archive of `jobs` jobs, each of which gets back at most `most` intervals of at first `step` nanoseconds; `None`
+    /// when no thread can be had.
+    pub fn open(jobs: usize, most: usize, step: u64, make: MakeScratch) -> Option<Archive> {
+        let (sender, inbox) = sync_channel(WAITING);
+        let shelves = Shelves { file: File::New(make), end: 0, pieces: vec![Vec::new(); jobs], kept: Vec::new(), most, step, trouble: None };
+        let thread = std::thread::Builder::new().name("intervals".into()).stack_size(256 << 10);
+        thread.spawn(move || shelves.work(&inbox)).ok()?;
+        Some(Archive { sender })
+    }
+
+    pub fn shelf(&self, job: usize) -> Shelf {
+        Shelf { job, sender: self.sender.clone() }
+    }
+
+    /// Everything that was taken.
+    pub fn close(self) -> Option<Shelves> {
+        let (reply, answer) = channel();
+        self.sender.send(Message::Return(reply)).ok()?;
+        answer.recv().ok()
+    }
+}
+
+/// The scratch file's life.
+enum File {
+    New(MakeScratch),
+    Open(Box<dyn Scratch>),
+    /// It could not be made.
+    None,
+}
+
+/// What an archive holds.
+pub(crate) struct Shelves {
+    file: File,
+    end: u64,
+    /// Place and length of each job's chunks in the file: 12 bytes for each 64 intervals.
+    pieces: Vec<Vec<(u64, u32)>>,
+    /// What the file would not take, by job; bounded, since neighbours are merged.
+    kept: Vec<(usize, Merged)>,
+    most: usize,
+    step: u64,
+    trouble: Option<String>,
+}
+
+impl Shelves {
+    fn work(mut self, inbox: &Receiver<Message>) {
+        for message in inbox {
+            match message {
+                Message::Intervals(job, intervals) => self.put(job, intervals),
+                Message::Return(reply) => {
+                    // Nobody may wait for it any more.
+                    let _ = reply.send(self);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, job: usize, intervals: Vec<Interval>) {
+        let mut bytes = Vec::new();
+        intervals.iter().for_each(|interval| interval.put(&mut bytes));
+        match self.trouble.is_none().then(|| self.append(&bytes)) {
+            Some(Ok(())) => {
+                self.pieces[job].push((self.end, bytes.len() as u32));
+                self.end += bytes.len() as u64;
+            }
+            Some(Err(error)) => {
+                self.trouble = Some(error.to_string());
+                self.keep(job, intervals);
+            }
+            None => self.keep(job, intervals),
+        }
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let File::New(_) = self.file
+            && let File::New(make) = std::mem::replace(&mut self.file, File::None)
+        {
+            self.file = File::Open(make()?);
+        }
+        let File::Open(file) = &mut self.file else { return Ok(()) };
+        // What a failed write left behind it is written over or never looked at.
+        file.seek(SeekFrom::Start(self.end))?;
+        file.write_all(bytes)
+    }
+
+    fn keep(&mut self, job: usize, intervals: Vec<Interval>) {
+        let at = self.kept.iter().position(|(of, _)| *of == job).unwrap_or_else(|| {
+            self.kept.push((job, Merged::new(self.most, self.step)));
+            self.kept.len() - 1
+        });
+        intervals.into_iter().for_each(|interval| self.kept[at].1.push(interval));
+    }
+
+    /// Puts what was taken from a job before `rest`, which is what it kept itself.
+    pub fn give_back(&mut self, job: usize, rest: &mut Vec<Interval>) {
+        if self.pieces[job].is_empty() && self.kept.iter().all(|(of, _)| *of != job) {
+            return;
+        }
+        let mut all = Merged::new(self.most, self.step);
+        for (start, length) in std::mem::take(&mut self.pieces[job]) {
+            if let Err(error) = self.read(start, length, &mut all) {
+                self.trouble.get_or_insert(format!("a part could not be read back: {error}"));
+            }
+        }
+        if let Some(at) = self.kept.iter().position(|(of, _)| *of == job) {
+            self.kept.swap_remove(at).1.intervals.into_iter().for_each(|interval| all.push(interval));
+        }
+        rest.drain(..).for_each(|interval| all.push(interval));
+        *rest = all.intervals;
+    }
+
+    fn read(&mut self, start: u64, length: u32, into: &mut Merged) -> io::Result<()> {
+        let File::Open(file) = &mut self.file else { return Ok(()) };
+        let mut bytes = vec![0; length as usize];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(&mut bytes)?;
+        let mut left = &bytes[..];
+        while !left.is_empty() {
+            into.push(Interval::pull(&mut left).ok_or(io::ErrorKind::InvalidData)?);
+        }
+        Ok(())
+    }
+
+    /// What went wrong, for the reader of the result.
+    pub fn trouble(&self) -> Option<String> {
+        let why = self.trouble.as_ref()?;
+        Some(format!(
+            "the scratch file for interval records failed ({why}): later ones were kept in memory, where a long run has fewer \
+             and longer ones; free space there, or set TMPDIR to another folder"
+        ))
+    }
+}
+
+/// Intervals of which neighbours are merged when they become too many.
+struct Merged {
+    intervals: Vec<Interval>,
+    most: usize,
+    step: u64,
+}
+
+impl Merged {
+    fn new(most: usize, step: u64) -> Self {
+        Merged { intervals: Vec::new(), most: most.max(2), step }
+    }
+
+    fn push(&mut self, interval: Interval) {
+        self.intervals.push(interval);
+        while self.intervals.len() >= self.most {
+            // The newest are as short as they came.
+            merge_neighbours(&mut self.intervals, self.step);
+            if self.intervals.len() > self.most / 2 {
+                self.step *= 2;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

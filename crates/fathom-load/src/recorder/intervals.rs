@@ -1,0 +1,121 @@
+//! The closed intervals of a job: the newest as they are, older ones in the archive, or neighbours merged.
+
+use fathom_model::{Direction, Histogram, Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram};
+
+use crate::archive::Shelf;
+
+/// Intervals passed on at once: some 10 to 100 KiB.
+const PASSED_ON: usize = 64;
+
+/// Intervals of one job, in order.
+pub(crate) struct Intervals {
+    recent: Vec<Interval>,
+    /// What is known here of those that were passed on.
+    passed_on: Vec<Counted>,
+    shelf: Option<Shelf>,
+    most: usize,
+    step: u64,
+}
+
+/// An interval without its histograms: 88 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    start: u64,
+    length: u64,
+    directions: [(u64, u64, u64); 3],
+}
+
+impl Intervals {
+    /// Intervals of `step` nanoseconds, at most `most` of them in memory; `shelf` takes the others.
+    pub fn new(step: u64, most: usize, shelf: Option<Shelf>) -> Self {
+        Intervals { recent: Vec::new(), passed_on: Vec::new(), shelf, most: most.max(2), step }
+    }
+
+    /// How long an interval is now, nanoseconds.
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Takes the next. Memory stays bounded whatever the length of the run.
+    pub fn push(&mut self, interval: Interval) {
+        self.recent.push(interval);
+        if let Some(shelf) = self.shelf.as_ref().filter(|_| self.recent.len() >= PASSED_ON) {
+            let counted = self.recent.iter().map(Counted::of).collect::<Vec<_>>();
+            if shelf.take(&mut self.recent) {
+                self.passed_on.extend(counted);
+            }
+        }
+        if self.recent.len() >= self.most {
+            self.step *= 2;
+            merge_neighbours(&mut self.recent, self.step);
+        }
+        if self.passed_on.len() >= self.most {
+            let pairs = self.passed_on.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0], Counted::and));
+            self.passed_on = pairs.collect();
+        }
+    }
+
+    /// All so far, without histograms.
+    pub fn counted(&self) -> Vec<Interval> {
+        self.passed_on.iter().copied().chain(self.recent.iter().map(Counted::of)).map(Counted::interval).collect()
+    }
+
+    /// Those that the archive does not have.
+    pub fn rest(self) -> Vec<Interval> {
+        self.recent
+    }
+}
+
+impl Counted {
+    fn of(interval: &Interval) -> Counted {
+        let of = |d: &IntervalDirection| (d.ios, d.bytes, d.bad);
+        let directions = Direction::ALL.map(|d| of(&interval.directions[d]));
+        Counted { start: interval.start.get(), length: interval.length.get(), directions }
+    }
+
+    fn and(mut self, next: &Counted) -> Counted {
+        self.length += next.length;
+        for (mine, theirs) in self.directions.iter_mut().zip(next.directions) {
+            *mine = (mine.0 + theirs.0, mine.1 + theirs.1, mine.2 + theirs.2);
+        }
+        self
+    }
+
+    fn interval(self) -> Interval {
+        let directions = PerDirection::from_fn(|d| {
+            let (ios, bytes, bad) = self.directions[d as usize];
+            IntervalDirection { ios, bytes, bad, ..IntervalDirection::default() }
+        });
+        Interval { start: Nanos::new(self.start), length: Nanos::new(self.length), directions }
+    }
+}
+
+/// Makes one of intervals that lie in the same `step` nanoseconds since the epoch.
+pub(crate) fn merge_neighbours(intervals: &mut Vec<Interval>, step: u64) {
+    let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len() / 2 + 1);
+    for interval in intervals.drain(..) {
+        match merged.last_mut() {
+            Some(last) if last.start.get() / step == interval.start.get() / step => absorb(last, &interval),
+            _ => merged.push(interval),
+        }
+    }
+    *intervals = merged;
+}
+
+fn absorb(into: &mut Interval, other: &Interval) {
+    into.length += other.length;
+    for direction in Direction::ALL {
+        let (mine, theirs) = (&mut into.directions[direction], &other.directions[direction]);
+        mine.ios += theirs.ios;
+        mine.bytes += theirs.bytes;
+        mine.bad += theirs.bad;
+        mine.clat = sum(&mine.clat, &theirs.clat);
+        mine.response = sum(&mine.response, &theirs.response);
+    }
+}
+
+fn sum(a: &SparseHistogram, b: &SparseHistogram) -> SparseHistogram {
+    let mut both: Histogram = a.unpack();
+    b.add_to(&mut both);
+    SparseHistogram::pack(&both)
+}
