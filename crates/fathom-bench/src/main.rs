@@ -13,7 +13,7 @@ mod table;
 mod target;
 mod tool;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use self::cases::CASES;
@@ -42,6 +42,16 @@ fn main() -> ExitCode {
         eprintln!("fathom-bench: {message}");
         ExitCode::from(2)
     })
+}
+
+/// What people wrote for the page `docs/benchmarks.md` stands in `docs/benchmarks-notes.md`.
+fn notes(page: &Path) -> Result<String, String> {
+    let name = page.file_stem().map(|stem| format!("{}-notes.md", stem.to_string_lossy())).unwrap_or_default();
+    match std::fs::read_to_string(page.with_file_name(name)) {
+        Ok(text) => Ok(format!("\n{text}")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(format!("the notes of {}: {error}", page.display())),
+    }
 }
 
 /// `None` asks for help.
@@ -92,7 +102,24 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, String> {
     let machine = Machine::look(&context, &before);
     print!("{}", table::text(&machine, &rows));
     if let Some(path) = &arguments.markdown {
-        std::fs::write(path, table::markdown(&machine, &rows)).map_err(|error| format!("{}: {error}", path.display()))?;
+        let page = table::markdown(&machine, &rows) + &notes(path)?;
+        std::fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_with_its_notes() {
+        let folder = std::env::temp_dir().join(format!("fathom-bench-notes-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("new");
+        let page = folder.join("page.md");
+        assert_eq!(notes(&page), Ok(String::new()));
+        std::fs::write(folder.join("page-notes.md"), "## Why\n").expect("room");
+        assert_eq!(notes(&page), Ok("\n## Why\n".to_owned()));
+        std::fs::remove_dir_all(&folder).expect("ours");
+    }
 }

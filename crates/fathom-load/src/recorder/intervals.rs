@@ -7,6 +7,9 @@ use crate::archive::Shelf;
 /// Intervals passed on at once: some 10 to 100 KiB.
 const PASSED_ON: usize = 64;
 
+/// Counts kept of intervals that were passed on: 180 KiB, and minutes before the first of them are added up.
+const COUNTED: usize = 2048;
+
 /// Intervals of one job, in order.
 pub(crate) struct Intervals {
     recent: Vec<Interval>,
@@ -49,7 +52,7 @@ impl Intervals {
             self.step *= 2;
             merge_neighbours(&mut self.recent, self.step);
         }
-        if self.passed_on.len() >= self.most {
+        if self.passed_on.len() >= COUNTED {
             let pairs = self.passed_on.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0], Counted::and));
             self.passed_on = pairs.collect();
         }

@@ -1,0 +1,45 @@
+//! Instructions for one I/O, counted by valgrind: they are the same however busy the machine is, so that a loop that grew
+//! is noticed. `cargo run --release -p fathom-bench -- instructions` does the same for the optimised build.
+
+use std::process::Command;
+
+use fathom_testkit::Scratch;
+
+/// Queue depth of the null engine, and the most instructions for one I/O in a test build: a tenth above what was counted.
+const CEILINGS: [(u32, f64); 2] = [(1, 705.0), (32, 585.0)];
+/// The difference between two lengths leaves out what start and end take.
+const LENGTHS: [u64; 2] = [5_000, 25_000];
+
+/// Instructions of one I/O with these further options.
+fn each(depth: u32, more: &[&str]) -> f64 {
+    let scratch = Scratch::new().expect("a folder");
+    let [short, long] = LENGTHS.map(|ios| {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", env!("CARGO_BIN_EXE_fathom")]);
+        command.args(["run", "--name=count", "--ioengine=null", "--rw=randread", "--bs=4k", "--size=1g", "--io_size=16g"]);
+        command.args([format!("--iodepth={depth}"), format!("--number_ios={ios}")]).args(more).current_dir(scratch.path());
+        let output = command.output().expect("valgrind is there");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        let line = said.lines().find(|line| line.contains("Collected :")).unwrap_or_else(|| panic!("{said}"));
+        line.rsplit(':').next().and_then(|count| count.trim().parse::<u64>().ok()).expect("a count")
+    });
+    (long - short) as f64 / (LENGTHS[1] - LENGTHS[0]) as f64
+}
+
+#[test]
+fn one_io_takes_no_more_instructions_than_it_did() {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        return fathom_testkit::skip("valgrind is not installed, so instructions cannot be counted");
+    }
+    if !cfg!(debug_assertions) || !cfg!(target_arch = "x86_64") {
+        return fathom_testkit::skip("the ceilings are those of a test build on x86-64");
+    }
+    for (depth, ceiling) in CEILINGS {
+        let counted = each(depth, &[]);
+        assert!(counted <= ceiling, "depth {depth}: {counted:.0} instructions for one I/O, the ceiling is {ceiling}");
+    }
+    // More work for each I/O is seen.
+    let logged = each(32, &["--write_lat_log=log"]);
+    assert!(logged > CEILINGS[1].1, "a log of every I/O takes only {logged:.0} instructions");
+}
