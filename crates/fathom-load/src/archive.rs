@@ -4,7 +4,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 
-use fathom_model::Interval;
+use fathom_model::{Interval, Nanos};
 
 use crate::recorder::merge_neighbours;
 
@@ -144,12 +144,12 @@ impl Shelves {
         intervals.into_iter().for_each(|interval| self.kept[at].1.push(interval));
     }
 
-    /// Puts what was taken from a job before `rest`, which is what it kept itself.
-    pub fn give_back(&mut self, job: usize, rest: &mut Vec<Interval>) {
+    /// Puts what was taken from a job since `from`, when its measuring began, before `rest`, which is what it kept itself.
+    pub fn give_back(&mut self, job: usize, from: Nanos, rest: &mut Vec<Interval>) {
         if self.pieces[job].is_empty() && self.kept.iter().all(|(of, _)| *of != job) {
             return;
         }
-        let mut all = Merged::new(self.most, self.step);
+        let mut all = Merged { from, ..Merged::new(self.most, self.step) };
         for (start, length) in std::mem::take(&mut self.pieces[job]) {
             if let Err(error) = self.read(start, length, &mut all) {
                 self.trouble.get_or_insert(format!("a part could not be read back: {error}"));
@@ -189,14 +189,19 @@ struct Merged {
     intervals: Vec<Interval>,
     most: usize,
     step: u64,
+    /// Those before are dropped.
+    from: Nanos,
 }
 
 impl Merged {
     fn new(most: usize, step: u64) -> Self {
-        Merged { intervals: Vec::new(), most: most.max(2), step }
+        Merged { intervals: Vec::new(), most: most.max(2), step, from: Nanos::ZERO }
     }
 
     fn push(&mut self, interval: Interval) {
+        if interval.start < self.from {
+            return;
+        }
         self.intervals.push(interval);
         while self.intervals.len() >= self.most {
             // The newest are as short as they came.

@@ -351,7 +351,8 @@ impl Recorder {
         self.intervals.clear();
         self.sync.clear();
         (self.measured_from, self.last_done, self.live_start) = (now, now, now);
-        self.live_end = (now / self.interval + 1) * self.interval;
+        let step = self.intervals.step();
+        self.live_end = (now / step + 1) * step;
     }
 
     /// Sum of all service times so far, nanoseconds.

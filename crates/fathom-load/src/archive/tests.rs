@@ -42,7 +42,7 @@ fn each_job_gets_its_own_back_in_order() {
     assert!(shelves.kept.is_empty() && shelves.end > 0, "all of it went to the file");
     for (job, to) in [(0, 100), (1, 70)] {
         let mut rest = chunk(job, to, to + 3);
-        shelves.give_back(job, &mut rest);
+        shelves.give_back(job, Nanos::ZERO, &mut rest);
         assert_eq!(reads(&rest), (0..to + 3).collect::<Vec<_>>());
         let mut all = Histogram::new();
         rest.iter().for_each(|i| i.directions[Direction::Read].clat.add_to(&mut all));
@@ -56,10 +56,19 @@ fn what_comes_back_is_bounded_and_nothing_is_lost() {
     let archive = Archive::open(1, 16, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new()))))).expect("a thread");
     give(&archive.shelf(0), chunk(0, 0, 1000));
     let mut rest = Vec::new();
-    archive.close().expect("still there").give_back(0, &mut rest);
+    archive.close().expect("still there").give_back(0, Nanos::ZERO, &mut rest);
     assert!(rest.len() <= 16, "{}", rest.len());
     assert_eq!(reads(&rest).iter().sum::<u64>(), (0..1000).sum());
     assert_eq!(rest.iter().map(|i| i.length).sum::<Nanos>(), Nanos::new(1000 * STEP));
+}
+
+#[test]
+fn what_came_before_measuring_began_anew_is_left_out() {
+    let archive = Archive::open(1, 1000, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new()))))).expect("a thread");
+    give(&archive.shelf(0), chunk(0, 0, 100));
+    let mut rest = chunk(0, 100, 103);
+    archive.close().expect("still there").give_back(0, Nanos::new(90 * STEP), &mut rest);
+    assert_eq!(reads(&rest), (90..103).collect::<Vec<_>>());
 }
 
 /// Holds some bytes and then no more.
@@ -92,7 +101,7 @@ fn a_full_disk_is_told_and_loses_nothing() {
         (0..100).for_each(|part| give(&archive.shelf(0), chunk(0, part * 10, part * 10 + 10)));
         let mut shelves = archive.close().expect("still there");
         let mut rest = chunk(0, 1000, 1001);
-        shelves.give_back(0, &mut rest);
+        shelves.give_back(0, Nanos::ZERO, &mut rest);
         assert_eq!(reads(&rest).iter().sum::<u64>(), (0..1001).sum(), "{room}");
         assert!(rest.len() <= 64 && rest.is_sorted_by_key(|i| i.start), "{room}");
         let said = shelves.trouble().expect("told");
@@ -106,7 +115,7 @@ fn a_folder_that_takes_no_file_is_told_too() {
     give(&archive.shelf(0), chunk(0, 0, 10));
     let mut shelves = archive.close().expect("still there");
     let mut rest = Vec::new();
-    shelves.give_back(0, &mut rest);
+    shelves.give_back(0, Nanos::ZERO, &mut rest);
     assert_eq!(reads(&rest), (0..10).collect::<Vec<_>>());
     assert!(shelves.trouble().is_some_and(|said| said.contains("permission denied")));
 }

@@ -370,7 +370,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             // Of a worker that died there are no other records that these would belong to.
             let died = |job: &JobRecording| job.events.iter().any(|event| matches!(event.what, EventKind::WorkerDied { .. }));
             if let Some(job) = job.as_mut().filter(|job| !died(job)) {
-                shelves.give_back(index, &mut job.intervals);
+                shelves.give_back(index, job.measured_from, &mut job.intervals);
             }
         }
         shelves.trouble()

@@ -58,6 +58,12 @@ impl Intervals {
         }
     }
 
+    /// Forgets all: measuring begins anew. What the archive has began before that, and is left out when it comes back.
+    pub fn clear(&mut self) {
+        self.recent.clear();
+        self.passed_on.clear();
+    }
+
     /// All so far, without histograms.
     pub fn counted(&self) -> Vec<Interval> {
         self.passed_on.iter().copied().chain(self.recent.iter().map(Counted::of)).map(Counted::interval).collect()
