@@ -6,6 +6,7 @@
 mod bins;
 mod compare;
 mod damage;
+mod causes;
 mod detectors;
 mod direction;
 mod disk;
@@ -33,6 +34,7 @@ mod words;
 pub use self::compare::{
     FEWEST_INTERVALS, Figure, Limit, Measured, compare, difference,
 };
+pub use self::causes::{CAUSES, Cause, Proof, findings_page};
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::ladder::ladders;

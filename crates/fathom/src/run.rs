@@ -24,7 +24,8 @@ use crate::wishes::Wishes;
 /// fio's exit code after an interrupt.
 const FIO_INTERRUPTED: u8 = 128;
 /// Findings about the conditions of a run rather than about its I/O: fio's exit code does not speak of them.
-const CONDITIONS: [&str; 4] = ["GENERATOR_STALL", "RATE_NOT_REACHED", "HISTOGRAM_OVERFLOW", "INTERRUPTED"];
+const CONDITIONS: [&str; 5] =
+    ["GENERATOR_STALL", "RATE_NOT_REACHED", "HISTOGRAM_OVERFLOW", "INTERRUPTED", "LITTLE_DISAGREES"];
 
 /// Runs what the arguments ask for.
 pub fn command(program: &str, personality: Personality, arguments: &[String]) -> Outcome {
