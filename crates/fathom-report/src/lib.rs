@@ -6,6 +6,7 @@
 mod aggregate;
 mod banner;
 mod calendar;
+mod compressed;
 mod comparison;
 mod devices;
 mod format;
@@ -27,6 +28,7 @@ pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
 pub use self::devices::{device_cards, device_document, device_table, spec_document, spec_text};
 pub use self::comparison::{comparison, comparison_junit, comparison_markdown, differing};
+pub use self::compressed::inflate_log;
 pub use self::format::{Format, write};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::idleness::idleness_text;

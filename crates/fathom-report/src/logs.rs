@@ -7,6 +7,7 @@ use fathom_model::{
     Accounting, Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Plan,
 };
 
+use crate::compressed::stream;
 use crate::trace::{HEADER, Trace};
 
 /// How a log file is to be opened.
@@ -68,22 +69,23 @@ where
         };
         let Some(job) = self.jobs.get_mut(job as usize) else { return Ok(()) };
         let Some(name) = job.names.get(&kind).cloned() else { return Ok(()) };
-        let lines = match chunk {
-            LogChunk::Entries { entries, .. } => lines(entries, kind, &job.logs),
+        let bytes = match chunk {
+            LogChunk::Entries { entries, .. } if job.logs.compressed => stream(entries, kind, &job.logs)?,
+            LogChunk::Entries { entries, .. } => lines(entries, kind, &job.logs).into_bytes(),
             LogChunk::Histograms { entries, .. } => {
-                entries.iter().map(|entry| hist_line(entry, job.logs.hist_coarseness)).collect()
+                entries.iter().map(|entry| hist_line(entry, job.logs.hist_coarseness)).collect::<String>().into_bytes()
             }
-            LogChunk::Trace { entries, .. } => job.trace.lines(entries),
+            LogChunk::Trace { entries, .. } => job.trace.lines(entries).into_bytes(),
         };
         let per_job = job.logs.per_job && kind != LogKind::Trace;
-        self.put(&name, per_job, &lines).map_err(|error| about(&name, &error))
+        self.put(&name, per_job, &bytes).map_err(|error| about(&name, &error))
     }
 
-    fn put(&mut self, name: &str, per_job: bool, lines: &str) -> io::Result<()> {
+    fn put(&mut self, name: &str, per_job: bool, bytes: &[u8]) -> io::Result<()> {
         if !self.files.contains_key(name) {
             self.open_file(name, per_job)?;
         }
-        self.files.get_mut(name).map_or(Ok(()), |file| file.write_all(lines.as_bytes()))
+        self.files.get_mut(name).map_or(Ok(()), |file| file.write_all(bytes))
     }
 
     fn open_file(&mut self, name: &str, per_job: bool) -> io::Result<()> {
@@ -120,7 +122,7 @@ where
         let all: Vec<(String, bool, String)> = self.jobs.iter_mut().flat_map(last).collect();
         for (name, per_job, lines) in all {
             if !lines.is_empty() || !self.made.contains(&name) {
-                self.put(&name, per_job, &lines).map_err(|error| about(&name, &error))?;
+                self.put(&name, per_job, lines.as_bytes()).map_err(|error| about(&name, &error))?;
             }
         }
         self.close()
@@ -146,8 +148,9 @@ impl JobLogs {
     }
 
     fn file_name(&self, prefix: &str, kind: LogKind) -> String {
+        let end = if self.logs.compressed && kind != LogKind::Hist { "log.fz" } else { "log" };
         let kind = kind.word();
-        if self.logs.per_job { format!("{prefix}_{kind}.{}.log", self.number) } else { format!("{prefix}_{kind}.log") }
+        if self.logs.per_job { format!("{prefix}_{kind}.{}.{end}", self.number) } else { format!("{prefix}_{kind}.{end}") }
     }
 }
 
@@ -171,7 +174,7 @@ const USUAL_LINE: usize = 40;
 
 /// Lines of `ms, value[, max], direction, block size[, offset], priority[, issue time]`. A log of every I/O holds the load
 /// up when its lines take longer than the I/Os, so nothing is allocated for a line.
-fn lines(entries: &[LogEntry], kind: LogKind, logs: &Logs) -> String {
+pub(crate) fn lines(entries: &[LogEntry], kind: LogKind, logs: &Logs) -> String {
     let mut text = String::with_capacity(entries.len() * USUAL_LINE);
     let mut digits = itoa::Buffer::new();
     let timed = matches!(kind, LogKind::Clat | LogKind::Slat);

@@ -62,20 +62,19 @@ fn answer(program: &str, personality: Personality, text: Result<String, Diagnost
     }
 }
 
-/// Logs are never compressed here, so inflating one is showing it.
+/// Prints the lines of a compressed log; any other log as it is.
 fn inflate(program: &str, personality: Personality, name: &str) -> Outcome {
-    match std::fs::read(name) {
-        Ok(bytes) => {
-            use std::io::Write;
-            if std::io::stdout().write_all(&bytes).is_err() {
-                return refused(personality);
-            }
-            Outcome::Good
-        }
-        Err(error) => {
-            complain!("{program}: --inflate-log: {name} cannot be read: {error}");
+    let inflated = std::fs::File::open(name).and_then(|file| {
+        let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+        fathom_report::inflate_log(std::io::BufReader::new(file), &mut out)?;
+        std::io::Write::flush(&mut out)
+    });
+    match inflated {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            complain!("{program}: --inflate-log: {name}: {error}");
             refused(personality)
         }
+        _ => Outcome::Good,
     }
 }
 

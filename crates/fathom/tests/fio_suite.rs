@@ -245,3 +245,19 @@ fn readonly_refuses_what_writes() {
         }
     }
 }
+
+/// 1012: a log of every I/O, stored compressed, holds all of them in order once inflated.
+#[test]
+fn compressed_logs_are_inflated() {
+    let bench = Bench::new("[job]\nioengine=null\nfilesize=100M\nbs=128K\nrw=write\nwrite_bw_log=test\nper_job_logs=0\nlog_offset=1\nlog_compression=10K\nlog_store_compressed=1\n");
+    bench.json(&[]);
+    let stored = std::fs::metadata(bench.0.join("test_bw.log.fz")).expect("a compressed log").len();
+    assert!(stored < 800 * 20, "{stored} bytes for 800 lines");
+    let left = run(&OURS, bench.0.path(), &["--inflate-log=test_bw.log.fz"]);
+    assert_eq!((left.code, left.err.as_str()), (Some(0), ""));
+    let offsets: Vec<u64> = left.out.lines().map(|line| line.split(", ").nth(4).and_then(|at| at.parse().ok()).expect("an offset")).collect();
+    assert_eq!(offsets, (0..800).map(|n| n * 128 * 1024).collect::<Vec<_>>());
+    std::fs::write(bench.0.join("broken.fz"), [0x78, 0x9c, 1, 2, 3]).expect("written");
+    let left = run(&OURS, bench.0.path(), &["--inflate-log=broken.fz"]);
+    assert!(left.code == Some(1) && left.err.contains("broken.fz"), "{left:?}");
+}

@@ -93,6 +93,8 @@ pub struct Logs {
     pub issue_time: bool,
     /// `log_unix_epoch` / `log_alternate_epoch`.
     pub unix_epoch: bool,
+    /// `log_store_compressed`: the files hold compressed samples; histograms stay text.
+    pub compressed: bool,
     /// `log_entries`.
     pub entries: u64,
 }

@@ -80,6 +80,7 @@ fn logs(view: &View<'_>, name: &str, report: &mut Report) -> Logs {
         prio: settings.switch("log_prio"),
         issue_time: settings.switch("log_issue_time"),
         unix_epoch: settings.switch("log_alternate_epoch"),
+        compressed: settings.switch("log_store_compressed"),
         entries: settings.number("log_entries", 1024),
     };
     check(view, &logs, report);
