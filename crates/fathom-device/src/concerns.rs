@@ -1,8 +1,8 @@
 //! What a measurement on a target should mind, in sentences with their figures. Nothing is said of what is not known.
 
 use fathom_model::{
-    ArrayFacts, BackingFacts, DeviceFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace, HealthState, KernelCache,
-    Link, Medium, TargetRecording,
+    ArrayFacts, BackingFacts, DeviceFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace, HealthState,
+    KernelCache, Link, Medium, TargetRecording,
 };
 
 use crate::describe::size;
@@ -30,7 +30,9 @@ fn file_system(facts: &FileSystemFacts) -> Vec<String> {
         _ => None,
     };
     let direct = match (&facts.direct.probe, facts.direct.said) {
-        (DirectProbe::Buffered, _) => Some(format!("{kind} takes O_DIRECT but reads through the page cache: results are for memory")),
+        (DirectProbe::Buffered, _) => {
+            Some(format!("{kind} takes O_DIRECT but reads through the page cache: results are for memory"))
+        }
         (DirectProbe::Refused(why), _) => Some(format!("{kind} refuses O_DIRECT here ({why})")),
         (_, DirectSaid::Buffered) => Some(format!("{kind} says that O_DIRECT is not direct on this file")),
         _ => None,
@@ -65,8 +67,13 @@ fn cache(facts: &DeviceFacts) -> Vec<String> {
     let cache = &facts.cache;
     let mut all = Vec::new();
     if cache.flushes_withheld() {
-        all.push("the kernel was told that its cache is safe and sends no flush, but the device says that it is volatile".to_owned());
-    } else if cache.device_on == Some(true) || (cache.device_on.is_none() && cache.kernel == Some(KernelCache::WriteBack)) {
+        all.push(
+            "the kernel was told that its cache is safe and sends no flush, but the device says that it is volatile"
+                .to_owned(),
+        );
+    } else if cache.device_on == Some(true)
+        || (cache.device_on.is_none() && cache.kernel == Some(KernelCache::WriteBack))
+    {
         all.push("its write cache is volatile: a write without a flush can be lost with the power".to_owned());
     }
     if let Some(who) = &facts.hypervisor {
@@ -79,14 +86,22 @@ fn requests(facts: &DeviceFacts) -> Option<String> {
     let (now, most) = (facts.queue.max_request?, facts.queue.max_hardware_request?);
     // Every kernel lowers the limit by itself to 1280 KiB or more; below that somebody set it.
     (now < most && now.get() < 1280 << 10 && most.get() >= 1280 << 10).then(|| {
-        format!("max_sectors_kb is set to {}, although the hardware takes {}: larger I/Os are split", size(now), size(most))
+        format!(
+            "max_sectors_kb is set to {}, although the hardware takes {}: larger I/Os are split",
+            size(now),
+            size(most)
+        )
     })
 }
 
 fn array(array: &ArrayFacts) -> Option<String> {
     let missing = array.degraded.filter(|missing| *missing > 0);
     let degraded = missing.map(|missing| format!("{missing} of {} members are missing", array.members));
-    let sync = array.sync.as_ref().filter(|action| action.as_str() != "frozen").map(|action| format!("a {action} is going on"));
+    let sync = array
+        .sync
+        .as_ref()
+        .filter(|action| action.as_str() != "frozen")
+        .map(|action| format!("a {action} is going on"));
     let both: Vec<String> = degraded.into_iter().chain(sync).collect();
     (!both.is_empty()).then(|| both.join(" and "))
 }
@@ -96,7 +111,9 @@ fn backing(backing: &BackingFacts) -> Option<String> {
     let memory = backing.file_system.as_ref().is_some_and(|facts| facts.place == FileSystemPlace::Memory);
     match (memory, buffered) {
         (true, _) => Some("its file is in memory: no device is measured".to_owned()),
-        (false, true) => Some("the loop driver goes through the page cache of its file: direct I/O on it is not direct".to_owned()),
+        (false, true) => {
+            Some("the loop driver goes through the page cache of its file: direct I/O on it is not direct".to_owned())
+        }
         _ => None,
     }
 }

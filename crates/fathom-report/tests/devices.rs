@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use fathom_model::{
-    Bytes, DeviceCard, DeviceFacts, DeviceRecording, HealthState, Identity, Link, LinkKind, LinkSpeed, Medium, SpecLine,
-    SpecReport, Standing, TargetRecording, Transport, WriteAnswer,
+    Bytes, DeviceCard, DeviceFacts, DeviceRecording, HealthState, Identity, Link, LinkKind, LinkSpeed, Medium,
+    SpecLine, SpecReport, Standing, TargetRecording, Transport, WriteAnswer,
 };
 use fathom_report::{Style, device_cards, device_document, device_table, spec_document, spec_text};
 
@@ -21,18 +21,32 @@ fn card(name: &str, model: &str) -> DeviceCard {
     };
     before.health.temperature_c = Some(41.2);
     let device = DeviceRecording { before, ..DeviceRecording::default() };
-    let standing = Standing { mounted_at: vec!["/srv".into()], write: WriteAnswer::Never("it is mounted".into()), ..Standing::default() };
+    let standing = Standing {
+        mounted_at: vec!["/srv".into()],
+        write: WriteAnswer::Never("it is mounted".into()),
+        ..Standing::default()
+    };
     DeviceCard {
-        target: TargetRecording { path: PathBuf::from(format!("/dev/{name}")), devices: vec![device], ..TargetRecording::default() },
+        target: TargetRecording {
+            path: PathBuf::from(format!("/dev/{name}")),
+            devices: vec![device],
+            ..TargetRecording::default()
+        },
         headline: format!("/dev/{name}: block device {name}, {model}"),
         standing,
-        concerns: vec![format!("{name}: its write cache is volatile: a write without a flush can be lost with the power")],
+        concerns: vec![format!(
+            "{name}: its write cache is volatile: a write without a flush can be lost with the power"
+        )],
         ..DeviceCard::default()
     }
 }
 
 fn cards() -> Vec<DeviceCard> {
-    vec![card("nvme0n1", "Samsung SSD 970 EVO Plus 1TB"), card("nvme1n1", "A\u{1b}[2Jmodel that is far too long to be shown in full in any table"), DeviceCard::default()]
+    vec![
+        card("nvme0n1", "Samsung SSD 970 EVO Plus 1TB"),
+        card("nvme1n1", "A\u{1b}[2Jmodel that is far too long to be shown in full in any table"),
+        DeviceCard::default(),
+    ]
 }
 
 fn style(width: usize) -> Style {
@@ -52,7 +66,9 @@ fn no_line_is_wider_than_the_terminal_and_none_drives_it() {
 #[test]
 fn a_table_names_what_it_has_no_room_for() {
     let wide = device_table(&cards(), &style(160));
-    for part in ["NAME", "931.5 GiB", "flash", "NVMe, PCIe", "3938", "41 C", "Samsung SSD 970 EVO Plus 1TB", "/srv", "never"] {
+    for part in
+        ["NAME", "931.5 GiB", "flash", "NVMe, PCIe", "3938", "41 C", "Samsung SSD 970 EVO Plus 1TB", "/srv", "never"]
+    {
         assert!(wide.contains(part), "{part} in\n{wide}");
     }
     assert!(!wide.contains("no room"), "{wide}");
@@ -66,7 +82,8 @@ fn unknown_is_said_and_never_taken_for_good() {
     assert!(text.contains("health      unknown"), "{text}");
     assert!(text.contains("PCIe 3.0 x4, 3,938 MB/s after line coding, at 0000:03:00.0"), "{text}");
     let mut known = card("a", "b");
-    known.target.devices[0].before.health.state = HealthState::Warns(vec!["spare blocks are below the threshold".into()]);
+    known.target.devices[0].before.health.state =
+        HealthState::Warns(vec!["spare blocks are below the threshold".into()]);
     assert!(device_cards(&[known], &style(80)).contains("it warns: spare blocks are below the threshold"));
 }
 
@@ -76,8 +93,14 @@ fn documents_are_valid_json_with_null_for_what_is_not_known() {
     device_document(&cards(), &mut bytes).expect("memory takes everything");
     let document: serde_json::Value = serde_json::from_slice(&bytes).expect("valid");
     let device = &document["targets"][0]["devices"][0];
-    assert_eq!((device["links"][0]["now"]["usable_bytes_per_s"].as_u64(), device["serial"].is_null()), (Some(3_938_461_536), true));
-    assert_eq!((document["targets"][0]["standing"]["why_not"].as_str(), device["health"]["state"].as_str()), (Some("it is mounted"), Some("unknown")));
+    assert_eq!(
+        (device["links"][0]["now"]["usable_bytes_per_s"].as_u64(), device["serial"].is_null()),
+        (Some(3_938_461_536), true)
+    );
+    assert_eq!(
+        (document["targets"][0]["standing"]["why_not"].as_str(), device["health"]["state"].as_str()),
+        (Some("it is mounted"), Some("unknown"))
+    );
 }
 
 #[test]
@@ -94,11 +117,16 @@ fn a_sheet_is_shown_with_its_reasons() {
         reasons: vec!["only 16.0 of 128 I/Os were in flight".into()],
         note: None,
     };
-    let report = SpecReport { target: "/dev/x".into(), sheet: "own".into(), lines: vec![line], ..SpecReport::default() };
+    let report =
+        SpecReport { target: "/dev/x".into(), sheet: "own".into(), lines: vec![line], ..SpecReport::default() };
     for width in [24, 80] {
         let text = spec_text(&report, &style(width));
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
-        assert!(text.contains("BELOW") && text.split_whitespace().collect::<Vec<_>>().join(" ").contains("measured 300000 IOPS, 50 % of it"), "{text}");
+        assert!(
+            text.contains("BELOW")
+                && text.split_whitespace().collect::<Vec<_>>().join(" ").contains("measured 300000 IOPS, 50 % of it"),
+            "{text}"
+        );
     }
     let mut bytes = Vec::new();
     spec_document(&report, &mut bytes).expect("memory takes everything");

@@ -36,7 +36,8 @@ pub fn command(arguments: &[String]) -> Outcome {
             return Outcome::Refused;
         }
     };
-    let (mut cards, outcome) = if request.paths.is_empty() { (every_device(), Outcome::Good) } else { some(&request.paths) };
+    let (mut cards, outcome) =
+        if request.paths.is_empty() { (every_device(), Outcome::Good) } else { some(&request.paths) };
     name_sheets(&mut cards, &request.folders);
     match say(&shown(&request, &cards)) {
         Outcome::Good => outcome,
@@ -53,10 +54,14 @@ fn read(arguments: &[String]) -> Result<Request<'_>, String> {
             "--" if !only_paths => only_paths = true,
             "--json" if !only_paths => request.json = true,
             "--specs" if !only_paths => request.folders.push(arguments.next().ok_or("--specs needs a folder")?),
-            option if option.starts_with("--specs=") && !only_paths => request.folders.push(&option["--specs=".len()..]),
+            option if option.starts_with("--specs=") && !only_paths => {
+                request.folders.push(&option["--specs=".len()..])
+            }
             option if option.starts_with('-') && !only_paths => {
                 let option = option.escape_debug();
-                return Err(format!("there is no option '{option}': give paths, --json, --specs=DIR, or nothing for all block devices"));
+                return Err(format!(
+                    "there is no option '{option}': give paths, --json, --specs=DIR, or nothing for all block devices"
+                ));
             }
             path => request.paths.push(path),
         }
@@ -87,7 +92,9 @@ fn name_sheets(cards: &mut [DeviceCard], folders: &[&str]) {
     }
     for card in cards {
         let fitting = card.target.devices.iter().filter_map(|device| library.fitting(&device.before));
-        card.sheets = fitting.map(|sheet| format!("{}: {} {}, {} figures", sheet.id, sheet.maker, sheet.product, sheet.figures.len())).collect();
+        card.sheets = fitting
+            .map(|sheet| format!("{}: {} {}, {} figures", sheet.id, sheet.maker, sheet.product, sheet.figures.len()))
+            .collect();
         card.sheets.dedup();
     }
 }
@@ -107,7 +114,10 @@ fn some(paths: &[&str]) -> (Vec<DeviceCard>, Outcome) {
     for path in paths {
         match examine(Path::new(path)) {
             Ok(examined) if matches!(examined.facts().target, Target::NewFile(_)) => {
-                complain!("fathom devices: there is no {}; `fathom devices` lists the block devices", path.escape_debug());
+                complain!(
+                    "fathom devices: there is no {}; `fathom devices` lists the block devices",
+                    path.escape_debug()
+                );
                 outcome = Outcome::Refused;
             }
             Ok(examined) => cards.push(card(examined.facts(), look_closely(Path::new(path)))),

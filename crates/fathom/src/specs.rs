@@ -39,7 +39,8 @@ pub fn library(folders: &[&str]) -> Library {
 
 fn users_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".config")))?;
+    let home =
+        set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(home.join("fathom/specs"))
 }
 
@@ -65,7 +66,9 @@ fn read(path: &Path) -> Result<String, String> {
     let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
     match facts.len() {
         _ if !facts.is_file() => Err("it is no regular file".to_owned()),
-        length if length > LARGEST => Err(format!("{length} bytes are more than a file of data sheets can have ({LARGEST})")),
+        length if length > LARGEST => {
+            Err(format!("{length} bytes are more than a file of data sheets can have ({LARGEST})"))
+        }
         _ => std::fs::read_to_string(path).map_err(|error| error.to_string()),
     }
 }

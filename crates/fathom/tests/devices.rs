@@ -32,7 +32,8 @@ fn nothing_is_ever_opened_for_writing() {
     let image = folder.path().join("image");
     let device = LoopDevice::create(&image, 4 << 20, LoopOptions::default()).ok();
     let name = |path: &Path| path.display().to_string();
-    let mut asked = vec![vec!["devices".to_owned()], vec!["devices".into(), "--json".into()], vec!["devices".into(), name(&file)]];
+    let mut asked =
+        vec![vec!["devices".to_owned()], vec!["devices".into(), "--json".into()], vec!["devices".into(), name(&file)]];
     asked.extend(device.as_ref().map(|device| vec!["devices".into(), name(device.path())]));
     asked.push(vec!["spec".into(), "--sheet=samsung-970-evo".into(), name(&file)]);
     for arguments in asked {
@@ -41,7 +42,14 @@ fn nothing_is_ever_opened_for_writing() {
             Err(why) => return skip(&why.to_string()),
         }
     }
-    let writes = ["run", "--name=x", "--rw=write", "--size=4k", "--ioengine=psync", &format!("--filename={}/new", name(folder.path()))];
+    let writes = [
+        "run",
+        "--name=x",
+        "--rw=write",
+        "--size=4k",
+        "--ioengine=psync",
+        &format!("--filename={}/new", name(folder.path())),
+    ];
     let ran = seccomp::only_reading(|| fathom(writes)).expect("as before");
     assert_eq!(ran.status.signal(), Some(SIGSYS), "the filter works: who writes is killed");
 }
@@ -71,7 +79,8 @@ fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
     require!(Loop);
     let folder = Scratch::new().expect("a folder");
     let image = folder.path().join("im\u{1b}[2Jage");
-    let device = LoopDevice::create(&image, 8 << 20, LoopOptions { buffered: true, ..LoopOptions::default() }).expect("a device");
+    let device = LoopDevice::create(&image, 8 << 20, LoopOptions { buffered: true, ..LoopOptions::default() })
+        .expect("a device");
     let path = device.path().display().to_string();
     let ran = fathom(["devices", &path]).expect(0);
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
@@ -83,7 +92,8 @@ fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
     assert_eq!((first["size"].as_u64(), first["backing"]["direct_io"].as_bool()), (Some(8 << 20), Some(false)));
     assert_eq!(first["backing"]["path"].as_str(), Some(&*image.to_string_lossy()));
     assert_eq!((first["health"]["state"].as_str(), &first["health"]["temperature_c"]), (Some("unknown"), &Value::Null));
-    let limit = std::fs::read_to_string(format!("/sys/block/{}/queue/max_sectors_kb", first["name"].as_str().expect("a name")));
+    let limit =
+        std::fs::read_to_string(format!("/sys/block/{}/queue/max_sectors_kb", first["name"].as_str().expect("a name")));
     let limit: u64 = limit.expect("readable").trim().parse().expect("a number");
     assert_eq!(first["queue"]["max_request"].as_u64(), Some(limit << 10));
     let below = first["backing"]["file_system"]["place"].as_str();
@@ -109,7 +119,8 @@ fn it_works_without_root() {
     }
     let document = document(&ran.expect(0));
     let targets = document["targets"].as_array().expect("a list");
-    let found = targets.iter().find(|target| target["path"] == device.path().display().to_string().as_str()).expect("listed");
+    let found =
+        targets.iter().find(|target| target["path"] == device.path().display().to_string().as_str()).expect("listed");
     assert_eq!(found["devices"][0]["transport"], "loop");
     assert_eq!(found["standing"]["holds"], Value::Null, "its ends may not be read");
     assert_eq!(found["standing"]["write"], "never");
@@ -118,13 +129,17 @@ fn it_works_without_root() {
 #[test]
 fn a_run_says_what_its_target_stands_on() {
     let folder = Scratch::new().expect("a folder");
-    let line = format!("run --name=x --rw=randread --size=1m --ioengine=psync --number_ios=16 --output-format=json --filename={}/data", folder.path().display());
+    let line = format!(
+        "run --name=x --rw=randread --size=1m --ioengine=psync --number_ios=16 --output-format=json --filename={}/data",
+        folder.path().display()
+    );
     let ran = fathom(line.split(' ')).done();
     let target = &ran.json().0["fathom"]["targets"][0];
     assert!(target["file_system"]["kind"].is_string(), "{target}");
     for device in target["devices"].as_array().expect("a list") {
         assert!(device["after"]["health"].is_object(), "{device}");
-        let scheduler = std::fs::read_to_string(format!("/sys/block/{}/queue/scheduler", device["name"].as_str().expect("a name")));
+        let scheduler =
+            std::fs::read_to_string(format!("/sys/block/{}/queue/scheduler", device["name"].as_str().expect("a name")));
         let said = device["queue"]["settings"]["scheduler"].as_str().unwrap_or_default().to_owned();
         assert_eq!(said, scheduler.unwrap_or_default().trim());
     }

@@ -55,5 +55,5 @@ fn little(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
 
 /// Kelvin to Celsius; zero means that nothing is reported.
 fn celsius(kelvin: u64) -> Option<f64> {
-    (150..=500).contains(&kelvin).then(|| kelvin as f64 - 273.0)
+    (150..=500).contains(&kelvin).then_some(kelvin as f64 - 273.0)
 }

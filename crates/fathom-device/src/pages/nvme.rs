@@ -73,8 +73,12 @@ fn health(log: &[u8], sensors: &HealthFacts) -> HealthFacts {
 
 fn state(log: &[u8]) -> HealthState {
     let bits = log.first().copied().unwrap_or(0);
-    let mut words: Vec<String> =
-        WARNINGS.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, word)| (*word).to_owned()).collect();
+    let mut words: Vec<String> = WARNINGS
+        .iter()
+        .enumerate()
+        .filter(|(bit, _)| bits >> bit & 1 == 1)
+        .map(|(_, word)| (*word).to_owned())
+        .collect();
     if log.get(5).is_some_and(|used| *used >= 100) {
         words.push(format!("{} % of the rated life is used", log[5]));
     }

@@ -74,7 +74,8 @@ pub fn compare(sheet: &Sheet, figure: &Figure, measured: &Measured, device: &Dev
         Some(ratio) if ratio > 1.0 + tolerance => Judgement::Above,
         Some(_) => Judgement::Kept,
     };
-    let mut comparison = Comparison { figure: figure.clone(), under, value, ratio, tolerance, judgement, reasons: Vec::new() };
+    let mut comparison =
+        Comparison { figure: figure.clone(), under, value, ratio, tolerance, judgement, reasons: Vec::new() };
     comparison.reasons = reasons(sheet, &comparison, measured, device);
     comparison
 }

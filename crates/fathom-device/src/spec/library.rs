@@ -51,7 +51,12 @@ impl Library {
     #[must_use]
     pub fn fitting(&self, device: &DeviceFacts) -> Option<&Sheet> {
         let model = device.identity.model.as_deref()?;
-        let fits = |sheet: &Sheet| sheet.models.iter().filter(|prefix| model.starts_with(*prefix)).map(String::len).max();
-        self.sheets.iter().filter_map(|sheet| Some((fits(sheet)?, sheet))).max_by_key(|(length, _)| *length).map(|(_, sheet)| sheet)
+        let fits =
+            |sheet: &Sheet| sheet.models.iter().filter(|prefix| model.starts_with(*prefix)).map(String::len).max();
+        self.sheets
+            .iter()
+            .filter_map(|sheet| Some((fits(sheet)?, sheet)))
+            .max_by_key(|(length, _)| *length)
+            .map(|(_, sheet)| sheet)
     }
 }

@@ -13,4 +13,4 @@ pub use self::conditions::{Conditions, conditions, job};
 pub use self::library::Library;
 pub use self::read::{SheetTrouble, read_sheets};
 pub use self::report::{measured_line, report};
-pub use self::sheet::{Access, Confidence, Figure, Side, Sheet, What, Zone};
+pub use self::sheet::{Access, Confidence, Figure, Sheet, Side, What, Zone};

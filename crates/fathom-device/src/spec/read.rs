@@ -49,11 +49,18 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
     let trouble = |what: String| SheetTrouble { file: clean(file.as_bytes()), what };
     let table: Table = match text.parse() {
         Ok(table) => table,
-        Err(error) => return (Vec::new(), vec![trouble(format!("this is not TOML: {}", one_line(&error.to_string())))]),
+        Err(error) => {
+            return (Vec::new(), vec![trouble(format!("this is not TOML: {}", one_line(&error.to_string())))]);
+        }
     };
     match table.get("schema").and_then(Value::as_integer) {
         Some(SCHEMA) => {}
-        Some(other) => return (Vec::new(), vec![trouble(format!("schema {other} is not known; this version reads schema {SCHEMA}"))]),
+        Some(other) => {
+            return (
+                Vec::new(),
+                vec![trouble(format!("schema {other} is not known; this version reads schema {SCHEMA}"))],
+            );
+        }
         None => return (Vec::new(), vec![trouble(format!("`schema = {SCHEMA}` is missing at the top"))]),
     }
     let none = Vec::new();
@@ -202,12 +209,17 @@ fn positive(table: &Table, key: &str) -> Result<Option<f64>, String> {
         Some(Value::Float(number)) => *number,
         Some(_) => return Err(format!("`{key}` must be a number")),
     };
-    if number.is_finite() && number > 0.0 && number < 1e15 { Ok(Some(number)) } else { Err(format!("`{key}` must be above zero")) }
+    if number.is_finite() && number > 0.0 && number < 1e15 {
+        Ok(Some(number))
+    } else {
+        Err(format!("`{key}` must be above zero"))
+    }
 }
 
 fn whole(table: &Table, key: &str, most: u32) -> Result<Option<u32>, String> {
     let Some(value) = table.get(key) else { return Ok(None) };
-    let number = value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|number| (1..=most).contains(number));
+    let number =
+        value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|number| (1..=most).contains(number));
     number.map(Some).ok_or_else(|| format!("`{key}` must be a whole number from 1 to {most}"))
 }
 

@@ -12,12 +12,20 @@ const AT_CEILING: f64 = 0.85;
 /// Less of the asked depth than this was not reached.
 const REACHED: f64 = 0.8;
 
-pub(super) fn reasons(sheet: &Sheet, comparison: &Comparison, measured: &Measured, device: &DeviceFacts) -> Vec<String> {
+pub(super) fn reasons(
+    sheet: &Sheet,
+    comparison: &Comparison,
+    measured: &Measured,
+    device: &DeviceFacts,
+) -> Vec<String> {
     let mut all = Vec::new();
     match comparison.judgement {
         Judgement::Kept => {}
         Judgement::NotComparable if !measured.invalid.is_empty() => {
-            all.push(format!("the measurement is invalid ({}); `fathom explain` tells why", measured.invalid.join(", ")));
+            all.push(format!(
+                "the measurement is invalid ({}); `fathom explain` tells why",
+                measured.invalid.join(", ")
+            ));
         }
         Judgement::NotComparable => all.push("the measurement holds no such figure".to_owned()),
         Judgement::Below => {
@@ -74,14 +82,24 @@ fn link(figure: &Figure, under: &Conditions, measured: &Measured, device: &Devic
     let (at, mb) = (&link.at, |bytes: f64| bytes / 1e6);
     let mut all = Vec::new();
     if needs > carries {
-        all.push(format!("the figure needs {:.0} MB/s, and the link at {at} carries {:.0} MB/s at most", mb(needs), mb(carries)));
+        all.push(format!(
+            "the figure needs {:.0} MB/s, and the link at {at} carries {:.0} MB/s at most",
+            mb(needs),
+            mb(carries)
+        ));
     } else if measured.bandwidth > carries * AT_CEILING {
         let share = 100.0 * measured.bandwidth / carries;
-        all.push(format!("{share:.0} % of what the link at {at} carries ({:.0} MB/s) is used: it is the ceiling", mb(carries)));
+        all.push(format!(
+            "{share:.0} % of what the link at {at} carries ({:.0} MB/s) is used: it is the ceiling",
+            mb(carries)
+        ));
     }
     if let Some(best) = link.best.filter(|_| link.is_degraded()) {
         let could = mb(best.bytes_per_s as f64);
-        all.push(format!("the link at {at} runs at {:.0} MB/s although both of its ends can do {could:.0} MB/s", mb(carries)));
+        all.push(format!(
+            "the link at {at} runs at {:.0} MB/s although both of its ends can do {could:.0} MB/s",
+            mb(carries)
+        ));
     }
     all
 }
@@ -101,7 +119,9 @@ fn after_cache(sheet: &Sheet, comparison: &Comparison, measured: &Measured) -> O
         && measured.bandwidth < (after + promised) / 2.0;
     fits.then(|| {
         let (after, promised) = (after / 1e6, promised / 1e6);
-        format!("the sheet itself gives {after:.0} MB/s once the fast cache is full, and {promised:.0} MB/s only before")
+        format!(
+            "the sheet itself gives {after:.0} MB/s once the fast cache is full, and {promised:.0} MB/s only before"
+        )
     })
 }
 
@@ -117,7 +137,8 @@ fn state(device: &DeviceFacts) -> Vec<String> {
     let health = &device.health;
     let hot = health.temperature_c.zip(health.warning_c).filter(|(now, limit)| now >= limit);
     let hot = hot.map(|(now, limit)| format!("it has {now:.0} C and slows down at {limit:.0} C"));
-    let worn = health.used_percent.filter(|used| *used >= 100).map(|used| format!("{used} % of its rated life is used"));
+    let worn =
+        health.used_percent.filter(|used| *used >= 100).map(|used| format!("{used} % of its rated life is used"));
     let array = device.array.as_ref().and_then(|array| Some((array, array.degraded.filter(|n| *n > 0)?)));
     let degraded = array.map(|(array, missing)| format!("{missing} of {} members are missing", array.members));
     [hot, worn, degraded].into_iter().flatten().collect()
@@ -137,7 +158,10 @@ fn above(comparison: &Comparison, device: &DeviceFacts) -> Vec<String> {
         };
         if moved > carries {
             let (moved, carries) = (moved / 1e6, carries / 1e6);
-            all.push(format!("{moved:.0} MB/s is more than the link at {} can carry ({carries:.0} MB/s): memory answered", link.at));
+            all.push(format!(
+                "{moved:.0} MB/s is more than the link at {} can carry ({carries:.0} MB/s): memory answered",
+                link.at
+            ));
         }
     }
     all
@@ -149,8 +173,10 @@ fn sheet_itself(sheet: &Sheet, under: &Conditions) -> Vec<String> {
         let what = under.assumed.join(" and ");
         format!("the sheet does not state {what}; it was taken as {block}, depth {depth}, {threads} thread(s)")
     });
-    let series = sheet.best_of_series.then(|| "the sheet's figures are those of the best capacity of its series".to_owned());
-    let quoted = (sheet.confidence != Confidence::Maker).then(|| "the sheet quotes the maker at second hand".to_owned());
+    let series =
+        sheet.best_of_series.then(|| "the sheet's figures are those of the best capacity of its series".to_owned());
+    let quoted =
+        (sheet.confidence != Confidence::Maker).then(|| "the sheet quotes the maker at second hand".to_owned());
     [assumed, series, quoted].into_iter().flatten().collect()
 }
 

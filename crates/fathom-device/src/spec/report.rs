@@ -68,7 +68,8 @@ pub fn measured_line(comparison: &Comparison) -> SpecLine {
 }
 
 fn under(conditions: &Conditions) -> String {
-    let threads = if conditions.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", conditions.threads) };
+    let threads =
+        if conditions.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", conditions.threads) };
     let assumed = match conditions.assumed.as_slice() {
         [] => String::new(),
         what => format!(" ({} not stated)", what.join(", ")),

@@ -105,7 +105,11 @@ impl Walk<'_> {
             let count = std::str::from_utf8(&text).ok().and_then(|text| text.trim().parse::<u64>().ok());
             Bytes::new(count.unwrap_or(0).saturating_mul(512))
         };
-        Some(PartitionFacts { name: last(folder).replace('!', "/"), starts_at: sectors("start"), size: sectors("size") })
+        Some(PartitionFacts {
+            name: last(folder).replace('!', "/"),
+            starts_at: sectors("start"),
+            size: sectors("size"),
+        })
     }
 }
 

@@ -139,7 +139,8 @@ fn fibre(folder: &Folder<'_>) -> Option<Link> {
     let host = scsi_host(folder)?;
     let name = host.name().to_owned();
     let nominal = megatransfers(&host.text(&format!("fc_host/{name}/speed"))?)?;
-    let now = LinkSpeed { generation: None, lanes: 1, megatransfers: nominal, bytes_per_s: u64::from(nominal) * 100_000 };
+    let now =
+        LinkSpeed { generation: None, lanes: 1, megatransfers: nominal, bytes_per_s: u64::from(nominal) * 100_000 };
     Some(Link { kind: LinkKind::FibreChannel, at: name, now, best: None })
 }
 
@@ -175,7 +176,10 @@ mod tests {
         assert_eq!((pcie(8_000, 4), pcie(16_000, 4), pcie(32_000, 4)), (3_938, 7_876, 15_753));
         assert_eq!(pcie(64_000, 4), 29_500);
         assert_eq!([1_500, 3_000, 6_000].map(|rate| sata_speed(rate).bytes_per_s / 1_000_000), [150, 300, 600]);
-        assert_eq!([3_000, 6_000, 12_000, 22_500].map(|rate| sas_speed(rate, 1).bytes_per_s / 1_000_000), [300, 600, 1_200, 2_400]);
+        assert_eq!(
+            [3_000, 6_000, 12_000, 22_500].map(|rate| sas_speed(rate, 1).bytes_per_s / 1_000_000),
+            [300, 600, 1_200, 2_400]
+        );
         assert_eq!(sas_speed(12_000, 4).bytes_per_s, 4_800_000_000);
         assert_eq!(pcie_speed(7, 4).bytes_per_s, 0, "a rate of no standard is no ceiling");
     }
@@ -188,7 +192,10 @@ mod tests {
 
     #[test]
     fn unknown_speeds_are_none() {
-        assert_eq!((megatransfers("8.0 GT/s PCIe"), megatransfers("<unknown>"), megatransfers("Unknown")), (Some(8_000), None, None));
+        assert_eq!(
+            (megatransfers("8.0 GT/s PCIe"), megatransfers("<unknown>"), megatransfers("Unknown")),
+            (Some(8_000), None, None)
+        );
         assert_eq!((megatransfers("-1 Gbps"), megatransfers("")), (None, None));
     }
 }

@@ -6,7 +6,16 @@ use super::sysfs::Folder;
 
 /// Words by which hypervisors and clouds name the disks they make.
 const MADE: [&str; 11] = [
-    "QEMU", "VMware", "VBOX", "Msft", "Microsoft NVMe", "Google", "PersistentDisk", "nvme_card", "Amazon Elastic", "Virtual disk",
+    "QEMU",
+    "VMware",
+    "VBOX",
+    "Msft",
+    "Microsoft NVMe",
+    "Google",
+    "PersistentDisk",
+    "nvme_card",
+    "Amazon Elastic",
+    "Virtual disk",
     "Virtual_disk",
 ];
 
@@ -22,7 +31,9 @@ pub(super) fn medium(
     match transport {
         T::Loop | T::DeviceMapper | T::Md | T::Bcache | T::Drbd => plain(Medium::Below),
         T::RamDisk | T::Zram => plain(Medium::Memory),
-        T::Virtio | T::Xen | T::HyperV | T::Nbd | T::Rbd | T::Ublk | T::NullBlk | T::ScsiDebug => plain(Medium::Virtual),
+        T::Virtio | T::Xen | T::HyperV | T::Nbd | T::Rbd | T::Ublk | T::NullBlk | T::ScsiDebug => {
+            plain(Medium::Virtual)
+        }
         _ if made(identity) => plain(Medium::Virtual),
         T::Floppy => plain(Medium::Disk),
         T::Mmc | T::Pmem | T::Ufs => plain(Medium::Flash),
@@ -41,7 +52,8 @@ fn made(identity: &Identity) -> bool {
 fn turning(folder: &Folder<'_>, transport: Transport, rotational: Option<bool>) -> (Medium, Option<u32>) {
     let page = folder.bytes("device/vpd_pgb1");
     let rate = page.as_deref().and_then(|page| Some(u16::from_be_bytes([*page.get(4)?, *page.get(5)?])));
-    let translated = matches!(transport, Transport::Usb | Transport::RaidController | Transport::Iscsi | Transport::FibreChannel);
+    let translated =
+        matches!(transport, Transport::Usb | Transport::RaidController | Transport::Iscsi | Transport::FibreChannel);
     match (rate, rotational) {
         (Some(1), _) => (Medium::Flash, None),
         (Some(rpm @ 0x401..=0xFFFE), _) => (Medium::Disk, Some(u32::from(rpm))),
@@ -55,7 +67,8 @@ fn turning(folder: &Folder<'_>, transport: Transport, rotational: Option<bool>) 
 pub(super) fn hypervisor(folder: &Folder<'_>, medium: Medium) -> Option<String> {
     let cpu = folder.at("/proc").bytes("cpuinfo").unwrap_or_default();
     let virtual_cpu = String::from_utf8_lossy(&cpu).lines().any(|line| {
-        line.split_once(':').is_some_and(|(name, flags)| name.trim() == "flags" && flags.split(' ').any(|f| f == "hypervisor"))
+        line.split_once(':')
+            .is_some_and(|(name, flags)| name.trim() == "flags" && flags.split(' ').any(|f| f == "hypervisor"))
     });
     if medium != Medium::Virtual || !virtual_cpu {
         return None;

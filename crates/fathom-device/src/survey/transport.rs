@@ -6,8 +6,20 @@ use super::sysfs::Folder;
 
 /// Drivers whose disks are made by the controller from others, by `proc_name` of their host.
 const RAID_DRIVERS: [&str; 14] = [
-    "megaraid_sas", "megaraid_legacy", "hpsa", "cciss", "aacraid", "smartpqi", "arcmsr", "3w-sas", "3w-9xxx", "3w-xxxx", "ips",
-    "gdth", "mvumi", "pmcraid",
+    "megaraid_sas",
+    "megaraid_legacy",
+    "hpsa",
+    "cciss",
+    "aacraid",
+    "smartpqi",
+    "arcmsr",
+    "3w-sas",
+    "3w-9xxx",
+    "3w-xxxx",
+    "ips",
+    "gdth",
+    "mvumi",
+    "pmcraid",
 ];
 /// Block drivers that are known by the name they give.
 const BY_NAME: [(&str, Transport); 15] = [
@@ -59,7 +71,8 @@ pub(super) fn controllers<'a>(folder: &Folder<'a>) -> Vec<Folder<'a>> {
     }
     let subsystem = folder.at("..");
     let names = subsystem.names("");
-    let controllers = names.iter().filter(|name| numbered(name, "nvme") && subsystem.exists(&format!("{name}/transport")));
+    let controllers =
+        names.iter().filter(|name| numbered(name, "nvme") && subsystem.exists(&format!("{name}/transport")));
     controllers.map(|name| subsystem.at(name)).collect()
 }
 
@@ -80,7 +93,8 @@ fn scsi(folder: &Folder<'_>, identity: &Identity) -> Transport {
     let has = |part: &str| folder.path.split('/').any(|component| numbered(component, part));
     let driver = host_driver(folder);
     let driver = driver.as_deref().unwrap_or_default();
-    let ata_disk = folder.text("device/vendor").is_some_and(|vendor| vendor == "ATA") || folder.exists("device/vpd_pg89");
+    let ata_disk =
+        folder.text("device/vendor").is_some_and(|vendor| vendor == "ATA") || folder.exists("device/vpd_pg89");
     match () {
         () if has("ata") && !folder.exists("device/sas_address") => ata(folder),
         () if has("usb") => Transport::Usb,
@@ -92,7 +106,11 @@ fn scsi(folder: &Folder<'_>, identity: &Identity) -> Transport {
             Transport::RaidController
         }
         () if folder.path.contains("/end_device-") || driver.starts_with("mpt") => {
-            if ata_disk { Transport::Sata } else { Transport::Sas }
+            if ata_disk {
+                Transport::Sata
+            } else {
+                Transport::Sas
+            }
         }
         () if has("fw") => Transport::FireWire,
         () if ata_disk => Transport::Sata,
@@ -108,7 +126,11 @@ fn logical(identity: &Identity) -> bool {
 /// A parallel ATA link has no speed of a serial one.
 fn ata(folder: &Folder<'_>) -> Transport {
     let speed = ata_link(folder).and_then(|link| link.text("sata_spd"));
-    if speed.is_some_and(|speed| speed.contains("unknown")) && !sata_driver(folder) { Transport::Pata } else { Transport::Sata }
+    if speed.is_some_and(|speed| speed.contains("unknown")) && !sata_driver(folder) {
+        Transport::Pata
+    } else {
+        Transport::Sata
+    }
 }
 
 fn sata_driver(folder: &Folder<'_>) -> bool {

@@ -1,7 +1,8 @@
 //! Data sheets: those of the program, broken ones, and comparisons against arithmetic by hand.
 
 use fathom_device::spec::{
-    Access, Comparison, Figure, Judgement, Library, Measured, Sheet, Side, What, Zone, compare, conditions, job, read_sheets,
+    Access, Comparison, Figure, Judgement, Library, Measured, Sheet, Side, What, Zone, compare, conditions, job,
+    read_sheets,
 };
 use fathom_model::{DeviceFacts, Identity, Link, LinkKind, LinkSpeed, Medium};
 
@@ -35,8 +36,11 @@ fn every_sheet_of_the_program_can_be_read_and_names_its_source() {
 #[test]
 fn no_two_sheets_claim_the_same_model() {
     let library = own();
-    let claims: Vec<(&str, &String)> =
-        library.sheets().iter().flat_map(|sheet| sheet.models.iter().map(move |model| (sheet.id.as_str(), model))).collect();
+    let claims: Vec<(&str, &String)> = library
+        .sheets()
+        .iter()
+        .flat_map(|sheet| sheet.models.iter().map(move |model| (sheet.id.as_str(), model)))
+        .collect();
     for (one, first) in &claims {
         for (other, second) in &claims {
             assert!(one == other || !first.starts_with(second.as_str()), "{one} and {other} both claim {first}");
@@ -61,7 +65,9 @@ fn a_sheet_is_found_by_the_reported_model_only() {
 fn a_later_sheet_replaces_one_of_the_same_id_and_the_longest_beginning_wins() {
     let mut library = own();
     let text = |id: &str, models: &str| {
-        format!("schema = 1\n[[sheet]]\nid = \"{id}\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"partial\"\nmodels = [{models}]\n")
+        format!(
+            "schema = 1\n[[sheet]]\nid = \"{id}\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"partial\"\nmodels = [{models}]\n"
+        )
     };
     let known = library.sheets().len();
     library.add("mine", &text("samsung-970-evo-plus-1000", "\"X\""));
@@ -75,16 +81,26 @@ fn a_later_sheet_replaces_one_of_the_same_id_and_the_longest_beginning_wins() {
 #[test]
 fn broken_sheets_are_named_and_cost_nobody_else_his() {
     let good = "[[sheet]]\nid = \"good\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"maker\"\n";
-    let figure = |body: &str| format!("schema = 1\n{good}[[sheet]]\nid = \"bad\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"maker\"\n[[sheet.figure]]\n{body}");
+    let figure = |body: &str| {
+        format!(
+            "schema = 1\n{good}[[sheet]]\nid = \"bad\"\nmaker = \"m\"\nproduct = \"p\"\nconfidence = \"maker\"\n[[sheet.figure]]\n{body}"
+        )
+    };
     let rest = "direction = \"read\"\naccess = \"random\"\n";
     let cases = [
         (figure(&format!("what = \"iops\"\nvalue = -1\n{rest}")), "sheet bad: figure 1: `value` must be above zero"),
         (figure(&format!("what = \"iops\"\nvalue = nan\n{rest}")), "`value` must be above zero"),
         (figure(&format!("what = \"speed\"\nvalue = 1\n{rest}")), "`what` must be"),
-        (figure(&format!("what = \"iops\"\nvalue = 1\ndepth = 0\n{rest}")), "`depth` must be a whole number from 1 to 65536"),
+        (
+            figure(&format!("what = \"iops\"\nvalue = 1\ndepth = 0\n{rest}")),
+            "`depth` must be a whole number from 1 to 65536",
+        ),
         (figure(&format!("what = \"iops\"\nvalue = 1\nblock = \"4k\"\n{rest}")), "`block` must be such as"),
         (figure(&format!("what = \"iops\"\nvalue = 1\nblock = \"99999999999MiB\"\n{rest}")), "`block` must be such as"),
-        (figure("what = \"iops\"\nvalue = 1\ndirection = \"mix\"\naccess = \"random\"\n"), "a mix needs `read_percent`"),
+        (
+            figure("what = \"iops\"\nvalue = 1\ndirection = \"mix\"\naccess = \"random\"\n"),
+            "a mix needs `read_percent`",
+        ),
         (figure(&format!("what = \"latency_us\"\nvalue = 1\npercentile = 101\n{rest}")), "`percentile` is above 100"),
         (format!("schema = 1\n{good}[[sheet]]\nmaker = \"m\"\n"), "sheet 2: `id` must be a text"),
         (format!("schema = 1\nsheet = [7]\n{}", ""), "sheet 1: it is no table"),
@@ -218,10 +234,17 @@ fn the_generators_own_limit_and_the_sheets_own_words_are_reasons() {
     assert!(all.contains("the load generator is at 96 % of what it can make on this host (52000 IOPS)"), "{all}");
     let library = own();
     let sheet = library.by_id("samsung-970-evo-plus-1000").expect("one of the program's");
-    let write = sheet.figures.iter().find(|figure| figure.side == Side::Write && figure.what == What::Bandwidth).expect("a figure");
+    let write = sheet
+        .figures
+        .iter()
+        .find(|figure| figure.side == Side::Write && figure.what == What::Bandwidth)
+        .expect("a figure");
     let slow = Measured { bandwidth: 1.71e9, iops: 13_000.0, mean_ns: 2.4e6, ..Measured::default() };
     let all = compare(sheet, write, &slow, &DeviceFacts::default()).reasons.join("\n");
-    assert!(all.contains("the sheet itself gives 1700 MB/s once the fast cache is full, and 3300 MB/s only before"), "{all}");
+    assert!(
+        all.contains("the sheet itself gives 1700 MB/s once the fast cache is full, and 3300 MB/s only before"),
+        "{all}"
+    );
 }
 
 #[test]
@@ -234,7 +257,8 @@ fn an_invalid_measurement_is_not_compared() {
 
 #[test]
 fn what_a_sheet_leaves_open_is_assumed_and_said() {
-    let open = Figure { block: None, depth: None, threads: None, access: Access::Sequential, ..figure(What::Bandwidth, 1e9) };
+    let open =
+        Figure { block: None, depth: None, threads: None, access: Access::Sequential, ..figure(What::Bandwidth, 1e9) };
     let under = conditions(&open);
     assert_eq!((under.block, under.depth, under.threads, under.assumed.len()), (128 << 10, 32, 1, 3));
     let latency = conditions(&Figure { block: None, depth: None, ..figure(What::Latency(None), 1e4) });
@@ -247,11 +271,21 @@ fn what_a_sheet_leaves_open_is_assumed_and_said() {
 #[test]
 fn a_job_has_the_figures_own_conditions() {
     let has = |words: &[String], word: &str| assert!(words.iter().any(|one| one == word), "{word} in {words:?}");
-    let words = job(&Figure { threads: Some(4), side: Side::Mix(70), ..figure(What::Iops, 1.0) }, "/dev/a:b", 1 << 30, 7);
-    for word in ["--rw=randrw", "--rwmixread=70", "--bs=4096", "--iodepth=32", "--numjobs=4", "--runtime=7", "--filename=/dev/a\\:b"] {
+    let words =
+        job(&Figure { threads: Some(4), side: Side::Mix(70), ..figure(What::Iops, 1.0) }, "/dev/a:b", 1 << 30, 7);
+    for word in [
+        "--rw=randrw",
+        "--rwmixread=70",
+        "--bs=4096",
+        "--iodepth=32",
+        "--numjobs=4",
+        "--runtime=7",
+        "--filename=/dev/a\\:b",
+    ] {
         has(&words, word);
     }
-    let end = Figure { zone: Zone::End, access: Access::Sequential, block: Some(1 << 20), ..figure(What::Bandwidth, 1.0) };
+    let end =
+        Figure { zone: Zone::End, access: Access::Sequential, block: Some(1 << 20), ..figure(What::Bandwidth, 1.0) };
     let words = job(&end, "x", 100 << 20, 1);
     // The last twentieth of a hundred blocks of 1 MiB.
     has(&words, &format!("--offset={}", 95 << 20));

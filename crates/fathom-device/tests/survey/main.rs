@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use fathom_device::{Below, chain, concerns, device_names, survey};
 use fathom_model::{
-    Bytes, DeviceFacts, FileSystemFacts, FileSystemPlace, HealthState, KernelCache, LinkKind, Medium, TargetRecording, Transport,
+    Bytes, DeviceFacts, FileSystemFacts, FileSystemPlace, HealthState, KernelCache, LinkKind, Medium, TargetRecording,
+    Transport,
 };
 
 use self::tree::Tree;
@@ -23,7 +24,8 @@ pub(crate) use captured;
 fn links(facts: &DeviceFacts) -> Vec<(LinkKind, &str, u64, Option<u64>)> {
     let mb = |bytes: u64| bytes / 1_000_000;
     let one = facts.links.iter();
-    one.map(|link| (link.kind, link.at.as_str(), mb(link.now.bytes_per_s), link.best.map(|best| mb(best.bytes_per_s)))).collect()
+    one.map(|link| (link.kind, link.at.as_str(), mb(link.now.bytes_per_s), link.best.map(|best| mb(best.bytes_per_s))))
+        .collect()
 }
 
 fn mind(facts: &DeviceFacts) -> String {
@@ -43,10 +45,8 @@ fn an_nvme_drive_behind_a_switch_shows_both_links_and_the_slow_one() {
     assert_eq!(facts.driver.as_deref(), Some("nvme"));
     assert_eq!(facts.numa_node, Some(1));
     // 8 GT/s x 4 lanes / 8 bits x 128/130 = 3,938 MB/s; 16 GT/s is twice that; 8 lanes of it four times.
-    let wanted = [
-        (LinkKind::Pcie, "0000:03:00.0", 3_938, Some(7_876)),
-        (LinkKind::Pcie, "0000:01:00.0", 15_753, Some(15_753)),
-    ];
+    let wanted =
+        [(LinkKind::Pcie, "0000:03:00.0", 3_938, Some(7_876)), (LinkKind::Pcie, "0000:01:00.0", 15_753, Some(15_753))];
     assert_eq!(links(&facts), wanted);
     assert_eq!(facts.narrowest_link().map(|link| link.at.as_str()), Some("0000:03:00.0"));
     let queue = &facts.queue;
@@ -83,7 +83,10 @@ fn a_shared_namespace_is_read_through_its_subsystem() {
     assert_eq!((facts.transport, facts.identity.model.as_deref()), (Transport::NvmeFabrics, Some("Linux")));
     assert_eq!(facts.queue.device_depth, Some(2 * 4 * 127), "two controllers with four queues of 127");
     // 128 pieces of at least a page: 512 KiB of the 1280 KiB that a request may have.
-    assert_eq!((facts.queue.unsplit, facts.queue.unsplit_at_best), (Some(Bytes::new(512 << 10)), Some(Bytes::new(1280 << 10))));
+    assert_eq!(
+        (facts.queue.unsplit, facts.queue.unsplit_at_best),
+        (Some(Bytes::new(512 << 10)), Some(Bytes::new(1280 << 10)))
+    );
     assert!(mind(&facts).contains("the network is measured too"));
 }
 
@@ -123,7 +126,10 @@ fn a_sas_disk_shows_each_port_up_to_the_host() {
 #[test]
 fn a_cache_that_the_kernel_was_told_is_safe_is_named() {
     let facts = survey(&captured!("sata-slow-link"), "sdd");
-    assert_eq!((facts.transport, facts.medium, facts.identity.vendor.as_deref()), (Transport::Sata, Medium::Flash, None));
+    assert_eq!(
+        (facts.transport, facts.medium, facts.identity.vendor.as_deref()),
+        (Transport::Sata, Medium::Flash, None)
+    );
     assert_eq!(links(&facts), [(LinkKind::Sata, "ata3", 300, None)], "what the drive could do is not in sysfs");
     assert_eq!(facts.health.temperature_c, Some(31.0));
     assert!(facts.cache.flushes_withheld());
@@ -137,7 +143,8 @@ fn a_stack_is_followed_down_to_its_disks() {
     assert_eq!(troubles, Vec::<String>::new());
     let shape: Vec<_> = devices.iter().map(|device| (device.before.name.as_str(), device.under)).collect();
     assert_eq!(shape, [("dm-1", None), ("dm-0", Some(0)), ("md127", Some(1)), ("sda", Some(2)), ("sdb", Some(2))]);
-    let kinds: Vec<_> = devices.iter().filter_map(|device| device.before.array.as_ref().map(|array| array.kind.as_str())).collect();
+    let kinds: Vec<_> =
+        devices.iter().filter_map(|device| device.before.array.as_ref().map(|array| array.kind.as_str())).collect();
     assert_eq!(kinds, ["lvm", "crypt", "raid5"]);
     let raid = devices[2].before.array.as_ref().expect("an array");
     assert_eq!((raid.members, raid.degraded, raid.state.as_deref()), (3, Some(1), Some("clean")));
@@ -155,7 +162,10 @@ fn multipath_shows_every_path() {
     let (devices, _) = chain(&captured!("stacks"), &[(253, 5)]);
     let names: Vec<_> = devices.iter().map(|device| device.before.name.as_str()).collect();
     assert_eq!(names, ["dm-5", "sdx", "sdy"]);
-    assert_eq!(devices[0].before.array.as_ref().map(|array| (array.kind.as_str(), array.members)), Some(("multipath", 2)));
+    assert_eq!(
+        devices[0].before.array.as_ref().map(|array| (array.kind.as_str(), array.members)),
+        Some(("multipath", 2))
+    );
     assert_eq!((devices[1].before.transport, devices[1].before.medium), (Transport::FibreChannel, Medium::Unknown));
     // 16GFC carries 1,600 MB/s; the other port does not say.
     assert_eq!(links(&devices[1].before), [(LinkKind::FibreChannel, "host8", 1_600, None)]);
@@ -188,8 +198,12 @@ fn small_kinds_are_told_apart() {
 fn a_loop_device_leads_to_the_file_system_of_its_file() {
     let mut tree = captured!("small-kinds");
     let (devices, troubles) = chain(&tree, &[(7, 3)]);
-    assert_eq!((devices.len(), troubles), (1, vec!["loop3: its file /mnt/faults/image cannot be seen from here".to_owned()]));
-    let file_system = FileSystemFacts { kind: "fuse.fault".into(), place: FileSystemPlace::Process, ..Default::default() };
+    assert_eq!(
+        (devices.len(), troubles),
+        (1, vec!["loop3: its file /mnt/faults/image cannot be seen from here".to_owned()])
+    );
+    let file_system =
+        FileSystemFacts { kind: "fuse.fault".into(), place: FileSystemPlace::Process, ..Default::default() };
     tree.below.push((PathBuf::from("/mnt/faults/image"), Below { file_system, devices: vec![] }));
     let (devices, troubles) = chain(&tree, &[(7, 3)]);
     let backing = devices[0].before.backing.as_ref().expect("a file");

@@ -63,7 +63,10 @@ fn nvme_pages_are_read_by_their_tables() {
     // Two and one minutes too warm, 74 s of light throttling.
     assert_eq!((health.throttled_s, health.throttle_count), (Some(3 * 60 + 74), Some(5)));
     assert_eq!((health.state.clone(), health.asked), (HealthState::Good, Some("NVMe SMART log")));
-    assert_eq!((facts.cache.device_has, facts.cache.device_on, facts.cache.device_fua), (Some(true), Some(true), Some(true)));
+    assert_eq!(
+        (facts.cache.device_has, facts.cache.device_on, facts.cache.device_fua),
+        (Some(true), Some(true), Some(true))
+    );
     let mut off = nvme();
     off.cache = Some(0);
     off.smart[0] = 0b101;
@@ -78,7 +81,11 @@ fn nvme_pages_are_read_by_their_tables() {
 #[test]
 fn what_nvme_does_not_answer_stays_unknown() {
     let tree = captured!("nvme-behind-switch");
-    let pages = Pages { nvme: Some(NvmePages::default()), unread: vec!["NVMe SMART log: Permission denied\u{1b}".into()], ..Pages::default() };
+    let pages = Pages {
+        nvme: Some(NvmePages::default()),
+        unread: vec!["NVMe SMART log: Permission denied\u{1b}".into()],
+        ..Pages::default()
+    };
     let facts = heard(survey(&tree, "nvme0n1"), pages);
     assert_eq!((facts.health.state, facts.cache.device_on), (HealthState::Unknown, None));
     assert_eq!(facts.health.temperature_c, Some(38.85), "the sensor's stays");
@@ -92,7 +99,14 @@ fn swapped(text: &str) -> Vec<u8> {
 }
 
 fn ata(words: &[(usize, u16)]) -> Vec<u8> {
-    let mut identify = page(512, &[(20, &swapped("S45PNA0M500001      ")), (46, &swapped("HXT7404Q")), (54, &swapped("SAMSUNG MZ7LH480HAHQ-00005              "))]);
+    let mut identify = page(
+        512,
+        &[
+            (20, &swapped("S45PNA0M500001      ")),
+            (46, &swapped("HXT7404Q")),
+            (54, &swapped("SAMSUNG MZ7LH480HAHQ-00005              ")),
+        ],
+    );
     for (number, word) in words {
         identify[2 * number..2 * number + 2].copy_from_slice(&word.to_le_bytes());
     }
@@ -104,14 +118,24 @@ fn ata_pages_are_read_by_their_words() {
     let cached = (1 << 5, 1 << 14, 1 << 14 | 1 << 6);
     let identify = ata(&[(76, 0b1110), (82, cached.0), (83, cached.1), (84, cached.2), (85, 1 << 5), (217, 1)]);
     let attribute = |number: u8, raw: [u8; 6]| [&[number, 0, 0, 100, 100], &raw[..], &[0]].concat();
-    let attributes =
-        [attribute(5, [7, 0, 0, 0, 0, 0]), attribute(9, [0x10, 0x27, 0, 0, 9, 0]), attribute(194, [33, 0, 20, 0, 45, 0]), attribute(197, [1, 1, 0, 0, 0, 0])];
+    let attributes = [
+        attribute(5, [7, 0, 0, 0, 0, 0]),
+        attribute(9, [0x10, 0x27, 0, 0, 9, 0]),
+        attribute(194, [33, 0, 20, 0, 45, 0]),
+        attribute(197, [1, 1, 0, 0, 0, 0]),
+    ];
     let smart = page(512, &[(2, &attributes.concat())]);
     let pages = Pages { ata: Some(AtaPages { identify, smart, failing: Some(false) }), ..Pages::default() };
     let facts = heard(survey(&captured!("sata-slow-link"), "sdd"), pages);
     assert_eq!(facts.identity.model.as_deref(), Some("SAMSUNG MZ7LH480HAHQ-00005"), "sysfs cuts it at 16 characters");
-    assert_eq!((facts.identity.serial.as_deref(), facts.identity.firmware.as_deref()), (Some("S45PNA0M500001"), Some("HXT7404Q")));
-    assert_eq!((facts.cache.device_has, facts.cache.device_on, facts.cache.device_fua), (Some(true), Some(true), Some(true)));
+    assert_eq!(
+        (facts.identity.serial.as_deref(), facts.identity.firmware.as_deref()),
+        (Some("S45PNA0M500001"), Some("HXT7404Q"))
+    );
+    assert_eq!(
+        (facts.cache.device_has, facts.cache.device_on, facts.cache.device_fua),
+        (Some(true), Some(true), Some(true))
+    );
     let link = &facts.links[0];
     assert_eq!((link.kind, link.best.map(|best| best.bytes_per_s)), (LinkKind::Sata, Some(600_000_000)));
     assert!(link.is_degraded());
@@ -123,7 +147,8 @@ fn ata_pages_are_read_by_their_words() {
 #[test]
 fn a_disk_that_predicts_its_failure_is_not_good() {
     let identify = ata(&[(76, 0), (82, 0), (83, 1 << 14), (85, 0), (217, 7200)]);
-    let pages = Pages { ata: Some(AtaPages { identify, failing: Some(true), ..AtaPages::default() }), ..Pages::default() };
+    let pages =
+        Pages { ata: Some(AtaPages { identify, failing: Some(true), ..AtaPages::default() }), ..Pages::default() };
     let facts = heard(survey(&captured!("sata-slow-link"), "sdd"), pages);
     assert_eq!((facts.medium, facts.rpm), (Medium::Disk, Some(7200)));
     assert_eq!((facts.cache.device_has, facts.cache.device_on), (Some(false), Some(false)));
@@ -142,7 +167,10 @@ fn scsi_pages_are_read_by_their_tables() {
     let facts = heard(survey(&captured!("sas-expander"), "sdc"), Pages { scsi: Some(pages), ..Pages::default() });
     assert_eq!((facts.cache.device_on, facts.cache.device_fua), (Some(true), Some(true)));
     assert!(facts.cache.flushes_withheld(), "sysfs says write through");
-    assert_eq!((facts.health.temperature_c, facts.health.critical_c, facts.health.used_percent), (Some(39.0), Some(65.0), Some(17)));
+    assert_eq!(
+        (facts.health.temperature_c, facts.health.critical_c, facts.health.used_percent),
+        (Some(39.0), Some(65.0), Some(17))
+    );
     assert!(matches!(facts.health.state, HealthState::Warns(_)));
 }
 
@@ -165,7 +193,12 @@ fn any_bytes_are_contained() {
         let pages = Pages {
             nvme: Some(NvmePages { controller: noise(4096), smart: noise(512), cache: Some(seed) }),
             ata: Some(AtaPages { identify: noise(512), smart: noise(512), failing: None }),
-            scsi: Some(ScsiPages { caching: noise(64), temperature: noise(40), exceptions: noise(41), solid_state: noise(42) }),
+            scsi: Some(ScsiPages {
+                caching: noise(64),
+                temperature: noise(40),
+                exceptions: noise(41),
+                solid_state: noise(42),
+            }),
             unread: vec![],
         };
         let facts = heard(plain.clone(), pages);

@@ -14,7 +14,9 @@ pub(super) fn ask(facts: &DeviceFacts) -> Pages {
     let wanted: fn(&OwnedFd, &mut Pages) = match facts.transport {
         Transport::Nvme | Transport::NvmeFabrics => ask_nvme,
         Transport::Sata => ask_ata,
-        Transport::Sas | Transport::Scsi | Transport::FibreChannel | Transport::Iscsi | Transport::RaidController => ask_scsi,
+        Transport::Sas | Transport::Scsi | Transport::FibreChannel | Transport::Iscsi | Transport::RaidController => {
+            ask_scsi
+        }
         _ => return Pages::default(),
     };
     let mut pages = Pages::default();

@@ -11,7 +11,19 @@ use crate::host::{DirectIo, direct_io};
 use crate::probe::mounts::{MountRow, here};
 
 const NETWORK: [&str; 14] = [
-    "nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "9p", "afs", "lustre", "gpfs", "beegfs", "orangefs", "fuse.glusterfs",
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "ceph",
+    "9p",
+    "afs",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "orangefs",
+    "fuse.glusterfs",
     "fuse.sshfs",
 ];
 const MEMORY: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs"];
@@ -76,7 +88,8 @@ fn devices(dev: u64, row: Option<&MountRow>) -> Vec<(u32, u32)> {
     if major(dev) != 0 {
         return vec![(major(dev), minor(dev))];
     }
-    let Some(stat) = row.filter(|row| row.source.is_absolute()).and_then(|row| rustix::fs::stat(&row.source).ok()) else {
+    let Some(stat) = row.filter(|row| row.source.is_absolute()).and_then(|row| rustix::fs::stat(&row.source).ok())
+    else {
         return Vec::new();
     };
     if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
@@ -101,6 +114,7 @@ fn members_of(device: (u32, u32)) -> Vec<(u32, u32)> {
         Some((major.parse().ok()?, minor.parse().ok()?))
     };
     let systems = folders(Path::new("/sys/fs/btrfs"));
-    let members = systems.iter().map(|system| folders(&system.join("devices")).iter().filter_map(|path| number(path)).collect());
+    let members =
+        systems.iter().map(|system| folders(&system.join("devices")).iter().filter_map(|path| number(path)).collect());
     members.into_iter().find(|members: &Vec<_>| members.contains(&device)).unwrap_or_default()
 }

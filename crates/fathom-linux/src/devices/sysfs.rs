@@ -42,14 +42,17 @@ impl Sysfs for LinuxSysfs {
         let read = File::open(self.host_path(path)).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
         match read {
             Ok(_) => Ok(bytes),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Err(Unread::Missing),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(Unread::Missing)
+            }
             Err(error) => Err(Unread::Failed(error.to_string())),
         }
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.host_path(folder)) else { return Vec::new() };
-        let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort();
         names
     }

@@ -124,7 +124,12 @@ impl Transport {
     pub const fn is_network(self) -> bool {
         matches!(
             self,
-            Transport::NvmeFabrics | Transport::Iscsi | Transport::Srp | Transport::Nbd | Transport::Rbd | Transport::Drbd
+            Transport::NvmeFabrics
+                | Transport::Iscsi
+                | Transport::Srp
+                | Transport::Nbd
+                | Transport::Rbd
+                | Transport::Drbd
         )
     }
 }

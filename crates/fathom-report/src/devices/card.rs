@@ -68,7 +68,9 @@ fn file_system(facts: &FileSystemFacts, style: &Style) -> String {
     let only = if facts.read_only { ", read-only" } else { "" };
     let mounted = facts.mounted_at.display();
     let words = format!("{} from {} at {mounted}{only}, blocks of {}", facts.kind, facts.source, brief(facts.block));
-    entry("file system", &words, 2, style) + &entry("options", &facts.options, 2, style) + &entry("direct I/O", &direct(&facts.direct), 2, style)
+    entry("file system", &words, 2, style)
+        + &entry("options", &facts.options, 2, style)
+        + &entry("direct I/O", &direct(&facts.direct), 2, style)
 }
 
 fn direct(facts: &DirectFacts) -> String {
@@ -76,7 +78,9 @@ fn direct(facts: &DirectFacts) -> String {
         DirectSaid::Unknown => "the file system says nothing".to_owned(),
         DirectSaid::Buffered => "the file system says that it is buffered".to_owned(),
         DirectSaid::Direct { offset_align, memory_align } => {
-            format!("the file system says yes, offsets in steps of {offset_align}, memory in steps of {memory_align} bytes")
+            format!(
+                "the file system says yes, offsets in steps of {offset_align}, memory in steps of {memory_align} bytes"
+            )
         }
     };
     let seen = match &facts.probe {
@@ -168,7 +172,9 @@ fn link(link: &Link) -> String {
 
 fn queue(queue: &QueueFacts) -> String {
     let parts = [
-        queue.hardware_queues.map(|n| if n == 1 { "1 hardware queue".to_owned() } else { format!("{n} hardware queues") }),
+        queue
+            .hardware_queues
+            .map(|n| if n == 1 { "1 hardware queue".to_owned() } else { format!("{n} hardware queues") }),
         queue.requests.map(|n| format!("{n} requests in each")),
         queue.device_depth.map(|n| format!("the device takes {} commands at once", grouped(u64::from(n)))),
         queue.scheduler.as_ref().map(|name| format!("scheduler {name}")),
@@ -180,7 +186,9 @@ fn queue(queue: &QueueFacts) -> String {
 
 fn requests(queue: &QueueFacts) -> String {
     let set = match (queue.max_request, queue.max_hardware_request) {
-        (Some(now), Some(most)) if most > now => Some(format!("at most {} as set ({} by the hardware)", brief(now), brief(most))),
+        (Some(now), Some(most)) if most > now => {
+            Some(format!("at most {} as set ({} by the hardware)", brief(now), brief(most)))
+        }
         (Some(now), _) => Some(format!("at most {}", brief(now))),
         _ => None,
     };
@@ -263,7 +271,8 @@ fn health(health: &HealthFacts) -> String {
         health.unsafe_shutdowns.map(|n| plural(n, "power losses")),
         health.written.map(|size| format!("{} written", written(size))),
     ];
-    let asked = health.asked.filter(|_| health.state != HealthState::Unknown).map_or(String::new(), |who| format!(" ({who})"));
+    let asked =
+        health.asked.filter(|_| health.state != HealthState::Unknown).map_or(String::new(), |who| format!(" ({who})"));
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ") + &asked
 }
 

@@ -27,7 +27,8 @@ const NARROW: usize = 44;
 /// A table of devices as wide as the style allows; columns that do not fit are left out and named.
 #[must_use]
 pub fn device_table(cards: &[DeviceCard], style: &Style) -> String {
-    let rows: Vec<[String; 9]> = cards.iter().map(|card| row(card).map(|cell| shortened(&style.clean(&cell)))).collect();
+    let rows: Vec<[String; 9]> =
+        cards.iter().map(|card| row(card).map(|cell| shortened(&style.clean(&cell)))).collect();
     if style.width < NARROW {
         return rows.iter().map(|row| stacked(row, style.width)).collect();
     }
@@ -36,7 +37,8 @@ pub fn device_table(cards: &[DeviceCard], style: &Style) -> String {
         cells.max().unwrap_or(0).max(COLUMNS[column].0.chars().count())
     };
     let empty = |column: usize| rows.iter().all(|row| row[column].is_empty() || row[column] == "?");
-    let mut shown: Vec<usize> = (0..COLUMNS.len()).filter(|column| !empty(*column) || COLUMNS[*column].1 == 0).collect();
+    let mut shown: Vec<usize> =
+        (0..COLUMNS.len()).filter(|column| !empty(*column) || COLUMNS[*column].1 == 0).collect();
     let mut left_out = Vec::new();
     while shown.iter().map(|column| width(*column) + 2).sum::<usize>() > style.width + 2 && shown.len() > 2 {
         let Some(place) = (0..shown.len()).max_by_key(|place| (COLUMNS[shown[*place]].1, *place)) else { break };
@@ -70,7 +72,17 @@ fn shortened(text: &str) -> String {
 fn row(card: &DeviceCard) -> [String; 9] {
     let Some(first) = card.target.devices.first() else {
         let name = card.target.path.display().to_string();
-        return [name, String::new(), String::new(), String::new(), String::new(), String::new(), String::new(), on_it(card), write(card)];
+        return [
+            name,
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            String::new(),
+            on_it(card),
+            write(card),
+        ];
     };
     let facts = &first.before;
     let (name, size) = match &first.partition {
@@ -84,7 +96,11 @@ fn row(card: &DeviceCard) -> [String; 9] {
         brief(size),
         device(facts.medium.word().to_owned()),
         device(joined(facts)),
-        device(facts.narrowest_link().map_or_else(|| "?".to_owned(), |link| (link.now.bytes_per_s / 1_000_000).to_string())),
+        device(
+            facts
+                .narrowest_link()
+                .map_or_else(|| "?".to_owned(), |link| (link.now.bytes_per_s / 1_000_000).to_string()),
+        ),
         device(facts.health.temperature_c.map_or_else(|| "?".to_owned(), |c| format!("{c:.0} C"))),
         device(who(facts)),
         on_it(card),
@@ -109,7 +125,9 @@ fn who(facts: &DeviceFacts) -> String {
             let name = array.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
             format!("{}{name} of {}", array.kind, facts.built_on.join(", "))
         }
-        (None, None) if model.is_empty() => identity.serial.as_ref().map_or(String::new(), |serial| format!("serial {serial}")),
+        (None, None) if model.is_empty() => {
+            identity.serial.as_ref().map_or(String::new(), |serial| format!("serial {serial}"))
+        }
         (None, None) => model,
     }
 }

@@ -26,7 +26,13 @@ fn recorded(recorded: &DeviceRecording) -> Object {
     object.push("partition", recorded.partition.as_ref().map(partition));
     if let Some(after) = &recorded.after {
         let changed = changes(&recorded.before.queue, &after.queue);
-        object.push("after", Object::new().with("health", health(&after.health)).with("cache", cache(&after.cache)).with("settings_changed", changed));
+        object.push(
+            "after",
+            Object::new()
+                .with("health", health(&after.health))
+                .with("cache", cache(&after.cache))
+                .with("settings_changed", changed),
+        );
     }
     object
 }
@@ -79,7 +85,11 @@ fn partition(facts: &PartitionFacts) -> Object {
 }
 
 fn link(link: &Link) -> Object {
-    Object::new().with("kind", kind_word(link.kind)).with("at", &link.at).with("now", speed(&link.now)).with("best", link.best.as_ref().map(speed))
+    Object::new()
+        .with("kind", kind_word(link.kind))
+        .with("at", &link.at)
+        .with("now", speed(&link.now))
+        .with("best", link.best.as_ref().map(speed))
 }
 
 fn speed(speed: &LinkSpeed) -> Object {

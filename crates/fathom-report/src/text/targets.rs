@@ -22,7 +22,10 @@ pub(super) fn standing(target: &TargetRecording) -> String {
 
 fn device(recorded: &DeviceRecording) -> String {
     let facts = &recorded.before;
-    let name = recorded.partition.as_ref().map_or_else(|| facts.name.clone(), |part| format!("{} of {}", part.name, facts.name));
+    let name = recorded
+        .partition
+        .as_ref()
+        .map_or_else(|| facts.name.clone(), |part| format!("{} of {}", part.name, facts.name));
     let link = facts.narrowest_link().map(|link| speed_words(link.kind, &link.now));
     let parts = [
         facts.identity.model.clone(),

@@ -40,7 +40,9 @@ impl<'a> Request<'a> {
         let mut words = arguments.iter().map(String::as_str);
         while let Some(word) = words.next() {
             let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-            let mut value = || value.or_else(|| words.next()).filter(|value| !value.is_empty()).ok_or(format!("{name} needs a value"));
+            let mut value = || {
+                value.or_else(|| words.next()).filter(|value| !value.is_empty()).ok_or(format!("{name} needs a value"))
+            };
             match name {
                 "--sheet" => request.sheet = Some(value()?),
                 "--specs" => request.folders.push(value()?),
@@ -50,7 +52,9 @@ impl<'a> Request<'a> {
                 "--writes" => request.writes = true,
                 "--json" => request.json = true,
                 option if option.starts_with('-') => return Err(unknown(option)),
-                _ if request.path.is_some() => return Err(format!("one target at a time: '{}' is the second", word.escape_debug())),
+                _ if request.path.is_some() => {
+                    return Err(format!("one target at a time: '{}' is the second", word.escape_debug()));
+                }
                 _ => request.path = Some(word),
             }
         }

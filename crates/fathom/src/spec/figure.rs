@@ -39,7 +39,9 @@ pub fn size(path: &Path) -> Result<u64, String> {
 /// Why it did not run.
 pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>) -> Result<Measurement, String> {
     let words = job(figure, path, size, request.runtime_s);
-    let joined = |problems: Vec<fathom_plan::Diagnostic>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let joined = |problems: Vec<fathom_plan::Diagnostic>| {
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
     let invocation = parse_args(&words, Personality::Fathom).map_err(joined)?;
     let planned = plan(&invocation, &ThisMachine, &ThisMachine).map_err(joined)?;
     interrupts();

@@ -70,15 +70,21 @@ fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
 }
 
 /// The sheet that is named, or the one that fits the uppermost device that one fits.
-fn choose<'a>(target: &TargetRecording, request: &Request<'_>, library: &'a Library) -> Result<(DeviceFacts, &'a Sheet), String> {
+fn choose<'a>(
+    target: &TargetRecording,
+    request: &Request<'_>,
+    library: &'a Library,
+) -> Result<(DeviceFacts, &'a Sheet), String> {
     let lowest = || target.devices.last().map(|device| device.before.clone()).unwrap_or_default();
     if let Some(id) = request.sheet {
         let ids = library.sheets().iter().map(|sheet| sheet.id.as_str());
-        let advice = fathom_plan::closest(id, ids).map_or("`fathom spec` lists them".to_owned(), |id| format!("did you mean {id}?"));
+        let advice = fathom_plan::closest(id, ids)
+            .map_or("`fathom spec` lists them".to_owned(), |id| format!("did you mean {id}?"));
         let sheet = library.by_id(id).ok_or_else(|| format!("there is no sheet '{}': {advice}", id.escape_debug()))?;
         return Ok((lowest(), sheet));
     }
-    let fitting = target.devices.iter().find_map(|device| Some((device.before.clone(), library.fitting(&device.before)?)));
+    let fitting =
+        target.devices.iter().find_map(|device| Some((device.before.clone(), library.fitting(&device.before)?)));
     fitting.ok_or_else(|| {
         let said: Vec<String> = target.devices.iter().map(|device| said(&device.before)).collect();
         let said = if said.is_empty() { "no device is seen below it".to_owned() } else { said.join(", ") };
@@ -87,11 +93,21 @@ fn choose<'a>(target: &TargetRecording, request: &Request<'_>, library: &'a Libr
 }
 
 fn said(device: &DeviceFacts) -> String {
-    device.identity.model.as_ref().map_or_else(|| format!("{} gives no model", device.name), |model| format!("{} is {model}", device.name))
+    device
+        .identity
+        .model
+        .as_ref()
+        .map_or_else(|| format!("{} gives no model", device.name), |model| format!("{} is {model}", device.name))
 }
 
 /// Measures each figure in turn. The outcome is bad when one is not kept.
-fn measure(path: &str, request: &Request<'_>, device: &DeviceFacts, sheet: &Sheet, shown: &mut SpecReport) -> Result<Outcome, String> {
+fn measure(
+    path: &str,
+    request: &Request<'_>,
+    device: &DeviceFacts,
+    sheet: &Sheet,
+    shown: &mut SpecReport,
+) -> Result<Outcome, String> {
     let size = figure::size(Path::new(path))?;
     let mut kept = Outcome::Good;
     for (figure, line) in sheet.figures.iter().zip(&mut shown.lines) {
