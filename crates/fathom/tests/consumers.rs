@@ -384,6 +384,32 @@ fn fios_tool_for_json_plus_reads_the_bins() {
     }
 }
 
+// ---- fio-histo-log-pctiles.py
+
+/// fio's tool for histogram logs finds every I/O of ours in them, and the median that the document has.
+#[test]
+fn fios_tool_for_histogram_logs_finds_the_median() {
+    const TOOL: &str = "/usr/share/doc/fio/fio-histo-log-pctiles.py.gz";
+    let there = Command::new("zcat").arg(TOOL).output().ok().filter(|output| output.status.success());
+    let Some(tool) = there else { return skip("fio-histo-log-pctiles.py is not installed (it comes with Debian's fio)") };
+    let scratch = Scratch::new().expect("a folder on a disk");
+    let _turn = beside();
+    std::fs::write(scratch.join("tool.py"), tool.stdout).expect("written");
+    let mut arguments = common::words(
+        "fio --output-format=json --ioengine=libaio --iodepth=4 --direct=1 --size=8m --rw=randread --name=h --log_hist_msec=50",
+    );
+    arguments.extend([on(&scratch.join("data")), format!("--write_hist_log={}", scratch.join("h").display())]);
+    let json: Value = serde_json::from_str(&fathom(&arguments).expect(0).out).expect("JSON");
+    let options = ["tool.py", "--time-quantum", "3600", "h_clat_hist.1.log"];
+    let said = done(Command::new("python3").args(options).current_dir(scratch.path())).expect("read");
+    // msec-since-start, samples, min, median, ...
+    let last: Vec<f64> = said.lines().last().expect("a line").split(',').filter_map(|cell| cell.trim().parse().ok()).collect();
+    assert_eq!(Some(last[1] as u64), json["jobs"][0]["read"]["total_ios"].as_u64(), "{said}");
+    let median = json["jobs"][0]["read"]["clat_ns"]["percentile"]["50.000000"].as_f64().expect("a median");
+    // Both have 64 buckets in each power of two; the tool draws a line inside the one it finds.
+    assert!((last[3] * 1000.0 / median - 1.0).abs() < 0.04, "{median} ns: {said}");
+}
+
 /// The sum of a column that holds numbers where it holds anything.
 fn column_sum(csv: &str, name: &str) -> u64 {
     let mut lines = csv.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());

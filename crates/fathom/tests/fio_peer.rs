@@ -322,6 +322,34 @@ fn patterns_are_the_same_bytes() {
     }
 }
 
+/// Regression 0040: behind the last zone comes the first, until the amount is done; the block that crosses a zone's amount is
+/// its last; a zone that the region cuts short ends the pass.
+#[test]
+fn zones_are_walked_as_fio_walks_them() {
+    require!(Fio);
+    for zones in [
+        "--size=1m --zonesize=64k --zonerange=128k",
+        "--size=1m --zonesize=64k --zonerange=64k --zoneskip=64k",
+        "--size=1m --zonesize=64k --zonerange=128k --zoneskip=32k",
+        "--size=1m --zonesize=128k --zonerange=64k",
+        "--size=1m --zonesize=64k --zoneskip=64k --io_size=2m",
+        "--size=1000k --zonesize=60k --zonerange=120k",
+        "--size=1m --bs=12k --zonesize=64k --zonerange=128k",
+        "--size=1m --offset=100k --zonesize=64k --zonerange=128k",
+    ] {
+        let traces = [&FIOS[..], &OURS[..]].map(|program| {
+            let scratch = Scratch::new().expect("a folder");
+            let line = format!("--name=z --filename=data --ioengine=null --rw=write --zonemode=strided --write_iolog=trace {zones}");
+            let left = run(program, scratch.path(), &line.split_whitespace().collect::<Vec<_>>());
+            assert_eq!(left.code, Some(0), "{zones}: {}", left.err);
+            let trace = std::fs::read_to_string(scratch.join("trace")).expect("a trace");
+            let places = trace.lines().filter_map(|line| line.split_once(" write ").map(|(_, place)| place.to_owned()));
+            places.collect::<Vec<_>>()
+        });
+        assert!(!traces[0].is_empty() && traces[0] == traces[1], "{zones}: {} and {}", traces[0].len(), traces[1].len());
+    }
+}
+
 /// fio does again what our trace says was done.
 #[test]
 fn fio_replays_our_trace() {

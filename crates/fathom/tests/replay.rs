@@ -327,6 +327,32 @@ fn what_is_to_be_skipped_is_not_done() {
     }
 }
 
+/// A log of reads checks what was stamped before, as in fio: what fio wrote passes, and one altered byte does not.
+#[test]
+fn reads_of_a_log_are_verified() {
+    require!(Fio);
+    let scratch = Scratch::new().expect("a folder");
+    let write = "--name=w --filename=data --size=64k --rw=write --verify=md5 --do_verify=0 --write_iolog=written";
+    assert_eq!(run(&FIOS, scratch.path(), &words_of(write)).code, Some(0));
+    let log = std::fs::read_to_string(scratch.join("written")).expect("a log");
+    std::fs::write(scratch.join("log"), log.replace(" write ", " read ")).expect("a log");
+    let check = words_of("--name=r --read_iolog=log --verify=md5 --replay_no_stall=1");
+    for program in [&FIOS[..], &OURS[..]] {
+        let left = run(program, scratch.path(), &check);
+        assert_eq!(left.code, Some(0), "{program:?}: {}{}", left.out, left.err);
+    }
+    let mut data = std::fs::read(scratch.join("data")).expect("the file");
+    data[20_000] ^= 1;
+    std::fs::write(scratch.join("data"), data).expect("written");
+    for program in [&FIOS[..], &OURS[..]] {
+        let left = run(program, scratch.path(), &check);
+        assert!(left.code != Some(0) && (left.out + &left.err).contains("offset 16384"), "{program:?}");
+    }
+    // What a log writes is not read back after it.
+    let left = run(&OURS, scratch.path(), &words_of("--name=r --read_iolog=written --verify=md5"));
+    assert!(left.code == Some(1) && left.err.contains("do_verify=0"), "{}", left.err);
+}
+
 /// Trims move nothing, so a queue of 128 trims of 2 GiB needs no memory (fio's own suite, 38).
 #[test]
 fn large_trims_need_no_buffers() {
