@@ -28,7 +28,7 @@ use self::steady::Steady;
 use self::turns::Turns;
 use crate::archive::Archive;
 use crate::clock::{Clock, Since};
-use crate::flow::Flows;
+use crate::flow::{Flows, Member};
 use crate::host::{Host, HostError};
 use crate::live::{Live, Phase, Stop};
 use crate::tracelog::TraceSource;
@@ -195,6 +195,7 @@ impl<H: Host + Send + 'static> Crew<H> {
 
     fn start_those_whose_turn_it_is(&mut self, watch: &Watch<'_>) {
         let now = self.clock.now();
+        let mut turn = Vec::new();
         for job in 0..self.plan.jobs.len() {
             if self.threads[job].is_some() || self.done[job].is_some() {
                 continue;
@@ -206,12 +207,14 @@ impl<H: Host + Send + 'static> Crew<H> {
             }
             let is_done = |other: usize| self.done[other].is_some();
             if self.turns.may_start(job, now, &is_done) {
-                self.start(job, watch);
+                // All that start together are in their flow before the first of them does anything (regression 0055).
+                turn.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
             }
         }
+        turn.into_iter().for_each(|(job, flow)| self.start(job, flow, watch));
     }
 
-    fn start(&mut self, index: usize, watch: &Watch<'_>) {
+    fn start(&mut self, index: usize, flow: Option<Member>, watch: &Watch<'_>) {
         let log = match self.plan.jobs[index].pace.replay.as_ref().map(watch.replays).transpose() {
             Ok(log) => log,
             Err(HostError { errno, what }) => {
@@ -229,7 +232,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             ready: Arc::clone(&self.ready),
             sink: watch.logs.clone(),
             unix_start_ns: self.unix_start_ns,
-            flow: self.flows.join(self.plan.jobs[index].pace.flow),
+            flow,
             most_intervals: self.most_intervals,
             shelf: self.archive.as_ref().map(|archive| archive.shelf(index)),
         };
