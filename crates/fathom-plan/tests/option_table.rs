@@ -92,3 +92,12 @@ fn help_answers_the_probes_of_scripts() {
     assert!(fathom_plan::command_help(Some("iodpeth")).is_err_and(|problem| problem.to_string().contains("iodepth")));
     assert!(fathom_plan::engine_help(Some("rbd")).is_err());
 }
+
+#[test]
+fn the_document_of_compatibility_is_that_of_the_table() {
+    let written = include_str!("../../../docs/fio-compatibility.md");
+    assert!(
+        written == fathom_plan::compatibility(),
+        "the option table has changed: cargo run --bin fathom -- help compatibility > docs/fio-compatibility.md"
+    );
+}
