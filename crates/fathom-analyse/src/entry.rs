@@ -36,7 +36,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         rw: fio_word(&job.pattern),
         block_sizes: PerDirection::from_fn(|d| (job.pattern.block_size[d].min(), job.pattern.block_size[d].max())),
         engine: engine(&members[0]).to_owned(),
-        depth: if members.iter().all(|m| m.seen.skipped) { 0 } else { job.queue.depth },
+        depth: if members.iter().any(Member::does_io) { job.queue.depth } else { 0 },
         error,
         error_text,
         errors_continued: continued(members),

@@ -1,6 +1,6 @@
 //! Which jobs make up an entry.
 
-use fathom_model::{EventKind, Job, JobRecording, Nanos, Recording};
+use fathom_model::{Direction, EventKind, Job, JobRecording, Nanos, Recording};
 
 /// A job as planned and as it went.
 #[derive(Clone, Copy)]
@@ -36,6 +36,13 @@ impl Member<'_> {
             EventKind::FirstError { errno, .. } => Some(errno),
             _ => None,
         })
+    }
+
+    /// Whether its loop of I/O was entered: it began, and was neither to lay files out nor to check what is there only.
+    pub(crate) fn does_io(&self) -> bool {
+        let only_checks = self.job.verify.as_ref().is_some_and(|verify| verify.only);
+        let writes = self.job.pattern.traffic.uses(Direction::Write);
+        !self.seen.skipped && !self.job.files.layout.create_only && !(only_checks && writes)
     }
 
     /// Whether any I/O ended well in any direction.

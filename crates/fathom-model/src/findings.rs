@@ -108,7 +108,8 @@ pub struct Entry {
     pub block_sizes: PerDirection<(u32, u32)>,
     /// Engine that carried it.
     pub engine: String,
-    /// Queue depth asked for, of one job; 0 where none of its jobs began.
+    /// Queue depth asked for, of one job; 0 where none of its jobs did I/O of its own: it never began, only laid files
+    /// out, or only checked what is there.
     pub depth: u32,
     /// errno of the first failure; 0 when none stopped it.
     pub error: i32,

@@ -116,8 +116,12 @@ fn push_errors(root: &mut Object, entry: &Entry) {
     }
 }
 
-/// The search for a depth by latency; where none was asked for, its depth is the queue depth.
+/// The search for a depth by latency; where none was asked for, its depth is the queue depth. As in fio, a job that
+/// did no I/O of its own has none of it.
 fn push_target(root: &mut Object, entry: &Entry) {
+    if entry.depth == 0 {
+        return;
+    }
     let target = entry.latency.map(|search| search.target);
     let limit = target.map_or(0, |target| target.limit.get());
     let window = target.map_or(0, |target| target.window.get() / 1_000);

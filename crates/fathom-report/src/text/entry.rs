@@ -90,6 +90,9 @@ fn errno_words(errno: i32) -> String {
 }
 
 fn target(entry: &Entry) -> String {
+    if entry.depth == 0 {
+        return String::new();
+    }
     let Some(search) = &entry.latency else {
         return format!("     latency   : target=0.00ns, window=0.00ns, percentile=100.00%, depth={}\n", entry.depth);
     };
