@@ -334,3 +334,14 @@ fn nothing_at_all_is_judged_without_panic() {
     r.disks = vec![disk("vda", (0, 0), (0, 0))];
     assert_eq!(findings(&r).findings[0].code, "NOTHING_DONE");
 }
+
+/// Regression 0122: a job that `exitall` of another ended before its first I/O was told as one that did nothing.
+#[test]
+fn who_was_ended_before_the_first_io_did_nothing_wrong() {
+    let mut r = run_of(vec![job("quick"), job("slow")]);
+    fill(&mut r, 0, Direction::Read, 10_000, MS);
+    r.jobs[1] = JobRecording { ended: Nanos::ZERO, intervals: Vec::new(), ..idle(&job("slow")) };
+    assert!(findings(&r).findings.iter().any(|one| one.code == "NOTHING_DONE"));
+    r.plan.jobs[0].exit.exit_all = true;
+    assert!(findings(&r).findings.iter().all(|one| one.code != "NOTHING_DONE"));
+}

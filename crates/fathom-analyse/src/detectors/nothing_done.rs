@@ -12,20 +12,27 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const ADVICE: &str = "See its error and the size, io_size and number_ios of the job.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    scene.each(idle)
+    let ends_others = scene.recording.plan.jobs.iter().any(|job| job.exit.exit_all || job.exit.exit_all_on_error);
+    scene.each(|seat| idle(seat, ends_others))
 }
 
-fn idle(seat: &Seat) -> Option<Finding> {
-    let idle = seat.members.iter().filter(|m| was_to_work(m) && !m.did_io()).collect::<Vec<_>>();
+fn idle(seat: &Seat, ends_others: bool) -> Option<Finding> {
+    let idle = seat.members.iter().filter(|m| was_to_work(m) && !m.did_io());
+    // exitall= may end a job before its first I/O: that is what was asked for.
+    let idle = idle.filter(|m| !(ends_others && planned(m) == 0)).collect::<Vec<_>>();
     let first = idle.first()?;
     let evidence = format!(
         "{} of {} jobs completed no I/O in {} ({} planned).",
         idle.len(),
         seat.members.len(),
         duration(first.run_time().get() as f64),
-        count(idle.iter().flat_map(|m| m.seen.directions.iter()).map(|(_, d)| d.counts.planned).sum()),
+        count(idle.iter().map(|m| planned(m)).sum()),
     );
     Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+}
+
+fn planned(member: &Member) -> u64 {
+    member.seen.directions.iter().map(|(_, d)| d.counts.planned).sum()
 }
 
 fn was_to_work(member: &Member) -> bool {

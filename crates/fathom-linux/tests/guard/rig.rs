@@ -1,6 +1,6 @@
 //! Scratch folders, loop devices and mounts that put themselves away, also when a test fails.
 
-use fathom_device::{DestroyCode, Fingerprint, Intent, Span, TargetFacts, judge};
+use fathom_device::{DestroyCode, Fingerprint, Intent, Reason, Span, TargetFacts, judge};
 use fathom_linux::{Held, HoldError, examine, hold};
 use fathom_model::Bytes;
 use rustix::fs::OFlags;
@@ -196,9 +196,21 @@ pub fn take(
     codes: &[DestroyCode],
     backup: Option<&Path>,
 ) -> Result<Held, HoldError> {
-    let examined = examine(path)?;
-    let permit = judge(examined.facts(), intent, codes)?;
-    hold(examined, &permit, backup)
+    let attempt = || {
+        let examined = examine(path)?;
+        let permit = judge(examined.facts(), intent, codes)?;
+        hold(examined, &permit, backup)
+    };
+    // Regression 0123: a program that another test starts has our locked descriptor too, from fork to exec.
+    let is_locked = |held: &Result<Held, HoldError>| matches!(held, Err(HoldError::Refused(refusal)) if refusal.reason == Reason::Locked);
+    let mut attempts = (0..40).map(|_| {
+        let held = attempt();
+        if is_locked(&held) {
+            std::thread::sleep(std::time::Duration::from_millis(25));
+        }
+        held
+    });
+    attempts.find(|held| !is_locked(held)).unwrap_or_else(attempt)
 }
 
 /// The worst a run can do: with the right code in hand, writes as soon as anything lets it.
