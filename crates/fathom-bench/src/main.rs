@@ -16,7 +16,7 @@ mod tool;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use self::cases::CASES;
+use self::cases::{CASES, CLEAN, Case};
 use self::context::Context;
 use self::machine::Machine;
 use self::row::Row;
@@ -72,8 +72,13 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments
     Ok(Some(arguments))
 }
 
+/// All cases, also those that are run only when they are named.
+fn cases() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().chain([&CLEAN])
+}
+
 fn known(name: &str) -> bool {
-    name == instructions::NAME || CASES.iter().any(|case| case.name == name)
+    name == instructions::NAME || cases().any(|case| case.name == name)
 }
 
 fn number(text: &str) -> Result<u64, String> {
@@ -82,8 +87,8 @@ fn number(text: &str) -> Result<u64, String> {
 
 fn help() {
     println!("usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir FOLDER] [--markdown FILE]\n");
-    println!("Without CASE all are run, save `{}`. FOLDER is on the disk to be measured.\n", instructions::NAME);
-    CASES.iter().for_each(|case| println!("  {:<12} {}", case.name, case.about));
+    println!("Without CASE all are run, save `{}` and `{}`. FOLDER is on the disk to be measured.\n", instructions::NAME, CLEAN.name);
+    cases().for_each(|case| println!("  {:<12} {}", case.name, case.about));
     println!("  {:<12} {}", instructions::NAME, instructions::ABOUT);
 }
 
@@ -94,7 +99,8 @@ fn compare(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     let before = machine::load_average();
     let mut rows = Vec::new();
-    for case in CASES.iter().filter(|case| arguments.cases.is_empty() || arguments.cases.iter().any(|n| n == case.name)) {
+    let all = arguments.cases.is_empty();
+    for case in cases().filter(|case| if all { case.name != CLEAN.name } else { arguments.cases.iter().any(|n| n == case.name) }) {
         eprintln!("fathom-bench: {}: {}", case.name, case.about);
         let found = (case.run)(&context).unwrap_or_else(|reason| vec![Row::missing(case.about, reason)]);
         rows.extend(found.into_iter().map(|row| (case.name, row)));

@@ -205,6 +205,43 @@ fn what_a_job_wrote_is_what_its_twin_verifies() {
     }
 }
 
+/// Regression 0130: the time that a stamp takes was counted as latency of its write. A SHA-512 over a MiB takes half a
+/// millisecond at two GB/s, which no processor reaches; the null engine takes next to nothing.
+#[test]
+fn stamping_belongs_to_no_io() {
+    for depth in [1, 2] {
+        let mut job = deep(job(Traffic::Write, SEQUENTIAL), depth);
+        job.pattern.block_size = PerDirection::all(BlockSizes::Fixed(1 << 20));
+        job.files.size = Extent::Bytes(Bytes::from_mib(32));
+        job.verify = Some(Verify { kind: VerifyKind::Sha512, after_writes: false, ..checks() });
+        let done = one(job);
+        let writes = &done.directions[Direction::Write];
+        assert_eq!(writes.counts.ok, 32);
+        let least = writes.lat.min().or(writes.clat.min()).expect("32 were recorded");
+        assert!(least < Nanos::from_micros(100), "depth {depth}: {least:?}");
+    }
+}
+
+/// Regression 0131: "0 blocks to verify: 16 right".
+#[test]
+fn reads_that_are_checked_are_blocks_to_verify() {
+    let failing = |n: u64, r: &crate::engine::Request| (n == 60 + 7 && r.op == Op::Read).then_some(-5);
+    for (kind, depth) in [(VerifyKind::Crc32c, 1), (VerifyKind::Fathom, 4)] {
+        let host = Arc::new(FakeHost::new(failing));
+        for traffic in [Traffic::Write, Traffic::Read] {
+            let mut job = faked(deep(job(traffic, SEQUENTIAL), depth));
+            job.limits.ios = Some(60);
+            job.errors.continue_read = true;
+            job.verify = Some(Verify { kind, after_writes: false, ..checks() });
+            let (recording, _) = run_on(Arc::clone(&host), vec![job]);
+            let done = &recording.jobs[0];
+            let failed = done.directions[Direction::Read].counts.failed;
+            let expected = if traffic == Traffic::Read { (60, 60 - failed) } else { (0, 0) };
+            assert_eq!((done.verify.planned, done.verify.good), expected, "{kind:?} {traffic:?}");
+        }
+    }
+}
+
 fn checks() -> Verify {
     Verify {
         kind: VerifyKind::Fathom,

@@ -76,6 +76,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Checks a block that was read.
     #[cold]
     pub(super) fn look_at(&mut self, slot: u32, io: &InFlight) {
+        self.count_read(io);
         let Some(checker) = &mut self.checker else { return };
         if io.direction != Direction::Read || io.check == 0 {
             return;
@@ -107,6 +108,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             Err(Wrong::Ours(blemish, bytes)) => self.suspect(io, sought, *blemish, bytes),
         }
+    }
+
+    /// An ordinary read that is to be checked is over. Those of a verify pass were counted when they were planned.
+    pub(super) fn count_read(&mut self, io: &InFlight) {
+        self.verify.planned += u64::from(io.check == ANY_WRITE);
     }
 
     fn suspect(&mut self, io: &InFlight, sought: Option<Sought>, blemish: Blemish, bytes: u64) {

@@ -83,6 +83,8 @@ pub(crate) struct Worker<'a, E, C, H> {
     recorder: Recorder,
     levels: Levels,
     filler: Option<Filler>,
+    /// Buffers are filled or stamped before they are handed over.
+    fills: bool,
     checker: Option<Checker>,
     checks_reads: bool,
     measured_from: u64,
@@ -99,6 +101,8 @@ pub(crate) struct Worker<'a, E, C, H> {
     frame: Frame,
     /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a limit.
     has_more_to_do: bool,
+    /// The same of an I/O of the load, which verify passes are not.
+    load_has_more: bool,
     /// What was aimed at is reached: the target is full (`fill_device`), the depth is found (`latency_target`).
     full: bool,
 }
@@ -372,8 +376,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn hand_over(&mut self, now: u64) -> Result<u64, EngineError> {
         // Filling buffers took time that belongs to no I/O.
-        let filled = self.filler.is_some();
-        let ready = if filled || self.schedule.is_some() { self.now() } else { now };
+        let ready = if self.fills || self.schedule.is_some() { self.now() } else { now };
         let closed = self.schedule.is_none();
         if self.synchronous {
             self.carry();
@@ -516,6 +519,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if let Some(checker) = self.checker.as_mut().filter(|_| io.direction == Direction::Write) {
             checker.write_failed(completion.slot);
         }
+        self.count_read(io);
         if result >= 0 {
             self.recorder.bad(io, Some(result as u64), now);
             self.fell_short(io, result as u32, now);

@@ -12,7 +12,7 @@ use crate::script::{Draft, direction_of};
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether each I/O is due when it has room, and nothing but counting follows it.
     pub(super) fn is_plain(&self) -> bool {
-        !self.synchronous && self.schedule.is_none() && !self.has_more_to_do && !self.gated && !self.recorder.tells()
+        !self.synchronous && self.schedule.is_none() && !self.load_has_more && !self.gated && !self.recorder.tells()
     }
 
     /// [`Worker::drive`] for that case.
@@ -38,7 +38,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             if self.batch.is_empty() {
                 return Ok(ready);
             }
-            if left > 0 || self.filler.is_some() {
+            if left > 0 || self.fills {
                 self.ready_anew(ready);
             }
             now = self.hand_over_batch(ready)?;
@@ -54,7 +54,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let mut ready = now;
         while self.batch.len() < room && (self.next_draft < self.drafts.len() || self.refill()) {
             let count = (room - self.batch.len()).min(self.drafts.len() - self.next_draft);
-            if self.filler.is_some() {
+            if self.fills {
                 self.fill_buffers(count);
                 ready = self.now();
             }

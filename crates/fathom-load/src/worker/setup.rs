@@ -105,7 +105,10 @@ impl<'a, H: Host> Setup<'a, H> {
         let listens = gate.as_ref().is_some_and(|gate| gate.listens());
         let limits = job.errors.max_latency.iter().any(|(_, limit)| limit.is_some());
         let priorities = Prioritised::new(job);
-        let has_more_to_do = listens || priorities.is_some() || checker.is_some() || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
+        let checks_reads = checker.as_ref().is_some_and(|checker| checker.checks_reads);
+        // Of a job that stamps only the verify passes are looked at, which have a loop of their own.
+        let load_has_more = listens || priorities.is_some() || checks_reads || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
+        let checker_looks = checker.is_some();
         let keep = keep(job, synchronous, schedule.is_some());
         let intervals = Intervals::new(self.interval.get().max(1_000_000), self.most_intervals, self.shelf);
         Ok(Worker {
@@ -133,11 +136,12 @@ impl<'a, H: Host> Setup<'a, H> {
             refilling: true,
             recorder: Recorder::new(keep, measured_from, intervals, logger),
             levels: Levels::default(),
+            fills: filler.is_some() || checker.is_some() && !checks_reads,
             filler,
             keeps_apart: checker.as_ref().is_some_and(Checker::must_keep_apart),
             regions: self.regions,
             damages: Vec::new(),
-            checks_reads: checker.as_ref().is_some_and(|checker| checker.checks_reads),
+            checks_reads,
             checker,
             measured_from: measured_from.get(),
             deadline,
@@ -147,7 +151,8 @@ impl<'a, H: Host> Setup<'a, H> {
             verify: VerifyCounts::default(),
             synchronous,
             frame,
-            has_more_to_do,
+            has_more_to_do: load_has_more || checker_looks,
+            load_has_more,
             full: false,
         })
     }
