@@ -218,7 +218,7 @@ fn stamping_belongs_to_no_io() {
         let writes = &done.directions[Direction::Write];
         assert_eq!(writes.counts.ok, 32);
         let least = writes.lat.min().or(writes.clat.min()).expect("32 were recorded");
-        assert!(least < Nanos::from_micros(100), "depth {depth}: {least:?}");
+        assert!(least < Nanos::from_micros(300), "depth {depth}: {least:?}");
     }
 }
 
