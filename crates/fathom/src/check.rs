@@ -2,8 +2,7 @@
 
 mod arguments;
 
-use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 
 use fathom_analyse::{ImportedLogs, judge_imported, judge_logs, judge_sweep, verdict};
 use fathom_import::{ImportedRun, read_iops_log, read_result};
@@ -11,11 +10,9 @@ use fathom_model::{Finding, Verdict};
 
 use self::arguments::Arguments;
 use crate::outcome::Outcome;
+use crate::result_file::read;
 use crate::say::{complain, say};
 use crate::screen;
-
-/// A result or a log is not larger.
-const LARGEST: u64 = 256 << 20;
 
 const HELP: &str = "\
 usage: fathom check [OPTIONS] RESULT.json...
@@ -89,14 +86,4 @@ fn logs(arguments: &Arguments, runs: &[ImportedRun]) -> Result<Option<Finding>, 
     let name = run.figures.name.clone();
     let total_ios = run.figures.ios.unwrap_or(0);
     Ok(judge_logs(&ImportedLogs { name, window_ms, runtime_ms: run.runtime_ms, total_ios, jobs }))
-}
-
-fn read(path: &str) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("{path} cannot be read: {error}"))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("{path} is larger than 256 MiB, which no result of fio is"));
-    }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -1,18 +1,15 @@
 //! `fathom compare`: whether two results differ, by how much, and whether that is too much.
 
-use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::IsTerminal;
 
 use fathom_analyse::{Limit, Measured, compare};
 use fathom_import::read_measured;
 use fathom_model::{Comparison, Row};
 
 use crate::outcome::Outcome;
+use crate::result_file::read;
 use crate::say::{complain, say};
 use crate::screen;
-
-/// A result is not larger.
-const LARGEST: u64 = 256 << 20;
 
 const HELP: &str = "\
 usage: fathom compare BEFORE.json AFTER.json [OPTIONS]
@@ -129,13 +126,7 @@ fn broken(asked: &Asked, row: &Row) -> Option<String> {
 }
 
 fn measured(path: &str) -> Result<Vec<Measured>, String> {
-    let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("{path} cannot be read: {error}"))?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(format!("{path} is larger than 256 MiB, which no result is"));
-    }
-    read_measured(&String::from_utf8_lossy(&bytes)).map_err(|error| format!("{path}: {error}"))
+    read_measured(&read(path)?).map_err(|error| format!("{path}: {error}"))
 }
 
 fn write(file: &str, text: &str) -> Result<(), String> {

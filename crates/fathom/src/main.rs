@@ -15,6 +15,7 @@ mod measure;
 mod outcome;
 mod output;
 mod quick;
+mod result_file;
 mod run;
 mod say;
 mod screen;

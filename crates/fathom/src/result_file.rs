@@ -1,0 +1,21 @@
+//! Results and logs of other runs, as text.
+
+use std::fs::File;
+use std::io::Read;
+
+/// A result or a log is not larger.
+const LARGEST: u64 = 256 << 20;
+
+/// The text of a result or a log; what is no UTF-8 in it is replaced, for messages may be in any encoding.
+///
+/// # Errors
+/// When it cannot be read or is too large, with its name.
+pub fn read(path: &str) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
+    read.map_err(|error| format!("{path} cannot be read: {error}"))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(format!("{path} is larger than 256 MiB, which no result of fio is"));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
