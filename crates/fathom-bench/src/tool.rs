@@ -77,7 +77,7 @@ impl Tools {
         if tool == Tool::Fathom {
             command.arg("run");
         }
-        command.arg("--name=bench").args(options).arg("--output-format=json").current_dir(folder);
+        command.arg("--name=bench").args(options).arg("--output-format=json+").current_dir(folder);
         command.stdin(Stdio::null()).stdout(open(&stdout)?).stderr(open(&stderr)?);
         let mut run = time(command)?;
         run.json = parse(&stdout).ok_or_else(|| {

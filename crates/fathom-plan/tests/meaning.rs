@@ -340,6 +340,9 @@ fn batches_follow_the_depth() {
     assert_eq!((queue.batch_submit, queue.batch_complete_min, queue.batch_complete_max, queue.low), (16, 4, 16, 16));
     let queue = self::job("ioengine=io_uring\niodepth=16\niodepth_batch_complete_max=5").queue;
     assert_eq!((queue.batch_submit, queue.batch_complete_min, queue.batch_complete_max), (2, 1, 5));
+    // The kernel holds back what io_submit brings together beyond two.
+    let batch = |engine: &str| self::job(&format!("ioengine={engine}\niodepth=64")).queue.batch_submit;
+    assert_eq!((batch("io_uring"), batch("libaio")), (8, 2));
 }
 
 #[test]

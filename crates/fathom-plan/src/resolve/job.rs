@@ -86,7 +86,7 @@ pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> J
         files,
         limits: limits::resolve(view, &pattern, report),
         pace: Pace { replay, ..pace::resolve(view, report) },
-        queue: limits::queue(view, report),
+        queue: limits::queue(view, engine.kind, report),
         payload: payload::resolve(view, &pattern),
         // An engine that moves no data has nothing to check, as in fio.
         verify: verify::resolve(view, &pattern, report).filter(|_| engine.kind.moves_data() || engine.kind == EngineKind::Null),
