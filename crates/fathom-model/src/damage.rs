@@ -118,6 +118,11 @@ impl DamageCounts {
         self.0[class as usize] += 1;
     }
 
+    /// `n` more.
+    pub fn count_many(&mut self, class: DamageClass, n: u64) {
+        self.0[class as usize] += n;
+    }
+
     /// Blocks of this class.
     #[must_use]
     pub fn of(&self, class: DamageClass) -> u64 {

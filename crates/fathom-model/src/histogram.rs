@@ -288,8 +288,8 @@ impl SparseHistogram {
         self.packed.len() + size_of::<Self>()
     }
 
-    /// Appends it as bytes; an empty one is two zeros.
-    pub(crate) fn put(&self, into: &mut Vec<u8>) {
+    /// Appends it as bytes; an empty one is two zeros. Results that were kept hold this form: it is never changed.
+    pub fn put(&self, into: &mut Vec<u8>) {
         push_number(into, self.packed.len() as u64);
         push_number(into, self.overflow);
         if self.packed.is_empty() && self.overflow == 0 {
@@ -300,18 +300,30 @@ impl SparseHistogram {
         [high, low, self.min, self.max].into_iter().for_each(|number| push_number(into, number));
     }
 
-    /// Takes what [`SparseHistogram::put`] appended.
-    pub(crate) fn pull(from: &mut &[u8]) -> Option<Self> {
+    /// Takes what [`SparseHistogram::put`] appended; `None` when there is no whole histogram, or one that cannot be.
+    #[must_use]
+    pub fn pull(from: &mut &[u8]) -> Option<Self> {
         let (length, overflow) = (pull_number(from)? as usize, pull_number(from)?);
         if length == 0 && overflow == 0 {
             return Some(SparseHistogram { min: u64::MAX, ..SparseHistogram::default() });
         }
         let (packed, rest) = from.split_at_checked(length)?;
         *from = rest;
+        well_packed(packed, overflow)?;
         let (high, low) = (pull_number(from)?, pull_number(from)?);
         let sum = u128::from(high) << 64 | u128::from(low);
         Some(SparseHistogram { packed: packed.into(), sum, min: pull_number(from)?, max: pull_number(from)?, overflow })
     }
+}
+
+/// Pairs of steps and counts that end inside the buckets and whose sum is a number.
+fn well_packed(mut packed: &[u8], overflow: u64) -> Option<()> {
+    let (mut bucket, mut count) = (0u64, overflow);
+    while !packed.is_empty() {
+        bucket = bucket.checked_add(pull_number(&mut packed)?)?;
+        count = count.checked_add(pull_number(&mut packed)?)?;
+    }
+    (bucket < BUCKETS as u64).then_some(())
 }
 
 /// LEB128, unsigned.

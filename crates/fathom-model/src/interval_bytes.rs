@@ -1,4 +1,4 @@
-//! Intervals as bytes, for a file that a long run keeps them in. Only the run that wrote them reads them.
+//! Intervals as bytes, for the file that a long run keeps them in and for results that are kept: this form is never changed.
 
 use crate::histogram::{pull_number, push_number};
 use crate::{Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram};

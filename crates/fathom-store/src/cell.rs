@@ -1,0 +1,105 @@
+//! A cell: one point of an experiment and what was measured there.
+
+use fathom_model::Recording;
+
+/// One point of an experiment. What was measured stands apart, in its [`Content`], since it is large.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// Its place in the experiment, from 1: the third cell of run `r12` is `r12.3`.
+    pub position: u64,
+    /// Where it lies: name and value of each axis, in order. Empty in a run of one cell.
+    pub axes: Vec<(String, String)>,
+    /// What was to be done there: the job file.
+    pub plan: String,
+    /// How it stands.
+    pub state: CellState,
+    /// Wall clock at its start, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// How long it took, nanoseconds.
+    pub elapsed_ns: u64,
+    /// `valid`, `degraded` or `invalid`; empty while nobody judged.
+    pub verdict: String,
+    /// What lists, tables and charts show of it, in SI units without prefix: `iops`, `bandwidth` (B/s), `p99` (s).
+    pub figures: Vec<(String, f64)>,
+    /// What qualifies the figures, worst first.
+    pub findings: Vec<Found>,
+    /// What else the reader should know, such as what is unknown of an imported result.
+    pub notes: Vec<String>,
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Cell {
+            position: 1,
+            axes: Vec::new(),
+            plan: String::new(),
+            state: CellState::Finished,
+            started_unix_ns: 0,
+            elapsed_ns: 0,
+            verdict: String::new(),
+            figures: Vec::new(),
+            findings: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// How a cell stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellState {
+    /// Being measured, or its process was killed.
+    Running,
+    /// Measured to its end.
+    Finished,
+    /// Measured in part: it was interrupted.
+    Interrupted,
+    /// It could not be measured; `notes` say why.
+    Failed,
+}
+
+impl CellState {
+    /// Its word, in lists and in the store.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            CellState::Running => "running",
+            CellState::Finished => "finished",
+            CellState::Interrupted => "interrupted",
+            CellState::Failed => "failed",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<CellState> {
+        let all = [CellState::Running, CellState::Finished, CellState::Interrupted, CellState::Failed];
+        all.into_iter().find(|state| state.word() == word)
+    }
+}
+
+/// A finding as it was when the cell was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Stable name, such as `SHORT_IO`.
+    pub code: String,
+    /// `note`, `degrades` or `invalidates`.
+    pub weight: String,
+    /// The job it speaks of; empty is the whole run.
+    pub about: String,
+    /// The sentence with its figures.
+    pub evidence: String,
+}
+
+/// What was measured in a cell.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// Nothing (yet).
+    Nothing,
+    /// All of it.
+    Recording(Box<Recording>),
+    /// A result of another program, as it was read.
+    Imported {
+        /// What it is, such as `fio json`.
+        format: String,
+        /// Every byte of it.
+        bytes: Vec<u8>,
+    },
+}

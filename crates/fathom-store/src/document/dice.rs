@@ -1,0 +1,25 @@
+//! Chance for tests.
+
+/// A generator with a seed (splitmix64).
+pub(crate) struct Dice(pub u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// 0 to `n` - 1.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// Any number, of any length in bits.
+    pub fn number(&mut self) -> u64 {
+        let shift = self.below(64);
+        self.next() >> shift
+    }
+}

@@ -1,0 +1,104 @@
+//! A run: one experiment of one or many cells, from its command to its end.
+
+use std::fmt;
+
+/// The name of a run in its store: `r1`, `r2` and so on, given once and never again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub(crate) i64);
+
+impl RunId {
+    /// The run called `name`: `r12`, `R12` or `12`. Nothing when that is no name of a run.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<RunId> {
+        let digits = name.strip_prefix(['r', 'R']).unwrap_or(name);
+        let plain = digits.bytes().all(|byte| byte.is_ascii_digit()) && !digits.starts_with('0');
+        digits.parse().ok().filter(|_| plain).map(RunId)
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}", self.0)
+    }
+}
+
+/// What a run sets out to do, complete enough to take it up again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Experiment {
+    /// The word that started it: `run`, `quick`, `sweep`, `search`, `suite`, `import`.
+    pub kind: String,
+    /// What lists call it: a job file, a target, the name of a suite.
+    pub name: String,
+    /// The command line as it was typed.
+    pub command: Vec<String>,
+    /// Everything that is needed to take it up again, in the words of whoever started it.
+    pub plan: String,
+    /// Where it ran and with which versions: host, kernel, fathom, target, device.
+    pub facts: Vec<(String, String)>,
+    /// How many cells it is to have; 0 when that is not known yet.
+    pub planned: u64,
+    /// The process that works on it, in words that its host can check; empty when nobody does.
+    pub owner: String,
+    /// Wall clock at its start, nanoseconds since 1970.
+    pub created_unix_ns: u64,
+}
+
+/// A run in the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its name.
+    pub id: RunId,
+    /// What it set out to do.
+    pub experiment: Experiment,
+    /// How it stands.
+    pub state: RunState,
+    /// Wall clock at its end, nanoseconds since 1970; `None` while it has none.
+    pub ended_unix_ns: Option<u64>,
+    /// Cells that are kept, of whatever state.
+    pub cells: u64,
+    /// Those of them that are finished.
+    pub finished: u64,
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// Its owner works on it, or was killed.
+    Running,
+    /// It did all that it set out to do.
+    Finished,
+    /// It was stopped before that, and can be taken up again.
+    Stopped,
+}
+
+impl RunState {
+    /// Its word, in lists and in the store.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            RunState::Running => "running",
+            RunState::Finished => "finished",
+            RunState::Stopped => "stopped",
+        }
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<RunState> {
+        [RunState::Running, RunState::Finished, RunState::Stopped].into_iter().find(|state| state.word() == word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_runs() {
+        assert_eq!(RunId(12).to_string(), "r12");
+        for name in ["r12", "R12", "12"] {
+            assert_eq!(RunId::parse(name), Some(RunId(12)), "{name}");
+        }
+        for name in ["", "r", "r0", "012", "rr1", "+1", "-1", "1.5", "r99999999999999999999", "latest", "１"] {
+            assert_eq!(RunId::parse(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Runs in the store: begun, finished, found, removed.
+
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use crate::pairs::{read_list, read_pairs, write_list, write_pairs};
+use crate::{Experiment, Run, RunId, RunState, Store, StoreError};
+
+impl Store {
+    /// Keeps a new run, and gives it its name.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn begin(&mut self, experiment: &Experiment) -> Result<RunId, StoreError> {
+        self.change(async |connection| {
+            let number: i64 = sqlx::query_scalar("UPDATE fathom SET next_run = next_run + 1 RETURNING next_run - 1").fetch_one(&mut *connection).await?;
+            sqlx::query(
+                "INSERT INTO run (number, kind, name, command, plan, facts, planned, owner, state, created_ns)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+            )
+            .bind(number)
+            .bind(experiment.kind.clone())
+            .bind(experiment.name.clone())
+            .bind(write_list(&experiment.command))
+            .bind(experiment.plan.clone())
+            .bind(write_pairs(&experiment.facts))
+            .bind(signed(experiment.planned))
+            .bind(experiment.owner.clone())
+            .bind(RunState::Running.word())
+            .bind(signed(experiment.created_unix_ns))
+            .execute(connection)
+            .await?;
+            Ok(RunId(number))
+        })
+    }
+
+    /// Takes up a run again: it is running, and `owner` works on it.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be kept.
+    pub fn take_up(&mut self, run: RunId, owner: &str) -> Result<(), StoreError> {
+        self.stand(run, RunState::Running, owner, None)
+    }
+
+    /// Keeps how a run ended, at `now` on the wall clock, nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// When there is no such run, or it cannot be kept.
+    pub fn finish(&mut self, run: RunId, state: RunState, now_unix_ns: u64) -> Result<(), StoreError> {
+        self.stand(run, state, "", Some(now_unix_ns))
+    }
+
+    fn stand(&mut self, run: RunId, state: RunState, owner: &str, ended: Option<u64>) -> Result<(), StoreError> {
+        let changed = self.change(async |connection| {
+            sqlx::query("UPDATE run SET state = $1, owner = $2, ended_ns = $3 WHERE number = $4")
+                .bind(state.word())
+                .bind(owner.to_owned())
+                .bind(ended.map(signed))
+                .bind(run.0)
+                .execute(connection)
+                .await
+        })?;
+        if changed.rows_affected() == 0 { Err(self.unknown(&run.to_string())) } else { Ok(()) }
+    }
+
+    /// Changes how many cells a run is to have.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn plan_cells(&mut self, run: RunId, planned: u64) -> Result<(), StoreError> {
+        self.change(async |connection| {
+            sqlx::query("UPDATE run SET planned = $1 WHERE number = $2").bind(signed(planned)).bind(run.0).execute(connection).await
+        })?;
+        Ok(())
+    }
+
+    /// All runs, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn runs(&mut self) -> Result<Vec<Run>, StoreError> {
+        let rows = self.ask(async |connection| sqlx::query(SELECT_ALL).fetch_all(connection).await)?;
+        rows.iter().map(|row| self.run_of(row)).collect()
+    }
+
+    /// Runs that were not finished, oldest first. One whose state is [`RunState::Running`] may have an owner that lives.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn unfinished(&mut self) -> Result<Vec<Run>, StoreError> {
+        Ok(self.runs()?.into_iter().filter(|run| run.state != RunState::Finished).collect())
+    }
+
+    /// The run called `name`: `r12`, `12`, or `latest`.
+    ///
+    /// # Errors
+    /// [`StoreError::Unknown`] when there is none.
+    pub fn run(&mut self, name: &str) -> Result<Run, StoreError> {
+        let row = match (name, RunId::parse(name)) {
+            ("latest", _) => self.ask(async |connection| sqlx::query(SELECT_LATEST).fetch_optional(connection).await)?,
+            (_, Some(id)) => self.ask(async |connection| sqlx::query(SELECT_ONE).bind(id.0).fetch_optional(connection).await)?,
+            (_, None) => None,
+        };
+        match row {
+            Some(row) => self.run_of(&row),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    /// Removes a run with all its cells.
+    ///
+    /// # Errors
+    /// [`StoreError::Unknown`] when there is none.
+    pub fn remove(&mut self, run: RunId) -> Result<(), StoreError> {
+        let removed = self.change(async |connection| sqlx::query("DELETE FROM run WHERE number = $1").bind(run.0).execute(connection).await)?;
+        if removed.rows_affected() == 0 { Err(self.unknown(&run.to_string())) } else { Ok(()) }
+    }
+
+    fn run_of(&self, row: &AnyRow) -> Result<Run, StoreError> {
+        read_run(row).map_err(|error| crate::error::meaning(&error, &self.place.name))
+    }
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT number, kind, name, command, plan, facts, planned, owner, state, created_ns, ended_ns, ",
+            "(SELECT COUNT(*) FROM cell WHERE cell.run = run.number) AS cells, ",
+            "(SELECT COUNT(*) FROM cell WHERE cell.run = run.number AND cell.state = 'finished') AS finished FROM run ",
+            $rest
+        )
+    };
+}
+
+const SELECT_ALL: &str = select!("ORDER BY number");
+const SELECT_ONE: &str = select!("WHERE number = $1");
+const SELECT_LATEST: &str = select!("ORDER BY number DESC LIMIT 1");
+
+fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
+    let word: String = row.try_get("state")?;
+    let experiment = Experiment {
+        kind: row.try_get("kind")?,
+        name: row.try_get("name")?,
+        command: read_list(row.try_get("command")?),
+        plan: row.try_get("plan")?,
+        facts: read_pairs(row.try_get("facts")?),
+        planned: unsigned(row.try_get("planned")?),
+        owner: row.try_get("owner")?,
+        created_unix_ns: unsigned(row.try_get("created_ns")?),
+    };
+    Ok(Run {
+        id: RunId(row.try_get("number")?),
+        experiment,
+        state: RunState::parse(&word).unwrap_or(RunState::Stopped),
+        ended_unix_ns: row.try_get::<Option<i64>, _>("ended_ns")?.map(unsigned),
+        cells: unsigned(row.try_get("cells")?),
+        finished: unsigned(row.try_get("finished")?),
+    })
+}
+
+/// Databases count up to 2^63 - 1: nanoseconds until the year 2262.
+pub(crate) fn signed(number: u64) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
+pub(crate) fn unsigned(number: i64) -> u64 {
+    number.try_into().unwrap_or(0)
+}

@@ -1,0 +1,166 @@
+//! Opening a store, and how it talks to its database.
+
+use std::path::Path;
+use std::sync::Once;
+
+use sqlx::{AnyConnection, Connection};
+use tokio::runtime::Runtime;
+
+use crate::StoreError;
+use crate::error::meaning;
+use crate::place::Place;
+use crate::schema::{self, Found, VERSION};
+
+/// Marks a file as a store of ours: "fthm". See <https://sqlite.org/pragma.html#pragma_application_id>.
+const APPLICATION: i64 = 0x6674_686d;
+
+/// Results on disk.
+///
+/// Every method that changes something returns when that is on stable storage: it survives a killed process and a power
+/// cut. None of them changes anything when it fails.
+pub struct Store {
+    pub(crate) place: Place,
+    connection: Option<AnyConnection>,
+    runtime: Runtime,
+    sqlite: bool,
+}
+
+/// How a store is to be opened.
+#[derive(Clone, Copy, PartialEq)]
+enum Mode {
+    Create,
+    Write,
+    Read,
+}
+
+impl Store {
+    /// Opens the store in the file `path`, which is made with its folders when there is none. A store of an older version
+    /// is raised to this one's.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is damaged, of a later version, or no store. Nothing is written then.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let place = Place::file(path);
+        place.make_folder()?;
+        Store::connect(place, Mode::Create)
+    }
+
+    /// Opens the store in the file `path` to look something up in it or take something out of it; one that may only be read
+    /// is opened so.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
+    pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
+        let place = Place::file(path);
+        if !path.exists() {
+            return Err(StoreError::Missing { place: place.name });
+        }
+        match Store::connect(place.clone(), Mode::Write) {
+            Err(StoreError::ReadOnly { .. } | StoreError::Closed { .. }) => Store::connect(place, Mode::Read),
+            other => other,
+        }
+    }
+
+    fn connect(place: Place, mode: Mode) -> Result<Store, StoreError> {
+        static DRIVERS: Once = Once::new();
+        DRIVERS.call_once(sqlx::any::install_default_drivers);
+        let address = place.address(match mode {
+            Mode::Create => "mode=rwc",
+            Mode::Write => "mode=rw",
+            // Without a log beside it nobody writes it, and it needs no lock that could not be had.
+            Mode::Read => "mode=ro&immutable=1",
+        })?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| StoreError::Closed { place: place.name.clone(), why: error.to_string() })?;
+        let connection = runtime.block_on(AnyConnection::connect(&address)).map_err(|error| meaning(&error, &place.name))?;
+        let sqlite = connection.backend_name() == "SQLite";
+        let mut store = Store { place, connection: Some(connection), runtime, sqlite };
+        store.prepare(mode)?;
+        Ok(store)
+    }
+
+    /// Looks before it touches: only what is empty or ours is changed.
+    fn prepare(&mut self, mode: Mode) -> Result<(), StoreError> {
+        let sqlite = self.sqlite;
+        let found = self.ask(async |connection| schema::find(connection, sqlite).await)?;
+        let place = self.place.name.clone();
+        let version = match found {
+            Found::Foreign => return Err(StoreError::Foreign { place }),
+            Found::Version(found) if found > VERSION => return Err(StoreError::Newer { place, found, known: VERSION }),
+            Found::Empty if mode == Mode::Read => return Err(StoreError::Missing { place }),
+            Found::Empty => 0,
+            Found::Version(version) => version,
+        };
+        if mode == Mode::Read {
+            return Ok(());
+        }
+        if sqlite {
+            self.harden()?;
+        }
+        if version < VERSION { self.raise() } else { Ok(()) }
+    }
+
+    /// A log ahead of the file, synced at every commit: what was acknowledged survives a power cut. See
+    /// <https://sqlite.org/pragma.html#pragma_synchronous>.
+    fn harden(&mut self) -> Result<(), StoreError> {
+        self.ask(async |connection| {
+            for pragma in ["PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"] {
+                sqlx::raw_sql(pragma).execute(&mut *connection).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Two processes may open a new store at once: the second finds what the first made.
+    fn raise(&mut self) -> Result<(), StoreError> {
+        let sqlite = self.sqlite;
+        self.change(async |connection| {
+            let version = match schema::find(connection, sqlite).await? {
+                Found::Version(version) => version,
+                _ => 0,
+            };
+            if sqlite {
+                let mark = format!("PRAGMA application_id = {APPLICATION}");
+                sqlx::raw_sql(sqlx::AssertSqlSafe(mark)).execute(&mut *connection).await?;
+            }
+            schema::raise(connection, version, sqlite).await
+        })
+    }
+
+    /// Where it is, as messages call it.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        &self.place.name
+    }
+
+    /// Asks the database something.
+    pub(crate) fn ask<T>(&mut self, question: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>) -> Result<T, StoreError> {
+        let connection = self.connection.as_mut().expect("there is one until the store is dropped");
+        self.runtime.block_on(question(connection)).map_err(|error| meaning(&error, &self.place.name))
+    }
+
+    /// Changes something, all of it or nothing.
+    pub(crate) fn change<T>(&mut self, change: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>) -> Result<T, StoreError> {
+        let sqlite = self.sqlite;
+        self.ask(async |connection| {
+            // SQLite takes the lock of writers at once this way, so that two of them wait for one another.
+            let mut transaction = connection.begin_with(if sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" }).await?;
+            let changed = change(&mut transaction).await?;
+            transaction.commit().await?;
+            Ok(changed)
+        })
+    }
+
+    pub(crate) fn unknown(&self, name: &str) -> StoreError {
+        StoreError::Unknown { name: name.escape_debug().to_string(), place: self.place.name.clone() }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            // Everything is on disk already; closing only folds the log into the file.
+            let _ = self.runtime.block_on(connection.close());
+        }
+    }
+}
