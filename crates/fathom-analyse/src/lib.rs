@@ -40,7 +40,7 @@ pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::ladder::ladders;
 pub use self::imported::{
     Claims, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Stream, distinct_share,
-    judge_imported, judge_logs, judge_sweep, parse_figure,
+    imported, judge_imported, judge_logs, judge_sweep, parse_figure,
 };
 pub use self::tail::{Inflection, inflection};
 pub use self::outlook::outlook;

@@ -40,6 +40,10 @@ fn direction(parts: &[&Interval], direction: Direction, scratch: &mut Histogram)
     made.p50 = scratch.percentile(50.0).map(|v| v.round() as u64);
     made.p99 = scratch.percentile(99.0).map(|v| v.round() as u64);
     made.max = scratch.max().map(Nanos::get);
+    if scratch.count() > 0 {
+        made.mean = Some(scratch.mean().round() as u64);
+        made.latencies = SparseHistogram::pack(scratch);
+    }
     made
 }
 

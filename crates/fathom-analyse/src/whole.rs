@@ -57,5 +57,6 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
         conditions: recording.conditions.clone(),
         messages: plan.warnings.iter().chain(&recording.messages).cloned().collect(),
         entries,
+        imported: None,
     }
 }

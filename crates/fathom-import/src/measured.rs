@@ -51,7 +51,7 @@ fn figures(way: &Value, direction: Direction, series: &[Value]) -> Vec<Figure> {
         .find(|(key, _)| way[*key]["mean"].as_f64().is_some_and(|mean| mean > 0.0));
     if let Some((key, scale)) = latency {
         let latency = &way[key];
-        all.push((Metric::Mean, latency["mean"].as_f64().map(|mean| mean * scale), Vec::new()));
+        all.push((Metric::Mean, latency["mean"].as_f64().map(|mean| mean * scale), over_time(&|moment, _| moment["mean_ns"].as_f64())));
         for (percent, name) in PERCENTILES {
             let value = latency["percentile"][name].as_f64().map(|value| value * scale);
             let own = format!("p{percent}_ns");

@@ -4,7 +4,7 @@
 
 use crate::{
     Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, HostRecording, LatencyTarget, Nanos, Override, PerDirection,
-    Personality, RunEnd, SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
+    Personality, Provenance, RunEnd, SparseHistogram, SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
 };
 
 /// One whole run, judged.
@@ -44,6 +44,8 @@ pub struct Findings {
     pub conditions: Conditions,
     /// Warnings of the front end and messages of the run, in words.
     pub messages: Vec<String>,
+    /// Set where another program measured this: clock, host and conditions are then empty.
+    pub imported: Option<Provenance>,
 }
 
 /// Whether the numbers of a run can be used.
@@ -86,7 +88,7 @@ pub enum Weight {
 }
 
 /// A job, or a group of clones reported as one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Entry {
     /// Name of the (first) job.
     pub name: String,
@@ -193,7 +195,7 @@ pub struct Moment {
 }
 
 /// One direction in one interval. Latencies are response times in an open loop, clat in a closed one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MomentDirection {
     /// I/Os completed in full.
     pub ios: u64,
@@ -207,6 +209,10 @@ pub struct MomentDirection {
     pub p99: Option<u64>,
     /// Largest.
     pub max: Option<u64>,
+    /// Mean; that of all I/Os of the interval, not of its members' means.
+    pub mean: Option<u64>,
+    /// All latencies, from which the figures above come; empty in an imported result that has only means.
+    pub latencies: SparseHistogram,
 }
 
 /// Which latency figures an entry carries.

@@ -73,7 +73,7 @@ fn entry() -> Entry {
         start: Nanos::from_secs(1),
         length: Nanos::from_secs(1),
         directions: PerDirection([
-            MomentDirection { ios: 99, bytes: 405_504, bad: 1, p50: Some(336_000), p99: None, max: Some(400_000) },
+            MomentDirection { ios: 99, bytes: 405_504, bad: 1, p50: Some(336_000), p99: None, max: Some(400_000), ..MomentDirection::default() },
             MomentDirection::default(),
             MomentDirection::default(),
         ]),

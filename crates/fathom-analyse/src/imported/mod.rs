@@ -8,6 +8,7 @@ mod link;
 mod logs;
 mod number;
 mod repeats;
+mod result;
 mod spec;
 mod sweep;
 
@@ -18,6 +19,7 @@ pub use self::link::{Link, LinkError};
 pub use self::logs::{ImportedLogs, judge_logs};
 pub use self::number::{NumberError, parse_figure};
 pub use self::repeats::distinct_share;
+pub use self::result::imported;
 pub use self::spec::{SpecFigure, SpecSheet};
 pub use self::sweep::judge_sweep;
 

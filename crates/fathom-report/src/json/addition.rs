@@ -187,4 +187,5 @@ fn moment_direction(figures: &MomentDirection) -> Object {
         .with("p50_ns", figures.p50)
         .with("p99_ns", figures.p99)
         .with("max_ns", figures.max)
+        .with("mean_ns", figures.mean)
 }

@@ -35,6 +35,7 @@ pub fn empty(personality: Personality) -> Findings {
         },
         conditions: Default::default(),
         messages: vec![],
+        imported: None,
     }
 }
 
