@@ -15,6 +15,7 @@ mod errno;
 mod explain;
 mod figures;
 mod group;
+mod knee;
 mod ladder;
 mod imported;
 mod latency;
@@ -23,8 +24,10 @@ mod little;
 mod members;
 mod pace;
 mod priorities;
+mod pts;
 mod outlook;
 mod samples;
+mod search;
 mod series;
 mod story;
 mod tail;
@@ -37,11 +40,14 @@ pub use self::compare::{
 pub use self::causes::{CAUSES, Cause, Proof, findings_page};
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
+pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::ladder::ladders;
+pub use self::pts::{PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words};
 pub use self::imported::{
     Claims, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Stream, distinct_share,
     imported, judge_imported, judge_logs, judge_sweep, parse_figure,
 };
+pub use self::search::{LatencyFigure, ParseLimitError, SEARCH_CONFIRM, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit};
 pub use self::tail::{Inflection, inflection};
 pub use self::outlook::outlook;
 pub use self::whole::{findings, findings_with};

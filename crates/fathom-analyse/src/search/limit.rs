@@ -1,0 +1,101 @@
+//! Limits on latency, as they are written: `p99<=1ms`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use fathom_model::Nanos;
+
+use crate::figures::duration;
+
+/// A figure of a latency distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LatencyFigure {
+    /// The mean.
+    Mean,
+    /// A percentile, above 0 and below 100.
+    Percentile(f64),
+    /// The longest.
+    Max,
+}
+
+impl fmt::Display for LatencyFigure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LatencyFigure::Mean => f.write_str("mean"),
+            LatencyFigure::Percentile(percent) => write!(f, "p{percent}"),
+            LatencyFigure::Max => f.write_str("max"),
+        }
+    }
+}
+
+/// A limit that a load keeps or breaks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SloLimit {
+    /// Of what.
+    pub figure: LatencyFigure,
+    /// At most this long.
+    pub most: Nanos,
+}
+
+impl SloLimit {
+    /// How many I/Os a trial needs at least, so that ten of them lie beyond the percentile.
+    #[must_use]
+    pub fn least_ios(&self) -> u64 {
+        match self.figure {
+            LatencyFigure::Percentile(percent) => (1000.0 / (100.0 - percent)).ceil() as u64,
+            LatencyFigure::Mean | LatencyFigure::Max => 100,
+        }
+    }
+}
+
+impl fmt::Display for SloLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} <= {}", self.figure, duration(self.most.get() as f64))
+    }
+}
+
+/// A text that is no limit, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseLimitError(String);
+
+impl fmt::Display for ParseLimitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ParseLimitError {}
+
+impl FromStr for SloLimit {
+    type Err = ParseLimitError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLimitError> {
+        let wrong = |why: &str| ParseLimitError(format!("'{}' {why}; write a limit as p99<=1ms, mean<=500us or max<=0.1s", text.escape_debug()));
+        let (figure, most) = text.split_once("<=").or_else(|| text.split_once('<')).ok_or_else(|| wrong("has no <="))?;
+        let figure = match figure.trim() {
+            "mean" | "avg" => LatencyFigure::Mean,
+            "max" => LatencyFigure::Max,
+            name => {
+                let percent = name.strip_prefix(['p', 'P']).and_then(|number| number.parse::<f64>().ok());
+                LatencyFigure::Percentile(percent.filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| wrong("names no percentile"))?)
+            }
+        };
+        let most = time(most.trim()).ok_or_else(|| wrong("has no time with its unit"))?;
+        Ok(SloLimit { figure, most })
+    }
+}
+
+/// A number with its unit, up to an hour. A bare number is refused: it could be anything.
+fn time(text: &str) -> Option<Nanos> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(split);
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    let ns = number.trim().parse::<f64>().ok()? * unit;
+    (ns.is_finite() && (1.0..=3.6e12).contains(&ns)).then(|| Nanos::new(ns.round() as u64))
+}

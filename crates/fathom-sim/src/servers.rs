@@ -1,0 +1,142 @@
+//! A queue before several servers, first come, first served: the model under every device with a bounded concurrency.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use fathom_model::Histogram;
+
+use crate::random::Random;
+
+/// The first part of the I/Os is not measured: the queue begins empty.
+const WARM_UP: u64 = 10;
+
+/// How long a server works on one I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Always its mean.
+    Fixed,
+    /// Memoryless: with Poisson arrivals the textbook's M/M/c.
+    Exponential,
+}
+
+/// A device of `count` servers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Servers {
+    /// How many work at once.
+    pub count: u32,
+    /// Mean time of one I/O, nanoseconds.
+    pub mean_ns: f64,
+    /// How that time varies.
+    pub service: Service,
+}
+
+/// What a load on it came to.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// I/Os per second.
+    pub iops: f64,
+    /// Times from due (in a closed loop: handed over) to completed.
+    pub latency: Histogram,
+}
+
+impl Servers {
+    /// I/Os per second that it cannot exceed.
+    #[must_use]
+    pub fn most(&self) -> f64 {
+        f64::from(self.count) / self.mean_ns * 1e9
+    }
+
+    /// `ios` I/Os that come when they come: Poisson arrivals of `rate` a second, however the device answers.
+    #[must_use]
+    pub fn open(&self, rate: f64, ios: u64, seed: u64) -> Observed {
+        let (mut arrivals, gap) = (Random::new(seed ^ 0xa5a5), 1e9 / rate);
+        let mut due = 0.0;
+        self.serve(ios, seed, move |_| {
+            due += arrivals.exponential(gap);
+            due
+        })
+    }
+
+    /// `ios` I/Os of which `depth` are always on the way: each that completes is followed by the next at once.
+    #[must_use]
+    pub fn closed(&self, depth: u32, ios: u64, seed: u64) -> Observed {
+        let mut ready: BinaryHeap<Reverse<u64>> = (0..depth).map(|_| Reverse(0)).collect();
+        self.serve(ios, seed, move |completed| {
+            ready.extend(completed.map(|at: f64| Reverse(at as u64)));
+            ready.pop().map_or(0.0, |Reverse(at)| at as f64)
+        })
+    }
+
+    /// Serves I/Os in the order in which `due` names their times; it is told when the one before was completed.
+    fn serve(&self, ios: u64, seed: u64, mut due: impl FnMut(Option<f64>) -> f64) -> Observed {
+        let mut free: BinaryHeap<Reverse<u64>> = (0..self.count.max(1)).map(|_| Reverse(0)).collect();
+        let mut service = Random::new(seed);
+        let (mut latency, mut before, mut last) = (Histogram::new(), None, 0.0_f64);
+        let warm = ios / WARM_UP;
+        let mut begun = 0.0;
+        for number in 0..ios {
+            let at = due(before);
+            let server = free.pop().map_or(0, |Reverse(at)| at);
+            let takes = match self.service {
+                Service::Fixed => self.mean_ns,
+                Service::Exponential => service.exponential(self.mean_ns),
+            };
+            let done = at.max(server as f64) + takes;
+            free.push(Reverse(done as u64));
+            before = Some(done);
+            last = last.max(done);
+            if number == warm {
+                begun = at;
+            }
+            if number >= warm {
+                latency.record((done - at) as u64);
+            }
+        }
+        Observed { iops: (ios - warm) as f64 / (last - begun).max(1.0) * 1e9, latency }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLASH: Servers = Servers { count: 1, mean_ns: 100_000.0, service: Service::Exponential };
+
+    /// M/M/1: R = S / (1 - rho), and the quantile p of the response time is R ln(1 / (1 - p)).
+    #[test]
+    fn one_server_answers_as_the_textbook_says() {
+        let seen = FLASH.open(7_000.0, 2_000_000, 1);
+        let mean = 100_000.0 / 0.3;
+        assert!((seen.latency.mean() / mean - 1.0).abs() < 0.02, "{}", seen.latency.mean());
+        let p99 = seen.latency.percentile(99.0).expect("values");
+        assert!((p99 / (mean * 100_f64.ln()) - 1.0).abs() < 0.03, "{p99}");
+        assert!((seen.iops / 7_000.0 - 1.0).abs() < 0.01, "{}", seen.iops);
+    }
+
+    /// Erlang's C for 4 servers at rho = 0.8: with a = 3.2, P(wait) = 0.5964, mean wait = C S / (c (1 - rho)) = 74.55 us.
+    #[test]
+    fn four_servers_wait_as_erlang_says() {
+        let device = Servers { count: 4, ..FLASH };
+        let seen = device.open(32_000.0, 2_000_000, 2);
+        assert!((seen.latency.mean() / 174_550.0 - 1.0).abs() < 0.02, "{}", seen.latency.mean());
+    }
+
+    /// With fixed times nothing is left to chance: 4 servers of 100 us are 10,000 IOPS for each in flight, 40,000 at most.
+    #[test]
+    fn a_closed_loop_climbs_to_the_servers_and_no_further() {
+        let device = Servers { count: 4, service: Service::Fixed, ..FLASH };
+        for (depth, iops, latency) in [(1, 10_000.0, 100_000.0), (4, 40_000.0, 100_000.0), (8, 40_000.0, 200_000.0)] {
+            let seen = device.closed(depth, 40_000, 3);
+            assert!((seen.iops / iops - 1.0).abs() < 0.001, "{depth}: {}", seen.iops);
+            assert!((seen.latency.mean() / latency - 1.0).abs() < 0.001, "{depth}: {}", seen.latency.mean());
+        }
+        assert_eq!(device.most(), 40_000.0);
+    }
+
+    #[test]
+    fn a_seed_is_an_identity() {
+        let (a, b, c) = (FLASH.open(5_000.0, 1000, 4), FLASH.open(5_000.0, 1000, 4), FLASH.open(5_000.0, 1000, 5));
+        assert_eq!((a.iops, a.latency.sum()), (b.iops, b.latency.sum()));
+        assert_ne!(a.latency.sum(), c.latency.sum());
+    }
+}
