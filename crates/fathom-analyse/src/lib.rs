@@ -4,6 +4,7 @@
 //! [`fathom_model::Findings`], byte for byte.
 
 mod bins;
+mod cell;
 mod compare;
 mod damage;
 mod causes;
@@ -12,8 +13,10 @@ mod direction;
 mod disk;
 mod entry;
 mod errno;
+mod estimate;
 mod explain;
 mod figures;
+mod grid;
 mod group;
 mod knee;
 mod ladder;
@@ -37,8 +40,11 @@ mod words;
 pub use self::compare::{
     FEWEST_INTERVALS, Figure, Limit, Measured, compare, difference,
 };
+pub use self::cell::cell_figures;
 pub use self::causes::{CAUSES, Cause, Proof, findings_page};
 pub use self::detectors::{DETECTORS, Detector, verdict};
+pub use self::estimate::estimate;
+pub use self::grid::{Repeats, grid};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::ladder::ladders;

@@ -10,6 +10,8 @@ usage: fathom COMMAND ...
 
   quick PATH           the answer in a minute: what the disk under PATH can do
   run JOB.fio...       run fio job files; options of fio's command line work too
+  sweep PATH --axis bs=4k,16k --axis iodepth=1..64*2
+                       a grid of cells over a path, or over a job file
   fio ...              the same with fio's exact meaning, output and exit codes
                        (also when the program is called as `fio`)
   devices [PATH...]    what is there, how it is joined, its limits and health,
@@ -87,11 +89,44 @@ pub fn quick() -> Outcome {
     say(QUICK)
 }
 
+const SWEEP: &str = "\
+usage: fathom sweep [JOB.fio] PATH... --axis NAME=VALUES...
+
+Measures every combination of the values, coarse ones first: the corners of the grid,
+its middle, then what lies between. A sweep that is cut off has seen all of it.
+
+PATH is a folder (a file is made in it, and removed at the end), a file, or a block
+device. Without a job file the load is random reads of 4 KiB, 16 at once, direct.
+Several PATHs are loaded each alone and all together; what they cost each other is told.
+
+  --axis NAME=VALUES  what is varied, once for each axis: any job option, or target.
+                      VALUES are a list (4k,16k), a range (1..8, 1..64*2, 4k..64k+4k),
+                      powers (2^0..6), or several of these; semicolons separate values
+                      that have commas
+  --for=TIME          how long each cell takes; 10s unless the job file says
+  --budget=TIME       how long it may take in all; sets the time of a cell unless --for does
+  --repeat=N          measure each cell N times, in rounds, and give a 95 % interval
+  --precision=P%      repeat until the interval is within P % of the mean
+  --set NAME=VALUE    an option of all cells
+  --size=SIZE         how much of the target is used
+  --destroy=CODE      allow writing to a target that holds data
+  --read-only         write nothing
+  --keep              leave the file that was made where it is
+  --dry-run           show the cells in their order and what they take, and stop
+  --json              the result as a JSON document
+";
+
+/// The help of `sweep`.
+pub fn sweep() -> Outcome {
+    say(SWEEP)
+}
+
 /// Prints the help of the program or of a command.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
         Some("run" | "fio") => say(RUN),
         Some("quick") => say(QUICK),
+        Some("sweep") => sweep(),
         Some("compatibility") => say(&fathom_plan::compatibility()),
         Some("compare") => crate::compare::help(),
         Some("check") => crate::check::help(),
@@ -117,8 +152,8 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 10] =
-        ["quick", "run", "fio", "compare", "check", "devices", "spec", "explain", "help", "version"];
+    const WORDS: [&str; 11] =
+        ["quick", "sweep", "run", "fio", "compare", "check", "devices", "spec", "explain", "help", "version"];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
     let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();

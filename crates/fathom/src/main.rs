@@ -7,6 +7,7 @@
 mod check;
 mod compare;
 mod devices;
+mod experiment;
 mod explain;
 mod guard;
 mod help;
@@ -21,7 +22,9 @@ mod say;
 mod screen;
 mod spec;
 mod specs;
+mod subject;
 mod surroundings;
+mod sweep;
 mod verify_state;
 mod wishes;
 
@@ -63,6 +66,7 @@ fn command(arguments: &[String]) -> Outcome {
         "run" => run::command("fathom run", Personality::Fathom, rest),
         "fio" => run::command("fathom fio", Personality::Fio, rest),
         "quick" => quick::command(rest),
+        "sweep" => sweep::command(rest),
         "devices" => devices::command(rest),
         "compare" => compare::command(rest),
         "check" => check::command(rest),

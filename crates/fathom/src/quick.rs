@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use fathom_device::{Owner, Target};
-use fathom_linux::{LinuxClock, LinuxHost, examine, interrupts, remove_ours};
-use fathom_model::{Bytes, Findings, Nanos, Personality, RunEnd, Verdict};
-use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reading, Reporting, Value, find, parse_args, plan, read_value};
+use fathom_linux::{LinuxClock, LinuxHost, interrupts};
+use fathom_model::{Findings, Nanos, Personality, RunEnd, Verdict};
+use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
 
 use crate::guard;
@@ -16,16 +15,11 @@ use crate::measure::measure;
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
 use crate::screen::{self, Screen};
+use crate::subject::{self, Subject, Wish};
 use crate::surroundings::ThisMachine;
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-quick.data";
-/// Its size where there is room: more than the caches of most disks' controllers, and laid out within seconds.
-const SIZE: u64 = 1 << 30;
-/// At most this part of the room there is.
-const PART_OF_FREE: u64 = 8;
-/// Less says nothing about a disk.
-const LEAST_SIZE: u64 = 16 << 20;
 /// Below this each measurement is too short to mean anything.
 const LEAST_TIME: Duration = Duration::from_secs(10);
 /// Starting, stopping and judging ten measurements takes about this long.
@@ -39,15 +33,6 @@ struct Asked {
     json: bool,
     keep: bool,
     show: bool,
-}
-
-/// What will be looked at.
-struct Subject {
-    file: PathBuf,
-    size: Option<Bytes>,
-    writes: bool,
-    /// It did not exist before.
-    made: bool,
 }
 
 /// A quick look at what the arguments name.
@@ -97,21 +82,18 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-/// A time with the suffixes that job files know; a bare number is seconds.
+/// How long it may take in all.
 fn time(text: &str) -> Result<Duration, String> {
-    let row = find("runtime").expect("the table has runtime");
-    let mut reading = Reading::new(Personality::Fathom, 1);
-    let wrong = |why: &str| format!("--for: '{}' {why}; give a time such as 20s or 5m", text.escape_debug());
-    match read_value(row, Some(text), &mut reading) {
-        Ok(Value::Number(ns)) if ns >= LEAST_TIME.as_nanos() as i64 => Ok(Duration::from_nanos(ns as u64)),
-        Ok(_) => Err(wrong("is too short for figures that mean anything: 10s at least")),
-        Err(_) => Err(wrong("is no time")),
+    match subject::time("--for", text)? {
+        time if time >= LEAST_TIME => Ok(time),
+        _ => Err(format!("--for: '{}' is too short for figures that mean anything: 10s at least", text.escape_debug())),
     }
 }
 
 fn look(asked: &Asked) -> Result<Outcome, String> {
     let started = Instant::now();
-    let subject = subject(asked)?;
+    let wish = Wish { path: &asked.path, name: FILE, size: None, read_only: asked.read_only };
+    let subject = subject::subject(wish)?;
     let recipe = Quick::new(&subject.file, subject.size, subject.writes)
         .map_err(|error| format!("{}: {error}", subject.file.display()))?;
     if asked.show {
@@ -120,7 +102,7 @@ fn look(asked: &Asked) -> Result<Outcome, String> {
     interrupts();
     let outcome = measured(asked, &subject, &recipe, started);
     if subject.made && !asked.keep {
-        tidy(&subject.file);
+        subject::tidy("fathom quick", &subject.file);
     }
     outcome
 }
@@ -139,42 +121,6 @@ fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) 
 
 fn nanos(time: Duration) -> Nanos {
     Nanos::new(time.as_nanos() as u64)
-}
-
-/// What `path` is decides what may be done to it.
-fn subject(asked: &Asked) -> Result<Subject, String> {
-    let path = &asked.path;
-    let is_folder = path.is_dir();
-    if is_folder && asked.read_only {
-        return Err(format!("{} is a folder, and --read-only makes no file in it: name a file or a device to read", path.display()));
-    }
-    let file = if is_folder { path.join(FILE) } else { path.clone() };
-    let examined = examine(&file).map_err(|error| error.to_string())?;
-    let subject = |size, writes, made| Subject { file: file.clone(), size, writes: writes && !asked.read_only, made };
-    match &examined.facts().target {
-        Target::NewFile(_) if asked.read_only => Err(format!("there is no {}", file.display())),
-        Target::NewFile(place) => Ok(subject(Some(room(place.free, &file)?), true, true)),
-        Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => {
-            Ok(subject(Some(facts.size), true, is_folder))
-        }
-        Target::File(facts) if facts.size.get() < 1 << 20 => {
-            Err(format!("{} has {} bytes, too few to measure; name a folder to have a file made in it", file.display(), facts.size.get()))
-        }
-        Target::File(facts) => Ok(subject(Some(Bytes::new(facts.size.get() >> 20 << 20)), false, false)),
-        Target::Block(_) => Ok(subject(None, false, false)),
-        Target::Char(_) | Target::Other(_) => {
-            Err(format!("{} is neither a folder, nor a file, nor a block device", file.display()))
-        }
-    }
-}
-
-fn room(free: Bytes, file: &Path) -> Result<Bytes, String> {
-    let size = (free.get() / PART_OF_FREE).min(SIZE) >> 20 << 20;
-    if size < LEAST_SIZE {
-        let (free, file) = (free.get() >> 20, file.display());
-        return Err(format!("there are {free} MiB free for {file}; 128 MiB are needed, of which an eighth is used: make room, or name another folder"));
-    }
-    Ok(Bytes::new(size))
 }
 
 /// The recipe is the only job file there is.
@@ -230,11 +176,4 @@ fn intro(subject: &Subject) -> String {
     let what = subject.size.map_or("all of it".to_owned(), fathom_device::size);
     let how = if subject.writes { "read and written" } else { "only read" };
     format!("{}: {what}, {how}, direct I/O", subject.file.display())
-}
-
-/// Removes the file that was made; one that is not ours any more stays.
-fn tidy(file: &Path) {
-    if let Err(error) = remove_ours(file) {
-        complain!("fathom quick: {error}; {} is still there", file.display());
-    }
 }

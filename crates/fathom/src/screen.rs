@@ -30,7 +30,8 @@ fn speaks_utf8() -> bool {
     locale.to_uppercase().replace('-', "").contains("UTF8")
 }
 
-fn width() -> usize {
+/// Columns of the terminal.
+pub fn width() -> usize {
     rustix::termios::tcgetwinsize(std::io::stderr()).map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col))
 }
 

@@ -1,5 +1,15 @@
-//! Experiments: recipes that are job files, made for a target and a time.
+//! Experiments: recipes that are job files, made for a target and a time, and the cells of a grid in a useful order.
 
+mod axis;
+mod beside;
+mod cell;
+mod order;
 mod quick;
+mod sweep;
 
+pub use self::axis::{Axis, AxisError};
+pub use self::beside::beside;
+pub use self::cell::{Cell, file_value};
+pub use self::order::coarse_first;
 pub use self::quick::{Quick, QuickError};
+pub use self::sweep::Sweep;

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use fathom_model::{Bytes, Nanos};
 
+use super::cell::file_value;
+
 /// What a quick look does to which target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quick {
@@ -57,13 +59,7 @@ impl Quick {
     /// # Errors
     /// When the name cannot stand in a job file.
     pub fn new(file: &Path, size: Option<Bytes>, writes: bool) -> Result<Quick, QuickError> {
-        let name = file.to_str().ok_or(QuickError::Name)?;
-        let speaks = name.contains("${") || name.contains(['\n', '\r', '\0']) || name.trim() != name || name.contains('\\');
-        if speaks {
-            return Err(QuickError::Name);
-        }
-        // A colon separates the files of a job.
-        Ok(Quick { file: name.replace(':', "\\:"), size, writes })
+        Ok(Quick { file: file_value(file)?, size, writes })
     }
 
     /// How many measurements it has.

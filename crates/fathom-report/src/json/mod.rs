@@ -5,6 +5,7 @@ mod conditions;
 pub(crate) mod devices;
 mod direction;
 mod entry;
+pub(crate) mod grid;
 
 use std::io::{self, Write};
 

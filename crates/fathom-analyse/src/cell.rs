@@ -1,0 +1,72 @@
+//! One cell of an experiment in a few figures.
+
+use std::ops::Range;
+
+use fathom_model::{CellFigures, CellLatency, Findings, Histogram, JobRecording, Recording, Verdict, Weight};
+
+
+/// The figures of a whole recording: all jobs and directions together. `sides` are the jobs of each target, where several
+/// were loaded at once.
+#[must_use]
+pub fn cell_figures(recording: &Recording, findings: &Findings, sides: &[Range<usize>]) -> CellFigures {
+    let rates = |jobs: &[JobRecording]| jobs.iter().map(rate).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (iops, bandwidth) = rates(&recording.jobs);
+    let open = recording.jobs.iter().any(|job| job.directions.iter().any(|(_, seen)| seen.response.count() > 0));
+    let weighty = |finding: &&fathom_model::Finding| finding.weight != Weight::Note;
+    let mut codes: Vec<String> = findings.findings.iter().filter(weighty).map(|finding| finding.code.to_owned()).collect();
+    codes.dedup();
+    CellFigures {
+        iops,
+        bandwidth,
+        offered: offered(recording),
+        latency: latency(recording, open),
+        bad: recording.jobs.iter().map(bad).sum(),
+        error: recording.jobs.iter().find_map(|job| job.error.as_ref()).map_or(0, |error| error.errno),
+        elapsed: recording.elapsed,
+        end: findings.end,
+        verdict: if findings.entries.is_empty() { Verdict::Invalid } else { findings.verdict },
+        codes,
+        sides: sides.iter().map(|side| rates(recording.jobs.get(side.clone()).unwrap_or(&[])).0).collect(),
+    }
+}
+
+/// Good I/Os and bytes per second of one job's measured time.
+fn rate(job: &JobRecording) -> (f64, f64) {
+    let seconds = job.ended.saturating_sub(job.measured_from).as_secs_f64();
+    let sum = job.directions.iter().fold((0, 0), |sum, (_, seen)| (sum.0 + seen.counts.ok, sum.1 + seen.counts.bytes_ok));
+    if seconds > 0.0 { (sum.0 as f64 / seconds, sum.1 as f64 / seconds) } else { (0.0, 0.0) }
+}
+
+fn bad(job: &JobRecording) -> u64 {
+    job.directions.iter().map(|(_, seen)| seen.counts.planned.saturating_sub(seen.counts.ok)).sum()
+}
+
+/// I/Os that were due each second of the measured time.
+fn offered(recording: &Recording) -> Option<f64> {
+    let jobs = recording.plan.jobs.iter().zip(&recording.jobs);
+    let open = jobs.filter(|(job, _)| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
+    let due = open.map(|(_, seen)| {
+        let seconds = seen.ended.saturating_sub(seen.measured_from).as_secs_f64();
+        let planned: u64 = seen.directions.iter().map(|(_, one)| one.counts.planned).sum();
+        if seconds > 0.0 { planned as f64 / seconds } else { 0.0 }
+    });
+    let due: Vec<f64> = due.collect();
+    (!due.is_empty()).then(|| due.iter().sum())
+}
+
+fn latency(recording: &Recording, open: bool) -> CellLatency {
+    let mut all = Histogram::new();
+    for (_, seen) in recording.jobs.iter().flat_map(|job| job.directions.iter()) {
+        all.merge(if open { &seen.response } else { &seen.clat });
+    }
+    let at = |percent: f64| all.percentile(percent).unwrap_or(0.0);
+    CellLatency {
+        mean: all.mean(),
+        p50: at(50.0),
+        p90: at(90.0),
+        p99: at(99.0),
+        p999: at(99.9),
+        p9999: at(99.99),
+        max: all.max().map_or(0.0, |max| max.get() as f64),
+    }
+}

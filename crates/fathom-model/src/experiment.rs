@@ -1,0 +1,88 @@
+//! What experiments are made of: the figures of a cell, and a grid of them.
+
+use crate::{Nanos, RunEnd, Verdict};
+
+/// The figures of one cell, or of one side of it: what a table, a search or a later run asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellFigures {
+    /// Good I/Os per second, of all directions.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bandwidth: f64,
+    /// Offered I/Os per second in an open loop; nothing in a closed one.
+    pub offered: Option<f64>,
+    /// The latency: response time (from due to completed) in an open loop, service time (clat) in a closed one.
+    pub latency: CellLatency,
+    /// I/Os that ended short, failed, timed out or were not sent.
+    pub bad: u64,
+    /// errno of the first job that failed; 0 when none did.
+    pub error: i32,
+    /// How long it took in all, measured.
+    pub elapsed: Nanos,
+    /// How it ended.
+    pub end: RunEnd,
+    /// Whether the figures can be used.
+    pub verdict: Verdict,
+    /// Codes of the findings that degrade or invalidate it.
+    pub codes: Vec<String>,
+    /// Where several targets were loaded at once: each alone, in the cell's order of targets, as I/Os per second.
+    pub sides: Vec<f64>,
+}
+
+/// A latency distribution in a few figures, nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "each is the name of a figure")]
+pub struct CellLatency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub p9999: f64,
+    pub max: f64,
+}
+
+/// A mean with what is known of its error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Mean of the repeats.
+    pub mean: f64,
+    /// Half of its interval of 95 % (Student's t over the repeats); nothing for a single value.
+    pub half: Option<f64>,
+    /// How many repeats.
+    pub n: u32,
+}
+
+impl Estimate {
+    /// Half of the interval as a share of the mean; nothing for a single value or a mean of zero.
+    #[must_use]
+    pub fn relative(&self) -> Option<f64> {
+        self.half.filter(|_| self.mean > 0.0).map(|half| half / self.mean)
+    }
+}
+
+/// What a sweep came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grid {
+    /// What was varied.
+    pub axes: Vec<String>,
+    /// Measured cells in the order of the axes.
+    pub rows: Vec<GridRow>,
+    /// Cells of the grid that were not measured.
+    pub left_out: u32,
+    /// What the cells say together, each with its figures.
+    pub sentences: Vec<String>,
+}
+
+/// One cell of a grid, its repeats taken together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GridRow {
+    /// Its value on each axis.
+    pub values: Vec<String>,
+    /// I/Os per second.
+    pub iops: Estimate,
+    /// Mean of the repeats of everything else; the worst verdict, all codes.
+    pub figures: CellFigures,
+    /// It could not be measured, for this reason.
+    pub failed: Option<String>,
+}

@@ -1,0 +1,239 @@
+//! Experiments in text: where one stands, what a cell came to, and the table of a sweep.
+
+use std::time::Duration;
+
+use fathom_model::{CellFigures, Estimate, Grid, GridRow, Personality, Progress, Verdict};
+
+use crate::Style;
+use crate::number::{duration, grouped};
+use crate::progress::live_line;
+
+/// Where an experiment stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Of the cell, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub all: usize,
+    /// Name of the cell.
+    pub name: String,
+    /// How long the whole experiment goes on.
+    pub left: Option<Duration>,
+}
+
+/// The live line of a cell: `3/24 bs=4k iodepth=8: running, 45.0%, read 391MiB/s 100k IOPS, eta 00m:05s; all: 4m 10s left`.
+#[must_use]
+pub fn standing_line(place: &Place, progress: &Progress, width: usize) -> String {
+    let left = place.left.map_or(String::new(), |left| format!("; all: {} left", span(left)));
+    let cell = live_line(progress, Personality::Fathom, usize::MAX);
+    let head = format!("{}/{} {}: ", place.number, place.all, place.name);
+    // What is left of all is the last thing to be cut off.
+    let room = width.saturating_sub(left.chars().count());
+    let line: String = (head + &cell).chars().take(room).collect();
+    (line + &left).chars().take(width).collect()
+}
+
+/// What a cell came to, in a line.
+#[must_use]
+pub fn cell_line(place: &Place, came: Result<&CellFigures, &str>) -> String {
+    let head = format!("{}/{} {}: ", place.number, place.all, place.name);
+    match came {
+        Ok(figures) => head + &figures_line(figures),
+        Err(why) => format!("{head}not measured: {why}"),
+    }
+}
+
+/// `95,012 IOPS, 389 MB/s, median 336 us, p99 1.25 ms`, and what speaks against them.
+#[must_use]
+pub fn figures_line(figures: &CellFigures) -> String {
+    let latency = &figures.latency;
+    let mut line = format!(
+        "{} IOPS, {} MB/s, median {}, p99 {}",
+        whole(figures.iops),
+        whole(figures.bandwidth / 1e6),
+        duration(latency.p50),
+        duration(latency.p99)
+    );
+    if figures.bad > 0 {
+        line += &format!(", {} I/Os did not succeed", grouped(figures.bad));
+    }
+    if figures.verdict != Verdict::Valid {
+        line += &format!(" ({}: {})", verdict_word(figures.verdict), figures.codes.join(", "));
+    }
+    line
+}
+
+fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "valid",
+        Verdict::Degraded => "degraded",
+        Verdict::Invalid => "INVALID",
+    }
+}
+
+fn whole(figure: f64) -> String {
+    if figure >= 99.95 { grouped(figure.round() as u64) } else { format!("{figure:.1}") }
+}
+
+/// `2.5 s`, `45 s`, `4m 10s`, `2h 05m`.
+#[must_use]
+pub fn span(time: Duration) -> String {
+    if time.as_millis() < 9950 && time.as_millis() % 1000 != 0 {
+        return format!("{:.1} s", time.as_secs_f64());
+    }
+    let s = time.as_secs_f64().round() as u64;
+    match s {
+        0..=99 => format!("{s} s"),
+        100..=5999 => format!("{}m {:02}s", s / 60, s % 60),
+        _ => format!("{}h {:02}m", s / 3600, s / 60 % 60),
+    }
+}
+
+/// The table of a sweep, one row for each cell, and what the cells say together.
+#[must_use]
+pub fn grid_text(grid: &Grid, style: &Style) -> String {
+    let repeated = grid.rows.iter().any(|row| row.iops.n > 1);
+    let mut head: Vec<String> = grid.axes.clone();
+    head.push("IOPS".into());
+    if repeated {
+        head.push("+-95%".into());
+    }
+    head.extend(["MB/s", "mean", "median", "p99", "p99.9"].map(String::from));
+    let rows: Vec<Vec<String>> = grid.rows.iter().map(|row| columns(row, repeated)).collect();
+    let mut text = aligned(&head, &rows, grid.axes.len(), style);
+    let notes: Vec<String> = grid.rows.iter().filter_map(note).collect();
+    if !notes.is_empty() {
+        text += &format!("\n{}\n", style.clean(&notes.join("\n")));
+    }
+    if grid.left_out > 0 {
+        text += &format!("\n{} of {} cells were not measured.\n", grid.left_out, grid.left_out as usize + grid.rows.len());
+    }
+    if !grid.sentences.is_empty() {
+        text += &format!("\n{}\n", style.clean(&grid.sentences.join("\n")));
+    }
+    text
+}
+
+fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
+    let mut columns = row.values.clone();
+    if row.failed.is_some() {
+        columns.push("-".to_owned());
+        return columns;
+    }
+    let latency = &row.figures.latency;
+    columns.push(whole(row.iops.mean) + if row.figures.verdict == Verdict::Valid { "" } else { "*" });
+    if repeated {
+        columns.push(error(&row.iops));
+    }
+    columns.push(whole(row.figures.bandwidth / 1e6));
+    columns.extend([latency.mean, latency.p50, latency.p99, latency.p999].map(duration));
+    columns
+}
+
+fn error(iops: &Estimate) -> String {
+    iops.relative().map_or("-".to_owned(), |share| format!("{:.1}%", share * 100.0))
+}
+
+/// What speaks against a row.
+fn note(row: &GridRow) -> Option<String> {
+    let name = row.values.join(" ");
+    match &row.failed {
+        Some(why) => Some(format!("{name}: not measured: {why}")),
+        None if row.figures.verdict == Verdict::Valid => None,
+        None => Some(format!("* {name}: {}: {}", verdict_word(row.figures.verdict), row.figures.codes.join(", "))),
+    }
+}
+
+/// Values of axes to the left, figures to the right; columns that do not fit on the page are left out from the right.
+fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style: &Style) -> String {
+    let width_of = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.max().unwrap_or(0).max(head[column].chars().count())
+    };
+    let mut room = style.width;
+    let mut widths = Vec::new();
+    for column in 0..head.len() {
+        let width = width_of(column);
+        if widths.len() > axes && room < width + 2 {
+            break;
+        }
+        room = room.saturating_sub(width + 2);
+        widths.push(width);
+    }
+    let line = |cells: &[String]| {
+        let mut text = String::new();
+        for (column, width) in widths.iter().enumerate() {
+            let cell = cells.get(column).map_or(String::new(), |cell| style.clean(cell));
+            text += &if column < axes { format!("{cell:width$}  ") } else { format!("{cell:>width$}  ") };
+        }
+        text.trim_end().to_owned() + "\n"
+    };
+    std::iter::once(line(head)).chain(rows.iter().map(|row| line(row))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{CellLatency, Nanos, RunEnd};
+
+    use super::*;
+
+    fn figures() -> CellFigures {
+        CellFigures {
+            iops: 95_012.0,
+            bandwidth: 95_012.0 * 4096.0,
+            offered: None,
+            latency: CellLatency { mean: 340e3, p50: 336e3, p99: 1.25e6, p999: 2e6, ..CellLatency::default() },
+            bad: 0,
+            error: 0,
+            elapsed: Nanos::from_secs(10),
+            end: RunEnd::Completed,
+            verdict: Verdict::Valid,
+            codes: Vec::new(),
+            sides: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_cell_in_a_line() {
+        let place = Place { number: 3, all: 24, name: "bs=4k iodepth=8".into(), left: Some(Duration::from_secs(250)) };
+        let line = cell_line(&place, Ok(&figures()));
+        assert_eq!(line, "3/24 bs=4k iodepth=8: 95,012 IOPS, 389 MB/s, median 336 us, p99 1.25 ms");
+        assert_eq!(cell_line(&place, Err("no")), "3/24 bs=4k iodepth=8: not measured: no");
+        let live = standing_line(&place, &Progress::default(), 60);
+        assert_eq!(live, "3/24 bs=4k iodepth=8: waiting; all: 4m 10s left");
+        assert!(standing_line(&place, &Progress::default(), 30).ends_with("all: 4m 10s left"));
+    }
+
+    #[test]
+    fn the_table_fits_the_page_and_marks_what_is_not_valid() {
+        let row = |bs: &str, verdict| GridRow {
+            values: vec![bs.to_owned(), "8".to_owned()],
+            iops: Estimate { mean: 95_012.0, half: Some(950.0), n: 3 },
+            figures: CellFigures { verdict, codes: vec!["SHORT_IO".into()], ..figures() },
+            failed: None,
+        };
+        let mut grid = Grid {
+            axes: vec!["bs".into(), "iodepth".into()],
+            rows: vec![row("4k", Verdict::Valid), row("128k", Verdict::Invalid)],
+            left_out: 2,
+            sentences: vec!["It is fast.".into()],
+        };
+        let text = grid_text(&grid, &Style::default());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "bs    iodepth     IOPS  +-95%  MB/s    mean  median      p99    p99.9");
+        assert_eq!(lines[1], "4k    8         95,012   1.0%   389  340 us  336 us  1.25 ms  2.00 ms");
+        assert!(lines[2].contains("95,012*") && text.contains("* 128k 8: INVALID: SHORT_IO"), "{text}");
+        assert!(text.contains("2 of 4 cells were not measured.") && text.ends_with("It is fast.\n"));
+        grid.rows[0].failed = Some("no room".into());
+        assert!(grid_text(&grid, &Style::default()).contains("4k 8: not measured: no room"));
+        let narrow = grid_text(&grid, &Style { width: 40, ..Style::default() });
+        assert!(narrow.lines().take(3).all(|line| line.chars().count() <= 40), "{narrow}");
+    }
+
+    #[test]
+    fn spans_are_short() {
+        let at = |s: u64| span(Duration::from_secs(s));
+        assert_eq!(span(Duration::from_millis(2500)), "2.5 s");
+        assert_eq!((at(45), at(250), at(7500)), ("45 s".into(), "4m 10s".into(), "2h 05m".into()));
+    }
+}

@@ -1,0 +1,63 @@
+//! A sweep as a JSON document.
+
+use fathom_model::{CellFigures, Grid, GridRow, Verdict};
+
+use crate::tree::{Object, Tree};
+
+/// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
+#[must_use]
+pub fn grid_json(grid: &Grid) -> String {
+    let rows = grid.rows.iter().map(|one| row(grid, one));
+    let document: Tree = Object::new()
+        .with("fathom sweep", 1_u32)
+        .with("axes", grid.axes.iter().collect::<Tree>())
+        .with("cells", rows.collect::<Tree>())
+        .with("not measured", grid.left_out)
+        .with("sentences", grid.sentences.iter().collect::<Tree>())
+        .into();
+    let mut bytes = Vec::new();
+    document.write(&mut bytes).expect("memory takes everything");
+    String::from_utf8_lossy(&bytes).into_owned() + "\n"
+}
+
+fn row(grid: &Grid, row: &GridRow) -> Object {
+    let values = grid.axes.iter().cloned().zip(row.values.iter().map(Tree::from));
+    let object = Object::new().with("at", Object::of(values)).with("repeats", row.iops.n);
+    if let Some(why) = &row.failed {
+        return object.with("failed", why);
+    }
+    let object = object.with("iops_interval_95", row.iops.half);
+    figures(object, &row.figures)
+}
+
+/// Adds the figures of a cell.
+pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
+    let latency = &figures.latency;
+    let latencies = Object::new()
+        .with("mean", latency.mean)
+        .with("p50", latency.p50)
+        .with("p90", latency.p90)
+        .with("p99", latency.p99)
+        .with("p99.9", latency.p999)
+        .with("p99.99", latency.p9999)
+        .with("max", latency.max);
+    object
+        .with("iops", figures.iops)
+        .with("bw_bytes", figures.bandwidth)
+        .with("offered_iops", figures.offered)
+        .with("latency_ns", latencies)
+        .with("bad_ios", figures.bad)
+        .with("error", figures.error)
+        .with("elapsed_ns", figures.elapsed.get())
+        .with("verdict", verdict_word(figures.verdict))
+        .with("findings", figures.codes.iter().collect::<Tree>())
+        .with("sides_iops", figures.sides.iter().copied().collect::<Tree>())
+}
+
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "valid",
+        Verdict::Degraded => "degraded",
+        Verdict::Invalid => "invalid",
+    }
+}

@@ -1,0 +1,45 @@
+//! Who watches an experiment.
+
+use std::time::{Duration, Instant};
+
+use fathom_model::{Nanos, Progress, Recording};
+use fathom_plan::Cell;
+
+use super::cell::Measured;
+
+/// Where an experiment stands as a cell begins.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Of this cell, counted from 1, those of earlier sessions included.
+    pub number: usize,
+    /// How many there will be, as far as is known.
+    pub all: usize,
+    /// When the cell began.
+    pub begun: Instant,
+    /// How long this cell and all after it take.
+    pub rest: Option<Duration>,
+}
+
+impl Standing {
+    /// What is left of the whole experiment now.
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
+        self.rest.map(|rest| rest.saturating_sub(self.begun.elapsed()))
+    }
+}
+
+/// Is told what happens. Nothing that it does may hold the load up.
+pub trait Audience {
+    /// A cell begins.
+    fn begins(&mut self, standing: &Standing, cell: &Cell);
+    /// How the cell stands; many times a second.
+    fn progress(&mut self, standing: &Standing, progress: &Progress);
+    /// Whether the state of the cell, with its latencies so far, is wanted now.
+    fn wants_state(&mut self, _elapsed: Nanos) -> bool {
+        false
+    }
+    /// The state that was wanted.
+    fn state(&mut self, _state: Recording) {}
+    /// A cell has ended, or could not be measured.
+    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>);
+}

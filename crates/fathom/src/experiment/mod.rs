@@ -1,0 +1,176 @@
+//! The driver of experiments: cell after cell, each saved the moment it exists, told as it goes, and stopped in time.
+//!
+//! A sweep, a search or a suite is a [`Course`]: it hands out cells and learns their figures. Everything else (plans, the
+//! guard, measuring, saving, resuming, progress, interrupts, budgets) is here and the same for all of them.
+
+mod audience;
+mod cell;
+mod keep;
+mod lines;
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use fathom_linux::{LinuxClock, interrupts};
+use fathom_model::{CellFigures, RunEnd};
+use fathom_plan::Cell;
+
+pub use self::audience::{Audience, Standing};
+pub use self::cell::{Measured, Runner, plan_of};
+pub use self::keep::{Keep, Nowhere};
+pub use self::lines::Lines;
+
+/// errno of a full disk; every further cell would meet it too.
+const ENOSPC: i32 = 28;
+
+/// Which cell comes next. A course must hand out the same cells again when it learns the same figures: that is how a run is
+/// resumed.
+pub trait Course {
+    /// The next cell; nothing when all is known.
+    fn next(&mut self) -> Option<Cell>;
+    /// Takes what came of a cell: its figures, or why it could not be measured.
+    fn learn(&mut self, cell: &Cell, came: Result<&CellFigures, &str>);
+    /// How many cells are to come, as far as is known now.
+    fn left(&self) -> usize;
+}
+
+/// How an experiment ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Its course came to its end.
+    Done,
+    /// The user had enough.
+    Interrupted,
+    /// The time was up.
+    OutOfTime,
+    /// Nothing more can be measured, for this reason; mended, it can be resumed.
+    Stopped(String),
+}
+
+/// What bounds an experiment.
+#[derive(Clone, Debug, Default)]
+pub struct Bounds {
+    /// All cells together, those measured earlier included.
+    pub budget: Option<Duration>,
+    /// How long a cell is expected to take, before the first is known.
+    pub expected: Option<Duration>,
+    /// Codes that allow writing.
+    pub destroy: Vec<String>,
+}
+
+/// Measures what `course` hands out until it ends. What `keep` knows already is not measured again.
+///
+/// # Errors
+/// When a result cannot be saved: going on would lose it.
+pub fn drive(
+    course: &mut dyn Course,
+    bounds: &Bounds,
+    keep: &mut dyn Keep,
+    audience: &mut dyn Audience,
+) -> Result<Ended, String> {
+    interrupts();
+    let mut runner = Runner::new(LinuxClock::start(), bounds.destroy.clone());
+    let mut pace = Pace::new(bounds);
+    while let Some(cell) = course.next() {
+        if let Some(figures) = keep.known(&cell.id()) {
+            pace.took_before(&cell, Duration::from_nanos(figures.elapsed.get()));
+            course.learn(&cell, Ok(&figures));
+            continue;
+        }
+        if interrupts().load(Relaxed) > 0 {
+            return Ok(Ended::Interrupted);
+        }
+        if !pace.has_room() {
+            return Ok(Ended::OutOfTime);
+        }
+        let standing = pace.standing(course.left().saturating_sub(usize::from(cell.prepares)));
+        audience.begins(&standing, &cell);
+        let begun = Instant::now();
+        let came = runner.measure(&cell, &standing, audience);
+        let took = begun.elapsed();
+        match came {
+            Ok(measured) if measured.findings.end != RunEnd::Completed => {
+                audience.ends(&standing, &cell, Ok(&measured));
+                return Ok(Ended::Interrupted);
+            }
+            Ok(measured) if measured.figures.error == ENOSPC => return Ok(Ended::Stopped(full(&cell))),
+            Ok(measured) => {
+                keep.save(&cell, &measured)?;
+                audience.ends(&standing, &cell, Ok(&measured));
+                course.learn(&cell, Ok(&measured.figures));
+            }
+            Err(_) if interrupts().load(Relaxed) > 0 => return Ok(Ended::Interrupted),
+            Err(error) if error.errno == ENOSPC => return Ok(Ended::Stopped(error.to_string())),
+            Err(error) => {
+                let why = error.to_string();
+                audience.ends(&standing, &cell, Err(&why));
+                course.learn(&cell, Err(&why));
+            }
+        }
+        pace.took(&cell, took);
+    }
+    Ok(Ended::Done)
+}
+
+fn full(cell: &Cell) -> String {
+    format!("the disk is full: '{}' could not write on; make room", cell.id())
+}
+
+/// How long cells take.
+struct Pace<'a> {
+    bounds: &'a Bounds,
+    begun: Instant,
+    /// Time of cells of an earlier session.
+    before: Duration,
+    known: u32,
+    taken: Duration,
+    number: usize,
+}
+
+impl<'a> Pace<'a> {
+    fn new(bounds: &'a Bounds) -> Pace<'a> {
+        Pace { bounds, begun: Instant::now(), before: Duration::ZERO, known: 0, taken: Duration::ZERO, number: 0 }
+    }
+
+    fn took_before(&mut self, cell: &Cell, time: Duration) {
+        self.before += time;
+        self.number += usize::from(!cell.prepares);
+    }
+
+    /// What only prepares says nothing of how long the others take.
+    fn took(&mut self, cell: &Cell, time: Duration) {
+        if !cell.prepares {
+            self.taken += time;
+            self.known += 1;
+            self.number += 1;
+        }
+    }
+
+    /// The time of one cell: the mean of what was seen, else what was planned.
+    fn each(&self) -> Option<Duration> {
+        if self.known > 0 { Some(self.taken / self.known) } else { self.bounds.expected }
+    }
+
+    /// Whether another cell fits into the budget. The first one always does.
+    fn has_room(&self) -> bool {
+        let Some(budget) = self.bounds.budget else { return true };
+        let spent = self.before + self.begun.elapsed();
+        // A cell that ends a little late is better than a last tenth of the budget unused.
+        self.number == 0 || spent + self.each().unwrap_or_default() <= budget + budget / 20
+    }
+
+    fn standing(&self, left: usize) -> Standing {
+        let each = self.each();
+        let rest = each.map(|each| each * (left as u32 + 1));
+        let within = self.bounds.budget.map(|budget| budget.saturating_sub(self.before + self.begun.elapsed()));
+        Standing {
+            number: self.number + 1,
+            all: self.number + 1 + left,
+            begun: Instant::now(),
+            rest: match (rest, within) {
+                (Some(rest), Some(within)) => Some(rest.min(within)),
+                (rest, _) => rest,
+            },
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! `fathom sweep`: a grid of cells, in an order in which every part of it is an answer.
+
+mod asked;
+mod rounds;
+
+use std::time::Duration;
+
+use fathom_model::{Bytes, Grid};
+use fathom_plan::{Cell, Includes, Sweep, file_value};
+
+use self::asked::Asked;
+use self::rounds::Rounds;
+use crate::experiment::{Bounds, Course, Ended, Lines, Nowhere, drive, plan_of};
+use crate::guard;
+use crate::help;
+use crate::outcome::Outcome;
+use crate::output;
+use crate::say::{complain, say};
+use crate::subject::{Subject, Wish, subject, tidy};
+use crate::surroundings::ThisMachine;
+
+/// The file that is made in a folder.
+const FILE: &str = "fathom-sweep.data";
+/// How long a cell takes where nobody says.
+const EACH: Duration = Duration::from_secs(10);
+/// A budget makes cells no longer and no shorter than this.
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_secs(60);
+/// More cells are a mistake in an axis.
+const MOST_CELLS: usize = 100_000;
+
+/// Sweeps what the arguments say.
+pub fn command(arguments: &[String]) -> Outcome {
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        return help::sweep();
+    }
+    match Asked::read(arguments).and_then(|asked| Prepared::new(asked)?.run()) {
+        Ok(outcome) => outcome,
+        Err(message) => {
+            complain!("fathom sweep: {message}");
+            Outcome::Refused
+        }
+    }
+}
+
+/// All that is known before anything is measured.
+struct Prepared {
+    asked: Asked,
+    sweep: Sweep,
+    subjects: Vec<Subject>,
+    /// How long a cell takes; nothing when the job file says.
+    each: Option<Duration>,
+    repeats: u32,
+}
+
+impl Prepared {
+    fn new(asked: Asked) -> Result<Prepared, String> {
+        let (subjects, axes) = subjects(&asked)?;
+        let mut sweep = Sweep {
+            axes,
+            job_file: asked.job_file.as_deref().map(read_job_file).transpose()?,
+            settings: Vec::new(),
+            targets: Vec::new(),
+            together: true,
+        };
+        if !sweep.axes.iter().any(|axis| axis.name == "target") {
+            sweep.targets = subjects.iter().map(|subject| name(subject)).collect::<Result<_, String>>()?;
+        }
+        let count = sweep.count().filter(|count| *count <= MOST_CELLS);
+        let count = count.ok_or_else(|| format!("these axes have more than {MOST_CELLS} cells; take fewer values, or larger steps"))?;
+        let least = if asked.precision.is_some() { rounds::LEAST_FOR_PRECISION } else { 1 };
+        let repeats = asked.repeat.unwrap_or(1).max(least);
+        let each = time_of_cell(&asked, count * repeats as usize);
+        sweep.settings = settings(&asked, &subjects, each);
+        let prepared = Prepared { asked, sweep, subjects, each, repeats };
+        prepared.check()?;
+        Ok(prepared)
+    }
+
+    /// Every cell must have a plan, and the guard must agree, before the first is measured.
+    fn check(&self) -> Result<(), String> {
+        for place in self.sweep.places() {
+            let cell = self.sweep.cell(&place);
+            let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
+            guard::dry_run(&plan, &self.asked.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+        }
+        Ok(())
+    }
+
+    /// Lays out files that we make.
+    fn layout(&self) -> Option<Cell> {
+        let made: Vec<&Subject> = self.subjects.iter().filter(|subject| subject.writes && subject.size.is_some()).collect();
+        let size = made.iter().filter_map(|subject| subject.size).max()?;
+        Some(Cell {
+            key: "layout".to_owned(),
+            source: "layout.fio".to_owned(),
+            job_file: "[layout]\nrw=randread\nbs=1m\ncreate_only=1\n".to_owned(),
+            settings: vec![("size".to_owned(), size.get().to_string())],
+            targets: made.into_iter().filter_map(|subject| name(subject).ok()).collect(),
+            prepares: true,
+            ..Cell::default()
+        })
+    }
+
+    fn run(&self) -> Result<Outcome, String> {
+        if self.asked.dry_run {
+            return Ok(say(&(self.summary() + "\n" + &self.listing())));
+        }
+        complain!("fathom sweep: {}", self.summary());
+        let mut rounds = Rounds::new(&self.sweep, self.repeats, self.asked.precision, self.layout());
+        let bounds = Bounds { budget: self.asked.budget, expected: self.each, destroy: self.asked.destroy.clone() };
+        let ended = drive(&mut rounds, &bounds, &mut Nowhere, &mut Lines::new());
+        if !self.asked.keep {
+            self.subjects.iter().filter(|subject| subject.made).for_each(|subject| tidy("fathom sweep", &subject.file));
+        }
+        let ended = ended?;
+        let outcome = self.tell(&rounds);
+        Ok(self.how_it_ended(&ended, rounds.left(), outcome))
+    }
+
+    fn tell(&self, rounds: &Rounds<'_>) -> Outcome {
+        let grid = self.grid(rounds);
+        if grid.rows.is_empty() {
+            return Outcome::Bad;
+        }
+        if self.asked.json { say(&fathom_report::grid_json(&grid)) } else { say(&fathom_report::grid_text(&grid, &output::answer_style())) }
+    }
+
+    fn grid(&self, rounds: &Rounds<'_>) -> Grid {
+        let mut measured: Vec<(&[usize], fathom_analyse::Repeats<'_>)> = rounds
+            .results()
+            .map(|(place, known)| (place, fathom_analyse::Repeats { figures: &known.figures, failed: known.failed.as_deref() }))
+            .collect();
+        measured.sort_by_key(|(place, _)| place.to_vec());
+        let cells = measured.iter().map(|(place, repeats)| {
+            let values = self.sweep.cell(place).values.into_iter().map(|(_, value)| value).collect();
+            (values, *repeats)
+        });
+        fathom_analyse::grid(self.sweep.names(), cells.collect())
+    }
+
+    fn how_it_ended(&self, ended: &Ended, left: usize, told: Outcome) -> Outcome {
+        match ended {
+            Ended::Done => told,
+            Ended::Interrupted => {
+                complain!("fathom sweep: interrupted; {left} cells were not measured");
+                Outcome::Interrupted
+            }
+            Ended::OutOfTime => {
+                complain!("fathom sweep: the budget is used up; {left} cells were not measured");
+                told
+            }
+            Ended::Stopped(why) => {
+                complain!("fathom sweep: {why}");
+                Outcome::Bad
+            }
+        }
+    }
+
+    /// How many cells, how long, where.
+    fn summary(&self) -> String {
+        let shape = self.sweep.names().into_iter().zip(self.sweep.shape()).map(|(name, (length, _))| format!("{name} {length}"));
+        let count = self.sweep.count().unwrap_or(0);
+        let repeats = if self.repeats > 1 { format!(", {} times each", self.repeats) } else { String::new() };
+        let all = count * self.repeats as usize;
+        let time = self.each.map_or("as long as the job file says".to_owned(), |each| {
+            format!("{} each, {} in all", fathom_report::span(each), fathom_report::span(each * all as u32))
+        });
+        let budget = self.asked.budget.map_or(String::new(), |budget| format!(" (budget {})", fathom_report::span(budget)));
+        let plural = if count == 1 { "cell" } else { "cells" };
+        format!("{count} {plural} ({}){repeats}: {time}{budget}{}", shape.collect::<Vec<_>>().join(" x "), self.targets())
+    }
+
+    fn targets(&self) -> String {
+        let one = |subject: &Subject| {
+            let size = subject.size.map_or("all of it".to_owned(), fathom_device::size);
+            let made = if subject.made && !self.asked.keep { ", removed at the end" } else { "" };
+            format!("\n  on {} ({size}{made})", subject.file.display())
+        };
+        self.subjects.iter().map(one).collect()
+    }
+
+    fn listing(&self) -> String {
+        self.sweep.places().iter().enumerate().map(|(at, place)| format!("{:5}  {}\n", at + 1, self.sweep.cell(place).key)).collect()
+    }
+}
+
+fn name(subject: &Subject) -> Result<String, String> {
+    file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))
+}
+
+fn read_job_file(name: &str) -> Result<(String, String), String> {
+    let bytes = ThisMachine.read(name).map_err(|why| format!("cannot read '{}': {why}", name.escape_debug()))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not text in UTF-8"))?;
+    let name = if name == "-" { "standard input" } else { name };
+    Ok((name.to_owned(), text))
+}
+
+/// The targets of all paths; those of an axis get the names of their files.
+fn subjects(asked: &Asked) -> Result<(Vec<Subject>, Vec<fathom_plan::Axis>), String> {
+    let mut axes = asked.axes.clone();
+    let largest = asked.size.or(largest_size(asked));
+    let look = |path: &std::path::Path| subject(Wish { path, name: FILE, size: largest, read_only: asked.read_only });
+    let mut subjects = asked.paths.iter().map(|path| look(path)).collect::<Result<Vec<_>, String>>()?;
+    for value in axes.iter_mut().filter(|axis| axis.name == "target").flat_map(|axis| axis.values.iter_mut()) {
+        let subject = look(std::path::Path::new(value.as_str()))?;
+        *value = name(&subject)?;
+        subjects.push(subject);
+    }
+    Ok((subjects, axes))
+}
+
+/// A file must hold the largest working set that is asked for.
+fn largest_size(asked: &Asked) -> Option<Bytes> {
+    let sizes = asked.axes.iter().filter(|axis| axis.name == "size").flat_map(|axis| &axis.values);
+    sizes.filter_map(|value| crate::subject::size("size", value).ok()).max()
+}
+
+/// What all cells have in common.
+fn settings(asked: &Asked, subjects: &[Subject], each: Option<Duration>) -> Vec<(String, String)> {
+    let mut settings = Vec::new();
+    let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
+    if let Some(each) = each {
+        // The first tenth of each cell is for the target to settle.
+        let (us, ramp) = (each.as_micros(), each.as_micros() / 10);
+        set("time_based", "1".to_owned());
+        set("ramp_time", format!("{ramp}us"));
+        set("runtime", format!("{}us", us - ramp));
+    }
+    if let Some(size) = subjects.iter().filter_map(|subject| subject.size).min() {
+        set("size", size.get().to_string());
+    }
+    settings.extend(asked.settings.iter().cloned());
+    settings
+}
+
+/// The time of one cell: as asked, else a share of the budget, else ten seconds; a job file that says so itself is obeyed.
+fn time_of_cell(asked: &Asked, cells: usize) -> Option<Duration> {
+    match (asked.each, asked.budget) {
+        (Some(each), _) => Some(each),
+        (None, Some(budget)) => Some((budget / cells.max(1) as u32).clamp(SHORTEST, LONGEST)),
+        (None, None) => asked.job_file.is_none().then_some(EACH),
+    }
+}

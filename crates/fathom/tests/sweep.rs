@@ -1,0 +1,89 @@
+//! `fathom sweep` as a user meets it.
+
+mod common;
+
+use common::{Json, fathom, words};
+use fathom_testkit::Scratch;
+
+fn sweep(rest: &str) -> Vec<String> {
+    words(&format!("sweep {rest}"))
+}
+
+/// A job file whose answer is known: the null engine, paced.
+fn paced(scratch: &Scratch) -> String {
+    let file = scratch.join("paced.fio");
+    let text = "[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\ntime_based\nruntime=300ms\n";
+    std::fs::write(&file, text).expect("a file");
+    file.display().to_string()
+}
+
+fn document(out: &str) -> Json {
+    Json(serde_json::from_str(out).unwrap_or_else(|error| panic!("{error}: {out}")))
+}
+
+#[test]
+fn the_dry_run_shows_the_cells_in_their_order_and_makes_nothing() {
+    let scratch = Scratch::new().expect("a folder");
+    let ran = fathom(sweep(&format!("{} --axis bs=4k,16k --axis iodepth=1..64*2 --for=2s --dry-run", scratch.path().display())));
+    let out = ran.expect(0).out;
+    assert!(out.starts_with("14 cells (bs 2 x iodepth 7): 2 s each, 28 s in all"), "{out}");
+    let cells: Vec<&str> = out.lines().skip(2).map(|line| line.trim_start().split_once("  ").expect("a number").1).collect();
+    let corners = ["bs=4k iodepth=1", "bs=4k iodepth=64", "bs=16k iodepth=1", "bs=16k iodepth=64"];
+    assert_eq!(cells[..4], corners);
+    assert_eq!(cells[4..6], ["bs=4k iodepth=8", "bs=16k iodepth=8"], "then the middle");
+    assert_eq!(cells.len(), 14);
+    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0);
+}
+
+#[test]
+fn every_cell_gives_the_rate_that_is_its_own() {
+    let scratch = Scratch::new().expect("a folder");
+    let ran = fathom(sweep(&format!("{} --axis rate_iops=200,1000 --repeat=2 --json", paced(&scratch))));
+    let json = document(&ran.out);
+    assert_eq!(json.number("/not measured"), 0.0);
+    for (cell, rate) in [200.0, 1000.0].into_iter().enumerate() {
+        let figure = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
+        assert_eq!(json.text(&format!("/cells/{cell}/at/rate_iops")), rate.to_string());
+        assert_eq!(figure("repeats"), 2.0);
+        // An open loop on a target that answers at once gives what is asked; a busy machine may cut its end off.
+        assert!((rate * 0.5..=rate * 1.1).contains(&figure("iops")), "{} instead of {rate}", figure("iops"));
+        assert!(figure("iops_interval_95") >= 0.0 && (figure("offered_iops") / rate - 1.0).abs() < 0.5);
+    }
+}
+
+#[test]
+fn several_targets_are_loaded_alone_and_together() {
+    let scratch = Scratch::new().expect("a folder");
+    let (a, b) = (scratch.join("a"), scratch.join("b"));
+    let ran = fathom(sweep(&format!("{} {} --size=16m --set=direct=0 --for=300ms --json", a.display(), b.display())));
+    let json = document(&ran.out);
+    assert_eq!(json.0.pointer("/cells").and_then(|cells| cells.as_array()).expect("cells").len(), 3);
+    let (first, second) = (json.number("/cells/2/sides_iops/0"), json.number("/cells/2/sides_iops/1"));
+    let all = json.number("/cells/2/iops");
+    assert!(first > 0.0 && second > 0.0 && (first + second - all).abs() < all / 1e6, "{first} + {second} = {all}");
+    assert!(!a.exists() && !b.exists(), "what was made is gone");
+}
+
+#[test]
+fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
+    let scratch = Scratch::new().expect("a folder");
+    let folder = scratch.path().display();
+    let foreign = scratch.join("mine");
+    std::fs::write(&foreign, vec![1; 4 << 20]).expect("a file");
+    let cases = [
+        (String::new(), "say what is varied"),
+        ("--axis bs=4k,8k".to_owned(), "give a folder"),
+        (format!("{folder} --axis bs=4k,5x"), "\n  bs=4k,5x\n        ^"),
+        (format!("{folder} --axis bs=4k --axis bs=8k"), "two axes of this name"),
+        (format!("{folder} --axis bs=4k --set=rw=readd"), "rw"),
+        (format!("{folder} --axis iodepth=1,2 --fro=3s"), "did you mean --for?"),
+        (format!("{folder} --axis iodepth=1..1000 --axis numjobs=1..1000"), "more than 100000 cells"),
+        (format!("{} --axis rw=randread,randwrite", foreign.display()), "mine"),
+        (format!("{folder} --axis target=/tmp,/var"), "leave the others out"),
+    ];
+    for (arguments, expected) in cases {
+        let ran = fathom(sweep(&arguments)).expect(2);
+        assert!(ran.err.contains(expected), "{arguments}: {}", ran.err);
+        assert!(ran.out.is_empty(), "{}", ran.out);
+    }
+}
