@@ -525,6 +525,27 @@ pub const EXPLANATIONS: &[Explanation] = &[
         matters: "80,00 may be 80, 8,000 or 80,000.",
         remedy: "Mend it at its source; it is refused here.",
     },
+    Explanation {
+        id: "F072",
+        code: "PERCENTILES_AVERAGED",
+        means: "A percentile of several jobs is not that of their I/Os together.",
+        matters: "The mean of percentiles is no percentile: with 19 fast I/Os for each slow one, p99 is a slow one's, whatever the mean says.",
+        remedy: "Add the histograms, then take the percentile.",
+    },
+    Explanation {
+        id: "F073",
+        code: "HOST_LOST",
+        means: "One of several hosts that ran the load gave no figures.",
+        matters: "Sums are too low and percentiles are those of the others, and programs end well all the same.",
+        remedy: "Run again with all hosts, or state how many the figures are of.",
+    },
+    Explanation {
+        id: "F074",
+        code: "TARGET_SHARED",
+        means: "Another program had a target of the run open.",
+        matters: "A load that was thought to have ended, a second test or a service may have used it at the same time: workers of other load generators go on when their main process is killed.",
+        remedy: "End it, or use a target of your own.",
+    },
 ];
 
 #[cfg(test)]
@@ -533,7 +554,7 @@ mod tests {
     use crate::DETECTORS;
 
     /// Found in results of others only.
-    const OF_OTHERS: [&str; 14] = [
+    const OF_OTHERS: [&str; 16] = [
         "PER_JOB_FIGURES",
         "ABOVE_LINK",
         "IN_FLIGHT_MISCOUNTED",
@@ -548,6 +569,8 @@ mod tests {
         "STATE_DIFFERS",
         "LOGS_MISLEAD",
         "NUMBER_MALFORMED",
+        "PERCENTILES_AVERAGED",
+        "HOST_LOST",
     ];
 
     #[test]

@@ -50,8 +50,8 @@ pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::ladder::ladders;
 pub use self::pts::{PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words};
 pub use self::imported::{
-    Claims, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Stream, distinct_share,
-    imported, judge_imported, judge_logs, judge_sweep, parse_figure,
+    Claims, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Spread, Stream, distinct_share,
+    imported, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, parse_figure,
 };
 pub use self::search::{LatencyFigure, ParseLimitError, SEARCH_CONFIRM, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit};
 pub use self::tail::{Inflection, inflection};

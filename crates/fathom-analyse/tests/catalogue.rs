@@ -75,6 +75,9 @@ const GIVEN: &[(&str, &str)] = &[
     ("F069", "STATE_DIFFERS"),
     ("F070", "LOGS_MISLEAD"),
     ("F071", "NUMBER_MALFORMED"),
+    ("F072", "PERCENTILES_AVERAGED"),
+    ("F073", "HOST_LOST"),
+    ("F074", "TARGET_SHARED"),
 ];
 
 #[test]

@@ -1,6 +1,6 @@
 //! fio's JSON: one object with an array of jobs; times in nanoseconds from version 3 on, in microseconds before.
 
-use fathom_analyse::{Imported, Stream};
+use fathom_analyse::{Hosts, Imported, Spread, Stream};
 use fathom_model::Direction;
 use serde_json::{Deserializer, Value};
 
@@ -18,6 +18,8 @@ pub struct ImportedRun {
     pub log_window_ms: Option<u64>,
     /// errno that fio reports.
     pub error: i64,
+    /// How its completion latencies are spread: those of the direction with most I/Os.
+    pub spread: Spread,
 }
 
 /// All job records of a result. Text before and after the document, as failing runs leave it, is passed over.
@@ -28,6 +30,37 @@ pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
     let document = document(text)?;
     let real = records(&document)?;
     Ok(real.iter().map(|job| run(&document, job, real.len())).collect())
+}
+
+/// The hosts of a result of several (`fio --client`): those with figures, and those that fio says it lost in the text around the
+/// document. Nothing is there for a result of one host.
+///
+/// # Errors
+/// When there is no such document in `text`.
+pub fn read_hosts(text: &str) -> Result<Hosts, ImportError> {
+    let document = document(text)?;
+    let name = |job: &&Value| {
+        let host = job["hostname"].as_str()?;
+        Some(job["port"].as_u64().map_or(host.to_owned(), |port| format!("{host}:{port}")))
+    };
+    let mut there: Vec<String> = records(&document)?.iter().filter_map(name).collect();
+    there.sort();
+    there.dedup();
+    Ok(Hosts { there, lost: text.lines().filter_map(lost).take(MOST_HOSTS).collect(), wanted: None })
+}
+
+/// No more are told.
+const MOST_HOSTS: usize = 1000;
+
+/// A line by which fio's client says that a host is gone.
+fn lost(line: &str) -> Option<(String, String)> {
+    let line = line.trim();
+    let (host, why) = if let Some(rest) = line.strip_prefix("client: host=") {
+        (rest.strip_suffix(" disconnected")?, "disconnected")
+    } else {
+        (line.strip_prefix("fio: client ")?.strip_suffix(" timed out")?, "timed out")
+    };
+    Some((host.chars().filter(|c| !c.is_control()).take(253).collect(), why.to_owned()))
 }
 
 /// The job records of a document; sums over clients are none.
@@ -78,7 +111,23 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
         runtime_ms: Direction::ALL.into_iter().filter_map(|d| job[d.word()]["runtime"].as_u64()).max().unwrap_or(0),
         log_window_ms: options.number("log_avg_msec").map(u64::from),
         error: job["error"].as_i64().unwrap_or(0),
+        spread: spread(job),
     }
+}
+
+/// `clat_ns` (version 3) or `clat` (version 2, microseconds).
+fn spread(job: &Value) -> Spread {
+    let ios = |d: &Direction| job[d.word()]["total_ios"].as_u64().unwrap_or(0);
+    let most = Direction::ALL.into_iter().max_by_key(ios).unwrap_or(Direction::Read);
+    let of = |key: &str, scale: f64| {
+        let listed = job[most.word()][key]["percentile"].as_object()?;
+        let one = |(p, value): (&String, &Value)| Some((p.parse::<f64>().ok()?, value.as_f64()? * scale));
+        let mut all: Vec<(f64, f64)> = listed.iter().filter_map(one).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        (!all.is_empty()).then_some(all)
+    };
+    let percentiles = of("clat_ns", 1.0).or_else(|| of("lat_ns", 1.0)).or_else(|| of("clat", 1e3)).unwrap_or_default();
+    Spread { ios: ios(&most), percentiles }
 }
 
 /// A synchronous engine has one in flight, whatever was asked; without a name fio takes psync.
@@ -129,6 +178,24 @@ mod tests {
     fn text_around_the_document_is_passed_over() {
         let text = format!("fio: error {{x}}\n{{ not json\n{NEW}\nfio: terminating\n");
         assert_eq!(read_result(&text).expect("a result").len(), 1);
+    }
+
+    #[test]
+    fn hosts_that_fio_lost_are_found_beside_the_document() {
+        let result = "client: host=b disconnected\n\n{\"client_stats\": [{\"jobname\": \"x\", \"hostname\": \"a\", \"port\": 1}, \
+                      {\"jobname\": \"All clients\", \"hostname\": \"\"}]}\nfio: client c timed out\n";
+        let hosts = read_hosts(result).expect("a result");
+        let lost = [("b", "disconnected"), ("c", "timed out")].map(|(host, why)| (host.to_owned(), why.to_owned()));
+        assert_eq!((hosts.there, hosts.lost), (vec!["a:1".to_owned()], lost.to_vec()));
+        assert_eq!(read_hosts(NEW).expect("a result"), Hosts::default());
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_direction_with_most_ios() {
+        let text = r#"{"jobs": [{"jobname": "a", "read": {"total_ios": 1, "clat_ns": {"percentile": {"50.000000": 7}}},
+            "write": {"total_ios": 2, "clat_ns": {"percentile": {"99.000000": 9, "50.000000": 8}}}}]}"#;
+        let spread = &read_result(text).expect("a result")[0].spread;
+        assert_eq!((spread.ios, spread.percentiles.as_slice()), (2, &[(50.0, 8.0), (99.0, 9.0)][..]));
     }
 
     #[test]

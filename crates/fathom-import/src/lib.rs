@@ -8,7 +8,7 @@ mod log;
 mod measured;
 mod options;
 
-pub use self::document::{ImportedRun, read_result};
+pub use self::document::{ImportedRun, read_hosts, read_result};
 pub use self::error::ImportError;
 pub use self::log::read_iops_log;
 pub use self::measured::read_measured;

@@ -96,7 +96,7 @@ impl Clock for LinuxClock {
 
 /// CLOCK_MONOTONIC, nanoseconds.
 #[inline]
-fn monotonic() -> u64 {
+pub(crate) fn monotonic() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call writes one timespec, which lives through it; it cannot fail for this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };

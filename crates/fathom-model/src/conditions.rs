@@ -104,6 +104,21 @@ pub struct TargetConditions {
     pub dirty: Option<Bytes>,
     /// The name led to another file or to none from then on.
     pub gone: Option<Nanos>,
+    /// Other programs that had it open when the load ended.
+    pub sharers: Vec<Sharer>,
+}
+
+/// Another program that has a target open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sharer {
+    /// Process number.
+    pub process: u32,
+    /// Its name, as the kernel keeps it (at most 15 bytes).
+    pub name: String,
+    /// It may write.
+    pub writes: bool,
+    /// Its parent is process 1: it is a service, or what started it has ended.
+    pub orphan: bool,
 }
 
 /// Settings of a device's queue (`/sys/block/NAME/queue`), before and after the run.

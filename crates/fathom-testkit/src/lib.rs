@@ -19,6 +19,7 @@
 //! }
 //! ```
 
+mod clock_shim;
 mod command;
 mod core;
 mod device;
@@ -38,6 +39,7 @@ mod store;
 mod throttle;
 
 pub use crate::core::{Core, Counts, Latency, Ticket};
+pub use clock_shim::ClockShim;
 pub use command::{COMMANDS, Command as ControlCommand};
 pub use device::{DeviceOptions, FaultDevice};
 pub use fault::{Fault, FaultKind, Op};

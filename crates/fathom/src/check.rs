@@ -4,8 +4,8 @@ mod arguments;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{ImportedLogs, judge_imported, judge_logs, judge_sweep, verdict};
-use fathom_import::{ImportedRun, read_iops_log, read_result};
+use fathom_analyse::{Hosts, ImportedLogs, Spread, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, verdict};
+use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_result};
 use fathom_model::{Finding, Verdict};
 
 use self::arguments::Arguments;
@@ -34,6 +34,8 @@ points of several results against each other.
   --rw=WORD          fio's word for the pattern
   --claim-inflight=N, --claim-ceiling=MB, --claim-pattern=WORDS
                      what the author says of it
+  --claim-p99=TIME   what is said to be p99 (or p50, p99.9, ...) of all jobs together
+  --hosts=N          on how many hosts the load ran: results of hosts that were lost are missed
 ";
 
 /// Checks what the arguments name.
@@ -60,21 +62,35 @@ pub fn help() -> Outcome {
 }
 
 fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
-    let mut runs = Vec::new();
+    let (mut runs, mut hosts) = (Vec::new(), Hosts { wanted: arguments.hosts, ..Hosts::default() });
     for path in &arguments.results {
-        let result = read_result(&read(path)?).map_err(|error| format!("{path}: {error}"))?;
+        let text = read(path)?;
+        let result = read_result(&text).map_err(|error| format!("{path}: {error}"))?;
         runs.extend(result.into_iter().map(|run| arguments.complete(run)));
+        add_hosts(&mut hosts, path, read_hosts(&text).map_err(|error| format!("{path}: {error}"))?);
     }
     runs.extend(arguments.figures.clone().map(|figures| ImportedRun { figures, ..ImportedRun::default() }));
     let points: Vec<_> = runs.iter().map(|run| run.figures.clone()).collect();
     let mut found: Vec<Finding> = arguments.malformed.clone();
     found.extend(points.iter().flat_map(judge_imported));
     found.extend(judge_sweep(&points));
+    found.extend(judge_hosts(&hosts));
+    let spreads: Vec<Spread> = runs.iter().map(|run| run.spread.clone()).filter(|spread| spread.ios > 0).collect();
+    found.extend(arguments.percentiles.iter().filter_map(|(percent, ns)| judge_percentile(&spreads, *percent, *ns)));
     found.extend(logs(arguments, &runs)?);
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     let (what, verdict) = (points.iter().map(|point| point.words()).collect::<Vec<_>>(), verdict(&found));
     let style = screen::style(std::io::stdout().is_terminal(), "");
     Ok((fathom_report::checked(&what, verdict, &found, &style), verdict))
+}
+
+/// A result without names of hosts is one host's.
+fn add_hosts(all: &mut Hosts, path: &str, mut one: Hosts) {
+    if one.there.is_empty() {
+        one.there.push(path.to_owned());
+    }
+    all.there.extend(one.there);
+    all.lost.extend(one.lost);
 }
 
 /// The logs belong to the first result.

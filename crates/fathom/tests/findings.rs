@@ -11,7 +11,7 @@ use common::{Json, beside, fathom, measured, on, program, sh, start, until, word
 use fathom_testkit::{
     DeviceOptions, Fault, FaultDevice, FsKind, Latency, Limit, LoopDevice, LoopOptions, Mount, Scratch, Throttle, require, skip,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Runs `fathom run` with these options on the path; any exit code will do, the findings are what counts.
 fn run(more: &str, path: &Path) -> Json {
@@ -296,6 +296,49 @@ fn percentiles_of_a_group_are_not_averaged() {
         let (p50, p99) = (at("50.000000"), at("99.000000"));
         if p50 < 6.0 && p99 > 19.0 { Ok(()) } else { Err(format!("p50 {p50} ms, p99 {p99} ms")) }
     });
+}
+
+/// Processes that somebody else started, killed at the end.
+struct Strays(Vec<Pid>);
+
+impl Strays {
+    fn of(parent: u32) -> Strays {
+        let text = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+        Strays(text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect())
+    }
+}
+
+impl Drop for Strays {
+    fn drop(&mut self) {
+        for pid in &self.0 {
+            let _ = kill_process(*pid, Signal::KILL);
+        }
+    }
+}
+
+/// Cause 24: fio's main process is killed and its workers go on; who measures next on the same device is told of them.
+/// That fathom's own load ends with it is another test's matter (a_killed_program_leaves_no_load_and_a_readable_log).
+#[test]
+fn workers_that_outlive_their_program() {
+    require!(Fio, Fuse);
+    let _turn = beside();
+    let latency = Latency { read_us: 2_000, ..Latency::default() };
+    let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
+    let mut fio = Command::new("fio");
+    fio.args(words("--name=x --numjobs=2 --ioengine=psync --rw=randread --bs=4k --size=16m --direct=1 --time_based --runtime=60"));
+    let mut fio = fio.arg(on(&device.path())).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("fio");
+    until("fio's workers are at work", || device.log().len() > 50);
+    let strays = Strays::of(fio.id());
+    let _ = (fio.kill(), fio.wait());
+    let seen = device.log().len();
+    until("they go on without their program", || device.log().len() > seen + 50);
+    let json = run("--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50", &device.path());
+    let told = json.must_find("TARGET_SHARED");
+    assert!(strays.0.len() == 2 && told.matches("fio (process ").count() == 2, "{told}");
+    drop(strays);
+    until("they are gone", || device.counts().in_flight == 0);
+    let json = run("--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50", &device.path());
+    assert_eq!(json.finding("TARGET_SHARED"), None);
 }
 
 /// Cause 26: the check was to come after the writes, and the run was interrupted before.

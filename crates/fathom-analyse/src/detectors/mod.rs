@@ -50,6 +50,7 @@ mod steal;
 mod summary_disagrees;
 mod sync_engine_depth;
 mod target_gone;
+mod target_shared;
 mod target_shrank;
 mod timed_out;
 mod too_hot;
@@ -118,6 +119,7 @@ pub const DETECTORS: &[Detector] = &[
     direct_not_direct::DETECTOR,
     holes_read::DETECTOR,
     target_gone::DETECTOR,
+    target_shared::DETECTOR,
     little_disagrees::DETECTOR,
     rate_limited::DETECTOR,
     ceiling_reached::DETECTOR,

@@ -4,8 +4,10 @@
 
 mod claims;
 mod figures;
+mod hosts;
 mod link;
 mod logs;
+mod merged;
 mod number;
 mod repeats;
 mod result;
@@ -15,8 +17,10 @@ mod sweep;
 use fathom_model::{Finding, Weight};
 
 pub use self::figures::{Claims, Imported, Stream};
+pub use self::hosts::{Hosts, judge_hosts};
 pub use self::link::{Link, LinkError};
 pub use self::logs::{ImportedLogs, judge_logs};
+pub use self::merged::{Spread, judge_percentile};
 pub use self::number::{NumberError, parse_figure};
 pub use self::repeats::distinct_share;
 pub use self::result::imported;

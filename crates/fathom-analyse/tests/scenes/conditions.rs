@@ -18,6 +18,7 @@ fn target(change: impl FnOnce(&mut TargetConditions)) -> TargetConditions {
         cached_share: Some(0.0),
         dirty: Some(Bytes::ZERO),
         gone: None,
+        sharers: Vec::new(),
     };
     change(&mut target);
     target
@@ -134,6 +135,19 @@ pub fn surroundings() -> Vec<Wrong> {
             "/data/file (1 GiB) lost its name 2.00 s into the run; the load went on with a file that nobody can open any \
              more.",
             || on(|t| t.gone = Some(Nanos::from_secs(2))),
+        ),
+        wrong(
+            "TARGET_SHARED",
+            Degrades,
+            None,
+            "When the load ended, /data/file was open in fio (process 812, for writing; its parent is process 1: a service, \
+             or what started it has ended), backup (process 9, for reading) as well.",
+            || {
+                on(|t| {
+                    let fio = Sharer { process: 812, name: "fio".to_owned(), writes: true, orphan: true };
+                    t.sharers = vec![fio, Sharer { process: 9, name: "backup".to_owned(), ..Sharer::default() }];
+                })
+            },
         ),
         // 4,000 per second of 1 ms each cannot come out of depth 3.
         wrong(

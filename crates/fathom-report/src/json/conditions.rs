@@ -1,6 +1,6 @@
 //! The conditions of a run: samples of the machine, targets and queues.
 
-use fathom_model::{Conditions, CpuShare, DiskCounters, DirectTruth, IoLimit, QueueConditions, Sample, TargetConditions, Telemetry};
+use fathom_model::{Conditions, CpuShare, DiskCounters, DirectTruth, IoLimit, QueueConditions, Sample, Sharer, TargetConditions, Telemetry};
 
 use crate::tree::{Object, Tree};
 
@@ -23,6 +23,15 @@ fn target(target: &TargetConditions) -> Object {
         .with("cached_share", target.cached_share)
         .with("dirty_bytes", target.dirty.map(|dirty| dirty.get()))
         .with("gone_ns", target.gone.map(|at| at.get()))
+        .with("open_elsewhere", target.sharers.iter().map(sharer).collect::<Tree>())
+}
+
+fn sharer(other: &Sharer) -> Object {
+    Object::new()
+        .with("process", u64::from(other.process))
+        .with("name", &other.name)
+        .with("writes", other.writes)
+        .with("orphan", other.orphan)
 }
 
 fn direct_word(truth: DirectTruth) -> &'static str {

@@ -13,6 +13,10 @@ pub(super) struct Arguments {
     pub figures: Option<Imported>,
     /// Figures that are none.
     pub malformed: Vec<Finding>,
+    /// Percentiles that are said to be those of all jobs together: percent and nanoseconds.
+    pub percentiles: Vec<(f64, f64)>,
+    /// How many hosts should have given figures.
+    pub hosts: Option<u32>,
     link: Option<Link>,
     links: u32,
     claims: Claims,
@@ -62,6 +66,11 @@ impl Arguments {
             "rw" => given.rw = Some(value.to_owned()),
             "claim-inflight" => self.claims.in_flight = self.figure(value),
             "claim-ceiling" => self.claims.ceiling = self.figure(value).map(|mb| mb * 1e6),
+            "hosts" => self.hosts = Some(whole()?),
+            name if name.starts_with("claim-p") && percentile(name).is_some() => {
+                let ns = time(value).ok_or_else(|| refused(name, value, "a time such as 116us or 8.5ms"))?;
+                self.percentiles.extend(percentile(name).map(|percent| (percent, ns)));
+            }
             "claim-pattern" => self.claims.pattern = Some(value.to_owned()),
             _ => return Err(unknown(&format!("--{name}"))),
         }
@@ -96,6 +105,11 @@ impl Arguments {
         (run.figures.link, run.figures.links, run.figures.claims) = (self.link, self.links, self.claims.clone());
         run
     }
+}
+
+/// The 99.9 of `claim-p99.9`.
+fn percentile(name: &str) -> Option<f64> {
+    name.strip_prefix("claim-p")?.parse().ok().filter(|percent| (0.0..100.0).contains(percent) && *percent > 0.0)
 }
 
 fn unknown(option: &str) -> String {

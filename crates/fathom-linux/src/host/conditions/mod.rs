@@ -3,6 +3,7 @@
 mod queues;
 mod readings;
 mod sampler;
+mod sharers;
 mod targets;
 
 use std::path::PathBuf;

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use fathom_model::{Bytes, CpuShare, DiskCounters};
 
 use super::super::disks;
+use crate::clock::monotonic;
 use super::super::watch::{own_groups, throttles};
 
 /// `/proc/stat` of a machine with thousands of interrupts fits.
@@ -164,13 +166,10 @@ fn line(text: &str, name: &str) -> Option<Bytes> {
     Some(Bytes::new(kib * 1024))
 }
 
+/// By both clocks of the C library, so that what stands in front of it for this process stands in front of both.
 fn wall_offset() -> i64 {
-    use rustix::time::{ClockId, clock_gettime};
-    let ns = |id| {
-        let time = clock_gettime(id);
-        time.tv_sec.wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec)
-    };
-    ns(ClockId::Realtime).wrapping_sub(ns(ClockId::Monotonic))
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
+    wall.wrapping_sub(monotonic() as i64)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Targets when the load has ended: what O_DIRECT does on them, what of them was never written, what lies in memory.
 
 use std::collections::HashMap;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
 use fathom_model::{Bytes, DirectTruth, Nanos, TargetConditions};
@@ -9,6 +9,7 @@ use fathom_model::{Bytes, DirectTruth, Nanos, TargetConditions};
 use super::super::cache::{DirectIo, cache_state, direct_io};
 use super::super::extents::{known, written_share};
 use super::super::target::{Kind, Target, Targets};
+use super::sharers::sharers;
 
 /// More are not looked at, so that the end of a run over thousands of files is not held up.
 const MOST: usize = 256;
@@ -39,7 +40,19 @@ pub(super) fn conditions(targets: &Targets, gone: &Gone, epoch: Nanos) -> Vec<Ta
     let mut all: Vec<_> = targets.all();
     all.retain(|target| target.kind() != Kind::Char);
     all.sort_by(|a, b| a.path().cmp(b.path()));
-    all.iter().take(MOST).map(|target| condition(target, gone, epoch)).collect()
+    all.truncate(MOST);
+    let mut conditions: Vec<_> = all.iter().map(|target| condition(target, gone, epoch)).collect();
+    let real: Vec<PathBuf> = all.iter().map(|target| real_path(target)).collect();
+    for (place, sharer) in sharers(&real) {
+        conditions[place].sharers.push(sharer);
+    }
+    conditions
+}
+
+/// What others' descriptors of it are called.
+fn real_path(target: &Target) -> PathBuf {
+    let own = format!("/proc/self/fd/{}", target.as_fd().as_raw_fd());
+    std::fs::read_link(own).unwrap_or_else(|_| target.path().to_owned())
 }
 
 fn condition(target: &Target, gone: &Gone, epoch: Nanos) -> TargetConditions {
@@ -59,6 +72,7 @@ fn condition(target: &Target, gone: &Gone, epoch: Nanos) -> TargetConditions {
         cached_share: cached.map(|state| (state.resident * page) as f64 / size as f64).map(|share| share.min(1.0)),
         dirty: cached.map(|state| Bytes::new((state.dirty + state.writeback) * page)),
         gone: gone.0.get(target.path()).map(|at| at.saturating_sub(epoch)),
+        sharers: Vec::new(),
     }
 }
 

@@ -1,0 +1,35 @@
+//! TARGET_SHARED: another program has a target open, such as a worker of a load that was thought to have ended.
+
+use fathom_model::{Finding, Sharer, TargetConditions, Weight};
+
+use super::scene::of_run;
+use super::{Detector, Scene};
+
+const CODE: &str = "TARGET_SHARED";
+pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+
+/// Spelled out.
+const TOLD: usize = 3;
+const ADVICE: &str = "End what does not belong there, or take a target of your own: what others read or write meanwhile is in \
+                      these figures, and what they write is in the data.";
+
+fn look(scene: &Scene) -> Vec<Finding> {
+    let shared = |target: &&TargetConditions| !target.sharers.is_empty();
+    scene.recording.conditions.targets.iter().filter(shared).map(finding).take(1).collect()
+}
+
+fn finding(target: &TargetConditions) -> Finding {
+    let others = &target.sharers;
+    let told: Vec<String> = others.iter().take(TOLD).map(words).collect();
+    let more = if others.len() > TOLD { format!(" and {} more", others.len() - TOLD) } else { String::new() };
+    let evidence = format!("When the load ended, {} was open in {}{more} as well.", target.path.display(), told.join(", "));
+    let weight = if others.iter().any(|other| other.writes) { Weight::Degrades } else { Weight::Note };
+    of_run(CODE, weight, evidence, ADVICE)
+}
+
+/// `fio (process 812, for writing; its parent is process 1: whoever started it has ended)`.
+fn words(other: &Sharer) -> String {
+    let access = if other.writes { "for writing" } else { "for reading" };
+    let orphan = if other.orphan { "; its parent is process 1: a service, or what started it has ended" } else { "" };
+    format!("{} (process {}, {access}{orphan})", other.name, other.process)
+}

@@ -1,0 +1,41 @@
+//! A clock that goes wrong for one program only, by a small library in front of the C library's.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::pace::monotonic_ns;
+
+const SOURCE: &str = include_str!("clock_shim.c");
+
+/// What becomes of the clocks of a program, some time after now. The machine's own clocks are never touched.
+#[derive(Debug, Clone)]
+pub struct ClockShim {
+    library: PathBuf,
+}
+
+impl ClockShim {
+    /// Builds the library in `folder` with the C compiler that linked this test.
+    ///
+    /// # Errors
+    /// The reason why not, for a person: mostly that there is no `cc`.
+    pub fn build(folder: &Path) -> Result<ClockShim, String> {
+        let (source, library) = (folder.join("clock_shim.c"), folder.join("clock_shim.so"));
+        std::fs::write(&source, SOURCE).map_err(|error| error.to_string())?;
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-O1", "-fno-builtin", "-o"]).arg(&library).arg(&source).stdin(Stdio::null());
+        match cc.output() {
+            Ok(done) if done.status.success() => Ok(ClockShim { library }),
+            Ok(done) => Err(format!("cc: {}", String::from_utf8_lossy(&done.stderr))),
+            Err(error) => Err(format!("needs cc: {error}")),
+        }
+    }
+
+    /// Has `command` run with a wall clock that is set `step` ahead, and a monotonic clock that gains `ppm` millionths, from
+    /// `after` now on.
+    pub fn mislead(&self, command: &mut Command, after: Duration, step: Duration, ppm: u32) {
+        command.env("LD_PRELOAD", &self.library);
+        command.env("SHIM_AT", (monotonic_ns() + after.as_nanos() as u64).to_string());
+        command.env("SHIM_STEP", step.as_nanos().to_string()).env("SHIM_PPM", ppm.to_string());
+    }
+}
