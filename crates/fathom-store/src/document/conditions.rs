@@ -16,6 +16,7 @@ kept!(Sample {
 });
 kept!(CpuShare { busy, stolen });
 choice!(DirectTruth { Direct, Buffered, Unsaid });
-kept!(TargetConditions { path, is_file, size, memory_backed, direct, written_share, cached_share, dirty, gone });
+kept!(TargetConditions { path, is_file, size, memory_backed, direct, written_share, cached_share, dirty, gone, sharers });
+kept!(Sharer { process, name, writes, orphan });
 kept!(QueueConditions { name, before, after, loop_file });
 kept!(IoLimit { disk, reads, ios, per_second });
