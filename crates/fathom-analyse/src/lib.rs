@@ -19,6 +19,7 @@ mod figures;
 mod grid;
 mod group;
 mod knee;
+mod headline;
 mod ladder;
 mod imported;
 mod latency;
@@ -47,6 +48,7 @@ pub use self::estimate::estimate;
 pub use self::grid::{Repeats, grid};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
+pub use self::headline::{found, headline};
 pub use self::ladder::ladders;
 pub use self::pts::{PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words};
 pub use self::imported::{

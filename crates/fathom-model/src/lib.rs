@@ -3,6 +3,7 @@
 //! Nothing here does I/O, reads a clock or formats for people. Every other crate speaks these types, so that
 //! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
 
+mod cell;
 mod comparison;
 mod conditions;
 mod device;
@@ -18,8 +19,10 @@ mod outlook;
 mod plan;
 mod progress;
 mod recording;
+mod run;
 mod units;
 
+pub use self::cell::{Cell, CellState, Content, Found};
 pub use self::comparison::{Comparison, Difference, Metric, Row, Unlike};
 pub use self::conditions::*;
 pub use self::device::*;
@@ -34,4 +37,5 @@ pub use self::outlook::*;
 pub use self::plan::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
+pub use self::run::{Experiment, Run, RunId, RunState};
 pub use self::units::{Bytes, Nanos};

@@ -12,6 +12,13 @@ pub(crate) fn ctime(unix_s: u64, utc_offset_s: i32) -> String {
     format!("{} {} {day:2} {clock} {year}", WEEKDAYS[(days % 7) as usize], MONTHS[month])
 }
 
+/// `unix_s` in that zone as `2026-11-21 02:47`.
+pub(crate) fn minute(unix_s: u64, utc_offset_s: i32) -> String {
+    let local = unix_s.saturating_add_signed(i64::from(utc_offset_s));
+    let (year, month, day) = civil(local / 86_400);
+    format!("{year}-{:02}-{day:02} {:02}:{:02}", month + 1, local / 3600 % 24, local / 60 % 60)
+}
+
 /// Year, month (from 0) and day (from 1) of a day counted from 1970-01-01, Gregorian.
 fn civil(mut days: u64) -> (u64, usize, u64) {
     let mut year = 1970 + days / DAYS_IN_400_YEARS * 400;
@@ -58,6 +65,7 @@ mod tests {
         assert_eq!(ctime(951_782_399, 0), "Mon Feb 28 23:59:59 2000");
         assert_eq!(ctime(951_782_400, 0), "Tue Feb 29 00:00:00 2000");
         assert_eq!(ctime(1_795_229_273, 0), "Sat Nov 21 02:47:53 2026");
+        assert_eq!(super::minute(1_795_229_273, 3600), "2026-11-21 03:47");
         assert_eq!(ctime(4_107_542_400, 0), "Mon Mar  1 00:00:00 2100");
         assert_eq!(ctime(3_600, -7_200), "Thu Jan  1 00:00:00 1970");
         assert_eq!(ctime(1_795_229_273, 19_800), "Sat Nov 21 08:17:53 2026");

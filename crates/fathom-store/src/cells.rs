@@ -28,13 +28,13 @@ impl Store {
         };
         self.change(async |connection| {
             let position = signed(cell.position);
-            sqlx::query("DELETE FROM cell WHERE run = $1 AND position = $2").bind(run.0).bind(position).execute(&mut *connection).await?;
+            sqlx::query("DELETE FROM cell WHERE run = $1 AND position = $2").bind(signed(run.get())).bind(position).execute(&mut *connection).await?;
             put_cell(connection, run, cell).await?;
             put_figures(connection, run, cell).await?;
             put_findings(connection, run, cell).await?;
             let Some((format, body)) = body else { return Ok(()) };
             sqlx::query("INSERT INTO content (run, position, format, body) VALUES ($1, $2, $3, $4)")
-                .bind(run.0)
+                .bind(signed(run.get()))
                 .bind(position)
                 .bind(format)
                 .bind(body)
@@ -50,9 +50,9 @@ impl Store {
     /// When the store cannot be read.
     pub fn cells(&mut self, run: RunId) -> Result<Vec<Cell>, StoreError> {
         let (cells, figures, findings) = self.ask(async |connection| {
-            let cells = sqlx::query(SELECT_CELLS).bind(run.0).fetch_all(&mut *connection).await?;
-            let figures = sqlx::query(SELECT_FIGURES).bind(run.0).fetch_all(&mut *connection).await?;
-            let findings = sqlx::query(SELECT_FINDINGS).bind(run.0).fetch_all(&mut *connection).await?;
+            let cells = sqlx::query(SELECT_CELLS).bind(signed(run.get())).fetch_all(&mut *connection).await?;
+            let figures = sqlx::query(SELECT_FIGURES).bind(signed(run.get())).fetch_all(&mut *connection).await?;
+            let findings = sqlx::query(SELECT_FINDINGS).bind(signed(run.get())).fetch_all(&mut *connection).await?;
             Ok((cells, figures, findings))
         })?;
         assemble(&cells, &figures, &findings).map_err(|error| crate::error::meaning(&error, &self.place.name))
@@ -65,7 +65,7 @@ impl Store {
     pub fn content(&mut self, run: RunId, position: u64) -> Result<Content, StoreError> {
         let row = self.ask(async |connection| {
             let select = "SELECT format, body FROM content WHERE run = $1 AND position = $2";
-            sqlx::query_as::<_, (String, Vec<u8>)>(select).bind(run.0).bind(signed(position)).fetch_optional(connection).await
+            sqlx::query_as::<_, (String, Vec<u8>)>(select).bind(signed(run.get())).bind(signed(position)).fetch_optional(connection).await
         })?;
         match row {
             None => Ok(Content::Nothing),
@@ -89,7 +89,7 @@ async fn put_cell(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sq
         "INSERT INTO cell (run, position, axes, plan, state, started_ns, elapsed_ns, verdict, notes)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
-    .bind(run.0)
+    .bind(signed(run.get()))
     .bind(signed(cell.position))
     .bind(write_pairs(&cell.axes))
     .bind(cell.plan.clone())
@@ -108,7 +108,7 @@ async fn put_figures(connection: &mut AnyConnection, run: RunId, cell: &Cell) ->
         let mut query = sqlx::query(batch::insert("figure (run, position, place, name, value)", 5, figures.len()));
         for (place, (name, value)) in figures.iter().enumerate() {
             let place = (chunk * ROWS + place) as i64;
-            query = query.bind(run.0).bind(signed(cell.position)).bind(place).bind(name.clone()).bind(Some(*value).filter(|value| !value.is_nan()));
+            query = query.bind(signed(run.get())).bind(signed(cell.position)).bind(place).bind(name.clone()).bind(Some(*value).filter(|value| !value.is_nan()));
         }
         query.execute(&mut *connection).await?;
     }
@@ -120,7 +120,7 @@ async fn put_findings(connection: &mut AnyConnection, run: RunId, cell: &Cell) -
         let mut query = sqlx::query(batch::insert("finding (run, position, place, code, weight, about, evidence)", 7, findings.len()));
         for (place, found) in findings.iter().enumerate() {
             let place = (chunk * ROWS + place) as i64;
-            query = query.bind(run.0).bind(signed(cell.position)).bind(place);
+            query = query.bind(signed(run.get())).bind(signed(cell.position)).bind(place);
             query = query.bind(found.code.clone()).bind(found.weight.clone()).bind(found.about.clone()).bind(found.evidence.clone());
         }
         query.execute(&mut *connection).await?;

@@ -8,20 +8,17 @@
 #![forbid(unsafe_code)]
 
 mod batch;
-mod cell;
 mod cells;
 mod document;
 mod error;
 mod pairs;
 mod place;
-mod run;
 mod runs;
 mod schema;
 mod store;
 
-pub use self::cell::{Cell, CellState, Content, Found};
 pub use self::document::{Unreadable, read_recording, write_recording};
 pub use self::error::StoreError;
-pub use self::run::{Experiment, Run, RunId, RunState};
+pub use fathom_model::{Cell, CellState, Content, Experiment, Found, Run, RunId, RunState};
 pub use self::schema::VERSION;
 pub use self::store::Store;

@@ -30,7 +30,7 @@ impl Store {
             .bind(signed(experiment.created_unix_ns))
             .execute(connection)
             .await?;
-            Ok(RunId(number))
+            Ok(RunId::new(unsigned(number)))
         })
     }
 
@@ -56,7 +56,7 @@ impl Store {
                 .bind(state.word())
                 .bind(owner.to_owned())
                 .bind(ended.map(signed))
-                .bind(run.0)
+                .bind(signed(run.get()))
                 .execute(connection)
                 .await
         })?;
@@ -69,7 +69,7 @@ impl Store {
     /// When it cannot be kept.
     pub fn plan_cells(&mut self, run: RunId, planned: u64) -> Result<(), StoreError> {
         self.change(async |connection| {
-            sqlx::query("UPDATE run SET planned = $1 WHERE number = $2").bind(signed(planned)).bind(run.0).execute(connection).await
+            sqlx::query("UPDATE run SET planned = $1 WHERE number = $2").bind(signed(planned)).bind(signed(run.get())).execute(connection).await
         })?;
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Store {
     pub fn run(&mut self, name: &str) -> Result<Run, StoreError> {
         let row = match (name, RunId::parse(name)) {
             ("latest", _) => self.ask(async |connection| sqlx::query(SELECT_LATEST).fetch_optional(connection).await)?,
-            (_, Some(id)) => self.ask(async |connection| sqlx::query(SELECT_ONE).bind(id.0).fetch_optional(connection).await)?,
+            (_, Some(id)) => self.ask(async |connection| sqlx::query(SELECT_ONE).bind(signed(id.get())).fetch_optional(connection).await)?,
             (_, None) => None,
         };
         match row {
@@ -112,7 +112,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unknown`] when there is none.
     pub fn remove(&mut self, run: RunId) -> Result<(), StoreError> {
-        let removed = self.change(async |connection| sqlx::query("DELETE FROM run WHERE number = $1").bind(run.0).execute(connection).await)?;
+        let removed = self.change(async |connection| sqlx::query("DELETE FROM run WHERE number = $1").bind(signed(run.get())).execute(connection).await)?;
         if removed.rows_affected() == 0 { Err(self.unknown(&run.to_string())) } else { Ok(()) }
     }
 
@@ -149,7 +149,7 @@ fn read_run(row: &AnyRow) -> sqlx::Result<Run> {
         created_unix_ns: unsigned(row.try_get("created_ns")?),
     };
     Ok(Run {
-        id: RunId(row.try_get("number")?),
+        id: RunId::new(unsigned(row.try_get("number")?)),
         experiment,
         state: RunState::parse(&word).unwrap_or(RunState::Stopped),
         ended_unix_ns: row.try_get::<Option<i64>, _>("ended_ns")?.map(unsigned),

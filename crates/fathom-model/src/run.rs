@@ -4,9 +4,21 @@ use std::fmt;
 
 /// The name of a run in its store: `r1`, `r2` and so on, given once and never again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RunId(pub(crate) i64);
+pub struct RunId(u64);
 
 impl RunId {
+    /// The run with this number.
+    #[must_use]
+    pub const fn new(number: u64) -> RunId {
+        RunId(number)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
     /// The run called `name`: `r12`, `R12` or `12`. Nothing when that is no name of a run.
     #[must_use]
     pub fn parse(name: &str) -> Option<RunId> {
@@ -82,7 +94,9 @@ impl RunState {
         }
     }
 
-    pub(crate) fn parse(word: &str) -> Option<RunState> {
+    /// The state with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<RunState> {
         [RunState::Running, RunState::Finished, RunState::Stopped].into_iter().find(|state| state.word() == word)
     }
 }

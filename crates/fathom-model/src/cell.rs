@@ -1,6 +1,6 @@
 //! A cell: one point of an experiment and what was measured there.
 
-use fathom_model::Recording;
+use crate::Recording;
 
 /// One point of an experiment. What was measured stands apart, in its [`Content`], since it is large.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,9 @@ impl CellState {
         }
     }
 
-    pub(crate) fn parse(word: &str) -> Option<CellState> {
+    /// The state with this word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<CellState> {
         let all = [CellState::Running, CellState::Finished, CellState::Interrupted, CellState::Failed];
         all.into_iter().find(|state| state.word() == word)
     }

@@ -1,0 +1,261 @@
+//! What a store holds: runs in a table, cells in a table, and both for programs.
+
+use fathom_model::{Cell, Run, RunState};
+use serde_json::{Map, Value, json};
+
+use crate::Style;
+use crate::calendar::minute;
+use crate::ink::wrap;
+use crate::number::{duration, grouped};
+
+/// No column is wider.
+const WIDEST: usize = 40;
+
+/// A line for each run, newest last. `dead` are those whose process was killed.
+#[must_use]
+pub fn runs_text(runs: &[Run], dead: &dyn Fn(&Run) -> bool, style: &Style) -> String {
+    let rows = runs.iter().map(|run| {
+        let experiment = &run.experiment;
+        vec![
+            run.id.to_string(),
+            minute(experiment.created_unix_ns / 1_000_000_000, style.utc_offset_s),
+            experiment.kind.clone(),
+            cells_of(run),
+            state(run, dead(run)).to_owned(),
+            experiment.name.clone(),
+        ]
+    });
+    table(&["RUN", "BEGUN", "KIND", "CELLS", "STATE", "NAME"], rows.collect(), style)
+}
+
+fn cells_of(run: &Run) -> String {
+    let planned = run.experiment.planned.max(run.cells);
+    if run.finished == planned { planned.to_string() } else { format!("{} of {planned}", run.finished) }
+}
+
+fn state(run: &Run, dead: bool) -> &'static str {
+    match run.state {
+        RunState::Running if dead => "killed",
+        state => state.word(),
+    }
+}
+
+/// The runs as JSON, an object for each.
+#[must_use]
+pub fn runs_document(runs: &[Run], dead: &dyn Fn(&Run) -> bool) -> String {
+    let all: Vec<Value> = runs.iter().map(|run| run_object(run, dead(run))).collect();
+    pretty(&json!({ "fathom_runs": 1, "runs": all }))
+}
+
+fn run_object(run: &Run, dead: bool) -> Value {
+    let experiment = &run.experiment;
+    json!({
+        "run": run.id.to_string(),
+        "kind": experiment.kind,
+        "name": experiment.name,
+        "state": state(run, dead),
+        "command": experiment.command,
+        "begun_unix_ns": experiment.created_unix_ns,
+        "ended_unix_ns": run.ended_unix_ns,
+        "cells_planned": experiment.planned,
+        "cells": run.cells,
+        "cells_finished": run.finished,
+        "facts": texts(&experiment.facts),
+    })
+}
+
+/// A run of many cells: what it is, and a line for each cell with its axes and its first figures.
+#[must_use]
+pub fn cells_text(run: &Run, dead: bool, cells: &[Cell], style: &Style) -> String {
+    let experiment = &run.experiment;
+    let when = minute(experiment.created_unix_ns / 1_000_000_000, style.utc_offset_s);
+    let head = format!("{}: {} {}, {when}, {}, {} cells", run.id, experiment.kind, experiment.name, state(run, dead), cells_of(run));
+    let mut text = wrap(&style.clean(&head), style.width, "", "  ");
+    let axes = names(cells.iter().flat_map(|cell| &cell.axes));
+    let figures = shown(cells);
+    let mut heads = vec!["CELL"];
+    heads.extend(axes.iter().map(String::as_str));
+    heads.extend(figures.iter().map(String::as_str));
+    heads.extend(["STATE", "VERDICT"]);
+    let rows = cells.iter().map(|cell| {
+        let mut row = vec![format!("{}.{}", run.id, cell.position)];
+        row.extend(axes.iter().map(|name| value(&cell.axes, name).cloned().unwrap_or_default()));
+        row.extend(figures.iter().map(|name| value(&cell.figures, name).map_or(String::new(), |figure| told(name, *figure))));
+        row.extend([cell.state.word().to_owned(), cell.verdict.clone()]);
+        row
+    });
+    text += "\n";
+    text + &table(&heads, rows.collect(), style)
+}
+
+/// Rates and the 99th percentile of what the cells share; a table has no room for more.
+fn shown(cells: &[Cell]) -> Vec<String> {
+    let all = names(cells.iter().flat_map(|cell| &cell.figures));
+    let short = |name: &&String| ["iops", "bandwidth", "p99"].iter().any(|end| name.ends_with(end));
+    all.iter().filter(short).take(6).cloned().collect()
+}
+
+/// A figure as people read it, by the unit that its name implies.
+fn told(name: &str, figure: f64) -> String {
+    match name.rsplit(' ').next().unwrap_or(name) {
+        _ if !figure.is_finite() => "-".to_owned(),
+        "iops" => grouped(figure.round() as u64),
+        "bandwidth" => format!("{:.1} MB/s", figure / 1e6),
+        "mean" | "max" => duration(figure * 1e9),
+        percentile if percentile.starts_with('p') => duration(figure * 1e9),
+        _ => format!("{figure}"),
+    }
+}
+
+/// Runs with their cells as CSV (RFC 4180): a line for each cell, a column for each axis and figure that any of them has.
+/// Figures have no prefix: 1/s, B/s, s.
+#[must_use]
+pub fn cells_csv(runs: &[(Run, Vec<Cell>)]) -> String {
+    let cells = || runs.iter().flat_map(|(_, cells)| cells);
+    let axes = names(cells().flat_map(|cell| &cell.axes));
+    let figures = names(cells().flat_map(|cell| &cell.figures));
+    let heads = ["run", "cell", "kind", "name", "state", "verdict", "started_unix_ns", "elapsed_ns"].map(str::to_owned);
+    let mut text = line(heads.into_iter().chain(axes.iter().cloned()).chain(figures.iter().cloned()).chain(["findings".to_owned()]));
+    for (run, cells) in runs {
+        for cell in cells {
+            let fixed = [
+                run.id.to_string(),
+                cell.position.to_string(),
+                run.experiment.kind.clone(),
+                run.experiment.name.clone(),
+                cell.state.word().to_owned(),
+                cell.verdict.clone(),
+                cell.started_unix_ns.to_string(),
+                cell.elapsed_ns.to_string(),
+            ];
+            let places = axes.iter().map(|name| value(&cell.axes, name).cloned().unwrap_or_default());
+            let numbers = figures.iter().map(|name| value(&cell.figures, name).map_or(String::new(), f64::to_string));
+            let codes = cell.findings.iter().map(|found| found.code.as_str()).collect::<Vec<_>>().join(" ");
+            text += &line(fixed.into_iter().chain(places).chain(numbers).chain([codes]));
+        }
+    }
+    text
+}
+
+fn line(fields: impl Iterator<Item = String>) -> String {
+    let quoted = |field: String| {
+        if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
+    };
+    fields.map(quoted).collect::<Vec<_>>().join(",") + "\r\n"
+}
+
+/// Runs with their cells as JSON.
+#[must_use]
+pub fn cells_document(runs: &[(Run, Vec<Cell>)], dead: &dyn Fn(&Run) -> bool) -> String {
+    let all: Vec<Value> = runs
+        .iter()
+        .map(|(run, cells)| {
+            let mut object = run_object(run, dead(run));
+            object["plan"] = run.experiment.plan.clone().into();
+            object["cells"] = cells.iter().map(cell_object).collect();
+            object
+        })
+        .collect();
+    pretty(&json!({ "fathom_runs": 1, "runs": all }))
+}
+
+fn cell_object(cell: &Cell) -> Value {
+    let figures: Map<String, Value> = cell.figures.iter().map(|(name, figure)| (name.clone(), Value::from(*figure))).collect();
+    let found = |found: &fathom_model::Found| {
+        json!({ "code": found.code, "weight": found.weight, "about": found.about, "evidence": found.evidence })
+    };
+    json!({
+        "cell": cell.position,
+        "state": cell.state.word(),
+        "verdict": cell.verdict,
+        "started_unix_ns": cell.started_unix_ns,
+        "elapsed_ns": cell.elapsed_ns,
+        "axes": texts(&cell.axes),
+        "figures": figures,
+        "findings": cell.findings.iter().map(found).collect::<Vec<_>>(),
+        "notes": cell.notes,
+        "plan": cell.plan,
+    })
+}
+
+fn texts(pairs: &[(String, String)]) -> Map<String, Value> {
+    pairs.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str()))).collect()
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Names of pairs, each once, in the order in which they first come.
+fn names<'a, T: 'a>(pairs: impl Iterator<Item = &'a (String, T)>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    pairs.map(|(name, _)| name).filter(|name| seen.insert(name.as_str())).cloned().collect()
+}
+
+fn value<'a, T>(pairs: &'a [(String, T)], name: &str) -> Option<&'a T> {
+    pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+/// Columns as wide as what stands in them; the last is cut at the edge.
+fn table(heads: &[&str], rows: Vec<Vec<String>>, style: &Style) -> String {
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.iter().map(|cell| one_line(cell, style)).collect()).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).chain([heads[column].chars().count()]).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: String = cells.zip(&widths).map(|(cell, width)| format!("{cell:0$}", width + 2)).collect();
+        format!("{}\n", padded.chars().take(style.width.max(1)).collect::<String>().trim_end())
+    };
+    let head = line(&mut heads.iter().copied());
+    rows.iter().fold(head, |text, row| text + &line(&mut row.iter().map(String::as_str)))
+}
+
+fn one_line(cell: &str, style: &Style) -> String {
+    let clean = style.clean(cell).replace('\n', " ");
+    if clean.chars().count() <= WIDEST { clean } else { clean.chars().take(WIDEST - 3).collect::<String>() + "..." }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fathom_model::{Experiment, Found, RunId};
+
+    fn run() -> Run {
+        let experiment = Experiment { kind: "sweep".into(), name: "größe\u{1b}[31m,x".into(), planned: 3, created_unix_ns: 1_795_229_273_000_000_000, ..Experiment::default() };
+        Run { id: RunId::new(12), experiment, state: RunState::Running, ended_unix_ns: None, cells: 2, finished: 2 }
+    }
+
+    fn cell(position: u64, depth: &str, iops: f64) -> Cell {
+        Cell {
+            position,
+            axes: vec![("iodepth".into(), depth.into())],
+            verdict: "valid".into(),
+            figures: vec![("read iops".into(), iops), ("read p99".into(), 0.000_336)],
+            findings: vec![Found { code: "A".into(), weight: "note".into(), about: String::new(), evidence: "b".into() }; 2],
+            ..Cell::default()
+        }
+    }
+
+    #[test]
+    fn a_list_of_runs() {
+        let text = runs_text(&[run()], &|_| true, &Style { ascii: true, ..Style::default() });
+        assert_eq!(text, "RUN  BEGUN             KIND   CELLS   STATE   NAME\nr12  2026-11-21 02:47  sweep  2 of 3  killed  gr??e?[31m,x\n");
+        let document: Value = serde_json::from_str(&runs_document(&[run()], &|_| false)).expect("JSON");
+        assert_eq!(document["runs"][0]["state"], "running");
+        assert_eq!(document["runs"][0]["cells_planned"], 3);
+    }
+
+    #[test]
+    fn cells_in_a_table_in_csv_and_in_json() {
+        let all = [(run(), vec![cell(1, "1", 9_500.4), cell(2, "a,\"b\"", f64::NAN)])];
+        let text = cells_text(&all[0].0, false, &all[0].1, &Style::default());
+        assert!(text.contains("CELL   iodepth  read iops  read p99  STATE     VERDICT\nr12.1  1        9,500      336 us    finished  valid\n"), "{text}");
+        let csv = cells_csv(&all);
+        let mut lines = csv.lines();
+        assert_eq!(lines.next(), Some("run,cell,kind,name,state,verdict,started_unix_ns,elapsed_ns,iodepth,read iops,read p99,findings"));
+        assert_eq!(lines.next(), Some("r12,1,sweep,\"größe\u{1b}[31m,x\",finished,valid,0,0,1,9500.4,0.000336,A A"));
+        assert!(csv.contains(",\"a,\"\"b\"\"\",NaN,"));
+        let document: Value = serde_json::from_str(&cells_document(&all, &|_| false)).expect("JSON");
+        assert_eq!(document["runs"][0]["cells"][0]["figures"]["read p99"], 0.000_336);
+        assert_eq!(document["runs"][0]["cells"][1]["figures"]["read iops"], Value::Null);
+    }
+}
