@@ -75,7 +75,7 @@ impl Tools {
         let open = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
         let mut command = Command::new(self.path(tool));
         if tool == Tool::Fathom {
-            command.arg("run");
+            command.args(["run", "--no-store"]);
         }
         command.arg("--name=bench").args(options).arg("--output-format=json+").current_dir(folder);
         command.stdin(Stdio::null()).stdout(open(&stdout)?).stderr(open(&stderr)?);

@@ -63,6 +63,17 @@ impl Store {
         if changed.rows_affected() == 0 { Err(self.unknown(&run.to_string())) } else { Ok(()) }
     }
 
+    /// Keeps what is known of a run by now: where it runs and with which versions, in place of what was known before.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn describe(&mut self, run: RunId, facts: Vec<(String, String)>) -> Result<(), StoreError> {
+        self.change(async |connection| {
+            sqlx::query("UPDATE run SET facts = $1 WHERE number = $2").bind(write_pairs(&facts)).bind(signed(run.get())).execute(connection).await
+        })?;
+        Ok(())
+    }
+
     /// Changes how many cells a run is to have.
     ///
     /// # Errors

@@ -22,6 +22,10 @@ usage: fathom COMMAND ...
   check RESULT.json... what is wrong with results of fio, or with figures from a page
   spec [PATH]          the data sheet of a device; with --run whether it is kept
                        (--sheet=ID, --specs=DIR, --runtime=S, --writes, --json)
+  runs [TEXT...]       the results that are kept; --json for programs
+  show [RUN]           one of them, as it was told when it was measured
+  export RUN...        their figures as CSV or JSON
+  rm RUN...            remove them
   explain [CODE]       what a finding means and what to do about it
   help [run]           this text, or that of a command
   help compatibility   what becomes of every option of fio
@@ -61,6 +65,8 @@ How it is reported
   --minimal                the same as --output-format=terse
   --terse-version=N        2 to 5
   --eta=WHEN               always, never or auto
+  --store=FILE             keep the result in FILE instead of your own store
+  --no-store               do not keep it
 
 A block device or a file with foreign data is never written without --destroy=CODE;
 one that is mounted or otherwise in use is never written at all.
@@ -80,6 +86,8 @@ device. A file that fathom did not make, and a device, are only read.
   --json         fio's JSON document with what fathom adds, instead of the table
   --keep         leave the file where it is; the next quick look is then faster
   --show         print the job file it would run, and stop
+  --store=FILE   keep the result in FILE instead of your own store
+  --no-store     do not keep it
 
 The job file it prints with --show runs with `fathom run` too.
 ";
@@ -152,8 +160,9 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 11] =
-        ["quick", "sweep", "run", "fio", "compare", "check", "devices", "spec", "explain", "help", "version"];
+    const WORDS: [&str; 15] = [
+        "quick", "sweep", "run", "fio", "compare", "check", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
+    ];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
     let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();

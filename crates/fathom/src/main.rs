@@ -11,6 +11,7 @@ mod experiment;
 mod explain;
 mod guard;
 mod help;
+mod keep;
 mod logs;
 mod measure;
 mod outcome;
@@ -22,6 +23,7 @@ mod say;
 mod screen;
 mod spec;
 mod specs;
+mod stored;
 mod subject;
 mod surroundings;
 mod sweep;
@@ -72,6 +74,10 @@ fn command(arguments: &[String]) -> Outcome {
         "check" => check::command(rest),
         "explain" => explain::command(rest),
         "spec" => spec::command(rest),
+        "runs" => stored::runs(rest),
+        "show" => stored::show(rest),
+        "export" => stored::export(rest),
+        "rm" => stored::remove(rest),
         "help" | "--help" | "-h" => help::command(rest),
         "version" | "--version" | "-V" | "-v" => help::version(),
         other => help::unknown(other),

@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
-use fathom_model::{Findings, Nanos, Personality, RunEnd, Verdict};
+use fathom_model::{Findings, Nanos, Personality, Recording, RunEnd, Verdict};
 use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
 
 use crate::guard;
 use crate::help;
+use crate::keep::{self, Keeper, StoreWish};
 use crate::measure::measure;
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
@@ -33,6 +34,7 @@ struct Asked {
     json: bool,
     keep: bool,
     show: bool,
+    store: StoreWish,
 }
 
 /// A quick look at what the arguments name.
@@ -58,8 +60,12 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
         json: false,
         keep: false,
         show: false,
+        store: StoreWish::default(),
     };
     while let Some(argument) = rest.next() {
+        if asked.store.take(argument, &mut rest)? {
+            continue;
+        }
         match argument.as_str() {
             "--read-only" | "--readonly" => asked.read_only = true,
             "--json" => asked.json = true,
@@ -110,13 +116,25 @@ fn look(asked: &Asked) -> Result<Outcome, String> {
 /// Lays out, measures for the time that is left, and tells.
 fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) -> Result<Outcome, String> {
     if subject.writes {
-        let findings = run(recipe.layout())?;
+        let (_, findings) = run(recipe.layout())?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
             return told(asked, subject, &findings);
         }
     }
     let left = asked.time.saturating_sub(started.elapsed() + BETWEEN).max(Duration::from_secs(1) * recipe.cells() / 4);
-    told(asked, subject, &run(recipe.measure(nanos(left)))?)
+    let jobs = recipe.measure(nanos(left));
+    let experiment = keep::experiment("quick", asked.path.display().to_string(), jobs.clone());
+    let keeper = Keeper::begin("fathom quick", &asked.store, &experiment);
+    let (recording, findings) = match run(jobs) {
+        Ok(measured) => measured,
+        Err(trouble) => {
+            keeper.forget();
+            return Err(trouble);
+        }
+    };
+    let outcome = told(asked, subject, &findings);
+    keeper.finish(recording, &findings, vec![("intro".to_owned(), intro(subject))]);
+    outcome
 }
 
 fn nanos(time: Duration) -> Nanos {
@@ -133,7 +151,7 @@ impl Includes for Recipe {
 }
 
 /// Text -> plan -> recording -> findings.
-fn run(job_file: String) -> Result<Findings, String> {
+fn run(job_file: String) -> Result<(Recording, Findings), String> {
     let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
@@ -142,7 +160,8 @@ fn run(job_file: String) -> Result<Findings, String> {
     let measured = measure(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {});
     screen.wipe();
     let (recording, _) = measured.map_err(|error| error.to_string())?;
-    Ok(fathom_analyse::findings(&recording))
+    let findings = fathom_analyse::findings(&recording);
+    Ok((recording, findings))
 }
 
 fn planned(job_file: String) -> Result<Planned, Vec<Diagnostic>> {

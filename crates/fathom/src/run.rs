@@ -13,6 +13,7 @@ use fathom_plan::{
 use crate::verify_state;
 use crate::guard;
 use crate::help;
+use crate::keep::{self, Keeper, StoreWish};
 use crate::measure::{self, measure};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
@@ -203,9 +204,16 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
         }
         screen.borrow_mut().show(progress);
     };
+    let keeper = keeper(invocation, &planned.plan);
     let measured = measure(planned.plan, host, clock, &mut show, &mut wanted, &mut take);
     screen.borrow_mut().wipe();
-    let (mut recording, log_trouble) = measured.map_err(|error| error.to_string())?;
+    let (mut recording, log_trouble) = match measured {
+        Ok(measured) => measured,
+        Err(error) => {
+            keeper.forget();
+            return Err(error.to_string());
+        }
+    };
     recording.host.idleness = idle.map(IdleWatch::finish);
     recording.messages.splice(0..0, held);
     recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
@@ -217,7 +225,18 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
         let log = measure::write_bandwidth(prefix, &recording).map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);
     }
+    keeper.finish(recording, &findings, Vec::new());
     Ok((findings, written))
+}
+
+/// `fathom run` keeps what it measures; `fathom fio` leaves nothing behind that fio would not.
+fn keeper(invocation: &Invocation, plan: &Plan) -> Keeper {
+    let reporting = &invocation.reporting;
+    let is_fio = invocation.personality == Personality::Fio;
+    let wish = StoreWish { file: reporting.store.clone(), none: reporting.no_store || is_fio };
+    let from_input = invocation.files.iter().any(|(file, _)| file == "-");
+    let jobs = (!wish.none && !from_input).then(|| show_commands("run", invocation, &ThisMachine, &ThisMachine).ok()).flatten();
+    Keeper::begin("fathom run", &wish, &keep::experiment("run", keep::name_of(plan), jobs.unwrap_or_default()))
 }
 
 /// How the run stands, in every format asked for. The numbers are not judged before the end.

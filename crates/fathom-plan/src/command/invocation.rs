@@ -79,6 +79,10 @@ pub struct Reporting {
     pub eta_newline: Option<Nanos>,
     /// `--eta-interval`: renew the progress this often.
     pub eta_interval: Option<Nanos>,
+    /// `--store`: where the result is kept, instead of the user's store.
+    pub store: Option<String>,
+    /// `--no-store`: it is not kept.
+    pub no_store: bool,
     /// `--bandwidth-log[=PREFIX]`: logs of the bandwidth of all jobs together.
     pub bandwidth_log: Option<String>,
 }
@@ -93,6 +97,8 @@ impl Default for Reporting {
             eta: Eta::Auto,
             eta_newline: None,
             eta_interval: None,
+            store: None,
+            no_store: false,
             bandwidth_log: None,
         }
     }

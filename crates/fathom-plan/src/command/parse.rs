@@ -170,6 +170,8 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "eta" => reporting.eta = eta(text)?,
         "eta-newline" => reporting.eta_newline = Some(interval(text, SHORTEST_INTERVAL)?),
         "eta-interval" => reporting.eta_interval = Some(interval(text, SHORTEST_ETA)?),
+        "store" => reporting.store = Some(text.to_owned()),
+        "no-store" => reporting.no_store = true,
         "bandwidth-log" => reporting.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
         _ => {}
     }

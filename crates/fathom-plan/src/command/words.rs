@@ -78,6 +78,8 @@ pub(super) const OBEYED: &[CommandOption] = &[
     word("alloc-size", 'a', Argument, "KIB", "accepted; there is no pool to size"),
     ours("set", "[JOB.]OPTION=VALUE", "override what the jobs say; shown in every result"),
     ours("destroy", "CODE", "confirm the target whose content may be lost"),
+    ours("store", "FILE", "keep the result in the store FILE instead of your own"),
+    CommandOption { takes: Nothing, ..ours("no-store", "", "do not keep the result") },
     CommandOption { takes: Nothing, ..ours("explain", "", "tell what will run, where, how long and how much, and stop") },
     CommandOption { takes: Nothing, ..ours("dry-run", "", "show each target and what would be done to it, and stop") },
 ];

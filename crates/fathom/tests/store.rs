@@ -1,0 +1,149 @@
+//! Results that are kept: by whom, where, and what the words about them say.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Ran, program, start};
+use fathom_testkit::Scratch;
+use serde_json::Value;
+
+/// A folder with a target, and a store of its own.
+struct Bench(Scratch);
+
+impl Bench {
+    fn new() -> Bench {
+        let scratch = Scratch::new().expect("a folder");
+        std::fs::write(scratch.join("target"), vec![7; 1 << 20]).expect("a file");
+        std::fs::write(scratch.join("job.fio"), "[look]\nrw=randread\nbs=4k\nfilename=target\nnumber_ios=64\n").expect("a job file");
+        Bench(scratch)
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        self.with(line, &[("FATHOM_STORE", &self.0.join("store.db"))])
+    }
+
+    fn with(&self, line: &str, variables: &[(&str, &Path)]) -> Ran {
+        let mut command = program(line.split_whitespace());
+        command.current_dir(self.0.path()).env_remove("FATHOM_STORE");
+        variables.iter().for_each(|(name, value)| {
+            command.env(name, value);
+        });
+        start(command).finish()
+    }
+}
+
+/// It measured and told. That a busy machine held it up is no matter here.
+fn ran_well(ran: &Ran) -> bool {
+    ran.code() == 0 || ran.code() == 1 && !ran.out.is_empty()
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.out))
+}
+
+#[test]
+fn a_result_is_shown_again_as_it_was_told() {
+    let bench = Bench::new();
+    let text = bench.run("run job.fio");
+    assert!(ran_well(&text));
+    assert_eq!(text.err, "fathom run: kept as r1: fathom show r1\n", "{}", text.out);
+    let document = bench.run("run --output-format=json job.fio");
+    assert_eq!(bench.run("show r1").out, text.out);
+    assert_eq!(bench.run("show latest --json").out, document.out);
+    assert_eq!(bench.run("show r2.1 --json").out, document.out);
+    assert!(bench.run("show 1 --plan").out.contains("--rw=randread"));
+    let list = json(&bench.run("runs --json"));
+    let of = |run: usize, name: &str| list["runs"][run][name].clone();
+    assert_eq!((of(0, "run"), of(0, "kind"), of(0, "name"), of(0, "state")), ("r1".into(), "run".into(), "job.fio".into(), "finished".into()));
+    assert_eq!(of(1, "facts")["fathom"], env!("CARGO_PKG_VERSION"));
+    let lines = bench.run("runs job.fio --last=1").out;
+    assert!(lines.lines().count() == 2 && lines.contains("\nr2 "), "{lines}");
+    assert!(bench.run("runs nothing-like-it").out.starts_with("No run"));
+}
+
+#[test]
+fn figures_are_exported() {
+    let bench = Bench::new();
+    let result = json(&bench.run("run --output-format=json job.fio"));
+    let csv = bench.run("export r1").out;
+    let (heads, row) = csv.split_once("\r\n").expect("two lines");
+    let column = heads.split(',').position(|head| head == "read iops").expect("it read");
+    let iops: f64 = row.split(',').nth(column).and_then(|text| text.parse().ok()).expect("a number");
+    let told = result["jobs"][0]["read"]["iops"].as_f64().expect("a number");
+    assert!((iops - told).abs() < 1e-3, "{iops} {told}");
+    assert_eq!(bench.run("export r1 --format json -o out.json").code(), 0);
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(bench.0.join("out.json")).expect("a file")).expect("JSON");
+    assert_eq!(document["runs"][0]["cells"][0]["figures"]["read iops"].as_f64(), Some(iops));
+    assert_eq!(bench.run("export r1 --format=xls").code(), 2);
+    assert_eq!(bench.run("export").code(), 2);
+}
+
+#[test]
+fn fio_and_whoever_asks_for_it_leave_no_store() {
+    let bench = Bench::new();
+    let data = bench.0.join("data");
+    let home: [(&str, &Path); 2] = [("XDG_DATA_HOME", &data), ("HOME", &data)];
+    let as_fio = bench.with("fio job.fio", &home);
+    assert_eq!((as_fio.code(), as_fio.err.as_str()), (0, ""));
+    assert_eq!(bench.with("run --no-store job.fio", &home).err, "");
+    assert_eq!(bench.with("run --parse-only job.fio", &home).err, "");
+    assert_eq!(bench.with("run --explain job.fio", &home).err, "");
+    assert!(!data.exists());
+    assert_eq!(bench.with("fio --store=x job.fio", &home).code(), 1, "fio has no such option");
+    let none = bench.with("runs", &home);
+    assert!(none.code() == 2 && none.err.contains("fathom/store.db yet"), "{}", none.err);
+    assert!(!data.exists());
+}
+
+#[test]
+fn the_store_is_in_the_data_folder_unless_another_is_named() {
+    let bench = Bench::new();
+    let (data, home) = (bench.0.join("data"), bench.0.join("home"));
+    assert!(ran_well(&bench.with("run job.fio", &[("XDG_DATA_HOME", &data), ("HOME", &home)])));
+    assert!(data.join("fathom/store.db").exists() && !home.exists());
+    assert!(ran_well(&bench.with("run job.fio", &[("XDG_DATA_HOME", Path::new("relative")), ("HOME", &home)])));
+    assert!(home.join(".local/share/fathom/store.db").exists());
+    assert!(ran_well(&bench.with("run --store mine.db job.fio", &[("FATHOM_STORE", Path::new("none"))])));
+    assert!(bench.run("runs --store=mine.db").out.contains("r1 "));
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_said_in_one_line_and_the_run_is_good() {
+    let bench = Bench::new();
+    std::fs::write(bench.0.join("damaged.db"), vec![b'x'; 8192]).expect("a file");
+    std::fs::create_dir(bench.0.join("folder.db")).expect("a folder");
+    for place in ["damaged.db", "folder.db", "job.fio/under/a/file.db", "/proc/store.db"] {
+        let ran = bench.run(&format!("run --store={place} job.fio"));
+        let plain = bench.run("run --no-store job.fio");
+        assert!(ran_well(&ran) && ran_well(&plain), "{place}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{place}: {}", ran.err);
+        assert!(ran.err.starts_with("fathom run: the result is not kept: ") && ran.err.contains(place), "{place}: {}", ran.err);
+        assert!(ran.out.contains("Verdict"), "{}", ran.out);
+    }
+    assert_eq!(std::fs::read(bench.0.join("damaged.db")).expect("it is there"), vec![b'x'; 8192], "left as it was");
+    let nowhere = bench.with("run job.fio", &[("HOME", Path::new(""))]);
+    assert!(ran_well(&nowhere) && nowhere.err.contains("--no-store"), "{}", nowhere.err);
+}
+
+#[test]
+fn what_cannot_start_leaves_no_run() {
+    let bench = Bench::new();
+    assert!(ran_well(&bench.run("run job.fio")));
+    assert_ne!(bench.run("run --name=a --rw=read --filename=target/under/a/file --size=1m").code(), 0);
+    assert_eq!(json(&bench.run("runs --json"))["runs"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn runs_are_removed_only_by_those_who_say_so() {
+    let bench = Bench::new();
+    (0..2).for_each(|_| drop(bench.run("run job.fio")));
+    let asked = bench.run("rm r1");
+    assert!(asked.code() == 2 && asked.err.contains("--yes"), "{}", asked.err);
+    assert_eq!(bench.run("rm r1 r7 --yes").code(), 2, "one of them does not exist");
+    assert!(bench.run("runs").out.contains("r1 "));
+    assert_eq!(bench.run("rm r1 --yes").out, "Removed r1.\n");
+    assert!(!bench.run("runs").out.contains("r1 "));
+    assert_eq!(bench.run("show r1").code(), 2);
+    assert_eq!(bench.run("run job.fio").err, "fathom run: kept as r3: fathom show r3\n");
+}
