@@ -30,6 +30,7 @@ mod pace;
 mod priorities;
 mod pts;
 mod outlook;
+mod response;
 mod samples;
 mod search;
 mod series;
@@ -55,8 +56,9 @@ pub use self::imported::{
     Claims, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Spread, Stream, distinct_share,
     imported, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, parse_figure,
 };
+pub use self::response::{Measured as MeasuredLoads, keeps, response};
 pub use self::search::{LatencyFigure, ParseLimitError, SEARCH_CONFIRM, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit};
 pub use self::tail::{Inflection, inflection};
 pub use self::outlook::outlook;
 pub use self::whole::{findings, findings_with};
-pub use self::words::replay_words;
+pub use self::words::{load_words, replay_words};

@@ -3,7 +3,7 @@
 //! The words say what is done, not what was typed: `rw=rw` is sequential however random it looks.
 
 use fathom_model::{
-    Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Rate, Replay, ReplayTiming, SyncMode, Traffic,
+    Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Plan, Rate, Replay, ReplayTiming, SyncMode, Traffic,
 };
 
 use crate::figures::{bytes, counted, rate};
@@ -51,6 +51,23 @@ pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
     parts.extend(durability(job));
     parts.extend(offered_by(&[job]).map(|words| format!("open loop at {words}")));
     parts.join(", ")
+}
+
+/// What the jobs of a plan do, without their depth and rate: `random read, 4 KiB blocks, direct, 4 jobs`.
+#[must_use]
+pub fn load_words(plan: &Plan) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for job in &plan.jobs {
+        let direct = if job.files.direct { "direct" } else { "buffered" };
+        let parts = [pattern(&job.pattern), blocks(&job.pattern)].into_iter().chain(spread(&job.pattern));
+        let words = parts.chain([direct.to_owned()]).collect::<Vec<_>>().join(", ");
+        if !kinds.contains(&words) {
+            kinds.push(words);
+        }
+    }
+    kinds.truncate(SPELLED_OUT);
+    let jobs = plan.jobs.len();
+    kinds.join("; ") + &if jobs > 1 { format!(", {jobs} jobs") } else { String::new() }
 }
 
 /// What a replay does, in words: `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.

@@ -20,6 +20,7 @@ mod plan;
 mod progress;
 mod recording;
 mod run;
+mod response;
 mod units;
 
 pub use self::cell::{Cell, CellState, Content, Found};
@@ -38,4 +39,5 @@ pub use self::plan::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::run::{Experiment, Run, RunId, RunState};
+pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
 pub use self::units::{Bytes, Nanos};

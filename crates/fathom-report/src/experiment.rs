@@ -71,7 +71,7 @@ fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn whole(figure: f64) -> String {
+pub(crate) fn whole(figure: f64) -> String {
     if figure >= 99.95 { grouped(figure.round() as u64) } else { format!("{figure:.1}") }
 }
 
@@ -145,7 +145,7 @@ fn note(row: &GridRow) -> Option<String> {
 }
 
 /// Values of axes to the left, figures to the right; columns that do not fit on the page are left out from the right.
-fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style: &Style) -> String {
+pub(crate) fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style: &Style) -> String {
     let width_of = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.max().unwrap_or(0).max(head[column].chars().count())

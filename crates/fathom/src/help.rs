@@ -12,6 +12,9 @@ usage: fathom COMMAND ...
   run JOB.fio...       run fio job files; options of fio's command line work too
   sweep PATH --axis bs=4k,16k --axis iodepth=1..64*2
                        a grid of cells over a path, or over a job file
+  search PATH --slo 'p99<=1ms'
+                       the most IOPS within limits on latency, the curve of latency
+                       over load, and its knee
   fio ...              the same with fio's exact meaning, output and exit codes
                        (also when the program is called as `fio`)
   devices [PATH...]    what is there, how it is joined, its limits and health,
@@ -129,12 +132,45 @@ pub fn sweep() -> Outcome {
     say(SWEEP)
 }
 
+const SEARCH: &str = "\
+usage: fathom search PATH|JOB.fio [PATH] [--slo LIMIT]... [OPTIONS]
+
+The largest load that keeps limits on latency. A ladder of depths in a closed loop comes
+first; then loads are offered in an open loop (Poisson arrivals, response times from due
+to completed), doubled or halved, then halved in the logarithm, with votes near the edge;
+then the interval's ends are confirmed by six trials each; then the curve up to there is
+drawn. Without a limit only the curves and their knees are measured.
+
+PATH is a folder (a file is made in it, and removed at the end), a file, or a block
+device. Without a job file the load is random reads of 4 KiB, direct.
+
+  --slo LIMIT         a limit, such as p99<=1ms; several must hold together. Of mean,
+                      max, p50, p90, p99, p99.9 and p99.99
+  --max iops|mbps     what is told first; iops by default
+  --for=TIME          how long each trial takes; 2s by default, longer where a
+                      percentile needs more I/Os
+  --budget=TIME       how long it may take in all
+  --precision=P%      how close the search comes to the edge; 1% by default
+  --set NAME=VALUE    an option of all trials
+  --size=SIZE         how much of the target is used
+  --destroy=CODE      allow writing to a target that holds data
+  --read-only         write nothing
+  --keep              leave the file that was made where it is
+  --json              the result as a JSON document
+";
+
+/// The help of `search`.
+pub fn search() -> Outcome {
+    say(SEARCH)
+}
+
 /// Prints the help of the program or of a command.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
         Some("run" | "fio") => say(RUN),
         Some("quick") => say(QUICK),
         Some("sweep") => sweep(),
+        Some("search") => search(),
         Some("compatibility") => say(&fathom_plan::compatibility()),
         Some("compare") => crate::compare::help(),
         Some("check") => crate::check::help(),
@@ -160,8 +196,8 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 15] = [
-        "quick", "sweep", "run", "fio", "compare", "check", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
+    const WORDS: [&str; 16] = [
+        "quick", "sweep", "search", "run", "fio", "compare", "check", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
     ];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));

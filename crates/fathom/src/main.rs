@@ -21,6 +21,7 @@ mod result_file;
 mod run;
 mod say;
 mod screen;
+mod search;
 mod spec;
 mod specs;
 mod stored;
@@ -69,6 +70,7 @@ fn command(arguments: &[String]) -> Outcome {
         "fio" => run::command("fathom fio", Personality::Fio, rest),
         "quick" => quick::command(rest),
         "sweep" => sweep::command(rest),
+        "search" => search::command(rest),
         "devices" => devices::command(rest),
         "compare" => compare::command(rest),
         "check" => check::command(rest),

@@ -3,16 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fathom_model::Nanos;
+use fathom_model::{CellLatency, Nanos};
 
 use crate::figures::duration;
+
+/// Percentiles that every cell has.
+const PERCENTILES: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
 /// A figure of a latency distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LatencyFigure {
     /// The mean.
     Mean,
-    /// A percentile, above 0 and below 100.
+    /// A percentile that every cell has: 50, 90, 99, 99.9 or 99.99.
     Percentile(f64),
     /// The longest.
     Max,
@@ -37,7 +40,31 @@ pub struct SloLimit {
     pub most: Nanos,
 }
 
+impl LatencyFigure {
+    /// Its value, nanoseconds.
+    #[must_use]
+    pub fn of(self, latency: &CellLatency) -> f64 {
+        match self {
+            LatencyFigure::Mean => latency.mean,
+            LatencyFigure::Max => latency.max,
+            LatencyFigure::Percentile(percent) => match percent {
+                p if p >= 99.99 => latency.p9999,
+                p if p >= 99.9 => latency.p999,
+                p if p >= 99.0 => latency.p99,
+                p if p >= 90.0 => latency.p90,
+                _ => latency.p50,
+            },
+        }
+    }
+}
+
 impl SloLimit {
+    /// Whether this latency keeps it.
+    #[must_use]
+    pub fn holds(&self, latency: &CellLatency) -> bool {
+        self.figure.of(latency) <= self.most.get() as f64
+    }
+
     /// How many I/Os a trial needs at least, so that ten of them lie beyond the percentile.
     #[must_use]
     pub fn least_ios(&self) -> u64 {
@@ -77,7 +104,7 @@ impl FromStr for SloLimit {
             "max" => LatencyFigure::Max,
             name => {
                 let percent = name.strip_prefix(['p', 'P']).and_then(|number| number.parse::<f64>().ok());
-                LatencyFigure::Percentile(percent.filter(|p| *p > 0.0 && *p < 100.0).ok_or_else(|| wrong("names no percentile"))?)
+                LatencyFigure::Percentile(percent.filter(|p| PERCENTILES.contains(p)).ok_or_else(|| wrong("names neither mean, max, p50, p90, p99, p99.9 nor p99.99"))?)
             }
         };
         let most = time(most.trim()).ok_or_else(|| wrong("has no time with its unit"))?;

@@ -114,7 +114,7 @@ fn limits_are_read_as_they_are_written() {
     assert_eq!(limit.least_ios(), 1_000);
     let mean: SloLimit = " mean < 250 us".parse().expect("a limit");
     assert_eq!((mean.figure, mean.most.get()), (LatencyFigure::Mean, 250_000));
-    for wrong in ["p99", "p99<=1", "p0<=1ms", "p100<=1ms", "q99<=1ms", "p99<=-1ms", "p99<=1e99s", "<=", "p99<=nanms", "p99<=1 hour"] {
+    for wrong in ["p99", "p99<=1", "p0<=1ms", "p100<=1ms", "q99<=1ms", "p99<=-1ms", "p99<=1e99s", "<=", "p99<=nanms", "p99<=1 hour", "p99.5<=1ms"] {
         let error = wrong.parse::<SloLimit>().expect_err(wrong);
         assert!(error.to_string().contains("p99<=1ms"), "{error}");
     }

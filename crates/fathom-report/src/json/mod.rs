@@ -6,6 +6,7 @@ pub(crate) mod devices;
 mod direction;
 mod entry;
 pub(crate) mod grid;
+pub(crate) mod response;
 
 use std::io::{self, Write};
 

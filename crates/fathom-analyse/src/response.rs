@@ -1,0 +1,197 @@
+//! The curves of a search, and its answer in words.
+
+use fathom_model::{CellFigures, CellLatency, MostLoad, NamedKnee, Response, ResponsePoint, Verdict};
+
+use crate::figures::{count, percent};
+use crate::knee::{ClosedPoint, knees};
+use crate::search::{SEARCH_CONFIRM, SearchAnswer, SloLimit};
+
+/// A target that completes less of what was offered does not keep up, whatever the latencies of what it completed.
+const KEEPS_UP: f64 = 0.98;
+
+/// Everything that a search measured.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Depth over all jobs, and what came of it.
+    pub closed: Vec<(u32, CellFigures)>,
+    /// I/Os offered each second, and what came of each trial.
+    pub open: Vec<(u64, CellFigures)>,
+}
+
+/// Whether a trial of an open loop kept all `limits` and kept up with what was offered.
+#[must_use]
+pub fn keeps(limits: &[SloLimit], figures: &CellFigures) -> bool {
+    let keeps_up = figures.offered.is_none_or(|offered| figures.iops >= KEEPS_UP * offered);
+    figures.error == 0 && keeps_up && limits.iter().all(|limit| limit.holds(&figures.latency))
+}
+
+/// The curves of `measured`, its knees, and what `answer` means.
+#[must_use]
+pub fn response(about: String, limits: &[SloLimit], measured: &Measured, answer: Option<SearchAnswer>) -> Response {
+    let open = open_curve(limits, &measured.open);
+    let closed = closed_curve(&measured.closed);
+    let points = closed.iter().map(|point| ClosedPoint {
+        depth: point.load as u32,
+        iops: point.figures.iops,
+        mean_ns: point.figures.latency.mean,
+    });
+    let knees = knees(&points.collect::<Vec<_>>()).into_iter();
+    let knees = knees.map(|knee| NamedKnee { rule: knee.rule.name().to_owned(), depth: knee.depth, sentence: knee.sentence });
+    let most = answer.map(|answer| most(answer, open.iter().chain(&closed)));
+    let mut sentences: Vec<String> = most.iter().map(|most| words(most, limits)).collect();
+    sentences.extend(reservations(&measured.open));
+    Response { about, limits: limits.iter().map(ToString::to_string).collect(), most, open, closed, knees: knees.collect(), sentences }
+}
+
+/// Trials of the same load together, rising.
+fn open_curve(limits: &[SloLimit], trials: &[(u64, CellFigures)]) -> Vec<ResponsePoint> {
+    let mut loads: Vec<u64> = trials.iter().map(|(load, _)| *load).collect();
+    loads.sort_unstable();
+    loads.dedup();
+    let point = |load: u64| {
+        let all: Vec<&CellFigures> = trials.iter().filter(|(at, _)| *at == load).map(|(_, figures)| figures).collect();
+        let kept = (!limits.is_empty()).then(|| all.iter().filter(|figures| keeps(limits, figures)).count() as u32);
+        ResponsePoint { load: load as f64, trials: all.len() as u32, kept, figures: medians(&all) }
+    };
+    loads.into_iter().map(point).collect()
+}
+
+fn closed_curve(ladder: &[(u32, CellFigures)]) -> Vec<ResponsePoint> {
+    let mut points: Vec<ResponsePoint> = ladder
+        .iter()
+        .map(|(depth, figures)| ResponsePoint { load: f64::from(*depth), trials: 1, kept: None, figures: figures.clone() })
+        .collect();
+    points.sort_by(|a, b| a.load.total_cmp(&b.load));
+    points
+}
+
+/// The median of each figure; of the rest the worst, or all.
+fn medians(all: &[&CellFigures]) -> CellFigures {
+    let of = |figure: &dyn Fn(&CellFigures) -> f64| median(all.iter().map(|one| figure(one)).collect());
+    let mut codes: Vec<String> = all.iter().flat_map(|one| one.codes.iter().cloned()).collect();
+    codes.sort();
+    codes.dedup();
+    CellFigures {
+        iops: of(&|one| one.iops),
+        bandwidth: of(&|one| one.bandwidth),
+        offered: all[0].offered.map(|_| of(&|one| one.offered.unwrap_or(0.0))),
+        latency: CellLatency {
+            mean: of(&|one| one.latency.mean),
+            p50: of(&|one| one.latency.p50),
+            p90: of(&|one| one.latency.p90),
+            p99: of(&|one| one.latency.p99),
+            p999: of(&|one| one.latency.p999),
+            p9999: of(&|one| one.latency.p9999),
+            max: of(&|one| one.latency.max),
+        },
+        bad: all.iter().map(|one| one.bad).sum(),
+        error: all.iter().map(|one| one.error).find(|error| *error != 0).unwrap_or(0),
+        verdict: all.iter().map(|one| one.verdict).max().unwrap_or(Verdict::Valid),
+        codes,
+        ..all[0].clone()
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    if n == 0 { 0.0 } else { f64::midpoint(values[(n - 1) / 2], values[n / 2]) }
+}
+
+fn most<'a>(answer: SearchAnswer, points: impl Iterator<Item = &'a ResponsePoint>) -> MostLoad {
+    let at = answer.load.unwrap_or(0) as f64;
+    let moved = points.filter(|point| point.figures.iops > 0.0);
+    let near = moved.min_by(|a, b| (a.figures.iops - at).abs().total_cmp(&(b.figures.iops - at).abs()));
+    let bytes = near.map_or(0.0, |point| point.figures.bandwidth / point.figures.iops);
+    MostLoad { load: answer.load, low: answer.low, high: answer.high, bytes }
+}
+
+fn words(most: &MostLoad, limits: &[SloLimit]) -> String {
+    let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
+    let limits = limits.join(" and ");
+    let Some(load) = most.load else {
+        let least = most.high.map_or(String::new(), |least| format!("; {} IOPS, the least that was tried, break it", count(least)));
+        return format!("No load keeps {limits}{least}.");
+    };
+    let what = format!("{} IOPS ({:.1} MB/s) are the most that keep {limits}", count(load), load as f64 * most.bytes / 1e6);
+    let low = most.low.map(|low| format!("at {} all of {SEARCH_CONFIRM} trials kept it", count(low)));
+    let high = most.high.map(|high| format!("at {} all of {SEARCH_CONFIRM} broke it", count(high)));
+    match (low, high, most.low.zip(most.high)) {
+        (Some(low), Some(high), Some((from, to))) => {
+            let wide = percent(100.0 * (to as f64 / from as f64 - 1.0));
+            format!("{what}; {low}, {high}: the truth lies between with 95 % confidence and more (sign test), {wide} apart.")
+        }
+        (Some(low), None, _) => format!("{what}; {low}, and no load was found that breaks it every time: more may be possible."),
+        (None, Some(high), _) => format!("{what}; {high}, but no load was found that keeps it every time: take the answer as an upper bound."),
+        _ => format!("{what}; no load keeps or breaks it every time, so there is no interval."),
+    }
+}
+
+/// What speaks against single trials: findings, by name, with the number of trials.
+fn reservations(trials: &[(u64, CellFigures)]) -> Option<String> {
+    let mut codes: Vec<(&str, usize)> = Vec::new();
+    for code in trials.iter().filter(|(_, figures)| figures.verdict == Verdict::Invalid).flat_map(|(_, figures)| &figures.codes) {
+        match codes.iter_mut().find(|(known, _)| known == code) {
+            Some((_, n)) => *n += 1,
+            None => codes.push((code, 1)),
+        }
+    }
+    let told: Vec<String> = codes.iter().map(|(code, n)| format!("{code} in {n}")).collect();
+    (!told.is_empty()).then(|| format!("Of {} trials in an open loop some are in doubt: {}; `fathom explain CODE` tells more.", trials.len(), told.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{Nanos, RunEnd};
+
+    use super::*;
+
+    fn figures(iops: f64, p99: f64) -> CellFigures {
+        CellFigures {
+            iops,
+            bandwidth: iops * 4096.0,
+            offered: Some(iops),
+            latency: CellLatency { p99, mean: p99 / 4.0, ..CellLatency::default() },
+            bad: 0,
+            error: 0,
+            elapsed: Nanos::ZERO,
+            end: RunEnd::Completed,
+            verdict: Verdict::Valid,
+            codes: Vec::new(),
+            sides: Vec::new(),
+        }
+    }
+
+    fn limits() -> Vec<SloLimit> {
+        vec!["p99<=1ms".parse().expect("a limit")]
+    }
+
+    #[test]
+    fn a_load_that_is_not_carried_keeps_nothing() {
+        assert!(keeps(&limits(), &figures(1000.0, 1e6)));
+        assert!(!keeps(&limits(), &figures(1000.0, 1.01e6)));
+        let behind = CellFigures { offered: Some(1021.0), ..figures(1000.0, 0.5e6) };
+        assert!(!keeps(&limits(), &behind), "2.1 % were not carried");
+        assert!(!keeps(&limits(), &CellFigures { error: 5, ..figures(1000.0, 0.5e6) }));
+    }
+
+    #[test]
+    fn trials_of_a_load_are_one_point_with_their_medians() {
+        let open = vec![(2000, figures(2000.0, 3e6)), (1000, figures(1000.0, 0.9e6)), (1000, figures(998.0, 1.1e6)), (1000, figures(1001.0, 0.8e6))];
+        let answer = SearchAnswer { load: Some(1000), low: Some(980), high: Some(1020) };
+        let told = response("x".into(), &limits(), &Measured { closed: Vec::new(), open }, Some(answer));
+        assert_eq!(told.open.iter().map(|point| (point.load, point.trials, point.kept)).collect::<Vec<_>>(), [(1000.0, 3, Some(2)), (2000.0, 1, Some(0))]);
+        assert_eq!(told.open[0].figures.latency.p99, 0.9e6);
+        assert_eq!(told.most.map(|most| most.bytes), Some(4096.0));
+        assert!(told.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) are the most that keep p99 <= 1.0 ms; at 980 all of 6"), "{:?}", told.sentences);
+        assert!(told.sentences[0].contains("4.1 % apart"), "{:?}", told.sentences);
+    }
+
+    #[test]
+    fn an_open_end_is_told() {
+        let tell = |load, low, high| words(&MostLoad { load, low, high, bytes: 4096.0 }, &limits());
+        assert!(tell(None, None, Some(10)).contains("No load keeps p99 <= 1.0 ms; 10 IOPS"));
+        assert!(tell(Some(5), Some(5), None).contains("more may be possible"));
+        assert!(tell(Some(5), None, Some(6)).contains("upper bound"));
+    }
+}

@@ -1,0 +1,38 @@
+//! A search as a JSON document.
+
+use fathom_model::{MostLoad, NamedKnee, Response, ResponsePoint};
+
+use super::grid::figures;
+use crate::tree::{Object, Tree};
+
+/// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
+#[must_use]
+pub fn response_json(response: &Response) -> String {
+    let document: Tree = Object::new()
+        .with("fathom search", 1_u32)
+        .with("about", &response.about)
+        .with("limits", response.limits.iter().collect::<Tree>())
+        .with("most", response.most.as_ref().map(most))
+        .with("open_loop", response.open.iter().map(|point| one("offered_load", point)).collect::<Tree>())
+        .with("closed_loop", response.closed.iter().map(|point| one("depth", point)).collect::<Tree>())
+        .with("knees", response.knees.iter().map(knee).collect::<Tree>())
+        .with("sentences", response.sentences.iter().collect::<Tree>())
+        .into();
+    let mut bytes = Vec::new();
+    document.write(&mut bytes).expect("memory takes everything");
+    String::from_utf8_lossy(&bytes).into_owned() + "\n"
+}
+
+fn most(most: &MostLoad) -> Object {
+    let bandwidth = most.load.map(|load| load as f64 * most.bytes);
+    Object::new().with("iops", most.load).with("bw_bytes", bandwidth).with("iops_low", most.low).with("iops_high", most.high)
+}
+
+fn one(load: &str, point: &ResponsePoint) -> Object {
+    let object = Object::new().with(load, point.load).with("trials", point.trials).with("kept", point.kept);
+    figures(object, &point.figures)
+}
+
+fn knee(knee: &NamedKnee) -> Object {
+    Object::new().with("rule", &knee.rule).with("depth", knee.depth).with("sentence", &knee.sentence)
+}

@@ -1,0 +1,309 @@
+//! The course of a search: a ladder of depths, then the largest load within the limits, then the curve up to it.
+
+use std::time::Duration;
+
+use fathom_analyse::{MeasuredLoads, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit, keeps};
+use fathom_model::CellFigures;
+use fathom_plan::Cell;
+
+use crate::experiment::Course;
+
+/// Depths of the ladder, over all jobs.
+const DEPTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// I/Os of an open loop that may be in flight at once; what is due beyond waits, and its waiting counts.
+const OPEN_DEPTH: u32 = 256;
+/// Shares of the answer (without limits: of the most the ladder gave) that the curve is drawn at, in percent.
+const SHARES: [u64; 8] = [10, 30, 50, 70, 80, 90, 95, 100];
+/// Loads closer than this to one that was measured add nothing to the curve.
+const SAME: f64 = 0.02;
+/// The ladder ends at a depth; an open loop may come beyond what it gave by this factor.
+const BEYOND: f64 = 1.25;
+/// Trials become longer where a percentile needs more I/Os, but not longer than this.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// What all trials have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Load {
+    /// The job file, its target and settings.
+    pub base: Cell,
+    /// Jobs that share the load.
+    pub jobs: u32,
+    /// Share of reads and of writes in a mix.
+    pub mix: Option<f64>,
+    /// Length of one trial.
+    pub each: Duration,
+}
+
+/// What is to be found.
+#[derive(Clone, Debug, Default)]
+pub struct Goal {
+    /// The limits; without any only the curves are measured.
+    pub limits: Vec<SloLimit>,
+    /// How close the ends of the bracket come, as a share.
+    pub precision: f64,
+}
+
+enum Stage {
+    Ladder(usize),
+    Seeking(Search),
+    Curve(Vec<u64>),
+    Over,
+}
+
+/// A search under way.
+pub struct Seeking {
+    load: Load,
+    goal: Goal,
+    first: Option<Cell>,
+    stage: Stage,
+    /// All that was measured.
+    pub measured: MeasuredLoads,
+    /// What was found.
+    pub answer: Option<SearchAnswer>,
+    /// Why it could not go on.
+    pub failed: Option<String>,
+    prepares: bool,
+}
+
+impl Seeking {
+    /// A search that begins with `first`, which prepares the target.
+    pub fn new(load: Load, goal: Goal, first: Option<Cell>) -> Seeking {
+        Seeking { load, goal, first, stage: Stage::Ladder(0), measured: MeasuredLoads::default(), answer: None, failed: None, prepares: false }
+    }
+
+    fn cell(&self, key: String, values: (&str, String), settings: Vec<(&str, String)>, repeat: u32, each: Duration) -> Cell {
+        let mut cell = Cell { key, values: vec![(values.0.to_owned(), values.1)], repeat, ..self.load.base.clone() };
+        let (us, ramp) = (each.as_micros(), each.as_micros() / 10);
+        let time = [("time_based", "1".to_owned()), ("ramp_time", format!("{ramp}us")), ("runtime", format!("{}us", us - ramp))];
+        cell.settings.extend(time.into_iter().chain(settings).map(|(name, value)| (name.to_owned(), value)));
+        cell
+    }
+
+    fn rung(&self, depth: u32) -> Cell {
+        let each = depth.div_ceil(self.load.jobs.max(1));
+        self.cell(format!("depth={depth}"), ("depth", depth.to_string()), vec![("iodepth", each.to_string())], 0, self.load.each)
+    }
+
+    /// A trial at this load. Each has a seed of its own: the same arrivals again would say the same again.
+    fn trial(&self, load: u64) -> Cell {
+        let before = self.measured.open.iter().filter(|(at, _)| *at == load).count() as u32;
+        let seed = (self.measured.open.len() + 1).to_string();
+        let settings = vec![
+            ("iodepth", OPEN_DEPTH.div_ceil(self.load.jobs.max(1)).to_string()),
+            ("rate_process", "poisson".to_owned()),
+            ("rate_iops", self.rate(load)),
+            ("randseed", seed),
+        ];
+        self.cell(format!("offered={load}"), ("offered", load.to_string()), settings, before, self.time(load))
+    }
+
+    /// The rate of one job. A mix is paced by its slower side, so both get their share.
+    fn rate(&self, load: u64) -> String {
+        let each = load as f64 / f64::from(self.load.jobs.max(1));
+        let whole = |rate: f64| (rate.round() as u64).max(1).to_string();
+        self.load.mix.map_or_else(|| whole(each), |reads| format!("{},{}", whole(each * reads), whole(each * (1.0 - reads))))
+    }
+
+    /// Long enough for the percentiles that are limited.
+    fn time(&self, load: u64) -> Duration {
+        let ios = self.goal.limits.iter().map(SloLimit::least_ios).max().unwrap_or(0);
+        // A tenth of the time is not measured.
+        let needed = Duration::try_from_secs_f64(ios as f64 / load.max(1) as f64 / 0.9).unwrap_or(LONGEST);
+        self.load.each.max(needed.min(LONGEST))
+    }
+
+    fn most_of_ladder(&self) -> f64 {
+        self.measured.closed.iter().map(|(_, figures)| figures.iops).fold(0.0, f64::max)
+    }
+
+    /// After the ladder: the search, or at once the curve.
+    fn seek(&mut self) {
+        let most = self.most_of_ladder();
+        if most < 1.0 {
+            self.fail("nothing was read or written in a closed loop, so there is no load to look for".to_owned());
+            return;
+        }
+        if self.goal.limits.is_empty() {
+            return self.draw(most as u64);
+        }
+        let bounds = SearchBounds {
+            start: (most / 2.0) as u64,
+            least: ((most / 1000.0) as u64).max(1),
+            most: (most * BEYOND).ceil() as u64,
+            precision: self.goal.precision,
+        };
+        self.stage = Stage::Seeking(Search::new(bounds));
+    }
+
+    fn draw(&mut self, of: u64) {
+        let far = |load: &u64| self.measured.open.iter().all(|(at, _)| (*at as f64 / *load as f64 - 1.0).abs() > SAME);
+        let mut loads: Vec<u64> = SHARES.iter().map(|share| (of * share / 100).max(1)).filter(far).collect();
+        loads.dedup();
+        loads.reverse();
+        self.stage = Stage::Curve(loads);
+    }
+
+    fn fail(&mut self, why: String) {
+        self.failed = Some(why);
+        self.stage = Stage::Over;
+    }
+
+    fn learn_trial(&mut self, load: u64, figures: &CellFigures) {
+        self.measured.open.push((load, figures.clone()));
+        let kept = keeps(&self.goal.limits, figures);
+        let Stage::Seeking(search) = &mut self.stage else { return };
+        search.learn(kept);
+        if let SearchStep::Done(answer) = search.step() {
+            self.answer = Some(answer);
+            let of = answer.load.map_or(self.most_of_ladder() as u64, |load| load);
+            self.draw(of);
+        }
+    }
+}
+
+impl Course for Seeking {
+    fn next(&mut self) -> Option<Cell> {
+        if let Some(first) = self.first.take() {
+            self.prepares = true;
+            return Some(first);
+        }
+        self.prepares = false;
+        if matches!(self.stage, Stage::Ladder(at) if at == DEPTHS.len()) {
+            self.seek();
+        }
+        match &mut self.stage {
+            Stage::Ladder(at) => {
+                let depth = DEPTHS[*at];
+                Some(self.rung(depth))
+            }
+            Stage::Seeking(search) => match search.step() {
+                SearchStep::Measure(load) => Some(self.trial(load)),
+                SearchStep::Done(_) => None,
+            },
+            Stage::Curve(loads) => {
+                let load = loads.pop()?;
+                Some(self.trial(load))
+            }
+            Stage::Over => None,
+        }
+    }
+
+    fn learn(&mut self, cell: &Cell, came: Result<&CellFigures, &str>) {
+        let figures = match came {
+            Ok(figures) if figures.error == 0 => figures,
+            Ok(figures) => return self.fail(format!("{}: I/O failed with errno {}", cell.key, figures.error)),
+            Err(why) => return self.fail(why.to_owned()),
+        };
+        if self.prepares {
+            return;
+        }
+        let value = cell.values.first().and_then(|(_, value)| value.parse::<u64>().ok()).unwrap_or(0);
+        if let Stage::Ladder(at) = &mut self.stage {
+            *at += 1;
+            return self.measured.closed.push((value as u32, figures.clone()));
+        }
+        self.learn_trial(value, figures);
+    }
+
+    /// About: how many trials a search takes depends on what they say.
+    fn left(&self) -> usize {
+        const TRIALS: usize = 35;
+        let seeks = if self.goal.limits.is_empty() { 0 } else { TRIALS };
+        match &self.stage {
+            Stage::Ladder(at) => DEPTHS.len() - at + seeks + SHARES.len(),
+            Stage::Seeking(_) => seeks.saturating_sub(self.measured.open.len()).max(1) + SHARES.len(),
+            Stage::Curve(loads) => loads.len(),
+            Stage::Over => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{CellLatency, Nanos, RunEnd, Verdict};
+    use fathom_sim::{Observed, Servers, Service};
+
+    use super::*;
+
+    fn figures(seen: &Observed, offered: Option<f64>) -> CellFigures {
+        let at = |percent: f64| seen.latency.percentile(percent).unwrap_or(0.0);
+        CellFigures {
+            iops: seen.iops,
+            bandwidth: seen.iops * 4096.0,
+            offered,
+            latency: CellLatency { mean: seen.latency.mean(), p50: at(50.0), p90: at(90.0), p99: at(99.0), p999: at(99.9), p9999: at(99.99), max: 0.0 },
+            bad: 0,
+            error: 0,
+            elapsed: Nanos::ZERO,
+            end: RunEnd::Completed,
+            verdict: Verdict::Valid,
+            codes: Vec::new(),
+            sides: Vec::new(),
+        }
+    }
+
+    /// Drives a course on a simulated device, as the driver does on a real one.
+    fn simulate(device: Servers, goal: Goal) -> Seeking {
+        let load = Load { jobs: 1, each: Duration::from_secs(2), ..Load::default() };
+        let mut course = Seeking::new(load, goal, None);
+        for number in 0..500 {
+            let Some(cell) = course.next() else { return course };
+            let (name, value) = &cell.values[0];
+            let value: u64 = value.parse().expect("a number");
+            let figures = if name == "depth" {
+                figures(&device.closed(value as u32, 100_000, number), None)
+            } else {
+                figures(&device.open(value as f64, 300_000, number), Some(value as f64))
+            };
+            course.learn(&cell, Ok(&figures));
+        }
+        panic!("no end after 500 cells");
+    }
+
+    /// The whole course on M/M/1 with S = 50 us: p99 <= 1 ms holds up to (1 - ln(100) S / 1 ms) / S = 15,395 IOPS.
+    #[test]
+    fn the_course_finds_the_known_answer_of_a_simulated_device() {
+        let device = Servers { count: 1, mean_ns: 50_000.0, service: Service::Exponential };
+        let goal = Goal { limits: vec!["p99<=1ms".parse().expect("a limit")], precision: 0.01 };
+        let course = simulate(device, goal.clone());
+        let truth = (1.0 - 100_f64.ln() * 0.05) * 20_000.0;
+        let load = course.answer.expect("an answer").load.expect("a load") as f64;
+        assert!((load / truth - 1.0).abs() < 0.02, "{load} instead of {truth}");
+        let told = fathom_analyse::response("sim".into(), &goal.limits, &course.measured, course.answer);
+        assert_eq!(told.closed.len(), DEPTHS.len());
+        assert!(told.open.len() >= SHARES.len(), "the curve is there");
+        let rising = told.open.windows(2).filter(|two| two[0].figures.latency.p99 > 1.3 * two[1].figures.latency.p99).count();
+        assert_eq!(rising, 0, "latency rises with the load: {:?}", told.open);
+    }
+
+    #[test]
+    fn without_limits_the_curve_goes_up_to_the_most_of_the_ladder() {
+        let device = Servers { count: 4, mean_ns: 100_000.0, service: Service::Fixed };
+        let course = simulate(device, Goal { limits: Vec::new(), precision: 0.01 });
+        assert!(course.answer.is_none());
+        let loads: Vec<u64> = course.measured.open.iter().map(|(load, _)| *load).collect();
+        assert_eq!(loads.len(), SHARES.len());
+        assert!((39_900..=40_100).contains(&loads[7]) && (3_990..=4_010).contains(&loads[0]), "{loads:?}");
+    }
+
+    #[test]
+    fn a_mix_and_several_jobs_share_the_load() {
+        let load = Load { jobs: 4, mix: Some(0.7), each: Duration::from_secs(2), ..Load::default() };
+        let course = Seeking::new(load, Goal { limits: vec!["p99.9<=1ms".parse().expect("a limit")], precision: 0.01 }, None);
+        assert_eq!(course.rate(40_000), "7000,3000");
+        assert_eq!(course.time(40_000), Duration::from_secs(2));
+        assert!(course.time(100) > Duration::from_secs(59), "10,000 I/Os for a p99.9");
+        let cell = course.trial(40_000);
+        assert_eq!(cell.id(), "offered=40000");
+        assert!(cell.settings.contains(&("iodepth".to_owned(), "64".to_owned())));
+    }
+
+    #[test]
+    fn a_failed_cell_ends_the_search_with_its_reason() {
+        let mut course = Seeking::new(Load { jobs: 1, ..Load::default() }, Goal::default(), None);
+        let cell = course.next().expect("a cell");
+        course.learn(&cell, Err("no such device"));
+        assert!(course.next().is_none());
+        assert_eq!(course.failed.as_deref(), Some("no such device"));
+    }
+}
