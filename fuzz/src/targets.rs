@@ -154,7 +154,7 @@ fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
 
 /// The bytes are a histogram log.
 pub fn hist_log(bytes: &[u8]) {
-    for line in fathom_report::HistLog::new(bytes) {
+    for line in fathom_import::HistLog::new(bytes) {
         match line {
             Ok(line) => assert_eq!(line.histogram().count(), line.counts().iter().sum::<u64>()),
             Err(error) => drop(error.to_string()),

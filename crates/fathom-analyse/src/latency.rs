@@ -5,7 +5,8 @@ use fathom_model::{Histogram, LatencySummary, Nanos};
 use crate::bins::fio_bins;
 
 /// All of `histogram`, with the values at `percentiles` (0 to 100).
-pub(crate) fn summary(histogram: &Histogram, percentiles: &[f64]) -> LatencySummary {
+#[must_use]
+pub fn summary(histogram: &Histogram, percentiles: &[f64]) -> LatencySummary {
     LatencySummary {
         min: histogram.min().map_or(0, Nanos::get),
         max: histogram.max().map_or(0, Nanos::get),

@@ -20,6 +20,7 @@ mod grid;
 mod group;
 mod knee;
 mod headline;
+mod joined;
 mod ladder;
 mod imported;
 mod latency;
@@ -50,8 +51,10 @@ pub use self::grid::{Repeats, grid};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::headline::{found, headline};
+pub use self::joined::joined;
 pub use self::ladder::ladders;
 pub use self::pts::{PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words};
+pub use self::latency::summary as latency_summary;
 pub use self::imported::{
     Claims, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Spread, Stream, distinct_share,
     imported, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, parse_figure,

@@ -2,10 +2,12 @@
 
 use fathom_analyse::{Hosts, Imported, Spread, Stream};
 use fathom_model::Direction;
-use serde_json::{Deserializer, Value};
+use serde_json::Value;
 
 use crate::error::ImportError;
+use crate::documents::first_document;
 use crate::options::Options;
+use crate::result::records;
 
 /// One job record of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +29,7 @@ pub struct ImportedRun {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
-    let document = document(text)?;
+    let document = first_document(text)?;
     let real = records(&document)?;
     Ok(real.iter().map(|job| run(&document, job, real.len())).collect())
 }
@@ -38,7 +40,7 @@ pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_hosts(text: &str) -> Result<Hosts, ImportError> {
-    let document = document(text)?;
+    let document = first_document(text)?;
     let name = |job: &&Value| {
         let host = job["hostname"].as_str()?;
         Some(job["port"].as_u64().map_or(host.to_owned(), |port| format!("{host}:{port}")))
@@ -61,32 +63,6 @@ fn lost(line: &str) -> Option<(String, String)> {
         (line.strip_prefix("fio: client ")?.strip_suffix(" timed out")?, "timed out")
     };
     Some((host.chars().filter(|c| !c.is_control()).take(253).collect(), why.to_owned()))
-}
-
-/// The job records of a document; sums over clients are none.
-pub(crate) fn records(document: &Value) -> Result<Vec<&Value>, ImportError> {
-    let jobs = ["jobs", "client_stats"].iter().find_map(|key| document[*key].as_array()).ok_or(ImportError::NoJobs)?;
-    Ok(jobs.iter().filter(|job| job["jobname"] != "All clients").collect())
-}
-
-/// The first object that begins a line: messages of a failing run may hold braces of their own.
-pub(crate) fn document(text: &str) -> Result<Value, ImportError> {
-    let mut at = 0;
-    let mut first = None;
-    for line in text.split_inclusive('\n') {
-        if line.starts_with('{') {
-            match Deserializer::from_str(&text[at..]).into_iter::<Value>().next() {
-                Some(Ok(value)) if value.is_object() => return Ok(value),
-                Some(Err(error)) => {
-                    let why = error.to_string();
-                    first.get_or_insert(ImportError::Malformed { line: error.line(), why });
-                }
-                _ => {}
-            }
-        }
-        at += line.len();
-    }
-    Err(first.unwrap_or(ImportError::NoDocument))
 }
 
 fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {

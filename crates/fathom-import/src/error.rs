@@ -2,10 +2,18 @@
 
 use std::fmt;
 
-/// What is wrong with a result, and where.
+/// What is wrong with a file, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportError {
-    /// There is no JSON object in it.
+    /// It could not be opened or read.
+    Unreadable(String),
+    /// There is nothing in it.
+    Empty,
+    /// It is larger than [`crate::LARGEST`] bytes and no log.
+    TooLarge,
+    /// Its JSON has more values than [`crate::MOST_VALUES`].
+    TooManyValues,
+    /// There is neither JSON nor a terse line in it, and its lines are no log's.
     NoDocument,
     /// The JSON is broken.
     Malformed {
@@ -16,6 +24,13 @@ pub enum ImportError {
     },
     /// It is JSON, but no result of fio.
     NoJobs,
+    /// A figure that cannot be one.
+    Figure {
+        /// Which.
+        name: String,
+        /// What stands there.
+        value: String,
+    },
     /// A line of a log file.
     LogLine {
         /// Which, from 1.
@@ -23,15 +38,32 @@ pub enum ImportError {
         /// What was expected there.
         why: &'static str,
     },
+    /// A line of a histogram log.
+    HistLine(String),
+    /// A log whose name does not say of what.
+    LogOfWhat,
+    /// A log in the packed form of `log_store_compressed`.
+    Packed,
+    /// Text in UTF-16.
+    Utf16,
 }
 
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoDocument => write!(f, "there is no JSON document in it; write it with --output-format=json"),
+            Self::Unreadable(why) => write!(f, "cannot be read: {why}"),
+            Self::Empty => write!(f, "is empty: the run that should have written it left nothing"),
+            Self::TooLarge => write!(f, "is larger than 256 MiB, which no result of fio is"),
+            Self::TooManyValues => write!(f, "has more than {} values, which no result of fio has", crate::MOST_VALUES),
+            Self::NoDocument => write!(f, "there is no JSON document in it, no terse line, and it is no log of fio; write it with --output-format=json"),
             Self::Malformed { line, why } => write!(f, "line {line} of the JSON document is broken: {why}"),
             Self::NoJobs => write!(f, "it is JSON, but has no 'jobs' or 'client_stats' as fio's results have"),
+            Self::Figure { name, value } => write!(f, "'{name}' is {value}, which no run can have"),
             Self::LogLine { line, why } => write!(f, "line {line}: {why}"),
+            Self::HistLine(why) => write!(f, "{why}"),
+            Self::LogOfWhat => write!(f, "it is a log, but its name does not say of what; name it as fio does: NAME_bw.1.log, or iops, lat, clat, slat"),
+            Self::Packed => write!(f, "it is a packed log (log_store_compressed); open it with `fathom fio --inflate-log=FILE` first"),
+            Self::Utf16 => write!(f, "it is in UTF-16, as some shells redirect; write it again in UTF-8 (fio's --output does)"),
         }
     }
 }

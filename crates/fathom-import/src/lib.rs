@@ -1,14 +1,29 @@
-//! Results of other programs become figures that can be checked: fio's JSON of any version, and its log files.
+//! Results of other programs become figures that can be checked, shown and compared: fio's JSON of any version, json+, terse lines,
+//! and its log files.
 //!
-//! Pure: text in, figures out. What is missing stays unknown; what is malformed is refused with its place.
+//! Pure: text in, figures out; files are opened by whoever calls. What is missing stays unknown; what is malformed is refused with its
+//! place, and takes no other file along. Memory is bounded: by [`MOST_VALUES`] for a document, by steps that grow longer for logs.
 
 mod document;
+mod documents;
+mod entry;
 mod error;
+mod hist_log;
+mod importer;
 mod log;
+mod logs;
 mod measured;
+mod name;
+mod number;
 mod options;
+mod result;
+mod row;
+mod terse;
+mod timeline;
 
 pub use self::document::{ImportedRun, read_hosts, read_result};
 pub use self::error::ImportError;
+pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
+pub use self::importer::{FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, read_text};
 pub use self::log::read_iops_log;
 pub use self::measured::read_measured;

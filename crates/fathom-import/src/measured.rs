@@ -6,8 +6,9 @@ use fathom_analyse::{Figure, Measured};
 use fathom_model::{Direction, Metric};
 use serde_json::{Map, Value};
 
-use crate::document::{document, records};
+use crate::documents::first_document;
 use crate::error::ImportError;
+use crate::result::records;
 
 /// Percentiles that are compared; fio writes them all unless told otherwise.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "50.000000"), (99.0, "99.000000"), (99.9, "99.900000")];
@@ -19,7 +20,7 @@ const FULL: f64 = 0.95;
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_measured(text: &str) -> Result<Vec<Measured>, ImportError> {
-    let document = document(text)?;
+    let document = first_document(text)?;
     let series = |place: usize| document["fathom"]["entries"][place]["series"].as_array().map_or(&[][..], Vec::as_slice);
     let jobs = records(&document)?;
     Ok(jobs.iter().enumerate().map(|(place, job)| measured(&document, job, series(place))).collect())

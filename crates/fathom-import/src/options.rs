@@ -2,6 +2,12 @@
 
 use serde_json::{Map, Value};
 
+/// The global options; of several servers, those of the first.
+fn global(document: &Value) -> Option<&Map<String, Value>> {
+    let options = &document["global options"];
+    options.as_array().and_then(|list| list.first()).unwrap_or(options).as_object()
+}
+
 /// Global options and those of the job, which come first.
 pub(crate) struct Options<'a> {
     own: Option<&'a Map<String, Value>>,
@@ -10,7 +16,12 @@ pub(crate) struct Options<'a> {
 
 impl<'a> Options<'a> {
     pub(crate) fn of(document: &'a Value, job: &'a Value) -> Self {
-        Self { own: job["job options"].as_object(), global: document["global options"].as_object() }
+        Self { own: job["job options"].as_object(), global: global(document) }
+    }
+
+    /// Whether the result tells any.
+    pub(crate) fn are_told(&self) -> bool {
+        self.own.is_some() || self.global.is_some()
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
@@ -40,4 +51,11 @@ impl<'a> Options<'a> {
         };
         digits.parse::<u64>().ok()?.checked_mul(1 << shift)
     }
+}
+
+/// Options as they stand in a result; a flag has no value there, or an empty one. A list of servers' options gives the first.
+pub(crate) fn pairs(options: &Value) -> Vec<(String, Option<String>)> {
+    let first = options.as_array().and_then(|list| list.first()).unwrap_or(options);
+    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    first.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect()
 }

@@ -1,43 +1,15 @@
 //! Real results of real devices, which lie beside the repository where they may be used: hundreds of points, their rates,
 //! latencies and depths, and the log files of some of them.
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
+use common::{files, results};
 use fathom_analyse::{ImportedLogs, judge_imported, judge_logs};
 use fathom_import::{ImportedRun, read_iops_log, read_result};
-use fathom_testkit::{Scratch, skip};
-
-/// The archive, unpacked; nothing where it is not.
-fn results() -> Option<Scratch> {
-    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fio-results.tar.xz");
-    let archive = [archive, PathBuf::from("../shared/data/fio-results.tar.xz")].into_iter().find(|path| path.exists());
-    let Some(archive) = archive else {
-        skip("there are no results of others in ../shared/data");
-        return None;
-    };
-    let folder = Scratch::new().expect("a folder");
-    let unpacked = Command::new("tar").arg("xJf").arg(archive).arg("-C").arg(folder.path()).stdin(Stdio::null()).status();
-    if !unpacked.is_ok_and(|status| status.success()) {
-        skip("tar with xz is not there");
-        return None;
-    }
-    Some(folder)
-}
-
-fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
-        let path = entry.path();
-        match path.is_dir() {
-            true => files(&path, ending, found),
-            false if path.to_string_lossy().ends_with(ending) => found.push(path),
-            false => {}
-        }
-    }
-    found.sort();
-}
 
 fn text(path: &Path) -> String {
     let mut bytes = Vec::new();

@@ -11,7 +11,6 @@ mod comparison;
 mod devices;
 mod experiment;
 mod format;
-mod hist_log;
 mod idleness;
 mod ink;
 mod json;
@@ -34,7 +33,6 @@ pub use self::experiment::{Place, cell_line, figures_line, grid_text, span, stan
 pub use self::comparison::{comparison, comparison_junit, comparison_markdown, differing};
 pub use self::compressed::inflate_log;
 pub use self::format::{Format, write};
-pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::idleness::idleness_text;
 pub use self::json::grid::grid_json;
 pub use self::json::json;

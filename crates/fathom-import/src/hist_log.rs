@@ -71,9 +71,6 @@ impl fmt::Display for HistLogError {
             HistLogProblem::TooLong => write!(f, "longer than {LONGEST_LINE} bytes; is this a histogram log?"),
             HistLogProblem::NoNumber(field) => write!(f, "field {field} is no whole number; is this a histogram log?"),
             HistLogProblem::NoDirection(n) => write!(f, "direction {n} is none of 0 (read), 1 (write), 2 (trim)"),
-            HistLogProblem::Bins(OLD_BINS) => {
-                write!(f, "{OLD_BINS} bins of microseconds were written by fio 2.x; record again with fio 3 or fathom")
-            }
             HistLogProblem::Bins(n) => {
                 write!(f, "{n} bins are neither {BINS} nor one of its halves (log_hist_coarseness); was it cut off?")
             }
@@ -124,7 +121,7 @@ impl<R: BufRead> HistLog<R> {
         let (millis, direction, block_size) = (next(1)?, next(2)?, next(3)?);
         let direction = direction_of(direction)?;
         let counts = numbers.collect::<Result<Vec<u64>, _>>()?;
-        if !(0..=6).any(|coarseness| counts.len() == BINS >> coarseness) {
+        if !(0..=6).any(|coarseness| [BINS, OLD_BINS].contains(&(counts.len() << coarseness))) {
             return Err(HistLogProblem::Bins(counts.len()));
         }
         if self.bins.replace(counts.len()).is_some_and(|before| before != counts.len()) {
@@ -175,7 +172,13 @@ impl HistLine {
     /// How many of fio's bins were added into each of these, as a power of two (`log_hist_coarseness`).
     #[must_use]
     pub fn coarseness(&self) -> u32 {
-        (BINS / self.counts.len()).ilog2()
+        (self.all() / self.counts.len()).ilog2()
+    }
+
+    /// Bins of the finest log of this version.
+    fn all(&self) -> usize {
+        let fits = |all: usize| (0..=6).any(|coarseness| self.counts.len() << coarseness == all);
+        if fits(OLD_BINS) { OLD_BINS } else { BINS }
     }
 
     /// The counts as a histogram, each at the middle of its bin: at most 1/128 (0.8 %) away from the latency that was
@@ -184,12 +187,19 @@ impl HistLine {
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::new();
         let width = 1 << self.coarseness();
+        let unit = if self.all() == OLD_BINS { 1000 } else { 1 };
         for (at, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
             let (first, last) = (first_of(at * width), first_of((at + 1) * width) - 1);
-            histogram.record_n(first + (last - first).div_ceil(2), *count);
+            histogram.record_n((first + (last - first).div_ceil(2)) * unit, *count);
         }
         histogram
     }
+}
+
+/// The middle of one of fio's bins, in its unit; nothing beyond the last.
+pub(crate) fn middle_of(bin: usize) -> Option<u64> {
+    let (first, last) = (bin < BINS).then(|| (first_of(bin), first_of(bin + 1) - 1))?;
+    Some(first + (last - first).div_ceil(2))
 }
 
 /// The smallest latency of one of fio's bins, in nanoseconds; of the bin after the last, the first beyond.
@@ -241,6 +251,14 @@ mod tests {
         }
     }
 
+    /// fio 2.x counted microseconds in 19 groups of 64 bins.
+    #[test]
+    fn logs_of_old_versions_count_microseconds() {
+        let text = line("1, 0, 1", &[(7, 1), (128, 2)], OLD_BINS);
+        let line = HistLog::new(text.as_bytes()).next().expect("a line").expect("readable");
+        assert_eq!((line.coarseness(), line.histogram().sum()), (0, 7_000 + 2 * 129_000));
+    }
+
     #[test]
     fn what_is_no_histogram_log_is_refused_with_its_place() {
         let good = line("1, 0, 4096", &[(9, 1)], BINS);
@@ -248,7 +266,6 @@ mod tests {
         assert_eq!(problem("1"), "line 1: field 2 is no whole number; is this a histogram log?");
         assert!(problem(&format!("{good}\n1, 3, 4, 5")).starts_with("line 3: direction 3 is none of"));
         assert!(problem("1, 0, 4096, 1, 2").starts_with("line 1: 2 bins are neither 1856 nor"));
-        assert!(problem(&line("1, 0, 4096", &[], OLD_BINS)).contains("by fio 2.x"));
         assert!(problem(&(good.clone() + &line("1, 0, 4096", &[], BINS / 2))).starts_with("line 2: 928 bins, but"));
         assert!(problem(&line("1, 0, 1", &[(0, u64::MAX), (1, 1)], BINS)).contains("add up to more than"));
         assert!(problem(&"1, ".repeat(40_000)).contains("longer than 65536 bytes"));

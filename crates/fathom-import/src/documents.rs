@@ -1,0 +1,98 @@
+//! The JSON documents in a file: text may stand before, between and behind them, and a run may have shown its state several times.
+
+use serde_json::{Deserializer, Value};
+
+use crate::MOST_VALUES;
+use crate::error::ImportError;
+
+/// Places tried at which a document might begin: text of a failing run may hold braces too.
+const MOST_TRIES: usize = 64;
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub(crate) struct Documents {
+    /// Whole documents, in their order.
+    pub found: Vec<Value>,
+    /// Lines of text around them, the first few.
+    pub text: Vec<String>,
+    /// Why one is not among them.
+    pub broken: Option<ImportError>,
+}
+
+/// All objects that begin a line.
+///
+/// # Errors
+/// When there are more values than memory should hold.
+pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
+    // Each value stands behind a comma or opens its list or object.
+    if text.bytes().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count() > MOST_VALUES {
+        return Err(ImportError::TooManyValues);
+    }
+    let (mut all, mut at, mut tries) = (Documents::default(), 0, 0);
+    while at < text.len() {
+        let line = &text[at..at + text[at..].find('\n').map_or(text.len() - at, |end| end + 1)];
+        if !line.starts_with('{') || tries == MOST_TRIES {
+            note(&mut all.text, line);
+            at += line.len();
+            continue;
+        }
+        let mut stream = Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        match stream.next() {
+            Some(Ok(value)) => {
+                at += stream.byte_offset();
+                all.found.push(value);
+            }
+            failed => {
+                let why = failed.and_then(Result::err);
+                all.broken = all.broken.or(why.map(|error| ImportError::Malformed { line: error.line(), why: words(&error) }));
+                tries += 1;
+                at += line.len();
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The first document.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn first_document(text: &str) -> Result<Value, ImportError> {
+    let mut all = documents(text)?;
+    if all.found.is_empty() { Err(all.broken.unwrap_or(ImportError::NoDocument)) } else { Ok(all.found.swap_remove(0)) }
+}
+
+/// What the reader says, without the place, which is said apart.
+fn words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
+}
+
+/// Keeps the first lines that say something.
+fn note(kept: &mut Vec<String>, line: &str) {
+    let line = line.trim();
+    if kept.len() < 5 && line.chars().any(char::is_alphanumeric) {
+        kept.push(line.chars().take(200).filter(|c| !c.is_control()).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_found_among_text() {
+        let all = documents("fio: error {x}\n{ not json\n{\"a\": 1}\n{\"b\": 2}\nfio: terminating\n").expect("few values");
+        assert_eq!(all.found.len(), 2);
+        assert_eq!(all.text, ["fio: error {x}", "fio: terminating"]);
+        assert!(matches!(all.broken, Some(ImportError::Malformed { line: 1, .. })));
+    }
+
+    #[test]
+    fn hostile_text_comes_back() {
+        for text in ["{\"a\":".repeat(100_000), "{\n".repeat(200_000), "[".repeat(1 << 20), "\0".repeat(1000), "{\"a\":[".repeat(70)] {
+            assert!(documents(&text).is_ok_and(|all| all.found.is_empty()));
+        }
+        assert_eq!(documents(&",".repeat(MOST_VALUES + 1)).err(), Some(ImportError::TooManyValues));
+    }
+}

@@ -1,0 +1,312 @@
+//! One job record of fio's JSON as an entry.
+
+use fathom_model::{Direction, DirectionSummary, Entry, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, Samples, Shows};
+use serde_json::{Map, Value};
+
+use crate::error::ImportError;
+use crate::number::{count, figure, lenient};
+use crate::options::{Options, pairs};
+
+const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
+const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
+const CLASSES: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+/// Most I/Os in one bin, a trillion: sums over any distribution then stay exact.
+const MOST_IOS: u64 = 1 << 40;
+
+/// What holds for all records of a document.
+pub(crate) struct Reading<'a> {
+    document: &'a Value,
+    /// fio 2 and 1 count amounts in KiB and have no nanoseconds.
+    old: bool,
+    /// How many records there are.
+    records: usize,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn of(document: &'a Value, program: &str, records: usize) -> Self {
+        Reading { document, old: major(program).is_some_and(|major| major < 3), records }
+    }
+}
+
+/// `fio-2.18-59-g618e` is 2.
+pub(crate) fn major(program: &str) -> Option<u32> {
+    let digits = program.strip_prefix("fio-").unwrap_or(program);
+    digits.split('.').next()?.parse().ok()
+}
+
+/// The figures of a record.
+///
+/// # Errors
+/// When one cannot be a figure of a run.
+pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError> {
+    let options = Options::of(reading.document, job);
+    let mut entry = described(reading, job, &options);
+    for direction in Direction::ALL {
+        entry.directions[direction] = summary(reading, &job[direction.word()])?;
+    }
+    if job["mixed"].is_object() {
+        entry.mixed = Some(summary(reading, &job["mixed"])?);
+        entry.show_directions = job["read"].is_object();
+    }
+    let filled = |of: fn(&DirectionSummary) -> &LatencySummary| entry.directions.0.iter().any(|way| of(way).mean > 0.0);
+    let listed = |of: fn(&DirectionSummary) -> &LatencySummary| entry.directions.0.iter().any(|way| !of(way).percentiles.is_empty());
+    entry.shows = Shows {
+        slat: filled(|way| &way.slat),
+        clat: filled(|way| &way.clat),
+        lat: filled(|way| &way.lat),
+        slat_percentiles: listed(|way| &way.slat),
+        clat_percentiles: listed(|way| &way.clat),
+        lat_percentiles: listed(|way| &way.lat),
+    };
+    entry.block_sizes = block_sizes(&options, &entry.directions);
+    entry.words = words(&entry, &options);
+    entry.series = series(reading, job);
+    Ok(entry)
+}
+
+/// What the record says of the job itself.
+fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
+    let grouped = options.has("group_reporting") || reading.records == 1;
+    let members = if grouped { options.number("numjobs").unwrap_or(1).max(1) } else { 1 };
+    let named = job["jobname"].as_str().unwrap_or_default();
+    let paced = ["rate", "rate_iops", "thinktime"].into_iter().find_map(|name| Some(format!("{name}={}", options.text(name)?)));
+    let table = |name: &str, keys: &[&str]| keys.iter().map(|key| lenient(&job[name], key)).collect::<Vec<f64>>();
+    let (levels, handed, reaped) = (table("iodepth_level", &DEPTHS), table("iodepth_submit", &BATCHES), table("iodepth_complete", &BATCHES));
+    let mut entry = Entry {
+        name: job["hostname"].as_str().map_or(named.to_owned(), |host| format!("{named} on {host}")),
+        group: lenient(job, "groupid") as u32,
+        description: job["desc"].as_str().map(str::to_owned),
+        options: pairs(&job["job options"]),
+        members,
+        rw: options.text("rw").or(options.text("readwrite")).unwrap_or(if options.are_told() { "read" } else { "" }).to_owned(),
+        engine: options.text("ioengine").unwrap_or_default().to_owned(),
+        depth: depth(options),
+        error: job["error"].as_i64().unwrap_or(0) as i32,
+        errors_continued: (lenient(job, "total_err") > 0.0).then(|| (lenient(job, "total_err") as u64, lenient(job, "first_error") as i32)),
+        elapsed_s: lenient(job, "elapsed") as u64,
+        started_unix_ms: lenient(job, "job_start") as u64,
+        show_directions: true,
+        sync: latency(&job["sync"], "lat", reading),
+        job_runtime: Nanos::from_millis(lenient(job, "job_runtime") as u64),
+        user_percent: lenient(job, "usr_cpu"),
+        system_percent: lenient(job, "sys_cpu"),
+        switches: lenient(job, "ctx") as u64,
+        major_faults: lenient(job, "majf") as u64,
+        minor_faults: lenient(job, "minf") as u64,
+        offered: paced,
+        ..Entry::default()
+    };
+    entry.depth_levels.copy_from_slice(&levels);
+    entry.submit_levels.copy_from_slice(&handed);
+    entry.complete_levels.copy_from_slice(&reaped);
+    entry.latency_ns.copy_from_slice(&table("latency_ns", &CLASSES[..10]));
+    entry.latency_us.copy_from_slice(&table("latency_us", &CLASSES[..10]));
+    entry.latency_ms.copy_from_slice(&table("latency_ms", &CLASSES));
+    entry
+}
+
+/// A synchronous engine has one in flight, whatever was asked; without a name fio takes psync. 0 where nothing is told.
+fn depth(options: &Options) -> u32 {
+    let synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+    match options.text("ioengine") {
+        Some(engine) if synchronous.contains(&engine) => 1,
+        _ if options.are_told() => options.number("iodepth").unwrap_or(1),
+        _ => 0,
+    }
+}
+
+/// One size for all as asked; otherwise what was moved, where it comes out even.
+fn block_sizes(options: &Options, directions: &PerDirection<DirectionSummary>) -> PerDirection<(u32, u32)> {
+    let asked = options.size("bs").or(options.size("blocksize"));
+    let asked = asked.or((options.are_told() && !["bs", "blocksize", "bsrange", "bssplit"].iter().any(|name| options.has(name))).then_some(4096));
+    PerDirection::from_fn(|direction| {
+        let way = &directions[direction];
+        let even = (way.ios > 0 && way.bytes % way.ios == 0).then(|| way.bytes / way.ios);
+        let size = asked.or(even).and_then(|size| u32::try_from(size).ok()).unwrap_or(0);
+        (size, size)
+    })
+}
+
+/// `randread, 4k blocks, queue depth 32, 4 jobs, libaio, direct`.
+fn words(entry: &Entry, options: &Options) -> String {
+    let mut parts = vec![entry.rw.clone()];
+    parts.extend(options.text("bs").or(options.text("blocksize")).map(|size| format!("{size} blocks")));
+    parts.extend((entry.depth > 0).then(|| format!("queue depth {}", entry.depth)));
+    parts.extend((entry.members > 1).then(|| format!("{} jobs", entry.members)));
+    parts.push(entry.engine.clone());
+    parts.extend((options.text("direct") == Some("1")).then(|| "direct".to_owned()));
+    parts.retain(|part| !part.is_empty());
+    parts.join(", ")
+}
+
+fn summary(reading: &Reading, way: &Value) -> Result<DirectionSummary, ImportError> {
+    let (ios, runtime_ms) = (count(way, "total_ios")?, count(way, "runtime")?);
+    let bytes = count(way, "io_bytes")?.saturating_mul(if reading.old { 1024 } else { 1 });
+    let kib = figure(way, "bw")? * 1024.0;
+    let bandwidth = match figure(way, "bw_bytes")? {
+        0.0 if runtime_ms > 0 && bytes > 0 => bytes as f64 * 1e3 / runtime_ms as f64,
+        0.0 => kib,
+        exact => exact,
+    };
+    for name in ["slat", "clat", "lat"].iter().flat_map(|name| [format!("{name}_ns"), (*name).to_owned()]) {
+        figure(&way[name.as_str()], "mean")?;
+    }
+    let mut made = DirectionSummary {
+        bytes,
+        bandwidth,
+        iops: figure(way, "iops")?,
+        runtime_ms,
+        ios,
+        short_ios: lenient(way, "short_ios") as u64,
+        dropped_ios: lenient(way, "drop_ios") as u64,
+        slat: latency(way, "slat", reading),
+        clat: latency(way, "clat", reading),
+        lat: latency(way, "lat", reading),
+        bw_samples: samples(way, ["bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"]),
+        bw_share: lenient(way, "bw_agg"),
+        iops_samples: samples(way, ["iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples"]),
+        ..DirectionSummary::default()
+    };
+    // Old versions do not say how many.
+    for latency in [&mut made.slat, &mut made.clat, &mut made.lat].into_iter().filter(|latency| latency.n == 0 && latency.mean > 0.0) {
+        latency.n = ios;
+    }
+    (made.counts.planned, made.counts.ok, made.counts.bytes_ok, made.counts.bytes_asked) = (ios, ios, bytes, bytes);
+    Ok(made)
+}
+
+fn samples(way: &Value, [min, max, mean, dev, count]: [&str; 5]) -> Samples {
+    let at = |name| lenient(way, name);
+    Samples { min: at(min), max: at(max), mean: at(mean), dev: at(dev), count: at(count) as u64 }
+}
+
+/// `clat_ns` of version 3, or `clat` in microseconds.
+fn latency(way: &Value, name: &str, reading: &Reading) -> LatencySummary {
+    let (of, scale) = match &way[format!("{name}_ns")] {
+        Value::Object(of) => (of, 1.0),
+        _ => match &way[name] {
+            Value::Object(of) => (of, 1e3),
+            _ => return LatencySummary::default(),
+        },
+    };
+    let whole = |name: &str| of.get(name).and_then(Value::as_f64).filter(|value| (0.0..=1e18).contains(value)).unwrap_or(0.0) * scale;
+    let list = |name: &str| of.get(name).and_then(Value::as_object);
+    let count = of.get("N").and_then(Value::as_u64).filter(|n| *n <= MOST_IOS).unwrap_or(0);
+    LatencySummary {
+        min: whole("min") as u64,
+        max: whole("max") as u64,
+        mean: whole("mean"),
+        stddev: whole("stddev"),
+        n: count,
+        percentiles: list("percentile").map_or(Vec::new(), |of| percentiles(of, scale)),
+        bins: list("bins").map_or(Vec::new(), |of| bins(of, reading.old)),
+        overflow: 0,
+    }
+}
+
+/// Rising, without the empty places that old versions write as `0.00`, several times.
+fn percentiles(of: &Map<String, Value>, scale: f64) -> Vec<(f64, u64)> {
+    let known = of.iter().filter_map(|(name, value)| {
+        let percent = name.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0)?;
+        let value = value.as_f64().filter(|value| (0.0..=1e18).contains(value))?;
+        Some((percent, (value * scale) as u64))
+    });
+    let mut known: Vec<_> = known.collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Without I/O every percentile is 0.
+    if known.iter().all(|(_, value)| *value == 0) { Vec::new() } else { known }
+}
+
+/// (middle, count), rising. Old versions number their bins of microseconds.
+fn bins(of: &Map<String, Value>, old: bool) -> Vec<(u64, u64)> {
+    let known = of.iter().filter_map(|(name, count)| {
+        let place = name.parse::<u64>().ok().filter(|place| *place <= 1 << 60)?;
+        let count = count.as_u64().filter(|count| (1..=MOST_IOS).contains(count))?;
+        Some((if old { crate::hist_log::middle_of(place as usize)?.saturating_mul(1000) } else { place }, count))
+    });
+    let mut known: Vec<_> = known.collect();
+    known.sort_unstable();
+    known
+}
+
+/// The intervals that fathom adds to fio's document.
+fn series(reading: &Reading, job: &Value) -> Vec<Moment> {
+    let places = reading.document["jobs"].as_array().and_then(|jobs| jobs.iter().position(|other| std::ptr::eq(other, job)));
+    let list = places.map(|place| &reading.document["fathom"]["entries"][place]["series"]).and_then(Value::as_array);
+    list.into_iter().flatten().map(moment).collect()
+}
+
+fn moment(of: &Value) -> Moment {
+    let nanos = |name: &str| Nanos::new(lenient(of, name) as u64);
+    let directions = PerDirection::from_fn(|direction| {
+        let way = &of[direction.word()];
+        let told = |name: &str| way[name].as_f64().filter(|value| (0.0..=1e18).contains(value)).map(|value| value as u64);
+        let count = |name: &str| told(name).unwrap_or(0);
+        MomentDirection {
+            ios: count("ok_ios"),
+            bytes: count("ok_bytes"),
+            bad: count("bad_ios"),
+            p50: told("p50_ns"),
+            p99: told("p99_ns"),
+            max: told("max_ns"),
+            mean: told("mean_ns"),
+            ..MomentDirection::default()
+        }
+    });
+    Moment { start: nanos("start_ns"), length: nanos("length_ns"), directions }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(text: &str) -> Result<Entry, ImportError> {
+        Ok(crate::result::results("f", text)?.remove(0).entries.remove(0))
+    }
+
+    /// fio 2.18: amounts in KiB, times in microseconds, three empty percentiles, no nanosecond classes.
+    #[test]
+    fn old_units_become_current_ones() {
+        let old = one(r#"{"fio version": "fio-2.18-59-g618e", "jobs": [{"jobname": "a", "job options": {"iodepth": "08", "numjobs": "16",
+            "group_reporting": "1", "rw": "randread", "bs": "4k", "ioengine": "libaio"}, "read": {"io_bytes": 2112408, "bw": 211156,
+            "iops": 52789.084366, "runtime": 10004, "total_ios": 528102, "clat": {"min": 138, "max": 25809, "mean": 2409.205797,
+            "percentile": {"50.000000": 2320, "99.000000": 6304, "0.00": 0, "0.00": 0, "0.00": 0}},
+            "lat": {"mean": 2417.680876}}, "latency_us": {"750": 2.5}}]}"#)
+        .expect("a result");
+        let read = &old.directions[Direction::Read];
+        assert_eq!((read.bytes, read.bytes / read.ios, read.ios), (528_102 * 4096, 4096, 528_102));
+        assert!((read.bandwidth - 528_102.0 * 4096.0 / 10.004).abs() < 1.0, "{}", read.bandwidth);
+        assert_eq!(read.clat.percentiles, [(50.0, 2_320_000), (99.0, 6_304_000)]);
+        assert_eq!((read.clat.min, read.clat.mean.round()), (138_000, 2_409_206.0));
+        assert_eq!((old.depth, old.members, old.rw.as_str(), old.latency_us[8]), (8, 16, "randread", 2.5));
+        assert_eq!(old.block_sizes[Direction::Read], (4096, 4096));
+    }
+
+    #[test]
+    fn bins_are_a_distribution() {
+        let read = one(r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"iops": 3.0, "total_ios": 3, "bw_bytes": 12288,
+            "clat_ns": {"N": 3, "mean": 300, "bins": {"1032": 1, "97": 2, "junk": 1, "98": -4}}}}]}"#)
+        .expect("a result");
+        assert_eq!(read.directions[Direction::Read].clat.bins, [(97, 2), (1032, 1)]);
+        assert_eq!((read.depth, read.rw.as_str(), read.directions[Direction::Read].bandwidth), (0, "", 12288.0));
+    }
+
+    #[test]
+    fn figures_that_no_run_has_are_refused_by_name() {
+        for (figure, text) in [("iops", "-1"), ("iops", "1e300"), ("total_ios", "\"80,00\""), ("io_bytes", "1e19"), ("runtime", "true")] {
+            let text = format!("{{\"jobs\": [{{\"jobname\": \"a\", \"read\": {{\"{figure}\": {text}}}}}]}}");
+            assert!(matches!(one(&text), Err(ImportError::Figure { name, .. }) if name == figure), "{text}");
+        }
+        assert!(matches!(one("{\"jobs\": [{\"read\": {\"iops\": 80,00}}]}"), Err(ImportError::Malformed { .. })));
+        assert!(one("{\"jobs\": [1, null, \"x\"]}").is_ok(), "odd but harmless");
+    }
+
+    #[test]
+    fn clients_are_told_apart_and_their_sum_is_none() {
+        let text = r#"{"fio version": "fio-3.33", "global options": [{"rw": "randread", "iodepth": "4", "ioengine": "libaio"}], "client_stats": [
+            {"jobname": "a", "hostname": "h1", "read": {"iops": 1.0}}, {"jobname": "a", "hostname": "h2", "read": {"iops": 2.0}},
+            {"jobname": "All clients", "read": {"iops": 3.0}}]}"#;
+        let entries = crate::result::results("f", text).expect("a result").remove(0).entries;
+        assert_eq!(entries.iter().map(|entry| (entry.name.as_str(), entry.depth)).collect::<Vec<_>>(), [("a on h1", 4), ("a on h2", 4)]);
+    }
+}

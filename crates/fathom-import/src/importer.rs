@@ -1,0 +1,345 @@
+//! Files become results: each is recognised by what is in it, and logs find the result they belong to by what their rows say.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use fathom_model::{Direction, Entry, Histogram, ImportedResult, LatencySummary, Moment, Nanos, Provenance};
+
+use crate::error::ImportError;
+use crate::logs::{Group, LogFile, Trouble, looked_at};
+use crate::name::{LogName, split};
+use crate::result::results;
+use crate::row::{Row, rows};
+use crate::terse::{is_terse, terse};
+use crate::timeline::Timeline;
+
+/// A result is not larger, bytes; logs are read in pieces and may be of any size.
+pub const LARGEST: u64 = 256 << 20;
+/// Most values in the JSON of one file: some 400 MiB of memory.
+pub const MOST_VALUES: usize = 4_000_000;
+/// What is looked at to recognise a file.
+const HEAD: usize = 64 << 10;
+/// Logs account for this share of a result's I/Os at least: the last window of each job has no row.
+const ACCOUNTED: f64 = 0.3;
+
+/// Where files come from.
+pub trait Files {
+    /// Opens a file from its beginning; called twice for logs.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, in words.
+    fn open(&self, path: &str) -> Result<Box<dyn Read>, String>;
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Import {
+    /// Results, in the order of their files; logs without a result come last, each prefix as a result of its own.
+    pub results: Vec<ImportedResult>,
+    /// Files that could not be used, or not in full.
+    pub troubles: Vec<FileTrouble>,
+}
+
+/// What is the matter with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTrouble {
+    /// Which.
+    pub file: String,
+    /// What.
+    pub why: ImportError,
+}
+
+/// Reads all `paths`. What is wrong with one file takes no other along.
+#[must_use]
+pub fn import(paths: &[String], files: &dyn Files) -> Import {
+    let mut all = Import::default();
+    let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
+    for path in paths {
+        match look(path, files) {
+            Ok(Looked::Results(found)) => all.results.extend(found),
+            Ok(Looked::Log(log)) => groups.entry((log.name.folder.clone(), log.name.prefix.clone())).or_default().files.push(log),
+            Err(why) => all.troubles.push(FileTrouble { file: path.clone(), why }),
+        }
+    }
+    let open = |path: &str| files.open(path).map_err(ImportError::Unreadable);
+    for ((folder, prefix), group) in groups {
+        let mut troubles = Vec::new();
+        give(&mut all.results, &folder, &prefix, &group, &open, &mut troubles);
+        all.troubles.extend(troubles.into_iter().map(|(file, why)| FileTrouble { file, why }));
+    }
+    all
+}
+
+/// What a file turned out to be.
+enum Looked {
+    Results(Vec<ImportedResult>),
+    Log(LogFile),
+}
+
+fn look(path: &str, files: &dyn Files) -> Result<Looked, ImportError> {
+    let mut input = files.open(path).map_err(ImportError::Unreadable)?;
+    let mut bytes = Vec::new();
+    let unreadable = |error: std::io::Error| ImportError::Unreadable(error.to_string());
+    (&mut input).take(HEAD as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    let name = LogName::of(path);
+    if bytes.trim_ascii().is_empty() && bytes.len() < HEAD {
+        // A job in which nothing completed leaves an empty log.
+        return name.map(|name| Looked::Log(looked_at(path, name, &[]))).ok_or(ImportError::Empty);
+    }
+    match log_of(path, name, &bytes) {
+        Some(log) => return log.map(Looked::Log),
+        None if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => return Err(ImportError::Utf16),
+        None => {}
+    }
+    input.take(LARGEST + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(ImportError::TooLarge);
+    }
+    document(path, &bytes).map(Looked::Results)
+}
+
+/// Whether the beginning of a file is that of a log.
+fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFile, ImportError>> {
+    let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+    let mut seen: Vec<Row> = Vec::new();
+    let mut line = first.to_vec();
+    line.push(b'\n');
+    let is_row = rows(&mut &line[..], &mut |row| seen.push(row)).is_ok() && !seen.is_empty();
+    let columns = first.split(|byte| *byte == b',').count();
+    let is_hist = columns > 30 && first.iter().all(|byte| byte.is_ascii_digit() || b", \r\t".contains(byte));
+    match name {
+        Some(mut name) if is_row || is_hist => {
+            if is_hist {
+                name.kind = fathom_model::LogKind::Hist;
+            }
+            Some(Ok(looked_at(path, name, head)))
+        }
+        None if is_row || is_hist => Some(Err(ImportError::LogOfWhat)),
+        // A log whose first line is damaged is told as a log.
+        Some(_) if first.first().is_some_and(u8::is_ascii_digit) && columns > 1 => {
+            rows(&mut &line[..], &mut |_| {}).err().map(Err)
+        }
+        // The header of zlib (RFC 1950).
+        Some(_) if head.first() == Some(&0x78) && head.len() > 1 && (u32::from(head[0]) * 256 + u32::from(head[1])) % 31 == 0 => Some(Err(ImportError::Packed)),
+        _ => None,
+    }
+}
+
+/// The results in a document. What is no UTF-8 is replaced: messages may be in any encoding.
+fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
+    let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
+    if !text.contains('{') || text.lines().any(is_terse) {
+        if let Some(result) = terse(path, &text)? {
+            return Ok(vec![result]);
+        }
+    }
+    results(path, &text)
+}
+
+/// The results of one text, as [`import`] would read it from a file of its own.
+///
+/// # Errors
+/// When it is no result.
+pub fn read_text(name: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
+    if bytes.trim_ascii().is_empty() { Err(ImportError::Empty) } else { document(name, bytes) }
+}
+
+/// Gives the logs of a prefix to the result they belong to, or makes one of them.
+fn give(all: &mut Vec<ImportedResult>, folder: &str, prefix: &str, group: &Group, open: crate::logs::Open, troubles: &mut Vec<Trouble>) {
+    let claims: Vec<usize> = (0..all.len()).filter(|place| claims(&all[*place], folder, prefix)).collect();
+    let several = claims.iter().copied().max_by_key(|place| all[*place].written_unix_ms).filter(|place| owners(&all[*place], prefix).len() > 1);
+    if let Some(place) = several {
+        return several_entries(&mut all[place], prefix, group, open, troubles);
+    }
+    let asked = claims.iter().find_map(|place| asked_window(&all[*place], prefix));
+    let Some(mut line) = group.timelines(1, asked, &|_| 0, open, troubles).pop() else { return };
+    let fits = |place: &&usize| owners(&all[**place], prefix).first().is_some_and(|entry| fit(&all[**place].entries[*entry], &line, group).is_some());
+    let closeness = |place: &usize| owners(&all[*place], prefix).first().and_then(|entry| fit(&all[*place].entries[*entry], &line, group)).unwrap_or(0.0);
+    let best = claims.iter().filter(fits).max_by(|a, b| closeness(a).total_cmp(&closeness(b))).copied();
+    match best {
+        Some(place) => {
+            let old = crate::entry::major(&all[place].source.program).is_some_and(|major| major < 3);
+            let entry = owners(&all[place], prefix)[0];
+            belongs(&mut all[place], entry, &mut line, old);
+            add_files(&mut all[place].source, group);
+        }
+        None => {
+            let names: Vec<String> = claims.iter().filter_map(|place| all[*place].source.files.first().cloned()).collect();
+            all.push(logs_alone(folder, prefix, group, line, &names));
+        }
+    }
+}
+
+/// Jobs without group reporting share a prefix: the number in a log's name counts the jobs of the whole run.
+fn several_entries(result: &mut ImportedResult, prefix: &str, group: &Group, open: crate::logs::Open, troubles: &mut Vec<Trouble>) {
+    let owners = owners(result, prefix);
+    let ends: Vec<u32> = owners
+        .iter()
+        .scan(0, |sum, place| {
+            *sum += result.entries[*place].members.max(1);
+            Some(*sum)
+        })
+        .collect();
+    let part_of = |job: usize| ends.iter().position(|end| job < *end as usize).unwrap_or(ends.len() - 1);
+    let old = crate::entry::major(&result.source.program).is_some_and(|major| major < 3);
+    let lines = group.timelines(owners.len(), asked_window(result, prefix), &part_of, open, troubles);
+    for (entry, mut line) in owners.into_iter().zip(lines) {
+        belongs(result, entry, &mut line, old);
+    }
+    add_files(&mut result.source, group);
+}
+
+/// Whether a result says that it wrote logs of this name into the folder it lies in.
+fn claims(result: &ImportedResult, folder: &str, prefix: &str) -> bool {
+    let near = result.source.files.first().is_some_and(|file| split(file).0 == folder);
+    near && !owners(result, prefix).is_empty()
+}
+
+/// The entries of a result that wrote logs of this name.
+fn owners(result: &ImportedResult, prefix: &str) -> Vec<usize> {
+    let globals = &result.globals;
+    let wrote = |entry: &Entry| {
+        let logs = entry.options.iter().chain(globals).filter(|(name, _)| name.starts_with("write_") && name.ends_with("_log") && name != "write_iolog");
+        logs.into_iter().any(|(_, value)| value.as_ref().map_or(entry.name == prefix, |value| split(value).1 == prefix || entry.name == prefix && value.is_empty()))
+    };
+    (0..result.entries.len()).filter(|place| wrote(&result.entries[*place])).collect()
+}
+
+fn asked_window(result: &ImportedResult, prefix: &str) -> Option<u64> {
+    let place = *owners(result, prefix).first()?;
+    let own = result.entries[place].options.iter().chain(&result.globals);
+    own.into_iter().find(|(name, _)| name == "log_avg_msec").and_then(|(_, value)| value.as_ref()?.trim().parse().ok())
+}
+
+/// How well rows and figures agree, 0 to 1; nothing where the rows cannot be this entry's: another run has written over them.
+fn fit(entry: &Entry, line: &Timeline, group: &Group) -> Option<f64> {
+    let used = |direction: Direction| entry.directions[direction].ios > 0 || entry.mixed.as_ref().is_some_and(|mixed| mixed.ios > 0);
+    if Direction::ALL.into_iter().any(|direction| line.used(direction) && !used(direction)) {
+        return None;
+    }
+    let logs = group.jobs();
+    if logs.iter().all(|(_, number)| *number > 0) && logs.len() > entry.members as usize && entry.members > 0 {
+        return None;
+    }
+    let rows: f64 = Direction::ALL.into_iter().flat_map(|direction| line.cells(direction)).map(|cell| cell.ios).sum();
+    let all: u64 = entry.directions.0.iter().map(|way| way.ios).sum();
+    if rows == 0.0 || all == 0 {
+        return Some(0.0);
+    }
+    let ratio = rows / all as f64;
+    (ACCOUNTED..=1.0 / ACCOUNTED).contains(&ratio).then(|| ratio.min(1.0 / ratio))
+}
+
+/// Lays a timeline under an entry.
+fn belongs(result: &mut ImportedResult, place: usize, line: &mut Timeline, microseconds: bool) {
+    if microseconds {
+        line.in_nanoseconds();
+    }
+    let entry = &mut result.entries[place];
+    let mut series = line.moments();
+    fill_bytes(entry, &mut series);
+    let (rows, all) = (total(&series), entry.directions.0.iter().map(|way| way.ios).sum::<u64>());
+    if rows > 0 && all > 0 && rows * 100 < all * 95 {
+        let share = rows as f64 * 100.0 / all as f64;
+        result.source.notes.push(format!("the logs of {} account for {share:.0} % of its I/Os: the summary is right", entry.name));
+    }
+    entry.series = series;
+}
+
+/// Logs of rates alone do not say how many bytes, but blocks of one size do.
+fn fill_bytes(entry: &Entry, series: &mut [Moment]) {
+    for direction in Direction::ALL {
+        let (size, largest) = entry.block_sizes[direction];
+        if size == 0 || size != largest {
+            continue;
+        }
+        let size = u64::from(size);
+        let known = |of: fn(&fathom_model::MomentDirection) -> u64| series.iter().any(|moment| of(&moment.directions[direction]) > 0);
+        let (ios, bytes) = (known(|way| way.ios), known(|way| way.bytes));
+        for way in series.iter_mut().map(|moment| &mut moment.directions[direction]) {
+            match (ios, bytes) {
+                (true, false) => way.bytes = way.ios * size,
+                (false, true) => way.ios = way.bytes / size,
+                _ => {}
+            }
+        }
+    }
+}
+
+fn total(series: &[Moment]) -> u64 {
+    series.iter().flat_map(|moment| &moment.directions.0).map(|way| way.ios).sum()
+}
+
+fn add_files(source: &mut Provenance, group: &Group) {
+    source.files.extend(group.files.iter().map(|file| file.path.clone()));
+}
+
+/// A result made of logs alone.
+fn logs_alone(folder: &str, prefix: &str, group: &Group, mut line: Timeline, claimed: &[String]) -> ImportedResult {
+    let mut notes = Vec::new();
+    if !claimed.is_empty() {
+        notes.push(format!("{} says that it wrote these logs, but their rows are those of another run", short(claimed)));
+    }
+    if group.files.iter().all(|file| !file.each) && in_microseconds(&line) {
+        line.in_nanoseconds();
+        notes.push("latencies are taken for microseconds, as fio 2 wrote them: in nanoseconds nothing would be in flight".to_owned());
+    }
+    let series = line.moments();
+    let elapsed = Nanos::from_millis(line.end());
+    let mut entry = Entry { name: prefix.to_owned(), members: group.jobs().len() as u32, show_directions: true, ..Entry::default() };
+    for direction in Direction::ALL.into_iter().filter(|direction| line.used(*direction)) {
+        summed(&mut entry, direction, &line);
+    }
+    let used: Vec<&str> = Direction::ALL.into_iter().filter(|direction| line.used(*direction)).map(Direction::word).collect();
+    entry.words = format!("logs of {} {} ({})", entry.members, if entry.members == 1 { "job" } else { "jobs" }, used.join(" and "));
+    entry.series = series;
+    let unknown = ["device, host and conditions", "queue depth", "pattern", "version of fio", "figures of the whole run: these are the sums of the logs"];
+    let mut source = Provenance { program: String::new(), files: Vec::new(), unknown: unknown.map(str::to_owned).to_vec(), notes };
+    add_files(&mut source, group);
+    if source.files.is_empty() {
+        source.files.push(format!("{folder}{prefix}"));
+    }
+    ImportedResult { source, elapsed, entries: vec![entry], ..ImportedResult::default() }
+}
+
+fn short(names: &[String]) -> String {
+    match names {
+        [one] => one.clone(),
+        [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
+        [] => String::new(),
+    }
+}
+
+/// Whether rates and latencies only make sense together when those are microseconds: less than a fiftieth of an I/O in flight.
+fn in_microseconds(line: &Timeline) -> bool {
+    let cells = || Direction::ALL.into_iter().flat_map(|direction| line.cells(direction));
+    let seconds = line.end() as f64 / 1e3;
+    let busy: f64 = cells().filter_map(|cell| Some(cell.ios * cell.clat.get().or(cell.lat.get())?)).sum::<f64>() / 1e9;
+    busy > 0.0 && seconds > 0.0 && busy / seconds < 0.02
+}
+
+/// The figures of a whole run, as far as its logs have them.
+fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
+    let cells = line.cells(direction);
+    let (ios, bytes) = cells.iter().fold((0.0, 0.0), |sum, cell| (sum.0 + cell.ios, sum.1 + cell.bytes));
+    let seconds = (line.end() as f64 / 1e3).max(1e-3);
+    let mean = |of: fn(&crate::timeline::Cell) -> Option<f64>| {
+        let known = cells.iter().filter_map(|cell| Some((of(cell)?, cell.ios)));
+        let (sum, weight) = known.fold((0.0, 0.0), |sum, (value, ios)| (sum.0 + value * ios, sum.1 + ios));
+        if weight > 0.0 { sum / weight } else { 0.0 }
+    };
+    let way = &mut entry.directions[direction];
+    (way.ios, way.bytes, way.iops, way.bandwidth) = (ios.round() as u64, bytes.round() as u64, ios / seconds, bytes / seconds);
+    way.runtime_ms = line.end();
+    way.clat = LatencySummary { mean: mean(|cell| cell.clat.get()), n: way.ios, ..LatencySummary::default() };
+    way.lat = LatencySummary { mean: mean(|cell| cell.lat.get()), n: way.ios, ..LatencySummary::default() };
+    let mut spread = Histogram::new();
+    cells.iter().for_each(|cell| cell.latencies.add_to(&mut spread));
+    if spread.count() > 0 {
+        way.clat = fathom_analyse::latency_summary(&spread, &PERCENTILES);
+    }
+    (way.counts.planned, way.counts.ok, way.counts.bytes_ok, way.counts.bytes_asked) = (way.ios, way.ios, way.bytes, way.bytes);
+}
+
+/// Those that fio lists.
+const PERCENTILES: [f64; 17] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];

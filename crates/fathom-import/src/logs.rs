@@ -1,0 +1,243 @@
+//! All logs of one prefix become one timeline for each entry: job by job, so that memory holds one job and their sum.
+
+use std::io::Read;
+
+use fathom_model::{Direction, Histogram, LogKind, SparseHistogram};
+
+use crate::error::ImportError;
+use crate::hist_log::HistLog;
+use crate::name::LogName;
+use crate::row::{EPOCH_MS, Row, rows};
+use crate::timeline::Timeline;
+
+/// Steps of one timeline, all entries of a group together: 64 bytes each and direction.
+const MOST_STEPS: usize = 1 << 18;
+/// Steps of one.
+const LONGEST: usize = 1 << 14;
+/// Step of logs with a row for each I/O, milliseconds.
+const FINE_MS: u64 = 100;
+/// What fio logs by, where nothing tells: its usual averaging.
+const USUAL_MS: u64 = 1000;
+
+/// The logs of one prefix.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    pub files: Vec<LogFile>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct LogFile {
+    pub path: String,
+    pub name: LogName,
+    /// The time of its first row, milliseconds; nothing where it is empty.
+    pub first: Option<u64>,
+    /// The usual distance of its rows, as far as its beginning shows; nothing where it has a row for each I/O.
+    pub window: Option<u64>,
+    /// It has a row for each I/O.
+    pub each: bool,
+}
+
+/// What the beginning of a log shows.
+pub(crate) fn looked_at(path: &str, name: LogName, head: &[u8]) -> LogFile {
+    let mut seen: Vec<Row> = Vec::new();
+    let _ = rows(&mut &head[..], &mut |row| seen.push(row));
+    let each = seen.first().is_some_and(|row| row.size > 0) && name.kind != LogKind::Hist;
+    let hist = || std::str::from_utf8(head).ok()?.split(',').next()?.trim().parse().ok();
+    let first = if name.kind == LogKind::Hist { hist() } else { seen.first().map(|row| row.at) };
+    LogFile { path: path.to_owned(), name, first, window: window(&seen), each }
+}
+
+/// The smallest distance of rows of one direction that is not rare: missing rows make larger ones, a late timer smaller ones.
+fn window(seen: &[Row]) -> Option<u64> {
+    let mut gaps: Vec<u64> = Vec::new();
+    for direction in Direction::ALL {
+        let times: Vec<u64> = seen.iter().filter(|row| row.direction == direction).map(|row| row.at).collect();
+        gaps.extend(times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).filter(|gap| *gap > 0));
+    }
+    gaps.sort_unstable();
+    let rare = gaps.len() / 50;
+    let usual = |gap: u64| gaps.iter().filter(|other| other.abs_diff(gap) * 20 <= gap).count() > rare;
+    let smallest = *gaps.iter().find(|gap| usual(**gap))?;
+    let near: Vec<u64> = gaps.iter().copied().filter(|other| other.abs_diff(smallest) * 20 <= smallest).collect();
+    Some(near[near.len() / 2])
+}
+
+/// Opens a file again.
+pub(crate) type Open<'a> = &'a dyn Fn(&str) -> Result<Box<dyn Read>, ImportError>;
+/// What could not be used, and why.
+pub(crate) type Trouble = (String, ImportError);
+
+impl Group {
+    /// The window of its rows in milliseconds, as far as its own rows tell.
+    pub(crate) fn window(&self) -> Option<u64> {
+        let rate = |file: &&LogFile| matches!(file.name.kind, LogKind::Bw | LogKind::Iops) && !file.each;
+        let shown = |all: Vec<&LogFile>| all.iter().filter_map(|file| file.window).min();
+        shown(self.files.iter().filter(rate).collect()).or(shown(self.files.iter().filter(|file| !file.each).collect()))
+    }
+
+    /// Numbers of jobs, rising; hosts apart.
+    pub(crate) fn jobs(&self) -> Vec<(String, u32)> {
+        let mut jobs: Vec<_> = self.files.iter().map(|file| (file.name.host.clone(), file.name.job)).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs
+    }
+
+    /// When its first window began, in its own milliseconds: 0 unless it counts from 1970.
+    fn origin(&self, window: u64) -> u64 {
+        let first = self.files.iter().filter_map(|file| file.first).min().unwrap_or(0);
+        if first < EPOCH_MS { 0 } else { first.saturating_sub(window) / window * window }
+    }
+
+    /// One timeline for each of `parts`; `part_of` says to which a job (by its place among all) belongs.
+    pub(crate) fn timelines(&self, parts: usize, window: Option<u64>, part_of: &dyn Fn(usize) -> usize, open: Open, troubles: &mut Vec<Trouble>) -> Vec<Timeline> {
+        let each = self.files.iter().any(|file| file.each);
+        let window = window.filter(|ms| *ms > 0).or(self.window()).unwrap_or(if each { FINE_MS } else { USUAL_MS });
+        let (origin, most) = (self.origin(window), (MOST_STEPS / parts.max(1)).clamp(256, LONGEST));
+        let mut all = vec![Timeline::new(origin, window, most); parts];
+        for (place, (host, number)) in self.jobs().into_iter().enumerate() {
+            let mut mine: Vec<&LogFile> = self.files.iter().filter(|file| file.name.host == host && file.name.job == number).collect();
+            mine.sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
+            let mut job = Job { line: Timeline::new(origin, window, most), window, counted: false, sized: false, spread: false };
+            for file in mine {
+                if let Err(why) = job.read(file, open, troubles) {
+                    troubles.push((file.path.clone(), why));
+                }
+            }
+            all[part_of(place).min(parts - 1)].merge(job.line);
+        }
+        all
+    }
+}
+
+/// Counts first: they weigh the means.
+const ORDER: [LogKind; 6] = [LogKind::Iops, LogKind::Bw, LogKind::Hist, LogKind::Clat, LogKind::Lat, LogKind::Slat];
+
+/// The logs of one job on their way.
+struct Job {
+    line: Timeline,
+    window: u64,
+    /// Its I/Os are known.
+    counted: bool,
+    /// Their bytes are known.
+    sized: bool,
+    /// The distribution of its latencies is known.
+    spread: bool,
+}
+
+impl Job {
+    fn read(&mut self, file: &LogFile, open: Open, troubles: &mut Vec<Trouble>) -> Result<(), ImportError> {
+        if file.first.is_none() || file.name.kind == LogKind::Slat {
+            return Ok(());
+        }
+        let mut input = open(&file.path)?;
+        if file.name.kind == LogKind::Hist {
+            return self.histograms(input);
+        }
+        let cut = if file.each { self.each(file.name.kind, &mut *input)? } else { self.windows(file.name.kind, &mut *input)? };
+        if cut {
+            troubles.push((file.path.clone(), ImportError::LogLine { line: 0, why: "its last line is cut off and left out" }));
+        }
+        Ok(())
+    }
+
+    /// A row for each window.
+    fn windows(&mut self, kind: LogKind, input: &mut dyn Read) -> Result<bool, ImportError> {
+        let (window, weigh) = (self.window, self.counted);
+        let seconds = window as f64 / 1e3;
+        // Means are laid over the counts of the same job, which are read by then.
+        let counts = weigh.then(|| self.line.clone());
+        let line = &mut self.line;
+        let cut = rows(input, &mut |row| {
+            let value = row.value as f64;
+            line.share(row.direction, row.at, window, &mut |cell, begin, part| match kind {
+                LogKind::Iops => cell.ios += value * seconds * part,
+                LogKind::Bw => cell.bytes += value * 1024.0 * seconds * part,
+                LogKind::Clat | LogKind::Lat => {
+                    let weight = counts.as_ref().map_or(1.0, |counts| counts.ios(row.direction, begin)) * part;
+                    let mean = if kind == LogKind::Clat { &mut cell.clat } else { &mut cell.lat };
+                    mean.add(value, weight);
+                }
+                LogKind::Slat | LogKind::Hist | LogKind::Trace => {}
+            });
+        })?;
+        self.counted |= kind == LogKind::Iops;
+        self.sized |= kind == LogKind::Bw;
+        Ok(cut)
+    }
+
+    /// A row for each I/O: any log counts them, those of latencies keep their distribution.
+    fn each(&mut self, kind: LogKind, input: &mut dyn Read) -> Result<bool, ImportError> {
+        let (count, size) = (!self.counted, !self.sized);
+        let latency = matches!(kind, LogKind::Clat | LogKind::Lat);
+        let keep = latency && !self.spread;
+        let mut open = Spread::default();
+        let line = &mut self.line;
+        let cut = rows(input, &mut |row| {
+            let cell = line.at(row.direction, row.at);
+            cell.ios += if count { 1.0 } else { 0.0 };
+            cell.bytes += if size { row.size as f64 } else { 0.0 };
+            if latency {
+                let mean = if kind == LogKind::Clat { &mut cell.clat } else { &mut cell.lat };
+                mean.add(row.value as f64, 1.0);
+            }
+            if keep {
+                open.add(line, &row);
+            }
+        })?;
+        open.close(line);
+        (self.counted, self.sized, self.spread) = (true, true, self.spread || keep);
+        Ok(cut)
+    }
+
+    fn histograms(&mut self, input: Box<dyn Read>) -> Result<(), ImportError> {
+        let mut lines = HistLog::new(std::io::BufReader::new(input));
+        let count = !self.counted;
+        while let Some(read) = lines.next() {
+            let read = read.map_err(|error| ImportError::HistLine(error.to_string()))?;
+            let histogram = read.histogram();
+            if histogram.count() == 0 {
+                continue;
+            }
+            let at = read.at.as_millis();
+            let cell = self.line.at(read.direction, at.saturating_sub(1));
+            cell.ios += if count { histogram.count() as f64 } else { 0.0 };
+            let mut both = cell.latencies.unpack();
+            both.merge(&histogram);
+            cell.latencies = SparseHistogram::pack(&both);
+        }
+        (self.counted, self.spread) = (true, true);
+        Ok(())
+    }
+}
+
+/// The distribution of the step that rows are in, one for each direction; rows come in the order of time, nearly.
+#[derive(Default)]
+struct Spread {
+    open: [Option<(u64, Histogram)>; 3],
+}
+
+impl Spread {
+    fn add(&mut self, line: &mut Timeline, row: &Row) {
+        let step = line.step();
+        let open = &mut self.open[row.direction as usize];
+        if open.as_ref().is_some_and(|(at, _)| *at / step != row.at / step) {
+            Self::put(line, row.direction, open);
+        }
+        open.get_or_insert_with(|| (row.at, Histogram::new())).1.record(row.value);
+    }
+
+    fn put(line: &mut Timeline, direction: Direction, open: &mut Option<(u64, Histogram)>) {
+        let Some((at, mut histogram)) = open.take() else { return };
+        let cell = line.at(direction, at);
+        cell.latencies.add_to(&mut histogram);
+        cell.latencies = SparseHistogram::pack(&histogram);
+    }
+
+    fn close(&mut self, line: &mut Timeline) {
+        for direction in Direction::ALL {
+            Self::put(line, direction, &mut self.open[direction as usize]);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What the name of a log tells: `PREFIX_KIND.JOB.log`, with `.HOST` behind it from a server, without `.JOB` where jobs share one.
+
+use fathom_model::LogKind;
+
+/// A name in its parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogName {
+    /// Folder, with the slash at its end; empty for none.
+    pub folder: String,
+    /// What `write_*_log` said.
+    pub prefix: String,
+    /// Of what.
+    pub kind: LogKind,
+    /// Number of the job, from 1; 0 where jobs share a log.
+    pub job: u32,
+    /// The server it came from; empty for none.
+    pub host: String,
+}
+
+const KINDS: [(&str, LogKind); 6] = [
+    ("_clat_hist.", LogKind::Hist),
+    ("_iops.", LogKind::Iops),
+    ("_slat.", LogKind::Slat),
+    ("_clat.", LogKind::Clat),
+    ("_lat.", LogKind::Lat),
+    ("_bw.", LogKind::Bw),
+];
+
+impl LogName {
+    /// The parts of `path`; nothing where it does not say of what it is a log.
+    pub(crate) fn of(path: &str) -> Option<LogName> {
+        let (folder, file) = split(path);
+        let found = KINDS.iter().filter_map(|(word, kind)| Some((file.rfind(word)?, word, *kind)));
+        let (at, word, kind) = found.max_by_key(|(at, ..)| *at)?;
+        let rest = &file[at + word.len()..];
+        let (number, rest) = rest.split_once('.').unwrap_or((rest, ""));
+        let (job, rest) = match number.parse() {
+            Ok(job) => (job, rest),
+            Err(_) => (0, &file[at + word.len()..]),
+        };
+        let host = rest.split_once("log.").map_or("", |(_, host)| host);
+        Some(LogName { folder: folder.to_owned(), prefix: file[..at].to_owned(), kind, job, host: host.to_owned() })
+    }
+}
+
+/// Folder with its slash, and file.
+pub(crate) fn split(path: &str) -> (&str, &str) {
+    path.split_at(path.rfind('/').map_or(0, |at| at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_all_versions() {
+        let parts = |path: &str| LogName::of(path).map(|name| (name.folder, name.prefix, name.kind.word(), name.job, name.host));
+        let expect = |folder: &str, prefix: &str, kind, job, host: &str| Some((folder.to_owned(), prefix.to_owned(), kind, job, host.to_owned()));
+        assert_eq!(parts("a/b/x-iodepth-1_bw.12.log"), expect("a/b/", "x-iodepth-1", "bw", 12, ""));
+        assert_eq!(parts("x_lat_clat.log"), expect("", "x_lat", "clat", 0, ""));
+        assert_eq!(parts("x_clat_hist.1.log.host-7"), expect("", "x", "clat_hist", 1, "host-7"));
+        assert_eq!(parts("agg-read_bw.log"), expect("", "agg-read", "bw", 0, ""));
+        assert_eq!(parts("x.log"), None);
+    }
+}

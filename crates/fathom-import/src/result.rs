@@ -1,0 +1,146 @@
+//! fio's JSON of any version becomes results in our units: nanoseconds and bytes, whatever it counted in.
+
+use fathom_model::{DiskCounters, DiskSummary, ImportedResult, Nanos, Provenance};
+use serde_json::Value;
+
+use crate::documents::documents;
+use crate::entry::{Reading, entry};
+use crate::error::ImportError;
+use crate::number::lenient;
+
+/// Results of the documents in `text`; those of one run that showed its state several times are one.
+///
+/// # Errors
+/// When there is no document in it, or no result.
+pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, ImportError> {
+    let mut all = documents(text)?;
+    if all.found.is_empty() {
+        return Err(all.broken.unwrap_or(ImportError::NoDocument));
+    }
+    let cut = all.broken.filter(|_| all.found.iter().any(|one| records(one).is_ok()));
+    all.found.dedup_by(|later, earlier| {
+        let continued = continues(earlier, later);
+        if continued {
+            std::mem::swap(later, earlier);
+        }
+        continued
+    });
+    let mut results = Vec::new();
+    for document in &all.found {
+        results.push(result(file, document)?);
+    }
+    if let Some(last) = results.last_mut() {
+        last.source.notes.extend(all.text.into_iter().map(|line| format!("fio said: {line}")));
+        last.source.notes.extend(cut.map(|why| format!("another document in the file is left out: {why}")));
+    }
+    Ok(results)
+}
+
+/// The job records of a document; sums over clients are none.
+///
+/// # Errors
+/// When it has none.
+pub(crate) fn records(document: &Value) -> Result<Vec<&Value>, ImportError> {
+    let jobs = ["jobs", "client_stats"].iter().find_map(|key| document[*key].as_array()).ok_or(ImportError::NoJobs)?;
+    Ok(jobs.iter().filter(|job| job["jobname"] != "All clients").collect())
+}
+
+/// Whether `later` is the same run some time after `earlier` (`--status-interval`): as much time passed between them as the run
+/// grew older.
+fn continues(earlier: &Value, later: &Value) -> bool {
+    let (Ok(before), Ok(after)) = (records(earlier), records(later)) else { return false };
+    let named = |jobs: &[&Value]| jobs.iter().map(|job| job["jobname"].clone()).collect::<Vec<_>>();
+    let elapsed = |jobs: &[&Value]| jobs.iter().map(|job| lenient(job, "elapsed")).fold(0.0, f64::max);
+    let written = lenient(later, "timestamp") - lenient(earlier, "timestamp");
+    let aged = elapsed(&after) - elapsed(&before);
+    named(&before) == named(&after) && written >= 0.0 && aged >= 0.0 && (written - aged).abs() <= 2.0 && (aged > 0.0 || written < 2.0)
+}
+
+fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
+    let records = records(document)?;
+    let program = document["fio version"].as_str().unwrap_or_default().to_owned();
+    let reading = Reading::of(document, &program, records.len());
+    let entries = records.iter().map(|job| entry(&reading, job)).collect::<Result<Vec<_>, _>>()?;
+    let runtime = entries.iter().flat_map(|entry| &entry.directions.0).map(|way| way.runtime_ms).max().unwrap_or(0);
+    let mut notes = Vec::new();
+    for one in entries.iter().filter(|one| one.error != 0).take(3) {
+        notes.push(format!("{} failed with error {}", one.name, one.error));
+    }
+    if entries.iter().all(|entry| entry.directions.0.iter().all(|way| way.ios == 0)) {
+        notes.push("no I/O completed in it".to_owned());
+    }
+    Ok(ImportedResult {
+        source: Provenance { program, files: vec![file.to_owned()], unknown: unknown(document, &entries), notes },
+        written_unix_ms: written(document),
+        elapsed: Nanos::from_millis(runtime),
+        globals: crate::options::pairs(&document["global options"]),
+        entries,
+        disks: document["disk_util"].as_array().into_iter().flatten().map(disk).collect(),
+    })
+}
+
+fn written(document: &Value) -> u64 {
+    let millis = lenient(document, "timestamp_ms");
+    if millis > 0.0 { millis as u64 } else { (lenient(document, "timestamp") * 1e3) as u64 }
+}
+
+/// What a document of fio does not tell, and what this one does not.
+fn unknown(document: &Value, entries: &[fathom_model::Entry]) -> Vec<String> {
+    let mut unknown = vec!["device, host and conditions".to_owned()];
+    let mut say = |missing: bool, what: &str| unknown.extend(missing.then(|| what.to_owned()));
+    say(entries.iter().any(|entry| entry.depth == 0), "queue depth");
+    say(entries.iter().any(|entry| entry.rw.is_empty()), "pattern");
+    say(document["fio version"].is_null(), "version of fio");
+    let ways = || entries.iter().flat_map(|entry| &entry.directions.0).filter(|way| way.ios > 0);
+    say(ways().any(|way| way.clat.bins.is_empty() && way.lat.bins.is_empty()), "latencies beyond the percentiles listed");
+    unknown
+}
+
+/// Sectors are in newer versions only; the rest has its names of old.
+fn disk(disk: &Value) -> DiskSummary {
+    let count = |name: &str| lenient(disk, name) as u64;
+    let delta = DiskCounters {
+        read_ios: count("read_ios"),
+        read_merges: count("read_merges"),
+        read_sectors: count("read_sectors"),
+        read_ticks: count("read_ticks"),
+        write_ios: count("write_ios"),
+        write_merges: count("write_merges"),
+        write_sectors: count("write_sectors"),
+        write_ticks: count("write_ticks"),
+        time_in_queue: count("in_queue"),
+        ..DiskCounters::default()
+    };
+    DiskSummary { name: disk["name"].as_str().unwrap_or_default().to_owned(), delta, util: lenient(disk, "util"), size: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn state(timestamp: u64, elapsed: u64, ios: u64) -> String {
+        format!(
+            "{{\"fio version\": \"fio-3.33\", \"timestamp\": {timestamp}, \"jobs\": [{{\"jobname\": \"a\", \"elapsed\": {elapsed},
+            \"read\": {{\"iops\": 10.0, \"total_ios\": {ios}, \"runtime\": {}}}}}]}}\n",
+            elapsed * 1000
+        )
+    }
+
+    #[test]
+    fn states_of_one_run_are_one_result_and_two_runs_are_two() {
+        let text = state(1000, 1, 10) + &state(1001, 2, 20) + &state(1002, 3, 30);
+        let one = results("f", &text).expect("a result");
+        assert_eq!(one.iter().map(|one| one.entries[0].directions.0[0].ios).collect::<Vec<_>>(), [30]);
+        let two = results("f", &(state(1000, 10, 100) + &state(1060, 10, 101))).expect("results");
+        assert_eq!(two.len(), 2);
+    }
+
+    #[test]
+    fn a_document_that_is_cut_off_does_not_take_the_rest_along() {
+        let text = state(1000, 1, 10) + "{\"fio version\": \"fio-3.33\", \"jobs\": [\n";
+        let one = results("f", &text).expect("a result");
+        assert!(one[0].source.notes[0].contains("left out: line 2 of the JSON"), "{:?}", one[0].source.notes);
+        assert!(matches!(results("f", "{\"jobs\": [\n"), Err(ImportError::Malformed { line: 2, .. })));
+        assert_eq!(results("f", "{\"a\": 1}").err(), Some(ImportError::NoJobs));
+    }
+}

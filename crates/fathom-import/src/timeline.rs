@@ -1,0 +1,279 @@
+//! What logs say, laid out in steps of equal length. A step without a row is a zero: fio writes none where nothing completed.
+
+use fathom_model::{Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram};
+
+/// A row this near to the edge of a step ends there: fio's timer is late by a few milliseconds.
+const NEAR: f64 = 0.05;
+
+/// One step of one direction.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cell {
+    /// I/Os that completed.
+    pub ios: f64,
+    /// Their bytes.
+    pub bytes: f64,
+    /// Sum of the completion latencies that are known, and of how many I/Os.
+    pub clat: Mean,
+    /// The same of total latencies.
+    pub lat: Mean,
+    /// Their distribution, where each is known.
+    pub latencies: SparseHistogram,
+}
+
+/// A mean that is being made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mean {
+    sum: f64,
+    weight: f64,
+}
+
+impl Mean {
+    pub(crate) fn add(&mut self, value: f64, weight: f64) {
+        self.sum += value * weight;
+        self.weight += weight;
+    }
+
+    pub(crate) fn get(self) -> Option<f64> {
+        (self.weight > 0.0).then(|| self.sum / self.weight)
+    }
+
+    fn join(&mut self, other: Mean) {
+        self.sum += other.sum;
+        self.weight += other.weight;
+    }
+}
+
+/// Steps from `origin` on, three directions.
+#[derive(Clone, Debug)]
+pub(crate) struct Timeline {
+    /// Where it begins, in the log's own milliseconds.
+    origin: u64,
+    /// Length of a step, milliseconds.
+    step: u64,
+    /// Most steps; beyond them each becomes twice as long.
+    most: usize,
+    /// End of the last row, since `origin`.
+    end: u64,
+    cells: PerDirection<Vec<Cell>>,
+}
+
+impl Timeline {
+    pub(crate) fn new(origin: u64, step: u64, most: usize) -> Self {
+        Timeline { origin, step: step.max(1), most: most.max(1), end: 0, cells: PerDirection::default() }
+    }
+
+    pub(crate) fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// Milliseconds from its beginning to its last row.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Shares the window of `window` ms that ends `at` out over the steps it touches: `add` gets each with its part of the whole.
+    pub(crate) fn share(&mut self, direction: Direction, at: u64, window: u64, add: &mut dyn FnMut(&mut Cell, u64, f64)) {
+        let to = self.snapped(at.saturating_sub(self.origin));
+        let from = self.snapped(to.saturating_sub(window.max(1)));
+        let (to, length) = (to.max(from + 1), (to.max(from + 1) - from) as f64);
+        self.reach(to);
+        let step = self.step;
+        let cells = &mut self.cells[direction];
+        let last = ((to - 1) / step) as usize;
+        if cells.len() <= last {
+            cells.resize(last + 1, Cell::default());
+        }
+        for index in from / step..=last as u64 {
+            let (begin, end) = (from.max(index * step), to.min((index + 1) * step));
+            add(&mut cells[index as usize], index * step, (end - begin) as f64 / length);
+        }
+    }
+
+    /// The step in which something happened `at`.
+    pub(crate) fn at(&mut self, direction: Direction, at: u64) -> &mut Cell {
+        let at = at.saturating_sub(self.origin);
+        self.reach(at + 1);
+        let (step, cells) = (self.step, &mut self.cells[direction]);
+        let index = (at / step) as usize;
+        if cells.len() <= index {
+            cells.resize(index + 1, Cell::default());
+        }
+        &mut cells[index]
+    }
+
+    /// I/Os in the step that begins at this millisecond; its neighbours count where steps differ.
+    pub(crate) fn ios(&self, direction: Direction, begin: u64) -> f64 {
+        self.cells[direction].get((begin / self.step) as usize).map_or(0.0, |cell| cell.ios)
+    }
+
+    pub(crate) fn used(&self, direction: Direction) -> bool {
+        !self.cells[direction].is_empty()
+    }
+
+    pub(crate) fn cells(&self, direction: Direction) -> &[Cell] {
+        &self.cells[direction]
+    }
+
+    /// A number of milliseconds, moved to the edge of a step when it is near to one.
+    fn snapped(&self, at: u64) -> u64 {
+        let near = (self.step as f64 * NEAR) as u64;
+        let over = at % self.step;
+        match over {
+            over if over <= near => at - over,
+            over if self.step - over <= near => at + (self.step - over),
+            _ => at,
+        }
+    }
+
+    /// Makes room up to `end` by making steps longer.
+    fn reach(&mut self, end: u64) {
+        self.end = self.end.max(end);
+        while end.div_ceil(self.step) > self.most as u64 {
+            self.double();
+        }
+    }
+
+    fn double(&mut self) {
+        self.step *= 2;
+        for cells in &mut self.cells.0 {
+            let pairs = cells.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0].clone(), |sum, other| joined(sum, other)));
+            *cells = pairs.collect();
+        }
+    }
+
+    /// Adds all of `other`, which began at the same time.
+    pub(crate) fn merge(&mut self, mut other: Timeline) {
+        while other.step < self.step {
+            other.double();
+        }
+        while self.step < other.step {
+            self.double();
+        }
+        self.end = self.end.max(other.end);
+        for (mine, theirs) in self.cells.0.iter_mut().zip(other.cells.0) {
+            if mine.len() < theirs.len() {
+                mine.resize(theirs.len(), Cell::default());
+            }
+            for (mine, theirs) in mine.iter_mut().zip(&theirs) {
+                *mine = joined(std::mem::take(mine), theirs);
+            }
+        }
+    }
+
+    /// As if its latencies had been written in nanoseconds: they were microseconds.
+    pub(crate) fn in_nanoseconds(&mut self) {
+        for cell in self.cells.0.iter_mut().flatten() {
+            cell.clat.sum *= 1e3;
+            cell.lat.sum *= 1e3;
+            let mut longer = Histogram::new();
+            cell.latencies.unpack().buckets().for_each(|(middle, n)| longer.record_n((middle * 1e3) as u64, n));
+            cell.latencies = SparseHistogram::pack(&longer);
+        }
+    }
+
+    /// The moments of its whole length, without gaps. Whole I/Os are made of parts so that none is lost on the way.
+    pub(crate) fn moments(&self) -> Vec<Moment> {
+        let mut carried = [(0.0, 0.0); 3];
+        let count = self.end.div_ceil(self.step);
+        let moment = |index: u64| {
+            let start = index * self.step;
+            let length = self.step.min(self.end - start);
+            let directions = PerDirection::from_fn(|direction| {
+                let cell = self.cells[direction].get(index as usize);
+                cell.map_or_else(MomentDirection::default, |cell| one(cell, &mut carried[direction as usize]))
+            });
+            Moment { start: Nanos::from_millis(start), length: Nanos::from_millis(length), directions }
+        };
+        (0..count).map(moment).collect()
+    }
+}
+
+fn joined(mut sum: Cell, other: &Cell) -> Cell {
+    sum.ios += other.ios;
+    sum.bytes += other.bytes;
+    sum.clat.join(other.clat);
+    sum.lat.join(other.lat);
+    if sum.latencies.is_empty() {
+        sum.latencies = other.latencies.clone();
+    } else if !other.latencies.is_empty() {
+        let mut both = sum.latencies.unpack();
+        other.latencies.add_to(&mut both);
+        sum.latencies = SparseHistogram::pack(&both);
+    }
+    sum
+}
+
+fn one(cell: &Cell, (ios, bytes): &mut (f64, f64)) -> MomentDirection {
+    let whole = |part: f64, carried: &mut f64| {
+        *carried += part;
+        let whole = carried.round();
+        *carried -= whole;
+        whole.max(0.0) as u64
+    };
+    let spread = (!cell.latencies.is_empty()).then(|| cell.latencies.unpack());
+    let percentile = |percent| spread.as_ref().and_then(|spread| spread.percentile(percent)).map(|ns| ns.round() as u64);
+    let mean = cell.clat.get().or(cell.lat.get()).or(spread.as_ref().map(Histogram::mean));
+    MomentDirection {
+        ios: whole(cell.ios, ios),
+        bytes: whole(cell.bytes, bytes),
+        bad: 0,
+        p50: percentile(50.0),
+        p99: percentile(99.0),
+        max: spread.as_ref().and_then(Histogram::max).map(Nanos::get),
+        mean: mean.map(|ns| ns.round() as u64),
+        latencies: cell.latencies.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const R: Direction = Direction::Read;
+
+    fn counts(line: &Timeline) -> Vec<u64> {
+        line.moments().iter().map(|moment| moment.directions[R].ios).collect()
+    }
+
+    #[test]
+    fn a_step_without_a_row_is_zero() {
+        let mut line = Timeline::new(0, 250, 100);
+        for at in [250, 1001, 1249] {
+            line.share(R, at, 250, &mut |cell, _, part| cell.ios += 10.0 * part);
+        }
+        assert_eq!(counts(&line), [10, 0, 0, 10, 10]);
+    }
+
+    #[test]
+    fn what_lies_across_an_edge_is_shared_and_nothing_is_lost() {
+        let mut line = Timeline::new(0, 100, 100);
+        line.share(R, 250, 100, &mut |cell, _, part| cell.ios += 7.0 * part);
+        assert_eq!(counts(&line), [0, 4, 3]);
+        let mut long = Timeline::new(0, 100, 4);
+        for at in 1..=1000 {
+            long.share(R, at * 100 + at % 90, 100, &mut |cell, _, part| cell.ios += 3.3 * part);
+        }
+        assert!(long.moments().len() <= 4, "{}", long.moments().len());
+        assert_eq!(counts(&long).iter().sum::<u64>(), 3300);
+    }
+
+    #[test]
+    fn jobs_add_up_though_their_steps_differ() {
+        let (mut one, mut other) = (Timeline::new(0, 100, 1000), Timeline::new(0, 100, 2));
+        for at in 1..=4 {
+            one.share(R, at * 100, 100, &mut |cell, _, part| cell.ios += part);
+            other.share(R, at * 100, 100, &mut |cell, _, part| cell.ios += part);
+        }
+        one.merge(other);
+        assert_eq!((one.step(), counts(&one)), (200, vec![4, 4]));
+    }
+
+    /// A mean of I/Os, not of means: one I/O of 100 and three of 20 take 40.
+    #[test]
+    fn means_are_weighted_by_their_number() {
+        let mut mean = Mean::default();
+        mean.add(100.0, 1.0);
+        mean.add(20.0, 3.0);
+        assert_eq!(mean.get(), Some(40.0));
+    }
+}
