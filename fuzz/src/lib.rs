@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-pub use self::targets::{TARGETS, Target, command_line, hist_log, io_log, job_file, option_value};
+pub use self::targets::{TARGETS, Target, command_line, hist_log, io_log, job_file, option_value, result, result_log};
 
 /// Runs a target and panics when it took a second. Processor time is counted: on a busy machine, libFuzzer's own limit
 /// strikes at inputs that only waited.

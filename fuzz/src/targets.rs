@@ -2,8 +2,10 @@
 //!
 //! This file is also a module of `crates/fathom/tests/corpus.rs`, which runs the committed corpus with a stable compiler.
 
+use std::io::{Cursor, Read};
 use std::path::Path;
 
+use fathom_import::{Files, Import, import};
 use fathom_model::{Direction, PerDirection, Personality, ReplayReading, ReplayTiming, TraceAction};
 use fathom_plan::{
     Includes, OptionRow, Reading, Source, Surroundings, TraceReader, options, parse_args, plan, read_value, show_commands, survey,
@@ -13,12 +15,14 @@ use fathom_plan::{
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 7] = [
     ("job_file", job_file),
     ("option_value", option_value),
     ("command_line", command_line),
     ("hist_log", hist_log),
     ("io_log", io_log),
+    ("result", result),
+    ("result_log", result_log),
 ];
 
 const PERSONALITIES: [Personality; 2] = [Personality::Fathom, Personality::Fio];
@@ -159,5 +163,43 @@ pub fn hist_log(bytes: &[u8]) {
             Ok(line) => assert_eq!(line.histogram().count(), line.counts().iter().sum::<u64>()),
             Err(error) => drop(error.to_string()),
         }
+    }
+}
+
+/// The bytes are a result of another program.
+pub fn result(bytes: &[u8]) {
+    judged(import(&["x.json".to_owned()], &OneFile(bytes)));
+    let text = String::from_utf8_lossy(bytes);
+    let _ = fathom_import::read_result(&text);
+    let _ = fathom_import::read_measured(&text);
+}
+
+/// The bytes are a log of every kind, beside a result that says it wrote them.
+pub fn result_log(bytes: &[u8]) {
+    let names = ["x_iops.1.log", "x_bw.1.log", "x_clat.1.log", "x_lat.2.log", "x_clat_hist.1.log", "y_clat.1.log", "x.json"];
+    judged(import(&names.map(str::to_owned), &OneFile(bytes)));
+}
+
+/// Every name is the same bytes, but the result is one that wrote the logs.
+struct OneFile<'a>(&'a [u8]);
+
+impl Files for OneFile<'_> {
+    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
+        let writer = br#"{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "job options": {"write_bw_log": "x", "log_avg_msec": "250", "numjobs": "2",
+            "group_reporting": "", "bs": "4k"}, "read": {"total_ios": 100, "iops": 1.0}, "write": {"total_ios": 9}, "trim": {"total_ios": 1}}]}"#;
+        let bytes = if path == "x.json" && self.0.first() != Some(&b'{') { &writer[..] } else { self.0 };
+        Ok(Box::new(Cursor::new(bytes.to_vec())))
+    }
+}
+
+/// What every shown result goes through. Memory is bounded: so are its moments.
+fn judged(all: Import) {
+    all.troubles.iter().for_each(|trouble| drop(trouble.why.to_string()));
+    for result in all.results {
+        assert!(result.entries.iter().all(|entry| entry.series.len() <= 1 << 20));
+        let findings = fathom_analyse::imported(result);
+        let _ = fathom_analyse::joined(&findings.entries);
+        let mut ink = Vec::new();
+        let _ = fathom_report::json(&findings, &fathom_report::Style::default(), true, &mut ink);
     }
 }

@@ -96,7 +96,7 @@ fn logs_go_where_their_rows_belong() {
         // Means of the windows, weighted by their I/Os, are those of the run.
         let way = &entry.directions[W];
         let sum: f64 = entry.series.iter().map(|moment| moment.directions[W].mean.unwrap_or(0) as f64 * moment.directions[W].ios as f64).sum();
-        assert!((sum / rows as f64 / way.clat.mean - 1.0).abs() < 0.05, "{}: {} and {}", result.source.files[0], sum / rows as f64, way.clat.mean);
+        assert!((sum / rows as f64 / way.clat.mean - 1.0).abs() < 0.1, "{}: {} and {}", result.source.files[0], sum / rows as f64, way.clat.mean);
     }
 }
 
