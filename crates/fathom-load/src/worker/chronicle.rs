@@ -8,6 +8,7 @@ const MOST: usize = 4096;
 pub(super) struct Chronicle {
     /// (number, nanoseconds since 1970), rising.
     samples: Vec<(u64, u64)>,
+    /// A power of two.
     stride: u64,
 }
 
@@ -19,7 +20,8 @@ impl Chronicle {
     /// Write `number` was handed over at `when`.
     #[inline]
     pub fn note(&mut self, number: u64, when: u64) {
-        if number.is_multiple_of(self.stride) {
+        // No division for each write.
+        if number & (self.stride - 1) == 0 {
             self.keep(number, when);
         }
     }

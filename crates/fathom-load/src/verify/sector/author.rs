@@ -3,7 +3,7 @@
 use fathom_model::{Fill, Payload, Verify};
 
 use super::stamp::{self, BODY, SECTOR, SectorStamp};
-use crate::payload::{Content, Files, PayloadError, Stream, mix};
+use crate::payload::{Content, Files, PayloadError, Stream};
 
 /// Places at which the content of a sector may begin in the pool.
 const STARTS: usize = 2048;
@@ -36,7 +36,7 @@ pub(crate) struct Sectors {
 #[derive(Clone, Debug)]
 enum Body {
     /// A piece of this pool, each word under a key: as incompressible as fresh random bytes, at the price of a copy.
-    Pool(Box<[u64]>),
+    Pool(Pool),
     /// What the job asks for; two writes of the same place may then have the same content.
     Asked(Content),
 }
@@ -49,7 +49,7 @@ impl Sectors {
     pub fn new(verify: &Verify, payload: &Payload, run: u64, job: u16, targets: Vec<u32>, files: Files<'_>) -> Result<Self, PayloadError> {
         let asked = if verify.pattern.is_empty() { payload.fill.clone() } else { Fill::Pattern(verify.pattern.clone()) };
         let body = match asked {
-            Fill::Random | Fill::Compressible { percent: 0, .. } => Body::Pool(pool(run)),
+            Fill::Random | Fill::Compressible { percent: 0, .. } => Body::Pool(Pool::new(run)),
             fill => Body::Asked(Content::new(&fill, files)?),
         };
         Ok(Sectors { run, job, targets, any_job: false, body })
@@ -80,9 +80,9 @@ impl Sectors {
     /// One sector with this stamp: the same stamp gives the same bytes.
     #[inline]
     pub fn write(&self, sector: &mut [u8; SECTOR], stamp: &SectorStamp) {
-        self.fill(sector, stamp);
+        let content = self.fill(sector, stamp);
         stamp.encode(sector);
-        stamp::seal(sector);
+        stamp::seal(sector, content);
     }
 
     /// Takes over the target of `file`, and with `run` the run, from the first sound sector that is where it belongs.
@@ -99,8 +99,8 @@ impl Sectors {
         }
         if run {
             self.run = stamp.run;
-            if let Body::Pool(words) = &mut self.body {
-                *words = pool(stamp.run);
+            if let Body::Pool(pool) = &mut self.body {
+                *pool = Pool::new(stamp.run);
             }
         }
         true
@@ -110,25 +110,47 @@ impl Sectors {
         self.targets.get(file as usize).copied().unwrap_or(0)
     }
 
+    /// Writes the content and returns its digest.
     #[inline]
-    fn fill(&self, sector: &mut [u8; SECTOR], stamp: &SectorStamp) {
-        let key = mix(mix(stamp.run ^ stamp.number) ^ stamp.offset);
+    fn fill(&self, sector: &mut [u8; SECTOR], stamp: &SectorStamp) -> u64 {
+        let key = stamp.key();
         match &self.body {
-            Body::Pool(pool) => {
-                let start = (key % STARTS as u64) as usize;
-                let (places, _) = sector[BODY].as_chunks_mut::<8>();
-                for (place, word) in places.iter_mut().zip(&pool[start..start + WORDS]) {
-                    *place = (word ^ key).to_le_bytes();
-                }
+            Body::Pool(pool) => pool.copy(key, sector),
+            Body::Asked(content) => {
+                content.fill(&mut sector[BODY], stamp.offset, &mut Stream::new(key));
+                stamp::digest_under(key, sector)
             }
-            Body::Asked(content) => content.fill(&mut sector[BODY], stamp.offset, &mut Stream::new(key)),
         }
     }
 }
 
-/// The pool of a run; it follows from the run's id, so that an earlier run's sectors can be made again.
-fn pool(run: u64) -> Box<[u64]> {
-    let mut bytes = vec![0; (STARTS + WORDS) * 8];
-    Stream::new(run).fill(&mut bytes);
-    bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+/// Random words, and the digest of every piece of them that may become content.
+#[derive(Clone, Debug)]
+struct Pool {
+    words: Box<[u64]>,
+    digests: Box<[u64]>,
+}
+
+impl Pool {
+    /// The pool of a run; it follows from the run's id, so that an earlier run's sectors can be made again.
+    fn new(run: u64) -> Pool {
+        let mut bytes = vec![0; (STARTS + WORDS) * 8];
+        Stream::new(run).fill(&mut bytes);
+        let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        Pool {
+            words: bytes.as_chunks::<8>().0.iter().map(word).collect(),
+            digests: (0..STARTS).map(|start| stamp::digest(&bytes[start * 8..(start + WORDS) * 8])).collect(),
+        }
+    }
+
+    /// Writes the piece that `key` chooses, under that key. Returns its digest.
+    #[inline]
+    fn copy(&self, key: u64, sector: &mut [u8; SECTOR]) -> u64 {
+        let start = (key % STARTS as u64) as usize;
+        let (places, _) = sector[BODY].as_chunks_mut::<8>();
+        for (place, word) in places.iter_mut().zip(&self.words[start..start + WORDS]) {
+            *place = (word ^ key).to_le_bytes();
+        }
+        self.digests[start]
+    }
 }

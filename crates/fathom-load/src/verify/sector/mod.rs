@@ -2,7 +2,7 @@
 //!
 //! | bytes | field (little-endian) |
 //! |---|---|
-//! | 0..8 | XXH3-64 of bytes 8..512 |
+//! | 0..8 | XXH3-64 of bytes 8..64, 504..512 and the digest of the content |
 //! | 8..12 | `FTHM` |
 //! | 12..14, 14..16 | place of the sector in its write, sectors of the write |
 //! | 16..24 | id of the run |
@@ -12,11 +12,15 @@
 //! | 48..52 | generation: pass of the job, from 1 |
 //! | 52..54, 54..56 | job, file of the job |
 //! | 56..60 | target: hash of the path |
-//! | 60..64 | version of this format, 1 |
+//! | 60..64 | version of this format, 2 |
 //! | 64..504 | content, another for each write and place |
 //! | 504..512 | number of the write once more, under the run's id: a sector torn in itself has two |
 //!
-//! A checksum of 64 bits over so few bytes misses one alteration in 2^64. XXH3 (Y. Collet, xxHash 0.8) is four times as
+//! Every word of the content is under a key (exclusive or) that follows from run, number and offset. The digest of the content
+//! is XXH3-64 of its bytes without that key: content that comes from a pool, piece by piece, then has one of as many digests as
+//! the pool has pieces, which are made once. A stamp costs a copy and a short hash, and no pass over what was just written.
+//!
+//! Two checksums of 64 bits, one under the other, miss one alteration in 2^63. XXH3 (Y. Collet, xxHash 0.8) is four times as
 //! fast here as CRC-32C with its instruction, which has to wait for itself within one short sector.
 
 mod author;

@@ -10,7 +10,9 @@ pub(crate) const SECTOR: usize = 512;
 pub(crate) const BODY: std::ops::Range<usize> = 64..504;
 const TAIL: std::ops::Range<usize> = 504..512;
 const MAGIC: &[u8; 4] = b"FTHM";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The bytes of a sector that stand for themselves in its checksum.
+const FIELDS: std::ops::Range<usize> = 8..64;
 
 /// What a sector says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,12 @@ impl SectorStamp {
         put(504, &(self.number ^ mix(self.run)).to_le_bytes());
     }
 
+    /// What every word of the content is under: it follows from fields, so that whoever reads them can take it away.
+    #[inline]
+    pub fn key(&self) -> u64 {
+        mix(mix(self.run ^ self.number) ^ self.offset)
+    }
+
     /// Reads the fields, whatever the checksum says; `None` where no stamp stands.
     pub fn decode(sector: &[u8; SECTOR]) -> Option<Self> {
         (sector[8..12] == *MAGIC && word4(sector, 60) == VERSION).then(|| SectorStamp::fields(sector))
@@ -73,17 +81,45 @@ impl SectorStamp {
     }
 }
 
-/// Writes the checksum.
+/// The digest of content, as it is without its key.
 #[inline]
-pub(crate) fn seal(sector: &mut [u8; SECTOR]) {
-    let sum = XxHash3_64::oneshot(&sector[8..]);
+pub(crate) fn digest(content: &[u8]) -> u64 {
+    XxHash3_64::oneshot(content)
+}
+
+/// The digest of the content that stands in a sector under `key`.
+#[inline]
+pub(crate) fn digest_under(key: u64, sector: &[u8; SECTOR]) -> u64 {
+    let mut bare = [0; BODY.end - BODY.start];
+    let words = sector[BODY].as_chunks::<8>().0;
+    for (bare, word) in bare.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *bare = (u64::from_le_bytes(*word) ^ key).to_le_bytes();
+    }
+    digest(&bare)
+}
+
+/// Writes the checksum over content of this digest.
+#[inline]
+pub(crate) fn seal(sector: &mut [u8; SECTOR], content: u64) {
+    let sum = sum(sector, content);
     sector[..8].copy_from_slice(&sum.to_le_bytes());
 }
 
 /// Whether the checksum holds.
 #[inline]
 pub(crate) fn holds(sector: &[u8; SECTOR]) -> bool {
-    XxHash3_64::oneshot(&sector[8..]) == word8(sector, 0)
+    let key = SectorStamp::fields(sector).key();
+    sum(sector, digest_under(key, sector)) == word8(sector, 0)
+}
+
+#[inline]
+fn sum(sector: &[u8; SECTOR], content: u64) -> u64 {
+    let mut all = [0; FIELDS.end - FIELDS.start + TAIL.end - TAIL.start + 8];
+    let (fields, rest) = all.split_at_mut(FIELDS.end - FIELDS.start);
+    fields.copy_from_slice(&sector[FIELDS]);
+    rest[..8].copy_from_slice(&sector[TAIL]);
+    rest[8..].copy_from_slice(&content.to_le_bytes());
+    XxHash3_64::oneshot(&all)
 }
 
 /// The number of the write to which the end of a sector belongs, if it is one of `run`.
