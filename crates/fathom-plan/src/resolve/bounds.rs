@@ -15,6 +15,10 @@ pub(crate) const MOST_WORKERS: usize = 16_384;
 pub(crate) const MOST_FILES: u64 = 1_000_000;
 /// Most generated file names of a whole plan.
 pub(crate) const MOST_PATHS: u64 = 1_000_000;
+/// Most bytes of file names of a whole plan, 128 MiB.
+pub(crate) const MOST_NAME_BYTES: u64 = 128 << 20;
+/// Most options of all jobs as written, and their bytes: each clone shows its own in the result.
+pub(crate) const MOST_HELD: [u64; 2] = [1_000_000, 32 << 20];
 /// Highest planned IOPS of one job.
 pub(crate) const HIGHEST_IOPS: u64 = 1_000_000_000;
 /// Highest planned bandwidth of one job, 10 TiB/s.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::{Bytes, EngineKind, Extent, Fadvise, Fallocate, FileService, FileSet, Layout, Pattern};
 
-use super::bounds::{MOST_FILES, within};
+use super::bounds::{MOST_FILES, MOST_NAME_BYTES, within};
 use super::job::{Seat, View};
 use super::report::Report;
 use super::{engine, sync};
@@ -138,25 +138,81 @@ fn generated(view: &View<'_>, seat: &Seat<'_>, folders: &[String], report: &mut 
     let count = within(view, "nrfiles", view.settings.number("nrfiles", 1).max(1), MOST_FILES, "files", report);
     let count = if report.has_errors() { count.min(1) } else { count };
     let format = view.settings.text("filename_format").unwrap_or(FORMAT);
-    (0..count).map(|file| join(folders, seat.clone, &file_name(format, seat.section_name, seat.clone, file))).collect()
+    let names = Names::new(format, seat.section_name, folders, seat.clone);
+    let bytes = count.saturating_mul(names.of(count - 1).as_os_str().len() as u64);
+    // The names of many files, each of thousands of bytes, are refused before they are made.
+    if bytes > MOST_NAME_BYTES {
+        report.push(
+            view.error("nrfiles", format!("{bytes} bytes of file names are beyond the limit"))
+                .advise(format!("at most {MOST_NAME_BYTES} in all jobs together")),
+        );
+        return vec![names.of(0)];
+    }
+    (0..count).map(|file| names.of(file)).collect()
 }
 
-/// Fills in `$jobname`, `$jobnum`, `$filenum` and `$clientuid`, in any case.
-pub(crate) fn file_name(format: &str, job: &str, clone: u32, file: u64) -> String {
-    let (clone, file) = (clone.to_string(), file.to_string());
-    let words = [("$jobname", job), ("$jobnum", clone.as_str()), ("$filenum", file.as_str()), ("$clientuid", "")];
-    let mut name = String::with_capacity(format.len() + 16);
+/// Generated names of one clone's files. The format is read once, and a name takes one allocation: there may be a million.
+struct Names {
+    /// Text before each number of a file; one more than there are numbers.
+    parts: Vec<String>,
+    length: usize,
+}
+
+impl Names {
+    fn new(format: &str, job: &str, folders: &[String], clone: u32) -> Self {
+        let folder = folders.get(clone as usize % folders.len().max(1)).map_or(String::new(), |folder| format!("{folder}/"));
+        let mut parts = file_parts(format, job, clone);
+        parts[0].insert_str(0, &folder);
+        let length = parts.iter().map(String::len).sum();
+        Names { parts, length }
+    }
+
+    fn of(&self, file: u64) -> PathBuf {
+        let mut digits = [0; 20];
+        let digits = decimal(file, &mut digits);
+        let mut name = String::with_capacity(self.length + (self.parts.len() - 1) * digits.len());
+        for (n, part) in self.parts.iter().enumerate() {
+            if n > 0 {
+                name.push_str(digits);
+            }
+            name.push_str(part);
+        }
+        PathBuf::from(name)
+    }
+}
+
+/// `number` in digits, at the end of `buffer`.
+fn decimal(number: u64, buffer: &mut [u8; 20]) -> &str {
+    let (mut at, mut left) = (buffer.len(), number);
+    while left > 0 || at == buffer.len() {
+        at -= 1;
+        buffer[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    std::str::from_utf8(&buffer[at..]).expect("digits")
+}
+
+/// Fills in `$jobname`, `$jobnum` and `$clientuid`, in any case, and cuts where `$filenum` stands.
+fn file_parts(format: &str, job: &str, clone: u32) -> Vec<String> {
+    let clone = clone.to_string();
+    let words = [("$jobname", Some(job)), ("$jobnum", Some(clone.as_str())), ("$clientuid", Some("")), ("$filenum", None)];
+    let mut parts = vec![String::new()];
     let mut rest = format;
     while let Some(at) = rest.find('$') {
-        name.push_str(&rest[..at]);
+        let part = parts.last_mut().expect("never empty");
+        part.push_str(&rest[..at]);
         rest = &rest[at..];
         let hit =
             words.iter().find(|(word, _)| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)));
-        let (text, length) = hit.map_or(("$", 1), |(word, text)| (*text, word.len()));
-        name.push_str(text);
+        let (text, length) = hit.map_or((Some("$"), 1), |(word, text)| (*text, word.len()));
+        match text {
+            Some(text) => part.push_str(text),
+            None => parts.push(String::new()),
+        }
         rest = &rest[length..];
     }
-    name + rest
+    parts.last_mut().expect("never empty").push_str(rest);
+    parts
 }
 
 // --------------------------------------------------------------------------------------------------- layout
@@ -248,7 +304,7 @@ pub(crate) fn touches_files(view: &View<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{file_name, split_names};
+    use super::{Names, split_names};
 
     #[test]
     fn colons_split_and_backslashes_keep() {
@@ -264,8 +320,12 @@ mod tests {
     /// Measured on fio 3.33: x.0.0, x.1.0; keywords in any case.
     #[test]
     fn generated_names_follow_the_format() {
-        assert_eq!(file_name("$jobname.$jobnum.$filenum", "x", 1, 0), "x.1.0");
-        assert_eq!(file_name("f-$JobName-$FILENUM$clientuid", "a b", 0, 12), "f-a b-12");
-        assert_eq!(file_name("$jobnummer$", "x", 3, 0), "3mer$");
+        let name = |format, job, folders: &[String], clone, file| Names::new(format, job, folders, clone).of(file).display().to_string();
+        assert_eq!(name("$jobname.$jobnum.$filenum", "x", &[], 1, 0), "x.1.0");
+        assert_eq!(name("f-$JobName-$FILENUM$clientuid", "a b", &[], 0, 12), "f-a b-12");
+        assert_eq!(name("$jobnummer$", "x", &[], 3, 0), "3mer$");
+        assert_eq!(name("$filenum$filenum-$jobnum", "x", &[], 3, 1070), "10701070-3");
+        let folders = ["/a".to_owned(), "b$jobnum".to_owned()];
+        assert_eq!(name("$filenum", "x", &folders, 3, u64::MAX), "b$jobnum/18446744073709551615");
     }
 }

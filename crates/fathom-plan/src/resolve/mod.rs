@@ -2,6 +2,7 @@
 
 mod accounting;
 mod bounds;
+mod demand;
 mod engine;
 mod errors;
 mod files;

@@ -2,7 +2,8 @@
 
 use fathom_model::{EngineKind, Job, Nanos, Personality, Plan, Start, Traffic};
 
-use super::bounds::{MOST_CLONES, MOST_FILES, MOST_PATHS, MOST_WORKERS, within};
+use super::bounds::{MOST_CLONES, MOST_WORKERS, within};
+use super::demand::Demand;
 use super::job::{Seat, View, job_name, resolve};
 use super::replay::Logs;
 use super::report::Report;
@@ -176,7 +177,7 @@ struct Tally {
     number: u32,
     group: u32,
     in_group: u32,
-    paths: u64,
+    demand: Demand,
 }
 
 struct Planner<'a> {
@@ -219,7 +220,7 @@ impl Planner<'_> {
         let wall = draft.begins_file || draft.settings.switch("stonewall");
         open_group(tally, wall || draft.settings.switch("new_group"));
         let after_section = waited_for(&view, section, drafts, report);
-        let clones = self.clones(&view, tally, report);
+        let clones = self.clones(&view, report);
         for (index, clone) in clone_order(clones, self.invocation.personality).enumerate() {
             tally.number += 1;
             tally.in_group += 1;
@@ -237,6 +238,9 @@ impl Planner<'_> {
             let job = resolve(&view, seat, report);
             if index == 0 {
                 self.check(&view, &job, clones, report);
+                if !tally.demand.add(&view, &job, clones, report) {
+                    return;
+                }
             }
             jobs.push(job);
         }
@@ -253,16 +257,8 @@ impl Planner<'_> {
         }
     }
 
-    fn clones(&self, view: &View<'_>, tally: &mut Tally, report: &mut Report) -> u32 {
+    fn clones(&self, view: &View<'_>, report: &mut Report) -> u32 {
         let clones = within(view, "numjobs", view.settings.number("numjobs", 1), MOST_CLONES, "clones", report).max(1);
-        let files = view.settings.number("nrfiles", 1).max(1);
-        tally.paths = tally.paths.saturating_add(clones.saturating_mul(files));
-        if tally.paths > MOST_PATHS && files <= MOST_FILES && !report.has_errors() {
-            report.push(
-                view.error("nrfiles", format!("{} files are beyond the limit", tally.paths))
-                    .advise(format!("at most {MOST_PATHS} in all jobs together")),
-            );
-        }
         // With an error there is no plan: one clone is enough to find the others.
         if report.has_errors() { 1 } else { clones as u32 }
     }

@@ -4,7 +4,7 @@ use fathom_model::DamageClass;
 
 use super::author::Sectors;
 use super::compare::Inside;
-use super::stamp::{self, SECTOR, SectorStamp};
+use super::stamp::{SECTOR, SectorStamp};
 
 /// What is known about the write that should be found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Sectors {
 
     #[inline]
     fn see(&self, sector: &[u8; SECTOR], file: u32, offset: u64, number: Option<u64>) -> Seen {
-        let Some(stamp) = SectorStamp::decode(sector).filter(|_| stamp::holds(sector)) else {
+        let Some(stamp) = SectorStamp::decode(sector).filter(|stamp| self.holds(sector, stamp)) else {
             return if sector.iter().all(|byte| *byte == 0) { Seen::Zeros } else { Seen::Broken };
         };
         if stamp.target != self.target(file) && self.is_other_target(&stamp) {

@@ -109,7 +109,13 @@ pub(crate) fn seal(sector: &mut [u8; SECTOR], content: u64) {
 #[inline]
 pub(crate) fn holds(sector: &[u8; SECTOR]) -> bool {
     let key = SectorStamp::fields(sector).key();
-    sum(sector, digest_under(key, sector)) == word8(sector, 0)
+    sealed(sector, digest_under(key, sector))
+}
+
+/// Whether the checksum is the one over content of this digest.
+#[inline]
+pub(crate) fn sealed(sector: &[u8; SECTOR], content: u64) -> bool {
+    sum(sector, content) == word8(sector, 0)
 }
 
 #[inline]

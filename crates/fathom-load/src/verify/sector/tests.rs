@@ -157,6 +157,15 @@ fn the_checksum_is_the_one_that_the_format_names() {
     }
 }
 
+/// Other content than this job's own payload, from another job of the run, is right by its checksum.
+#[test]
+fn content_that_another_payload_made_is_right() {
+    let mut reader = ours();
+    let written = block(&sectors(1, 3, 77, Fill::Compressible { percent: 60, chunk: 512, pattern: Vec::new() }), OFFSET, 5000, 3);
+    assert!(reader.adopt(&written, 0, OFFSET, true));
+    assert_eq!(reader.check(&written, 0, OFFSET, &wanted()), Ok(()));
+}
+
 proptest! {
     #[test]
     fn any_one_to_three_flipped_bits_are_a_bit_flip(at in proptest::collection::btree_set(0..LEN * 8, 1..=3), compressible: bool, known: bool) {
