@@ -150,6 +150,7 @@ fn spread(pattern: &Pattern) -> Option<String> {
         Distribution::Zipf { theta, .. } => Some(format!("zipf {theta}")),
         Distribution::Pareto { power, .. } => Some(format!("pareto {power}")),
         Distribution::Normal { deviation, .. } => Some(format!("normal {deviation} %")),
+        Distribution::Aged { .. } => Some("as flash ages".to_owned()),
         Distribution::Zoned(_) | Distribution::ZonedAbs(_) => Some("zoned".to_owned()),
         Distribution::Sequence { blocks, .. } => Some(format!("a sequence of {} blocks", blocks.len())),
     })

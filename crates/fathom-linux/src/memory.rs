@@ -43,6 +43,13 @@ impl Memory {
     }
 
     fn map_with(len: usize, flags: i32) -> Result<Self, i32> {
+        let memory = Self::untouched(len, flags)?;
+        memory.prefault();
+        Ok(memory)
+    }
+
+    /// A mapping none of whose pages is there yet.
+    pub(crate) fn untouched(len: usize, flags: i32) -> Result<Self, i32> {
         let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new anonymous mapping at an address the kernel chooses touches nothing that exists.
         let base = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
@@ -50,9 +57,12 @@ impl Memory {
             return Err(last_errno());
         }
         let base = NonNull::new(base.cast()).expect("mmap without MAP_FIXED never returns address zero");
-        let memory = Self { base, len };
-        memory.prefault();
-        Ok(memory)
+        Ok(Self { base, len })
+    }
+
+    /// Where it begins.
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.base.as_ptr()
     }
 
     /// Asks for huge pages and takes all page faults now, so that no I/O pays for them. Both are only advice.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_model::{Bytes, EngineKind, FileForesight, Foresight, Job, JobForesight, Plan};
+use fathom_model::{Bytes, FileForesight, Foresight, Job, JobForesight, Plan};
 
 use crate::budget::Budget;
 use crate::crew::buffer_size;
@@ -21,7 +21,7 @@ pub fn foresee(plan: &Plan, size_of: &dyn Fn(&Path) -> u64) -> Result<Foresight,
     let mut lay_outs = Vec::new();
     for job in &plan.jobs {
         let wants = targets::wants(job, size_of)?;
-        if job.engine.kind != EngineKind::Null {
+        if job.engine.kind.has_targets() {
             lay_outs.extend(wants.iter().map(|want| targets::lay_out(job, want)));
         }
         let regions = wants.into_iter().map(|want| (want.path, want.region.start, want.region.end)).collect();

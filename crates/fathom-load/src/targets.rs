@@ -56,7 +56,7 @@ pub struct Reach {
 pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, HostError> {
     // Of the operations on files only the removal of one that is there can lose something.
     match job.engine.kind.file_operation() {
-        None if job.engine.kind == EngineKind::Null => return Ok(Vec::new()),
+        None if !job.engine.kind.has_targets() => return Ok(Vec::new()),
         Some(operation) if operation != FileOperation::Delete => return Ok(Vec::new()),
         _ => {}
     }
@@ -81,6 +81,9 @@ pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, Ho
 /// When a size cannot be known, or lies beyond the end of a device.
 pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Want>, HostError> {
     aligned(job)?;
+    if !job.engine.kind.does_io() {
+        return Ok(Vec::new());
+    }
     if let Some(replay) = &job.pace.replay {
         return Ok(job.files.paths.iter().zip(&replay.files).map(|(path, file)| of_log(job, path, file)).collect());
     }
@@ -88,7 +91,7 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
     let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
     let count = job.files.paths.len() as u64;
     let of = |path: &PathBuf| {
-        let there = if job.engine.kind == EngineKind::Null { 0 } else { size_of(path) };
+        let there = if job.engine.kind.has_targets() { size_of(path) } else { 0 };
         let mut region = region(job, count, there, &mut rng);
         if region.end <= region.start && job.engine.kind.file_operation().is_some() {
             region = Region { start: 0, end: u64::from(smallest_block(job)) };

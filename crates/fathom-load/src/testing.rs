@@ -25,7 +25,6 @@ pub(crate) fn job(traffic: Traffic, access: Access) -> Job {
             offset_align: Bytes::ZERO,
             direct: false,
             sync_mode: SyncMode::None,
-            atomic: false,
             service: FileService::RoundRobin,
             service_every: 1,
             open_files: 0,

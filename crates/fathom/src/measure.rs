@@ -40,9 +40,9 @@ pub fn measure(
     let over = Arc::new(AtomicBool::new(false));
     let writer = write_logs(&plan, chunks, Arc::clone(&over));
     let host = Arc::new(host);
-    let watch_devices = DeviceWatch::start(plan.jobs.iter().flat_map(|job| &job.files.paths));
+    let watch_devices = DeviceWatch::start(plan.jobs.iter().filter(|job| job.engine.kind.has_targets()).flat_map(|job| &job.files.paths));
     let watch_host = HostWatch::start();
-    let paths: Vec<PathBuf> = plan.jobs.iter().flat_map(|job| job.files.paths.iter().cloned()).collect();
+    let paths: Vec<PathBuf> = plan.jobs.iter().filter(|job| job.engine.kind.has_targets()).flat_map(|job| job.files.paths.iter().cloned()).collect();
     let conditions = ConditionsWatch::start(&host, clock, &paths);
     let progress = &mut |now: &Progress| {
         if now.layout.is_none() {

@@ -39,5 +39,5 @@ fn was_to_work(member: &Member) -> bool {
     let seen = member.seen;
     // An error that kept it from working is told by IO_ERROR, its death by WORKER_DIED.
     let told = seen.error.is_some() || member.died();
-    !told && !seen.skipped && !member.job.files.layout.create_only && seen.verify.planned == 0 && seen.sync.count() == 0
+    !told && member.job.engine.kind.does_io() && !seen.skipped && !member.job.files.layout.create_only && seen.verify.planned == 0 && seen.sync.count() == 0
 }

@@ -20,7 +20,8 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn waited(seat: &Seat) -> Option<Finding> {
-    let member = seat.members.iter().max_by_key(|m| m.seen.usage.waited)?;
+    // What only keeps a CPU busy has no latencies.
+    let member = seat.members.iter().filter(|m| m.job.engine.kind.does_io()).max_by_key(|m| m.seen.usage.waited)?;
     let (waited, share) = (member.seen.usage.waited, percent_of(member.seen.usage.waited, member.cpu_time()));
     if waited < LEAST || share < LIMIT_PERCENT {
         return None;

@@ -90,7 +90,6 @@ fn files() -> FileSet {
         offset_align: Bytes::ZERO,
         direct: true,
         sync_mode: SyncMode::None,
-        atomic: false,
         service: FileService::RoundRobin,
         service_every: 1,
         open_files: 0,

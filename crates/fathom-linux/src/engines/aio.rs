@@ -11,7 +11,7 @@ use fathom_model::EngineSettings;
 use super::file::{EngineFile, admit};
 use super::inline::{control, last_errno};
 use super::ready::{Deadline, Ready, wanted};
-use super::sync::rw_flags;
+use super::sync::{RwFlags, rw_flags};
 use crate::memory::Arena;
 
 /// linux/aio_abi.h.
@@ -142,7 +142,7 @@ pub(crate) struct AioEngine {
     queue: Vec<*mut libc::iocb>,
     events: Box<[Event]>,
     ready: Ready,
-    rw_flags: i32,
+    rw_flags: RwFlags,
 }
 
 impl AioEngine {
@@ -251,7 +251,7 @@ impl AioEngine {
 
 /// Makes the control block of a request.
 #[inline]
-fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_flags: i32) {
+fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_flags: RwFlags) {
     let transfer = matches!(request.op, Op::Read | Op::Write);
     block.aio_data = u64::from(request.slot);
     block.aio_fildes = fd;
@@ -265,7 +265,7 @@ fn fill(block: &mut libc::iocb, request: &Request, fd: u32, buffer: *mut u8, rw_
     block.aio_buf = if transfer { buffer as u64 } else { 0 };
     block.aio_nbytes = if transfer { u64::from(request.len) } else { 0 };
     block.aio_offset = if transfer { request.offset as i64 } else { 0 };
-    block.aio_rw_flags = if transfer { rw_flags } else { 0 };
+    block.aio_rw_flags = if transfer { rw_flags.of(request.op) } else { 0 };
     let prio = if transfer { request.prio } else { 0 };
     block.aio_reqprio = prio.cast_signed();
     block.aio_flags = if prio == 0 { 0 } else { IOCB_FLAG_IOPRIO };

@@ -6,6 +6,7 @@ use fathom_load::{Engine, EngineError, EngineRequest, EngineUser, NullEngine};
 use fathom_model::{EngineKind, EngineSettings};
 
 use super::aio::AioEngine;
+use super::fault;
 use super::file::EngineFile;
 use super::mmap;
 use super::operation::OperationEngine;
@@ -39,6 +40,8 @@ pub fn make_engine<U: EngineUser>(
         EngineKind::Mmap => parts.run(mmap::engine(parts.files(), request.files, request.buffer_size)?, user),
         EngineKind::PosixAio => parts.run(parts.pool()?, user),
         EngineKind::Null => parts.run(parts.null()?, user),
+        EngineKind::PageFault => parts.run(fault::engine(request.files, request.buffer_size)?, user),
+        EngineKind::Cpuio => Err(EngineError { errno: libc::EINVAL, what: "cpuio does no I/O".to_owned() }),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
         EngineKind::Splice => parts.run_calls(Splice::new()?, user),

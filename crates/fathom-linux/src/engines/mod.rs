@@ -5,6 +5,7 @@
 
 mod aio;
 mod explain;
+mod fault;
 mod file;
 mod inline;
 mod make;

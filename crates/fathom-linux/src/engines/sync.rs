@@ -107,13 +107,13 @@ impl Call for Vectored {
 
 /// preadv2(2) and pwritev2(2) with these RWF flags.
 #[derive(Debug)]
-pub(crate) struct VectoredWithFlags(pub(crate) i32);
+pub(crate) struct VectoredWithFlags(pub(crate) RwFlags);
 
 impl Call for VectoredWithFlags {
     #[inline]
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
         let iov = libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize };
-        let (offset, flags) = (request.offset as libc::off_t, self.0);
+        let (offset, flags) = (request.offset as libc::off_t, self.0.of(request.op));
         // SAFETY: the vector lives through the call, and the caller promises its buffer.
         outcome(|| unsafe {
             if request.op == Op::Read {
@@ -127,9 +127,26 @@ impl Call for VectoredWithFlags {
 
 /// RWF_DONTCACHE of linux/fs.h, since Linux 6.14.
 const RWF_DONTCACHE: i32 = 0x80;
+/// RWF_ATOMIC of linux/fs.h, since Linux 6.11.
+const RWF_ATOMIC: i32 = 0x40;
+
+/// RWF flags of reads and of writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RwFlags {
+    reads: i32,
+    writes: i32,
+}
+
+impl RwFlags {
+    /// Those of a read or a write; nothing else has any.
+    #[inline]
+    pub(crate) fn of(self, op: Op) -> i32 {
+        if op == Op::Write { self.writes } else { self.reads }
+    }
+}
 
 /// The RWF flags these settings ask for. Polling is left out where the engine has another way to ask for it.
-pub(crate) fn rw_flags(settings: &EngineSettings, poll: bool) -> i32 {
+pub(crate) fn rw_flags(settings: &EngineSettings, poll: bool) -> RwFlags {
     let mut flags = 0;
     for (wanted, flag) in
         [(settings.high_priority && poll, libc::RWF_HIPRI), (settings.nowait, libc::RWF_NOWAIT), (settings.uncached, RWF_DONTCACHE)]
@@ -138,7 +155,7 @@ pub(crate) fn rw_flags(settings: &EngineSettings, poll: bool) -> i32 {
             flags |= flag;
         }
     }
-    flags
+    RwFlags { reads: flags, writes: if settings.atomic { flags | RWF_ATOMIC } else { flags } }
 }
 
 /// How a synchronous engine does one request.
@@ -240,8 +257,11 @@ mod tests {
     fn flags_are_those_of_the_kernel_header() {
         let all = EngineSettings { high_priority: true, nowait: true, uncached: true, ..EngineSettings::default() };
         // linux/fs.h: HIPRI 1, NOWAIT 8, DONTCACHE 0x80.
-        assert_eq!(rw_flags(&all, true), 0x89);
-        assert_eq!(rw_flags(&all, false), 0x88);
-        assert_eq!(rw_flags(&EngineSettings::default(), true), 0);
+        assert_eq!(rw_flags(&all, true), RwFlags { reads: 0x89, writes: 0x89 });
+        assert_eq!(rw_flags(&all, false), RwFlags { reads: 0x88, writes: 0x88 });
+        assert_eq!(rw_flags(&EngineSettings::default(), true), RwFlags::default());
+        // ATOMIC 0x40, of writes only.
+        let untorn = EngineSettings { atomic: true, ..all };
+        assert_eq!((rw_flags(&untorn, true).of(Op::Read), rw_flags(&untorn, true).of(Op::Write)), (0x89, 0xc9));
     }
 }

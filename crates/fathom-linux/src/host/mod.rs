@@ -19,6 +19,7 @@ mod scratch;
 mod signal;
 mod target;
 mod place;
+mod untorn;
 mod usage;
 mod watch;
 
@@ -93,11 +94,15 @@ impl LinuxHost {
     }
 
     fn open(&self, request: &EngineRequest<'_>) -> Result<Vec<EngineFile>, EngineError> {
-        if request.spec.kind == EngineKind::Null || request.spec.kind.file_operation().is_some() {
+        if !request.spec.kind.has_targets() || request.spec.kind.file_operation().is_some() {
             return Ok(Vec::new());
         }
-        let opened = request.files.iter().map(|file| open::open(&self.targets, file, request.spec.kind));
-        opened.collect::<Result<_, _>>().map_err(|error| EngineError { errno: error.errno, what: error.what })
+        let opened = request.files.iter().map(|file| {
+            let opened = open::open(&self.targets, file, request.spec.kind)?;
+            let untorn = file.writes && request.spec.settings.atomic;
+            if untorn { untorn::check(&opened.fd, &file.path, request.buffer_size).map(|()| opened) } else { Ok(opened) }
+        });
+        opened.collect::<Result<_, _>>().map_err(|error: HostError| EngineError { errno: error.errno, what: error.what })
     }
 }
 

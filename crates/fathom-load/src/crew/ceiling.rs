@@ -46,7 +46,7 @@ impl<H: Host + Send + 'static> Crew<H> {
 
     fn ceiling(&self, index: usize) -> Option<f64> {
         let job = momentary(&self.plan.jobs[index]);
-        if job.engine.kind.file_operation().is_some() || job.engine.kind.shapes_files() {
+        if job.engine.kind.file_operation().is_some() || job.engine.kind.shapes_files() || !job.engine.kind.does_io() {
             return None;
         }
         let regions: Vec<_> = self.ready.wants[index].iter().map(|want| want.region).collect();

@@ -9,6 +9,7 @@ use fathom_model::{
     Plan, Traffic, Usage, VerifyCounts,
 };
 
+use super::burn;
 use super::layout::Ready;
 use crate::archive::Shelf;
 use crate::clock::{Clock, Since};
@@ -77,6 +78,9 @@ impl<H: Host> Start<H> {
         host.place(&job.engine.settings.numa)?;
         if let Some(prio) = job.engine.settings.priorities.worker {
             host.prioritise(prio)?;
+        }
+        if !job.engine.kind.does_io() {
+            return Ok(burn::burn(job, host, &self.live, &self.clock, notes));
         }
         let (regions, files) = self.targets(job, &mut notes)?;
         let script = script::build(job, &regions).map_err(|what| HostError { errno: EINVAL, what })?;

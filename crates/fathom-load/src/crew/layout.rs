@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_model::{Bytes, EngineKind, FileOperation, Job, JobPhase, Plan, Progress};
+use fathom_model::{Bytes, FileOperation, Job, JobPhase, Plan, Progress};
 
 use super::{LoadError, Watch};
 use crate::clock::Clock;
@@ -62,7 +62,7 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
         if let Some(operation) = operation {
             let list = mine.iter().map(|want| (operation, targets::lay_out(job, want)));
             operations.extend(list.map(|(operation, file)| (job.name.clone(), operation, file)));
-        } else if job.engine.kind != EngineKind::Null && !job.files.layout.create_on_open {
+        } else if job.engine.kind.has_targets() && !job.files.layout.create_on_open {
             lists.push((job.name.clone(), mine.iter().map(|want| targets::lay_out(job, want)).collect()));
         }
         wants.push(mine);

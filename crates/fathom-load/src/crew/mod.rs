@@ -1,5 +1,6 @@
 //! Runs the jobs of a plan: files first, then each job when its turn has come, and everything is stopped in time.
 
+mod burn;
 mod ceiling;
 mod expect;
 mod job;
@@ -16,7 +17,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_model::{
-    DiskCounters, DiskRecording, Event, EventKind, ExitWhat, JobPattern, JobPhase, JobRecording, LogChunk,
+    DiskCounters, DiskRecording, Event, EventKind, ExitWhat, Job, JobPattern, JobPhase, JobRecording, LogChunk,
     Nanos, PaceRecording, Plan, Progress, Recording, Replay, RunEnd, Stall,
 };
 
@@ -171,6 +172,7 @@ impl<H: Host + Send + 'static> Crew<H> {
             }
             self.bury_the_dead();
             self.end_the_steady();
+            self.end_those_beside();
             (watch.progress)(&self.progress());
             self.tell_state(watch);
         }
@@ -275,6 +277,17 @@ impl<H: Host + Send + 'static> Crew<H> {
     fn end_the_steady(&mut self) {
         let now = self.clock.now();
         self.steady.look(&self.lives, now).into_iter().for_each(|job| self.lives[job].stop(Stop::Drain));
+    }
+
+    /// A job that only keeps a CPU busy beside the load ends with it, unless it has a time of its own to fill.
+    fn end_those_beside(&self) {
+        let loads = |index: &usize| self.plan.jobs[*index].engine.kind.does_io();
+        let all = || 0..self.plan.jobs.len();
+        if !all().any(|index| loads(&index)) || all().any(|index| loads(&index) && self.done[index].is_none()) {
+            return;
+        }
+        let ends = |job: &Job| job.engine.settings.cpu.ends_with_io || job.limits.runtime.is_none();
+        all().filter(|index| !loads(index) && ends(&self.plan.jobs[*index])).for_each(|index| self.lives[index].stop(Stop::Drain));
     }
 
     /// The crew asked to be woken after a tick; much later means that this process did not run.

@@ -1,5 +1,6 @@
 //! Where in a file the next I/O starts: one small generator for each access pattern.
 
+mod aged;
 mod fixed;
 mod permutation;
 mod sequential;
@@ -10,6 +11,7 @@ mod wrapped;
 mod zipf;
 mod zoned;
 
+pub(crate) use self::aged::{Aged, Flash, physical};
 pub(crate) use self::fixed::Fixed;
 pub(crate) use self::permutation::Permutation;
 pub(crate) use self::sequential::Sequential;

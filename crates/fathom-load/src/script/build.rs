@@ -8,7 +8,7 @@ use super::sizes::Sizes;
 use super::tiles::Tiles;
 use super::visits::Visits;
 use super::{Plain, Script, Source, op_of};
-use crate::offsets::{Blend, Burst, Fixed, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span, Strides, Uniform, Zoned};
+use crate::offsets::{Aged, Blend, Burst, Fixed, Flash, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span, Strides, Uniform, Zoned, physical};
 use crate::rng::Rng;
 
 /// The part of one file that a job may touch.
@@ -66,6 +66,9 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
         let offsets = stream(pattern, plain, with_align(*span, pattern, plain), 0)?;
         let source = Plain { offsets, len, op: op_of(plain), then_write: pattern.traffic == Traffic::TrimWrite, fresh: true };
         return Ok(Script::new(Source::Plain(source), pass_bytes(pattern, *span, len)));
+    }
+    if matches!(pattern.distribution[Direction::Write], Distribution::Aged { .. }) {
+        return Err("sprandom writes one file or device, without fsync= and fdatasync=".to_owned());
     }
     let streams = spans.iter().enumerate().map(|(n, span)| streams_of(pattern, *span, n as u64)).collect::<Result<_, _>>()?;
     let files = Files::new(spans.len(), job.files.service, job.files.service_every, Rng::new(pattern.seed, SEED_FILES));
@@ -149,6 +152,9 @@ fn plain_direction(job: &Job) -> Option<Direction> {
 fn pass_bytes(pattern: &Pattern, span: Span, len: u32) -> u64 {
     match pattern.access {
         Access::Sequential { .. } => span.end - span.start,
+        Access::Random { .. } if let Distribution::Aged { spare, .. } = pattern.distribution[Direction::Write] => {
+            physical(Span { align: u64::from(len), ..span }, spare)
+        }
         Access::Random { .. } => (span.end - span.start) / u64::from(len) * u64::from(len),
     }
 }
@@ -227,6 +233,11 @@ fn random(pattern: &Pattern, direction: Direction, span: Span, seed: u64) -> Res
             let parts: Vec<(u8, u64)> =
                 parts.iter().map(|(access, size)| (*access, (whole * u128::from(*size) / 100) as u64)).collect();
             Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| no_shape("zoned"))?)
+        }
+        Distribution::Aged { spare, regions, cache } => {
+            let flash = Flash { spare: *spare, regions: *regions, cache: cache.get() };
+            let no_room = || format!("{} blocks are too few for {regions} regions of sprandom; lower spr_num_regions or spr_cs, or make size= larger", span.blocks());
+            Box::new(Aged::new(span, flash, seed, rng).ok_or_else(no_room)?)
         }
         Distribution::ZonedAbs(parts) => {
             let parts: Vec<(u8, u64)> = parts.iter().map(|(access, bytes)| (*access, bytes.get())).collect();

@@ -194,7 +194,7 @@ fn one_latency_is_both(job: &Job, synchronous: bool, directions: &mut PerDirecti
     }
 }
 
-fn difference(after: Usage, before: Usage) -> Usage {
+pub(crate) fn difference(after: Usage, before: Usage) -> Usage {
     Usage {
         user: after.user.saturating_sub(before.user),
         system: after.system.saturating_sub(before.system),

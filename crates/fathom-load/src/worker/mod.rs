@@ -26,6 +26,7 @@ use self::finish::Frame;
 use self::levels::Levels;
 use self::pace::Pause;
 use self::replay::Log;
+pub(crate) use self::finish::difference;
 pub(crate) use self::setup::Setup;
 use crate::arrivals::Schedule;
 use crate::budget::Budget;

@@ -1,6 +1,6 @@
 //! Who carries the I/O.
 
-use crate::PerDirection;
+use crate::{Nanos, PerDirection};
 
 /// Who carries the I/O.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +54,10 @@ pub enum EngineKind {
     DirStat,
     /// Removes folders.
     DirDelete,
+    /// Copies to and from memory that no file stands behind: what is measured are page faults.
+    PageFault,
+    /// Keeps a CPU busy and does no I/O.
+    Cpuio,
 }
 
 /// What a file-operation engine does to each of its files, once in a pass. Such an I/O moves no data.
@@ -122,6 +126,8 @@ impl EngineKind {
             EngineKind::DirCreate => "dircreate",
             EngineKind::DirStat => "dirstat",
             EngineKind::DirDelete => "dirdelete",
+            EngineKind::PageFault => "page_fault",
+            EngineKind::Cpuio => "cpuio",
         }
     }
 
@@ -142,7 +148,19 @@ impl EngineKind {
     /// Whether an I/O of it moves data between memory and a target.
     #[must_use]
     pub const fn moves_data(self) -> bool {
-        !matches!(self, EngineKind::Null | EngineKind::Falloc | EngineKind::Ftruncate) && self.file_operation().is_none()
+        !matches!(self, EngineKind::Falloc | EngineKind::Ftruncate) && self.has_targets() && self.file_operation().is_none()
+    }
+
+    /// Whether there is anything outside this process that a job touches: a file, a folder or a device.
+    #[must_use]
+    pub const fn has_targets(self) -> bool {
+        !matches!(self, EngineKind::Null | EngineKind::PageFault | EngineKind::Cpuio)
+    }
+
+    /// Whether a job does I/O at all.
+    #[must_use]
+    pub const fn does_io(self) -> bool {
+        !matches!(self, EngineKind::Cpuio)
     }
 
     /// Whether it changes the space or the length of files without writing them.
@@ -194,6 +212,23 @@ pub struct EngineSettings {
     pub priorities: Priorities,
     /// `numa_cpu_nodes`, `numa_mem_policy`: where the worker and its buffers live.
     pub numa: Numa,
+    /// `atomic`: writes are done whole or not at all (RWF_ATOMIC).
+    pub atomic: bool,
+    /// cpuio: how busy a CPU is kept.
+    pub cpu: CpuLoad,
+}
+
+/// How busy a cpuio job keeps its CPU: spells of work, each followed by a pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuLoad {
+    /// Share of the time that is worked, percent, 1 to 100.
+    pub percent: u8,
+    /// Length of a spell of idle turns; one of sorting lasts as long as it takes.
+    pub spell: Nanos,
+    /// Numbers are sorted instead of idle turns.
+    pub sorts: bool,
+    /// The job ends with the last job that does I/O.
+    pub ends_with_io: bool,
 }
 
 /// Where a worker and its memory live.

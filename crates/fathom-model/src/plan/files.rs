@@ -26,8 +26,6 @@ pub struct FileSet {
     pub direct: bool,
     /// O_SYNC or O_DSYNC.
     pub sync_mode: SyncMode,
-    /// O_ATOMIC writes where the kernel has them.
-    pub atomic: bool,
     /// Which file the next I/O goes to.
     pub service: FileService,
     /// I/Os before the next file is chosen.

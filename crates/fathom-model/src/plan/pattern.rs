@@ -177,4 +177,14 @@ pub enum Distribution {
         /// `random_sequence_stride`: each time round starts as many blocks later as the sequence is long.
         moves_on: bool,
     },
+    /// `sprandom`: each block once, and of each region as many again as are outdated in flash that has been written at random
+    /// for long.
+    Aged {
+        /// Spare room of the flash as a share of the region, in (0, 1).
+        spare: f64,
+        /// Regions the flash is taken to consist of.
+        regions: u32,
+        /// Bytes of a write cache that must be full before a block is written again.
+        cache: Bytes,
+    },
 }

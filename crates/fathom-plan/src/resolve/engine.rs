@@ -1,15 +1,16 @@
 //! Who carries the I/O, and on which CPUs.
 
-use fathom_model::{EngineKind, EngineSettings, EngineSpec, StatCall};
+use fathom_model::{CpuLoad, EngineKind, EngineSettings, EngineSpec, Nanos, StatCall};
 
 use super::job::View;
 use super::{numa, priorities};
 use super::report::Report;
+use super::settings::Settings;
 use crate::options::closest;
 use crate::values::Value;
 
 /// The engines that are built in.
-pub(crate) const ENGINES: [EngineKind; 19] = [
+pub(crate) const ENGINES: [EngineKind; 21] = [
     EngineKind::Sync,
     EngineKind::Psync,
     EngineKind::Vsync,
@@ -29,6 +30,8 @@ pub(crate) const ENGINES: [EngineKind; 19] = [
     EngineKind::DirCreate,
     EngineKind::DirStat,
     EngineKind::DirDelete,
+    EngineKind::PageFault,
+    EngineKind::Cpuio,
 ];
 
 /// Resolves the engine; without one it is fio's default, psync, and in `fathom run` the best that can carry a depth.
@@ -83,8 +86,6 @@ fn way_out(name: &str) -> Option<&'static str> {
         "libiscsi" => "log in with iscsiadm(8), then measure its block device",
         "http" => "only storage that the kernel knows is measured here; mount the store, or use a benchmark of its own",
         "net" | "netsplice" | "rdma" => "only storage is measured here; use iperf3(1) or perftest for networks",
-        "cpuio" => "only storage is measured here; start stress-ng(1) beside fathom to load processors",
-        "page_fault" => "only storage is measured here; mmap measures page faults on files",
         "exec" => "start the program from the shell, before or beside fathom",
         "e4defrag" => "use e4defrag(8) itself",
         "cpp_null" => "use null",
@@ -118,6 +119,17 @@ fn settings(view: &View<'_>, report: &mut Report) -> EngineSettings {
         remove_made: settings.switch("unlink"),
         priorities: priorities::resolve(view, report),
         numa: numa::resolve(view, report),
+        atomic: settings.switch("atomic"),
+        cpu: cpu_load(settings),
+    }
+}
+
+fn cpu_load(settings: &Settings) -> CpuLoad {
+    CpuLoad {
+        percent: settings.number("cpuload", 0).min(100) as u8,
+        spell: Nanos::from_micros(settings.number("cpuchunks", 50_000)),
+        sorts: settings.choice("cpumode", "noop").0 == "qsort",
+        ends_with_io: settings.switch("exit_on_io_done"),
     }
 }
 

@@ -32,7 +32,6 @@ pub(crate) fn resolve(view: &View<'_>, seat: &Seat<'_>, pattern: &Pattern, repor
         offset_align: Bytes::new(settings.number("offset_align", 0)),
         direct: direct(view),
         sync_mode: sync::mode(view),
-        atomic: settings.switch("atomic"),
         service,
         service_every,
         open_files: settings.small("openfiles", 0),
@@ -44,9 +43,12 @@ fn is_zero(extent: Extent) -> bool {
     matches!(extent, Extent::Percent(0)) || matches!(extent, Extent::Bytes(bytes) if bytes.is_zero())
 }
 
-/// The later of `direct` and `buffered` holds.
+/// The later of `direct` and `buffered` holds. Writes that are not torn pass by the page cache.
 pub(crate) fn direct(view: &View<'_>) -> bool {
     let settings = view.settings;
+    if settings.switch("atomic") {
+        return true;
+    }
     if settings.position("buffered") > settings.position("direct") {
         !settings.switch("buffered")
     } else {
@@ -299,7 +301,7 @@ fn every(view: &View<'_>, rest: Option<&str>, report: &mut Report) -> u32 {
 
 /// Whether the engine of the job touches its files at all.
 pub(crate) fn touches_files(view: &View<'_>) -> bool {
-    view.settings.text("ioengine").and_then(engine::by_name) != Some(EngineKind::Null)
+    view.settings.text("ioengine").and_then(engine::by_name).is_none_or(EngineKind::has_targets)
 }
 
 #[cfg(test)]

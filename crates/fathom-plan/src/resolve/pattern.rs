@@ -22,6 +22,7 @@ pub(crate) fn resolve(view: &View<'_>, number: u32, report: &mut Report) -> Patt
     let (traffic, random) = traffic(settings);
     let block_size = block_sizes(view, report);
     let distribution = distribution(settings);
+    let distribution = if settings.switch("sprandom") { aged(view, traffic, random, report) } else { distribution };
     let align = alignments(view, &block_size, random, report);
     let uniform = distribution.0.iter().all(|one| *one == Distribution::Uniform);
     Pattern {
@@ -132,6 +133,34 @@ fn alignments(
         report.push(view.warning("ba", problem).advise("set norandommap to say so"));
     }
     (PerDirection(align.map(|align| Bytes::new(if random { align } else { 0 }))), differs)
+}
+
+/// `sprandom`: writes only, at random, and without the map.
+fn aged(view: &View<'_>, traffic: Traffic, random: bool, report: &mut Report) -> PerDirection<Distribution> {
+    let settings = view.settings;
+    let mut refuse = |option, problem: &str, way: &str| report.push(view.error(option, problem).advise(way));
+    if traffic != Traffic::Write || !random {
+        refuse("sprandom", "is about random writes", "set rw=randwrite");
+    }
+    if settings.is_set("random_generator") && settings.choice("random_generator", "lfsr").0 != "lfsr" {
+        refuse("random_generator", "sprandom writes each block once before it writes any again", "leave it out, or set lfsr");
+    }
+    if settings.is_set("norandommap") && !settings.switch("norandommap") {
+        refuse("norandommap", "sprandom writes some blocks twice", "leave it out, or set norandommap=1");
+    }
+    if settings.is_set("random_distribution") || settings.is_set("percentage_random") || settings.is_set("bsrange") || settings.is_set("bssplit") {
+        refuse("sprandom", "chooses the addresses itself, in blocks of one size", "leave out random_distribution, percentage_random, bsrange and bssplit");
+    }
+    let spare = match settings.last("spr_op").map(|setting| &setting.value) {
+        Some(Value::Floats(list)) => list.first().copied().unwrap_or(0.15),
+        _ => 0.15,
+    };
+    if spare <= 0.0 || spare >= 1.0 {
+        refuse("spr_op", "is a share between 0 and 1", "set spr_op=0.07, for example");
+    }
+    let regions = settings.small("spr_num_regions", 100).max(1);
+    let one = Distribution::Aged { spare: spare.clamp(0.001, 0.999), regions, cache: Bytes::new(settings.number("spr_cs", 0)) };
+    PerDirection::all(one)
 }
 
 fn distribution(settings: &Settings) -> PerDirection<Distribution> {

@@ -1,6 +1,6 @@
 //! An invocation into a plan.
 
-use fathom_model::{EngineKind, Job, Nanos, Personality, Plan, Start, Traffic};
+use fathom_model::{BlockSizes, Direction, EngineKind, Extent, Job, Nanos, Personality, Plan, Start, Traffic};
 
 use super::bounds::{MOST_CLONES, MOST_WORKERS, within};
 use super::demand::Demand;
@@ -282,6 +282,7 @@ impl Planner<'_> {
             );
         }
         self.check_memory(view, job, clones, report);
+        check_engine(view, job, report);
         traps::doubts(view, job, clones, report);
     }
 
@@ -293,10 +294,37 @@ impl Planner<'_> {
         let block = used.map(|(_, sizes)| u64::from(sizes.max())).max().unwrap_or(0);
         let needed_mib = (u128::from(block) * u128::from(job.queue.depth) * u128::from(clones)) >> 20;
         let memory_mib = u128::from(self.surroundings.memory_mib());
+        let touched = match job.files.size {
+            Extent::Bytes(size) if job.engine.kind == EngineKind::PageFault => (u128::from(size.get()) * u128::from(clones)) >> 20,
+            _ => 0,
+        };
+        if touched > memory_mib {
+            let problem = format!("page_fault would touch {touched} MiB, but there are {memory_mib} MiB of memory");
+            report.push(view.error("size", problem).advise("lower size or numjobs"));
+        }
         if needed_mib > memory_mib {
             let problem = format!("the buffers need {needed_mib} MiB, but there are {memory_mib} MiB of memory");
             report.push(view.error("bs", problem).advise("lower bs, iodepth or numjobs"));
         }
+    }
+}
+
+/// What an engine needs of a job, and a job of its engine.
+fn check_engine(view: &View<'_>, job: &Job, report: &mut Report) {
+    let engine = job.engine.kind;
+    if engine == EngineKind::Cpuio && job.engine.settings.cpu.percent == 0 {
+        report.push(view.error("ioengine", "cpuio needs to know how busy a CPU is to be kept").advise("set cpuload, in percent"));
+    }
+    if !job.engine.settings.atomic || !job.pattern.traffic.uses(Direction::Write) {
+        return;
+    }
+    if !matches!(engine, EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring) {
+        let problem = format!("{} has no way to ask for writes that are not torn", engine.word());
+        report.push(view.error("atomic", problem).advise("use pvsync2, libaio or io_uring"));
+    }
+    if !matches!(job.pattern.block_size[Direction::Write], BlockSizes::Fixed(size) if size.is_power_of_two()) {
+        let problem = "such a write has a size that is a power of two, and begins at a multiple of it";
+        report.push(view.error("atomic", problem).advise("use one block size, such as bs=4k or bs=16k"));
     }
 }
 

@@ -312,7 +312,6 @@ fn files() -> FileSet {
         offset_align: Bytes::ZERO,
         direct: false,
         sync_mode: SyncMode::None,
-        atomic: false,
         service: FileService::RoundRobin,
         service_every: 1,
         open_files: 0,

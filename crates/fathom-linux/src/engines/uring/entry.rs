@@ -10,6 +10,7 @@ use fathom_load::{Op, Request};
 use io_uring::squeue;
 
 use super::super::inline::PUNCH_HOLE;
+use super::super::sync::RwFlags;
 
 /// linux/io_uring.h: `enum io_uring_op`.
 mod opcode {
@@ -68,7 +69,7 @@ pub(crate) struct Form {
     /// readv and writev instead of read and write.
     pub vectored: bool,
     /// RWF flags of reads and writes.
-    pub rw_flags: i32,
+    pub rw_flags: RwFlags,
     /// Entries that move nothing, to measure the ring itself.
     pub noop: bool,
 }
@@ -112,7 +113,7 @@ impl Form {
 
     #[inline]
     fn transfer(&self, on: Sqe, request: &Request, place: Place) -> Sqe {
-        let on = Sqe { offset: request.offset, ioprio: request.prio, op_flags: self.rw_flags as u32, ..on };
+        let on = Sqe { offset: request.offset, ioprio: request.prio, op_flags: self.rw_flags.of(request.op) as u32, ..on };
         let reads = request.op == Op::Read;
         if self.vectored && !self.fixed_buffers {
             let opcode = if reads { opcode::READV } else { opcode::WRITEV };

@@ -4,10 +4,6 @@ use crate::options::row::{Kind, OptionRow, Unit, row};
 
 #[rustfmt::skip] // One row per option.
 pub(super) const ROWS: &[OptionRow] = &[
-    row("cpuload", Kind::One(Unit::Count), "Share of a CPU that is burned").engines(&["cpuio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("cpumode", Kind::Choice(&["noop", "qsort"]), "How the CPU is burned").default("noop").engines(&["cpuio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("cpuchunks", Kind::One(Unit::Count), "Length of a burn cycle").default("50000").engines(&["cpuio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("exit_on_io_done", Kind::Bool, "End when the I/O jobs have ended").default("0").engines(&["cpuio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("pool", Kind::Text, "Storage pool").engines(&["dfs", "rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("cont", Kind::Text, "DAOS container").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
     row("chunk_size", Kind::One(Unit::Bytes), "Chunk size of the store").default("0").engines(&["dfs", "libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),

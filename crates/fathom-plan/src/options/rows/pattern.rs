@@ -25,8 +25,8 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("percentage_random", Kind::Three(Unit::Percent), "Share of I/Os that are random").default("100,100,100").max(100),
     row("percentage_sequential", Kind::Dead, "Former share of sequential I/O").refused("use percentage_random=100-N"),
     row("num_range", Kind::One(Unit::Count), "Ranges in one trim").default("1").max(256).refused("leave it at 1; a trim has one range here"),
-    row("sprandom", Kind::Bool, "Preconditioning by one sparse random pass").default("0").refused("precondition with a sequential and a random write job"),
-    row("spr_num_regions", Kind::One(Unit::Count), "Regions of sprandom").default("100").no_effect("it only matters with sprandom"),
-    row("spr_op", Kind::Floats(1), "Over-provisioning assumed by sprandom").default("0.15").no_effect("it only matters with sprandom"),
-    row("spr_cs", Kind::One(Unit::Bytes), "Memory limit of sprandom").default("0").no_effect("it only matters with sprandom"),
+    row("sprandom", Kind::Bool, "Leave flash as long random writing would, in one pass").default("0"),
+    row("spr_num_regions", Kind::One(Unit::Count), "Regions of sprandom").default("100").min(1).max(1048576),
+    row("spr_op", Kind::Floats(1), "Spare room of the flash as a share of its size").default("0.15").min(0).max(1),
+    row("spr_cs", Kind::One(Unit::Bytes), "Write cache that must be full before a block is written again").default("0"),
 ];

@@ -37,7 +37,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("unlink_each_loop", Kind::Bool, "Remove the files after each loop").default("0").refused("use unlink=1, and run the job once for each loop"),
     row("direct", Kind::Bool, "Bypass the page cache (O_DIRECT)").default("0"),
     row("buffered", Kind::Bool, "Use the page cache; the opposite of direct").default("1"),
-    row("atomic", Kind::Bool, "Untorn writes (RWF_ATOMIC)").default("0").refused("leave it out; no engine here asks for untorn writes"),
+    row("atomic", Kind::Bool, "Writes are done whole or not at all (RWF_ATOMIC)").default("0"),
     row("sync", Kind::Choice(&["none", "0", "sync", "1", "dsync"]), "O_SYNC or O_DSYNC").default("none"),
     row("write_hint", Kind::Choice(&["none", "short", "medium", "long", "extreme"]), "Expected life time of written data").refused("set the hint on the file with fcntl(2) F_SET_RW_HINT before the run"),
     row("zonemode", Kind::Choice(&["none", "strided", "zbd"]), "How the region is divided into zones").default("none"),
