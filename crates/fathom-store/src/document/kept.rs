@@ -48,7 +48,6 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that older documents lack.
-    #[cfg_attr(not(test), allow(dead_code, reason = "no field came later yet"))]
     pub fn take_or<T: Kept>(&mut self, name: &'static str, absent: impl FnOnce() -> T) -> Result<T, Unreadable> {
         self.value(name).map_or_else(|| Ok(absent()), |value| T::restore(value, self.names))
     }

@@ -34,20 +34,21 @@ kept!(ErrorPolicy { continue_read, continue_write, continue_verify, ignore, max_
 kept!(EngineSpec { kind, named, settings });
 choice!(EngineKind {
     Sync, Psync, Vsync, Pvsync, Pvsync2, Libaio, IoUring, PosixAio, Mmap, Null, Splice, Falloc, Ftruncate,
-    FileCreate, FileStat, FileDelete, DirCreate, DirStat, DirDelete,
+    FileCreate, FileStat, FileDelete, DirCreate, DirStat, DirDelete, PageFault, Cpuio,
 });
 choice!(StatCall { Stat, Lstat, Statx });
 kept!(EngineSettings {
     fixed_buffers, register_files, register_where_possible, sq_poll, sq_poll_cpu, high_priority, userspace_reap,
-    nowait, uncached, force_async, vectored, stat, remove_made, priorities, numa,
+    nowait, uncached, force_async, vectored, stat, remove_made, priorities, numa, atomic = false, cpu = CpuLoad::default(),
 });
+kept!(CpuLoad { percent, spell, sorts, ends_with_io });
 kept!(Numa { cpu_nodes, memory });
 kept!(MemoryPolicy { mode, nodes });
 choice!(MemoryMode { Local, Prefer, Bind, Interleave });
 kept!(Priorities { worker, shares });
 kept!(PriorityShare { size, percent, prio });
 kept!(FileSet {
-    paths, named, size, file_size, offset, offset_increment, offset_align, direct, sync_mode, atomic, service,
+    paths, named, size, file_size, offset, offset_increment, offset_align, direct, sync_mode, service,
     service_every, open_files, layout,
 });
 kept!(Layout {
@@ -78,7 +79,7 @@ kept!(Strided { size, range, skip });
 choice!(BlockSizes { Fixed(inner), Range { min, max }, Split(inner) });
 choice!(Distribution {
     Uniform, Zipf { theta, center }, Pareto { power, center }, Normal { deviation, center }, Zoned(inner),
-    ZonedAbs(inner), Sequence { blocks, moves_on },
+    ZonedAbs(inner), Sequence { blocks, moves_on }, Aged { spare, regions, cache },
 });
 kept!(Payload { fill, refill, scramble, dedupe_percent, dedupe_set });
 kept!(DedupeSet { percent, shared });
