@@ -21,25 +21,19 @@ impl Store {
     /// # Errors
     /// When it cannot be kept; what was kept before stands.
     pub fn save_cell(&mut self, run: RunId, cell: &Cell, content: &Content) -> Result<(), StoreError> {
-        let body = match content {
-            Content::Nothing => None,
-            Content::Recording(recording) => Some((RECORDING.to_owned(), write_recording(recording))),
-            Content::Imported { format, bytes } => Some((format.clone(), bytes.clone())),
-        };
+        let kept = packed(content);
+        self.change(async |connection| put(connection, run, cell, kept).await)
+    }
+
+    /// Keeps many cells at once, all of them or none.
+    ///
+    /// # Errors
+    /// When they cannot be kept; what was kept before stands.
+    pub fn save_cells(&mut self, run: RunId, cells: &[(Cell, Content)]) -> Result<(), StoreError> {
         self.change(async |connection| {
-            let position = signed(cell.position);
-            sqlx::query("DELETE FROM cell WHERE run = $1 AND position = $2").bind(signed(run.get())).bind(position).execute(&mut *connection).await?;
-            put_cell(connection, run, cell).await?;
-            put_figures(connection, run, cell).await?;
-            put_findings(connection, run, cell).await?;
-            let Some((format, body)) = body else { return Ok(()) };
-            sqlx::query("INSERT INTO content (run, position, format, body) VALUES ($1, $2, $3, $4)")
-                .bind(signed(run.get()))
-                .bind(position)
-                .bind(format)
-                .bind(body)
-                .execute(connection)
-                .await?;
+            for (cell, content) in cells {
+                put(connection, run, cell, packed(content)).await?;
+            }
             Ok(())
         })
     }
@@ -83,6 +77,27 @@ const SELECT_CELLS: &str =
 const SELECT_FIGURES: &str = "SELECT position, name, value FROM figure WHERE run = $1 ORDER BY position, place";
 const SELECT_FINDINGS: &str =
     "SELECT position, code, weight, about, evidence FROM finding WHERE run = $1 ORDER BY position, place";
+
+/// Format and bytes of what was measured.
+fn packed(content: &Content) -> Option<(String, Vec<u8>)> {
+    match content {
+        Content::Nothing => None,
+        Content::Recording(recording) => Some((RECORDING.to_owned(), write_recording(recording))),
+        Content::Imported { format, bytes } => Some((format.clone(), bytes.clone())),
+    }
+}
+
+async fn put(connection: &mut AnyConnection, run: RunId, cell: &Cell, kept: Option<(String, Vec<u8>)>) -> sqlx::Result<()> {
+    let (number, position) = (signed(run.get()), signed(cell.position));
+    sqlx::query("DELETE FROM cell WHERE run = $1 AND position = $2").bind(number).bind(position).execute(&mut *connection).await?;
+    put_cell(connection, run, cell).await?;
+    put_figures(connection, run, cell).await?;
+    put_findings(connection, run, cell).await?;
+    let Some((format, body)) = kept else { return Ok(()) };
+    let insert = "INSERT INTO content (run, position, format, body) VALUES ($1, $2, $3, $4)";
+    sqlx::query(insert).bind(number).bind(position).bind(format).bind(body).execute(connection).await?;
+    Ok(())
+}
 
 async fn put_cell(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sqlx::Result<()> {
     sqlx::query(

@@ -20,9 +20,13 @@ const APPLICATION: i64 = 0x6674_686d;
 /// cut. None of them changes anything when it fails.
 pub struct Store {
     pub(crate) place: Place,
+    /// Nothing after a change that failed, until there is something to ask.
     connection: Option<AnyConnection>,
     runtime: Runtime,
     sqlite: bool,
+    mode: Mode,
+    /// It was looked at, and every connection to it is to be hardened.
+    ready: bool,
 }
 
 /// How a store is to be opened.
@@ -61,22 +65,51 @@ impl Store {
         }
     }
 
+    /// Opens the store in the file `path` only to look something up: nothing is written, not even beside it.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
+    pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
+        let place = Place::file(path);
+        if !path.exists() {
+            return Err(StoreError::Missing { place: place.name });
+        }
+        Store::connect(place, Mode::Read)
+    }
+
+    /// Looks through all of the store whether it is sound. Takes as long as reading it.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with the first thing that is wrong.
+    pub fn check(&mut self) -> Result<(), StoreError> {
+        if !self.sqlite {
+            return Ok(());
+        }
+        let said: String = self.ask(async |connection| sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(connection).await)?;
+        match said.as_str() {
+            "ok" => Ok(()),
+            _ => Err(StoreError::Damaged { place: self.place.name.clone(), what: said }),
+        }
+    }
+
     fn connect(place: Place, mode: Mode) -> Result<Store, StoreError> {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
-        let address = place.address(match mode {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| StoreError::Closed { place: place.name.clone(), why: error.to_string() })?;
+        let mut store = Store { sqlite: place.file.is_some(), place, connection: None, runtime, mode, ready: false };
+        store.prepare(mode)?;
+        Ok(store)
+    }
+
+    fn reach(&self) -> Result<AnyConnection, StoreError> {
+        let address = self.place.address(match self.mode {
             Mode::Create => "mode=rwc",
             Mode::Write => "mode=rw",
             // Without a log beside it nobody writes it, and it needs no lock that could not be had.
             Mode::Read => "mode=ro&immutable=1",
         })?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| StoreError::Closed { place: place.name.clone(), why: error.to_string() })?;
-        let connection = runtime.block_on(AnyConnection::connect(&address)).map_err(|error| meaning(&error, &place.name))?;
-        let sqlite = connection.backend_name() == "SQLite";
-        let mut store = Store { place, connection: Some(connection), runtime, sqlite };
-        store.prepare(mode)?;
-        Ok(store)
+        self.runtime.block_on(AnyConnection::connect(&address)).map_err(|error| meaning(&error, &self.place.name))
     }
 
     /// Looks before it touches: only what is empty or ours is changed.
@@ -94,6 +127,7 @@ impl Store {
         if mode == Mode::Read {
             return Ok(());
         }
+        self.ready = sqlite;
         if sqlite {
             self.harden()?;
         }
@@ -135,20 +169,39 @@ impl Store {
 
     /// Asks the database something.
     pub(crate) fn ask<T>(&mut self, question: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>) -> Result<T, StoreError> {
-        let connection = self.connection.as_mut().expect("there is one until the store is dropped");
+        if self.connection.is_none() {
+            self.connection = Some(self.reach()?);
+            if self.ready {
+                self.harden()?;
+            }
+        }
+        let connection = self.connection.as_mut().expect("it was reached just now");
         self.runtime.block_on(question(connection)).map_err(|error| meaning(&error, &self.place.name))
     }
 
     /// Changes something, all of it or nothing.
     pub(crate) fn change<T>(&mut self, change: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>) -> Result<T, StoreError> {
         let sqlite = self.sqlite;
-        self.ask(async |connection| {
+        let changed = self.ask(async |connection| {
             // SQLite takes the lock of writers at once this way, so that two of them wait for one another.
             let mut transaction = connection.begin_with(if sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" }).await?;
             let changed = change(&mut transaction).await?;
             transaction.commit().await?;
             Ok(changed)
-        })
+        });
+        if changed.is_err() {
+            // Where the database took the change back by itself, as on a full disk, the driver does not know: a fresh
+            // connection does (regression 0180).
+            self.close();
+        }
+        changed
+    }
+
+    fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            // Everything is on disk already; closing only folds the log into the file.
+            let _ = self.runtime.block_on(connection.close());
+        }
     }
 
     pub(crate) fn unknown(&self, name: &str) -> StoreError {
@@ -158,9 +211,6 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            // Everything is on disk already; closing only folds the log into the file.
-            let _ = self.runtime.block_on(connection.close());
-        }
+        self.close();
     }
 }

@@ -1,0 +1,136 @@
+//! A writer in a process of its own, which says what was acknowledged, and what must be there afterwards.
+#![allow(dead_code, reason = "each test file uses a part of this")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use fathom_store::{Cell, Content, Experiment, Run, Store};
+
+/// The role of a process: the store to write into.
+const ROLE: &str = "FATHOM_TEST_WRITER";
+
+/// Chance with a seed (splitmix64).
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+/// How many rounds: many where `name` asks for the long form.
+pub fn rounds(name: &str, short: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(short)
+}
+
+/// What stands in cell `n`: 0 to 20,000 bytes.
+pub fn body(n: u64) -> Vec<u8> {
+    (0..n * 7919 % 20_000).map(|at| (at ^ n) as u8).collect()
+}
+
+pub fn cell(n: u64) -> Cell {
+    let figures = (0..n % 40).map(|at| (format!("figure {at}"), (n * at) as f64)).collect();
+    Cell { position: n, axes: vec![("n".into(), n.to_string())], figures, ..Cell::default() }
+}
+
+/// When this process has the role of the writer, writes cells until it is killed, and says each that was acknowledged.
+pub fn write_if_asked() {
+    let Some(place) = std::env::var_os(ROLE) else { return };
+    let mut store = Store::open(Path::new(&place)).expect("a store");
+    let run = store.begin(&Experiment { kind: "test".into(), ..Experiment::default() }).expect("room");
+    let say = |word: &str, n: u64| {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "\n{word} {n}").and_then(|()| out.flush()).expect("somebody listens");
+    };
+    say("run", run.get());
+    for n in 1.. {
+        store.save_cell(run, &cell(n), &Content::Imported { format: "test".into(), bytes: body(n) }).expect("room");
+        say("cell", n);
+    }
+}
+
+/// A writer that was started, killed when dropped.
+pub struct Writer {
+    child: Child,
+    lines: Receiver<String>,
+    pub run: Option<u64>,
+    /// Cells 1 to this were acknowledged.
+    pub cells: u64,
+}
+
+impl Writer {
+    /// Starts this program again, which must have a test `the_writer` that calls [`write_if_asked`].
+    pub fn start(place: &Path) -> Writer {
+        let mut command = Command::new(std::env::current_exe().expect("this test"));
+        command.args(["--exact", "the_writer", "--nocapture"]).env(ROLE, place).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("this test again");
+        let out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || out.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
+        Writer { child, lines, run: None, cells: 0 }
+    }
+
+    fn hear(&mut self, line: &str) {
+        match line.split_once(' ') {
+            Some(("run", run)) => self.run = run.parse().ok(),
+            Some(("cell", n)) => self.cells = n.parse().unwrap_or(self.cells),
+            _ => {}
+        }
+    }
+
+    /// Hears what was said up to now.
+    pub fn listen(&mut self) {
+        while let Ok(line) = self.lines.try_recv() {
+            self.hear(&line);
+        }
+    }
+
+    /// Waits until it has acknowledged so many cells; panics when it does not go on.
+    pub fn wait_for(&mut self, cells: u64) {
+        while self.cells < cells {
+            let line = self.lines.recv_timeout(Duration::from_secs(60)).expect("the writer goes on");
+            self.hear(&line);
+        }
+    }
+
+    /// SIGKILL, and all that was said before.
+    pub fn kill(mut self) -> (Option<u64>, u64) {
+        self.child.kill().expect("our own child");
+        self.child.wait().expect("our own child");
+        while let Ok(line) = self.lines.recv() {
+            self.hear(&line);
+        }
+        (self.run, self.cells)
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Everything that was acknowledged is there, whole; the store is sound, and takes more.
+pub fn nothing_is_lost(place: &Path, run: Option<u64>, cells: u64) {
+    let Some(run) = run else { return };
+    let mut store = Store::open(place).unwrap_or_else(|error| panic!("after {cells} cells: {error}"));
+    let run: Run = store.run(&format!("r{run}")).expect("it was acknowledged");
+    let kept = store.cells(run.id).expect("readable");
+    assert!(kept.len() as u64 >= cells, "{cells} were acknowledged, {} are there", kept.len());
+    for (n, there) in (1..).zip(&kept) {
+        assert_eq!(*there, cell(n));
+        match store.content(run.id, n).expect("readable") {
+            Content::Imported { bytes, .. } => assert!(bytes == body(n), "cell {n} has another content"),
+            other => panic!("cell {n} has {other:?}"),
+        }
+    }
+    store.check().expect("it is sound");
+    store.save_cell(run.id, &cell(kept.len() as u64 + 1), &Content::Nothing).expect("it takes more");
+}

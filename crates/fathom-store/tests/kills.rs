@@ -1,0 +1,38 @@
+//! SIGKILL at any moment: the store opens, and nothing that was acknowledged is lost.
+//!
+//! `FATHOM_STORE_KILLS=1000` is the long form.
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Dice, Writer, nothing_is_lost, rounds};
+use fathom_testkit::Scratch;
+
+#[test]
+fn the_writer() {
+    common::write_if_asked();
+}
+
+#[test]
+fn a_killed_writer_loses_nothing_that_was_acknowledged() {
+    let scratch = Scratch::new().expect("a disk");
+    let mut dice = Dice(std::process::id().into());
+    let mut acknowledged = 0;
+    for round in 0..rounds("FATHOM_STORE_KILLS", 20) {
+        // Now a store that many have written, now a new one: being made is a moment like any other.
+        let place = scratch.join(if round % 4 == 0 { format!("new-{round}.db") } else { "old.db".to_owned() });
+        let mut writer = Writer::start(&place);
+        if round % 2 == 1 {
+            writer.wait_for(1);
+        }
+        std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+        let (run, cells) = writer.kill();
+        nothing_is_lost(&place, run, cells);
+        acknowledged += cells;
+        if round % 4 == 0 {
+            let _ = std::fs::remove_file(&place);
+        }
+    }
+    assert!(acknowledged > 0, "no writer came as far as a cell: nothing was tested");
+}

@@ -1,0 +1,94 @@
+//! Power cuts at any moment, on ext4, XFS and btrfs: every acknowledged cell is there after the next mount.
+//!
+//! The file system lies on a device that knows what was not flushed yet. A cut loses all of that, keeps all of it, or keeps
+//! a random half of its sectors. `FATHOM_STORE_CUTS=500` is the long form, for each file system a third.
+
+mod common;
+
+use std::path::Path;
+use std::time::Duration;
+
+use common::{Dice, Writer, nothing_is_lost, rounds};
+use fathom_testkit::{DeviceOptions, FaultDevice, FsKind, Keep, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
+
+/// Cuts of one writer.
+const TOGETHER: u64 = 6;
+
+#[test]
+fn the_writer() {
+    common::write_if_asked();
+}
+
+#[test]
+fn ext4_keeps_what_was_acknowledged() {
+    on(FsKind::Ext4, 64 << 20, "noatime");
+}
+
+#[test]
+fn xfs_keeps_what_was_acknowledged() {
+    on(FsKind::Xfs, 320 << 20, "noatime,nouuid");
+}
+
+#[test]
+fn btrfs_keeps_what_was_acknowledged() {
+    on(FsKind::Btrfs, 128 << 20, "noatime");
+}
+
+fn on(kind: FsKind, size: u64, options: &str) {
+    require!(Root, Fuse, Loop);
+    if let Err(why) = kind.available() {
+        return skip(&why);
+    }
+    let mut dice = Dice(u64::from(std::process::id()) << 3 | size);
+    let wanted = rounds("FATHOM_STORE_CUTS", 12).div_ceil(3);
+    let (mut done, mut acknowledged) = (0, 0);
+    while done < wanted {
+        let cuts = TOGETHER.min(wanted - done);
+        acknowledged += cut(kind, size, options, cuts, &mut dice);
+        done += cuts;
+    }
+    assert!(acknowledged > 0, "no cell was acknowledged before a cut: nothing was tested");
+}
+
+/// Some cuts while one writer writes; returns how many cells had been acknowledged before them.
+fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut Dice) -> u64 {
+    let scratch = Scratch::new().expect("a disk");
+    let device = FaultDevice::mount(DeviceOptions { size, log_limit: 1, ..DeviceOptions::default() }).expect("a device");
+    let disk = LoopDevice::attach(&device.path(), LoopOptions::default()).expect("a disk");
+    let mount = Mount::format(disk.path(), kind, options).expect("a file system");
+    let mut writer = Writer::start(&mount.join("data/fathom/store.db"));
+    writer.wait_for(1 + dice.below(3));
+    let mut images = Vec::new();
+    for number in 0..cuts {
+        std::thread::sleep(Duration::from_micros(dice.below(40_000)));
+        // What is heard before the cut was acknowledged before it.
+        writer.listen();
+        let keep = match dice.below(4) {
+            0 => Keep::None,
+            1 => Keep::All,
+            _ => Keep::Half(dice.below(u64::MAX)),
+        };
+        let image = scratch.join(format!("cut-{number}"));
+        let heard = (writer.run, writer.cells);
+        device.snapshot_to(&image, &keep).expect("room for an image");
+        images.push((image, heard, keep));
+    }
+    drop(writer);
+    mount.unmount().expect("nobody uses it");
+    disk.detach().expect("nobody uses it");
+    drop(device);
+    for (image, (run, cells), keep) in &images {
+        eprintln!("{}: {cells} cells, then a cut that keeps {keep:?}", kind.name());
+        after(image, kind, options, *run, *cells);
+        std::fs::remove_file(image).expect("our own file");
+    }
+    images.iter().map(|(_, (_, cells), _)| cells).sum()
+}
+
+fn after(image: &Path, kind: FsKind, options: &str, run: Option<u64>, cells: u64) {
+    let disk = LoopDevice::attach(image, LoopOptions { buffered: true, ..LoopOptions::default() }).expect("a disk");
+    let mount = Mount::existing(disk.path(), kind, options).expect("it mounts");
+    nothing_is_lost(&mount.join("data/fathom/store.db"), run, cells);
+    mount.unmount().expect("nobody uses it");
+    disk.detach().expect("nobody uses it");
+}
