@@ -1,4 +1,4 @@
-//! What held while a run was measured: a sample of the machine every moment, and the state of targets and queues.
+//! What held while a run was measured: a sample of the machine every moment, and the state of targets.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,6 @@ pub struct Conditions {
     pub telemetry: Telemetry,
     /// One for each target that was held.
     pub targets: Vec<TargetConditions>,
-    /// One for each block device below the targets.
-    pub queues: Vec<QueueConditions>,
     /// I/O limits of this process's own control groups on those devices.
     pub limits: Vec<IoLimit>,
     /// This machine is a virtual one; `None` where that cannot be told.
@@ -119,27 +117,6 @@ pub struct Sharer {
     pub writes: bool,
     /// Its parent is process 1: it is a service, or what started it has ended.
     pub orphan: bool,
-}
-
-/// Settings of a device's queue (`/sys/block/NAME/queue`), before and after the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueueConditions {
-    /// Kernel name.
-    pub name: String,
-    /// Name and value of each setting, sorted by name.
-    pub before: Vec<(String, String)>,
-    /// After the load.
-    pub after: Vec<(String, String)>,
-    /// A loop device: its backing file, and whether it is reached by direct I/O.
-    pub loop_file: Option<(PathBuf, bool)>,
-}
-
-impl QueueConditions {
-    /// The value of a setting before the run.
-    #[must_use]
-    pub fn setting(&self, name: &str) -> Option<&str> {
-        self.before.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
-    }
 }
 
 /// An I/O limit of a control group.

@@ -2,7 +2,6 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
-use std::time::Duration;
 
 use fathom_device::{Target, TargetFacts, concerns, description, standing};
 use fathom_linux::{examine, list_block_devices, look_below, look_closely};
@@ -10,12 +9,11 @@ use fathom_model::{DeviceCard, TargetRecording};
 use fathom_report::{Style, device_cards, device_document, device_table};
 
 use crate::outcome::Outcome;
+use crate::patience::{Asked, PATIENCE, ask};
 use crate::say::{complain, say};
 use crate::screen;
 use crate::specs::library;
 
-/// A device that does not answer is not waited for longer.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Where nobody's terminal sets a limit.
 const WIDE: usize = 160;
 
@@ -109,25 +107,40 @@ fn silent(facts: &TargetFacts) -> TargetRecording {
     TargetRecording { path: facts.named.clone(), troubles, ..TargetRecording::default() }
 }
 
+/// What becomes of one path: a card, or why there is none.
+type Seen = Result<DeviceCard, String>;
+
+/// All are asked at the same time, so that several that hang cost no more than one.
 fn some(paths: &[&str]) -> (Vec<DeviceCard>, Outcome) {
+    let asked: Vec<Asked<Seen>> = paths.iter().map(|path| look(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
-    for path in paths {
-        match examine(Path::new(path)) {
-            Ok(examined) if matches!(examined.facts().target, Target::NewFile(_)) => {
-                complain!(
-                    "fathom devices: there is no {}; `fathom devices` lists the block devices",
-                    path.escape_debug()
-                );
-                outcome = Outcome::Refused;
-            }
-            Ok(examined) => cards.push(card(examined.facts(), look_closely(Path::new(path)))),
-            Err(error) => {
-                complain!("fathom devices: {error}");
+    for (path, asked) in paths.iter().zip(asked) {
+        match asked.answer().unwrap_or_else(|| Err(unanswered(path))) {
+            Ok(card) => cards.push(card),
+            Err(problem) => {
+                complain!("fathom devices: {problem}");
                 outcome = Outcome::Refused;
             }
         }
     }
     (cards, outcome)
+}
+
+fn unanswered(path: &str) -> String {
+    let (path, patience) = (path.escape_debug(), PATIENCE.as_secs());
+    format!("{path} did not answer within {patience} s: the device or file system behind it hangs; the kernel log may say why")
+}
+
+fn look(path: &str) -> Asked<Seen> {
+    let path = path.to_owned();
+    ask(move || {
+        let examined = examine(Path::new(&path)).map_err(|error| error.to_string())?;
+        if matches!(examined.facts().target, Target::NewFile(_)) {
+            let path = path.escape_debug();
+            return Err(format!("there is no {path}; `fathom devices` lists the block devices"));
+        }
+        Ok(card(examined.facts(), look_closely(Path::new(&path))))
+    })
 }
 
 fn card(facts: &TargetFacts, target: TargetRecording) -> DeviceCard {

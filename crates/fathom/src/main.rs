@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "only the binary prints")]
 
+mod apart;
 mod check;
 mod compare;
 mod devices;
@@ -15,6 +16,7 @@ mod keep;
 mod logs;
 mod measure;
 mod outcome;
+mod patience;
 mod output;
 mod quick;
 mod result_file;
@@ -71,7 +73,7 @@ fn command(arguments: &[String]) -> Outcome {
         "quick" => quick::command(rest),
         "sweep" => sweep::command(rest),
         "search" => search::command(rest),
-        "devices" => devices::command(rest),
+        "devices" => apart::apart("devices", rest, devices::command),
         "compare" => compare::command(rest),
         "check" => check::command(rest),
         "explain" => explain::command(rest),

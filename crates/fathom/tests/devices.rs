@@ -6,9 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use common::{FATHOM, Ran, fathom, program, sh, start};
-use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require, seccomp, skip};
+use common::{FATHOM, Ran, fathom, measured, program, sh, start};
+use fathom_testkit::{DeviceOptions, Fault, FaultDevice, LoopDevice, LoopOptions, Op, Scratch, require, seccomp, skip};
 use serde_json::Value;
 
 const SIGSYS: i32 = 31;
@@ -98,6 +99,52 @@ fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
     assert_eq!(first["queue"]["max_request"].as_u64(), Some(limit << 10));
     let below = first["backing"]["file_system"]["place"].as_str();
     assert_eq!(below == Some("local"), target["devices"].as_array().is_some_and(|all| all.len() > 1), "{target}");
+}
+
+/// Two files on devices that hang when they are read: both are named, after one patience and not two, and the third is shown.
+#[test]
+fn what_hangs_is_named_and_holds_up_nobody() {
+    require!(Fuse);
+    let folder = Scratch::new().expect("a folder");
+    let good = data(&folder, "data", 1 << 20);
+    let hung: Vec<FaultDevice> = (0..2).map(|_| FaultDevice::mount(DeviceOptions::default()).expect("a fault device")).collect();
+    hung.iter().for_each(|device| device.inject(Fault::Hang(Some(Op::Read))));
+    let (first, second) = (hung[0].path(), hung[1].path());
+    let mut command = program(["devices"]);
+    command.args([&first, &good, &second]);
+    let ran = start(command).finish_within(Duration::from_secs(20)).expect(2);
+    assert!(hung.iter().all(|device| device.counts().injected() >= 1), "both were read");
+    for path in [&first, &second] {
+        assert!(ran.err.contains(&format!("{} did not answer within 2 s", path.display())), "{}", ran.err);
+    }
+    assert!(ran.out.contains(&good.display().to_string()), "{}", ran.out);
+    hung.iter().for_each(|device| device.release());
+}
+
+/// The same below a block device: the list of all devices says so of that one, with what sysfs knows of it.
+#[test]
+fn a_block_device_that_hangs_is_listed() {
+    require!(Root, Loop, Fuse);
+    let fault = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
+    let device = LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
+    fault.inject(Fault::Hang(Some(Op::Read)));
+    // The hang is not over yet: who asked is not held up by what cannot be ended.
+    let ran = start(program(["devices", "--json"])).finish_within(Duration::from_secs(20)).expect(0);
+    assert!(fault.counts().injected() >= 1, "it was read");
+    let document = document(&ran);
+    let targets = document["targets"].as_array().expect("a list");
+    let own = targets.iter().find(|target| target["path"] == device.path().display().to_string().as_str()).expect("listed");
+    assert!(own["troubles"][0].as_str().is_some_and(|words| words.contains("did not answer within 2 s")), "{own}");
+    fault.release();
+}
+
+/// The whole answer, from start to end, takes less than 50 ms; a machine with other work may need more than one try.
+#[test]
+fn the_list_is_there_at_once() {
+    measured(|| {
+        let took = fathom(["devices"]).expect(0).took;
+        if took < Duration::from_millis(50) { Ok(()) } else { Err(format!("{took:?}")) }
+    });
 }
 
 /// Who may not open the devices still gets what sysfs tells everybody.

@@ -1,6 +1,6 @@
 //! CACHE_SETTING_DISAGREES: the kernel was told that a cache is safe which is not, and sends no flushes.
 
-use fathom_model::{DeviceRecording, Direction, Finding, QueueConditions, Weight};
+use fathom_model::{DeviceFacts, DeviceRecording, Direction, Finding, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene};
@@ -14,8 +14,8 @@ const ADVICE: &str = "Write \"write back\" to queue/write_cache, or turn the dev
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let writes: u64 = scene.members().filter(|m| !m.is_null()).map(|m| m.seen.directions[Direction::Write].counts.ok).sum();
-    let queues = scene.recording.conditions.queues.iter().filter(|_| writes > 0);
-    let loops = queues.filter_map(|queue| finding(queue, writes));
+    let devices = scene.devices().into_iter().filter(|_| writes > 0);
+    let loops = devices.filter_map(|device| finding(&device.before, writes));
     let withheld = scene.devices().into_iter().filter(|device| writes > 0 && device.before.cache.flushes_withheld());
     withheld.map(|device| of_device(device, writes)).chain(loops).take(1).collect()
 }
@@ -34,15 +34,15 @@ fn of_device(device: &DeviceRecording, writes: u64) -> Finding {
 
 /// A loop device over a file is volatile by nature: the kernel itself sets "write back" when it is made, because only an
 /// fsync of the file makes writes durable (drivers/block/loop.c).
-fn finding(queue: &QueueConditions, writes: u64) -> Option<Finding> {
-    let (file, _) = queue.loop_file.as_ref()?;
-    let told = queue.setting("write_cache")?;
+fn finding(device: &DeviceFacts, writes: u64) -> Option<Finding> {
+    let file = device.backing.as_ref()?;
+    let told = device.queue.setting("write_cache")?;
     (told == "write through").then(|| {
         let evidence = format!(
             "The kernel was told that {} has no volatile cache ({told}), but what it stands on, {}, has one: {} went \
              there and no flush was sent.",
-            queue.name,
-            file.display(),
+            device.name,
+            file.path.display(),
             counted(writes, "write"),
         );
         of_run(CODE, Weight::Degrades, evidence, ADVICE)

@@ -1,6 +1,6 @@
 //! LOOP_BUFFERED: a loop device reads and writes its file through the page cache.
 
-use fathom_model::{Direction, Finding, QueueConditions, Weight};
+use fathom_model::{BackingFacts, Direction, Finding, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene};
@@ -15,12 +15,13 @@ const ADVICE: &str = "Attach it with losetup --direct-io=on; until then direct=1
 fn look(scene: &Scene) -> Vec<Finding> {
     let moved: u64 = scene.moved().iter().map(|(_, moved)| moved.bytes).sum();
     let asked = Direction::ALL.into_iter().all(|d| scene.all_direct(d)) && moved > 0;
-    let buffered = |queue: &&QueueConditions| queue.loop_file.as_ref().is_some_and(|(_, direct)| !direct);
-    let queue = scene.recording.conditions.queues.iter().find(buffered).filter(|_| asked);
-    let finding = |queue: &QueueConditions| {
-        let file = queue.loop_file.as_ref().map(|(file, _)| file.display().to_string()).unwrap_or_default();
-        let evidence = format!("{} passed through {}, which reaches {file} through the page cache.", bytes(moved), queue.name);
+    let through = |file: &&BackingFacts| file.direct_io == Some(false);
+    let mut devices = scene.devices().into_iter().map(|device| &device.before);
+    let buffered = devices.find_map(|device| Some((&device.name, device.backing.as_ref().filter(through)?)));
+    let finding = |(name, file): (&String, &BackingFacts)| {
+        let file = file.path.display();
+        let evidence = format!("{} passed through {name}, which reaches {file} through the page cache.", bytes(moved));
         of_run(CODE, Weight::Degrades, evidence, ADVICE)
     };
-    queue.map(finding).into_iter().collect()
+    buffered.filter(|_| asked).map(finding).into_iter().collect()
 }

@@ -1,6 +1,6 @@
 //! SETTINGS_CHANGED: somebody changed a device's queue while the run lasted.
 
-use fathom_model::{Finding, QueueConditions, Weight};
+use fathom_model::{DeviceRecording, Finding, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene};
@@ -15,7 +15,7 @@ const TOLD: usize = 3;
 const ADVICE: &str = "The first part of the run had other settings than the last: find what changes them and run again.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let changes: Vec<String> = scene.recording.conditions.queues.iter().flat_map(changes).collect();
+    let changes: Vec<String> = scene.devices().into_iter().flat_map(changes).collect();
     if changes.is_empty() {
         return Vec::new();
     }
@@ -34,11 +34,11 @@ fn told(changes: &[String]) -> String {
 }
 
 /// `max_sectors_kb of loop0 from 1280 to 128`.
-fn changes(queue: &QueueConditions) -> Vec<String> {
-    let now = |name: &str| queue.after.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+fn changes(device: &DeviceRecording) -> Vec<String> {
+    let Some(after) = &device.after else { return Vec::new() };
     let changed = |(name, value): &(String, String)| {
-        let now = now(name).filter(|now| *now != value && !OWN.contains(&name.as_str()))?;
-        Some(format!("{name} of {} from {value} to {now}", queue.name))
+        let now = after.queue.setting(name).filter(|now| now != value && !OWN.contains(&name.as_str()))?;
+        Some(format!("{name} of {} from {value} to {now}", device.before.name))
     };
-    queue.before.iter().filter_map(changed).collect()
+    device.before.queue.settings.iter().filter_map(changed).collect()
 }

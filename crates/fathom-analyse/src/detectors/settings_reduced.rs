@@ -1,6 +1,6 @@
 //! SETTINGS_REDUCED: a queue setting, left from an earlier test perhaps, holds the device below what it can do.
 
-use fathom_model::{Direction, Finding, QueueConditions, Weight};
+use fathom_model::{DeviceFacts, Direction, Finding, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene};
@@ -15,12 +15,12 @@ const ADVICE: &str = "Settings survive tests, and even the removal of a loop dev
                       /sys/block/*/queue, or keep them and say so.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let queues = &scene.recording.conditions.queues;
-    queues.iter().filter_map(|queue| reduced(scene, queue).or_else(|| blind(queue))).take(1).collect()
+    let devices = scene.devices().into_iter().map(|device| &device.before);
+    devices.filter_map(|device| reduced(scene, device).or_else(|| blind(device))).take(1).collect()
 }
 
-fn reduced(scene: &Scene, queue: &QueueConditions) -> Option<Finding> {
-    let kib = |name| queue.setting(name)?.parse::<u64>().ok();
+fn reduced(scene: &Scene, device: &DeviceFacts) -> Option<Finding> {
+    let kib = |name| device.queue.setting(name)?.parse::<u64>().ok();
     let (now, could) = (kib("max_sectors_kb")?, kib("max_hw_sectors_kb")?.min(DEFAULT_KIB));
     let largest = scene.members().filter(|m| !m.is_null()).map(|m| largest_block(m.job)).max()?;
     if now >= could || largest <= now * 1024 {
@@ -28,7 +28,7 @@ fn reduced(scene: &Scene, queue: &QueueConditions) -> Option<Finding> {
     }
     let evidence = format!(
         "max_sectors_kb of {} is {now} where {could} is usual: each I/O of {} is split into {} requests.",
-        queue.name,
+        device.name,
         bytes(largest),
         largest.div_ceil(now.max(1) * 1024),
     );
@@ -41,9 +41,9 @@ fn largest_block(job: &fathom_model::Job) -> u64 {
 }
 
 /// Without counters, whole kinds of mistakes cannot be seen.
-fn blind(queue: &QueueConditions) -> Option<Finding> {
-    (queue.setting("iostats") == Some("0")).then(|| {
-        let name = &queue.name;
+fn blind(device: &DeviceFacts) -> Option<Finding> {
+    (device.queue.setting("iostats") == Some("0")).then(|| {
+        let name = &device.name;
         let evidence = format!("iostats of {name} is 0: what the device did is not counted, and 3 checks (page cache, foreign I/O, split requests) cannot see it.");
         of_run(CODE, Weight::Note, evidence, ADVICE)
     })

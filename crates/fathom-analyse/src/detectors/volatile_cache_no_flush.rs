@@ -1,6 +1,6 @@
 //! VOLATILE_CACHE_NO_FLUSH: writes that were not durable when they completed.
 
-use fathom_model::{Direction, Finding, QueueConditions, SyncMode, Weight};
+use fathom_model::{DeviceFacts, Direction, Finding, SyncMode, Weight};
 
 use super::{Detector, Scene, Seat};
 use crate::figures::counted;
@@ -12,20 +12,20 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const ADVICE: &str = "Add fsync=, fdatasync=, end_fsync=1 or sync= when the data must survive a power cut.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let queues = &scene.recording.conditions.queues;
-    let volatile = queues.iter().find(|queue| queue.setting("write_cache") == Some("write back"));
+    let mut devices = scene.devices().into_iter().map(|device| &device.before);
+    let volatile = devices.find(|device| device.queue.setting("write_cache") == Some("write back"));
     scene.each(|seat| unflushed(seat).or_else(|| in_the_device(seat, volatile?)))
 }
 
 /// Direct writes end in the device's cache.
-fn in_the_device(seat: &Seat, queue: &QueueConditions) -> Option<Finding> {
+fn in_the_device(seat: &Seat, device: &DeviceFacts) -> Option<Finding> {
     let direct = seat.members.iter().filter(|m| m.job.files.direct && !flushes(m) && !m.is_null());
     let writes: u64 = direct.map(|m| m.seen.directions[Direction::Write].counts.ok).sum();
     let evidence = || {
         format!(
             "{} acknowledged by {} from a volatile cache (write_cache is \"write back\"), with no flush.",
             if writes == 1 { "1 write was".to_owned() } else { format!("{} were", counted(writes, "write")) },
-            queue.name
+            device.name
         )
     };
     (writes > 0).then(|| seat.finding(CODE, Weight::Note, evidence(), ADVICE))

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, LinkSpeed, Weight};
 
 use super::about;
 use super::figures::Imported;
@@ -11,6 +11,9 @@ use crate::figures::{bytes, percent};
 
 /// Measured rates above the link by more than this are no rounding.
 const ROUNDING: f64 = 1.005;
+
+/// Of each generation of PCI Express, for each lane and second, millions.
+const MEGATRANSFERS: [u32; 6] = [2_500, 5_000, 8_000, 16_000, 32_000, 64_000];
 
 /// A link between host and device.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,19 +42,14 @@ impl Link {
     /// Bytes per second after line coding. Packets and commands cost some percent more.
     #[must_use]
     pub fn usable(self) -> f64 {
-        match self {
-            Link::Sas(tenths @ 225..) => f64::from(tenths) * 1e8 * 128.0 / 150.0 / 8.0,
-            Link::Sata(tenths) | Link::Sas(tenths) => f64::from(tenths) * 1e8 / 10.0,
-            Link::Pcie(generation, lanes) => lane(generation) * f64::from(lanes),
-        }
+        self.speed().bytes_per_s as f64
     }
 
-    /// Bytes per second if every bit on the line were data, which none is.
-    #[must_use]
-    pub fn raw(self) -> f64 {
+    fn speed(self) -> LinkSpeed {
         match self {
-            Link::Sata(tenths) | Link::Sas(tenths) => f64::from(tenths) * 1e8 / 8.0,
-            Link::Pcie(generation, lanes) => giga_transfers(generation) * 1e9 / 8.0 * f64::from(lanes),
+            Link::Sata(tenths) => LinkSpeed::sata(tenths * 100),
+            Link::Sas(tenths) => LinkSpeed::sas(tenths * 100, 1),
+            Link::Pcie(generation, lanes) => LinkSpeed::pcie(MEGATRANSFERS[(generation.clamp(1, 6) - 1) as usize], lanes),
         }
     }
 
@@ -68,19 +66,6 @@ impl Link {
     pub(super) fn words(self) -> String {
         format!("{} carries {:.0} MB/s after {} coding", self, self.usable() / 1e6, self.coding())
     }
-}
-
-fn giga_transfers(generation: u32) -> f64 {
-    [2.5, 5.0, 8.0, 16.0, 32.0, 64.0][(generation.clamp(1, 6) - 1) as usize]
-}
-
-fn lane(generation: u32) -> f64 {
-    let coding = match generation {
-        ..=2 => 0.8,
-        3..=5 => 128.0 / 130.0,
-        _ => 242.0 / 256.0,
-    };
-    giga_transfers(generation) * 1e9 / 8.0 * coding
 }
 
 impl fmt::Display for Link {

@@ -1,6 +1,5 @@
 //! Runs whose surroundings are wrong: targets, queues, limits, the machine.
 
-use std::path::PathBuf;
 
 use fathom_model::*;
 
@@ -29,9 +28,19 @@ fn on(change: impl FnOnce(&mut TargetConditions)) -> Recording {
     with(|r| r.conditions.targets = vec![target(change)])
 }
 
-pub fn queue(name: &str, settings: &[(&str, &str)]) -> QueueConditions {
-    let before: Vec<_> = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    QueueConditions { name: name.to_owned(), after: before.clone(), before, loop_file: None }
+/// The target on a device of this name, with these settings of its queue.
+pub fn queue(name: &str, settings: &[(&str, &str)]) -> DeviceFacts {
+    let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+    DeviceFacts { name: name.to_owned(), queue: QueueFacts { settings, ..QueueFacts::default() }, ..DeviceFacts::default() }
+}
+
+fn standing_on(before: DeviceFacts, after: Option<DeviceFacts>) -> Vec<TargetRecording> {
+    let devices = vec![DeviceRecording { before, after, ..DeviceRecording::default() }];
+    vec![TargetRecording { path: "/data/file".into(), devices, ..TargetRecording::default() }]
+}
+
+fn image(direct: bool) -> Option<BackingFacts> {
+    Some(BackingFacts { path: "/data/image".into(), offset: Bytes::ZERO, direct_io: Some(direct), file_system: None })
 }
 
 /// The target of the clean run, on a device of its own.
@@ -203,9 +212,8 @@ pub fn surroundings() -> Vec<Wrong> {
             "1 queue setting changed during the run: max_sectors_kb of loop0 from 1280 to 128.",
             || {
                 with(|r| {
-                    let mut changed = queue("loop0", &[("max_sectors_kb", "1280"), ("nomerges", "0")]);
-                    changed.after[0].1 = "128".to_owned();
-                    r.conditions.queues = vec![changed];
+                    let settings = |kib| queue("loop0", &[("max_sectors_kb", kib), ("nomerges", "0")]);
+                    r.targets = standing_on(settings("1280"), Some(settings("128")));
                 })
             },
         ),
@@ -217,7 +225,7 @@ pub fn surroundings() -> Vec<Wrong> {
             || {
                 with(|r| {
                     r.plan.jobs[0].pattern.block_size = PerDirection::all(BlockSizes::Fixed(1 << 20));
-                    r.conditions.queues = vec![queue("loop0", &[("max_hw_sectors_kb", "1280"), ("max_sectors_kb", "128")])];
+                    r.targets = standing_on(queue("loop0", &[("max_hw_sectors_kb", "1280"), ("max_sectors_kb", "128")]), None);
                 })
             },
         ),
@@ -230,8 +238,8 @@ pub fn surroundings() -> Vec<Wrong> {
             || {
                 let mut r = writes(|_| {});
                 let mut lied = queue("loop0", &[("write_cache", "write through")]);
-                lied.loop_file = Some((PathBuf::from("/data/image"), true));
-                r.conditions.queues = vec![lied];
+                lied.backing = image(true);
+                r.targets = standing_on(lied, None);
                 r
             },
         ),
@@ -242,7 +250,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "40,000 writes were acknowledged by vda from a volatile cache (write_cache is \"write back\"), with no flush.",
             || {
                 let mut r = writes(|_| {});
-                r.conditions.queues = vec![queue("vda", &[("write_cache", "write back")])];
+                r.targets = standing_on(queue("vda", &[("write_cache", "write back")]), None);
                 r
             },
         ),
@@ -348,7 +356,7 @@ pub fn surroundings() -> Vec<Wrong> {
             Degrades,
             None,
             "zram0 is a device in the 8 GiB of memory of this machine.",
-            || with(|r| r.conditions.queues = vec![queue("zram0", &[])]),
+            || with(|r| r.targets = standing_on(queue("zram0", &[]), None)),
         ),
         wrong(
             "LOOP_BUFFERED",
@@ -358,8 +366,8 @@ pub fn surroundings() -> Vec<Wrong> {
             || {
                 with(|r| {
                     let mut buffered = queue("loop0", &[]);
-                    buffered.loop_file = Some((PathBuf::from("/data/image"), false));
-                    r.conditions.queues = vec![buffered];
+                    buffered.backing = image(false);
+                    r.targets = standing_on(buffered, None);
                 })
             },
         ),

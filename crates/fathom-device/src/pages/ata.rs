@@ -3,7 +3,6 @@
 use fathom_model::{DeviceFacts, HealthState, LinkKind, Medium};
 
 use super::text;
-use crate::survey::sata_speed;
 
 /// Pages of an ATA device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,7 +62,7 @@ fn best_link(facts: &mut DeviceFacts, known: u16) {
     }
     let best = [(3, 6_000), (2, 3_000), (1, 1_500)].into_iter().find(|(bit, _)| known >> bit & 1 == 1);
     if let (Some(link), Some((_, rate))) = (facts.links.iter_mut().find(|link| link.kind == LinkKind::Sata), best) {
-        link.best = Some(sata_speed(rate));
+        link.best = Some(fathom_model::LinkSpeed::sata(rate));
     }
 }
 

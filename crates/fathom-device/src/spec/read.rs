@@ -104,6 +104,7 @@ fn sheet(table: &Table, file: &str) -> Result<Sheet, String> {
         maker: required(table, "maker")?,
         product: required(table, "product")?,
         models: texts(table, "models")?,
+        models_unconfirmed: table.get("models_unconfirmed").and_then(Value::as_bool).unwrap_or(false),
         confidence: confidence(table)?,
         best_of_series: table.get("best_of_series").and_then(Value::as_bool).unwrap_or(false),
         write_after_cache: positive(table, "write_after_cache_mb_s")?.map(|mb| mb * 1e6),

@@ -177,7 +177,8 @@ fn sheet_itself(sheet: &Sheet, under: &Conditions) -> Vec<String> {
         sheet.best_of_series.then(|| "the sheet's figures are those of the best capacity of its series".to_owned());
     let quoted =
         (sheet.confidence != Confidence::Maker).then(|| "the sheet quotes the maker at second hand".to_owned());
-    [assumed, series, quoted].into_iter().flatten().collect()
+    let models = sheet.models_unconfirmed.then(|| "none of the sheet's sources confirms that this model is the product".to_owned());
+    [assumed, series, quoted, models].into_iter().flatten().collect()
 }
 
 fn not_itself(device: &DeviceFacts) -> Option<String> {

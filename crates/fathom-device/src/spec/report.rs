@@ -12,6 +12,7 @@ use crate::describe::size;
 pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) -> SpecReport {
     let model = device.identity.model.clone().unwrap_or_else(|| "gives no model".to_owned());
     let firmware = device.identity.firmware.as_ref().map_or(String::new(), |firmware| format!(", firmware {firmware}"));
+    let doubt = if sheet.models_unconfirmed { ", which none of the sheet's sources confirms to be this product" } else { "" };
     let begins = sheet.models.iter().filter(|prefix| model.starts_with(*prefix)).max_by_key(|prefix| prefix.len());
     SpecReport {
         target: crate::clean(target.as_bytes()),
@@ -25,8 +26,8 @@ pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) ->
         },
         file: sheet.file.clone(),
         chosen: match begins {
-            Some(prefix) if !named => format!("the model begins with {prefix}"),
-            Some(prefix) => format!("it was named, and the model begins with {prefix}"),
+            Some(prefix) if !named => format!("the model begins with {prefix}{doubt}"),
+            Some(prefix) => format!("it was named, and the model begins with {prefix}{doubt}"),
             None => "it was named; the model does not fit it".to_owned(),
         },
         facts: sheet.facts.clone(),

@@ -13,6 +13,8 @@ pub struct Sheet {
     pub product: String,
     /// Beginnings of the model that the device reports.
     pub models: Vec<String>,
+    /// That devices report these models is said by none of the sheet's sources.
+    pub models_unconfirmed: bool,
     /// How sure the figures are.
     pub confidence: Confidence,
     /// The figures are those of the best capacity of a series.

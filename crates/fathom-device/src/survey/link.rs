@@ -12,52 +12,6 @@ pub(super) fn links(folder: &Folder<'_>) -> Vec<Link> {
     near.chain(pcie(&start)).collect()
 }
 
-/// Speed of a PCI Express link. Up to 5 GT/s 8 bits travel as 10, up to 32 GT/s 128 as 130; from 64 GT/s on 236 of
-/// each 256 bytes of a flit are packets (PCI Express Base Specification 6.0, 4.2).
-#[must_use]
-pub(super) fn pcie_speed(megatransfers: u32, lanes: u32) -> LinkSpeed {
-    let (generation, useful, sent) = match megatransfers {
-        2_500 => (1, 8, 10),
-        5_000 => (2, 8, 10),
-        8_000 => (3, 128, 130),
-        16_000 => (4, 128, 130),
-        32_000 => (5, 128, 130),
-        64_000 => (6, 236, 256),
-        128_000 => (7, 236, 256),
-        _ => return LinkSpeed { megatransfers, lanes, ..LinkSpeed::default() },
-    };
-    coded(Some(generation), lanes, megatransfers, useful, sent)
-}
-
-fn coded(generation: Option<u32>, lanes: u32, megatransfers: u32, useful: u64, sent: u64) -> LinkSpeed {
-    let raw = u64::from(megatransfers) * 1_000_000 * u64::from(lanes);
-    LinkSpeed { generation, lanes, megatransfers, bytes_per_s: raw / 8 * useful / sent }
-}
-
-/// Serial ATA sends 8 bits as 10 (Serial ATA revision 3.5, 9.2.5).
-#[must_use]
-pub fn sata_speed(megatransfers: u32) -> LinkSpeed {
-    let generation = match megatransfers {
-        1_500 => Some(1),
-        3_000 => Some(2),
-        6_000 => Some(3),
-        _ => None,
-    };
-    coded(generation, 1, megatransfers, 8, 10)
-}
-
-/// SAS sends 8 bits as 10 up to 12 Gbit/s and 128 as 150 at 22.5 (SPL-4, 5.3 and 5.6).
-fn sas_speed(megatransfers: u32, lanes: u32) -> LinkSpeed {
-    let (generation, useful, sent) = match megatransfers {
-        1_500 | 3_000 => (Some(1), 8, 10),
-        6_000 => (Some(2), 8, 10),
-        12_000 => (Some(3), 8, 10),
-        22_500 => (Some(4), 128, 150),
-        _ => return LinkSpeed { megatransfers, lanes, ..LinkSpeed::default() },
-    };
-    coded(generation, lanes, megatransfers, useful, sent)
-}
-
 /// `8.0 GT/s PCIe`, `6.0 Gbps`, `12.0 Gbit`: the number in millions of transfers a second.
 fn megatransfers(text: &str) -> Option<u32> {
     let giga: f64 = text.split_whitespace().next()?.parse().ok()?;
@@ -96,15 +50,15 @@ fn pcie_link(lower: &Folder<'_>, upper: &Folder<'_>) -> Option<Link> {
     };
     let (rate, lanes) = end(lower, "current")?;
     let best = end(lower, "max").map(|(rate, lanes)| match end(upper, "max") {
-        Some((upper_rate, upper_lanes)) => pcie_speed(rate.min(upper_rate), lanes.min(upper_lanes)),
-        None => pcie_speed(rate, lanes),
+        Some((upper_rate, upper_lanes)) => LinkSpeed::pcie(rate.min(upper_rate), lanes.min(upper_lanes)),
+        None => LinkSpeed::pcie(rate, lanes),
     });
-    Some(Link { kind: LinkKind::Pcie, at: lower.name().to_owned(), now: pcie_speed(rate, lanes), best })
+    Some(Link { kind: LinkKind::Pcie, at: lower.name().to_owned(), now: LinkSpeed::pcie(rate, lanes), best })
 }
 
 fn sata(folder: &Folder<'_>) -> Option<Link> {
     let link = ata_link(folder)?;
-    let now = sata_speed(megatransfers(&link.text("sata_spd")?)?);
+    let now = LinkSpeed::sata(megatransfers(&link.text("sata_spd")?)?);
     let port = ancestor(folder, |part| part.starts_with("ata") && part[3..].starts_with(|c: char| c.is_ascii_digit()))?;
     Some(Link { kind: LinkKind::Sata, at: port.name().to_owned(), now, best: None })
 }
@@ -130,8 +84,8 @@ fn sas_port(port: &Folder<'_>) -> Option<Link> {
         Some((*all.iter().min()?, u32::try_from(all.len()).ok()?))
     };
     let (rate, lanes) = rates("negotiated_linkrate")?;
-    let best = rates("maximum_linkrate").map(|(rate, lanes)| sas_speed(rate, lanes));
-    Some(Link { kind: LinkKind::Sas, at: port.name().to_owned(), now: sas_speed(rate, lanes), best })
+    let best = rates("maximum_linkrate").map(|(rate, lanes)| LinkSpeed::sas(rate, lanes));
+    Some(Link { kind: LinkKind::Sas, at: port.name().to_owned(), now: LinkSpeed::sas(rate, lanes), best })
 }
 
 /// Fibre Channel carries 100 MB/s for each nominal Gbit/s (FC-PI-6, table of 100-MB/s classes).
@@ -160,7 +114,7 @@ fn usb(folder: &Folder<'_>) -> Option<Link> {
         20_000 => (3, 2, 10_000, 128, 132),
         _ => return None,
     };
-    let now = coded(Some(generation), lanes, rate, useful, sent);
+    let now = LinkSpeed::coded(Some(generation), lanes, rate, useful, sent);
     Some(Link { kind: LinkKind::Usb, at: device.name().to_owned(), now, best: None })
 }
 
@@ -171,17 +125,17 @@ mod tests {
     /// The usable rates that the standards' own tables give, in MB/s.
     #[test]
     fn line_coding_is_taken_off() {
-        let pcie = |rate, lanes| pcie_speed(rate, lanes).bytes_per_s / 1_000_000;
+        let pcie = |rate, lanes| LinkSpeed::pcie(rate, lanes).bytes_per_s / 1_000_000;
         assert_eq!((pcie(2_500, 1), pcie(5_000, 4)), (250, 2_000));
         assert_eq!((pcie(8_000, 4), pcie(16_000, 4), pcie(32_000, 4)), (3_938, 7_876, 15_753));
         assert_eq!(pcie(64_000, 4), 29_500);
-        assert_eq!([1_500, 3_000, 6_000].map(|rate| sata_speed(rate).bytes_per_s / 1_000_000), [150, 300, 600]);
+        assert_eq!([1_500, 3_000, 6_000].map(|rate| LinkSpeed::sata(rate).bytes_per_s / 1_000_000), [150, 300, 600]);
         assert_eq!(
-            [3_000, 6_000, 12_000, 22_500].map(|rate| sas_speed(rate, 1).bytes_per_s / 1_000_000),
+            [3_000, 6_000, 12_000, 22_500].map(|rate| LinkSpeed::sas(rate, 1).bytes_per_s / 1_000_000),
             [300, 600, 1_200, 2_400]
         );
-        assert_eq!(sas_speed(12_000, 4).bytes_per_s, 4_800_000_000);
-        assert_eq!(pcie_speed(7, 4).bytes_per_s, 0, "a rate of no standard is no ceiling");
+        assert_eq!(LinkSpeed::sas(12_000, 4).bytes_per_s, 4_800_000_000);
+        assert_eq!(LinkSpeed::pcie(7, 4).bytes_per_s, 0, "a rate of no standard is no ceiling");
     }
 
     #[test]

@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use fathom_model::{Bytes, DeviceFacts};
 
 pub use self::chain::{Below, Machine, chain, device_names};
-pub(crate) use self::link::sata_speed;
 use self::sysfs::Folder;
 pub use self::sysfs::{Sysfs, Unread, clean};
 

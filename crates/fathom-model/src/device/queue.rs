@@ -52,3 +52,11 @@ pub struct QueueFacts {
     /// Every small file under `queue/` with its text, by name: what a later run is compared with.
     pub settings: Vec<(String, String)>,
 }
+
+impl QueueFacts {
+    /// The text of a setting.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}

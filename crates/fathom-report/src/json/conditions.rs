@@ -1,6 +1,6 @@
-//! The conditions of a run: samples of the machine, targets and queues.
+//! The conditions of a run: samples of the machine, and targets.
 
-use fathom_model::{Conditions, CpuShare, DiskCounters, DirectTruth, IoLimit, QueueConditions, Sample, Sharer, TargetConditions, Telemetry};
+use fathom_model::{Conditions, CpuShare, DiskCounters, DirectTruth, IoLimit, Sample, Sharer, TargetConditions, Telemetry};
 
 use crate::tree::{Object, Tree};
 
@@ -8,7 +8,6 @@ pub(super) fn conditions(conditions: &Conditions) -> Object {
     Object::new()
         .with("virtual_machine", conditions.virtual_machine)
         .with("targets", conditions.targets.iter().map(target).collect::<Tree>())
-        .with("queues", conditions.queues.iter().map(queue).collect::<Tree>())
         .with("own_limits", conditions.limits.iter().map(limit).collect::<Tree>())
         .with("telemetry", telemetry(&conditions.telemetry))
 }
@@ -40,19 +39,6 @@ fn direct_word(truth: DirectTruth) -> &'static str {
         DirectTruth::Buffered => "buffered",
         DirectTruth::Unsaid => "unknown",
     }
-}
-
-/// Settings before the run, and those that were others after it.
-fn queue(queue: &QueueConditions) -> Object {
-    let settings = |pairs: &[(String, String)]| Object::of(pairs.iter().map(|(name, value)| (name.clone(), Tree::from(value))));
-    let changed: Vec<(String, String)> = queue.after.iter().filter(|pair| !queue.before.contains(pair)).cloned().collect();
-    let mut figures = Object::new().with("name", &queue.name).with("settings", settings(&queue.before));
-    figures.push("changed", settings(&changed));
-    if let Some((file, direct)) = &queue.loop_file {
-        figures.push("loop_file", &file.to_string_lossy().into_owned());
-        figures.push("loop_direct", *direct);
-    }
-    figures
 }
 
 fn limit(limit: &IoLimit) -> Object {

@@ -8,7 +8,7 @@ use super::kept::{Fields, Kept, variant};
 use super::value::Value;
 use super::{Names, Unreadable};
 
-kept!(Conditions { telemetry, targets, queues, limits, virtual_machine });
+kept!(Conditions { telemetry, targets, limits, virtual_machine });
 kept!(Telemetry { disks, samples, cost });
 kept!(Sample {
     start, length, disks, cpus, cpu_pressure, io_pressure, memory_pressure, cpu_mhz, celsius, available, dirty,
@@ -18,5 +18,4 @@ kept!(CpuShare { busy, stolen });
 choice!(DirectTruth { Direct, Buffered, Unsaid });
 kept!(TargetConditions { path, is_file, size, memory_backed, direct, written_share, cached_share, dirty, gone, sharers });
 kept!(Sharer { process, name, writes, orphan });
-kept!(QueueConditions { name, before, after, loop_file });
 kept!(IoLimit { disk, reads, ios, per_second });

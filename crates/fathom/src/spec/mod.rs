@@ -13,6 +13,7 @@ use fathom_report::{spec_document, spec_text};
 use self::arguments::Request;
 use self::figure::Measurement;
 use crate::outcome::Outcome;
+use crate::patience::{PATIENCE, ask};
 use crate::say::{complain, say};
 use crate::screen;
 use crate::specs::library;
@@ -47,10 +48,13 @@ fn listed(library: &Library) -> String {
 }
 
 fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
-    if std::fs::metadata(path).is_err() {
-        return refuse(&format!("there is no {}", path.escape_debug()));
-    }
-    let target = look_below(Path::new(path));
+    let place = path.to_owned();
+    let asked = ask(move || std::fs::metadata(&place).is_ok().then(|| look_below(Path::new(&place))));
+    let target = match asked.answer() {
+        Some(Some(target)) => target,
+        Some(None) => return refuse(&format!("there is no {}", path.escape_debug())),
+        None => return refuse(&format!("{} did not answer within {} s", path.escape_debug(), PATIENCE.as_secs())),
+    };
     let (device, sheet) = match choose(&target, request, library) {
         Ok(chosen) => chosen,
         Err(problem) => return refuse(&problem),

@@ -1,6 +1,6 @@
 //! What holds while a run is measured, watched from a thread of its own: no worker takes part.
 
-mod queues;
+mod limits;
 mod readings;
 mod sampler;
 mod sharers;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
 use fathom_load::{Clock, Host};
-use fathom_model::{Conditions, Nanos, QueueConditions, Telemetry};
+use fathom_model::{Conditions, Nanos, Telemetry};
 
 use self::sampler::Sampler;
 use self::targets::Gone;
@@ -26,7 +26,6 @@ pub struct ConditionsWatch {
     clock: LinuxClock,
     orders: Arc<Orders>,
     thread: Option<JoinHandle<(Telemetry, Gone)>>,
-    queues: Vec<QueueConditions>,
     limits: Vec<fathom_model::IoLimit>,
 }
 
@@ -43,11 +42,10 @@ impl ConditionsWatch {
     #[must_use]
     pub fn start(host: &Arc<LinuxHost>, clock: LinuxClock, paths: &[PathBuf]) -> Self {
         let disks: Vec<String> = host.disks(paths).into_iter().map(|(name, _)| name).collect();
-        let queues = disks.iter().map(|name| queues::before(name)).collect();
-        let limits = queues::limits(&disks);
+        let limits = limits::limits(&disks);
         let orders = Arc::new(Orders::default());
         let thread = spawn(Arc::clone(host), clock, disks, Arc::clone(&orders));
-        Self { host: Arc::clone(host), clock, orders, thread, queues, limits }
+        Self { host: Arc::clone(host), clock, orders, thread, limits }
     }
 
     /// The load has begun. May be told often; only the first time counts.
@@ -67,14 +65,11 @@ impl ConditionsWatch {
         for sample in &mut telemetry.samples {
             sample.start = sample.start.saturating_sub(epoch);
         }
-        let mut queues = std::mem::take(&mut self.queues);
-        queues.iter_mut().for_each(queues::after);
         Conditions {
             telemetry,
             targets: targets::conditions(&self.host.targets, &gone, epoch),
-            queues,
             limits: std::mem::take(&mut self.limits),
-            virtual_machine: queues::virtual_machine(),
+            virtual_machine: limits::virtual_machine(),
         }
     }
 

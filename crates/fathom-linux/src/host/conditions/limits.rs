@@ -1,44 +1,13 @@
-//! Settings of block queues, and the limits of this process's own control groups on them.
+//! The limits of this process's own control groups on them.
 
 use std::path::{Path, PathBuf};
 
-use fathom_model::{IoLimit, QueueConditions};
+use fathom_model::IoLimit;
 
 use super::super::watch::own_groups;
 
-/// A setting longer than this is a table, not a setting.
-const LONGEST: usize = 256;
-
-/// Settings of a device as they are now.
-pub(super) fn before(name: &str) -> QueueConditions {
-    QueueConditions { name: name.to_owned(), before: settings(name), after: Vec::new(), loop_file: loop_file(name) }
-}
-
-/// Settings as they are at the end.
-pub(super) fn after(queue: &mut QueueConditions) {
-    queue.after = settings(&queue.name);
-}
-
 fn folder(name: &str) -> PathBuf {
     Path::new("/sys/class/block").join(name.replace('/', "!"))
-}
-
-fn settings(name: &str) -> Vec<(String, String)> {
-    let Ok(entries) = std::fs::read_dir(folder(name).join("queue")) else { return Vec::new() };
-    let read = |entry: std::fs::DirEntry| {
-        let value = std::fs::read_to_string(entry.path()).ok().filter(|value| value.len() <= LONGEST)?;
-        Some((entry.file_name().into_string().ok()?, value.trim_end().to_owned()))
-    };
-    let mut settings: Vec<_> = entries.flatten().filter_map(read).collect();
-    settings.sort();
-    settings
-}
-
-fn loop_file(name: &str) -> Option<(PathBuf, bool)> {
-    let folder = folder(name).join("loop");
-    let file = std::fs::read_to_string(folder.join("backing_file")).ok()?;
-    let direct = std::fs::read_to_string(folder.join("dio")).is_ok_and(|text| text.trim() == "1");
-    Some((PathBuf::from(file.trim_end_matches('\n')), direct))
 }
 
 /// Limits of the own control groups, and of those above, on these devices.
