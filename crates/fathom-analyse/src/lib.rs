@@ -3,6 +3,7 @@
 //! Pure: no clock, no file, no randomness. The same [`fathom_model::Recording`] gives the same
 //! [`fathom_model::Findings`], byte for byte.
 
+mod adaptive;
 mod bins;
 mod cell;
 mod compare;
@@ -23,6 +24,7 @@ mod headline;
 mod joined;
 mod ladder;
 mod imported;
+mod interference;
 mod latency;
 mod levels;
 mod little;
@@ -43,7 +45,9 @@ mod words;
 pub use self::compare::{
     FEWEST_INTERVALS, Figure, Limit, Measured, compare, difference,
 };
+pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::cell::cell_figures;
+pub use self::interference::interference;
 pub use self::causes::{CAUSES, Cause, Proof, findings_page};
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::estimate::estimate;

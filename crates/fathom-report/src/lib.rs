@@ -34,6 +34,7 @@ pub use self::comparison::{comparison, comparison_junit, comparison_markdown, di
 pub use self::compressed::inflate_log;
 pub use self::format::{Format, write};
 pub use self::idleness::idleness_text;
+pub use self::json::events::{begin_event, cell_event, done_event, end_event, failed_event, progress_event};
 pub use self::json::grid::grid_json;
 pub use self::json::json;
 pub use self::json::response::response_json;

@@ -119,6 +119,29 @@ impl Tree {
         self.write_at(0, out)
     }
 
+    /// The document in one line, floats with all their digits.
+    pub(crate) fn compact(&self) -> String {
+        let text = |text: &str| {
+            let mut bytes = Vec::new();
+            write_text(text, &mut bytes).expect("memory takes everything");
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        match self {
+            Tree::Null => "null".to_owned(),
+            Tree::Bool(value) => value.to_string(),
+            Tree::Int(value) => value.to_string(),
+            Tree::Signed(value) => value.to_string(),
+            Tree::Float(value) if !value.is_finite() => "null".to_owned(),
+            Tree::Float(value) => value.to_string(),
+            Tree::Text(value) => text(value),
+            Tree::Object(pairs) => {
+                let pairs = pairs.iter().map(|(name, value)| format!("{}:{}", text(name), value.compact()));
+                format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
+            }
+            Tree::Array(values) => format!("[{}]", values.iter().map(Tree::compact).collect::<Vec<_>>().join(",")),
+        }
+    }
+
     fn write_at(&self, level: usize, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Tree::Null => out.write_all(b"null"),

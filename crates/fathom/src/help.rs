@@ -118,6 +118,10 @@ Several PATHs are loaded each alone and all together; what they cost each other 
   --budget=TIME       how long it may take in all; sets the time of a cell unless --for does
   --repeat=N          measure each cell N times, in rounds, and give a 95 % interval
   --precision=P%      repeat until the interval is within P % of the mean
+  --adaptive          with the axes iodepth and numjobs: measure one line over what is
+                      outstanding, check it at three points, and fill the grid only
+                      where few and many jobs differ by more than --agree=P% (10%)
+  --alone             do not load several PATHs together
   --set NAME=VALUE    an option of all cells
   --size=SIZE         how much of the target is used
   --destroy=CODE      allow writing to a target that holds data
@@ -125,6 +129,8 @@ Several PATHs are loaded each alone and all together; what they cost each other 
   --keep              leave the file that was made where it is
   --dry-run           show the cells in their order and what they take, and stop
   --json              the result as a JSON document
+  --events=FILE       what happens as lines of JSON, for programs; - is the
+                      standard output
 ";
 
 /// The help of `sweep`.

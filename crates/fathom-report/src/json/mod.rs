@@ -5,6 +5,7 @@ mod conditions;
 pub(crate) mod devices;
 mod direction;
 mod entry;
+pub(crate) mod events;
 pub(crate) mod grid;
 pub(crate) mod response;
 

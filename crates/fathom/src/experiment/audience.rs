@@ -30,6 +30,8 @@ impl Standing {
 
 /// Is told what happens. Nothing that it does may hold the load up.
 pub trait Audience {
+    /// The experiment begins, or goes on. `run` is its name in the store.
+    fn opens(&mut self, _kind: &str, _cells: usize, _run: Option<&str>) {}
     /// A cell begins.
     fn begins(&mut self, standing: &Standing, cell: &Cell);
     /// How the cell stands; many times a second.
@@ -39,7 +41,43 @@ pub trait Audience {
         false
     }
     /// The state that was wanted.
-    fn state(&mut self, _state: Recording) {}
+    fn state(&mut self, _state: &Recording) {}
     /// A cell has ended, or could not be measured.
     fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>);
+    /// The experiment has ended, `how`; `resume` is the command that goes on with it.
+    fn closes(&mut self, _how: &str, _resume: Option<&str>) {}
+}
+
+/// Several at once.
+#[derive(Default)]
+pub struct Everyone(pub Vec<Box<dyn Audience>>);
+
+impl Audience for Everyone {
+    fn opens(&mut self, kind: &str, cells: usize, run: Option<&str>) {
+        self.0.iter_mut().for_each(|one| one.opens(kind, cells, run));
+    }
+
+    fn begins(&mut self, standing: &Standing, cell: &Cell) {
+        self.0.iter_mut().for_each(|one| one.begins(standing, cell));
+    }
+
+    fn progress(&mut self, standing: &Standing, progress: &Progress) {
+        self.0.iter_mut().for_each(|one| one.progress(standing, progress));
+    }
+
+    fn wants_state(&mut self, elapsed: Nanos) -> bool {
+        self.0.iter_mut().fold(false, |wanted, one| one.wants_state(elapsed) || wanted)
+    }
+
+    fn state(&mut self, state: &Recording) {
+        self.0.iter_mut().for_each(|one| one.state(state));
+    }
+
+    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+        self.0.iter_mut().for_each(|one| one.ends(standing, cell, came));
+    }
+
+    fn closes(&mut self, how: &str, resume: Option<&str>) {
+        self.0.iter_mut().for_each(|one| one.closes(how, resume));
+    }
 }

@@ -119,7 +119,7 @@ impl Runner {
             self.clock,
             &mut |progress: &Progress| audience.borrow_mut().progress(standing, progress),
             &mut |elapsed: Nanos| audience.borrow_mut().wants_state(elapsed),
-            &mut |state, _| audience.borrow_mut().state(state),
+            &mut |state, _| audience.borrow_mut().state(&state),
         );
         let (mut recording, _) = measured.map_err(|error| CellError { errno: error.cause.errno, what: error.to_string() })?;
         recording.messages.splice(0..0, held);

@@ -5,6 +5,7 @@
 
 mod audience;
 mod cell;
+mod events;
 mod keep;
 mod lines;
 
@@ -15,8 +16,9 @@ use fathom_linux::{LinuxClock, interrupts};
 use fathom_model::{CellFigures, RunEnd};
 use fathom_plan::Cell;
 
-pub use self::audience::{Audience, Standing};
+pub use self::audience::{Audience, Everyone, Standing};
 pub use self::cell::{Measured, Runner, plan_of};
+pub use self::events::Events;
 pub use self::keep::{Keep, Nowhere};
 pub use self::lines::Lines;
 
@@ -45,6 +47,19 @@ pub enum Ended {
     OutOfTime,
     /// Nothing more can be measured, for this reason; mended, it can be resumed.
     Stopped(String),
+}
+
+impl Ended {
+    /// The word for programs.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Ended::Done => "done",
+            Ended::Interrupted => "interrupted",
+            Ended::OutOfTime => "out of time",
+            Ended::Stopped(_) => "stopped",
+        }
+    }
 }
 
 /// What bounds an experiment.

@@ -10,6 +10,8 @@ use crate::subject;
 
 /// Nothing is measured in less.
 const LEAST_TIME: Duration = Duration::from_millis(100);
+/// Splits of the same number outstanding that differ by less agree.
+const AGREE: f64 = 0.10;
 /// Repeats never end without a bound.
 const MOST_REPEATS: u32 = 1000;
 
@@ -24,6 +26,12 @@ pub struct Asked {
     pub repeat: Option<u32>,
     /// As a share.
     pub precision: Option<f64>,
+    /// `--adaptive`, with the largest difference that still counts as agreement, as a share.
+    pub agree: Option<f64>,
+    /// Several targets are not loaded together.
+    pub alone: bool,
+    /// Where events go.
+    pub events: Option<String>,
     pub settings: Vec<(String, String)>,
     pub size: Option<Bytes>,
     pub destroy: Vec<String>,
@@ -60,7 +68,9 @@ impl Asked {
             ("--keep", None) => self.keep = true,
             ("--dry-run", None) => self.dry_run = true,
             ("--json", None) => self.json = true,
-            ("--axis" | "--for" | "--budget" | "--repeat" | "--precision" | "--set" | "--size" | "--destroy", value) => {
+            ("--alone", None) => self.alone = true,
+            ("--adaptive", None) => self.agree = Some(self.agree.unwrap_or(AGREE)),
+            ("--agree" | "--events" | "--axis" | "--for" | "--budget" | "--repeat" | "--precision" | "--set" | "--size" | "--destroy", value) => {
                 let value = value.or_else(|| words.next()).ok_or_else(|| format!("{name} needs a value; `fathom help sweep` tells"))?;
                 self.with_value(name, value)?;
             }
@@ -75,6 +85,8 @@ impl Asked {
             "--for" => self.each = Some(time(name, value)?),
             "--budget" => self.budget = Some(time(name, value)?),
             "--repeat" => self.repeat = Some(count(name, value)?),
+            "--agree" => self.agree = Some(percent(name, value)?),
+            "--events" => self.events = Some(value.to_owned()),
             "--precision" => self.precision = Some(percent(name, value)?),
             "--size" => self.size = Some(subject::size(name, value)?),
             "--destroy" => self.destroy.push(value.to_owned()),
@@ -112,12 +124,16 @@ impl Asked {
         if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
             return Err(format!("--axis {}: there are two axes of this name; give all values to one", names[twice]));
         }
+        if self.json && self.events.as_deref() == Some("-") {
+            return Err("--json and --events=- cannot both go to the standard output; give --events a file".to_owned());
+        }
         Ok(self)
     }
 }
 
 fn unknown(word: &str) -> String {
-    const OPTIONS: [&str; 12] = [
+    const OPTIONS: [&str; 16] = [
+        "--adaptive", "--agree", "--alone", "--events",
         "--axis", "--for", "--budget", "--repeat", "--precision", "--set", "--size", "--destroy", "--read-only", "--keep", "--dry-run",
         "--json",
     ];

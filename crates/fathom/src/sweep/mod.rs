@@ -3,14 +3,15 @@
 mod asked;
 mod rounds;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use fathom_model::{Bytes, Grid};
+use fathom_model::{Bytes, Direction, Grid, Job};
 use fathom_plan::{Cell, Includes, Sweep, file_value};
 
 use self::asked::Asked;
-use self::rounds::Rounds;
-use crate::experiment::{Bounds, Course, Ended, Lines, Nowhere, drive, plan_of};
+use self::rounds::{Rounds, Wanted};
+use crate::experiment::{Audience, Bounds, Course, Ended, Events, Everyone, Lines, Nowhere, drive, plan_of};
 use crate::guard;
 use crate::help;
 use crate::outcome::Outcome;
@@ -61,7 +62,7 @@ impl Prepared {
             job_file: asked.job_file.as_deref().map(read_job_file).transpose()?,
             settings: Vec::new(),
             targets: Vec::new(),
-            together: true,
+            together: !asked.alone,
         };
         if !sweep.axes.iter().any(|axis| axis.name == "target") {
             sweep.targets = subjects.iter().map(|subject| name(subject)).collect::<Result<_, String>>()?;
@@ -79,9 +80,16 @@ impl Prepared {
 
     /// Every cell must have a plan, and the guard must agree, before the first is measured.
     fn check(&self) -> Result<(), String> {
+        let mut judged = HashSet::new();
         for place in self.sweep.places() {
             let cell = self.sweep.cell(&place);
             let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
+            // The guard looks at targets, which takes longer: once for all cells that do the same to them.
+            let uses = |job: &Job| Direction::ALL.map(|direction| job.pattern.traffic.uses(direction));
+            let does: Vec<_> = plan.jobs.iter().map(|job| (job.files.paths.clone(), uses(job), job.engine.kind)).collect();
+            if !judged.insert(format!("{does:?}")) {
+                continue;
+            }
             guard::dry_run(&plan, &self.asked.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(())
@@ -106,10 +114,17 @@ impl Prepared {
         if self.asked.dry_run {
             return Ok(say(&(self.summary() + "\n" + &self.listing())));
         }
+        let wanted = Wanted { repeats: self.repeats, precision: self.asked.precision, agree: self.asked.agree };
+        let mut rounds = Rounds::new(&self.sweep, wanted, self.layout())?;
+        let mut everyone = Everyone(vec![Box::new(Lines::new())]);
+        if let Some(name) = &self.asked.events {
+            everyone.0.push(Box::new(Events::open(name)?));
+        }
         complain!("fathom sweep: {}", self.summary());
-        let mut rounds = Rounds::new(&self.sweep, self.repeats, self.asked.precision, self.layout());
         let bounds = Bounds { budget: self.asked.budget, expected: self.each, destroy: self.asked.destroy.clone() };
-        let ended = drive(&mut rounds, &bounds, &mut Nowhere, &mut Lines::new());
+        everyone.opens("sweep", self.sweep.count().unwrap_or(0), None);
+        let ended = drive(&mut rounds, &bounds, &mut Nowhere, &mut everyone);
+        everyone.closes(ended.as_ref().map_or("stopped", Ended::word), None);
         if !self.asked.keep {
             self.subjects.iter().filter(|subject| subject.made).for_each(|subject| tidy("fathom sweep", &subject.file));
         }
@@ -122,6 +137,9 @@ impl Prepared {
         let grid = self.grid(rounds);
         if grid.rows.is_empty() {
             return Outcome::Bad;
+        }
+        if self.asked.events.as_deref() == Some("-") {
+            return Outcome::Good;
         }
         if self.asked.json { say(&fathom_report::grid_json(&grid)) } else { say(&fathom_report::grid_text(&grid, &output::answer_style())) }
     }
@@ -136,7 +154,28 @@ impl Prepared {
             let values = self.sweep.cell(place).values.into_iter().map(|(_, value)| value).collect();
             (values, *repeats)
         });
-        fathom_analyse::grid(self.sweep.names(), cells.collect())
+        let mut grid = fathom_analyse::grid(self.sweep.names(), cells.collect());
+        grid.sentences = rounds.agreements();
+        grid.sentences.extend(self.interferences(&grid));
+        grid
+    }
+
+    /// What several targets cost each other, for each combination of the other axes.
+    fn interferences(&self, grid: &Grid) -> Vec<String> {
+        let n = self.sweep.targets.len();
+        if n < 2 || self.asked.alone {
+            return Vec::new();
+        }
+        // Rows stand in the order of the axes, and the target is the last of them.
+        let axes = grid.axes.len() - 1;
+        let groups = grid.rows.chunk_by(|a, b| a.values[..axes] == b.values[..axes]).filter(|group| group.len() == n + 1);
+        let told = groups.filter_map(|group| {
+            let (together, alone) = group.split_last()?;
+            let alone: Vec<(String, f64)> = alone.iter().map(|row| (row.values[axes].clone(), row.iops.mean)).collect();
+            let at: Vec<String> = grid.axes.iter().zip(&group[0].values[..axes]).map(|(name, value)| format!("{name}={value}")).collect();
+            fathom_analyse::interference(&at.join(" "), &alone, &together.figures)
+        });
+        told.collect()
     }
 
     fn how_it_ended(&self, ended: &Ended, left: usize, told: Outcome) -> Outcome {
@@ -166,6 +205,7 @@ impl Prepared {
         let time = self.each.map_or("as long as the job file says".to_owned(), |each| {
             format!("{} each, {} in all", fathom_report::span(each), fathom_report::span(each * all as u32))
         });
+        let repeats = if self.asked.agree.is_some() { format!("{repeats} at most, fewer where splits agree") } else { repeats };
         let budget = self.asked.budget.map_or(String::new(), |budget| format!(" (budget {})", fathom_report::span(budget)));
         let plural = if count == 1 { "cell" } else { "cells" };
         format!("{count} {plural} ({}){repeats}: {time}{budget}{}", shape.collect::<Vec<_>>().join(" x "), self.targets())

@@ -1,0 +1,73 @@
+//! An experiment told to programs: a JSON object in each line.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use fathom_model::Progress;
+use fathom_plan::Cell;
+
+use super::audience::{Audience, Standing};
+use super::cell::Measured;
+use super::lines::place;
+
+/// Progress is told this often.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Writes events. A reader that went away is no reason to stop measuring.
+pub struct Events {
+    out: Box<dyn Write>,
+    name: String,
+    told: Instant,
+}
+
+impl Events {
+    /// Writes to a file (in place of what was there), or to the standard output for `-`.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn open(name: &str) -> Result<Events, String> {
+        let out: Box<dyn Write> = if name == "-" {
+            Box::new(std::io::stdout())
+        } else {
+            Box::new(File::create(name).map_err(|error| format!("--events: {name} cannot be written: {error}"))?)
+        };
+        Ok(Events { out, name: String::new(), told: Instant::now() })
+    }
+
+    fn tell(&mut self, line: &str) {
+        let _ = self.out.write_all(line.as_bytes()).and_then(|()| self.out.flush());
+    }
+}
+
+impl Audience for Events {
+    fn opens(&mut self, kind: &str, cells: usize, run: Option<&str>) {
+        self.tell(&fathom_report::begin_event(kind, cells, run));
+    }
+
+    fn begins(&mut self, standing: &Standing, cell: &Cell) {
+        self.name = cell.id();
+        self.told = Instant::now();
+        self.tell(&fathom_report::cell_event(&place(standing, &self.name), &cell.values));
+    }
+
+    fn progress(&mut self, standing: &Standing, progress: &Progress) {
+        if self.told.elapsed() >= EVERY {
+            self.told = Instant::now();
+            self.tell(&fathom_report::progress_event(&place(standing, &self.name), progress));
+        }
+    }
+
+    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+        let place = place(standing, &cell.id());
+        let line = match came {
+            Ok(measured) => fathom_report::done_event(&place, &cell.values, &measured.figures, &measured.findings.findings),
+            Err(why) => fathom_report::failed_event(&place, why),
+        };
+        self.tell(&line);
+    }
+
+    fn closes(&mut self, how: &str, resume: Option<&str>) {
+        self.tell(&fathom_report::end_event(how, resume));
+    }
+}
