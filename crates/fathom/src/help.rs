@@ -15,6 +15,7 @@ usage: fathom COMMAND ...
   search PATH --slo 'p99<=1ms'
                        the most IOPS within limits on latency, the curve of latency
                        over load, and its knee
+  resume [RUN]         go on with a sweep that was interrupted or killed
   fio ...              the same with fio's exact meaning, output and exit codes
                        (also when the program is called as `fio`)
   devices [PATH...]    what is there, how it is joined, its limits and health,
@@ -127,10 +128,14 @@ Several PATHs are loaded each alone and all together; what they cost each other 
   --destroy=CODE      allow writing to a target that holds data
   --read-only         write nothing
   --keep              leave the file that was made where it is
+  --store=FILE        keep the cells there; --no-store keeps nothing
   --dry-run           show the cells in their order and what they take, and stop
   --json              the result as a JSON document
   --events=FILE       what happens as lines of JSON, for programs; - is the
                       standard output
+
+Each cell is kept the moment it exists: a sweep that is interrupted or killed goes on with
+`fathom resume`.
 ";
 
 /// The help of `sweep`.
@@ -202,8 +207,8 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 16] = [
-        "quick", "sweep", "search", "run", "fio", "compare", "check", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
+    const WORDS: [&str; 17] = [
+        "quick", "sweep", "search", "resume", "run", "fio", "compare", "check", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
     ];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));

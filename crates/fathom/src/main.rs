@@ -20,6 +20,7 @@ mod patience;
 mod output;
 mod quick;
 mod result_file;
+mod resume;
 mod run;
 mod say;
 mod screen;
@@ -73,6 +74,7 @@ fn command(arguments: &[String]) -> Outcome {
         "quick" => quick::command(rest),
         "sweep" => sweep::command(rest),
         "search" => search::command(rest),
+        "resume" => resume::command(rest),
         "devices" => apart::apart("devices", rest, devices::command),
         "compare" => compare::command(rest),
         "check" => check::command(rest),

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Json, fathom, words};
-use fathom_testkit::Scratch;
+use common::{Json, fathom, program, start, words};
+use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
 
 fn sweep(rest: &str) -> Vec<String> {
     words(&format!("sweep {rest}"))
@@ -86,4 +86,93 @@ fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
         assert!(ran.err.contains(expected), "{arguments}: {}", ran.err);
         assert!(ran.out.is_empty(), "{}", ran.out);
     }
+}
+
+/// A sweep of the null engine that is kept in a store of its own.
+fn kept(scratch: &Scratch, rest: &str) -> Vec<String> {
+    sweep(&format!("{} --axis iodepth=1..32*2 --axis bs=4k,8k --store={} {rest}", paced(scratch), store(scratch)))
+}
+
+fn store(scratch: &Scratch) -> String {
+    scratch.join("store.db").display().to_string()
+}
+
+fn resume(scratch: &Scratch, rest: &str) -> Vec<String> {
+    words(&format!("resume --store={} {rest}", store(scratch)))
+}
+
+/// Names of the cells that the events say were measured.
+fn measured(events: &std::path::Path) -> Vec<String> {
+    let text = std::fs::read_to_string(events).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    lines.filter(|event| event["event"] == "done").map(|event| event["cell"].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn a_killed_sweep_goes_on_without_repeating_what_is_finished() {
+    let scratch = Scratch::new().expect("a folder");
+    let (before, after) = (scratch.join("before"), scratch.join("after"));
+    let running = start(program(kept(&scratch, &format!("--events={}", before.display()))));
+    common::until("some cells are measured", || measured(&before).len() >= 3);
+    running.signal(rustix::process::Signal::KILL);
+    drop(running.finish());
+    let first = measured(&before);
+    let ran = fathom(resume(&scratch, &format!("--events={}", after.display())));
+    let second = measured(&after);
+    assert!(first.len() < 12 && second.iter().all(|cell| !first.contains(cell)), "{first:?} then {second:?}");
+    // One may have been saved and not told any more.
+    assert!((11..=12).contains(&(first.len() + second.len())), "{first:?} then {second:?}");
+    let rows = ran.out.lines().filter(|line| line.contains("4k") || line.contains("8k")).count();
+    assert!(rows >= 12 && !ran.out.contains("were not measured"), "the table has all cells: {}", ran.out);
+    // Nothing is left to go on with.
+    assert!(fathom(resume(&scratch, "")).expect(2).err.contains("nothing is left"), "finished");
+    assert!(fathom(resume(&scratch, "r1")).expect(2).err.contains("r1 is finished"), "finished");
+}
+
+#[test]
+fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
+    let scratch = Scratch::new().expect("a folder");
+    let events = scratch.join("events");
+    let folder = scratch.join("target");
+    std::fs::create_dir(&folder).expect("a folder");
+    let arguments = format!(
+        "{} --axis bs=4k..32k*2 --for=400ms --size=16m --set=direct=0 --store={} --events={}",
+        folder.display(),
+        store(&scratch),
+        events.display()
+    );
+    let running = start(program(sweep(&arguments)));
+    common::until("a cell is measured", || !measured(&events).iter().all(|cell| cell == "layout"));
+    running.signal(rustix::process::Signal::INT);
+    let ran = running.finish_within(std::time::Duration::from_secs(30)).expect(130);
+    assert!(ran.err.contains("`fathom resume r1` goes on") && ran.err.contains("stays for the rest"), "{}", ran.err);
+    assert!(ran.out.contains("IOPS"), "what is known is shown: {}", ran.out);
+    let ran = fathom(resume(&scratch, "r1 --events=-"));
+    assert!(ran.out.contains("{\"event\":\"end\",\"how\":\"done\",\"resume\":null}"), "{}", ran.out);
+    assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 0, "the file is gone");
+}
+
+/// ENOSPC on the target: said, cleaned up, and the sweep goes on when there is room.
+#[test]
+fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("a folder");
+    if let Err(why) = FsKind::Ext4.available() {
+        return skip(&why);
+    }
+    let device = LoopDevice::create(&scratch.join("disk.img"), 64 << 20, LoopOptions::default()).expect("a device");
+    let disk = Mount::format(device.path(), FsKind::Ext4, "").expect("a mount");
+    let hog = disk.path().join("hog");
+    std::fs::write(&hog, vec![7; 40 << 20]).expect("room for it");
+    let job = scratch.join("grow.fio");
+    let text = "[grow]\nrw=write\nbs=64k\nfallocate=none\ndirect=0\nend_fsync=1\nsize=32m\n";
+    std::fs::write(&job, text).expect("a file");
+    let file = disk.path().join("data");
+    let arguments = format!("{} --axis iodepth=1,2 --set filename={} --store={}", job.display(), file.display(), store(&scratch));
+    let ran = fathom(sweep(&arguments)).expect(1);
+    assert!(ran.err.contains("full") || ran.err.contains("No space"), "{}", ran.err);
+    assert!(ran.err.contains("`fathom resume r1` goes on"), "{}", ran.err);
+    std::fs::remove_file(&hog).expect("ours");
+    let ran = fathom(resume(&scratch, "r1"));
+    assert!(!ran.out.contains("not measured") && ran.out.lines().count() >= 3, "{} {}", ran.out, ran.err);
 }

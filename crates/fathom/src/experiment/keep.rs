@@ -1,15 +1,23 @@
 //! Where the cells of an experiment are kept.
 
-use fathom_model::CellFigures;
-use fathom_plan::Cell;
+use std::collections::HashMap;
 
-use super::cell::Measured;
+use fathom_model::{CellFigures, CellState, Content, Experiment, Run, RunEnd, RunId, RunState};
+use fathom_plan::Cell;
+use fathom_store::Store;
+
+use super::Ended;
+use super::cell::{Measured, plan_of};
+use crate::keep::{StoreWish, cell_of, facts_of, owner, unix_now_ns};
 
 /// Keeps cells and knows those of earlier sessions.
 pub trait Keep {
     /// The figures of a cell that was finished before.
-    fn known(&self, id: &str) -> Option<CellFigures>;
-    /// Takes a finished cell; when this returns it is safe.
+    ///
+    /// # Errors
+    /// When what was kept cannot be read.
+    fn known(&mut self, cell: &Cell) -> Result<Option<CellFigures>, String>;
+    /// Takes a cell, whole or interrupted; when this returns it is safe.
     ///
     /// # Errors
     /// Why it cannot be kept.
@@ -20,11 +28,124 @@ pub trait Keep {
 pub struct Nowhere;
 
 impl Keep for Nowhere {
-    fn known(&self, _id: &str) -> Option<CellFigures> {
-        None
+    fn known(&mut self, _cell: &Cell) -> Result<Option<CellFigures>, String> {
+        Ok(None)
     }
 
     fn save(&mut self, _cell: &Cell, _measured: &Measured) -> Result<(), String> {
         Ok(())
     }
+}
+
+/// A run in the store, or nothing where none is wanted.
+pub struct Stored(Option<Shelf>);
+
+/// Begins the text of each cell's plan, so that the cell is found again.
+const MARK: &str = "; cell: ";
+
+struct Shelf {
+    store: Store,
+    run: RunId,
+    /// Where each cell stands, and whether it is finished.
+    places: HashMap<String, (u64, bool)>,
+    next: u64,
+    described: bool,
+}
+
+impl Stored {
+    /// Begins a new run in the store that is wished for.
+    ///
+    /// # Errors
+    /// When there is none: what takes hours is not begun without a place for it.
+    pub fn begin(wish: &StoreWish, experiment: &Experiment) -> Result<Stored, String> {
+        let Some(place) = wish.place()? else { return Ok(Stored(None)) };
+        let trouble = |error: fathom_store::StoreError| format!("{error}; --no-store measures without keeping anything");
+        let mut store = Store::open(&place).map_err(trouble)?;
+        let run = store.begin(experiment).map_err(trouble)?;
+        Ok(Stored(Some(Shelf { store, run, places: HashMap::new(), next: 1, described: false })))
+    }
+
+    /// Takes up a run that was not finished.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn again(mut store: Store, run: &Run) -> Result<Stored, String> {
+        store.take_up(run.id, &owner()).map_err(|error| error.to_string())?;
+        let cells = store.cells(run.id).map_err(|error| error.to_string())?;
+        let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
+        let id = |plan: &str| plan.lines().next().and_then(|line| line.strip_prefix(MARK)).map(str::to_owned);
+        let places =
+            cells.iter().filter_map(|cell| Some((id(&cell.plan)?, (cell.position, cell.state == CellState::Finished)))).collect();
+        Ok(Stored(Some(Shelf { store, run: run.id, places, next, described: true })))
+    }
+
+    /// The name of the run.
+    pub fn name(&self) -> Option<String> {
+        self.0.as_ref().map(|shelf| shelf.run.to_string())
+    }
+
+    /// Says in the store how the run ended.
+    ///
+    /// # Errors
+    /// When that cannot be kept; the cells are.
+    pub fn finish(&mut self, ended: &Ended) -> Result<(), String> {
+        let Some(shelf) = &mut self.0 else { return Ok(()) };
+        let state = if ended.is_whole() { RunState::Finished } else { RunState::Stopped };
+        shelf.store.finish(shelf.run, state, unix_now_ns()).map_err(|error| error.to_string())
+    }
+}
+
+impl Keep for Stored {
+    fn known(&mut self, cell: &Cell) -> Result<Option<CellFigures>, String> {
+        let Some(shelf) = &mut self.0 else { return Ok(None) };
+        let Some((position, true)) = shelf.places.get(&cell.id()).copied() else { return Ok(None) };
+        match shelf.store.content(shelf.run, position).map_err(|error| error.to_string())? {
+            Content::Recording(recording) => {
+                let sides = plan_of(cell).map(|(_, sides)| sides).unwrap_or_default();
+                Ok(Some(fathom_analyse::cell_figures(&recording, &fathom_analyse::findings(&recording), &sides)))
+            }
+            // It was removed: it is measured again.
+            _ => Ok(None),
+        }
+    }
+
+    fn save(&mut self, cell: &Cell, measured: &Measured) -> Result<(), String> {
+        let Some(shelf) = &mut self.0 else { return Ok(()) };
+        let whole = measured.findings.end == RunEnd::Completed;
+        let position = shelf.places.get(&cell.id()).map_or(shelf.next, |(position, _)| *position);
+        let state = if whole { CellState::Finished } else { CellState::Interrupted };
+        let kept = fathom_model::Cell {
+            position,
+            axes: axes(cell),
+            plan: text(cell),
+            ..cell_of(&measured.recording, &measured.findings, state)
+        };
+        let content = Content::Recording(Box::new(measured.recording.clone()));
+        shelf.store.save_cell(shelf.run, &kept, &content).map_err(|error| error.to_string())?;
+        shelf.places.insert(cell.id(), (position, whole));
+        shelf.next = shelf.next.max(position + 1);
+        if !std::mem::replace(&mut shelf.described, true) {
+            shelf.store.describe(shelf.run, facts_of(&measured.recording)).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+fn axes(cell: &Cell) -> Vec<(String, String)> {
+    let mut axes = cell.values.clone();
+    if axes.is_empty() {
+        axes.push(("cell".to_owned(), cell.key.clone()));
+    }
+    if cell.repeat > 0 {
+        axes.push(("repeat".to_owned(), (cell.repeat + 1).to_string()));
+    }
+    axes
+}
+
+/// The job file with what is set in it: it says all that was to be done.
+fn text(cell: &Cell) -> String {
+    let one_line = |text: &str| text.replace(['\n', '\r'], " ");
+    let sets: String = cell.settings.iter().map(|(name, value)| format!("; --set {name}={}\n", one_line(value))).collect();
+    let targets: String = cell.targets.iter().map(|target| format!("; on {target}\n")).collect();
+    format!("{MARK}{}\n{sets}{targets}{}", one_line(&cell.id()), cell.job_file)
 }

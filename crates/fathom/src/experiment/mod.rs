@@ -8,6 +8,7 @@ mod cell;
 mod events;
 mod keep;
 mod lines;
+mod saved;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -17,10 +18,11 @@ use fathom_model::{CellFigures, RunEnd};
 use fathom_plan::Cell;
 
 pub use self::audience::{Audience, Everyone, Standing};
-pub use self::cell::{Measured, Runner, plan_of};
+pub use self::cell::{Runner, plan_of};
 pub use self::events::Events;
-pub use self::keep::{Keep, Nowhere};
+pub use self::keep::{Keep, Nowhere, Stored};
 pub use self::lines::Lines;
+pub use self::saved::Saved;
 
 /// errno of a full disk; every further cell would meet it too.
 const ENOSPC: i32 = 28;
@@ -50,6 +52,12 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// Nothing is left to go on with.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        matches!(self, Ended::Done | Ended::OutOfTime)
+    }
+
     /// The word for programs.
     #[must_use]
     pub const fn word(&self) -> &'static str {
@@ -73,11 +81,18 @@ pub struct Bounds {
     pub destroy: Vec<String>,
 }
 
-/// Measures what `course` hands out until it ends. What `keep` knows already is not measured again.
-///
-/// # Errors
-/// When a result cannot be saved: going on would lose it.
+/// Measures what `course` hands out until it ends. What `keep` knows already is not measured again. A result that cannot be
+/// saved stops it: going on would lose it.
 pub fn drive(
+    course: &mut dyn Course,
+    bounds: &Bounds,
+    keep: &mut dyn Keep,
+    audience: &mut dyn Audience,
+) -> Ended {
+    through(course, bounds, keep, audience).unwrap_or_else(Ended::Stopped)
+}
+
+fn through(
     course: &mut dyn Course,
     bounds: &Bounds,
     keep: &mut dyn Keep,
@@ -87,7 +102,7 @@ pub fn drive(
     let mut runner = Runner::new(LinuxClock::start(), bounds.destroy.clone());
     let mut pace = Pace::new(bounds);
     while let Some(cell) = course.next() {
-        if let Some(figures) = keep.known(&cell.id()) {
+        if let Some(figures) = keep.known(&cell)? {
             pace.took_before(&cell, Duration::from_nanos(figures.elapsed.get()));
             course.learn(&cell, Ok(&figures));
             continue;
@@ -105,12 +120,16 @@ pub fn drive(
         let took = begun.elapsed();
         match came {
             Ok(measured) if measured.findings.end != RunEnd::Completed => {
+                keep.save(&cell, &measured)?;
                 audience.ends(&standing, &cell, Ok(&measured));
                 return Ok(Ended::Interrupted);
             }
             Ok(measured) if measured.figures.error == ENOSPC => return Ok(Ended::Stopped(full(&cell))),
             Ok(measured) => {
-                keep.save(&cell, &measured)?;
+                // What only lays files out is looked at again when it is resumed.
+                if measured.recording.jobs.iter().any(|job| !job.skipped) {
+                    keep.save(&cell, &measured)?;
+                }
                 audience.ends(&standing, &cell, Ok(&measured));
                 course.learn(&cell, Ok(&measured.figures));
             }

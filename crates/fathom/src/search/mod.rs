@@ -87,7 +87,6 @@ impl Prepared {
         if let Some(subject) = self.subject.as_ref().filter(|subject| subject.made && !self.asked.keep) {
             tidy("fathom search", &subject.file);
         }
-        let ended = ended?;
         let told = self.tell(&course);
         Ok(how_it_ended(&ended, &course, told))
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use fathom_model::Bytes;
 use fathom_plan::Axis;
 
+use crate::keep::StoreWish;
 use crate::subject;
 
 /// Nothing is measured in less.
@@ -39,6 +40,7 @@ pub struct Asked {
     pub keep: bool,
     pub dry_run: bool,
     pub json: bool,
+    pub store: StoreWish,
 }
 
 impl Asked {
@@ -48,8 +50,12 @@ impl Asked {
     /// What is wrong with them.
     pub fn read(arguments: &[String]) -> Result<Asked, String> {
         let mut asked = Asked::default();
-        let mut words = arguments.iter().map(String::as_str);
-        while let Some(word) = words.next() {
+        let mut rest = arguments.iter();
+        while let Some(word) = rest.next() {
+            if asked.store.take(word, &mut rest)? {
+                continue;
+            }
+            let mut words = rest.by_ref().map(String::as_str);
             if word == "--" {
                 words.by_ref().for_each(|path| asked.paths.push(path.into()));
             } else if word.starts_with("--") || word.starts_with('-') && word.len() > 1 {

@@ -4,18 +4,21 @@ mod asked;
 mod rounds;
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_model::{Bytes, Direction, Grid, Job};
+use fathom_model::{Bytes, Direction, Grid, Job, Run};
 use fathom_plan::{Cell, Includes, Sweep, file_value};
 
 use self::asked::Asked;
 use self::rounds::{Rounds, Wanted};
-use crate::experiment::{Audience, Bounds, Course, Ended, Events, Everyone, Lines, Nowhere, drive, plan_of};
+use crate::experiment::{Audience, Bounds, Course, Ended, Events, Everyone, Lines, Saved, Stored, drive, plan_of};
 use crate::guard;
 use crate::help;
+use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::resume::Telling;
 use crate::say::{complain, say};
 use crate::subject::{Subject, Wish, subject, tidy};
 use crate::surroundings::ThisMachine;
@@ -35,13 +38,42 @@ pub fn command(arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return help::sweep();
     }
-    match Asked::read(arguments).and_then(|asked| Prepared::new(asked)?.run()) {
-        Ok(outcome) => outcome,
-        Err(message) => {
-            complain!("fathom sweep: {message}");
-            Outcome::Refused
-        }
+    begin(arguments).unwrap_or_else(|message| {
+        complain!("fathom sweep: {message}");
+        Outcome::Refused
+    })
+}
+
+fn begin(arguments: &[String]) -> Result<Outcome, String> {
+    let asked = Asked::read(arguments)?;
+    let job_file = asked.job_file.as_deref().map(read_job_file).transpose()?;
+    let subjects = subjects(&asked)?;
+    let prepared = Prepared::new(asked, job_file, subjects)?;
+    prepared.check()?;
+    if prepared.asked.dry_run {
+        return Ok(say(&(prepared.summary() + "\n" + &prepared.listing())));
     }
+    let mut experiment = keep::experiment("sweep", prepared.title(), prepared.saved(arguments)?.write());
+    experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
+    let stored = Stored::begin(&prepared.asked.store, &experiment)?;
+    prepared.run(stored)
+}
+
+/// Goes on with a sweep.
+///
+/// # Errors
+/// When what was saved of it does not fit what is there now.
+pub fn resume(run: &Run, stored: Stored, telling: &Telling) -> Result<Outcome, String> {
+    let saved = Saved::read(&run.experiment.plan);
+    let folder = saved.one("folder").ok_or_else(|| format!("{} does not say where it ran", run.id))?;
+    std::env::set_current_dir(folder).map_err(|error| format!("{folder}: {error}; {} ran there", run.id))?;
+    let arguments: Vec<String> = saved.all("argument").map(str::to_owned).collect();
+    let mut asked = Asked::read(&arguments)?;
+    asked.events = telling.events.clone();
+    let job_file = saved.one("job-file").zip(saved.one("job-file-text")).map(|(name, text)| (name.to_owned(), text.to_owned()));
+    let prepared = Prepared::new(asked, job_file, subjects_of(&saved))?;
+    prepared.check()?;
+    prepared.run(stored)
 }
 
 /// All that is known before anything is measured.
@@ -55,27 +87,49 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(asked: Asked) -> Result<Prepared, String> {
-        let (subjects, axes) = subjects(&asked)?;
-        let mut sweep = Sweep {
-            axes,
-            job_file: asked.job_file.as_deref().map(read_job_file).transpose()?,
-            settings: Vec::new(),
-            targets: Vec::new(),
-            together: !asked.alone,
-        };
-        if !sweep.axes.iter().any(|axis| axis.name == "target") {
-            sweep.targets = subjects.iter().map(|subject| name(subject)).collect::<Result<_, String>>()?;
+    fn new(asked: Asked, job_file: Option<(String, String)>, subjects: Vec<Subject>) -> Result<Prepared, String> {
+        let mut axes = asked.axes.clone();
+        let names = subjects.iter().map(name).collect::<Result<Vec<String>, String>>()?;
+        let mut targets = Vec::new();
+        // The values of an axis of targets get the names of their files.
+        match axes.iter_mut().find(|axis| axis.name == "target") {
+            Some(axis) => axis.values = names,
+            None => targets = names,
         }
+        let mut sweep = Sweep { axes, job_file, settings: Vec::new(), targets, together: !asked.alone };
         let count = sweep.count().filter(|count| *count <= MOST_CELLS);
         let count = count.ok_or_else(|| format!("these axes have more than {MOST_CELLS} cells; take fewer values, or larger steps"))?;
         let least = if asked.precision.is_some() { rounds::LEAST_FOR_PRECISION } else { 1 };
         let repeats = asked.repeat.unwrap_or(1).max(least);
         let each = time_of_cell(&asked, count * repeats as usize);
         sweep.settings = settings(&asked, &subjects, each);
-        let prepared = Prepared { asked, sweep, subjects, each, repeats };
-        prepared.check()?;
-        Ok(prepared)
+        Ok(Prepared { asked, sweep, subjects, each, repeats })
+    }
+
+    /// What lists call it.
+    fn title(&self) -> String {
+        let targets: Vec<String> = self.subjects.iter().map(|subject| subject.file.display().to_string()).collect();
+        let job_file = self.sweep.job_file.as_ref().map(|(name, _)| name.clone());
+        job_file.into_iter().chain(targets).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Everything that is needed to take it up again.
+    fn saved(&self, arguments: &[String]) -> Result<Saved, String> {
+        let mut saved = Saved::default();
+        let folder = std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
+        saved.push("folder", folder.display().to_string());
+        arguments.iter().for_each(|argument| saved.push("argument", argument.as_str()));
+        if let Some((name, text)) = &self.sweep.job_file {
+            saved.push("job-file", name.as_str());
+            saved.push("job-file-text", text.as_str());
+        }
+        for subject in &self.subjects {
+            saved.push("subject-file", subject.file.display().to_string());
+            saved.push("subject-size", subject.size.map_or(String::new(), |size| size.get().to_string()));
+            saved.push("subject-writes", subject.writes.to_string());
+            saved.push("subject-made", subject.made.to_string());
+        }
+        Ok(saved)
     }
 
     /// Every cell must have a plan, and the guard must agree, before the first is measured.
@@ -110,27 +164,44 @@ impl Prepared {
         })
     }
 
-    fn run(&self) -> Result<Outcome, String> {
-        if self.asked.dry_run {
-            return Ok(say(&(self.summary() + "\n" + &self.listing())));
-        }
+    fn run(&self, mut stored: Stored) -> Result<Outcome, String> {
         let wanted = Wanted { repeats: self.repeats, precision: self.asked.precision, agree: self.asked.agree };
         let mut rounds = Rounds::new(&self.sweep, wanted, self.layout())?;
         let mut everyone = Everyone(vec![Box::new(Lines::new())]);
         if let Some(name) = &self.asked.events {
             everyone.0.push(Box::new(Events::open(name)?));
         }
-        complain!("fathom sweep: {}", self.summary());
+        let run = stored.name();
+        complain!("fathom sweep: {}{}", self.summary(), run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
         let bounds = Bounds { budget: self.asked.budget, expected: self.each, destroy: self.asked.destroy.clone() };
-        everyone.opens("sweep", self.sweep.count().unwrap_or(0), None);
-        let ended = drive(&mut rounds, &bounds, &mut Nowhere, &mut everyone);
-        everyone.closes(ended.as_ref().map_or("stopped", Ended::word), None);
-        if !self.asked.keep {
-            self.subjects.iter().filter(|subject| subject.made).for_each(|subject| tidy("fathom sweep", &subject.file));
-        }
-        let ended = ended?;
+        everyone.opens("sweep", self.sweep.count().unwrap_or(0), run.as_deref());
+        let ended = drive(&mut rounds, &bounds, &mut stored, &mut everyone);
+        let resume = run.filter(|_| !ended.is_whole()).map(|run| format!("fathom resume {run}"));
+        everyone.closes(ended.word(), resume.as_deref());
+        drop(everyone);
+        let trouble = stored.finish(&ended).err();
         let outcome = self.tell(&rounds);
-        Ok(self.how_it_ended(&ended, rounds.left(), outcome))
+        self.clean_up(&ended, resume.is_some());
+        let outcome = how_it_ended(&ended, rounds.left(), resume.as_deref(), outcome);
+        match trouble {
+            Some(trouble) => {
+                complain!("fathom sweep: {trouble}");
+                Ok(Outcome::Bad)
+            }
+            None => Ok(outcome),
+        }
+    }
+
+    /// A file that we made goes, unless the user wants it or the rest of the sweep needs it.
+    fn clean_up(&self, ended: &Ended, resumable: bool) {
+        let made = self.subjects.iter().filter(|subject| subject.made && !self.asked.keep);
+        for subject in made {
+            if *ended == Ended::Interrupted && resumable && subject.file.exists() {
+                complain!("fathom sweep: {} stays for the rest; remove it if there will be none", subject.file.display());
+            } else {
+                tidy("fathom sweep", &subject.file);
+            }
+        }
     }
 
     fn tell(&self, rounds: &Rounds<'_>) -> Outcome {
@@ -178,24 +249,6 @@ impl Prepared {
         told.collect()
     }
 
-    fn how_it_ended(&self, ended: &Ended, left: usize, told: Outcome) -> Outcome {
-        match ended {
-            Ended::Done => told,
-            Ended::Interrupted => {
-                complain!("fathom sweep: interrupted; {left} cells were not measured");
-                Outcome::Interrupted
-            }
-            Ended::OutOfTime => {
-                complain!("fathom sweep: the budget is used up; {left} cells were not measured");
-                told
-            }
-            Ended::Stopped(why) => {
-                complain!("fathom sweep: {why}");
-                Outcome::Bad
-            }
-        }
-    }
-
     /// How many cells, how long, where.
     fn summary(&self) -> String {
         let shape = self.sweep.names().into_iter().zip(self.sweep.shape()).map(|(name, (length, _))| format!("{name} {length}"));
@@ -236,18 +289,45 @@ fn read_job_file(name: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), text))
 }
 
-/// The targets of all paths; those of an axis get the names of their files.
-fn subjects(asked: &Asked) -> Result<(Vec<Subject>, Vec<fathom_plan::Axis>), String> {
-    let mut axes = asked.axes.clone();
-    let largest = asked.size.or(largest_size(asked));
-    let look = |path: &std::path::Path| subject(Wish { path, name: FILE, size: largest, read_only: asked.read_only });
-    let mut subjects = asked.paths.iter().map(|path| look(path)).collect::<Result<Vec<_>, String>>()?;
-    for value in axes.iter_mut().filter(|axis| axis.name == "target").flat_map(|axis| axis.values.iter_mut()) {
-        let subject = look(std::path::Path::new(value.as_str()))?;
-        *value = name(&subject)?;
-        subjects.push(subject);
+/// Says how it ended, and how to go on.
+fn how_it_ended(ended: &Ended, left: usize, resume: Option<&str>, told: Outcome) -> Outcome {
+    let go_on = resume.map_or(String::new(), |command| format!("; `{command}` goes on"));
+    match ended {
+        Ended::Done => told,
+        Ended::Interrupted => {
+            complain!("fathom sweep: interrupted, what was measured is kept{go_on}");
+            Outcome::Interrupted
+        }
+        Ended::OutOfTime => {
+            complain!("fathom sweep: the budget is used up; {left} cells were not measured");
+            told
+        }
+        Ended::Stopped(why) => {
+            complain!("fathom sweep: {why}{go_on}");
+            Outcome::Bad
+        }
     }
-    Ok((subjects, axes))
+}
+
+/// The targets of all paths, or those of an axis.
+fn subjects(asked: &Asked) -> Result<Vec<Subject>, String> {
+    let size = asked.size.or(largest_size(asked));
+    let look = |path: &Path| subject(Wish { path, name: FILE, size, read_only: asked.read_only });
+    let by_axis = asked.axes.iter().filter(|axis| axis.name == "target").flat_map(|axis| &axis.values).map(Path::new);
+    asked.paths.iter().map(PathBuf::as_path).chain(by_axis).map(look).collect()
+}
+
+/// The targets as they were when the sweep began.
+fn subjects_of(saved: &Saved) -> Vec<Subject> {
+    let files = saved.all("subject-file").zip(saved.all("subject-size"));
+    let flags = saved.all("subject-writes").zip(saved.all("subject-made"));
+    let subject = |((file, size), (writes, made)): ((&str, &str), (&str, &str))| Subject {
+        file: file.into(),
+        size: size.parse().ok().map(Bytes::new),
+        writes: writes == "true",
+        made: made == "true",
+    };
+    files.zip(flags).map(subject).collect()
 }
 
 /// A file must hold the largest working set that is asked for.
