@@ -162,17 +162,28 @@ fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
     }
     let device = LoopDevice::create(&scratch.join("disk.img"), 64 << 20, LoopOptions::default()).expect("a device");
     let disk = Mount::format(device.path(), FsKind::Ext4, "").expect("a mount");
-    let hog = disk.path().join("hog");
-    std::fs::write(&hog, vec![7; 40 << 20]).expect("room for it");
+    let (hog, events) = (disk.path().join("hog"), scratch.join("events"));
     let job = scratch.join("grow.fio");
-    let text = "[grow]\nrw=write\nbs=64k\nfallocate=none\ndirect=0\nend_fsync=1\nsize=32m\n";
-    std::fs::write(&job, text).expect("a file");
+    std::fs::write(&job, "[grow]\nrw=write\nbs=64k\ndirect=0\ntime_based\nruntime=1s\n").expect("a file");
     let file = disk.path().join("data");
-    let arguments = format!("{} --axis iodepth=1,2 --set filename={} --store={}", job.display(), file.display(), store(&scratch));
-    let ran = fathom(sweep(&arguments)).expect(1);
-    assert!(ran.err.contains("full") || ran.err.contains("No space"), "{}", ran.err);
-    assert!(ran.err.contains("`fathom resume r1` goes on"), "{}", ran.err);
+    let arguments = format!(
+        "{} --axis size=2m,24m --set filename={} --store={} --events={}",
+        job.display(),
+        file.display(),
+        store(&scratch),
+        events.display()
+    );
+    let running = start(program(sweep(&arguments)));
+    common::until("the first cell runs", || std::fs::read_to_string(&events).unwrap_or_default().contains("\"cell\""));
+    // The disk fills while the first cell runs.
+    running.signal(rustix::process::Signal::STOP);
+    let room = std::fs::File::create(&hog).expect("a file");
+    rustix::fs::fallocate(&room, rustix::fs::FallocateFlags::empty(), 0, 40 << 20).expect("room for it");
+    running.signal(rustix::process::Signal::CONT);
+    let ran = running.finish().expect(1);
+    assert!(ran.err.contains("MiB are free") || ran.err.contains("full"), "{}", ran.err);
+    assert!(ran.err.contains("`fathom resume r1` goes on") && ran.out.contains("2m"), "{} {}", ran.out, ran.err);
     std::fs::remove_file(&hog).expect("ours");
     let ran = fathom(resume(&scratch, "r1"));
-    assert!(!ran.out.contains("not measured") && ran.out.lines().count() >= 3, "{} {}", ran.out, ran.err);
+    assert!(!ran.out.contains("not measured") && ran.out.contains("24m"), "{} {}", ran.out, ran.err);
 }

@@ -14,6 +14,9 @@ use crate::guard;
 use crate::measure::measure;
 use crate::surroundings::ThisMachine;
 
+/// errno of a full disk.
+pub const ENOSPC: i32 = 28;
+
 /// A cell that was measured.
 pub struct Measured {
     /// All that happened.
@@ -27,8 +30,8 @@ pub struct Measured {
 /// Why a cell was not measured.
 #[derive(Clone, Debug)]
 pub struct CellError {
-    /// errno, where the machine said so; else 0.
-    pub errno: i32,
+    /// Every further cell would meet the same: the guard refuses what it allowed at the start, or the disk is full.
+    pub stops: bool,
     what: String,
 }
 
@@ -40,7 +43,7 @@ impl fmt::Display for CellError {
 
 impl CellError {
     fn plain(what: String) -> CellError {
-        CellError { errno: 0, what }
+        CellError { stops: false, what }
     }
 }
 
@@ -111,7 +114,7 @@ impl Runner {
             Some(folder) => LinuxHost::new(self.clock).with_scratch(folder.into()),
             None => LinuxHost::new(self.clock),
         };
-        let held = guard::take_hold(&plan, &self.destroy, &host, Path::new(".")).map_err(|all| CellError::plain(all.join("\n")))?;
+        let held = guard::take_hold(&plan, &self.destroy, &host, Path::new(".")).map_err(|all| CellError { stops: true, what: all.join("\n") })?;
         let audience = RefCell::new(audience);
         let measured = measure(
             plan,
@@ -121,7 +124,7 @@ impl Runner {
             &mut |elapsed: Nanos| audience.borrow_mut().wants_state(elapsed),
             &mut |state, _| audience.borrow_mut().state(&state),
         );
-        let (mut recording, _) = measured.map_err(|error| CellError { errno: error.cause.errno, what: error.to_string() })?;
+        let (mut recording, _) = measured.map_err(|error| CellError { stops: error.cause.errno == ENOSPC, what: error.to_string() })?;
         recording.messages.splice(0..0, held);
         let findings = fathom_analyse::findings(&recording);
         let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);

@@ -19,13 +19,11 @@ use fathom_plan::Cell;
 
 pub use self::audience::{Audience, Everyone, Standing};
 pub use self::cell::{Runner, plan_of};
+use self::cell::ENOSPC;
 pub use self::events::Events;
 pub use self::keep::{Keep, Nowhere, Stored};
 pub use self::lines::Lines;
 pub use self::saved::Saved;
-
-/// errno of a full disk; every further cell would meet it too.
-const ENOSPC: i32 = 28;
 
 /// Which cell comes next. A course must hand out the same cells again when it learns the same figures: that is how a run is
 /// resumed.
@@ -134,7 +132,7 @@ fn through(
                 course.learn(&cell, Ok(&measured.figures));
             }
             Err(_) if interrupts().load(Relaxed) > 0 => return Ok(Ended::Interrupted),
-            Err(error) if error.errno == ENOSPC => return Ok(Ended::Stopped(error.to_string())),
+            Err(error) if error.stops => return Ok(Ended::Stopped(error.to_string())),
             Err(error) => {
                 let why = error.to_string();
                 audience.ends(&standing, &cell, Err(&why));
