@@ -183,6 +183,7 @@ fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
     let ran = running.finish().expect(1);
     assert!(ran.err.contains("MiB are free") || ran.err.contains("full"), "{}", ran.err);
     assert!(ran.err.contains("`fathom resume r1` goes on") && ran.out.contains("2m"), "{} {}", ran.out, ran.err);
+    drop(room);
     std::fs::remove_file(&hog).expect("ours");
     let ran = fathom(resume(&scratch, "r1"));
     assert!(!ran.out.contains("not measured") && ran.out.contains("24m"), "{} {}", ran.out, ran.err);

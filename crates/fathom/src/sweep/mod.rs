@@ -140,7 +140,7 @@ impl Prepared {
             let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
             // The guard looks at targets, which takes longer: once for all cells that do the same to them.
             let uses = |job: &Job| Direction::ALL.map(|direction| job.pattern.traffic.uses(direction));
-            let does: Vec<_> = plan.jobs.iter().map(|job| (job.files.paths.clone(), uses(job), job.engine.kind)).collect();
+            let does: Vec<_> = plan.jobs.iter().map(|job| (job.files.paths.clone(), job.files.size, uses(job), job.engine.kind)).collect();
             if !judged.insert(format!("{does:?}")) {
                 continue;
             }
