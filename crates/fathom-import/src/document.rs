@@ -107,7 +107,7 @@ fn spread(job: &Value) -> Spread {
 }
 
 /// A synchronous engine has one in flight, whatever was asked; without a name fio takes psync.
-fn depth(options: &Options) -> u32 {
+pub(crate) fn depth(options: &Options) -> u32 {
     let synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
     match options.text("ioengine") {
         Some(engine) if synchronous.contains(&engine) => 1,

@@ -4,6 +4,7 @@
 //! Pure: text in, figures out; files are opened by whoever calls. What is missing stays unknown; what is malformed is refused with its
 //! place, and takes no other file along. Memory is bounded: by [`MOST_VALUES`] for a document, by steps that grow longer for logs.
 
+mod cells;
 mod document;
 mod documents;
 mod entry;
@@ -21,6 +22,7 @@ mod row;
 mod terse;
 mod timeline;
 
+pub use self::cells::read_cells;
 pub use self::document::{ImportedRun, read_hosts, read_result};
 pub use self::error::ImportError;
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};

@@ -4,6 +4,7 @@
 //! one path of data stays visible: text -> [`Plan`] -> [`Recording`] -> findings -> ink.
 
 mod cell;
+mod chart;
 mod comparison;
 mod conditions;
 mod device;
@@ -19,11 +20,15 @@ mod outlook;
 mod plan;
 mod progress;
 mod recording;
+mod report;
 mod run;
 mod response;
 mod units;
 
 pub use self::cell::{Cell, CellState, Content, Found};
+pub use self::chart::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartMark, ChartSeries, ChartUnit, Happening, MarkPlace, SeriesShape,
+};
 pub use self::comparison::{Comparison, Difference, Metric, Row, Unlike};
 pub use self::conditions::*;
 pub use self::device::*;
@@ -38,6 +43,7 @@ pub use self::outlook::*;
 pub use self::plan::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
+pub use self::report::{Report, ReportFinding};
 pub use self::run::{Experiment, Run, RunId, RunState};
 pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
 pub use self::units::{Bytes, Nanos};

@@ -18,9 +18,11 @@ mod measure;
 mod outcome;
 mod patience;
 mod output;
+mod plot;
 mod quick;
 mod result_file;
 mod resume;
+mod results;
 mod run;
 mod say;
 mod screen;
@@ -78,6 +80,7 @@ fn command(arguments: &[String]) -> Outcome {
         "devices" => apart::apart("devices", rest, devices::command),
         "compare" => compare::command(rest),
         "check" => check::command(rest),
+        "plot" => plot::command(rest),
         "explain" => explain::command(rest),
         "spec" => spec::command(rest),
         "runs" => stored::runs(rest),

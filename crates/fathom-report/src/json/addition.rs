@@ -188,4 +188,11 @@ fn moment_direction(figures: &MomentDirection) -> Object {
         .with("p99_ns", figures.p99)
         .with("max_ns", figures.max)
         .with("mean_ns", figures.mean)
+        .with("latency_buckets", buckets(figures))
+}
+
+/// `1152:12 1160:4`: buckets of our histogram by number, each with its count.
+fn buckets(figures: &MomentDirection) -> String {
+    let all = figures.latencies.unpack();
+    all.indexed().map(|(bucket, n)| format!("{bucket}:{n}")).collect::<Vec<_>>().join(" ")
 }

@@ -1,0 +1,87 @@
+//! Bars side by side.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
+
+use super::curve::axis;
+use super::dimension::Dimension;
+use super::group::{Seen, chosen, split};
+use super::{JobFigures, ChartError, Wish};
+
+pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time, \
+    up and down: it tells how even the run was, not how sure the mean is (`fathom compare` tells that).";
+pub(super) const DERIVED_CPU: &str = "CPU time for one I/O is the user and system time of all jobs over their I/Os; it is the cost of the program \
+    and the kernel together.";
+/// More bars than this cannot be read.
+const BARS: usize = 48;
+
+pub(super) fn compare(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    bars(cells, wish, &[wish.metric.unwrap_or(Dimension::Iops)], wish.metric.is_none())
+}
+
+pub(super) fn cpu(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let cells: Vec<JobFigures> = cells.iter().filter(|cell| cell.cpu.is_some()).cloned().collect();
+    // CPU is that of the whole job: its directions cannot be told apart.
+    let whole: Vec<JobFigures> = cells.into_iter().map(|mut cell| {
+        cell.ways.truncate(1);
+        cell
+    }).collect();
+    bars(&whole, wish, &[Dimension::CpuPerIo], false)
+}
+
+/// A place for each cell; with `latency` beside the bars the p99 on an axis of its own.
+fn bars(cells: &[JobFigures], wish: &Wish, metrics: &[Dimension], latency: bool) -> Result<Chart, ChartError> {
+    let made = split(chosen(cells, wish), &[]);
+    let seen: Vec<(String, Seen)> = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen))).collect();
+    let left_out = seen.len().saturating_sub(BARS);
+    let seen = &seen[..seen.len().min(BARS)];
+    let mut all: Vec<ChartSeries> = metrics.iter().map(|metric| row(seen, *metric, 0, 0)).collect();
+    if latency {
+        all.push(row(seen, Dimension::Percentile(99.0), 1, 1));
+    }
+    all.retain(|series| !series.points.is_empty());
+    if all.is_empty() || all[0].axis == 1 {
+        return Err(ChartError::Lacks("no job in these results has that figure"));
+    }
+    let latency = latency && all.len() > 1;
+    let mut y = vec![axis(metrics[0], &all, 0, AxisScale::Linear)];
+    if latency {
+        y.push(axis(Dimension::Percentile(99.0), &all, 1, AxisScale::Linear));
+    }
+    let mut notes = Vec::new();
+    if all.iter().any(|series| !series.intervals.is_empty()) {
+        notes.push("Whiskers: one standard deviation of the samples over time.".to_owned());
+    }
+    if left_out > 0 {
+        notes.push(format!("{left_out} more jobs are left out: choose with --rw, --depth, --jobs or --block."));
+    }
+    let names = seen.iter().map(|(label, seen)| if label.is_empty() { seen.cell.name.clone() } else { label.clone() }).collect();
+    Ok(Chart {
+        title: if latency { "IOPS and p99 latency side by side".to_owned() } else { format!("{} side by side", metrics[0].title()) },
+        subtitle: made.common,
+        x: ChartAxis { scale: AxisScale::Names(names), ..ChartAxis::default() },
+        y,
+        body: ChartBody::Series(all),
+        notes,
+        ..Chart::default()
+    })
+}
+
+fn row(seen: &[(String, Seen)], metric: Dimension, axis: usize, colour: usize) -> ChartSeries {
+    let mut series = ChartSeries { name: metric.title(), shape: SeriesShape::Bars, axis, colour, ..ChartSeries::default() };
+    let mut spread = true;
+    for (place, (_, one)) in seen.iter().enumerate() {
+        let Some(value) = one.value(metric) else { continue };
+        series.points.push((place as f64, value));
+        match one.way.iops_spread.filter(|_| metric.more_is_better() && one.way.iops > 0.0) {
+            Some((deviation, _)) => {
+                let share = deviation / one.way.iops;
+                series.intervals.push(((value * (1.0 - share)).max(0.0), value * (1.0 + share)));
+            }
+            None => spread = false,
+        }
+    }
+    if !spread {
+        series.intervals.clear();
+    }
+    series
+}

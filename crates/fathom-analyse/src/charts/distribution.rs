@@ -1,0 +1,108 @@
+//! How long I/Os took: in order of latency with the tail to be seen, and by percentile.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
+
+use super::cell::{JobFigures, WayFigures};
+use super::curve::{axis, ends};
+use super::dimension::Dimension;
+use super::group::{Seen, chosen, split};
+use super::unit::Quantity;
+use super::{ChartError, Wish};
+
+pub(super) const DERIVED: &str = "Counts are those of the result's own bins (json+), added up to four for each power of two, so that every step is \
+    equally wide; percentiles are read from the same counts, or where a result has none are those it tells. Classes of other widths are \
+    brought to the same width.";
+/// Steps in each power of two.
+const STEPS: f64 = 4.0;
+/// More lines than this cannot be told apart.
+const LINES: usize = 10;
+/// Five nines.
+const NINES: f64 = 5.0;
+
+pub(super) fn histogram(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let made = split(chosen(cells, wish), &[]);
+    let mut all = lines(&made, |seen| steps(seen.way));
+    all.iter_mut().for_each(|series| series.shape = SeriesShape::Steps);
+    if all.is_empty() {
+        return Err(ChartError::Lacks("these results have no latency bins; run with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)"));
+    }
+    let (low, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
+    Ok(Chart {
+        title: "How long I/Os took".to_owned(),
+        subtitle: made.common,
+        x: ChartAxis { title: "Latency".into(), unit: Quantity::Latency.unit(low, high, true), scale: AxisScale::Log(10), ..ChartAxis::default() },
+        y: vec![ChartAxis { title: "I/Os in each step".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), scale: AxisScale::Log(10), ..ChartAxis::default() }],
+        body: ChartBody::Series(all),
+        notes: vec!["Steps are equally wide: four for each doubling of the latency. The share is spread by powers, so that the tail is seen.".to_owned()],
+        ..Chart::default()
+    })
+}
+
+pub(super) fn percentiles(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let made = split(chosen(cells, wish), &[]);
+    let mut all = lines(&made, |seen| by_nines(seen.way));
+    if all.is_empty() {
+        return Err(ChartError::Lacks("these results tell no latency percentiles"));
+    }
+    all.iter_mut().for_each(|series| if series.points.len() > 40 { series.shape = SeriesShape::Thin });
+    let mut side = axis(Dimension::Mean, &all, 0, AxisScale::Log(10));
+    side.title = "Latency".to_owned();
+    Ok(Chart {
+        title: "Latency by percentile".to_owned(),
+        subtitle: made.common,
+        x: ChartAxis { title: "I/Os that took no longer".into(), scale: AxisScale::Nines, from: Some(0.0), to: Some(NINES), ..ChartAxis::default() },
+        y: vec![side],
+        body: ChartBody::Series(all),
+        notes: vec!["A line ends where fewer than one I/O is beyond it: what is rarer was not seen.".to_owned()],
+        ..Chart::default()
+    })
+}
+
+fn lines(made: &super::group::Split, points: impl Fn(&Seen) -> Vec<(f64, f64)>) -> Vec<ChartSeries> {
+    let seen = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), seen)));
+    let drawn = seen.map(|(label, seen)| (if label.is_empty() { seen.cell.name.clone() } else { label }, points(seen)));
+    let some = drawn.filter(|(_, points)| !points.is_empty()).take(LINES).enumerate();
+    some.map(|(colour, (name, points))| ChartSeries { name, points, colour, dashed: colour >= 8, ..ChartSeries::default() }).collect()
+}
+
+/// Share of I/Os, percent, in steps of a quarter of a power of two. Each step is told at its lower end, the last one closed.
+fn steps(way: &WayFigures) -> Vec<(f64, f64)> {
+    let total: f64 = way.latency.bins.iter().map(|bin| bin.1 as f64).sum::<f64>() + way.latency.overflow as f64;
+    let mut steps = std::collections::BTreeMap::new();
+    for (value, count) in way.latency.bins.iter().filter(|bin| bin.1 > 0) {
+        let step = ((*value).max(1) as f64).log2() * STEPS;
+        *steps.entry(step.floor() as i64).or_insert(0.0) += *count as f64;
+    }
+    let edge = |step: i64| 2f64.powf(step as f64 / STEPS);
+    let mut points = Vec::new();
+    let mut last: Option<i64> = None;
+    for (step, count) in &steps {
+        // A gap is drawn as one: nothing there.
+        if last.is_some_and(|last| last + 1 < *step) {
+            points.push((edge(last.unwrap_or(*step) + 1), f64::NAN));
+        }
+        points.push((edge(*step), 100.0 * count / total));
+        points.push((edge(step + 1), 100.0 * count / total));
+        last = Some(*step);
+    }
+    points
+}
+
+/// Latency over `-log10(1 - share)`, from the bins or else from the percentiles that are told.
+fn by_nines(way: &WayFigures) -> Vec<(f64, f64)> {
+    let count = way.latency.n.max(way.ios) as f64;
+    let place = |share: f64| if share >= 1.0 { count.max(1.0).log10() } else { -(1.0 - share).log10() };
+    let seen = |point: &(f64, f64)| point.0.is_finite() && point.0 <= NINES && point.1 > 0.0;
+    let total: f64 = way.latency.bins.iter().map(|bin| bin.1 as f64).sum();
+    if total > 0.0 {
+        let mut below = 0.0;
+        let points = way.latency.bins.iter().map(|(value, n)| {
+            below += *n as f64;
+            (place(below / total), *value as f64)
+        });
+        return super::thin(&points.filter(seen).collect::<Vec<_>>(), 400);
+    }
+    // A percentile beyond which fewer than one I/O lies is the largest value under another name.
+    let told = way.latency.percentiles.iter().filter(|(percent, _)| count <= 0.0 || (1.0 - percent / 100.0) * count >= 1.0);
+    told.map(|(percent, value)| (place(percent / 100.0), *value as f64)).filter(seen).collect()
+}

@@ -1,0 +1,97 @@
+//! Two things varied, one measured: coloured fields, or bars in space.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Direction};
+
+use super::curve::ends;
+use super::dimension::Dimension;
+use super::group::{Seen, chosen, split};
+use super::unit::inner;
+use super::{JobFigures, ChartError, Wish};
+
+pub(super) const DERIVED: &str = "Each field is one job of a result at that place of the grid. Fields without a result stay empty: nothing is \
+    interpolated.";
+
+pub(super) fn heat(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    of_two(cells, wish, Dimension::Depth, Dimension::Jobs)
+}
+
+pub(super) fn solid(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let mut chart = heat(cells, wish)?;
+    if let ChartBody::Grid(grid) = &mut chart.body {
+        grid.solid = true;
+    }
+    Ok(chart)
+}
+
+/// What a mix of reads and writes does to the reads: share of reads along the bottom, I/Os outstanding upwards.
+pub(super) fn interference(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let of_reads = Wish {
+        direction: wish.direction.or(Some(Direction::Read)),
+        metric: wish.metric.or(Some(Dimension::Percentile(99.0))),
+        ..wish.clone()
+    };
+    // A job that only reads has no mix of its own: all of it is reads.
+    let mixed: Vec<JobFigures> = cells.iter().cloned().map(|mut cell| {
+        let only_reads = cell.ways.len() == 1 && cell.ways[0].direction == Direction::Read;
+        cell.mix = cell.mix.or(only_reads.then_some(100));
+        cell.rw = cell.rw.replace("randread", "random").replace("randrw", "random").replace("rw", "sequential").replace("read", "sequential");
+        cell
+    }).collect();
+    let mut chart = of_two(&mixed, &of_reads, Dimension::Mix, Dimension::Outstanding)?;
+    if matches!(&chart.x.scale, AxisScale::Names(names) if names.len() < 2) {
+        return Err(ChartError::Lacks("this chart needs jobs at two shares of reads or more (rwmixread)"));
+    }
+    chart.title = format!("What writes do to reads: {}", inner(&of_reads.metric.map_or(String::new(), Dimension::title)));
+    chart.x.title = "Reads among all I/Os".to_owned();
+    Ok(chart)
+}
+
+fn of_two(cells: &[JobFigures], wish: &Wish, x: Dimension, y: Dimension) -> Result<Chart, ChartError> {
+    let metric = wish.metric.unwrap_or(Dimension::Iops);
+    let made = split(chosen(cells, wish), &[x, y]);
+    let Some(group) = made.groups.iter().max_by_key(|group| group.seen.len()) else {
+        return Err(ChartError::Lacks("no job in these results fits what was asked"));
+    };
+    let (columns, rows) = (places(&group.seen, x), places(&group.seen, y));
+    let mut values = vec![None; columns.len() * rows.len()];
+    for seen in &group.seen {
+        let column = seen.value(x).and_then(|v| columns.iter().position(|known| *known == v));
+        let row = seen.value(y).and_then(|v| rows.iter().position(|known| *known == v));
+        if let (Some(column), Some(row)) = (column, row) {
+            values[row * columns.len() + column] = seen.value(metric);
+        }
+    }
+    if values.iter().flatten().next().is_none() {
+        return Err(ChartError::Lacks("no job in these results has that figure"));
+    }
+    let (low, high) = ends(values.iter().flatten().copied());
+    let log = low > 0.0 && high / low > 50.0;
+    let named = |dimension: Dimension, places: &[f64]| ChartAxis {
+        title: dimension.title(),
+        scale: AxisScale::Names(places.iter().map(|place| dimension.words(*place)).collect()),
+        ..ChartAxis::default()
+    };
+    let mut notes = Vec::new();
+    if made.groups.len() > 1 {
+        notes.push(format!("{} more loads are left out: choose with --rw, --block or --direction.", made.groups.len() - 1));
+    }
+    let which = [made.common.as_str(), group.label.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+    Ok(Chart {
+        title: format!("{} by {} and {}", metric.title(), inner(&x.title()), inner(&y.title())),
+        subtitle: which,
+        x: named(x, &columns),
+        y: vec![named(y, &rows)],
+        body: ChartBody::Grid(ChartGrid {
+            title: metric.title(), unit: metric.quantity().unit(low, high, log), columns: columns.len(), rows: rows.len(), values, solid: false, log,
+        }),
+        notes,
+        ..Chart::default()
+    })
+}
+
+fn places(seen: &[Seen], dimension: Dimension) -> Vec<f64> {
+    let mut places: Vec<f64> = seen.iter().filter_map(|seen| seen.value(dimension)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}

@@ -1,0 +1,108 @@
+//! Response time over load: what every user waits for at which throughput, where it bends, and what a limit allows.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartSeries, MarkPlace};
+
+use super::curve::{axis, ends};
+use super::dimension::Dimension;
+use super::group::{Group, chosen, split};
+use super::{JobFigures, ChartError, Wish};
+use super::unit::lasting;
+use crate::figures::rate;
+
+pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. The knee is the step with the greatest \
+    power, throughput over mean latency (Kleinrock 1979): beyond it waiting grows faster than throughput. What the limit allows is the \
+    highest throughput of a step that keeps it; nothing is interpolated.";
+/// Knees and limits of more groups than this would cover each other.
+const MARKED: usize = 4;
+
+pub(super) fn load(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let seen = chosen(cells, wish);
+    let steps = |value: fn(&JobFigures) -> Option<u32>| {
+        let mut all: Vec<Option<u32>> = seen.iter().map(|seen| value(seen.cell)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    };
+    // What has more steps is what was raised; the other keeps curves apart.
+    let raised = if steps(|cell| cell.jobs) > steps(|cell| cell.depth) { Dimension::Jobs } else { Dimension::Depth };
+    let made = split(seen, &[raised, Dimension::Offered]);
+    let groups: Vec<&Group> = made.groups.iter().filter(|group| group.seen.len() >= 2).collect();
+    if groups.is_empty() {
+        return Err(ChartError::Lacks("a curve over load needs two steps of it: results of the same job at several depths or rates"));
+    }
+    let several = groups.len() > 1;
+    let shown: Vec<Dimension> = match (wish.metric, wish.slo) {
+        (Some(metric), _) => vec![metric],
+        (None, Some((percent, _))) => vec![Dimension::Percentile(percent)],
+        (None, None) if several => vec![Dimension::Percentile(99.0)],
+        (None, None) => vec![Dimension::Mean, Dimension::Percentile(99.0), Dimension::Percentile(99.9)],
+    };
+    let (mut all, mut marks, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, group) in groups.iter().enumerate() {
+        for (kind, latency) in shown.iter().enumerate() {
+            let mut line = line(group, *latency, if several { number } else { kind });
+            line.name = if several { group.label.clone() } else { latency.title() };
+            all.push(line);
+        }
+        if number < MARKED {
+            told(group, shown[0], wish.slo, several, &mut marks, &mut notes);
+        }
+    }
+    all.retain(|series| !series.points.is_empty());
+    if all.is_empty() {
+        return Err(ChartError::Lacks("these results tell no latency at that percentile"));
+    }
+    if let Some((percent, limit)) = wish.slo {
+        marks.push(ChartMark { at: MarkPlace::Across(0, limit), words: format!("limit: p{percent} of {}", lasting(limit)) });
+    }
+    let (low, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
+    let side = axis(shown[0], &all, 0, AxisScale::Log(10));
+    Ok(Chart {
+        title: "Latency over throughput".to_owned(),
+        subtitle: made.common,
+        x: ChartAxis { title: "Throughput".into(), unit: Dimension::Iops.quantity().unit(low, high, false), ..ChartAxis::default() },
+        y: vec![ChartAxis { title: if shown.len() == 1 { side.title.clone() } else { "Latency".into() }, ..side }],
+        body: ChartBody::Series(all),
+        marks,
+        notes,
+        ..Chart::default()
+    })
+}
+
+/// In order of the load that was asked for: a curve may bend back, and then it is seen to.
+fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
+    let mut steps: Vec<(f64, (f64, f64))> = group.seen.iter().filter_map(|seen| {
+        let asked = seen.cell.offered.or(seen.cell.outstanding())?;
+        Some((asked, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
+    }).collect();
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+    ChartSeries { points: steps.into_iter().map(|(_, point)| point).collect(), colour, ..ChartSeries::default() }
+}
+
+/// The knee, and the step that keeps the limit, as marks and in words.
+fn told(group: &Group, shown: Dimension, slo: Option<(f64, f64)>, several: bool, marks: &mut Vec<ChartMark>, notes: &mut Vec<String>) {
+    let named = if several { format!("{}: ", group.label) } else { String::new() };
+    let power = |seen: &&super::group::Seen| seen.value(Dimension::Iops).zip(seen.value(Dimension::Mean)).map_or(0.0, |(iops, mean)| iops / mean);
+    if let Some(knee) = group.seen.iter().max_by(|a, b| power(a).total_cmp(&power(b))) {
+        if let (Some(iops), Some(value), Some(mean)) = (knee.value(Dimension::Iops), knee.value(shown), knee.value(Dimension::Mean)) {
+            marks.push(ChartMark { at: MarkPlace::Point(0, iops, value), words: "knee".into() });
+            let asked = knee.cell.outstanding().map_or(String::new(), |n| format!(" with {} outstanding", rate(n)));
+            notes.push(format!("{named}The knee is at {} IOPS and {} mean{asked}: beyond it waiting grows faster than throughput.", rate(iops), lasting(mean)));
+        }
+    }
+    let Some((percent, limit)) = slo else { return };
+    let tail = Dimension::Percentile(percent);
+    let keeps = group.seen.iter().filter(|seen| seen.value(tail).is_some_and(|value| value <= limit));
+    let best = keeps.max_by(|a, b| a.way.iops.total_cmp(&b.way.iops));
+    notes.push(match best.and_then(|seen| Some((seen, seen.value(tail)?))) {
+        Some((seen, value)) => {
+            let (at, words) = (MarkPlace::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
+            match marks.iter_mut().find(|mark| mark.at == at) {
+                Some(same) => same.words = format!("{}: {words}", same.words),
+                None => marks.push(ChartMark { at, words }),
+            }
+            format!("{named}Of the steps measured, {} IOPS is the most within p{percent} of {} (it has {}).", rate(seen.way.iops), lasting(limit), lasting(value))
+        }
+        None => format!("{named}No step keeps p{percent} within {}.", lasting(limit)),
+    });
+}

@@ -1,0 +1,129 @@
+//! Charts as data: which figures stand where, in which unit, with which words. Ink is elsewhere.
+
+mod bands;
+mod cell;
+mod compared;
+mod curve;
+mod dimension;
+mod distribution;
+mod field;
+mod group;
+mod load;
+mod report;
+mod rounds;
+mod thin;
+mod time;
+mod unit;
+
+use std::fmt;
+
+use fathom_model::{Chart, Direction};
+
+pub use self::cell::{JobFigures, Remark, WayFigures};
+pub use self::dimension::Dimension;
+pub use self::report::{Told, report};
+pub use self::thin::thin;
+
+/// What is asked of a chart. Empty lists and nothing mean all.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wish {
+    /// Patterns.
+    pub rw: Vec<String>,
+    /// Reads, writes or trims only.
+    pub direction: Option<Direction>,
+    /// Queue depths.
+    pub depths: Vec<u32>,
+    /// Numbers of jobs.
+    pub jobs: Vec<u32>,
+    /// Block sizes.
+    pub blocks: Vec<u64>,
+    /// Names of jobs.
+    pub names: Vec<String>,
+    /// Along the bottom.
+    pub x: Option<Dimension>,
+    /// What is measured.
+    pub metric: Option<Dimension>,
+    /// A limit of the latency at a percentile, nanoseconds.
+    pub slo: Option<(f64, f64)>,
+    /// In place of the title.
+    pub title: Option<String>,
+    /// In place of what is common to all.
+    pub subtitle: Option<String>,
+    /// Where the axis of the measured value ends, in base units.
+    pub top: Option<f64>,
+}
+
+/// Why a chart cannot be drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChartError {
+    /// There is no chart of that name.
+    Unknown(String),
+    /// What it needs is not in the results; what that is, and how to get it.
+    Lacks(&'static str),
+}
+
+impl fmt::Display for ChartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                let names: Vec<&str> = CHARTS.iter().map(|kind| kind.name).collect();
+                write!(f, "there is no chart '{}'; there are {}", name.escape_debug(), names.join(", "))
+            }
+            Self::Lacks(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+impl std::error::Error for ChartError {}
+
+/// A kind of chart.
+pub struct ChartKind {
+    /// The word that chooses it.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub about: &'static str,
+    /// How its figures come about.
+    pub derived: &'static str,
+    draw: fn(&[JobFigures], &Wish) -> Result<Chart, ChartError>,
+}
+
+/// Every kind of chart, in the order in which a report shows them.
+pub const CHARTS: &[ChartKind] = &[
+    ChartKind { name: "depth", about: "IOPS and latency by queue depth", derived: curve::DERIVED, draw: curve::by_depth },
+    ChartKind { name: "jobs", about: "IOPS and latency by number of jobs", derived: curve::DERIVED, draw: curve::by_jobs },
+    ChartKind { name: "load", about: "latency over throughput, with knee and limit", derived: load::DERIVED, draw: load::load },
+    ChartKind { name: "block", about: "throughput and latency by block size", derived: curve::DERIVED, draw: curve::by_block },
+    ChartKind { name: "xy", about: "any figure over any other (--x, --metric)", derived: curve::DERIVED, draw: curve::any },
+    ChartKind { name: "compare", about: "bars side by side, with their spread", derived: compared::DERIVED, draw: compared::compare },
+    ChartKind { name: "heat", about: "depth x jobs as coloured fields", derived: field::DERIVED, draw: field::heat },
+    ChartKind { name: "3d", about: "depth x jobs as bars in space", derived: field::DERIVED, draw: field::solid },
+    ChartKind { name: "interference", about: "what writes do to reads, by mix and load", derived: field::DERIVED, draw: field::interference },
+    ChartKind { name: "distribution", about: "how many I/Os took how long", derived: distribution::DERIVED, draw: distribution::histogram },
+    ChartKind { name: "percentiles", about: "latency by percentile, to five nines", derived: distribution::DERIVED, draw: distribution::percentiles },
+    ChartKind { name: "time", about: "throughput over time", derived: time::DERIVED, draw: time::throughput },
+    ChartKind { name: "time-latency", about: "latency percentiles over time", derived: time::DERIVED, draw: time::latency },
+    ChartKind { name: "latency-map", about: "all latencies over time, as a coloured map", derived: bands::DERIVED, draw: bands::map },
+    ChartKind { name: "convergence", about: "round by round, as SNIA draws it", derived: rounds::DERIVED, draw: rounds::convergence },
+    ChartKind { name: "window", about: "the steady-state window, as SNIA draws it", derived: rounds::DERIVED, draw: rounds::window },
+    ChartKind { name: "cpu", about: "CPU time for one I/O", derived: compared::DERIVED_CPU, draw: compared::cpu },
+];
+
+/// The chart called `name` of these cells.
+///
+/// # Errors
+/// When there is no such chart, or nothing in the cells to draw it from.
+pub fn chart(name: &str, cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let kind = CHARTS.iter().find(|kind| kind.name == name).ok_or_else(|| ChartError::Unknown(name.to_owned()))?;
+    let mut chart = (kind.draw)(cells, wish)?;
+    chart.name = kind.name.to_owned();
+    if let Some(title) = &wish.title {
+        chart.title.clone_from(title);
+    }
+    if let Some(subtitle) = &wish.subtitle {
+        chart.subtitle.clone_from(subtitle);
+    }
+    if let (Some(top), Some(axis)) = (wish.top, chart.y.first_mut()) {
+        axis.to = Some(top);
+    }
+    Ok(chart)
+}

@@ -1,0 +1,269 @@
+//! A report of one or several results: what is said, in which order, with which charts.
+
+use fathom_model::{Chart, Report, ReportFinding};
+
+use super::dimension::Dimension;
+use super::{CHARTS, JobFigures, Wish, chart};
+use crate::figures::{bytes, rate};
+use super::unit::lasting;
+
+/// One result as it was written down, by whichever program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    /// What to call it.
+    pub source: String,
+    /// Its jobs.
+    pub jobs: Vec<JobFigures>,
+    /// `valid`, `degraded`, `invalid`, where it was judged.
+    pub verdict: Option<String>,
+    /// What it says of itself in words, job by job.
+    pub stories: Vec<String>,
+    /// Device, host, conditions: headings with names and values.
+    pub facts: Vec<(String, Vec<(String, String)>)>,
+    /// What was run, in full.
+    pub plan: String,
+}
+
+/// Loads that get charts of their own.
+const LOADS: usize = 8;
+/// Jobs that are drawn over time.
+const OVER_TIME: usize = 600;
+/// Sentences of the summary.
+const SENTENCES: usize = 12;
+/// Results whose device, host and plan are written out.
+const WRITTEN_OUT: usize = 12;
+/// Points of one line over time in a report of very many jobs.
+const FEW_POINTS: usize = 160;
+
+/// What `told` says together.
+#[must_use]
+pub fn report(told: &[Told], title: Option<&str>) -> Report {
+    let jobs: Vec<JobFigures> = told.iter().flat_map(|one| one.jobs.iter().cloned()).collect();
+    let mut notes = Vec::new();
+    if told.len() > WRITTEN_OUT {
+        notes.push(format!("Device, host and plan are written out for the first {WRITTEN_OUT} of {} results.", told.len()));
+    }
+    let charts = charts(&jobs, &mut notes);
+    Report {
+        title: title.map_or_else(|| titled(told), str::to_owned),
+        verdict: worst(told),
+        summary: summary(told, &jobs),
+        findings: findings(&jobs),
+        facts: facts(told),
+        figures: figures(&jobs),
+        charts,
+        over_time: over_time(&jobs, &mut notes),
+        plans: plans(told),
+        notes,
+    }
+}
+
+fn titled(told: &[Told]) -> String {
+    let mut sources: Vec<&str> = told.iter().map(|one| one.source.as_str()).filter(|source| !source.is_empty()).collect();
+    sources.dedup();
+    match sources.as_slice() {
+        [] => "Storage benchmark".to_owned(),
+        [one] => format!("Storage benchmark: {one}"),
+        [first, .., last] if sources.len() > 3 => format!("Storage benchmark: {first} to {last}, {} results", sources.len()),
+        all => format!("Storage benchmark: {}", all.join(", ")),
+    }
+}
+
+fn worst(told: &[Told]) -> Option<String> {
+    let order = ["valid", "degraded", "invalid"];
+    let rank = |verdict: &&String| order.iter().position(|word| word == verdict);
+    told.iter().filter_map(|one| one.verdict.as_ref()).max_by_key(rank).cloned()
+}
+
+/// What was reached, and then what the results say of themselves.
+fn summary(told: &[Told], jobs: &[JobFigures]) -> Vec<String> {
+    let mut said = Vec::new();
+    let results = if told.len() == 1 { "1 result".to_owned() } else { format!("{} results", told.len()) };
+    let best = |dimension: Dimension| {
+        let of = |job: &JobFigures| dimension.of(job, None);
+        jobs.iter().filter(|job| of(job).is_some()).max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)))
+    };
+    if let (Some(most), Some(widest)) = (best(Dimension::Iops), best(Dimension::Bandwidth)) {
+        let bandwidth = Dimension::Bandwidth.of(widest, None).unwrap_or(0.0);
+        said.push(format!(
+            "{results} with {} jobs. The most I/Os: {} per second ({}). The most data: {}/s ({}).",
+            jobs.len(), rate(most.iops()), words(most), bytes(bandwidth as u64), words(widest),
+        ));
+    }
+    let quickest = jobs.iter().filter_map(|job| Some((job, Dimension::Percentile(99.0).of(job, None)?))).min_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((job, p99)) = quickest {
+        said.push(format!("The shortest tail: 99 of 100 I/Os within {} ({}).", lasting(p99), words(job)));
+    }
+    let stories = told.iter().flat_map(|one| &one.stories);
+    said.extend(stories.take(SENTENCES).cloned());
+    said
+}
+
+fn words(job: &JobFigures) -> String {
+    let mut parts = vec![job.name.clone(), job.rw.clone()];
+    parts.extend(job.block.map(bytes));
+    parts.extend(job.depth.map(|depth| format!("depth {depth}")));
+    parts.extend(job.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
+    parts.retain(|part| !part.is_empty());
+    parts.dedup();
+    parts.join(", ")
+}
+
+/// The same sentence about several jobs is said once.
+fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
+    let mut all: Vec<ReportFinding> = Vec::new();
+    let mut known = std::collections::HashMap::new();
+    for job in jobs {
+        for remark in &job.findings {
+            let name = format!("{} {}", remark.id, remark.code);
+            let place = *known.entry((name.clone(), remark.evidence.clone())).or_insert(all.len());
+            if place == all.len() {
+                all.push(ReportFinding { name, grave: remark.grave, about: Vec::new(), evidence: remark.evidence.clone(), advice: remark.advice.clone() });
+            }
+            if !all[place].about.contains(&job.name) {
+                all[place].about.push(job.name.clone());
+            }
+        }
+    }
+    all.sort_by_key(|finding| std::cmp::Reverse(finding.grave));
+    all
+}
+
+fn facts(told: &[Told]) -> Vec<(String, Vec<(String, String)>)> {
+    let several = told.len() > 1;
+    let named = |one: &Told, heading: &str| if several && !one.source.is_empty() { format!("{heading}: {}", one.source) } else { heading.to_owned() };
+    let mut all: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    for one in told.iter().take(WRITTEN_OUT) {
+        for (heading, pairs) in &one.facts {
+            // Many results of one machine say it once.
+            if !all.iter().any(|(_, known)| known == pairs) {
+                all.push((named(one, heading), pairs.clone()));
+            }
+        }
+    }
+    all
+}
+
+fn plans(told: &[Told]) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for one in told.iter().filter(|one| !one.plan.is_empty()).take(WRITTEN_OUT) {
+        if !all.iter().any(|(_, known)| *known == one.plan) {
+            all.push((one.source.clone(), one.plan.clone()));
+        }
+    }
+    all
+}
+
+/// Every job with the figures that people ask for first.
+fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
+    let head = ["Result", "Job", "Pattern", "Block", "Depth", "Jobs", "Way", "IOPS", "Bandwidth", "Mean", "p50", "p99", "p99.9", "Largest"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for job in jobs {
+        for way in &job.ways {
+            let latency = |dimension: Dimension| dimension.of(job, Some(way.direction)).map_or("–".to_owned(), lasting);
+            let number = |value: Option<u32>| value.map_or("–".to_owned(), |value| value.to_string());
+            rows.push(vec![
+                job.source.clone(), job.name.clone(), job.rw.clone(), job.block.map_or("–".to_owned(), bytes), number(job.depth), number(job.jobs),
+                way.direction.word().to_owned(), rate(way.iops), format!("{}/s", bytes(way.bandwidth as u64)), latency(Dimension::Mean),
+                latency(Dimension::Percentile(50.0)), latency(Dimension::Percentile(99.0)), latency(Dimension::Percentile(99.9)), latency(Dimension::Max),
+            ]);
+        }
+    }
+    rows
+}
+
+/// The charts that have something to say, load by load where there are several loads with steps of their own.
+fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> {
+    let mut made = Vec::new();
+    let mut add = |name: &str, jobs: &[JobFigures], wish: &Wish| {
+        let kind = CHARTS.iter().find(|kind| kind.name == name);
+        if let (Some(kind), Ok(chart)) = (kind, chart(name, jobs, wish)) {
+            made.push((chart, kind.derived.to_owned()));
+        }
+    };
+    let all = Wish::default();
+    let loads = loads(jobs);
+    if loads.len() > LOADS {
+        notes.push(format!("Charts of single loads are drawn for the first {LOADS} of {}; `fathom plot` draws the others.", loads.len()));
+    }
+    if (2..=48).contains(&jobs.len()) {
+        add("compare", jobs, &all);
+    }
+    for load in loads.iter().take(LOADS) {
+        let count = |value: fn(&JobFigures) -> Option<u32>| distinct(load.iter().map(value));
+        let (depths, clones) = (count(|job| job.depth), count(|job| job.jobs));
+        match (depths > 1, clones > 1) {
+            (true, true) => ["heat", "3d", "load"].into_iter().for_each(|name| add(name, load, &all)),
+            (true, false) => ["depth", "load"].into_iter().for_each(|name| add(name, load, &all)),
+            (false, true) => ["jobs", "load"].into_iter().for_each(|name| add(name, load, &all)),
+            (false, false) => {}
+        }
+        if load.len() >= 5 && depths == 1 && clones == 1 {
+            ["convergence", "window"].into_iter().for_each(|name| add(name, load, &all));
+        }
+    }
+    if distinct(jobs.iter().map(|job| job.block)) > 2 {
+        add("block", jobs, &all);
+    }
+    if distinct(jobs.iter().map(|job| job.mix)) > 2 {
+        add("interference", jobs, &all);
+    }
+    if jobs.len() <= 10 {
+        ["distribution", "percentiles", "latency-map"].into_iter().for_each(|name| add(name, jobs, &all));
+    }
+    if jobs.len() <= 48 {
+        add("cpu", jobs, &all);
+    }
+    made
+}
+
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> usize {
+    values.collect::<std::collections::BTreeSet<T>>().len()
+}
+
+/// Jobs with the same source, pattern, block size and mix, in order of first appearance.
+fn loads(jobs: &[JobFigures]) -> Vec<Vec<JobFigures>> {
+    let mut all: Vec<Vec<JobFigures>> = Vec::new();
+    let key = |job: &JobFigures| (job.source.clone(), job.rw.clone(), job.block, job.mix);
+    let mut known = std::collections::HashMap::new();
+    for job in jobs {
+        let place = *known.entry(key(job)).or_insert(all.len());
+        if place == all.len() {
+            all.push(Vec::new());
+        }
+        all[place].push(job.clone());
+    }
+    all.retain(|load| load.len() > 1);
+    all
+}
+
+/// A chart of throughput and one of latencies for each job; in one of very many jobs, with fewer points.
+fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
+    let with: Vec<&JobFigures> = jobs.iter().filter(|job| job.series.len() > 1).collect();
+    if with.len() > OVER_TIME {
+        notes.push(format!("The first {OVER_TIME} of {} jobs are drawn over time.", with.len()));
+    }
+    let many = with.len() > 24;
+    let mut made = Vec::new();
+    for job in with.iter().take(OVER_TIME) {
+        let this = std::slice::from_ref(*job);
+        let subtitle = Some([job.source.clone(), words(job)].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · "));
+        let wish = Wish { subtitle, ..Wish::default() };
+        let names: &[&str] = if many { &["time"] } else { &["time", "time-latency"] };
+        for name in names {
+            if let Ok(mut chart) = chart(name, this, &wish) {
+                if many {
+                    thinner(&mut chart);
+                }
+                made.push(chart);
+            }
+        }
+    }
+    made
+}
+
+fn thinner(chart: &mut Chart) {
+    if let fathom_model::ChartBody::Series(all) = &mut chart.body {
+        all.iter_mut().for_each(|series| series.points = super::thin(&series.points, FEW_POINTS));
+    }
+}

@@ -1,0 +1,148 @@
+//! Lines over time, from intervals: rates of each interval, and percentiles of all its I/Os.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Happening, Moment, MomentDirection, SeriesShape};
+
+use super::curve::{axis, ends};
+use super::dimension::Dimension;
+use super::group::{Seen, chosen, split};
+use super::thin::thin;
+use super::unit::Quantity;
+use super::{JobFigures, ChartError, Wish};
+
+pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
+    I/Os that completed in it (never percentiles of means). Where there are more intervals than can be seen, the smallest and the largest of each \
+    stretch are drawn, so no dip or peak is lost. An interval in which nothing completed is a zero.";
+/// Points of one line; more than a screen has columns of pixels.
+const POINTS: usize = 1_500;
+const LINES: usize = 8;
+const NOTHING: ChartError =
+    ChartError::Lacks("these results have no intervals; run with --output-format=json+, or import the logs of fio with them");
+/// An interval shorter than this part of the usual one is a beginning or an end.
+const FULL: f64 = 0.5;
+/// Blocks in the strip; neighbours are one.
+const BLOCKS: usize = 200;
+
+pub(super) fn throughput(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let metric = wish.metric.filter(|metric| metric.more_is_better()).unwrap_or(Dimension::Iops);
+    let figure = move |moment: &Moment, one: &MomentDirection| {
+        let amount = if metric == Dimension::Iops { one.ios } else { one.bytes };
+        Some(amount as f64 / (moment.length.get() as f64 / 1e9))
+    };
+    let made = split(chosen(cells, wish), &[]);
+    let seen = seen_of(&made);
+    let mut all = Vec::new();
+    for (colour, (label, one)) in seen.iter().take(LINES).enumerate() {
+        all.push(line(one, label.clone(), colour, &figure));
+    }
+    drawn(all, metric, "over time", made.common.clone(), &seen)
+}
+
+pub(super) fn latency(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    type Figure = (&'static str, fn(&MomentDirection) -> Option<u64>);
+    const FIGURES: [Figure; 3] = [("p50", |m| m.p50), ("p99", |m| m.p99), ("largest", |m| m.max)];
+    let made = split(chosen(cells, wish), &[]);
+    let seen = seen_of(&made);
+    let mut all = Vec::new();
+    let several = seen.len() > 2;
+    for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
+        let wanted = if several { &FIGURES[1..2] } else { &FIGURES[..] };
+        for (kind, (name, of)) in wanted.iter().enumerate() {
+            let label = if seen.len() == 1 { (*name).to_owned() } else { format!("{label} {name}") };
+            let colour = if several { number } else { number * 3 + kind };
+            all.push(line(one, label, colour, &|_, m| of(m).filter(|value| *value > 0).map(|value| value as f64)));
+        }
+    }
+    let mut chart = drawn(all, Dimension::Mean, "percentiles over time", made.common.clone(), &seen)?;
+    chart.y[0].title = "Latency".to_owned();
+    chart.title = "Latency percentiles over time".to_owned();
+    let all = match &chart.body { ChartBody::Series(all) => all, ChartBody::Grid(_) => return Ok(chart) };
+    let (low, high) = super::curve::values(all, 0);
+    chart.y[0].scale = AxisScale::Log(10);
+    chart.y[0].unit = Quantity::Latency.unit(low, high, true);
+    Ok(chart)
+}
+
+/// Those with intervals, by their labels.
+fn seen_of<'a>(made: &super::group::Split<'a>) -> Vec<(String, Seen<'a>)> {
+    let all = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
+    let some = all.filter(|(_, seen)| !seen.cell.series.is_empty());
+    some.map(|(label, seen)| (if label.is_empty() { seen.cell.name.clone() } else { label }, seen)).collect()
+}
+
+fn line(seen: &Seen, name: String, colour: usize, figure: &dyn Fn(&Moment, &MomentDirection) -> Option<f64>) -> ChartSeries {
+    let points: Vec<(f64, f64)> = full(&seen.cell.series).filter_map(|moment| {
+        let middle = moment.start.get() as f64 + moment.length.get() as f64 / 2.0;
+        Some((middle, figure(moment, &moment.directions[seen.way.direction])?))
+    }).collect();
+    ChartSeries { name, shape: SeriesShape::Thin, points: thin(&points, POINTS), colour, ..ChartSeries::default() }
+}
+
+/// The intervals that are long enough for a rate.
+pub(super) fn full(series: &[Moment]) -> impl Iterator<Item = &Moment> {
+    let mut lengths: Vec<u64> = series.iter().map(|moment| moment.length.get()).collect();
+    lengths.sort_unstable();
+    let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0) as f64;
+    series.iter().filter(move |moment| moment.length.get() as f64 >= FULL * usual && moment.length.get() > 0)
+}
+
+fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: String, seen: &[(String, Seen)]) -> Result<Chart, ChartError> {
+    all.retain(|series| !series.points.is_empty());
+    if all.is_empty() {
+        return Err(NOTHING);
+    }
+    let (_, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
+    let end = seen.iter().flat_map(|(_, seen)| seen.cell.series.last()).map(|m| (m.start + m.length).get() as f64).fold(high, f64::max);
+    let mut notes = Vec::new();
+    if seen.len() > LINES {
+        notes.push(format!("{} more jobs are left out: choose with --rw, --depth, --jobs or --name.", seen.len() - LINES));
+    }
+    let strip = happenings(seen);
+    if let Some(first) = strip.iter().max_by_key(|one| one.grave) {
+        let more = if strip.len() > 1 { format!(" (and {} more)", strip.len() - 1) } else { String::new() };
+        let unit = Quantity::Elapsed.unit(0.0, end, false);
+        notes.push(format!("In the strip below the chart: at {:.1} {} {}{more}.", first.from / unit.divide, unit.word, first.words));
+    }
+    Ok(Chart {
+        title: format!("{} {what}", metric.title()),
+        subtitle: common,
+        x: ChartAxis { title: "Time since the start".into(), unit: Quantity::Elapsed.unit(0.0, end, false), from: Some(0.0), to: Some(end), ..ChartAxis::default() },
+        y: vec![axis(metric, &all, 0, AxisScale::Linear)],
+        body: ChartBody::Series(all),
+        strip,
+        notes,
+        ..Chart::default()
+    })
+}
+
+/// When something failed, stood still, or was far slower than usual.
+fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
+    let mut all = Vec::new();
+    for (label, one) in seen.iter().take(LINES) {
+        let direction = one.way.direction;
+        let rate = |m: &Moment| m.directions[direction].ios as f64 / (m.length.get() as f64 / 1e9);
+        let mut rates: Vec<f64> = full(&one.cell.series).map(rate).collect();
+        rates.sort_by(f64::total_cmp);
+        let usual = rates.get(rates.len() / 2).copied().unwrap_or(0.0);
+        let of = if seen.len() > 1 { format!("{label}: ") } else { String::new() };
+        for moment in full(&one.cell.series) {
+            let this = &moment.directions[direction];
+            let (grave, words) = match rate(moment) {
+                _ if this.bad > 0 => (2, format!("{of}{} failed or came short", crate::figures::counted(this.bad, "I/O"))),
+                _ if this.ios == 0 && usual > 0.0 => (2, format!("{of}nothing completed")),
+                rate if rate < usual / 2.0 => (1, format!("{of}less than half of the usual throughput")),
+                _ => continue,
+            };
+            let (from, to) = (moment.start.get() as f64, (moment.start + moment.length).get() as f64);
+            match all.last_mut() {
+                // Neighbours that say the same are one.
+                Some(Happening { to: end, words: known, .. }) if *end >= from && *known == words => *end = to,
+                _ => all.push(Happening { from, to, words, grave }),
+            }
+        }
+    }
+    if all.len() > BLOCKS {
+        all.sort_by_key(|one| std::cmp::Reverse(one.grave));
+        all.truncate(BLOCKS);
+    }
+    all
+}

@@ -1,0 +1,121 @@
+//! A chart as a table: RFC 4180, the units in its head, one row for each place.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries};
+
+use crate::option::named;
+
+/// The figures of a chart, in the units of its axes.
+#[must_use]
+pub fn csv(chart: &Chart) -> String {
+    table(chart).into_iter().map(|row| row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\r\n").collect()
+}
+
+/// The same as rows of cells, the first one the head.
+pub(crate) fn table(chart: &Chart) -> Vec<Vec<String>> {
+    match &chart.body {
+        ChartBody::Series(all) => of_series(chart, all),
+        ChartBody::Grid(grid) => of_grid(chart, grid),
+    }
+}
+
+fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
+    let mut head = vec![named(&chart.x)];
+    for series in all {
+        let axis = chart.y.get(series.axis).unwrap_or(&chart.x);
+        let name = match axis.unit.word.as_str() {
+            "" => series.name.clone(),
+            unit => format!("{} ({unit})", series.name),
+        };
+        head.push(name.clone());
+        if !series.intervals.is_empty() {
+            head.extend([format!("{name} from"), format!("{name} to")]);
+        }
+    }
+    let mut places: Vec<f64> = all.iter().flat_map(|series| series.points.iter().map(|point| point.0)).filter(|x| !x.is_nan()).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let mut rows = vec![head];
+    let mut sorted: Vec<Vec<usize>> = all.iter().map(|series| order(series)).collect();
+    sorted.iter_mut().for_each(|order| order.reverse());
+    for x in places {
+        // A place may be met more than once, as in a cloud of points: each has a row.
+        while let Some(row) = row(chart, all, &mut sorted, x) {
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The points of a series by place.
+fn order(series: &ChartSeries) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..series.points.len()).filter(|n| !series.points[*n].0.is_nan()).collect();
+    order.sort_by(|a, b| series.points[*a].0.total_cmp(&series.points[*b].0));
+    order
+}
+
+fn row(chart: &Chart, all: &[ChartSeries], left: &mut [Vec<usize>], x: f64) -> Option<Vec<String>> {
+    let (mut row, mut any) = (vec![place(&chart.x, x)], false);
+    for (series, left) in all.iter().zip(left) {
+        let divide = chart.y.get(series.axis).map_or(1.0, |axis| axis.unit.divide);
+        let here = left.pop_if(|n| series.points[*n].0 == x);
+        any |= here.is_some();
+        row.push(here.map_or(String::new(), |n| number(series.points[n].1 / divide)));
+        if !series.intervals.is_empty() {
+            let interval = here.and_then(|n| series.intervals.get(n));
+            row.push(interval.map_or(String::new(), |interval| number(interval.0 / divide)));
+            row.push(interval.map_or(String::new(), |interval| number(interval.1 / divide)));
+        }
+    }
+    any.then_some(row)
+}
+
+fn of_grid(chart: &Chart, grid: &ChartGrid) -> Vec<Vec<String>> {
+    let side = chart.y.first().unwrap_or(&chart.x);
+    let value = ChartAxis { title: grid.title.clone(), unit: grid.unit.clone(), ..ChartAxis::default() };
+    let mut rows = vec![vec![named(&chart.x), named(side), named(&value)]];
+    for (at, value) in grid.values.iter().enumerate() {
+        let Some(value) = value else { continue };
+        let (column, row) = (at % grid.columns.max(1), at / grid.columns.max(1));
+        rows.push(vec![field(&chart.x, column, grid.columns), field(side, row, grid.rows), number(value / grid.unit.divide)]);
+    }
+    rows
+}
+
+/// The middle of a column or row.
+fn field(axis: &ChartAxis, at: usize, count: usize) -> String {
+    let share = (at as f64 + 0.5) / count.max(1) as f64;
+    match (&axis.scale, axis.from, axis.to) {
+        (AxisScale::Names(_), ..) => place(axis, at as f64),
+        (AxisScale::Log(_), Some(from), Some(to)) if from > 0.0 => number(from * (to / from).powf(share) / axis.unit.divide),
+        (_, Some(from), Some(to)) => number((from + (to - from) * share) / axis.unit.divide),
+        _ => at.to_string(),
+    }
+}
+
+fn place(axis: &ChartAxis, x: f64) -> String {
+    match &axis.scale {
+        AxisScale::Names(names) => names.get(x.max(0.0) as usize).cloned().unwrap_or_default(),
+        AxisScale::Nines => number(100.0 * (1.0 - 10f64.powf(-x))),
+        _ => number(x / axis.unit.divide),
+    }
+}
+
+/// Six figures, without an exponent where people would write none.
+fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return String::new();
+    }
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    let digits = (5 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A name from outside that a spreadsheet would take for a formula gets an apostrophe before it.
+fn quoted(cell: &str) -> String {
+    let number = cell.parse::<f64>().is_ok();
+    let safe = if !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{cell}") } else { cell.to_owned() };
+    if safe.contains([',', '"', '\n', '\r']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe }
+}

@@ -1,0 +1,63 @@
+//! How wide a text is, and the one font of every static picture: Noto Sans under the SIL Open Font License 1.1.
+
+use resvg::usvg::fontdb::Database;
+use skrifa::instance::{LocationRef, Size};
+use skrifa::{FontRef, MetadataProvider};
+
+/// Name of the family, as the pictures ask for it.
+pub(crate) const FAMILY: &str = "Noto Sans";
+
+/// A font database that knows the one family, and takes it for every generic one as well: without that a picture that
+/// asks for `sans-serif` would have no text at all.
+pub(crate) fn database() -> Database {
+    let mut fonts = Database::new();
+    fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
+    fonts.load_font_data(notosans::BOLD_TTF.to_vec());
+    fonts.set_sans_serif_family(FAMILY);
+    fonts.set_serif_family(FAMILY);
+    fonts.set_monospace_family(FAMILY);
+    fonts
+}
+
+/// Width of one line of text in pixels at `size` pixels to the em. A glyph that the font lacks is one em wide: the
+/// script takes that of a Chinese one for the height of a line.
+pub(crate) fn width(text: &str, size: f32, bold: bool) -> f32 {
+    let bytes = if bold { notosans::BOLD_TTF } else { notosans::REGULAR_TTF };
+    let font = FontRef::new(bytes).expect("the font is part of the program");
+    let (map, widths) = (font.charmap(), font.glyph_metrics(Size::new(size), LocationRef::default()));
+    text.chars().map(|c| map.map(c).and_then(|glyph| widths.advance_width(glyph)).unwrap_or(size)).sum()
+}
+
+/// `text` in lines no wider than `room` pixels, broken between words.
+pub(crate) fn wrapped(text: &str, size: f32, room: f32) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let last = lines.last_mut().expect("there is always one");
+        let longer = if last.is_empty() { word.to_owned() } else { format!("{last} {word}") };
+        if last.is_empty() || width(&longer, size, false) <= room {
+            *last = longer;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widths_are_those_of_the_font() {
+        // Noto Sans has 1000 units to the em; its digits are 572 wide, its space 260.
+        assert!((width("0", 1000.0, false) - 572.0).abs() < 0.5);
+        assert!((width("12 3", 1000.0, false) - (3.0 * 572.0 + 260.0)).abs() < 0.5);
+        assert_eq!(width("国", 14.0, false), 14.0);
+    }
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(wrapped("aa aa aa", 10.0, width("aa aa", 10.0, false)), ["aa aa", "aa"]);
+        assert_eq!(wrapped("", 10.0, 5.0), [""]);
+    }
+}

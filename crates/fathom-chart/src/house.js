@@ -1,0 +1,153 @@
+// What an option cannot say in JSON: colours of the theme, words for numbers, and shapes of our own.
+// The same lines serve the page and the static picture. {"$role": "grid"} becomes a colour of the theme,
+// {"$fn": "number", "with": ...} a function. Texts from outside are plain strings and are never taken for either.
+var fathom = (function () {
+  'use strict';
+
+  function grouped(text) {
+    var parts = text.split('.');
+    parts[0] = parts[0].replace(/\B(?=(\d{3})+(?!\d))/g, ',');
+    return parts.join('.');
+  }
+
+  // Four figures, with thousands apart: 1,234 12.3 0.0123.
+  function number(value) {
+    if (value === null || value === undefined || value === '-' || !isFinite(value)) return '–';
+    var size = Math.abs(value);
+    if (size === 0) return '0';
+    if (size >= 1e15 || size < 1e-6) return Number(value).toExponential(2);
+    if (size >= 1000) return grouped(String(Math.round(value)));
+    var digits = Math.max(0, 3 - Math.floor(Math.log10(size) + 1e-9));
+    return String(Number(Number(value).toFixed(Math.min(digits, 9))));
+  }
+
+  function nines(place) {
+    if (place < 0.5) return '0 %';
+    if (Math.abs(place - 1) < 1e-9) return '90 %';
+    var text = '99';
+    for (var i = 2; i < Math.round(place); i++) text += (i === 2 ? '.9' : '9');
+    return text + ' %';
+  }
+
+  // 1 k, 25 k, 1 M: only where all four figures would not fit.
+  function short(value) {
+    var size = Math.abs(value);
+    if (size >= 1e9) return number(value / 1e9) + ' G';
+    if (size >= 1e6) return number(Math.round(value / 1e4) / 100) + ' M';
+    if (size >= 1e5) return number(Math.round(value / 1e3)) + ' k';
+    if (size >= 1e4) return number(Math.round(value / 100) / 10) + ' k';
+    if (size >= 100) return number(Math.round(value));
+    return number(Number(Number(value).toPrecision(3)));
+  }
+
+  function whisker(params, api) {
+    var low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
+    var shift = api.value(3), half = 4;
+    if (shift) {
+      var bars = api.value(4), slot = api.size([1, 0])[0] * 0.7 / bars;
+      low[0] += (shift - 1 - (bars - 1) / 2) * slot; high[0] += (shift - 1 - (bars - 1) / 2) * slot;
+    }
+    var style = { stroke: api.visual('color'), lineWidth: 1.5, fill: null };
+    var line = function (x1, y1, x2, y2) { return { type: 'line', shape: { x1: x1, y1: y1, x2: x2, y2: y2 }, style: style }; };
+    var parts = [
+      line(low[0], low[1], high[0], high[1]),
+      line(low[0] - half, low[1], low[0] + half, low[1]),
+      line(high[0] - half, high[1], high[0] + half, high[1])];
+    var value = api.value(5);
+    if (value > 0) parts.push({ type: 'text', style: { text: short(value), x: high[0], y: high[1] - 4, align: 'center', verticalAlign: 'bottom', fill: api.visual('color'), font: '11px Noto Sans, sans-serif' } });
+    return { type: 'group', children: parts };
+  }
+
+  function strip(colours) {
+    return function (params, api) {
+      var from = api.coord([api.value(0), 0]), to = api.coord([api.value(1), 0]);
+      var left = Math.max(from[0], params.coordSys.x), right = Math.min(to[0], params.coordSys.x + params.coordSys.width);
+      if (right < params.coordSys.x || left > params.coordSys.x + params.coordSys.width) return;
+      return { type: 'rect', style: { fill: colours[api.value(2)] },
+        shape: { x: left, y: params.coordSys.y, width: Math.max(right - left, 2), height: params.coordSys.height } };
+    };
+  }
+
+  function raster(url) {
+    return function (params, api) {
+      var low = api.coord([api.value(0), api.value(2)]), high = api.coord([api.value(1), api.value(3)]);
+      return { type: 'image', style: { image: url, x: low[0], y: high[1], width: high[0] - low[0], height: low[1] - high[1] } };
+    };
+  }
+
+  function shade(colour, part) {
+    var n = parseInt(colour.slice(1), 16), mix = function (s) { return Math.round(((n >> s) & 255) * part); };
+    return 'rgb(' + mix(16) + ',' + mix(8) + ',' + mix(0) + ')';
+  }
+
+  // A field of bars, seen from the front and above; drawn from the back, so that nothing needs to be hidden by hand.
+  function solid(set) {
+    var columns = set.columns, rows = set.rows, top = set.top;
+    return function (params, api) {
+      var w = api.getWidth(), h = api.getHeight();
+      var left = 90, right = w - 60, bottom = h - 30 - set.foot, upper = 100;
+      var width = right - left, tall = (bottom - upper) * 0.58, deep = (bottom - upper) * 0.36;
+      var ux = width * 0.62 / columns.length, vx = width * 0.36 / rows.length, vy = deep / rows.length, uy = deep * 0.16 / columns.length;
+      var place = function (i, j, v) { return [left + i * ux + j * vx, bottom - j * vy + i * uy - deep * 0.16 - tall * v / top]; };
+      var out = [];
+      var poly = function (points, fill, stroke) { out.push({ type: 'polygon', shape: { points: points }, style: { fill: fill, stroke: stroke || fill, lineWidth: 0.7 } }); };
+      var text = function (at, words, align, bold, vertical) { out.push({ type: 'text', style: { text: words, x: at[0], y: at[1], align: align, verticalAlign: vertical || 'middle', fill: bold ? set.text : set.muted, font: (bold ? 'bold ' : '') + '12px Noto Sans, sans-serif' } }); };
+      var C = columns.length, R = rows.length;
+      for (var g = 0; g <= 4; g++) {
+        var v = top * g / 4, a = place(0, 0, v), b = place(0, R, v), c = place(C, R, v);
+        out.push({ type: 'polyline', shape: { points: [a, b, c] }, style: { stroke: set.grid, fill: null, lineWidth: 1 } });
+        text([a[0] - 8, a[1]], short(v), 'right');
+      }
+      poly([place(0, 0, 0), place(C, 0, 0), place(C, R, 0), place(0, R, 0)], set.floor, set.grid);
+      for (var j = R - 1; j >= 0; j--) for (var i = 0; i < C; i++) {
+        var value = set.values[j * C + i];
+        if (value === null) continue;
+        var m = 0.14, x0 = i + m, x1 = i + 1 - m, y0 = j + m, y1 = j + 1 - m, colour = set.colours[j * C + i];
+        poly([place(x1, y0, 0), place(x1, y1, 0), place(x1, y1, value), place(x1, y0, value)], shade(colour, 0.62));
+        poly([place(x0, y0, 0), place(x1, y0, 0), place(x1, y0, value), place(x0, y0, value)], shade(colour, 0.8));
+        poly([place(x0, y0, value), place(x1, y0, value), place(x1, y1, value), place(x0, y1, value)], colour, shade(colour, 0.8));
+      }
+      for (i = 0; i < C; i++) { var p = place(i + 0.5, 0, 0); text([p[0], p[1] + 12], columns[i], 'center'); }
+      for (j = 0; j < R; j++) { p = place(C, j + 0.5, 0); text([p[0] + 10, p[1] + 6], rows[j], 'left'); }
+      p = place(C / 2, 0, 0); text([p[0], p[1] + 32], set.xTitle, 'center', true);
+      p = place(C, R / 2, 0); text([p[0] + 46, p[1] + 24], set.yTitle, 'left', true);
+      p = place(0, 0, top); text([p[0] - 40, p[1] - 24], set.zTitle, 'left', true);
+      return { type: 'group', children: out };
+    };
+  }
+
+  function cell(set) {
+    return function (params) {
+      var d = params.data, tip = d.value || d, echo = (typeof echarts !== 'undefined') && echarts.format;
+      var escape = echo ? echo.encodeHTML : String;
+      return escape(set.x) + ' ' + escape(set.columns[tip[0]]) + '<br>' + escape(set.y) + ' ' + escape(set.rows[tip[1]]) + '<br><b>' + number(tip[2]) + ' ' + escape(set.unit) + '</b>';
+    };
+  }
+
+  var makers = {
+    number: function () { return function (value) { return number(value); }; },
+    short: function () { return function (value) { return short(value); }; },
+    label: function (at) { return function (params) { var v = params.value; return v && v.length ? (v[at] === null || v[at] === undefined ? '' : short(v[at])) : (v === null || v === '-' ? '' : short(v)); }; },
+    unit: function (unit) { return function (value) { return number(value) + (unit ? ' ' + unit : ''); }; },
+    nines: function () { return nines; },
+    word: function () { return function (params) { return params.data.words || params.name; }; },
+    whisker: function () { return whisker; },
+    strip: strip, raster: raster, solid: solid, cell: cell
+  };
+
+  function hydrate(node, theme) {
+    if (Array.isArray(node)) {
+      if (node.length === 0 || typeof node[0] !== 'object') return node;
+      return node.map(function (one) { return hydrate(one, theme); });
+    }
+    if (node === null || typeof node !== 'object') return node;
+    if (node.$role) return theme[node.$role];
+    if (node.$fn) return makers[node.$fn](hydrate(node.with === undefined ? null : node.with, theme));
+    var made = {};
+    for (var key in node) if (Object.prototype.hasOwnProperty.call(node, key)) made[key] = hydrate(node[key], theme);
+    return made;
+  }
+
+  // Clicks in a legend move along with a bar's interval, for they share a name.
+  return { hydrate: hydrate, number: number, short: short, nines: nines };
+})();

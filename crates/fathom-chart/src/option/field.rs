@@ -1,0 +1,137 @@
+//! A value for each column and row: coloured fields, one image where there are many, or bars in space.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartGrid};
+use serde_json::{Value, json};
+
+use super::axis;
+use super::layout::Layout;
+use super::series::rounded;
+use crate::colours::{Shades, hex};
+use crate::font::FAMILY;
+use crate::image;
+use crate::theme::role;
+
+/// With more fields than this they are drawn as one image.
+const FIELDS: usize = 600;
+/// Up to this many fields have their value written in them.
+const LABELLED: usize = 120;
+
+pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: &Layout) {
+    let shades = Shades::of(grid);
+    let mut place = layout.grid(chart);
+    place["right"] = json!(96);
+    option["grid"] = json!([place]);
+    option["xAxis"] = json!([axis::bottom(chart)]);
+    option["yAxis"] = axis::sides(chart);
+    let (low, high) = shades.ends();
+    let word = |value: f64| axis::named(&ChartAxis { title: number_words(value / grid.unit.divide), unit: grid.unit.clone(), ..ChartAxis::default() });
+    option["visualMap"] = json!({
+        "type": "continuous", "min": 0, "max": 1, "calculable": false, "hoverLink": false, "orient": "vertical", "right": 6, "top": "middle", "itemHeight": 180, "itemWidth": 14,
+        "text": [word(high).replace(['(', ')'], ""), word(low).replace(['(', ')'], "")], "textStyle": { "color": role("muted"), "fontSize": 11.5, "fontFamily": FAMILY },
+        "inRange": { "color": (0..=10).map(|n| hex(Shades::colour(f64::from(n) / 10.0))).collect::<Vec<_>>() },
+        "seriesIndex": 99, "dimension": 0,
+    });
+    if grid.columns * grid.rows > FIELDS {
+        return picture(option, chart, grid, &shades);
+    }
+    fields(option, chart, grid, &shades);
+}
+
+fn number_words(value: f64) -> String {
+    match value {
+        v if v == 0.0 => "0".to_owned(),
+        v if v.abs() >= 100.0 => thousands(v.round()),
+        v if v.abs() >= 1.0 => format!("{v:.1}"),
+        v => format!("{v:.2}"),
+    }
+}
+
+fn thousands(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 { format!("-{text}") } else { text }
+}
+
+fn names(axis: &ChartAxis, count: usize) -> Vec<String> {
+    match &axis.scale {
+        AxisScale::Names(names) => names.clone(),
+        _ => (0..count).map(|n| n.to_string()).collect(),
+    }
+}
+
+fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades) {
+    let labelled = grid.columns * grid.rows <= LABELLED;
+    let data = grid.values.iter().enumerate().filter_map(|(place, value)| {
+        let value = (*value)?;
+        let share = shades.share(value);
+        let ink = if share > 0.6 { "#1b1f24" } else { "#ffffff" };
+        Some(json!({
+            "value": [place % grid.columns, place / grid.columns, rounded(value / grid.unit.divide)],
+            "itemStyle": { "color": hex(Shades::colour(share)) },
+            "label": { "color": ink },
+        }))
+    });
+    let tell = json!({ "x": chart.x.title, "y": chart.y.first().map(|y| y.title.clone()), "unit": grid.unit.word,
+        "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map(|y| names(y, grid.rows)) });
+    // Without a visual map of its own a heat map would not be drawn: it has one that changes nothing.
+    option["visualMap"] = json!([option["visualMap"].clone(), { "show": false, "type": "piecewise", "seriesIndex": 0, "pieces": [{ "gte": -1e300, "lte": 1e300 }] }]);
+    option["visualMap"][1]["inRange"] = json!({ "symbolSize": [8, 8] });
+    option["tooltip"] = json!({ "trigger": "item", "confine": true, "formatter": { "$fn": "cell", "with": tell },
+        "backgroundColor": role("background"), "borderColor": role("axis"), "textStyle": { "color": role("text"), "fontSize": 12 } });
+    option["series"] = json!([{
+        "type": "heatmap", "name": grid.title, "data": data.collect::<Value>(),
+        "label": { "show": labelled, "fontSize": 11.5, "formatter": { "$fn": "label", "with": 2 } },
+        "itemStyle": { "borderColor": role("background"), "borderWidth": 1.5 },
+        "emphasis": { "itemStyle": { "borderColor": role("text") } },
+    }]);
+}
+
+/// Thousands of fields as one image, stretched over their part of the plot.
+fn picture(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades) {
+    let url = image::url(grid, shades);
+    let ends = |axis: &ChartAxis, count: usize| -> [f64; 2] {
+        match axis.scale {
+            AxisScale::Names(_) => [-0.5, count as f64 - 0.5],
+            _ => [axis.from.unwrap_or(0.0) / axis.unit.divide, axis.to.unwrap_or(count as f64) / axis.unit.divide],
+        }
+    };
+    let (across, up) = (ends(&chart.x, grid.columns), chart.y.first().map_or([0.0, 1.0], |y| ends(y, grid.rows)));
+    option["tooltip"] = json!({ "show": false });
+    option["series"] = json!([{
+        "type": "custom", "name": grid.title, "renderItem": { "$fn": "raster", "with": url }, "silent": true, "clip": true,
+        "data": [[across[0], across[1], up[0], up[1]]], "encode": { "x": [0, 1], "y": [2, 3] },
+    }]);
+}
+
+/// Bars in space.
+pub(super) fn solid(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: &Layout) {
+    let shades = Shades::of(grid);
+    let values: Vec<Value> = grid.values.iter().map(|value| value.map_or(Value::Null, |value| rounded(value / grid.unit.divide))).collect();
+    let colours: Vec<Value> = grid.values.iter().map(|value| value.map_or(Value::Null, |value| json!(hex(Shades::colour(shades.share(value)))))).collect();
+    let highest = grid.values.iter().flatten().copied().fold(0.0, f64::max) / grid.unit.divide;
+    let z = ChartAxis { title: grid.title.clone(), unit: grid.unit.clone(), ..ChartAxis::default() };
+    let set = json!({
+        "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map_or(Vec::new(), |y| names(y, grid.rows)),
+        "values": values, "colours": colours, "top": round_up(highest), "foot": layout.bottom - 30.0,
+        "xTitle": axis::named(&chart.x), "yTitle": chart.y.first().map_or(String::new(), axis::named), "zTitle": axis::named(&z),
+        "text": role("text"), "muted": role("muted"), "grid": role("grid"), "floor": role("floor"),
+    });
+    option["tooltip"] = json!({ "show": false });
+    option["series"] = json!([{ "type": "custom", "coordinateSystem": "none", "silent": true, "renderItem": { "$fn": "solid", "with": set }, "data": [[0]] }]);
+}
+
+/// The next of 1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8 times a power of ten, which four lines divide well.
+fn round_up(value: f64) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return 1.0;
+    }
+    let power = 10f64.powf(value.log10().floor());
+    let steps = [1.0, 1.2, 1.6, 2.0, 2.4, 3.2, 4.0, 6.0, 8.0, 10.0];
+    steps.into_iter().map(|step| step * power).find(|top| *top >= value).unwrap_or(value)
+}

@@ -1,0 +1,154 @@
+//! Where title, plot, legend and notes go, so that none lies upon another.
+
+use fathom_model::{AxisScale, Chart, ChartBody};
+use serde_json::{Value, json};
+
+use super::Medium;
+use crate::font::{FAMILY, width, wrapped};
+use crate::theme::{palette, role};
+
+const MARGIN: f32 = 20.0;
+const TITLE: f32 = 19.0;
+const SUBTITLE: f32 = 13.0;
+const NOTE: f32 = 11.5;
+const LEGEND: f32 = 12.5;
+/// A line of notes is so high.
+const NOTE_LINE: f32 = 17.0;
+const LEGEND_LINE: f32 = 24.0;
+/// More lines of legend than this are turned over page by page.
+const LEGEND_LINES: f32 = 4.0;
+/// The strip of happenings and the room above it.
+pub(super) const STRIP: f32 = 12.0;
+const STRIP_GAP: f32 = 8.0;
+
+/// Room in pixels, from the edges of the picture.
+pub(super) struct Layout {
+    pub(super) paper: bool,
+    pub(super) top: f32,
+    pub(super) bottom: f32,
+    /// From the bottom edge to the legend.
+    pub(super) legend: f32,
+    pub(super) legend_scrolls: bool,
+    pub(super) strip: bool,
+    notes: Vec<String>,
+    subtitle: Vec<String>,
+}
+
+impl Layout {
+    pub(super) fn of(chart: &Chart, medium: Medium) -> Layout {
+        let Medium::Paper { width: wide, .. } = medium else { return Layout::of_page(chart) };
+        let room = wide as f32 - 2.0 * MARGIN;
+        let notes: Vec<String> = chart.notes.iter().flat_map(|note| wrapped(note, NOTE, room)).collect();
+        let subtitle = wrapped(&chart.subtitle, SUBTITLE, room);
+        let foot = if notes.is_empty() { 10.0 } else { notes.len() as f32 * NOTE_LINE + 16.0 };
+        let lines = legend_lines(chart, room);
+        let shown = lines.min(LEGEND_LINES);
+        let strip = !chart.strip.is_empty();
+        Layout {
+            paper: true,
+            top: 24.0 + TITLE + subtitle.len() as f32 * 18.0 + if chart.y.is_empty() { 10.0 } else { 36.0 },
+            bottom: foot + shown * LEGEND_LINE + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
+            legend: foot,
+            legend_scrolls: lines > LEGEND_LINES,
+            strip,
+            notes,
+            subtitle,
+        }
+    }
+
+    fn of_page(chart: &Chart) -> Layout {
+        let strip = !chart.strip.is_empty();
+        let lines = legend_lines(chart, 700.0).min(1.0);
+        Layout {
+            paper: false,
+            top: 48.0,
+            bottom: 12.0 + lines * LEGEND_LINE + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
+            legend: 6.0,
+            legend_scrolls: true,
+            strip,
+            notes: Vec::new(),
+            subtitle: Vec::new(),
+        }
+    }
+
+    /// Title and subtitle above, notes below.
+    pub(super) fn titles(&self, chart: &Chart) -> Value {
+        let mut titles = self.axis_names(chart);
+        if !self.paper {
+            return json!(titles);
+        }
+        titles.insert(0, json!({
+            "text": chart.title, "left": MARGIN - 5.0, "top": 10, "itemGap": 6,
+            "textStyle": { "fontSize": TITLE, "fontWeight": "bold", "color": role("text"), "fontFamily": FAMILY },
+            "subtext": self.subtitle.join("\n"),
+            "subtextStyle": { "fontSize": SUBTITLE, "color": role("muted"), "lineHeight": 18, "fontFamily": FAMILY },
+        }));
+        if !self.notes.is_empty() {
+            titles.push(json!({
+                "text": self.notes.join("\n"), "left": MARGIN - 5.0, "bottom": 4,
+                "textStyle": { "fontSize": NOTE, "fontWeight": "normal", "color": role("muted"), "lineHeight": NOTE_LINE, "fontFamily": FAMILY },
+            }));
+        }
+        json!(titles)
+    }
+
+    /// Above the ends of their axes; where there are two, in the colour of what is read on them.
+    fn axis_names(&self, chart: &Chart) -> Vec<Value> {
+        if matches!(&chart.body, ChartBody::Grid(grid) if grid.solid) {
+            return Vec::new();
+        }
+        let one = |(place, axis): (usize, &fathom_model::ChartAxis)| {
+            let mut title = json!({
+                "text": super::named(axis), "top": self.top - 34.0,
+                "textStyle": { "fontSize": 12.5, "fontWeight": "normal", "color": colour_of(chart, place), "fontFamily": FAMILY },
+            });
+            let edge = if self.paper { MARGIN - 5.0 } else { 3.0 };
+            title[if place == 0 { "left" } else { "right" }] = json!(edge);
+            title
+        };
+        chart.y.iter().enumerate().map(one).collect()
+    }
+
+    pub(super) fn grid(&self, chart: &Chart) -> Value {
+        let (left, right) = if self.paper { (MARGIN, MARGIN + 8.0) } else { (8.0, 16.0) };
+        let right = if chart.x.scale == AxisScale::Nines { right + 22.0 } else { right };
+        json!({ "left": left, "right": right, "top": self.top, "bottom": self.bottom, "containLabel": true })
+    }
+
+    pub(super) fn legend_of(&self, names: &[String]) -> Value {
+        json!({
+            "show": names.len() > 1, "data": names, "bottom": self.legend, "left": "center", "type": if self.legend_scrolls { "scroll" } else { "plain" },
+            "itemWidth": 22, "itemHeight": 10, "itemGap": 18,
+            "textStyle": { "fontSize": LEGEND, "color": role("text"), "fontFamily": FAMILY },
+            "pageTextStyle": { "color": role("muted") },
+        })
+    }
+}
+
+/// Of the first series on an axis, where there are two axes to be told apart.
+fn colour_of(chart: &Chart, axis: usize) -> Value {
+    let ChartBody::Series(all) = &chart.body else { return role("muted") };
+    let on = |axis: usize| all.iter().filter(move |series| series.axis == axis).map(|series| series.colour);
+    let mut mine: Vec<usize> = on(axis).collect();
+    mine.dedup();
+    if chart.y.len() > 1 && mine.len() == 1 { palette(mine[0]) } else { role("muted") }
+}
+
+fn legend_lines(chart: &Chart, room: f32) -> f32 {
+    let ChartBody::Series(all) = &chart.body else { return 0.0 };
+    if all.len() < 2 {
+        return 0.0;
+    }
+    let mut names: Vec<&str> = all.iter().map(|series| series.name.as_str()).collect();
+    names.dedup();
+    let (mut lines, mut used) = (1.0, 0.0);
+    for name in names {
+        let wide = width(name, LEGEND, false) + 22.0 + 5.0 + 18.0;
+        if used + wide > room && used > 0.0 {
+            lines += 1.0;
+            used = 0.0;
+        }
+        used += wide;
+    }
+    lines
+}

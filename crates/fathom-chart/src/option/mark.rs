@@ -1,0 +1,74 @@
+//! Lines and points with a word to them, and the strip of happenings under a time axis.
+
+use fathom_model::{Chart, MarkPlace};
+use serde_json::{Value, json};
+
+use super::layout::STRIP;
+use super::series::number;
+use crate::theme::role;
+
+/// Marks hang on a series without points of their own, one for each y axis.
+pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
+    for axis in 0..chart.y.len() {
+        let (mut lines, mut points) = (Vec::new(), Vec::new());
+        for mark in &chart.marks {
+            match mark.at {
+                MarkPlace::Across(on, value) if on == axis => {
+                    lines.push(json!({ "yAxis": number(value, &chart.y[axis]), "name": mark.words, "label": { "position": "insideEndTop" } }));
+                }
+                MarkPlace::Up(place) if axis == 0 => {
+                    lines.push(json!({ "xAxis": number(place, &chart.x), "name": mark.words, "label": { "position": "end" } }));
+                }
+                MarkPlace::Point(on, x, y) if on == axis => {
+                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.words }));
+                }
+                _ => {}
+            }
+        }
+        if lines.is_empty() && points.is_empty() {
+            continue;
+        }
+        drawn.push(json!({
+            "type": "line", "name": "", "yAxisIndex": axis, "data": [], "silent": true, "z": 8,
+            "markLine": { "symbol": "none", "silent": true, "data": lines, "lineStyle": { "color": role("mark"), "type": "dashed", "width": 1.4 },
+                "label": { "formatter": "{b}", "color": role("mark"), "fontSize": 12 } },
+            "markPoint": { "symbol": "circle", "symbolSize": 15, "silent": true, "data": points,
+                "itemStyle": { "color": "transparent", "borderColor": role("mark"), "borderWidth": 2.2 },
+                "label": { "formatter": "{b}", "position": "bottom", "color": role("mark"), "fontSize": 12, "distance": 8 } },
+        }));
+    }
+}
+
+/// A second plot under the first, as wide, with a block for each happening.
+pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
+    let mut under = option["grid"][0].clone();
+    under["bottom"] = json!(bottom);
+    under["height"] = json!(STRIP);
+    under["containLabel"] = json!(false);
+    if let Some(under) = under.as_object_mut() {
+        under.remove("top");
+    }
+    option["grid"][0]["containLabel"] = json!(false);
+    for grid in [&mut option["grid"][0], &mut under] {
+        grid["left"] = json!(76);
+        grid["right"] = json!(if chart.y.len() > 1 { 76 } else { 28 });
+    }
+    option["grid"].as_array_mut().expect("it is one").push(under);
+    let mut along = option["xAxis"][0].clone();
+    for (key, value) in [("gridIndex", json!(1)), ("show", json!(false)), ("name", json!(""))] {
+        along[key] = value;
+    }
+    option["xAxis"].as_array_mut().expect("it is one").push(along);
+    let axes = option["yAxis"].as_array_mut().expect("it is one");
+    let second = axes.len();
+    axes.push(json!({ "gridIndex": 1, "type": "value", "show": false, "min": 0, "max": 1 }));
+    let data = chart.strip.iter().map(|one| {
+        json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.grave.min(2)], "name": one.words })
+    });
+    let drawn = json!({
+        "type": "custom", "name": "findings", "xAxisIndex": 1, "yAxisIndex": second,
+        "renderItem": { "$fn": "strip", "with": [role("strip0"), role("strip1"), role("strip2")] },
+        "data": data.collect::<Value>(), "encode": { "x": [0, 1] }, "tooltip": { "trigger": "item", "formatter": "{b}" },
+    });
+    option["series"].as_array_mut().expect("it is one").push(drawn);
+}

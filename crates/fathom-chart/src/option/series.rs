@@ -1,0 +1,152 @@
+//! Lines, bars and points.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartSeries, SeriesShape};
+use serde_json::{Value, json};
+
+use super::layout::{Layout, STRIP};
+use super::{axis, mark};
+use crate::theme::{palette, role};
+
+/// Bars with at most this many values in all have them written above.
+const LABELLED: usize = 40;
+
+pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) {
+    let mut names: Vec<String> = all.iter().map(|series| series.name.clone()).collect();
+    names.dedup();
+    option["legend"] = layout.legend_of(&names);
+    option["grid"] = json!([layout.grid(chart)]);
+    option["xAxis"] = json!([axis::bottom(chart)]);
+    option["yAxis"] = axis::sides(chart);
+    option["tooltip"] = tooltip(chart, all);
+    let mut drawn: Vec<Value> = Vec::new();
+    let bars: Vec<&ChartSeries> = all.iter().filter(|series| series.shape == SeriesShape::Bars).collect();
+    let labelled = bars.iter().map(|series| series.points.len()).sum::<usize>() <= LABELLED;
+    for series in all {
+        drawn.push(one(chart, series, labelled));
+        if !series.intervals.is_empty() {
+            let place = bars.iter().position(|bar| std::ptr::eq(*bar, series));
+            drawn.push(whiskers(chart, series, place.map(|place| (place + 1, bars.len())), labelled));
+        }
+    }
+    if all.iter().all(|series| series.points.is_empty()) {
+        option["graphic"] = json!([{ "type": "text", "left": "center", "top": "middle", "style": { "text": "nothing to draw: no such figures in these results", "fill": role("muted"), "fontSize": 14 } }]);
+    }
+    mark::add(&mut drawn, chart);
+    option["series"] = json!(drawn);
+    if layout.strip {
+        mark::strip(option, chart, layout.bottom - STRIP - 46.0);
+    }
+    if !layout.paper && !matches!(chart.x.scale, AxisScale::Names(_)) {
+        let axes: &[u32] = if layout.strip { &[0, 1] } else { &[0] };
+        option["dataZoom"] = json!([{ "type": "inside", "xAxisIndex": axes, "filterMode": "none" }]);
+    }
+}
+
+/// Pointing at a place tells every value there; at a cloud of points, that of the point.
+fn tooltip(chart: &Chart, all: &[ChartSeries]) -> Value {
+    let apart = all.iter().any(|series| series.shape == SeriesShape::Dots);
+    let pointer = if matches!(chart.x.scale, AxisScale::Names(_)) { "shadow" } else { "line" };
+    json!({
+        "trigger": if apart { "item" } else { "axis" }, "confine": true, "axisPointer": { "type": pointer, "label": { "show": false } },
+        "backgroundColor": role("background"), "borderColor": role("axis"), "textStyle": { "color": role("text"), "fontSize": 12 },
+    })
+}
+
+fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
+    let side = side(chart, series);
+    let colour = palette(series.colour);
+    let mut made = json!({
+        "name": series.name, "yAxisIndex": series.axis.min(chart.y.len().saturating_sub(1)),
+        "data": data(chart, series), "itemStyle": { "color": colour }, "color": colour,
+        "tooltip": { "valueFormatter": { "$fn": "unit", "with": side.unit.word } },
+        "emphasis": { "focus": "series" },
+    });
+    let line = |width: f64| json!({ "width": width, "color": colour, "type": if series.dashed { "dashed" } else { "solid" } });
+    match series.shape {
+        SeriesShape::Bars => {
+            made["type"] = json!("bar");
+            made["barMaxWidth"] = json!(72);
+            made["barGap"] = json!("12%");
+            made["itemStyle"]["borderRadius"] = json!([2, 2, 0, 0]);
+            if series.dashed {
+                made["itemStyle"]["opacity"] = json!(0.55);
+            }
+            made["label"] = json!({ "show": labelled && series.intervals.is_empty(), "position": "top", "fontSize": 11, "color": role("muted"), "formatter": { "$fn": "label", "with": 1 } });
+        }
+        SeriesShape::Dots => {
+            made["type"] = json!("scatter");
+            made["symbolSize"] = json!(8);
+            made["z"] = json!(4);
+        }
+        SeriesShape::Line => {
+            made["type"] = json!("line");
+            made["symbol"] = json!(if series.dashed { "emptyCircle" } else { "circle" });
+            made["symbolSize"] = json!(7);
+            made["lineStyle"] = line(2.2);
+            made["z"] = json!(4);
+            // A dot for each point, however close: ECharts would leave some out.
+            made["showAllSymbol"] = json!(true);
+        }
+        SeriesShape::Thin | SeriesShape::Steps => {
+            made["type"] = json!("line");
+            made["showSymbol"] = json!(series.points.len() == 1);
+            made["lineStyle"] = line(1.4);
+            if series.shape == SeriesShape::Steps {
+                made["step"] = json!("end");
+            }
+        }
+    }
+    if !series.words.is_empty() {
+        made["label"] = json!({ "show": true, "position": "right", "fontSize": 11, "color": role("muted"), "formatter": { "$fn": "word" } });
+        made["labelLayout"] = json!({ "hideOverlap": true });
+    }
+    made
+}
+
+/// Pairs in the units of the axes. What has no place on a logarithmic axis is left out: nothing is drawn there.
+fn data(chart: &Chart, series: &ChartSeries) -> Value {
+    let pairs = series.points.iter().enumerate().map(|(place, point)| {
+        let pair = json!([number(point.0, &chart.x), number(point.1, side(chart, series))]);
+        match series.words.get(place) {
+            Some(words) => json!({ "value": pair, "words": words }),
+            None => pair,
+        }
+    });
+    pairs.collect()
+}
+
+fn side<'a>(chart: &'a Chart, series: &ChartSeries) -> &'a ChartAxis {
+    chart.y.get(series.axis).or(chart.y.first()).unwrap_or(&chart.x)
+}
+
+/// In the unit of the axis, with no more figures than can be seen.
+pub(super) fn number(value: f64, axis: &ChartAxis) -> Value {
+    let value = value / axis.unit.divide;
+    if !value.is_finite() || (matches!(axis.scale, AxisScale::Log(_)) && value <= 0.0) {
+        return Value::Null;
+    }
+    rounded(value)
+}
+
+/// Six figures: the page would be twice as long with all that a double holds.
+pub(crate) fn rounded(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return json!(value as i64);
+    }
+    let short: f64 = format!("{value:.5e}").parse().unwrap_or(value);
+    json!(short)
+}
+
+/// Intervals, drawn as whiskers beside the bar or through the point.
+fn whiskers(chart: &Chart, series: &ChartSeries, bar: Option<(usize, usize)>, labelled: bool) -> Value {
+    let side = side(chart, series);
+    let (place, bars) = bar.unwrap_or((0, 1));
+    let data = series.points.iter().zip(&series.intervals).map(|(point, interval)| {
+        json!([number(point.0, &chart.x), number(interval.0, side), number(interval.1, side), place, bars, if labelled && place > 0 { number(point.1, side) } else { Value::Null }])
+    });
+    json!({
+        "type": "custom", "name": series.name, "yAxisIndex": series.axis, "renderItem": { "$fn": "whisker" },
+        "data": data.collect::<Value>(), "itemStyle": { "color": if bar.is_some() { role("text") } else { palette(series.colour) } }, "z": 6, "silent": true,
+        "tooltip": { "show": false }, "encode": { "x": 0, "y": [1, 2] },
+    })
+}

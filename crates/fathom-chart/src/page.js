@@ -1,0 +1,92 @@
+// Draws each chart of the page when it comes into view, again when the theme or the width changes.
+(function () {
+  'use strict';
+  var data = JSON.parse(document.getElementById('data').textContent);
+  var dark = window.matchMedia && window.matchMedia('(prefers-color-scheme: dark)').matches;
+  var drawn = new Map();
+
+  function draw(place) {
+    var known = drawn.get(place);
+    if (known) known.dispose();
+    var chart = echarts.init(place, null, { renderer: 'canvas' });
+    chart.setOption(fathom.hydrate(data.charts[Number(place.dataset.chart)], dark ? data.dark : data.light));
+    drawn.set(place, chart);
+  }
+
+  function dress() {
+    document.documentElement.classList.toggle('dark', dark);
+    document.getElementById('theme').textContent = dark ? 'Light' : 'Dark';
+    Array.from(drawn.keys()).forEach(draw);
+  }
+
+  document.getElementById('theme').addEventListener('click', function () { dark = !dark; dress(); });
+  // The table behind a chart is made of the same option, when somebody asks for it.
+  var most = 1000;
+
+  function rowsOf(option) {
+    var first = option.series[0] || {}, set = first.renderItem && first.renderItem.with;
+    var x = (option.xAxis || [{}])[0], y = (option.yAxis || [{}])[0];
+    if (set && set.columns) return [[set.xTitle, set.yTitle, set.zTitle]].concat(set.values.map(function (v, n) {
+      return [set.columns[n % set.columns.length], set.rows[Math.floor(n / set.columns.length)], v];
+    }).filter(function (row) { return row[2] !== null; }));
+    if (first.type === 'heatmap') return [[x.name || 'x', 'y', first.name]].concat(first.data.map(function (d) {
+      return [x.data[d.value[0]], y.data[d.value[1]], d.value[2]];
+    }));
+    var drawn = option.series.filter(function (s) { return s.type !== 'custom' && s.name !== '' && s.data.length; });
+    var head = [x.name || ''].concat(drawn.map(function (s) {
+      var unit = s.tooltip && s.tooltip.valueFormatter && s.tooltip.valueFormatter.with;
+      return unit ? s.name + ' (' + unit + ')' : s.name;
+    }));
+    var rows = new Map();
+    drawn.forEach(function (s, n) {
+      s.data.forEach(function (d) {
+        var pair = d && d.value ? d.value : d;
+        if (!rows.has(pair[0])) rows.set(pair[0], []);
+        rows.get(pair[0])[n] = pair[1];
+      });
+    });
+    var places = Array.from(rows.keys()).sort(function (a, b) { return a - b; });
+    return [head].concat(places.map(function (place) {
+      var cells = rows.get(place), row = [x.type === 'category' ? x.data[place] : place];
+      for (var n = 0; n < drawn.length; n++) row.push(cells[n] === undefined ? '' : cells[n]);
+      return row;
+    }));
+  }
+
+  function tabulate(details) {
+    if (details.querySelector('table')) return;
+    var rows = rowsOf(data.charts[Number(details.dataset.table)]), box = document.createElement('div'), table = document.createElement('table');
+    box.className = 'scroll';
+    rows.slice(0, most + 1).forEach(function (row, number) {
+      var line = table.insertRow();
+      row.forEach(function (cell, at) {
+        var made = document.createElement(number === 0 ? 'th' : 'td');
+        made.textContent = typeof cell === 'number' && at > 0 ? fathom.number(cell) : cell === null ? '' : String(cell);
+        line.appendChild(made);
+      });
+    });
+    box.appendChild(table);
+    details.appendChild(box);
+    if (rows.length > most + 1) {
+      var note = document.createElement('p');
+      note.className = 'note';
+      note.textContent = (rows.length - most - 1) + ' more rows: `fathom plot ... -o FILE.csv` has them all.';
+      details.appendChild(note);
+    }
+  }
+
+  document.querySelectorAll('details[data-table]').forEach(function (details) {
+    details.addEventListener('toggle', function () { if (details.open) tabulate(details); });
+  });
+
+  dress();
+  var places = Array.from(document.querySelectorAll('[data-chart]'));
+  if (!('IntersectionObserver' in window)) { places.forEach(draw); return; }
+  var seen = new IntersectionObserver(function (entries) {
+    entries.forEach(function (entry) { if (entry.isIntersecting && !drawn.has(entry.target)) draw(entry.target); });
+  }, { rootMargin: '400px' });
+  places.forEach(function (place) { seen.observe(place); });
+  window.addEventListener('resize', function () { drawn.forEach(function (chart) { chart.resize(); }); });
+  window.addEventListener('beforeprint', function () { places.forEach(function (place) { if (!drawn.has(place)) draw(place); }); });
+  window.fathomCharts = drawn;
+})();

@@ -1,0 +1,152 @@
+//! A report as one page that opens offline, or as Markdown.
+
+use fathom_model::{Report, ReportFinding};
+
+use crate::csv::table;
+use crate::error::InkError;
+use crate::page::{Page, escape};
+
+/// Rows of a table in Markdown.
+const ROWS: usize = 60;
+
+/// The page: verdict and findings first, then figures, charts, and what is needed to repeat it.
+///
+/// # Errors
+/// When this build has no script.
+pub fn report_page(report: &Report) -> Result<String, InkError> {
+    let mut page = Page::new(&report.title);
+    page.markup(&format!("<h1>{}</h1>\n", escape(&report.title)));
+    if let Some(verdict) = &report.verdict {
+        let class = ["valid", "degraded", "invalid"].into_iter().find(|word| word == verdict).unwrap_or_default();
+        page.markup(&format!("<p><span class=\"verdict {class}\">{}</span></p>\n", escape(&verdict.to_uppercase())));
+    }
+    report.summary.iter().for_each(|said| page.markup(&format!("<p>{}</p>\n", escape(said))));
+    findings(&mut page, report);
+    section(&mut page, "Figures", &html_table(&report.figures));
+    if !report.charts.is_empty() {
+        page.markup("<h2>Charts</h2>\n");
+        report.charts.iter().for_each(|(chart, derived)| page.chart(chart, derived));
+    }
+    if !report.over_time.is_empty() {
+        page.markup("<h2>Over time</h2>\n");
+        report.over_time.iter().for_each(|chart| page.chart(chart, ""));
+    }
+    facts(&mut page, report);
+    for (name, plan) in &report.plans {
+        let heading = if name.is_empty() { "To repeat it".to_owned() } else { format!("To repeat it: {name}") };
+        section(&mut page, &heading, &format!("<pre>{}</pre>", escape(plan)));
+    }
+    report.notes.iter().for_each(|note| page.markup(&format!("<p class=note>{}</p>\n", escape(note))));
+    page.finish()
+}
+
+fn section(page: &mut Page, heading: &str, inside: &str) {
+    page.markup(&format!("<h2>{}</h2>\n{inside}\n", escape(heading)));
+}
+
+fn findings(page: &mut Page, report: &Report) {
+    page.markup("<h2>Findings</h2>\n");
+    if report.findings.is_empty() {
+        page.markup(if report.verdict.is_some() { "<p>Nothing was found that qualifies these figures.</p>\n" } else { "<p>These results were not judged.</p>\n" });
+    }
+    for finding in &report.findings {
+        page.markup(&format!(
+            "<div class=\"finding g{}\"><b>{}</b>{}<p>{}</p><p class=note>{}</p></div>\n",
+            finding.grave.min(2),
+            escape(&finding.name),
+            escape(&about(finding)),
+            escape(&finding.evidence),
+            escape(&finding.advice),
+        ));
+    }
+}
+
+fn about(finding: &ReportFinding) -> String {
+    match finding.about.as_slice() {
+        [] => String::new(),
+        some if some.len() > 6 => format!(" · {} and {} more", some[..5].join(", "), some.len() - 5),
+        some => format!(" · {}", some.join(", ")),
+    }
+}
+
+fn facts(page: &mut Page, report: &Report) {
+    for (heading, pairs) in &report.facts {
+        let pairs: String = pairs.iter().map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value))).collect();
+        section(page, heading, &format!("<dl>{pairs}</dl>"));
+    }
+}
+
+fn html_table(rows: &[Vec<String>]) -> String {
+    let mut made = String::from("<div class=scroll><table>");
+    for (number, row) in rows.iter().enumerate() {
+        let tag = if number == 0 { "th" } else { "td" };
+        let cells: String = row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
+        made += &format!("<tr>{cells}</tr>");
+    }
+    made + "</table></div>"
+}
+
+/// The same in Markdown; in place of each chart stands its table.
+#[must_use]
+pub fn report_markdown(report: &Report) -> String {
+    let mut text = format!("# {}\n\n", plain(&report.title));
+    if let Some(verdict) = &report.verdict {
+        text += &format!("**{}**\n\n", plain(&verdict.to_uppercase()));
+    }
+    report.summary.iter().for_each(|said| text += &format!("{}\n\n", plain(said)));
+    text += "## Findings\n\n";
+    if report.findings.is_empty() {
+        text += if report.verdict.is_some() { "Nothing was found that qualifies these figures.\n\n" } else { "These results were not judged.\n\n" };
+    }
+    for finding in &report.findings {
+        text += &format!("* **{}**{}: {} {}\n", plain(&finding.name), plain(&about(finding)), plain(&finding.evidence), plain(&finding.advice));
+    }
+    text += &format!("\n## Figures\n\n{}", markdown_table(&report.figures));
+    for (chart, derived) in &report.charts {
+        text += &format!("\n## {}\n\n{}\n\n", plain(&chart.title), plain(&chart.subtitle));
+        chart.notes.iter().for_each(|note| text += &format!("{}\n\n", plain(note)));
+        text += &format!("{}\n{}\n", markdown_table(&table(chart)), plain(derived));
+    }
+    for (heading, pairs) in &report.facts {
+        text += &format!("\n## {}\n\n", plain(heading));
+        pairs.iter().for_each(|(name, value)| text += &format!("* {}: {}\n", plain(name), plain(value)));
+    }
+    for (name, plan) in &report.plans {
+        let heading = if name.is_empty() { String::new() } else { format!(": {}", plain(name)) };
+        // Four spaces make a block of code that nothing inside can end.
+        let block: String = plan.lines().map(|line| format!("    {line}\n")).collect();
+        text += &format!("\n## To repeat it{heading}\n\n{block}");
+    }
+    report.notes.iter().for_each(|note| text += &format!("\n{}\n", plain(note)));
+    text
+}
+
+fn markdown_table(rows: &[Vec<String>]) -> String {
+    let mut text = String::new();
+    for (number, row) in rows.iter().take(ROWS + 1).enumerate() {
+        text += &format!("| {} |\n", row.iter().map(|cell| plain(cell)).collect::<Vec<_>>().join(" | "));
+        if number == 0 {
+            text += &format!("|{}\n", " --- |".repeat(row.len()));
+        }
+    }
+    if rows.len() > ROWS + 1 {
+        text += &format!("\n{} more rows.\n", rows.len() - ROWS - 1);
+    }
+    text
+}
+
+/// A text from outside as text in Markdown: no markup, no HTML, one line.
+fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' => safe.extend(['\\', character]),
+            '<' => safe += "&lt;",
+            '>' => safe += "&gt;",
+            '&' => safe += "&amp;",
+            c if c.is_control() => safe.push(' '),
+            c => safe.push(c),
+        }
+    }
+    safe
+}

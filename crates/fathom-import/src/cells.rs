@@ -1,0 +1,184 @@
+//! What charts are drawn from, out of fio's JSON or ours with what fathom adds.
+
+use fathom_analyse::{JobFigures, Remark, WayFigures};
+use fathom_model::{
+    BUCKETS, Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, SparseHistogram, bucket_range,
+};
+use serde_json::Value;
+
+use crate::document::{depth, document, records};
+use crate::error::ImportError;
+use crate::options::Options;
+
+/// The jobs of a result; `source` is what to call it.
+///
+/// # Errors
+/// When there is no such document in `text`.
+pub fn read_cells(text: &str, source: &str) -> Result<Vec<JobFigures>, ImportError> {
+    let document = document(text)?;
+    let jobs = records(&document)?;
+    let cells = jobs.iter().enumerate().map(|(place, job)| cell(&document, job, place, jobs.len(), source));
+    Ok(cells.filter(|cell| !cell.ways.is_empty()).collect())
+}
+
+fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &str) -> JobFigures {
+    let options = Options::of(document, job);
+    let addition = &document["fathom"];
+    let entry = &addition["entries"][place];
+    let name = job["jobname"].as_str().unwrap_or_default().to_owned();
+    let grouped = options.has("group_reporting") || records == 1;
+    let ways = Direction::ALL.into_iter().filter_map(|d| way(&job[d.word()], &entry[d.word()], d));
+    JobFigures {
+        source: source.to_owned(),
+        rw: options.text("rw").or(options.text("readwrite")).unwrap_or_default().to_owned(),
+        block: options.size("bs").or(options.size("blocksize")).or((!options.has("bs")).then_some(4096)),
+        depth: Some(depth(&options)),
+        jobs: Some(if grouped { options.number("numjobs").unwrap_or(1) } else { 1 }),
+        mix: options.number("rwmixread"),
+        offered: options.text("rate_iops").and_then(|text| text.trim().parse().ok()),
+        ways: ways.collect(),
+        cpu: job["usr_cpu"].as_f64().zip(job["sys_cpu"].as_f64()),
+        series: entry["series"].as_array().map_or(Vec::new(), |series| series.iter().map(moment).collect()),
+        steady: numbers(&job["steadystate"]["data"]["iops"]),
+        findings: findings(addition, &name),
+        name,
+    }
+}
+
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().map_or(Vec::new(), |list| list.iter().filter_map(Value::as_f64).collect())
+}
+
+fn way(way: &Value, ours: &Value, direction: Direction) -> Option<WayFigures> {
+    let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
+    let bandwidth = way["bw_bytes"].as_f64().or_else(|| way["bw"].as_f64().map(|kib| kib * 1024.0));
+    let mean = |new: &str, old: &str| way[new]["mean"].as_f64().or(way[old]["mean"].as_f64().map(|us| us * 1e3)).filter(|mean| *mean > 0.0);
+    let spread = way["iops_stddev"].as_f64().zip(way["iops_samples"].as_u64()).filter(|(_, samples)| *samples > 1);
+    // In an open loop what users wait for is the response.
+    let latency = Some(latency(&ours["response_ns"], 1.0)).filter(|response| response.n > 0);
+    Some(WayFigures {
+        direction,
+        iops,
+        iops_spread: spread,
+        bandwidth: bandwidth.unwrap_or(0.0),
+        ios: way["total_ios"].as_u64().unwrap_or(0),
+        latency: latency.unwrap_or_else(|| felt(way)),
+        slat: mean("slat_ns", "slat"),
+        lat: mean("lat_ns", "lat"),
+    })
+}
+
+/// clat where there is one, lat otherwise; version 2 of fio counts microseconds.
+fn felt(way: &Value) -> LatencySummary {
+    let all = [("clat_ns", 1.0), ("clat", 1e3), ("lat_ns", 1.0), ("lat", 1e3)];
+    let told = all.into_iter().find(|(key, _)| way[*key]["mean"].as_f64().is_some_and(|mean| mean > 0.0));
+    let mut made = told.map_or(LatencySummary::default(), |(key, scale)| latency(&way[key], scale));
+    // Without an N of its own (version 2) it is that of all I/Os.
+    if made.n == 0 {
+        made.n = way["total_ios"].as_u64().unwrap_or(0);
+    }
+    made
+}
+
+fn latency(told: &Value, scale: f64) -> LatencySummary {
+    let figure = |key: &str| told[key].as_f64().unwrap_or(0.0) * scale;
+    LatencySummary {
+        min: figure("min") as u64,
+        max: figure("max") as u64,
+        mean: figure("mean"),
+        stddev: figure("stddev"),
+        n: told["N"].as_u64().unwrap_or(0),
+        percentiles: pairs(&told["percentile"]).into_iter().filter(|(percent, _)| *percent > 0.0).map(|(p, v)| (p, (v * scale) as u64)).collect(),
+        bins: pairs(&told["bins"]).into_iter().map(|(value, n)| ((value * scale) as u64, n as u64)).collect(),
+        overflow: 0,
+    }
+}
+
+/// An object whose names are numbers, rising.
+fn pairs(object: &Value) -> Vec<(f64, f64)> {
+    let all = object.as_object().into_iter().flatten();
+    let mut pairs: Vec<(f64, f64)> = all.filter_map(|(name, value)| Some((name.parse().ok()?, value.as_f64()?))).collect();
+    pairs.retain(|(name, value)| name.is_finite() && *value >= 0.0);
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    pairs
+}
+
+fn moment(told: &Value) -> Moment {
+    let at = |key: &str| Nanos::new(told[key].as_u64().unwrap_or(0));
+    Moment {
+        start: at("start_ns"),
+        length: at("length_ns"),
+        directions: fathom_model::PerDirection::from_fn(|d| moment_direction(&told[d.word()])),
+    }
+}
+
+fn moment_direction(told: &Value) -> MomentDirection {
+    let count = |key: &str| told[key].as_u64().unwrap_or(0);
+    MomentDirection {
+        ios: count("ok_ios"),
+        bytes: count("ok_bytes"),
+        bad: count("bad_ios"),
+        p50: told["p50_ns"].as_u64(),
+        p99: told["p99_ns"].as_u64(),
+        max: told["max_ns"].as_u64(),
+        mean: told["mean_ns"].as_u64(),
+        latencies: buckets(told["latency_buckets"].as_str().unwrap_or_default()),
+    }
+}
+
+/// Each bucket's middle stands for its values; the largest of all is told apart.
+fn buckets(told: &str) -> SparseHistogram {
+    let mut all = Histogram::new();
+    for pair in told.split_whitespace() {
+        let Some((bucket, n)) = pair.split_once(':').and_then(|(bucket, n)| Some((bucket.parse::<usize>().ok()?, n.parse::<u64>().ok()?))) else { continue };
+        if bucket < BUCKETS && n < u64::from(u32::MAX) {
+            let (first, last) = bucket_range(bucket);
+            all.record_n(first.midpoint(last), n);
+        }
+    }
+    SparseHistogram::pack(&all)
+}
+
+/// Those of the whole run and those of this job.
+fn findings(addition: &Value, name: &str) -> Vec<Remark> {
+    let all = addition["findings"].as_array().into_iter().flatten();
+    let about = all.filter(|finding| finding["about"].as_str().is_none_or(|about| about == name));
+    let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
+    about.map(|finding| Remark {
+        id: text(finding, "id"),
+        code: text(finding, "code"),
+        grave: match finding["weight"].as_str() {
+            Some("invalidates") => 2,
+            Some("degrades") => 1,
+            _ => 0,
+        },
+        evidence: text(finding, "evidence"),
+        advice: text(finding, "advice"),
+    }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_both_versions_are_nanoseconds() {
+        let new = r#"{"jobs": [{"jobname": "a", "usr_cpu": 3, "sys_cpu": 7, "job options": {"rw": "randread", "iodepth": "8", "bs": "16k"},
+            "read": {"iops": 10.0, "bw_bytes": 163840, "total_ios": 100, "iops_stddev": 2.0, "iops_samples": 9,
+            "clat_ns": {"min": 5, "max": 90, "mean": 10.0, "N": 100, "percentile": {"99.000000": 80}, "bins": {"12": 60, "9": 40}}}}],
+            "fathom": {"findings": [{"id": "F005", "code": "SHORT_IO", "weight": "invalidates", "about": "a", "evidence": "e", "advice": "d"}],
+            "entries": [{"series": [{"start_ns": 0, "length_ns": 5, "read": {"ok_ios": 3, "latency_buckets": "36:12 37:4 x 3 99999:1"}}]}]}}"#;
+        let cells = read_cells(new, "disk").expect("a result");
+        let [cell] = cells.as_slice() else { panic!("{cells:?}") };
+        let way = &cell.ways[0];
+        assert_eq!((cell.source.as_str(), cell.block, cell.depth, cell.cpu), ("disk", Some(16384), Some(8), Some((3.0, 7.0))));
+        assert_eq!((way.latency.percentiles.as_slice(), way.latency.bins.as_slice()), (&[(99.0, 80)][..], &[(9, 40), (12, 60)][..]));
+        assert_eq!((way.iops_spread, cell.findings[0].grave), (Some((2.0, 9)), 2));
+        let kept = cell.series[0].directions[Direction::Read].latencies.unpack();
+        assert_eq!(kept.indexed().collect::<Vec<_>>(), [(36, 12), (37, 4)]);
+        let old = r#"{"jobs": [{"jobname": "a", "write": {"iops": 10.0, "bw": 40, "total_ios": 7, "clat": {"mean": 5.0, "percentile": {"0.00": 0, "99.000000": 7}}}}]}"#;
+        let way = read_cells(old, "").expect("a result").remove(0).ways.remove(0);
+        assert_eq!((way.latency.mean, way.latency.n, way.bandwidth), (5000.0, 7, 40960.0));
+        assert_eq!(way.latency.percentiles, [(99.0, 7000)]);
+    }
+}

@@ -1,0 +1,43 @@
+//! A report as data: verdict and findings first, then the figures, the charts, and all that is needed to repeat it.
+
+use crate::Chart;
+
+/// Everything that a report of one or several results says. All texts may come from outside.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// What it is about.
+    pub title: String,
+    /// `valid`, `degraded`, `invalid`; nothing where no result was judged.
+    pub verdict: Option<String>,
+    /// The results in words.
+    pub summary: Vec<String>,
+    /// What qualifies them, worst first.
+    pub findings: Vec<ReportFinding>,
+    /// Device, host, conditions: headings with names and values.
+    pub facts: Vec<(String, Vec<(String, String)>)>,
+    /// The figures of every job: a head and rows.
+    pub figures: Vec<Vec<String>>,
+    /// Charts, each with how its figures came about.
+    pub charts: Vec<(Chart, String)>,
+    /// Every job over time, where there are intervals.
+    pub over_time: Vec<Chart>,
+    /// What was run, in full: a name and its text.
+    pub plans: Vec<(String, String)>,
+    /// What the report leaves out, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A finding in a report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReportFinding {
+    /// `F005 SHORT_IO`.
+    pub name: String,
+    /// 0 note, 1 degrades, 2 invalidates.
+    pub grave: u8,
+    /// Jobs it is about; empty for all.
+    pub about: Vec<String>,
+    /// What was seen.
+    pub evidence: String,
+    /// What to do about it.
+    pub advice: String,
+}

@@ -1,0 +1,174 @@
+//! `fathom plot`: a chart of results, as a picture, a page or a table.
+
+use std::path::Path;
+
+use fathom_analyse::{CHARTS, Dimension, Wish, chart};
+use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
+use fathom_model::Direction;
+
+use crate::outcome::Outcome;
+use crate::results::cells_of;
+use crate::say::{complain, say};
+
+const HELP: &str = "\
+usage: fathom plot RESULT.json|FOLDER... --chart=NAME -o FILE.svg|png|html|csv [OPTIONS]
+
+Draws a chart of results of fathom or fio; a folder is searched for them. Charts over
+time and distributions need results written with --output-format=json+.
+
+  --chart=NAME        which one (see below); `depth` when nothing is said
+  -o, --output=FILE   where to, and by its ending as what; can be repeated
+  --rw=WORD[,..]      only jobs of these patterns
+  --direction=WORD    only reads, writes or trims: read, write, trim
+  --depth=N[,..]      only these queue depths; the same: --jobs, --block, --name
+  --metric=WORD       what is measured: iops, bw, mean, p99 (any percentile), max,
+                      stddev, slat, lat, cpu, cpu-per-io
+  --x=WORD            for xy: what it is drawn over: depth, jobs, outstanding, block,
+                      mix, offered, or any metric
+  --slo=pN:TIME       for load: a limit, such as p99:2ms, and what it allows
+  --title=TEXT        in place of the chart's own; also --subtitle
+  --dark              light on dark
+  --size=WxH          pixels, 1000x600 when nothing is said; a PNG has twice as many
+  --top=VALUE         where the axis of the measured value ends: 5ms, 100k, 2000
+
+Charts:
+";
+
+/// What was asked for.
+struct Asked {
+    results: Vec<String>,
+    chart: String,
+    outputs: Vec<String>,
+    wish: Wish,
+    frame: Frame,
+}
+
+/// Draws what the arguments ask for.
+pub fn command(words: &[String]) -> Outcome {
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        return help();
+    }
+    match asked(words).and_then(|asked| drawn(&asked)) {
+        Ok(()) => Outcome::Good,
+        Err(trouble) => {
+            complain!("fathom plot: {trouble}");
+            Outcome::Refused
+        }
+    }
+}
+
+/// How it is used.
+pub fn help() -> Outcome {
+    let charts: String = CHARTS.iter().map(|kind| format!("  {:<18}  {}\n", kind.name, kind.about)).collect();
+    say(&format!("{HELP}{charts}"))
+}
+
+const VALUED: [&str; 16] = [
+    "--chart", "-o", "--output", "--rw", "--direction", "--depth", "--jobs", "--block", "--name", "--metric", "--x", "--slo", "--title", "--subtitle",
+    "--size", "--top",
+];
+
+fn asked(words: &[String]) -> Result<Asked, String> {
+    let mut asked = Asked { results: Vec::new(), chart: "depth".into(), outputs: Vec::new(), wish: Wish::default(), frame: Frame::default() };
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let (name, mut value) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with('-') => (name, Some(value.to_owned())),
+            _ => (word.as_str(), None),
+        };
+        if VALUED.contains(&name) && value.is_none() {
+            value = Some(rest.next().ok_or(format!("{name}: needs a value"))?.clone());
+        }
+        match (name, value) {
+            ("--dark", None) => asked.frame.theme = Theme::Dark,
+            (name, Some(value)) if VALUED.contains(&name) => take(&mut asked, name, &value)?,
+            (other, _) if other.starts_with('-') => {
+                return Err(format!("there is no option '{}'; `fathom plot --help` lists them", other.escape_debug()));
+            }
+            _ => asked.results.push(word.clone()),
+        }
+    }
+    if asked.results.is_empty() {
+        return Err("which results? `fathom plot RESULT.json --chart=depth -o depth.png`".into());
+    }
+    if asked.outputs.is_empty() {
+        return Err("where to? `-o FILE.svg`, .png, .html or .csv".into());
+    }
+    Ok(asked)
+}
+
+fn take(asked: &mut Asked, name: &str, value: &str) -> Result<(), String> {
+    let wish = &mut asked.wish;
+    let list = || value.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let numbers = || list().map(|word| word.parse::<u32>().map_err(|_| format!("{name}: '{}' is no number", word.escape_debug()))).collect::<Result<Vec<u32>, String>>();
+    match name {
+        "--chart" => asked.chart = value.to_owned(),
+        "-o" | "--output" => asked.outputs.push(value.to_owned()),
+        "--rw" => wish.rw = list().map(str::to_owned).collect(),
+        "--name" => wish.names = list().map(str::to_owned).collect(),
+        "--direction" => {
+            let found = Direction::ALL.into_iter().find(|d| d.word() == value);
+            wish.direction = Some(found.ok_or("--direction: read, write or trim".to_owned())?);
+        }
+        "--depth" => wish.depths = numbers()?,
+        "--jobs" => wish.jobs = numbers()?,
+        "--block" => wish.blocks = list().map(|word| size(word).ok_or(format!("--block: '{}' is no size such as 4k", word.escape_debug()))).collect::<Result<_, _>>()?,
+        "--metric" => wish.metric = Some(value.parse::<Dimension>().map_err(|why| format!("--metric: {why}"))?),
+        "--x" => wish.x = Some(value.parse::<Dimension>().map_err(|why| format!("--x: {why}"))?),
+        "--slo" => wish.slo = Some(limit(value)?),
+        "--title" => wish.title = Some(value.to_owned()),
+        "--subtitle" => wish.subtitle = Some(value.to_owned()),
+        "--top" => wish.top = Some(time(value).or(size(value).map(|n| n as f64)).ok_or("--top: a value such as 5ms, 100k or 2000")?),
+        "--size" => {
+            let (width, height) = value.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?))).ok_or("--size: such as 1000x600")?;
+            if !(200..=8000).contains(&width) || !(200..=8000).contains(&height) {
+                return Err("--size: from 200 to 8000 pixels each".into());
+            }
+            (asked.frame.width, asked.frame.height) = (width, height);
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `p99:2ms`.
+fn limit(text: &str) -> Result<(f64, f64), String> {
+    let parts = text.strip_prefix('p').and_then(|rest| rest.split_once(':'));
+    let limit = parts.and_then(|(percent, limit)| Some((percent.parse::<f64>().ok()?, time(limit)?)));
+    limit.filter(|(percent, ns)| (0.0..=100.0).contains(percent) && *ns > 0.0).ok_or("--slo: a percentile and a time, such as p99:2ms".into())
+}
+
+/// Nanoseconds of `500us`, `2ms`, `1.5s`.
+fn time(text: &str) -> Option<f64> {
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let (number, scale) = units.into_iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
+    number.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0).map(|n| n * scale)
+}
+
+/// `4k`, `1m`, `2000`.
+fn size(text: &str) -> Option<u64> {
+    let lower = text.to_ascii_lowercase();
+    let (number, shift) = [("k", 10), ("m", 20), ("g", 30)].into_iter().find_map(|(unit, shift)| Some((lower.strip_suffix(unit)?, shift))).unwrap_or((&lower, 0));
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+fn drawn(asked: &Asked) -> Result<(), String> {
+    let cells = cells_of(&asked.results)?;
+    let chart = chart(&asked.chart, &cells, &asked.wish).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))?;
+    let mut stage = None;
+    for file in &asked.outputs {
+        let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        if ["svg", "png"].contains(&ending) && stage.is_none() {
+            stage = Some(Stage::new().map_err(|error| error.to_string())?);
+        }
+        let bytes = match (ending, &stage) {
+            ("csv", _) => csv(&chart).into_bytes(),
+            ("html", _) => fathom_chart::page(&chart).map_err(|error| error.to_string())?.into_bytes(),
+            ("svg", Some(stage)) => svg(&chart, &asked.frame, stage).map_err(|error| error.to_string())?.into_bytes(),
+            ("png", Some(stage)) => png(&chart, &asked.frame, stage).map_err(|error| error.to_string())?,
+            _ => return Err(format!("{file}: the name ends in .svg, .png, .html or .csv")),
+        };
+        std::fs::write(file, bytes).map_err(|error| format!("{file} cannot be written: {error}"))?;
+    }
+    Ok(())
+}
