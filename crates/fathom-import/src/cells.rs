@@ -6,18 +6,24 @@ use fathom_model::{
 };
 use serde_json::Value;
 
-use crate::document::{depth, document, records};
+use crate::document::depth;
+use crate::documents::first_document;
 use crate::error::ImportError;
 use crate::options::Options;
+use crate::result::records;
 
 /// The jobs of a result; `source` is what to call it.
 ///
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_cells(text: &str, source: &str) -> Result<Vec<JobFigures>, ImportError> {
-    let document = document(text)?;
-    let jobs = records(&document)?;
-    let cells = jobs.iter().enumerate().map(|(place, job)| cell(&document, job, place, jobs.len(), source));
+    cells_in(&first_document(text)?, source)
+}
+
+/// The jobs of a document.
+pub(crate) fn cells_in(document: &Value, source: &str) -> Result<Vec<JobFigures>, ImportError> {
+    let jobs = records(document)?;
+    let cells = jobs.iter().enumerate().map(|(place, job)| cell(document, job, place, jobs.len(), source));
     Ok(cells.filter(|cell| !cell.ways.is_empty()).collect())
 }
 

@@ -20,6 +20,7 @@ mod options;
 mod result;
 mod row;
 mod terse;
+mod told;
 mod timeline;
 
 pub use self::cells::read_cells;
@@ -29,3 +30,4 @@ pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::importer::{FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, read_text};
 pub use self::log::read_iops_log;
 pub use self::measured::read_measured;
+pub use self::told::read_told;

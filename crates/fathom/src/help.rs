@@ -24,6 +24,8 @@ usage: fathom COMMAND ...
   compare A.json B.json
                        whether two results differ, by how much, and how sure that is
   plot RESULT... -o F  charts of results as SVG, PNG, HTML or CSV
+  report RESULT... -o F
+                       one offline page with verdict, figures, charts and plan
   check RESULT.json... what is wrong with results of fio, or with figures from a page
   spec [PATH]          the data sheet of a device; with --run whether it is kept
                        (--sheet=ID, --specs=DIR, --runtime=S, --writes, --json)
@@ -187,6 +189,7 @@ pub fn command(rest: &[String]) -> Outcome {
         Some("compare") => crate::compare::help(),
         Some("check") => crate::check::help(),
         Some("plot") => crate::plot::help(),
+        Some("report") => crate::report::help(),
         _ => say(HELP),
     }
 }
@@ -209,8 +212,8 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 18] = [
-        "quick", "sweep", "search", "resume", "run", "fio", "compare", "check", "plot", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
+    const WORDS: [&str; 19] = [
+        "quick", "sweep", "search", "resume", "run", "fio", "compare", "check", "plot", "report", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
     ];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));

@@ -20,6 +20,7 @@ mod patience;
 mod output;
 mod plot;
 mod quick;
+mod report;
 mod result_file;
 mod resume;
 mod results;
@@ -81,6 +82,7 @@ fn command(arguments: &[String]) -> Outcome {
         "compare" => compare::command(rest),
         "check" => check::command(rest),
         "plot" => plot::command(rest),
+        "report" => report::command(rest),
         "explain" => explain::command(rest),
         "spec" => spec::command(rest),
         "runs" => stored::runs(rest),

@@ -7,14 +7,16 @@ use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
 use fathom_model::Direction;
 
 use crate::outcome::Outcome;
-use crate::results::cells_of;
+use crate::keep::StoreWish;
+use crate::results::told_of;
 use crate::say::{complain, say};
 
 const HELP: &str = "\
-usage: fathom plot RESULT.json|FOLDER... --chart=NAME -o FILE.svg|png|html|csv [OPTIONS]
+usage: fathom plot RESULT.json|FOLDER|RUN... --chart=NAME -o FILE.svg|png|html|csv [OPTIONS]
 
-Draws a chart of results of fathom or fio; a folder is searched for them. Charts over
-time and distributions need results written with --output-format=json+.
+Draws a chart of results of fathom or fio; a folder is searched for them
+and for fio's logs; RUN is a name that `fathom runs` lists. Charts over time and
+distributions need results written with --output-format=json+, or logs.
 
   --chart=NAME        which one (see below); `depth` when nothing is said
   -o, --output=FILE   where to, and by its ending as what; can be repeated
@@ -41,6 +43,7 @@ struct Asked {
     outputs: Vec<String>,
     wish: Wish,
     frame: Frame,
+    store: StoreWish,
 }
 
 /// Draws what the arguments ask for.
@@ -69,9 +72,12 @@ const VALUED: [&str; 16] = [
 ];
 
 fn asked(words: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked { results: Vec::new(), chart: "depth".into(), outputs: Vec::new(), wish: Wish::default(), frame: Frame::default() };
+    let mut asked = Asked { results: Vec::new(), chart: "depth".into(), outputs: Vec::new(), wish: Wish::default(), frame: Frame::default(), store: StoreWish::default() };
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
+        if asked.store.take(word, &mut rest)? {
+            continue;
+        }
         let (name, mut value) = match word.split_once('=') {
             Some((name, value)) if name.starts_with('-') => (name, Some(value.to_owned())),
             _ => (word.as_str(), None),
@@ -153,7 +159,7 @@ fn size(text: &str) -> Option<u64> {
 }
 
 fn drawn(asked: &Asked) -> Result<(), String> {
-    let cells = cells_of(&asked.results)?;
+    let cells: Vec<_> = told_of(&asked.results, &asked.store)?.into_iter().flat_map(|told| told.jobs).collect();
     let chart = chart(&asked.chart, &cells, &asked.wish).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))?;
     let mut stage = None;
     for file in &asked.outputs {

@@ -90,16 +90,16 @@ impl JobFigures {
 }
 
 fn of_entry(findings: &Findings, entry: &fathom_model::Entry, source: &str) -> JobFigures {
-    let used = entry.directions.iter().filter(|(_, summary)| summary.ios > 0);
+    let used = entry.directions.iter().filter(|(_, summary)| summary.ios > 0 || summary.iops > 0.0);
     let block = entry.block_sizes.iter().zip(entry.directions.iter()).find(|(_, (_, summary))| summary.ios > 0);
     let about = |finding: &&Finding| finding.about.as_ref().is_none_or(|name| *name == entry.name);
     JobFigures {
         source: source.to_owned(),
         name: entry.name.clone(),
         rw: entry.rw.clone(),
-        block: block.and_then(|((_, (low, high)), _)| (low == high).then_some(u64::from(*low))),
-        depth: Some(entry.depth),
-        jobs: Some(entry.members),
+        block: block.and_then(|((_, (low, high)), _)| (low == high && *low > 0).then_some(u64::from(*low))),
+        depth: (entry.depth > 0).then_some(entry.depth),
+        jobs: Some(entry.members.max(1)),
         mix: mix(entry.directions[Direction::Read].ios, entry.directions[Direction::Write].ios),
         offered: None,
         ways: used.map(|(direction, summary)| of_direction(direction, summary)).collect(),

@@ -13,6 +13,7 @@ mod report;
 mod rounds;
 mod thin;
 mod time;
+mod told;
 mod unit;
 
 use std::fmt;
@@ -21,8 +22,9 @@ use fathom_model::{Chart, Direction};
 
 pub use self::cell::{JobFigures, Remark, WayFigures};
 pub use self::dimension::Dimension;
-pub use self::report::{Told, report};
+pub use self::report::report;
 pub use self::thin::thin;
+pub use self::told::Told;
 
 /// What is asked of a chart. Empty lists and nothing mean all.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,26 +3,9 @@
 use fathom_model::{Chart, Report, ReportFinding};
 
 use super::dimension::Dimension;
-use super::{CHARTS, JobFigures, Wish, chart};
+use super::{CHARTS, JobFigures, Told, Wish, chart};
 use crate::figures::{bytes, rate};
 use super::unit::lasting;
-
-/// One result as it was written down, by whichever program.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
-    /// What to call it.
-    pub source: String,
-    /// Its jobs.
-    pub jobs: Vec<JobFigures>,
-    /// `valid`, `degraded`, `invalid`, where it was judged.
-    pub verdict: Option<String>,
-    /// What it says of itself in words, job by job.
-    pub stories: Vec<String>,
-    /// Device, host, conditions: headings with names and values.
-    pub facts: Vec<(String, Vec<(String, String)>)>,
-    /// What was run, in full.
-    pub plan: String,
-}
 
 /// Loads that get charts of their own.
 const LOADS: usize = 8;

@@ -1,0 +1,130 @@
+//! What a report says of a result beside its figures: verdict, words, device, host, and the plan to repeat it.
+
+use fathom_analyse::Told;
+use serde_json::{Map, Value};
+
+use crate::cells::cells_in;
+use crate::documents::first_document;
+use crate::error::ImportError;
+use crate::result::records;
+
+/// Everything a report takes from a result; `source` is what to call it.
+///
+/// # Errors
+/// When there is no such document in `text`.
+pub fn read_told(text: &str, source: &str) -> Result<Told, ImportError> {
+    let document = first_document(text)?;
+    let ours = &document["fathom"];
+    let entries = ours["entries"].as_array().map_or(&[][..], Vec::as_slice);
+    let story = |entry: &Value| {
+        let words = entry["story"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
+        Some(format!("{}: {words}", entry["name"].as_str().unwrap_or_default())).filter(|_| !words.is_empty())
+    };
+    Ok(Told {
+        source: source.to_owned(),
+        jobs: cells_in(&document, source)?,
+        verdict: ours["verdict"].as_str().map(str::to_owned),
+        stories: entries.iter().filter_map(story).collect(),
+        facts: facts(&document),
+        plan: plan(&document)?,
+    })
+}
+
+/// Headings with names and values.
+fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
+    let ours = &document["fathom"];
+    let mut all = vec![("Measurement".to_owned(), measurement(document))];
+    for target in ours["targets"].as_array().into_iter().flatten() {
+        all.push(("Target and device".to_owned(), flat(target)));
+    }
+    for (heading, key) in [("Host", "host"), ("Conditions", "conditions")] {
+        all.push((heading.to_owned(), flat(&ours[key])));
+    }
+    for disk in document["disk_util"].as_array().into_iter().flatten() {
+        all.push((format!("Disk {}", disk["name"].as_str().unwrap_or_default()), flat(disk)));
+    }
+    all.retain(|(_, pairs)| !pairs.is_empty());
+    all
+}
+
+fn measurement(document: &Value) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for (name, key) in [("Written by a program that says it is", "fio version"), ("Time", "time")] {
+        pairs.extend(document[key].as_str().map(|text| (name.to_owned(), text.to_owned())));
+    }
+    let ours = &document["fathom"];
+    pairs.extend(ours["elapsed_ns"].as_f64().map(|ns| ("Length of the run".to_owned(), format!("{:.1} s", ns / 1e9))));
+    pairs.extend(ours["end"].as_str().map(|end| ("End".to_owned(), end.to_owned())));
+    pairs.extend(ours["clock"]["source"].as_str().map(|clock| ("Clock".to_owned(), clock.to_owned())));
+    pairs
+}
+
+/// Names and values of an object, those of objects inside with their path before them. Lists of objects, which may be long, are left
+/// out: the result has them.
+fn flat(value: &Value) -> Vec<(String, String)> {
+    const MOST: usize = 60;
+    let mut pairs = Vec::new();
+    walk(value, "", &mut pairs);
+    pairs.truncate(MOST);
+    pairs
+}
+
+fn walk(value: &Value, path: &str, pairs: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(map) => {
+            for (name, inner) in map {
+                let name = name.replace('_', " ");
+                walk(inner, &if path.is_empty() { name } else { format!("{path}: {name}") }, pairs);
+            }
+        }
+        Value::Array(list) if list.iter().all(|one| one.is_string() || one.is_number()) && !list.is_empty() => {
+            pairs.push((path.to_owned(), list.iter().map(word).collect::<Vec<_>>().join(", ")));
+        }
+        Value::Null | Value::Array(_) => {}
+        other => pairs.push((path.to_owned(), word(other))),
+    }
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The jobs as a job file, from the options that the result repeats.
+fn plan(document: &Value) -> Result<String, ImportError> {
+    let mut text = String::new();
+    let mut section = |name: &str, options: &Map<String, Value>| {
+        text += &format!("[{name}]\n");
+        for (option, value) in options {
+            match value.as_str() {
+                Some("") | None => text += &format!("{option}\n"),
+                Some(value) => text += &format!("{option}={value}\n"),
+            }
+        }
+        text.push('\n');
+    };
+    if let Some(options) = document["global options"].as_object() {
+        section("global", options);
+    }
+    for job in records(document)? {
+        if let Some(options) = job["job options"].as_object() {
+            let own: Map<String, Value> = options.iter().filter(|(name, _)| *name != "name").map(|(n, v)| (n.clone(), v.clone())).collect();
+            section(job["jobname"].as_str().unwrap_or("job"), &own);
+        }
+    }
+    Ok(text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_is_a_job_file_again() {
+        let text = r#"{"fio version": "fio-3.33", "global options": {"bs": "4k", "direct": "1"}, "jobs": [{"jobname": "a", "job options": {"name": "a", "rw": "randread", "group_reporting": ""},
+            "read": {"iops": 10.0}}], "fathom": {"verdict": "degraded", "host": {"kernel": "6.1", "cpus": 2, "nothing": null}, "entries": [{"name": "a", "story": ["It was fast.", "Very."]}]}}"#;
+        let told = read_told(text, "x").expect("a result");
+        assert_eq!(told.plan, "[global]\nbs=4k\ndirect=1\n\n[a]\ngroup_reporting\nrw=randread");
+        assert_eq!((told.verdict.as_deref(), told.stories.as_slice()), (Some("degraded"), &["a: It was fast. Very.".to_owned()][..]));
+        assert!(told.facts.contains(&("Host".into(), vec![("cpus".into(), "2".into()), ("kernel".into(), "6.1".into())])), "{:?}", told.facts);
+    }
+}
