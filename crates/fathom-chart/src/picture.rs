@@ -37,7 +37,9 @@ impl Default for Frame {
 /// Those of the script.
 pub fn svg(chart: &Chart, frame: &Frame, stage: &Stage) -> Result<String, InkError> {
     let option = option(chart, Medium::Paper { width: frame.width, height: frame.height });
-    stage.draw(&option.to_string(), frame.theme, frame.width, frame.height)
+    let drawn = stage.draw(&option.to_string(), frame.theme, frame.width, frame.height)?;
+    // A map is stretched over its axes, field by field: neither kept in proportion nor blurred.
+    Ok(drawn.replace("<image ", "<image preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\" "))
 }
 
 /// The chart as PNG.
