@@ -34,6 +34,7 @@ mod pace;
 mod priorities;
 mod pts;
 mod outlook;
+mod over_time;
 mod response;
 mod samples;
 mod search;
@@ -59,6 +60,7 @@ pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::headline::{found, headline};
 pub use self::joined::joined;
 pub use self::ladder::ladders;
+pub use self::over_time::{entry_figures, over_time};
 pub use self::pts::{PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words};
 pub use self::latency::summary as latency_summary;
 pub use self::imported::{

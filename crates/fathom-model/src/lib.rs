@@ -23,6 +23,7 @@ mod recording;
 mod report;
 mod run;
 mod response;
+mod suite;
 mod units;
 
 pub use self::cell::{Cell, CellState, Content, Found};
@@ -45,5 +46,6 @@ pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::report::{Report, ReportFinding};
 pub use self::run::{Experiment, Run, RunId, RunState};
+pub use self::suite::{OverTime, SuiteRounds, SuiteStep, SuiteTold, TimeSlice};
 pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
 pub use self::units::{Bytes, Nanos};

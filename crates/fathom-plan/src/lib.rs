@@ -18,7 +18,10 @@ pub use self::command::{
     parse_args, show_command,
 };
 pub use self::diagnostic::{Diagnostic, Severity};
-pub use self::experiment::{Axis, AxisError, Cell, Quick, QuickError, Sweep, beside, coarse_first, file_value};
+pub use self::experiment::{
+    Axis, AxisError, Cell, Quick, QuickError, Sweep, beside, coarse_first, file_value,
+    Level, Place, Recipe, RecipeTrouble, Rounds, Setting, Step, Tracked, read_recipe,
+};
 pub use self::iolog::{Survey, TraceError, TraceReader, survey};
 pub use self::jobfile::{Assignment, JobFile, Section, Source};
 pub use self::options::{

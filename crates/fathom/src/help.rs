@@ -15,6 +15,8 @@ usage: fathom COMMAND ...
   search PATH --slo 'p99<=1ms'
                        the most IOPS within limits on latency, the curve of latency
                        over load, and its knee
+  suite [NAME PATH]    a named procedure (hero, surface, mysql-16k, pts-iops, ...);
+                       without a name, the list of them
   resume [RUN]         go on with a sweep that was interrupted or killed
   fio ...              the same with fio's exact meaning, output and exit codes
                        (also when the program is called as `fio`)
@@ -178,6 +180,36 @@ pub fn search() -> Outcome {
     say(SEARCH)
 }
 
+const SUITE: &str = "\
+usage: fathom suite [NAME PATH] [OPTIONS]
+
+Carries out a named procedure and tells what it came to, step by step. Without a name it
+lists them. What a procedure takes in time and writes is told before it begins.
+
+PATH is a folder (a file is made in it, and removed at the end), a file, or a block
+device. What may not be written is only read, and steps that write are left out.
+
+  --dry-run        tell what would be done and how long it takes, and stop
+  --size=SIZE      how much of the target is used
+  --destroy=CODE   allow writing to a target that holds data
+  --purge=HOW      where a procedure wants a purge: discard (all of the target is
+                   discarded), zeros (all of it is written), or done (you did it, with
+                   the device's own format); without it nothing is purged, and the
+                   result says so
+  --faster=N       all times N times shorter: a rehearsal, not the procedure
+  --suites=DIR     recipes of your own besides those in ~/.config/fathom/suites
+  --read-only      write nothing
+  --keep           leave the file that was made where it is
+  --json           the result as a JSON document
+
+Recipes are TOML; docs/recipes.md tells how to write one.
+";
+
+/// The help of `suite`.
+pub fn suite() -> Outcome {
+    say(SUITE)
+}
+
 /// Prints the help of the program or of a command.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
@@ -185,6 +217,7 @@ pub fn command(rest: &[String]) -> Outcome {
         Some("quick") => say(QUICK),
         Some("sweep") => sweep(),
         Some("search") => search(),
+        Some("suite") => suite(),
         Some("compatibility") => say(&fathom_plan::compatibility()),
         Some("compare") => crate::compare::help(),
         Some("check") => crate::check::help(),
@@ -212,8 +245,8 @@ pub fn version() -> Outcome {
 
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
-    const WORDS: [&str; 19] = [
-        "quick", "sweep", "search", "resume", "run", "fio", "compare", "check", "plot", "report", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
+    const WORDS: [&str; 20] = [
+        "quick", "sweep", "search", "suite", "resume", "run", "fio", "compare", "check", "plot", "report", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
     ];
     let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));

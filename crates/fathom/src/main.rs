@@ -32,6 +32,7 @@ mod spec;
 mod specs;
 mod stored;
 mod subject;
+mod suite;
 mod surroundings;
 mod sweep;
 mod verify_state;
@@ -77,6 +78,7 @@ fn command(arguments: &[String]) -> Outcome {
         "quick" => quick::command(rest),
         "sweep" => sweep::command(rest),
         "search" => search::command(rest),
+        "suite" => suite::command(rest),
         "resume" => resume::command(rest),
         "devices" => apart::apart("devices", rest, devices::command),
         "compare" => compare::command(rest),

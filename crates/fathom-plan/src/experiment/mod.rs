@@ -5,6 +5,7 @@ mod beside;
 mod cell;
 mod order;
 mod quick;
+mod recipe;
 mod sweep;
 
 pub use self::axis::{Axis, AxisError};
@@ -12,4 +13,5 @@ pub use self::beside::beside;
 pub use self::cell::{Cell, file_value};
 pub use self::order::coarse_first;
 pub use self::quick::{Quick, QuickError};
+pub use self::recipe::{Level, Place, Recipe, RecipeTrouble, Rounds, Setting, Step, Tracked, read_recipe};
 pub use self::sweep::Sweep;

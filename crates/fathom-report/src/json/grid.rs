@@ -7,17 +7,24 @@ use crate::tree::{Object, Tree};
 /// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
 #[must_use]
 pub fn grid_json(grid: &Grid) -> String {
+    let document: Tree = grid_into(Object::new().with("fathom sweep", 1_u32), grid).into();
+    let mut bytes = Vec::new();
+    document.write(&mut bytes).expect("memory takes everything");
+    String::from_utf8_lossy(&bytes).into_owned() + "\n"
+}
+
+/// A grid inside another document.
+pub(crate) fn grid_object(grid: &Grid) -> Object {
+    grid_into(Object::new(), grid)
+}
+
+fn grid_into(object: Object, grid: &Grid) -> Object {
     let rows = grid.rows.iter().map(|one| row(grid, one));
-    let document: Tree = Object::new()
-        .with("fathom sweep", 1_u32)
+    object
         .with("axes", grid.axes.iter().collect::<Tree>())
         .with("cells", rows.collect::<Tree>())
         .with("not measured", grid.left_out)
         .with("sentences", grid.sentences.iter().collect::<Tree>())
-        .into();
-    let mut bytes = Vec::new();
-    document.write(&mut bytes).expect("memory takes everything");
-    String::from_utf8_lossy(&bytes).into_owned() + "\n"
 }
 
 fn row(grid: &Grid, row: &GridRow) -> Object {

@@ -8,6 +8,7 @@ mod entry;
 pub(crate) mod events;
 pub(crate) mod grid;
 pub(crate) mod response;
+pub(crate) mod suite;
 
 use std::io::{self, Write};
 

@@ -18,7 +18,7 @@ use fathom_model::{CellFigures, RunEnd};
 use fathom_plan::Cell;
 
 pub use self::audience::{Audience, Everyone, Standing};
-pub use self::cell::{Runner, plan_of};
+pub use self::cell::{Measured, Runner, plan_of};
 use self::cell::ENOSPC;
 pub use self::events::Events;
 pub use self::keep::{Keep, Nowhere, Stored};

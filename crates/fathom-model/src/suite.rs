@@ -1,0 +1,82 @@
+//! What a suite came to.
+
+use crate::{Grid, Nanos};
+
+/// A procedure, told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SuiteTold {
+    /// The recipe's name.
+    pub name: String,
+    /// What it measures.
+    pub title: String,
+    /// How to read it.
+    pub about: String,
+    /// The standard whose procedure it follows.
+    pub procedure: Option<String>,
+    /// Where it was carried out.
+    pub target: String,
+    /// What was not done as the procedure wants it.
+    pub notes: Vec<String>,
+    /// What each step came to.
+    pub steps: Vec<SuiteStep>,
+}
+
+/// One step of a suite.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SuiteStep {
+    /// Its name.
+    pub name: String,
+    /// The same in words.
+    pub title: String,
+    /// One row for each cell; of rounds, those of the measurement window.
+    pub grid: Grid,
+    /// Rounds until it was steady.
+    pub rounds: Option<SuiteRounds>,
+    /// Its cells over time, where that is a result.
+    pub courses: Vec<OverTime>,
+}
+
+/// How a step came to its steady state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SuiteRounds {
+    /// What was tracked, with its value in each round.
+    pub tracked: Vec<(String, Vec<f64>)>,
+    /// What of them: `IOPS`, `MB/s`, `us`.
+    pub unit: String,
+    /// The last round of the first steady window; nothing when none was.
+    pub steady: Option<u32>,
+    /// The rule's arithmetic on the last window, and how it ended.
+    pub sentences: Vec<String>,
+}
+
+/// A cell over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OverTime {
+    /// The cell.
+    pub cell: String,
+    /// I/Os per second, mean over its seconds.
+    pub mean: f64,
+    /// Standard deviation of its seconds, as a share of the mean.
+    pub deviation: f64,
+    /// Its slowest and its fastest second.
+    pub range: (f64, f64),
+    /// The same in words.
+    pub sentence: String,
+    /// At most twenty parts of it.
+    pub slices: Vec<TimeSlice>,
+}
+
+/// A part of a cell's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TimeSlice {
+    /// From the start of the run.
+    pub start: Nanos,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bandwidth: f64,
+    /// 99th percentile over all its I/Os, nanoseconds.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}

@@ -1,0 +1,141 @@
+//! The cells of a step on a target.
+
+use fathom_model::{Bytes, Nanos};
+
+use super::{Recipe, Step};
+use crate::experiment::Cell;
+
+/// No cell is shorter, however much a rehearsal shortens it.
+const LEAST: u64 = 100_000_000;
+
+/// Where a procedure is carried out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The target, as the value of `filename`.
+    pub target: String,
+    /// How much of it is used.
+    pub size: Bytes,
+    /// Whether it may be written.
+    pub writes: bool,
+    /// All times are divided by this: 1 is the procedure, more is a rehearsal of it.
+    pub faster: u32,
+}
+
+/// An option of a cell whose value became known on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The option.
+    pub option: String,
+    /// Its value.
+    pub value: String,
+    /// What it is called in the table.
+    pub label: String,
+}
+
+impl Recipe {
+    /// How long a cell of `step` takes; nothing where it moves an amount.
+    #[must_use]
+    pub fn time(&self, step: &Step, place: &Place) -> Option<Nanos> {
+        step.passes.is_none().then(|| shortened(step.time.unwrap_or(self.time), place))
+    }
+
+    /// The cells of `step`, the first axis in the outer loop. `levels` are the combinations of its levels, none where it has
+    /// none. Sizes beyond the target are left out.
+    #[must_use]
+    pub fn cells(&self, step: &Step, place: &Place, levels: &[Vec<Setting>]) -> Vec<Cell> {
+        let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
+        for axis in &step.axes {
+            let fits = |value: &&String| axis.name != "size" || bytes(value).is_none_or(|size| size <= place.size.get());
+            let setting = |value: &String| Setting { option: axis.name.clone(), value: value.clone(), label: value.clone() };
+            combinations = combine(&combinations, &axis.values.iter().filter(fits).map(|value| vec![setting(value)]).collect::<Vec<_>>());
+        }
+        if !step.levels.is_empty() {
+            combinations = combine(&combinations, levels);
+        }
+        combinations.iter().map(|values| self.cell(step, place, values)).collect()
+    }
+
+    /// Load of the first cell before each round, for as long as the procedure says.
+    #[must_use]
+    pub fn soak(&self, step: &Step, place: &Place, round: u32) -> Option<Cell> {
+        let time = shortened(step.rounds.as_ref()?.soak?, place);
+        let first = self.cells(step, place, &[]).into_iter().next()?;
+        let mut cell = Cell { key: format!("{} soak", step.name), repeat: round, ..first };
+        cell.settings.push(("runtime".to_owned(), micros(time)));
+        Some(cell)
+    }
+
+    fn cell(&self, step: &Step, place: &Place, values: &[Setting]) -> Cell {
+        let job_file = step.job.clone().unwrap_or_else(|| format!("[{}]\n", step.name));
+        let mut settings: Vec<(String, String)> = Vec::new();
+        let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
+        // Jobs of a file of their own are told apart.
+        if step.job.is_none() {
+            set("group_reporting", "1".to_owned());
+        }
+        set("size", share(step, place).to_string());
+        match step.share {
+            Some(jobs) if jobs > 1 => {
+                set("numjobs", jobs.to_string());
+                set("offset_increment", share(step, place).to_string());
+            }
+            _ => {}
+        }
+        match self.time(step, place) {
+            Some(time) => {
+                set("time_based", "1".to_owned());
+                set("runtime", micros(time));
+            }
+            None => set("loops", step.passes.unwrap_or(1).to_string()),
+        }
+        settings.extend(self.options.iter().cloned());
+        settings.extend(step.options.iter().cloned());
+        if !place.writes {
+            settings.extend(step.read_only.iter().cloned());
+        }
+        settings.extend(values.iter().map(|setting| (setting.option.clone(), setting.value.clone())));
+        let pairs: Vec<(String, String)> = values.iter().map(|setting| (setting.option.clone(), setting.label.clone())).collect();
+        let key = pairs.iter().fold(step.name.clone(), |key, (name, value)| format!("{key} {name}={value}"));
+        Cell {
+            key,
+            values: pairs,
+            source: format!("{}.fio", step.name),
+            job_file,
+            settings,
+            targets: vec![place.target.clone()],
+            repeat: 0,
+            prepares: step.prepares,
+        }
+    }
+}
+
+fn shortened(time: Nanos, place: &Place) -> Nanos {
+    let faster = u64::from(place.faster.max(1));
+    if faster == 1 { time } else { Nanos::new((time.get() / faster).max(LEAST)) }
+}
+
+fn micros(time: Nanos) -> String {
+    format!("{}us", time.get() / 1000)
+}
+
+/// The part of one job, whole MiB.
+fn share(step: &Step, place: &Place) -> u64 {
+    let size = place.size.get();
+    match step.share {
+        Some(jobs) if jobs > 1 => ((size / u64::from(jobs)) >> 20 << 20).max(1 << 20).min(size),
+        _ => size,
+    }
+}
+
+fn bytes(text: &str) -> Option<u64> {
+    use crate::values::{Reading, Size, Value, read_value};
+    let row = crate::options::find("io_size")?;
+    match read_value(row, Some(text), &mut Reading::new(fathom_model::Personality::Fathom, 1)) {
+        Ok(Value::Extent(Size::Bytes(size))) => Some(size),
+        _ => None,
+    }
+}
+
+fn combine(outer: &[Vec<Setting>], inner: &[Vec<Setting>]) -> Vec<Vec<Setting>> {
+    outer.iter().flat_map(|outer| inner.iter().map(move |inner| outer.iter().chain(inner).cloned().collect())).collect()
+}

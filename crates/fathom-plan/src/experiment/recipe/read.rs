@@ -1,0 +1,185 @@
+//! A recipe from TOML. The first mistake is named with its line, and costs no more than this recipe.
+
+use fathom_model::{Bytes, Nanos};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::table::{File, Place};
+use super::{Level, Recipe, RecipeTrouble, Rounds, Step, Tracked};
+use crate::experiment::Axis;
+
+/// Version of the format that is read.
+const SCHEMA: u32 = 1;
+/// More steps, and more cells in one, are a mistake.
+const MOST_STEPS: usize = 1000;
+const MOST_CELLS: usize = 10_000;
+/// Rounds of one step.
+const MOST_ROUNDS: u32 = 10_000;
+/// A steady state is one of five rounds.
+const LEAST_ROUNDS: u32 = 5;
+
+/// Reads the recipe in `text`, the file `name`.
+///
+/// # Errors
+/// The first mistake, with its line.
+pub fn read_recipe(name: &str, text: &str) -> Result<Recipe, RecipeTrouble> {
+    let file = File { name, text };
+    let table = DeTable::parse(text).map_err(|error| {
+        let at = error.span().unwrap_or(0..0);
+        file.trouble(at, format!("this is not TOML: {}", error.message().replace('\n', " ")))
+    })?;
+    recipe(&Place { file, table: table.get_ref(), at: 0 })
+}
+
+fn recipe(top: &Place<'_>) -> Result<Recipe, RecipeTrouble> {
+    top.only(&["schema", "name", "title", "about", "procedure", "size", "time", "options", "step"])?;
+    if top.number("schema", SCHEMA..=SCHEMA)?.is_none() {
+        return Err(top.wrong("schema", format!("`schema = {SCHEMA}` is missing at the top")));
+    }
+    let name = top.required("name")?;
+    if !is_name(&name) {
+        return Err(top.wrong("name", "a name has small letters, digits and `-` only"));
+    }
+    let mut recipe = Recipe {
+        title: top.required("title")?,
+        about: top.text("about")?.unwrap_or_default(),
+        procedure: top.text("procedure")?,
+        size: top.size("size")?.map(Bytes::new),
+        time: Nanos::new(top.time("time")?.unwrap_or(10_000_000_000)),
+        options: top.options("options")?,
+        steps: Vec::new(),
+        source: top.file.name.to_owned(),
+        name,
+    };
+    for place in top.tables("step")? {
+        let step = step(&place, &recipe.steps)?;
+        recipe.steps.push(step);
+        if recipe.steps.len() > MOST_STEPS {
+            return Err(top.file.trouble(place.at..place.at, format!("more than {MOST_STEPS} steps")));
+        }
+    }
+    if recipe.steps.is_empty() {
+        return Err(top.file.trouble(0..0, "there is no [[step]] in it"));
+    }
+    Ok(recipe)
+}
+
+fn is_name(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+fn step(place: &Place<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
+    place.only(&[
+        "name", "title", "job", "options", "read_only", "axes", "levels", "time", "passes", "share", "prepares", "purge", "rounds", "steady",
+        "figure", "soak", "written", "series", "judged",
+    ])?;
+    let name = place.required("name")?;
+    if !is_name(&name) {
+        return Err(place.wrong("name", "a name has small letters, digits and `-` only"));
+    }
+    if before.iter().any(|step| step.name == name) {
+        return Err(place.wrong("name", format!("there are two steps of the name {name}")));
+    }
+    let step = Step {
+        title: place.text("title")?.unwrap_or_else(|| name.clone()),
+        job: place.text("job")?,
+        options: place.options("options")?,
+        read_only: place.options("read_only")?,
+        axes: axes(place)?,
+        levels: place.tables("levels")?.iter().map(|level| self::level(level, before)).collect::<Result<_, _>>()?,
+        time: place.time("time")?.map(Nanos::new),
+        passes: place.number("passes", 1..=1000)?,
+        share: place.number("share", 1..=4096)?,
+        prepares: place.flag("prepares")?,
+        purge: place.flag("purge")?,
+        rounds: None,
+        series: place.flag("series")?,
+        judged: place.text("judged")?,
+        name,
+    };
+    if step.time.is_some() && step.passes.is_some() {
+        return Err(place.wrong("passes", "a step has a time or passes, not both"));
+    }
+    let cells = step.axes.iter().map(|axis| axis.values.len()).chain(step.levels.iter().map(|level| level.percent.len()));
+    if cells.fold(1_usize, usize::saturating_mul) > MOST_CELLS {
+        return Err(place.wrong("axes", format!("more than {MOST_CELLS} cells in one step")));
+    }
+    let rounds = rounds(place, &step)?;
+    Ok(Step { rounds, ..step })
+}
+
+fn axes(place: &Place<'_>) -> Result<Vec<Axis>, RecipeTrouble> {
+    let one = |(text, at): (String, std::ops::Range<usize>)| match Axis::parse(&text) {
+        Ok(axis) if axis.name == "target" => Err(place.file.trouble(at, "the target is given to the suite, not by it")),
+        Ok(axis) => Ok(axis),
+        Err(error) => Err(place.file.trouble(at, error.why)),
+    };
+    place.texts("axes")?.into_iter().map(one).collect()
+}
+
+fn tracked(place: &Place<'_>) -> Result<Tracked, RecipeTrouble> {
+    match place.text("figure")?.as_deref() {
+        None | Some("iops") => Ok(Tracked::Iops),
+        Some("bandwidth") => Ok(Tracked::Bandwidth),
+        Some("mean") => Ok(Tracked::Mean),
+        Some(_) => Err(place.wrong("figure", "figure is iops, bandwidth or mean")),
+    }
+}
+
+fn level(place: &Place<'_>, before: &[Step]) -> Result<Level, RecipeTrouble> {
+    place.only(&["option", "of", "figure", "percent"])?;
+    let option = place.required("option")?;
+    place.known(&option, place.span("option"))?;
+    let of = place.required("of")?;
+    if !before.iter().any(|step| step.name == of && step.axes.is_empty() && step.levels.is_empty() && step.rounds.is_none()) {
+        return Err(place.wrong("of", format!("there is no step '{}' of a single cell before this one", of.escape_debug())));
+    }
+    let percent = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+        DeValue::Integer(number) => number.to_string().parse::<u32>().ok().filter(|percent| (1..=1000).contains(percent)),
+        _ => None,
+    };
+    let percent: Option<Vec<u32>> = place.list("percent")?.iter().map(percent).collect();
+    let percent = percent.filter(|all| !all.is_empty()).ok_or_else(|| place.wrong("percent", "percent is a list of numbers from 1 to 1000"))?;
+    Ok(Level { option, of, figure: tracked(place)?, percent })
+}
+
+fn rounds(place: &Place<'_>, step: &Step) -> Result<Option<Rounds>, RecipeTrouble> {
+    let Some(most) = place.number("rounds", LEAST_ROUNDS..=MOST_ROUNDS)? else {
+        return match ["steady", "soak", "written"].into_iter().find(|key| !place.span(key).is_empty()) {
+            Some(key) => Err(place.wrong(key, format!("{key} belongs to rounds: `rounds = 25` is missing"))),
+            None => Ok(None),
+        };
+    };
+    if !step.levels.is_empty() {
+        return Err(place.wrong("levels", "a step has rounds or levels, not both"));
+    }
+    let mut tracked_cells = Vec::new();
+    for (text, at) in place.texts("steady")? {
+        tracked_cells.push(values_of(&text, step).ok_or_else(|| place.file.trouble(at, format!("'{}' is no cell of this step: name a value of each axis, such as \"bs=4k rwmixread=0\"", text.escape_debug())))?);
+    }
+    if tracked_cells.is_empty() {
+        if !step.axes.is_empty() {
+            return Err(place.wrong("steady", "`steady = [...]` is missing: which cells must be steady?"));
+        }
+        tracked_cells.push(Vec::new());
+    }
+    let rounds = Rounds {
+        most,
+        tracked: tracked_cells,
+        figure: tracked(place)?,
+        soak: place.time("soak")?.map(Nanos::new),
+        written: place.number("written", 1..=1000)?,
+    };
+    Ok(Some(rounds))
+}
+
+/// `bs=4k rwmixread=0` as values in the order of the axes.
+fn values_of(text: &str, step: &Step) -> Option<Vec<(String, String)>> {
+    let named: Vec<(&str, &str)> = text.split_whitespace().map(|pair| pair.split_once('=')).collect::<Option<_>>()?;
+    let value = |axis: &Axis| {
+        let (_, value) = named.iter().find(|(name, _)| *name == axis.name)?;
+        axis.values.iter().any(|known| known == value).then(|| (axis.name.clone(), (*value).to_owned()))
+    };
+    let values: Vec<(String, String)> = step.axes.iter().map(value).collect::<Option<_>>()?;
+    (values.len() == named.len()).then_some(values)
+}

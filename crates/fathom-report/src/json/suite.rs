@@ -1,0 +1,64 @@
+//! A suite as a JSON document.
+
+use fathom_model::{OverTime, SuiteRounds, SuiteStep, SuiteTold, TimeSlice};
+
+use super::grid::grid_object;
+use crate::tree::{Object, Tree};
+
+/// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
+#[must_use]
+pub fn suite_json(told: &SuiteTold) -> String {
+    let document: Tree = Object::new()
+        .with("fathom suite", 1_u32)
+        .with("name", &told.name)
+        .with("title", &told.title)
+        .with("procedure", told.procedure.as_ref())
+        .with("certified", false)
+        .with("target", &told.target)
+        .with("notes", told.notes.iter().collect::<Tree>())
+        .with("steps", told.steps.iter().map(step).collect::<Tree>())
+        .into();
+    let mut bytes = Vec::new();
+    document.write(&mut bytes).expect("memory takes everything");
+    String::from_utf8_lossy(&bytes).into_owned() + "\n"
+}
+
+fn step(step: &SuiteStep) -> Object {
+    Object::new()
+        .with("name", &step.name)
+        .with("title", &step.title)
+        .with("result", grid_object(&step.grid))
+        .with("rounds", step.rounds.as_ref().map(rounds))
+        .with("over_time", step.courses.iter().map(course).collect::<Tree>())
+}
+
+fn rounds(rounds: &SuiteRounds) -> Object {
+    let tracked = rounds.tracked.iter().map(|(name, values)| {
+        Object::new().with("cell", name).with("values", values.iter().copied().collect::<Tree>())
+    });
+    Object::new()
+        .with("tracked", tracked.collect::<Tree>())
+        .with("unit", &rounds.unit)
+        .with("steady_round", rounds.steady)
+        .with("sentences", rounds.sentences.iter().collect::<Tree>())
+}
+
+fn course(course: &OverTime) -> Object {
+    Object::new()
+        .with("cell", &course.cell)
+        .with("iops_mean", course.mean)
+        .with("iops_deviation", course.deviation)
+        .with("iops_slowest_second", course.range.0)
+        .with("iops_fastest_second", course.range.1)
+        .with("sentence", &course.sentence)
+        .with("slices", course.slices.iter().map(slice).collect::<Tree>())
+}
+
+fn slice(slice: &TimeSlice) -> Object {
+    Object::new()
+        .with("start_ns", slice.start.get())
+        .with("iops", slice.iops)
+        .with("bw_bytes", slice.bandwidth)
+        .with("p99_ns", slice.p99)
+        .with("max_ns", slice.max)
+}

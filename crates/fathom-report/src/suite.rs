@@ -1,0 +1,96 @@
+//! A suite in text: what was done and not done, one table for each step, and what it came to.
+
+use fathom_model::{OverTime, SuiteRounds, SuiteStep, SuiteTold};
+
+use crate::Style;
+use crate::experiment::{aligned, grid_text, whole};
+use crate::ink::wrap;
+use crate::number::duration;
+
+/// The whole report.
+#[must_use]
+pub fn suite_text(told: &SuiteTold, style: &Style) -> String {
+    let paragraph = |text: &str| wrap(&style.clean(text), style.width, "", "  ");
+    let mut text = paragraph(&format!("{}: {}, on {}", told.name, told.title, told.target));
+    if let Some(procedure) = &told.procedure {
+        text += &paragraph(&format!("{procedure}. Its procedure, not certified."));
+    }
+    if !told.about.is_empty() {
+        text += &paragraph(&told.about);
+    }
+    for note in &told.notes {
+        text += &wrap(&style.clean(note), style.width, "* ", "  ");
+    }
+    told.steps.iter().for_each(|one| text += &step(one, style));
+    text
+}
+
+fn step(step: &SuiteStep, style: &Style) -> String {
+    let mut text = String::from("\n") + &wrap(&style.clean(&step.title), style.width, "", "  ");
+    if let Some(rounds) = &step.rounds {
+        text += &self::rounds(rounds, style);
+    }
+    text += &grid_text(&step.grid, style);
+    step.courses.iter().for_each(|course| text += &self::course(course, style));
+    text
+}
+
+/// Convergence: the tracked values round by round, then the arithmetic of the rule.
+fn rounds(rounds: &SuiteRounds, style: &Style) -> String {
+    let mut head = vec!["round".to_owned()];
+    head.extend(rounds.tracked.iter().map(|(name, _)| format!("{name} {}", rounds.unit).trim().to_owned()));
+    let all = rounds.tracked.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+    let row = |round: usize| {
+        let values = rounds.tracked.iter().map(|(_, values)| values.get(round).map_or("-".to_owned(), |value| whole(*value)));
+        std::iter::once((round + 1).to_string()).chain(values).collect::<Vec<_>>()
+    };
+    let mut text = aligned(&head, &(0..all).map(row).collect::<Vec<_>>(), 1, style);
+    for sentence in &rounds.sentences {
+        text += &wrap(&style.clean(sentence), style.width, "  ", "    ");
+    }
+    text + "\n"
+}
+
+fn course(course: &OverTime, style: &Style) -> String {
+    let head = ["from", "IOPS", "MB/s", "p99", "max"].map(String::from);
+    let rows = course.slices.iter().map(|slice| {
+        let figures = [whole(slice.iops), whole(slice.bandwidth / 1e6), duration(slice.p99), duration(slice.max)];
+        std::iter::once(crate::experiment::span(std::time::Duration::from_nanos(slice.start.get()))).chain(figures).collect::<Vec<_>>()
+    });
+    let table = aligned(&head, &rows.collect::<Vec<_>>(), 1, style);
+    format!("\n{}{table}", wrap(&style.clean(&course.sentence), style.width, "  ", "    "))
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::TimeSlice;
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_done_stands_before_the_figures() {
+        let told = SuiteTold {
+            name: "pts-iops".into(),
+            title: "IOPS".into(),
+            procedure: Some("SNIA SSS PTS 2.0.2".into()),
+            target: "/dev/x".into(),
+            notes: vec!["The target was not purged.".into()],
+            steps: vec![SuiteStep {
+                title: "rounds".into(),
+                rounds: Some(SuiteRounds {
+                    tracked: vec![("bs=4k".into(), vec![1200.0, 1000.0])],
+                    unit: "IOPS".into(),
+                    steady: None,
+                    sentences: vec!["Not steady.".into()],
+                }),
+                courses: vec![OverTime { sentence: "Steady.".into(), slices: vec![TimeSlice { iops: 1000.0, ..TimeSlice::default() }], ..OverTime::default() }],
+                ..SuiteStep::default()
+            }],
+            ..SuiteTold::default()
+        };
+        let text = suite_text(&told, &Style::default());
+        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing in\n{text}"));
+        assert!(at("not certified") < at("not purged") && at("not purged") < at("round  bs=4k IOPS") && at("1,200") < at("Not steady."));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}

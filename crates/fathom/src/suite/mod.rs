@@ -1,0 +1,276 @@
+//! `fathom suite`: named procedures, each a recipe that anyone can read.
+
+mod asked;
+mod course;
+mod library;
+mod tell;
+mod watching;
+
+use std::time::Duration;
+
+use fathom_device::Target;
+use fathom_linux::examine;
+use fathom_model::{Bytes, SuiteTold, Traffic};
+use fathom_plan::{Cell, Place, Recipe, Setting, Step, file_value};
+
+use self::asked::{Asked, Purge};
+use self::course::Procedure;
+use self::library::Library;
+use self::watching::Watching;
+use crate::experiment::{Bounds, Ended, Nowhere, drive, plan_of};
+use crate::guard;
+use crate::help;
+use crate::outcome::Outcome;
+use crate::output;
+use crate::say::{complain, say};
+use crate::subject::{Subject, Wish, subject, tidy};
+
+/// Speed that the budget of a fill is told for, bytes per second: a SATA drive's.
+const FILL_SPEED: u64 = 500_000_000;
+/// Stands for a level whose value is not known yet.
+const SOME_LEVEL: &str = "1000";
+
+/// Lists suites, or carries one out.
+pub fn command(arguments: &[String]) -> Outcome {
+    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+        return help::suite();
+    }
+    match Asked::read(arguments).and_then(answer) {
+        Ok(outcome) => outcome,
+        Err(message) => {
+            complain!("fathom suite: {message}");
+            Outcome::Refused
+        }
+    }
+}
+
+fn answer(asked: Asked) -> Result<Outcome, String> {
+    let library = Library::read(&asked.folders);
+    library.troubles.iter().for_each(|trouble| complain!("{trouble}"));
+    let Some(name) = &asked.name else { return Ok(list(&library)) };
+    let recipe = library.find(name)?;
+    let path = asked.path.as_deref().ok_or_else(|| format!("{}\n{}\ngive a folder, a file or a device: fathom suite {name} PATH", recipe.title, recipe.about))?;
+    // The size that the recipe would like, else what there is room for.
+    let wish = |size| subject(Wish { path, name: "fathom-suite.data", size, read_only: asked.read_only });
+    let subject = match (asked.size, recipe.size) {
+        (None, Some(size)) => wish(Some(size)).or_else(|_| wish(None)),
+        (size, _) => wish(size),
+    }?;
+    Prepared::new(&asked, recipe, subject)?.run()
+}
+
+fn list(library: &Library) -> Outcome {
+    let widest = library.recipes.iter().map(|recipe| recipe.name.len()).max().unwrap_or(0);
+    let line = |recipe: &Recipe| format!("  {:widest$}  {}\n", recipe.name, recipe.title);
+    let lines: String = library.recipes.iter().map(line).collect();
+    say(&format!("{lines}\n`fathom suite NAME PATH --dry-run` tells what one does and how long it takes.\n"))
+}
+
+/// All that is known before anything is measured.
+struct Prepared<'a> {
+    asked: &'a Asked,
+    recipe: &'a Recipe,
+    subject: Subject,
+    place: Place,
+    /// For each step the reason why it is left out.
+    left_out: Vec<Option<String>>,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(asked: &'a Asked, recipe: &'a Recipe, subject: Subject) -> Result<Prepared<'a>, String> {
+        let target = file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))?;
+        let writes = subject.writes || !asked.destroy.is_empty() && !asked.read_only;
+        let size = subject.size.map_or_else(|| whole(&subject), Ok)?;
+        let place = Place { target, size, writes, faster: asked.faster.unwrap_or(1) };
+        let mut prepared = Prepared { asked, recipe, subject, place, left_out: Vec::new() };
+        prepared.left_out = recipe.steps.iter().map(|step| prepared.check(step)).collect::<Result<_, _>>()?;
+        if prepared.left_out.iter().all(Option::is_some) || recipe.procedure.is_some() && prepared.left_out.iter().any(Option::is_some) {
+            let file = prepared.subject.file.display();
+            return Err(format!("{file} may not be written, and {} needs to write it: name a folder, or allow it with --destroy=CODE (`fathom devices {file}` tells the code)", recipe.name));
+        }
+        Ok(prepared)
+    }
+
+    fn cells(&self, step: &Step) -> Vec<Cell> {
+        let level = |level: &fathom_plan::Level| Setting { option: level.option.clone(), value: SOME_LEVEL.to_owned(), label: "?".to_owned() };
+        self.recipe.cells(step, &self.place, &[step.levels.iter().map(level).collect()])
+    }
+
+    /// Every cell must have a plan, and the guard must agree, before the first is measured. Why the step is left out.
+    fn check(&self, step: &Step) -> Result<Option<String>, String> {
+        for cell in self.cells(step) {
+            let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
+            let writes = plan.jobs.iter().any(|job| job.pattern.traffic != Traffic::Read);
+            if writes && !self.place.writes {
+                return Ok(Some("it writes, and the target may not be written".to_owned()));
+            }
+            guard::dry_run(&plan, &self.asked.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+        }
+        Ok(None)
+    }
+
+    /// Lays out a file that we make.
+    fn layout(&self) -> Option<Cell> {
+        let size = self.subject.size.filter(|_| self.subject.writes)?;
+        Some(self.whole_target("layout", "rw=randread\nbs=1m\ncreate_only=1\n", size))
+    }
+
+    fn purge(&self) -> Option<Cell> {
+        match self.asked.purge? {
+            Purge::Discard => Some(self.whole_target("purge by discard", "rw=trim\nbs=1m\niodepth=1\n", self.place.size)),
+            Purge::Zeros => Some(self.whole_target("purge by zeros", "rw=write\nbs=1m\nzero_buffers=1\ndirect=1\n", self.place.size)),
+            Purge::Done => None,
+        }
+    }
+
+    fn whole_target(&self, key: &str, options: &str, size: Bytes) -> Cell {
+        Cell {
+            key: key.to_owned(),
+            source: "prepare.fio".to_owned(),
+            job_file: format!("[prepare]\n{options}"),
+            settings: vec![("size".to_owned(), size.get().to_string())],
+            targets: vec![self.place.target.clone()],
+            prepares: true,
+            ..Cell::default()
+        }
+    }
+
+    fn run(&self) -> Result<Outcome, String> {
+        if self.asked.dry_run {
+            return Ok(say(&(self.budget() + "\n" + &self.listing())));
+        }
+        complain!("{}", self.budget().trim_end());
+        let (layout, purge) = (self.layout(), self.purge());
+        let mut course = Procedure::new(self.recipe, self.place.clone(), layout, purge, self.left_out.clone());
+        let bounds = Bounds { budget: None, expected: None, destroy: self.asked.destroy.clone() };
+        let mut audience = Watching::new(self.recipe);
+        let ended = drive(&mut course, &bounds, &mut Nowhere, &mut audience);
+        if self.subject.made && !self.asked.keep {
+            tidy("fathom suite", &self.subject.file);
+        }
+        let told = self.tell(&course, &audience);
+        Ok(how_it_ended(&ended, &course, told))
+    }
+
+    fn tell(&self, course: &Procedure<'_>, audience: &Watching<'_>) -> Outcome {
+        let told = SuiteTold {
+            name: self.recipe.name.clone(),
+            title: self.recipe.title.clone(),
+            about: self.recipe.about.clone(),
+            procedure: self.recipe.procedure.clone(),
+            target: format!("{} ({})", self.subject.file.display(), fathom_device::size(self.place.size)),
+            notes: self.notes(course),
+            steps: tell::steps(self.recipe, &course.done, &audience.kept),
+        };
+        if self.asked.json { say(&fathom_report::suite_json(&told)) } else { say(&fathom_report::suite_text(&told, &output::answer_style())) }
+    }
+
+    /// What was not done as the recipe says.
+    fn notes(&self, course: &Procedure<'_>) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        if self.recipe.steps.iter().any(|step| step.purge) {
+            let none = "The target was not purged; --purge=discard, zeros or done (after the device's own format) says otherwise.";
+            notes.push(self.asked.purge.map_or(none, Purge::words).to_owned());
+        }
+        if let Some(times) = self.asked.faster {
+            notes.push(format!("All times are {times} times shorter than the recipe's: this is a rehearsal, not the procedure."));
+        }
+        if self.recipe.procedure.is_some() && self.subject.made {
+            notes.push("The target is a file, and the procedure is for devices: the file system takes part.".to_owned());
+        }
+        let left_out = self.recipe.steps.iter().zip(&course.done);
+        notes.extend(left_out.filter_map(|(step, done)| Some(format!("{} was left out: {}.", step.title, done.left_out.as_ref()?))));
+        notes
+    }
+
+    /// What will be done, and how long that takes.
+    fn budget(&self) -> String {
+        let size = fathom_device::size(self.place.size);
+        let made = if self.subject.made { ", a file that is removed at the end" } else { "" };
+        let made = if self.asked.keep { "" } else { made };
+        let mut text = format!("{}: {}\n  on {} ({size}{made})\n", self.recipe.name, self.recipe.title, self.subject.file.display());
+        if let Some(procedure) = &self.recipe.procedure {
+            text += &format!("  {procedure}; its procedure, not certified\n");
+        }
+        let (mut least, mut most, mut filled) = (Duration::ZERO, Duration::ZERO, 0_u64);
+        for (step, _) in self.recipe.steps.iter().zip(&self.left_out).filter(|(_, why)| why.is_none()) {
+            let (low, high) = self.time(step);
+            least += low;
+            most += high;
+            filled += u64::from(step.passes.unwrap_or(0)) * self.place.size.get() * self.cells(step).len() as u64;
+        }
+        if self.asked.purge.is_some_and(|purge| purge == Purge::Zeros) {
+            filled += self.place.size.get() * self.recipe.steps.iter().filter(|step| step.purge).count() as u64;
+        }
+        let span = fathom_report::span;
+        let range = if least == most { span(least) } else { format!("{} to {}", span(least), span(most)) };
+        text += &format!("  measuring: {range}\n");
+        if filled > 0 {
+            let time = Duration::from_secs(filled.div_ceil(FILL_SPEED));
+            text += &format!("  moving {} from end to end, mostly to prepare: {} at 500 MB/s\n", fathom_device::size(Bytes::new(filled)), span(time));
+        }
+        text
+    }
+
+    /// How long a step takes at least and at most, what is filled left out.
+    fn time(&self, step: &Step) -> (Duration, Duration) {
+        let levels: usize = step.levels.iter().map(|level| level.percent.len()).product();
+        let cells = (self.cells(step).len() * levels) as u32;
+        let each = self.recipe.time(step, &self.place).map_or(0, |time| time.get());
+        let soak = self.recipe.soak(step, &self.place, 0).and_then(|cell| {
+            let last = cell.settings.iter().rev().find(|(name, _)| name == "runtime")?;
+            last.1.trim_end_matches("us").parse::<u64>().ok()
+        });
+        let round = Duration::from_nanos(each) * cells + Duration::from_micros(soak.unwrap_or(0));
+        match &step.rounds {
+            Some(rounds) => (round * fathom_analyse::PTS_WINDOW as u32, round * rounds.most),
+            None => (round, round),
+        }
+    }
+
+    fn listing(&self) -> String {
+        let mut text = String::new();
+        for (step, why) in self.recipe.steps.iter().zip(&self.left_out) {
+            let cells = self.cells(step);
+            let what = match (why, &step.rounds, step.levels.is_empty()) {
+                (Some(why), _, _) => format!("left out: {why}"),
+                (None, Some(rounds), _) => format!("rounds of {}, at most {}, until steady", counted(cells.len()), rounds.most),
+                (None, None, false) => counted(step.levels.iter().map(|level| level.percent.len()).product()),
+                (None, None, true) => counted(cells.len()),
+            };
+            text += &format!("{}: {} ({what})\n", step.name, step.title);
+            if why.is_none() && step.levels.is_empty() {
+                text.extend(cells.iter().map(|cell| format!("  {}\n", cell.key)));
+            }
+        }
+        text
+    }
+}
+
+fn counted(cells: usize) -> String {
+    format!("{cells} cell{}", if cells == 1 { "" } else { "s" })
+}
+
+/// All of a device.
+fn whole(subject: &Subject) -> Result<Bytes, String> {
+    let examined = examine(&subject.file).map_err(|error| error.to_string())?;
+    match &examined.facts().target {
+        Target::Block(block) => Ok(block.size),
+        Target::File(file) => Ok(file.size),
+        _ => Err(format!("{} has no size", subject.file.display())),
+    }
+}
+
+fn how_it_ended(ended: &Ended, course: &Procedure<'_>, told: Outcome) -> Outcome {
+    let incomplete = |why: &str, outcome| {
+        complain!("fathom suite: {why}");
+        outcome
+    };
+    match (ended, &course.failed) {
+        (Ended::Done, None) => told,
+        (Ended::Done, Some(why)) => incomplete(why, Outcome::Bad),
+        (Ended::Interrupted, _) => incomplete("interrupted; the tables show what was measured", Outcome::Interrupted),
+        (Ended::OutOfTime, _) => incomplete("the time is used up", Outcome::Bad),
+        (Ended::Stopped(why), _) => incomplete(why, Outcome::Bad),
+    }
+}
