@@ -15,6 +15,14 @@ const WAITING: usize = 64;
 pub trait Scratch: Read + Write + Seek + Send {}
 impl<T: Read + Write + Seek + Send> Scratch for T {}
 
+/// Hears of intervals as they come: the job, and what is new of it. Called by the archive's thread, never by a worker.
+pub type KeepIntervals = Box<dyn FnMut(usize, &[Interval]) + Send>;
+
+/// Intervals passed on at once: some 10 to 100 KiB.
+const AT_ONCE: usize = 64;
+/// Where somebody keeps them, nothing older than this is with a worker alone.
+const KEPT_AFTER: u64 = 1_000_000_000;
+
 /// Makes the scratch file, at the first need.
 pub(crate) type MakeScratch = Box<dyn FnOnce() -> io::Result<Box<dyn Scratch>> + Send>;
 
@@ -26,6 +34,7 @@ enum Message {
 /// The archive of a run.
 pub(crate) struct Archive {
     sender: SyncSender<Message>,
+    at_once: usize,
 }
 
 /// The place of one job in it.
@@ -33,6 +42,8 @@ pub(crate) struct Archive {
 pub(crate) struct Shelf {
     job: usize,
     sender: SyncSender<Message>,
+    /// So many intervals are passed on together.
+    pub at_once: usize,
 }
 
 impl Shelf {
@@ -53,16 +64,18 @@ impl Shelf {
 impl Archive {
     /// An archive of `jobs` jobs, each of which gets back at most `most` intervals of at first `step` nanoseconds; `None`
     /// when no thread can be had.
-    pub fn open(jobs: usize, most: usize, step: u64, make: MakeScratch) -> Option<Archive> {
+    pub fn open(jobs: usize, most: usize, step: u64, make: MakeScratch, keep: Option<KeepIntervals>) -> Option<Archive> {
         let (sender, inbox) = sync_channel(WAITING);
-        let shelves = Shelves { file: File::New(make), end: 0, pieces: vec![Vec::new(); jobs], kept: Vec::new(), most, step, trouble: None };
+        let in_time = (KEPT_AFTER / step.max(1)).clamp(1, AT_ONCE as u64) as usize;
+        let at_once = if keep.is_some() { in_time } else { AT_ONCE };
+        let shelves = Shelves { keep, file: File::New(make), end: 0, pieces: vec![Vec::new(); jobs], kept: Vec::new(), most, step, trouble: None };
         let thread = std::thread::Builder::new().name("intervals".into()).stack_size(256 << 10);
         thread.spawn(move || shelves.work(&inbox)).ok()?;
-        Some(Archive { sender })
+        Some(Archive { sender, at_once })
     }
 
     pub fn shelf(&self, job: usize) -> Shelf {
-        Shelf { job, sender: self.sender.clone() }
+        Shelf { job, sender: self.sender.clone(), at_once: self.at_once }
     }
 
     /// Everything that was taken.
@@ -83,6 +96,7 @@ enum File {
 
 /// What an archive holds.
 pub(crate) struct Shelves {
+    keep: Option<KeepIntervals>,
     file: File,
     end: u64,
     /// Place and length of each job's chunks in the file: 12 bytes for each 64 intervals.
@@ -109,6 +123,9 @@ impl Shelves {
     }
 
     fn put(&mut self, job: usize, intervals: Vec<Interval>) {
+        if let Some(keep) = &mut self.keep {
+            keep(job, &intervals);
+        }
         let mut bytes = Vec::new();
         intervals.iter().for_each(|interval| interval.put(&mut bytes));
         match self.trouble.is_none().then(|| self.append(&bytes)) {

@@ -29,9 +29,9 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use self::archive::Scratch;
+pub use self::archive::{KeepIntervals, Scratch};
 pub use self::clock::Clock;
-pub use self::crew::{LoadError, States, Watch, run};
+pub use self::crew::{LoadError, States, Watch, run, salvage};
 pub use self::engine::{Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait};
 pub use self::host::{FileFacts, Host, HostError, LayOut, OpenFile};
 pub use self::live::Stop;

@@ -239,7 +239,7 @@ impl Host for FakeHost {
 pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<LogChunk>) {
     let (logs, entries) = sync_channel(1 << 16);
     let replays = &|_: &Replay| Err(HostError { errno: 2, what: "no log".into() });
-    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None, replays };
+    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None, keep: None, replays };
     let recording = crate::run(plan(jobs), host, &|| 1_000_000_000, watch).expect("runs");
     (recording, entries.iter().collect())
 }

@@ -11,6 +11,7 @@ mod batch;
 mod cells;
 mod document;
 mod error;
+mod journal;
 mod pairs;
 mod place;
 mod runs;
@@ -19,6 +20,7 @@ mod store;
 
 pub use self::document::{Unreadable, read_recording, write_recording};
 pub use self::error::StoreError;
+pub use self::journal::Journal;
 pub use fathom_model::{Cell, CellState, Content, Experiment, Found, Run, RunId, RunState};
 pub use self::schema::VERSION;
 pub use self::store::Store;

@@ -31,9 +31,11 @@ pub struct Store {
 
 /// How a store is to be opened.
 #[derive(Clone, Copy, PartialEq)]
-enum Mode {
+pub(crate) enum Mode {
     Create,
     Write,
+    /// To write what may be lost when the power goes.
+    Journal,
     Read,
 }
 
@@ -92,7 +94,7 @@ impl Store {
         }
     }
 
-    fn connect(place: Place, mode: Mode) -> Result<Store, StoreError> {
+    pub(crate) fn connect(place: Place, mode: Mode) -> Result<Store, StoreError> {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -105,7 +107,7 @@ impl Store {
     fn reach(&self) -> Result<AnyConnection, StoreError> {
         let address = self.place.address(match self.mode {
             Mode::Create => "mode=rwc",
-            Mode::Write => "mode=rw",
+            Mode::Write | Mode::Journal => "mode=rw",
             // Without a log beside it nobody writes it, and it needs no lock that could not be had.
             Mode::Read => "mode=ro&immutable=1",
         })?;
@@ -137,8 +139,13 @@ impl Store {
     /// A log ahead of the file, synced at every commit: what was acknowledged survives a power cut. See
     /// <https://sqlite.org/pragma.html#pragma_synchronous>.
     fn harden(&mut self) -> Result<(), StoreError> {
+        // Without a checkpoint nothing is synced in the second form, and a damaged file cannot come of that either.
+        let how = match self.mode {
+            Mode::Journal => ["PRAGMA synchronous = NORMAL", "PRAGMA wal_autocheckpoint = 0"],
+            _ => ["PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 1000"],
+        };
         self.ask(async |connection| {
-            for pragma in ["PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"] {
+            for pragma in ["PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = WAL", "PRAGMA foreign_keys = ON"].into_iter().chain(how) {
                 sqlx::raw_sql(pragma).execute(&mut *connection).await?;
             }
             Ok(())

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use fathom_store::{Cell, CellState, Content, Experiment, Found, RunState, Store, StoreError};
+use fathom_model::{Interval, Nanos};
+use fathom_store::{Cell, CellState, Content, Experiment, Found, Journal, RunState, Store, StoreError};
 use fathom_testkit::Scratch;
 
 fn place(scratch: &Scratch) -> PathBuf {
@@ -99,6 +100,32 @@ fn a_run_that_was_removed_takes_its_cells_and_its_name_with_it() {
     assert_eq!((first.to_string(), second.to_string()), ("r1".to_owned(), "r2".to_owned()));
     assert!(matches!(store.remove(first), Err(StoreError::Unknown { .. })));
     assert!(matches!(store.save_cell(first, &cell(1), &Content::Nothing), Err(_)), "a cell belongs to a run");
+}
+
+#[test]
+fn a_journal_is_there_until_its_cell_is_saved() {
+    let scratch = Scratch::new().expect("a disk");
+    let mut store = Store::open(&place(&scratch)).expect("a new store");
+    let id = store.begin(&experiment("one")).expect("room");
+    assert!(Journal::open(&place(&scratch), id, 1).and_then(|mut journal| journal.add(0, &[interval(0)])).is_err(), "there is no such cell");
+    store.save_cell(id, &Cell { state: CellState::Running, ..cell(1) }, &Content::Nothing).expect("room");
+    let mut journal = Journal::open(&place(&scratch), id, 1).expect("it is there");
+    for (job, starts) in [(0, vec![0, 1]), (2, vec![0]), (0, vec![2])] {
+        let intervals: Vec<Interval> = starts.into_iter().map(interval).collect();
+        journal.add(job, &intervals).expect("room");
+    }
+    let starts = |store: &mut Store| -> Vec<Vec<u64>> {
+        let jobs = store.journal(id, 1).expect("readable");
+        jobs.iter().map(|job| job.iter().map(|interval| interval.start.get()).collect()).collect()
+    };
+    assert_eq!(starts(&mut store), [vec![0, 1, 2], vec![], vec![0]]);
+    drop(journal);
+    store.save_cell(id, &cell(1), &Content::Nothing).expect("room");
+    assert!(starts(&mut store).is_empty());
+}
+
+fn interval(start: u64) -> Interval {
+    Interval { start: Nanos::new(start), ..Interval::default() }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use fathom_model::{Cell, CellState, Content, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState, Verdict};
-use fathom_store::{Store, StoreError};
+use fathom_load::KeepIntervals;
+use fathom_store::{Journal, Store, StoreError};
 
 use crate::say::complain;
 
@@ -101,6 +102,28 @@ impl Keeper {
             self.tell(&error.to_string());
             self.kept = None;
         }
+    }
+
+    /// Keeps what is about to be measured, and makes a journal for what is measured until it is over. What goes wrong with
+    /// that is said once, and the run goes on.
+    pub fn journal(&mut self, plan: &Plan) -> Option<KeepIntervals> {
+        let started_unix_ns = unix_now_ns();
+        let cell = Cell { state: CellState::Running, started_unix_ns, ..Cell::default() };
+        let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
+        let mut journal = None;
+        self.with(|store, run| {
+            store.save_cell(run, &cell, &Content::Recording(Box::new(nothing_yet)))?;
+            journal = Some(Journal::open(Path::new(store.place()), run, cell.position)?);
+            Ok(())
+        });
+        let program = self.program;
+        journal.as_ref()?;
+        Some(Box::new(move |job, intervals| {
+            if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(job, intervals)) {
+                complain!("{program}: what is measured is not kept before its end: {error}");
+                journal = None;
+            }
+        }))
     }
 
     /// Nothing was measured: no run is kept.

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_linux::{DeviceWatch, ConditionsWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
-use fathom_load::{LoadError, Stop, Watch, States};
+use fathom_load::{KeepIntervals, LoadError, Stop, Watch, States};
 use fathom_model::{JobError, LogChunk, Plan, Progress, Recording, Nanos};
 use fathom_report::{LogWriter, Mode};
 
@@ -23,8 +23,7 @@ const CHUNKS: usize = 64;
 /// How often the writer asks whether the run is over.
 const LOOK_UP: Duration = Duration::from_millis(50);
 
-/// Runs `plan` on `host`. The second value is what went wrong with the log files. Whenever the state of the run is `wanted`,
-/// `take` gets it, with the length the run is expected to have.
+/// Runs `plan` on `host`. As [`measure_and_keep`], and nobody keeps its intervals.
 ///
 /// # Errors
 /// When the files of a job cannot be made ready.
@@ -35,6 +34,23 @@ pub fn measure(
     progress: &mut dyn FnMut(&Progress),
     wanted: &mut dyn FnMut(Nanos) -> bool,
     take: &mut dyn FnMut(Recording, Option<Nanos>),
+) -> Result<(Recording, Option<String>), LoadError> {
+    measure_and_keep(plan, host, clock, progress, wanted, take, None)
+}
+
+/// Runs `plan` on `host`; `keep` hears of its intervals while it lasts. The second value is what went wrong with the log files. Whenever the state of the run is `wanted`,
+/// `take` gets it, with the length the run is expected to have.
+///
+/// # Errors
+/// When the files of a job cannot be made ready.
+pub fn measure_and_keep(
+    plan: Plan,
+    host: LinuxHost,
+    clock: LinuxClock,
+    progress: &mut dyn FnMut(&Progress),
+    wanted: &mut dyn FnMut(Nanos) -> bool,
+    take: &mut dyn FnMut(Recording, Option<Nanos>),
+    keep: Option<KeepIntervals>,
 ) -> Result<(Recording, Option<String>), LoadError> {
     let (logs, chunks) = sync_channel(CHUNKS);
     let over = Arc::new(AtomicBool::new(false));
@@ -58,7 +74,7 @@ pub fn measure(
         1 => Stop::Drain,
         _ => Stop::Abort,
     };
-    let watch = Watch { stop: &stop, progress, logs, states: Some(States { wanted, take }), replays: &replay };
+    let watch = Watch { stop: &stop, progress, logs, states: Some(States { wanted, take }), keep, replays: &replay };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
     let elapsed = outcome.as_ref().map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
     let conditions = conditions.finish(elapsed);

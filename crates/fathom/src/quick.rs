@@ -12,7 +12,7 @@ use fathom_report::Format;
 use crate::guard;
 use crate::help;
 use crate::keep::{self, Keeper, StoreWish};
-use crate::measure::measure;
+use crate::measure::measure_and_keep;
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
 use crate::screen::{self, Screen};
@@ -116,7 +116,7 @@ fn look(asked: &Asked) -> Result<Outcome, String> {
 /// Lays out, measures for the time that is left, and tells.
 fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) -> Result<Outcome, String> {
     if subject.writes {
-        let (_, findings) = run(recipe.layout())?;
+        let (_, findings) = run(recipe.layout(), None)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
             return told(asked, subject, &findings);
         }
@@ -124,8 +124,8 @@ fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) 
     let left = asked.time.saturating_sub(started.elapsed() + BETWEEN).max(Duration::from_secs(1) * recipe.cells() / 4);
     let jobs = recipe.measure(nanos(left));
     let experiment = keep::experiment("quick", asked.path.display().to_string(), jobs.clone());
-    let keeper = Keeper::begin("fathom quick", &asked.store, &experiment);
-    let (recording, findings) = match run(jobs) {
+    let mut keeper = Keeper::begin("fathom quick", &asked.store, &experiment);
+    let (recording, findings) = match run(jobs, Some(&mut keeper)) {
         Ok(measured) => measured,
         Err(trouble) => {
             keeper.forget();
@@ -151,13 +151,14 @@ impl Includes for Recipe {
 }
 
 /// Text -> plan -> recording -> findings.
-fn run(job_file: String) -> Result<(Recording, Findings), String> {
+fn run(job_file: String, keeper: Option<&mut Keeper>) -> Result<(Recording, Findings), String> {
     let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     guard::take_hold(&plan, &[], &host, Path::new(".")).map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
-    let measured = measure(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {});
+    let journal = keeper.and_then(|keeper| keeper.journal(&plan));
+    let measured = measure_and_keep(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {}, journal);
     screen.wipe();
     let (recording, _) = measured.map_err(|error| error.to_string())?;
     let findings = fathom_analyse::findings(&recording);

@@ -14,7 +14,7 @@ use crate::verify_state;
 use crate::guard;
 use crate::help;
 use crate::keep::{self, Keeper, StoreWish};
-use crate::measure::{self, measure};
+use crate::measure::{self, measure_and_keep};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::say::{complain, say};
@@ -204,8 +204,9 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
         }
         screen.borrow_mut().show(progress);
     };
-    let keeper = keeper(invocation, &planned.plan);
-    let measured = measure(planned.plan, host, clock, &mut show, &mut wanted, &mut take);
+    let mut keeper = keeper(invocation, &planned.plan);
+    let journal = keeper.journal(&planned.plan);
+    let measured = measure_and_keep(planned.plan, host, clock, &mut show, &mut wanted, &mut take, journal);
     screen.borrow_mut().wipe();
     let (mut recording, log_trouble) = match measured {
         Ok(measured) => measured,

@@ -4,8 +4,9 @@ mod common;
 
 use std::path::Path;
 
-use common::{Ran, program, start};
+use common::{Ran, program, start, until};
 use fathom_testkit::Scratch;
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// A folder with a target, and a store of its own.
@@ -124,6 +125,30 @@ fn a_store_that_cannot_be_written_is_said_in_one_line_and_the_run_is_good() {
     assert_eq!(std::fs::read(bench.0.join("damaged.db")).expect("it is there"), vec![b'x'; 8192], "left as it was");
     let nowhere = bench.with("run job.fio", &[("HOME", Path::new(""))]);
     assert!(ran_well(&nowhere) && nowhere.err.contains("--no-store"), "{}", nowhere.err);
+}
+
+/// Intervals are 100 ms long and handed over each second: after three and a half of them two are there at least.
+#[test]
+fn a_killed_run_is_there_but_for_its_last_second() {
+    let bench = Bench::new();
+    let mut command = program("run --name=long --rw=randread --bs=4k --filename=target --rate_iops=200 --time_based --runtime=60".split(' '));
+    command.current_dir(bench.0.path()).env("FATHOM_STORE", bench.0.join("store.db"));
+    let running = start(command);
+    until("the run is kept", || bench.run("runs").out.contains("running"));
+    assert!(bench.run("show").err.contains("is being measured now"));
+    assert_eq!(bench.run("rm r1 --yes").code(), 2, "it is at work");
+    std::thread::sleep(std::time::Duration::from_millis(3500));
+    running.signal(Signal::KILL);
+    drop(running);
+    assert!(bench.run("runs").out.contains("killed"), "{}", bench.run("runs").out);
+    let shown = bench.run("show --json");
+    let document = json(&shown);
+    let read = &document["jobs"][0]["read"];
+    let (ios, iops) = (read["total_ios"].as_u64().expect("a count"), read["iops"].as_f64().expect("a rate"));
+    assert!(ios >= 200, "{ios} of 700 I/Os at 200 a second are left");
+    assert!(iops > 50.0, "{iops}");
+    assert!(bench.run("show").out.contains("killed"));
+    assert_eq!(bench.run("rm r1 --yes").code(), 0);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
     let host = std::sync::Arc::new(Noops(LinuxHost::new(LinuxClock::start())));
     let (logs, _kept) = sync_channel(1);
     let replays = &|_: &_| Err(HostError { errno: 2, what: "no log is replayed here".to_owned() });
-    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None, replays };
+    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None, keep: None, replays };
     let recording = fathom_load::run(planned.plan, host, &|| 0, watch).map_err(|error| error.to_string())?;
     let job = recording.jobs.first().ok_or("the run has no job")?;
     if let Some(error) = &job.error {

@@ -33,7 +33,7 @@ fn reads(intervals: &[Interval]) -> Vec<u64> {
 
 #[test]
 fn each_job_gets_its_own_back_in_order() {
-    let archive = Archive::open(2, 1000, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new()))))).expect("a thread");
+    let archive = Archive::open(2, 1000, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new())))), None).expect("a thread");
     for part in 0..10 {
         give(&archive.shelf(0), chunk(0, part * 10, part * 10 + 10));
         give(&archive.shelf(1), chunk(1, part * 7, part * 7 + 7));
@@ -53,7 +53,7 @@ fn each_job_gets_its_own_back_in_order() {
 
 #[test]
 fn what_comes_back_is_bounded_and_nothing_is_lost() {
-    let archive = Archive::open(1, 16, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new()))))).expect("a thread");
+    let archive = Archive::open(1, 16, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new())))), None).expect("a thread");
     give(&archive.shelf(0), chunk(0, 0, 1000));
     let mut rest = Vec::new();
     archive.close().expect("still there").give_back(0, Nanos::ZERO, &mut rest);
@@ -64,7 +64,7 @@ fn what_comes_back_is_bounded_and_nothing_is_lost() {
 
 #[test]
 fn what_came_before_measuring_began_anew_is_left_out() {
-    let archive = Archive::open(1, 1000, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new()))))).expect("a thread");
+    let archive = Archive::open(1, 1000, STEP, Box::new(|| Ok(Box::new(Cursor::new(Vec::new())))), None).expect("a thread");
     give(&archive.shelf(0), chunk(0, 0, 100));
     let mut rest = chunk(0, 100, 103);
     archive.close().expect("still there").give_back(0, Nanos::new(90 * STEP), &mut rest);
@@ -97,7 +97,7 @@ impl Seek for Full {
 #[test]
 fn a_full_disk_is_told_and_loses_nothing() {
     for room in [0, 100, 3_000] {
-        let archive = Archive::open(1, 64, STEP, Box::new(move || Ok(Box::new(Full(Cursor::new(Vec::new()), room))))).expect("a thread");
+        let archive = Archive::open(1, 64, STEP, Box::new(move || Ok(Box::new(Full(Cursor::new(Vec::new()), room)))), None).expect("a thread");
         (0..100).for_each(|part| give(&archive.shelf(0), chunk(0, part * 10, part * 10 + 10)));
         let mut shelves = archive.close().expect("still there");
         let mut rest = chunk(0, 1000, 1001);
@@ -111,11 +111,28 @@ fn a_full_disk_is_told_and_loses_nothing() {
 
 #[test]
 fn a_folder_that_takes_no_file_is_told_too() {
-    let archive = Archive::open(1, 64, STEP, Box::new(|| Err(Error::from(ErrorKind::PermissionDenied)))).expect("a thread");
+    let archive = Archive::open(1, 64, STEP, Box::new(|| Err(Error::from(ErrorKind::PermissionDenied))), None).expect("a thread");
     give(&archive.shelf(0), chunk(0, 0, 10));
     let mut shelves = archive.close().expect("still there");
     let mut rest = Vec::new();
     shelves.give_back(0, Nanos::ZERO, &mut rest);
     assert_eq!(reads(&rest), (0..10).collect::<Vec<_>>());
     assert!(shelves.trouble().is_some_and(|said| said.contains("permission denied")));
+}
+
+#[test]
+fn who_keeps_intervals_hears_of_all_of_them_within_a_second() {
+    use std::sync::{Arc, Mutex};
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    let keep: KeepIntervals = Box::new(move |job, intervals| ear.lock().expect("no panic").push((job, reads(intervals))));
+    let make = || -> io::Result<Box<dyn Scratch>> { Ok(Box::new(Cursor::new(Vec::new()))) };
+    let archive = Archive::open(2, 1000, 100_000_000, Box::new(make), Some(keep)).expect("a thread");
+    let shelf = archive.shelf(1);
+    assert_eq!(shelf.at_once, 10, "ten intervals of 100 ms are a second");
+    give(&shelf, chunk(1, 0, 10));
+    let mut rest = chunk(1, 10, 12);
+    archive.close().expect("still there").give_back(1, Nanos::ZERO, &mut rest);
+    assert_eq!(*heard.lock().expect("no panic"), [(1, (0..10).collect::<Vec<u64>>())]);
+    assert_eq!(reads(&rest), (0..12).collect::<Vec<u64>>());
 }

@@ -5,6 +5,7 @@ mod ceiling;
 mod expect;
 mod job;
 mod layout;
+mod salvage;
 mod steady;
 mod state;
 mod turns;
@@ -24,10 +25,11 @@ use fathom_model::{
 use self::job::Start;
 pub(crate) use self::job::{blank, buffer_size};
 use self::state::Frame;
+pub use self::salvage::salvage;
 pub use self::state::States;
 use self::steady::Steady;
 use self::turns::Turns;
-use crate::archive::Archive;
+use crate::archive::{Archive, KeepIntervals};
 use crate::clock::{Clock, Since};
 use crate::flow::{Flows, Member};
 use crate::host::{Host, HostError};
@@ -53,6 +55,8 @@ pub struct Watch<'a> {
     pub logs: SyncSender<LogChunk>,
     /// Takes the state of the run whenever it is wanted.
     pub states: Option<States<'a>>,
+    /// Hears of intervals while the run lasts, so that they can be kept.
+    pub keep: Option<KeepIntervals>,
     /// Opens the log that a job replays.
     pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
 }
@@ -94,7 +98,7 @@ pub fn run<H: Host + Send + 'static>(
     let scratch = Arc::clone(&host);
     let make = Box::new(move || scratch.scratch());
     let mut crew = Crew {
-        archive: Archive::open(plan.jobs.len(), most_intervals, plan.interval.get(), make),
+        archive: Archive::open(plan.jobs.len(), most_intervals, plan.interval.get(), make, watch.keep.take()),
         most_intervals,
         turns: Turns::new(&plan),
         flows: Flows::new(&plan),

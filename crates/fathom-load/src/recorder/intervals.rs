@@ -4,9 +4,6 @@ use fathom_model::{Direction, Histogram, Interval, IntervalDirection, Nanos, Per
 
 use crate::archive::Shelf;
 
-/// Intervals passed on at once: some 10 to 100 KiB.
-const PASSED_ON: usize = 64;
-
 /// Counts kept of intervals that were passed on: 180 KiB, and minutes before the first of them are added up.
 const COUNTED: usize = 2048;
 
@@ -42,7 +39,7 @@ impl Intervals {
     /// Takes the next. Memory stays bounded whatever the length of the run.
     pub fn push(&mut self, interval: Interval) {
         self.recent.push(interval);
-        if let Some(shelf) = self.shelf.as_ref().filter(|_| self.recent.len() >= PASSED_ON) {
+        if let Some(shelf) = self.shelf.as_ref().filter(|shelf| self.recent.len() >= shelf.at_once) {
             let counted = self.recent.iter().map(Counted::of).collect::<Vec<_>>();
             if shelf.take(&mut self.recent) {
                 self.passed_on.extend(counted);

@@ -33,6 +33,23 @@ impl Kept for Histogram {
     }
 }
 
+/// `intervals` one behind the other.
+pub(crate) fn put_intervals(intervals: &[Interval]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    intervals.iter().for_each(|interval| interval.put(&mut bytes));
+    bytes
+}
+
+/// What [`put_intervals`] wrote; `None` when it is something else.
+pub(crate) fn pull_intervals(bytes: &[u8]) -> Option<Vec<Interval>> {
+    let mut rest = bytes;
+    let mut intervals = Vec::new();
+    while !rest.is_empty() {
+        intervals.push(Interval::pull(&mut rest)?);
+    }
+    Some(intervals)
+}
+
 /// Packed as the model packs it. When an interval holds more one day, what is on disk stays as it is: the line below
 /// does not compile then, and a second form is to be written beside this one.
 impl Kept for Interval {

@@ -27,6 +27,8 @@ use fathom_model::Recording;
 use self::kept::Kept;
 use self::value::Value;
 
+pub(crate) use self::intervals::{pull_intervals, put_intervals};
+
 const FORMAT: &str = "fathom recording";
 const VERSION: u64 = 1;
 

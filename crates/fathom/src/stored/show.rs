@@ -1,6 +1,6 @@
 //! `fathom show`: a result that is kept, as it was told when it was measured.
 
-use fathom_model::{Content, Recording, Run};
+use fathom_model::{Cell, CellState, Content, Recording, Run, RunState};
 use fathom_report::Format;
 use fathom_store::Store;
 
@@ -62,15 +62,26 @@ fn show(asked: &Asked) -> Result<Outcome, String> {
         return Ok(say(&format!("{}\n", plan.trim_end())));
     }
     match (named.cell, &cells[..]) {
-        (Some(position), _) => one(asked, &mut store, run, position),
-        (None, [cell]) if run.experiment.planned <= 1 => one(asked, &mut store, run, cell.position),
+        (Some(position), cells) => match cells.iter().find(|cell| cell.position == position) {
+            Some(cell) => one(asked, &mut store, run, cell),
+            None => Err(format!("{} has no cell {position}; `fathom show {}` lists them", run.id, run.id)),
+        },
+        (None, [cell]) if run.experiment.planned <= 1 => one(asked, &mut store, run, cell),
         (None, _) if asked.json => Ok(say(&fathom_report::cells_document(&[(run.clone(), cells)], &is_dead))),
         (None, _) => Ok(say(&fathom_report::cells_text(run, is_dead(run), &cells, &output::answer_style()))),
     }
 }
 
-fn one(asked: &Asked, store: &mut Store, run: &Run, position: u64) -> Result<Outcome, String> {
+fn one(asked: &Asked, store: &mut Store, run: &Run, cell: &Cell) -> Result<Outcome, String> {
+    let position = cell.position;
+    if cell.state == CellState::Running && run.state == RunState::Running && !is_dead(run) {
+        return Err(format!("{}.{position} is being measured now", run.id));
+    }
     match store.content(run.id, position).map_err(|error| error.to_string())? {
+        Content::Recording(recording) if cell.state == CellState::Running => {
+            let parts = store.journal(run.id, position).map_err(|error| error.to_string())?;
+            tell(asked, run, &fathom_load::salvage(recording.plan, recording.started_unix_ns, parts))
+        }
         Content::Recording(recording) => tell(asked, run, &recording),
         Content::Imported { bytes, .. } => Ok(say(&String::from_utf8_lossy(&bytes))),
         Content::Nothing => Err(format!("{}.{position} holds no result", run.id)),

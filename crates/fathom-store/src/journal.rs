@@ -1,0 +1,77 @@
+//! What a cell measures while it is measured: kept part by part, so that a killed process loses the last second at most.
+
+use std::path::Path;
+
+use fathom_model::Interval;
+use sqlx::Row;
+
+use crate::document::{pull_intervals, put_intervals};
+use crate::place::Place;
+use crate::runs::{signed, unsigned};
+use crate::store::Mode;
+use crate::{RunId, Store, StoreError};
+
+/// More jobs than any plan has.
+const MOST_JOBS: u64 = 1 << 20;
+
+/// Keeps the intervals of one cell while it is measured. Parts are written and not synced: they survive a killed process,
+/// and the disk that is measured, which may be this one, is not made to flush. Once the cell is saved they are gone.
+pub struct Journal {
+    store: Store,
+    run: RunId,
+    position: u64,
+    place: i64,
+}
+
+impl Journal {
+    /// Opens the journal of a cell, which must be in the store.
+    ///
+    /// # Errors
+    /// When the store cannot be opened.
+    pub fn open(store: &Path, run: RunId, position: u64) -> Result<Journal, StoreError> {
+        let store = Store::connect(Place::file(store), Mode::Journal)?;
+        Ok(Journal { store, run, position, place: 0 })
+    }
+
+    /// Keeps what is new of a job, by its place in the plan.
+    ///
+    /// # Errors
+    /// When it cannot be kept; what was kept before stands.
+    pub fn add(&mut self, job: usize, intervals: &[Interval]) -> Result<(), StoreError> {
+        let (run, position, place) = (signed(self.run.get()), signed(self.position), self.place);
+        let body = put_intervals(intervals);
+        self.store.change(async |connection| {
+            let insert = "INSERT INTO part (run, position, place, job, body) VALUES ($1, $2, $3, $4, $5)";
+            sqlx::query(insert).bind(run).bind(position).bind(place).bind(signed(job as u64)).bind(body).execute(connection).await
+        })?;
+        self.place += 1;
+        Ok(())
+    }
+}
+
+impl Store {
+    /// What the journal of a cell holds, for each job of its plan.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] when a part is none.
+    pub fn journal(&mut self, run: RunId, position: u64) -> Result<Vec<Vec<Interval>>, StoreError> {
+        let rows = self.ask(async |connection| {
+            let select = "SELECT job, body FROM part WHERE run = $1 AND position = $2 ORDER BY place";
+            sqlx::query(select).bind(signed(run.get())).bind(signed(position)).fetch_all(connection).await
+        })?;
+        let damaged = || StoreError::Damaged { place: self.place.name.clone(), what: format!("a part of {run}.{position} is none") };
+        let mut jobs = Vec::new();
+        for row in rows {
+            let read = |error| crate::error::meaning(&error, &self.place.name);
+            let job = unsigned(row.try_get("job").map_err(read)?);
+            let body: Vec<u8> = row.try_get("body").map_err(read)?;
+            let intervals = pull_intervals(&body).filter(|_| job < MOST_JOBS).ok_or_else(damaged)?;
+            let job = job as usize;
+            if jobs.len() <= job {
+                jobs.resize_with(job + 1, Vec::new);
+            }
+            jobs[job].extend(intervals);
+        }
+        Ok(jobs)
+    }
+}
