@@ -225,10 +225,13 @@ fn host() -> String {
     line_of("/proc/sys/kernel/hostname")
 }
 
-/// When a process started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th behind the name.
+/// When a process that lives started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th behind the name.
+/// One that was killed and that nobody waited for is there as a zombie (regression 0181).
 fn started(pid: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let lives = !matches!(fields.next(), Some("Z" | "X"));
+    fields.nth(18).filter(|_| lives).map(str::to_owned)
 }
 
 /// This process, so that this host can tell later whether it lives: host, boot, process and its start.
