@@ -39,7 +39,7 @@ fn counts(depth: u32, more: &[&str]) -> [u64; 2] {
     LENGTHS.map(|ios| {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", env!("CARGO_BIN_EXE_fathom")]);
-        command.args(["run", "--name=count", "--ioengine=null", "--rw=randread", "--bs=4k", "--size=1g", "--io_size=16g"]);
+        command.args(["run", "--no-store", "--name=count", "--ioengine=null", "--rw=randread", "--bs=4k", "--size=1g", "--io_size=16g"]);
         command.args([format!("--iodepth={depth}"), format!("--number_ios={ios}")]).args(more).current_dir(scratch.path());
         let output = command.output().expect("valgrind is there");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
