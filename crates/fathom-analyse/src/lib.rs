@@ -45,7 +45,7 @@ mod whole;
 mod words;
 
 pub use self::compare::{
-    FEWEST_INTERVALS, Figure, Limit, Measured, compare, difference,
+    FEWEST_INTERVALS, Figure, Limit, Measured, QueueSettings, compare, difference, unlike_settings,
 };
 pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::cell::cell_figures;

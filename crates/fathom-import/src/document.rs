@@ -1,6 +1,6 @@
 //! fio's JSON: one object with an array of jobs; times in nanoseconds from version 3 on, in microseconds before.
 
-use fathom_analyse::{Hosts, Imported, Spread, Stream};
+use fathom_analyse::{Hosts, Imported, QueueSettings, Spread, Stream};
 use fathom_model::Direction;
 use serde_json::Value;
 
@@ -32,6 +32,39 @@ pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
     let document = first_document(text)?;
     let real = records(&document)?;
     Ok(real.iter().map(|job| run(&document, job, real.len())).collect())
+}
+
+/// Models of the devices below the targets, as a result of fathom names them.
+///
+/// # Errors
+/// When there is no such document in `text`.
+pub fn read_models(text: &str) -> Result<Vec<String>, ImportError> {
+    let document = first_document(text)?;
+    let devices = devices(&document).filter_map(|device| device["model"].as_str().map(str::to_owned));
+    Ok(devices.collect())
+}
+
+/// Every device below the targets of a result of fathom.
+fn devices(document: &Value) -> impl Iterator<Item = &Value> {
+    let targets = document["fathom"]["targets"].as_array().into_iter().flatten();
+    targets.flat_map(|target| target["devices"].as_array().into_iter().flatten())
+}
+
+/// Settings of the queue of each device below the targets of a result of fathom, by the device and its identity: what is compared
+/// with another run.
+///
+/// # Errors
+/// When there is no such document in `text`.
+pub fn read_settings(text: &str) -> Result<QueueSettings, ImportError> {
+    let document = first_document(text)?;
+    let mut all = QueueSettings::new();
+    for device in devices(&document) {
+        let word = |key: &str| device[key].as_str().unwrap_or_default().to_owned();
+        let settings = device["queue"]["settings"].as_object().into_iter().flatten();
+        let settings = settings.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        all.insert([word("name"), word("model"), word("serial")], settings.collect());
+    }
+    Ok(all)
 }
 
 /// The hosts of a result of several (`fio --client`): those with figures, and those that fio says it lost in the text around the

@@ -24,7 +24,7 @@ mod told;
 mod timeline;
 
 pub use self::cells::read_cells;
-pub use self::document::{ImportedRun, read_hosts, read_result};
+pub use self::document::{ImportedRun, read_hosts, read_models, read_result, read_settings};
 pub use self::error::ImportError;
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::importer::{FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, read_text};

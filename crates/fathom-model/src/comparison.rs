@@ -122,4 +122,6 @@ pub struct Comparison {
     pub unlike: Vec<Unlike>,
     /// Jobs that only one side has.
     pub alone: Vec<String>,
+    /// Settings of the queue of a device in both that are others in the second; `job` is the device.
+    pub settings: Vec<Unlike>,
 }

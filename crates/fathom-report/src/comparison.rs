@@ -41,7 +41,7 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
 pub fn differing(comparison: &Comparison) -> Vec<String> {
     let value = |value: &Option<String>| value.as_ref().map_or("not set".to_owned(), |value| format!("'{value}'"));
     let words = |one: &Unlike| format!("{}: {} differs: {} before, {} after", one.job, one.option, value(&one.values.0), value(&one.values.1));
-    comparison.unlike.iter().map(words).collect()
+    comparison.unlike.iter().chain(&comparison.settings).map(words).collect()
 }
 
 fn line(row: &Row, style: &Style) -> String {

@@ -1,18 +1,20 @@
 //! `fathom check`: what is wrong with a result of somebody else, from fio's JSON and logs or from figures on a page.
 
 mod arguments;
+mod sheet;
 
 use std::io::IsTerminal;
 
 use fathom_analyse::{Hosts, ImportedLogs, Spread, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, verdict};
-use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_result};
-use fathom_model::{Finding, Verdict};
+use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result};
+use fathom_model::{Finding, SpecReport, Verdict};
 
 use self::arguments::Arguments;
 use crate::outcome::Outcome;
 use crate::result_file::read;
 use crate::say::{complain, say};
 use crate::screen;
+use crate::specs::library;
 
 const HELP: &str = "\
 usage: fathom check [OPTIONS] RESULT.json...
@@ -35,6 +37,9 @@ points of several results against each other.
   --claim-inflight=N, --claim-ceiling=MB, --claim-pattern=WORDS
                      what the author says of it
   --claim-p99=TIME   what is said to be p99 (or p50, p99.9, ...) of all jobs together
+  --model=TEXT       the model that the device reports: each result is held against its data sheet, at
+                     the result's own depth; results of fathom name it themselves
+  --sheet=ID         that sheet; `fathom spec` lists them. --specs=DIR: sheets of your own
   --hosts=N          on how many hosts the load ran: results of hosts that were lost are missed
 ";
 
@@ -62,14 +67,17 @@ pub fn help() -> Outcome {
 }
 
 fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
-    let (mut runs, mut hosts) = (Vec::new(), Hosts { wanted: arguments.hosts, ..Hosts::default() });
+    let (mut runs, mut models) = (Vec::new(), Vec::new());
+    let mut hosts = Hosts { wanted: arguments.hosts, ..Hosts::default() };
     for path in &arguments.results {
         let text = read(path)?;
         let result = read_result(&text).map_err(|error| format!("{path}: {error}"))?;
         runs.extend(result.into_iter().map(|run| arguments.complete(run)));
+        models.extend(read_models(&text).map_err(|error| format!("{path}: {error}"))?);
         add_hosts(&mut hosts, path, read_hosts(&text).map_err(|error| format!("{path}: {error}"))?);
     }
     runs.extend(arguments.figures.clone().map(|figures| ImportedRun { figures, ..ImportedRun::default() }));
+    let reports = against_sheet(arguments, &models, &mut runs)?;
     let points: Vec<_> = runs.iter().map(|run| run.figures.clone()).collect();
     let mut found: Vec<Finding> = arguments.malformed.clone();
     found.extend(points.iter().flat_map(judge_imported));
@@ -81,7 +89,19 @@ fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     let (what, verdict) = (points.iter().map(|point| point.words()).collect::<Vec<_>>(), verdict(&found));
     let style = screen::style(std::io::stdout().is_terminal(), "");
-    Ok((fathom_report::checked(&what, verdict, &found, &style), verdict))
+    let sheets: String = reports.iter().map(|report| format!("\n{}", fathom_report::spec_text(report, &style))).collect();
+    Ok((fathom_report::checked(&what, verdict, &found, &style) + &sheets, verdict))
+}
+
+/// Each result against the data sheet of its device, where one is known.
+fn against_sheet(arguments: &Arguments, models: &[String], runs: &mut [ImportedRun]) -> Result<Vec<SpecReport>, String> {
+    let folders: Vec<&str> = arguments.folders.iter().map(String::as_str).collect();
+    let library = library(&folders);
+    for trouble in library.troubles() {
+        complain!("fathom check: passed over: {trouble}");
+    }
+    let chosen = sheet::choose(arguments, models, &library)?;
+    Ok(chosen.map_or_else(Vec::new, |(sheet, device)| sheet::judge(runs, sheet, &device, arguments.sheet.is_some())))
 }
 
 /// A result without names of hosts is one host's.

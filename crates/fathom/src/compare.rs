@@ -2,8 +2,8 @@
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{Limit, Measured, compare};
-use fathom_import::read_measured;
+use fathom_analyse::{Limit, Measured, QueueSettings, compare, unlike_settings};
+use fathom_import::{read_measured, read_settings};
 use fathom_model::{Comparison, Row};
 
 use crate::outcome::Outcome;
@@ -86,7 +86,9 @@ fn asked(words: &[String]) -> Result<Asked, String> {
 
 fn compared(asked: &Asked) -> Result<Outcome, String> {
     let [before, after] = [&asked.results[0], &asked.results[1]].map(|path| measured(path));
-    let comparison = compare(&before?, &after?);
+    let mut comparison = compare(&before?, &after?);
+    let [before, after] = [&asked.results[0], &asked.results[1]].map(|path| settings(path));
+    comparison.settings = unlike_settings(&before?, &after?);
     refuse_unlike(asked, &comparison)?;
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let mut text = fathom_report::comparison(&comparison, &style);
@@ -127,6 +129,10 @@ fn broken(asked: &Asked, row: &Row) -> Option<String> {
 
 fn measured(path: &str) -> Result<Vec<Measured>, String> {
     read_measured(&read(path)?).map_err(|error| format!("{path}: {error}"))
+}
+
+fn settings(path: &str) -> Result<QueueSettings, String> {
+    read_settings(&read(path)?).map_err(|error| format!("{path}: {error}"))
 }
 
 fn write(file: &str, text: &str) -> Result<(), String> {

@@ -182,3 +182,33 @@ fn a_host_that_vanished() {
     let check = |more: &str| unfolded(&fathom([&format!("check {}", result.display()), more].join(" ").trim().split(' ')).out);
     assert!(!check("").contains("HOST_LOST") && check("--hosts=2").contains("1 of 2 hosts gave no figures"), "{}", check("--hosts=2"));
 }
+
+/// A data sheet of 98,000 IOPS at depth 32, and a result at depth 1 of 105 us: 9,500 are 10 % of it, and depth 1 allows 9,524;
+/// of the 10,000 at depth 1 they are 95 %, which is kept.
+#[test]
+fn a_result_is_held_against_the_sheet_of_its_model() {
+    let figures = "check --iops=9,500 --lat=105us --bs=4k --rw=randread";
+    let ran = fathom(words(&format!("{figures} --sheet=samsung-850-evo-1tb"))).expect(0);
+    let said = unfolded(&ran.out);
+    for part in [
+        "SPEC_MISSED",
+        "BELOW random read, 98000 IOPS at 4 KiB, depth 1, 1 thread: measured 9500 IOPS, 10 % of it",
+        "depth 1 gives 10 % of a depth-32 figure: Little's law allows at most 1 / 105.0 us = 9524 IOPS",
+        "KEPT random read, 10000 IOPS",
+    ] {
+        assert!(said.contains(part), "{part} is not in {said}");
+    }
+    // The model names the sheet, and another one than the sheet's maker sells it as is not guessed from.
+    let mut by_model = words(figures);
+    by_model.push("--model=Samsung SSD 850 EVO 1TB".to_owned());
+    assert!(unfolded(&fathom(&by_model).expect(0).out).contains("because the model begins with Samsung SSD 850 EVO 1TB"));
+    for (option, part) in [("--model=850 EVO", "no data sheet fits '850 EVO'"), ("--sheet=none", "there is no sheet 'none'")] {
+        let mut wrong = words(figures);
+        wrong.push(option.to_owned());
+        assert!(fathom(&wrong).expect(2).err.contains(part));
+    }
+    // As promised: nothing is wrong, and it is said.
+    let ran = fathom(words("check --iops=98,000 --lat=326us --iodepth=32 --bs=4k --rw=randread --sheet=samsung-850-evo-1tb")).expect(0);
+    let said = unfolded(&ran.out);
+    assert!(said.contains("KEPT random read, 98000 IOPS") && !said.contains("SPEC_MISSED"), "{said}");
+}

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Ran, fathom, words};
-use fathom_testkit::Scratch;
+use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
 
 /// A result of two seconds at exactly this rate, in intervals of a tenth of a second.
 fn result(folder: &Path, name: &str, rate: u32) -> PathBuf {
@@ -89,4 +89,28 @@ fn what_cannot_be_compared_is_refused_in_words() {
     }
     let totals = compare(&good, &good, "").expect(0);
     assert!(totals.out.contains("has only totals"), "{}", totals.out);
+}
+
+/// Cause 21: the same device with another setting than in the run that is compared with; the plans are alike.
+#[test]
+fn a_queue_setting_that_differs_from_the_earlier_run_is_told() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("a folder");
+    let image = scratch.path().join("image");
+    let device = LoopDevice::create(&image, 8 << 20, LoopOptions::default()).expect("a loop device");
+    let setting = device.sysfs().join("queue/read_ahead_kb");
+    let measure = |name: &str, kib: &str| {
+        std::fs::write(&setting, kib).expect("a setting that can be set");
+        let file = scratch.path().join(name);
+        let line = "run --name=x --ioengine=psync --direct=1 --rw=read --bs=4k --number_ios=64 --output-format=json";
+        fathom(words(line).into_iter().chain([common::on(device.path()), format!("--output={}", file.display())]));
+        file
+    };
+    let before = std::fs::read_to_string(&setting).expect("a setting").trim().to_owned();
+    let (a, b, c) = (measure("a.json", "128"), measure("b.json", "256"), measure("c.json", "128"));
+    std::fs::write(&setting, before).expect("put back");
+    let told = compare(&a, &b, "").expect(0);
+    let said = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("queue setting read_ahead_kb differs: '128' before, '256' after"), "{said}");
+    assert!(!compare(&a, &c, "").expect(0).out.contains("queue setting"));
 }

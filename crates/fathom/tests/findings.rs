@@ -341,6 +341,30 @@ fn workers_that_outlive_their_program() {
     assert_eq!(json.finding("TARGET_SHARED"), None);
 }
 
+/// Two clones of a sequential job in one file, each from its beginning.
+#[test]
+fn clones_in_one_place() {
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let path = file(folder.path(), 4);
+    let json = run("--rw=read --numjobs=2 --direct=1 --ioengine=psync", &path);
+    assert!(json.must_find("CLONES_OVERLAP").starts_with("2 clones go through the same addresses of"), "{}", json.must_find("CLONES_OVERLAP"));
+    assert_eq!(run("--rw=read --numjobs=2 --offset_increment=2m --size=2m --direct=1 --ioengine=psync", &path).finding("CLONES_OVERLAP"), None);
+}
+
+/// New random data for each MiB costs more time than to copy it into the page cache: rate times latency is far below one.
+#[test]
+fn time_that_is_in_no_latency() {
+    let _turn = beside();
+    let folder = Scratch::new().expect("a folder");
+    let line = "--rw=write --bs=1m --size=16m --refill_buffers --direct=0 --ioengine=psync --time_based --runtime=1200ms";
+    measured(|| {
+        let json = run(line, &folder.join("data"));
+        let told = json.finding("LITTLE_DISAGREES").ok_or("all of the time is in latencies?")?;
+        if told.contains("of the time passed between I/Os, in this program") { Ok(()) } else { Err(told.to_owned()) }
+    });
+}
+
 /// Cause 26: the check was to come after the writes, and the run was interrupted before.
 #[test]
 fn a_check_that_did_not_take_place() {

@@ -7,9 +7,11 @@ mod bootstrap;
 mod correlation;
 mod rank;
 mod runs;
+mod settings;
 
 use fathom_model::Difference;
 
+pub use self::settings::{QueueSettings, unlike_settings};
 pub use self::runs::{Figure, Limit, Measured, compare};
 
 use self::bootstrap::interval_of_change;

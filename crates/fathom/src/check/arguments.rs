@@ -15,6 +15,12 @@ pub(super) struct Arguments {
     pub malformed: Vec<Finding>,
     /// Percentiles that are said to be those of all jobs together: percent and nanoseconds.
     pub percentiles: Vec<(f64, f64)>,
+    /// The data sheet, by its id.
+    pub sheet: Option<String>,
+    /// The model that the device reports.
+    pub model: Option<String>,
+    /// Folders with sheets of the user's own.
+    pub folders: Vec<String>,
     /// How many hosts should have given figures.
     pub hosts: Option<u32>,
     link: Option<Link>,
@@ -66,6 +72,9 @@ impl Arguments {
             "rw" => given.rw = Some(value.to_owned()),
             "claim-inflight" => self.claims.in_flight = self.figure(value),
             "claim-ceiling" => self.claims.ceiling = self.figure(value).map(|mb| mb * 1e6),
+            "sheet" => self.sheet = Some(value.to_owned()),
+            "model" => self.model = Some(value.to_owned()),
+            "specs" => self.folders.push(value.to_owned()),
             "hosts" => self.hosts = Some(whole()?),
             name if name.starts_with("claim-p") && percentile(name).is_some() => {
                 let ns = time(value).ok_or_else(|| refused(name, value, "a time such as 116us or 8.5ms"))?;

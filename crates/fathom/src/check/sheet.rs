@@ -1,0 +1,109 @@
+//! Results of others against a data sheet, figure by figure.
+
+use fathom_analyse::{Imported, SpecFigure, SpecSheet};
+use fathom_device::spec::{
+    Access, Comparison, Conditions, Figure, Judgement, Library, Measured, Sheet, Side, What, compare, conditions, measured_line, report,
+};
+use fathom_import::ImportedRun;
+use fathom_model::{DeviceFacts, Direction, SpecReport};
+
+use super::arguments::Arguments;
+
+/// The sheet that is named, or the one that fits a model: the one named, or the first that a result of fathom names itself.
+pub(super) fn choose<'a>(arguments: &Arguments, models: &[String], library: &'a Library) -> Result<Option<(&'a Sheet, DeviceFacts)>, String> {
+    let device = |model: Option<&String>| {
+        let mut facts = DeviceFacts { name: "device".to_owned(), ..DeviceFacts::default() };
+        facts.identity.model = model.cloned();
+        facts
+    };
+    if let Some(id) = &arguments.sheet {
+        let sheet = library.by_id(id).ok_or_else(|| format!("--sheet: there is no sheet '{}'; `fathom spec` lists them", id.escape_debug()))?;
+        return Ok(Some((sheet, device(arguments.model.as_ref().or(models.first())))));
+    }
+    let mut all = arguments.model.iter().chain(models).map(|model| device(Some(model)));
+    let fitting = all.find_map(|device| Some((library.fitting(&device)?, device)));
+    match (&arguments.model, &fitting) {
+        (Some(model), None) => Err(format!("--model: no data sheet fits '{}'; `fathom spec` lists them", model.escape_debug())),
+        _ => Ok(fitting),
+    }
+}
+
+/// What each result makes of the figures that it can speak to, one report for each result with any.
+pub(super) fn judge(runs: &mut [ImportedRun], sheet: &Sheet, device: &DeviceFacts, named: bool) -> Vec<SpecReport> {
+    let mut reports = Vec::new();
+    for run in runs {
+        let comparisons = comparisons(run, sheet, device);
+        if comparisons.is_empty() {
+            continue;
+        }
+        let name = if run.figures.name.is_empty() { "result" } else { &run.figures.name };
+        let lines = comparisons.iter().map(measured_line).collect();
+        reports.push(SpecReport { lines, facts: Vec::new(), ..report(name, device, sheet, named) });
+        let missed = comparisons.iter().filter(|one| matches!(one.judgement, Judgement::Below | Judgement::Above));
+        run.figures.sheet = Some(SpecSheet {
+            model: format!("{} {}", sheet.maker, sheet.product),
+            part_prefixes: sheet.models.clone(),
+            figures: missed.filter_map(promise).collect(),
+        });
+    }
+    reports
+}
+
+fn comparisons(run: &ImportedRun, sheet: &Sheet, device: &DeviceFacts) -> Vec<Comparison> {
+    let Some((under, measured)) = measured(run) else { return Vec::new() };
+    let fits = |figure: &&Figure| speaks_to(&run.figures, &under, figure);
+    sheet.figures.iter().filter(fits).map(|figure| compare(sheet, figure, &measured, device)).collect()
+}
+
+fn measured(run: &ImportedRun) -> Option<(Conditions, Measured)> {
+    let figures = &run.figures;
+    let block = u32::try_from(figures.block?).ok()?;
+    let under = Conditions { block, depth: figures.depth?, threads: figures.jobs.unwrap_or(1), assumed: Vec::new() };
+    let (iops, flying) = (figures.iops(), figures.in_flight().unwrap_or(0.0));
+    let measured = Measured {
+        iops,
+        bandwidth: figures.bandwidth()?,
+        mean_ns: if iops > 0.0 { flying / iops * 1e9 } else { 0.0 },
+        percentiles: run.spread.percentiles.iter().map(|(percent, ns)| (*percent, *ns as u64)).collect(),
+        under: Some(under.clone()),
+        ..Measured::default()
+    };
+    Some((under, measured))
+}
+
+/// The same pattern, direction and block; a latency of the same depth, a rate of no lower one: with more in flight a promise for
+/// fewer says nothing.
+fn speaks_to(imported: &Imported, under: &Conditions, figure: &Figure) -> bool {
+    let random = imported.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
+    let access = if random { Access::Random } else { Access::Sequential };
+    let side = match imported.streams.as_slice() {
+        [one] if one.direction == Direction::Read => figure.side == Side::Read,
+        [one] if one.direction == Direction::Write => figure.side == Side::Write,
+        _ => false,
+    };
+    let wanted = conditions(figure);
+    let deep_enough = match figure.what {
+        What::Latency(_) => wanted.in_flight() == under.in_flight(),
+        What::Iops | What::Bandwidth => wanted.in_flight() >= under.in_flight(),
+    };
+    // Bandwidth of sequential I/O hardly depends on the block; where the sheet states none, any will do.
+    let block = wanted.block == under.block || (figure.block.is_none() && figure.access == Access::Sequential);
+    side && access == figure.access && deep_enough && block
+}
+
+fn promise(one: &Comparison) -> Option<SpecFigure> {
+    let figure = &one.figure;
+    let is_bandwidth = match figure.what {
+        What::Bandwidth => true,
+        What::Iops => false,
+        What::Latency(_) => return None,
+    };
+    Some(SpecFigure {
+        direction: if figure.side == Side::Write { Direction::Write } else { Direction::Read },
+        random: figure.access == Access::Random,
+        value: figure.value,
+        is_bandwidth,
+        block: figure.block.map(u64::from),
+        in_flight: Some(f64::from(conditions(figure).in_flight())),
+    })
+}
