@@ -11,6 +11,9 @@ use crate::recorder::merge_neighbours;
 /// Chunks that may wait for the disk. Past that the workers keep their intervals until there is room.
 const WAITING: usize = 64;
 
+/// Chunks of one job that follow each other are one piece up to this many bytes, which is read back at once.
+const LONGEST_PIECE: u32 = 1 << 20;
+
 /// A file that nobody else sees, gone when it is dropped.
 pub trait Scratch: Read + Write + Seek + Send {}
 impl<T: Read + Write + Seek + Send> Scratch for T {}
@@ -99,7 +102,7 @@ pub(crate) struct Shelves {
     keep: Option<KeepIntervals>,
     file: File,
     end: u64,
-    /// Place and length of each job's chunks in the file: 12 bytes for each 64 intervals.
+    /// Place and length of each job's pieces of the file: 16 bytes for each, which is 64 intervals or, of a job alone, 1 MiB.
     pieces: Vec<Vec<(u64, u32)>>,
     /// What the file would not take, by job; bounded, since neighbours are merged.
     kept: Vec<(usize, Merged)>,
@@ -129,16 +132,22 @@ impl Shelves {
         let mut bytes = Vec::new();
         intervals.iter().for_each(|interval| interval.put(&mut bytes));
         match self.trouble.is_none().then(|| self.append(&bytes)) {
-            Some(Ok(())) => {
-                self.pieces[job].push((self.end, bytes.len() as u32));
-                self.end += bytes.len() as u64;
-            }
+            Some(Ok(())) => self.note(job, bytes.len() as u32),
             Some(Err(error)) => {
                 self.trouble = Some(error.to_string());
                 self.keep(job, intervals);
             }
             None => self.keep(job, intervals),
         }
+    }
+
+    /// `length` bytes of `job` were added at the end of the file.
+    fn note(&mut self, job: usize, length: u32) {
+        match self.pieces[job].last_mut() {
+            Some((start, before)) if *start + u64::from(*before) == self.end && *before + length <= LONGEST_PIECE => *before += length,
+            _ => self.pieces[job].push((self.end, length)),
+        }
+        self.end += u64::from(length);
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -126,11 +126,34 @@ fn absurdly_large_files_are_refused() {
     let globals = format!("[global]\n{}", "bs=4k\n".repeat(500)).repeat(80);
     let jobs: String = (0..1000).map(|n| format!("[j{n}]\n")).collect();
     assert!(
-        answer(globals + &jobs).ends_with("all jobs together have more than 2000000 options (split the job file)\n")
+        answer(globals + &jobs).ends_with("all jobs together have more than 1000000 options (split the job file)\n")
     );
+    let globals = format!("[global]\n{}", format!("description={}\n", "x".repeat(8000)).repeat(400));
+    let jobs: String = (0..100).map(|n| format!("[j{n}]\n")).collect();
+    assert!(answer(globals + &jobs).ends_with("the options of all jobs together have more than 33554432 bytes (split the job file)\n"));
     assert!(answer("[j]\nsize=1m\n".repeat(20_000)).contains("more than 16384 workers"));
     assert!(answer("[j]\n".repeat(100_001)).contains("more than 100000 lines"));
     assert!(answer(format!("[j]\nfilename={}\n", "x".repeat(9000))).contains("the line has more than 8191 bytes"));
+}
+
+/// Regression 0154: each `wait_for` looked at the names of all jobs, so that thousands of them took five times as long as
+/// without. Counted as processor time.
+#[test]
+fn a_chain_of_thousands_is_planned_soon() {
+    let busy = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+    };
+    let plan = |chain: bool| {
+        let wait = |n: usize| if chain && n > 0 { format!("wait_for=a{}\n", n - 1) } else { String::new() };
+        let text: String = (0..16_000).map(|n| format!("[a{n}]\nioengine=null\nsize=1m\n{}", wait(n))).collect();
+        let before = busy();
+        let last = support::ours(&text).expect("a plan").plan.jobs[15_999].start.after_section;
+        (last, busy() - before)
+    };
+    let ((last, chained), (none, free)) = (plan(true), plan(false));
+    assert_eq!((last, none), (Some(15_998), None));
+    assert!(chained < free * 3.0, "{chained} s instead of {free} s");
 }
 
 /// Regression 0080: each unknown option was compared with every known one at length, so that a file of a thousand of

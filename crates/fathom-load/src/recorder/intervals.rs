@@ -4,8 +4,8 @@ use fathom_model::{Direction, Histogram, Interval, IntervalDirection, Nanos, Per
 
 use crate::archive::Shelf;
 
-/// Counts kept of intervals that were passed on: 180 KiB, and minutes before the first of them are added up.
-const COUNTED: usize = 2048;
+/// Counts kept of intervals that were passed on: 90 KiB, full within two minutes at ten intervals a second.
+const COUNTED: usize = 1024;
 
 /// Intervals of one job, in order.
 pub(crate) struct Intervals {
@@ -124,4 +124,40 @@ fn sum(a: &SparseHistogram, b: &SparseHistogram) -> SparseHistogram {
     let mut both: Histogram = a.unpack();
     b.add_to(&mut both);
     SparseHistogram::pack(&both)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::Archive;
+
+    fn kept(intervals: &Intervals) -> usize {
+        intervals.recent.capacity() * size_of::<Interval>() + intervals.passed_on.capacity() * size_of::<Counted>()
+    }
+
+    /// Ten minutes of ten intervals a second hold no more than the first two did, and nothing counted is lost.
+    #[test]
+    fn what_a_long_run_keeps_does_not_grow() {
+        let archive = Archive::open(1, 100_000, 1, Box::new(|| Ok(Box::new(std::io::Cursor::new(Vec::new())))), None).expect("a thread");
+        let mut intervals = Intervals::new(100_000_000, 100_000, Some(archive.shelf(0)));
+        let (mut early, mut most) = (0, 0);
+        for n in 0..6_000_u64 {
+            let mut interval = Interval { start: Nanos::new(n * 100_000_000), length: Nanos::new(100_000_000), directions: PerDirection::default() };
+            interval.directions[Direction::Read].ios = 1;
+            intervals.push(interval);
+            // As in a run, where there are 6 seconds between two chunks: none waits for another.
+            while intervals.recent.len() >= 64 {
+                std::thread::yield_now();
+                let counted = intervals.recent.iter().map(Counted::of).collect::<Vec<_>>();
+                if intervals.shelf.as_ref().is_some_and(|shelf| shelf.take(&mut intervals.recent)) {
+                    intervals.passed_on.extend(counted);
+                }
+            }
+            let now = kept(&intervals);
+            if n < 1_200 { early = early.max(now) } else { most = most.max(now) }
+        }
+        assert!(most <= early, "{early} bytes in the first two minutes, {most} later");
+        assert!(early <= 512 << 10, "{early}");
+        assert_eq!(intervals.counted().iter().map(|i| i.directions[Direction::Read].ios).sum::<u64>(), 6_000);
+    }
 }

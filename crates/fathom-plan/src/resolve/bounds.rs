@@ -43,5 +43,6 @@ pub(crate) fn within(
 }
 /// Most options of one section.
 pub(crate) const MOST_OPTIONS: usize = 500;
-/// Most options of all jobs together, those of their global sections counted with each.
-pub(crate) const MOST_SETTINGS: usize = 2_000_000;
+/// Most options of all jobs together, those of their global sections counted with each, and the bytes of their values.
+pub(crate) const MOST_SETTINGS: usize = 1_000_000;
+pub(crate) const MOST_SETTING_BYTES: usize = 32 << 20;

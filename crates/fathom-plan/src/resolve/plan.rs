@@ -1,5 +1,7 @@
 //! An invocation into a plan.
 
+use std::collections::HashMap;
+
 use fathom_model::{BlockSizes, Direction, EngineKind, Extent, Job, Nanos, Personality, Plan, Start, Traffic};
 
 use super::bounds::{MOST_CLONES, MOST_WORKERS, within};
@@ -191,8 +193,9 @@ impl Planner<'_> {
         let exit_all = drafts.iter().any(|draft| draft.settings.switch("exitall"));
         let mut tally = Tally::default();
         let mut jobs = Vec::new();
+        let names = names(drafts);
         for (section, draft) in drafts.iter().enumerate() {
-            self.section(section, drafts, draft, exit_all, &mut tally, &mut jobs, report);
+            self.section(section, &names, draft, exit_all, &mut tally, &mut jobs, report);
             if jobs.len() > MOST_WORKERS {
                 report.push(
                     Diagnostic::error(draft.at.clone(), format!("more than {MOST_WORKERS} workers"))
@@ -209,7 +212,7 @@ impl Planner<'_> {
     fn section(
         &self,
         section: usize,
-        drafts: &[Draft],
+        names: &Names<'_>,
         draft: &Draft,
         exit_all: bool,
         tally: &mut Tally,
@@ -219,7 +222,7 @@ impl Planner<'_> {
         let view = self.view(draft);
         let wall = draft.begins_file || draft.settings.switch("stonewall");
         open_group(tally, wall || draft.settings.switch("new_group"));
-        let after_section = waited_for(&view, section, drafts, report);
+        let after_section = waited_for(&view, section, names, draft, report);
         let clones = self.clones(&view, report);
         for (index, clone) in clone_order(clones, self.invocation.personality).enumerate() {
             tally.number += 1;
@@ -343,16 +346,26 @@ fn open_group(tally: &mut Tally, opens: bool) {
     }
 }
 
+/// Sections by the name of their job, in order.
+type Names<'a> = HashMap<&'a str, Vec<u32>>;
+
+fn names(drafts: &[Draft]) -> Names<'_> {
+    let mut names = Names::new();
+    for (section, draft) in drafts.iter().enumerate() {
+        names.entry(job_name(&draft.settings, &draft.name)).or_default().push(section as u32);
+    }
+    names
+}
+
 /// The section `wait_for` names: exactly one earlier job.
-fn waited_for(view: &View<'_>, section: usize, drafts: &[Draft], report: &mut Report) -> Option<u32> {
+fn waited_for(view: &View<'_>, section: usize, names: &Names<'_>, draft: &Draft, report: &mut Report) -> Option<u32> {
     let wanted = view.settings.text("wait_for")?;
-    let names = drafts.iter().map(|draft| job_name(&draft.settings, &draft.name));
-    let matches: Vec<usize> =
-        names.enumerate().take(section).filter(|(_, name)| *name == wanted).map(|(at, _)| at).collect();
+    let same = names.get(wanted).map_or(&[][..], Vec::as_slice);
+    let matches = &same[..same.partition_point(|at| (*at as usize) < section)];
     let shown = crate::jobfile::shorten(wanted);
     let problem = match matches[..] {
-        [one] => return Some(one as u32),
-        [] if job_name(view.settings, &drafts[section].name) == wanted => {
+        [one] => return Some(one),
+        [] if job_name(view.settings, &draft.name) == wanted => {
             view.error("wait_for", "a job cannot wait for itself")
         }
         [] => view

@@ -2,7 +2,7 @@
 
 use fathom_model::Personality;
 
-use super::bounds::{MOST_OPTIONS, MOST_SETTINGS};
+use super::bounds::{MOST_OPTIONS, MOST_SETTING_BYTES, MOST_SETTINGS};
 use super::report::Report;
 use super::settings::{Setting, Settings, judge_support, read_assignments};
 use crate::diagnostic::Diagnostic;
@@ -29,13 +29,23 @@ pub(crate) struct Drafts {
     pub(crate) globals: Vec<(String, Option<String>)>,
     /// Options of all jobs so far, those of their globals counted with each.
     settings: usize,
+    /// Bytes of their values.
+    bytes: usize,
 }
 
 /// What holds for the sections that follow.
 #[derive(Clone)]
 struct Defaults {
     settings: Vec<Setting>,
+    /// Of their values.
+    bytes: usize,
     kb_base: u64,
+}
+
+impl Defaults {
+    fn new() -> Self {
+        Defaults { settings: Vec::new(), bytes: 0, kb_base: 1024 }
+    }
 }
 
 /// The sections of the command line, then those of each file.
@@ -46,12 +56,12 @@ pub(crate) fn drafts<'a>(
     report: &mut Report,
 ) -> Drafts {
     let mut drafts = Drafts::default();
-    let mut defaults = Defaults { settings: Vec::new(), kb_base: 1024 };
+    let mut defaults = Defaults::new();
     take(command_line, &mut defaults, false, &mut drafts, reading, report);
     for (index, sections) in files.enumerate() {
         // fio forgets the command line's defaults after the first file.
         let forget = index > 0 && reading.personality == Personality::Fio;
-        let mut own = if forget { Defaults { settings: Vec::new(), kb_base: 1024 } } else { defaults.clone() };
+        let mut own = if forget { Defaults::new() } else { defaults.clone() };
         let from = drafts.jobs.len();
         take(sections, &mut own, true, &mut drafts, reading, report);
         if let Some(first) = drafts.jobs.get_mut(from).filter(|_| index > 0) {
@@ -81,11 +91,13 @@ fn take(
         if section.is_global {
             drafts.globals.extend(options);
             defaults.settings.extend(settings);
+            defaults.bytes += section_bytes(section);
             defaults.kb_base = reading.kb_base;
         } else {
             let options = options.collect();
             let settings = matching_engine(&defaults.settings, settings, report);
             drafts.settings += defaults.settings.len() + section.assignments.len();
+            drafts.bytes += defaults.bytes + section_bytes(section);
             drafts.jobs.push(Draft {
                 name: section.name.clone(),
                 at: section.at.clone(),
@@ -105,8 +117,18 @@ fn too_much(section: &Section, defaults: &Defaults, drafts: &Drafts) -> Option<D
         return Some(Diagnostic::error(section.at.clone(), problem).advise(format!("at most {MOST_OPTIONS}")));
     }
     let all = drafts.settings + defaults.settings.len() + own;
-    let problem = format!("all jobs together have more than {MOST_SETTINGS} options");
-    (all > MOST_SETTINGS).then(|| Diagnostic::error(section.at.clone(), problem).advise("split the job file"))
+    let bytes = drafts.bytes + defaults.bytes + section_bytes(section);
+    let problem = match (all > MOST_SETTINGS, bytes > MOST_SETTING_BYTES) {
+        (true, _) => format!("all jobs together have more than {MOST_SETTINGS} options"),
+        (_, true) => format!("the options of all jobs together have more than {MOST_SETTING_BYTES} bytes"),
+        _ => return None,
+    };
+    Some(Diagnostic::error(section.at.clone(), problem).advise("split the job file"))
+}
+
+/// Bytes of all values.
+fn section_bytes(section: &Section) -> usize {
+    section.assignments.iter().filter_map(|assignment| assignment.value.as_ref()).map(String::len).sum()
 }
 
 /// Private options of another engine: from a global section they do not concern this job, in its own they are an error.

@@ -13,8 +13,9 @@ const SHORTEST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(1);
 /// Readings may take no more than one in so many parts of a CPU.
 const SHARE: u32 = 2000;
-/// All samples together, bytes.
-const ROOM: usize = 8 << 20;
+/// All samples together, bytes, and how many at most: they are there after four minutes, and a longer run takes no more.
+const ROOM: usize = 1 << 20;
+const MOST: usize = 1024;
 
 /// Takes samples.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl Sampler {
         let reading = sources.read();
         let each = 256 + reading.cpus.len() * 16 + disks.len() * size_of::<DiskCounters>();
         let made = Telemetry { disks, ..Telemetry::default() };
-        let most = (ROOM / each).clamp(64, 8192);
+        let most = (ROOM / each).clamp(64, MOST);
         Self { sources, last: (now, reading), made, step: SHORTEST, most, used: used() }
     }
 
@@ -197,6 +198,7 @@ mod tests {
             sampler.sample(Nanos::from_secs(second));
         }
         assert!(sampler.made.samples.len() < 64);
+        assert!(Sampler::start(Vec::new(), Nanos::ZERO).most <= MOST);
         let covered: Nanos = sampler.made.samples.iter().map(|sample| sample.length).sum();
         assert_eq!(covered, Nanos::from_secs(1000));
     }

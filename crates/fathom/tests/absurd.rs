@@ -1,0 +1,168 @@
+//! Absurd numbers, through both commands: refused with the limit in words, or run in little memory and told. A job never gets
+//! more address space than [`MOST_MEMORY_KIB`], and what is refused is refused at once.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use common::{FATHOM, Ran, fathom, program, start, words};
+use fathom_testkit::{Need, Scratch, all_met};
+
+/// Address space of one run: threads and mappings count here before they are memory.
+const MOST_MEMORY_KIB: u32 = 1 << 20;
+/// Processor seconds: libraries, a job file, an answer. Time on the clock depends on who else is at work.
+const MOST_SECONDS: u32 = 5;
+
+const COMMANDS: [&str; 2] = ["run", "fio"];
+
+/// Options and values that no host can do, and what the answer says of the limit.
+const REFUSED: [(&str, &str, &str); 28] = [
+    ("rate", "9223372036854775807", "at most 10995116277760"),
+    ("rate", "9223372036854775808", "rate"),
+    ("rate", "-1", "negative"),
+    ("rate_iops", "9223372036854775807", "at most 1000000000"),
+    ("rate_iops", "9223372036854775808", "rate_iops"),
+    ("rate_iops", "18446744073709551615", "rate_iops"),
+    ("rate_iops", "-1", "negative"),
+    ("rate_iops", "4294967296", "at most 1000000000"),
+    ("iodepth", "4294967296", "at most 65536"),
+    ("iodepth", "9223372036854775808", "iodepth"),
+    ("iodepth", "0", "at least 1"),
+    ("iodepth", "-1", "at least 1"),
+    ("numjobs", "1000000", "at most 4096"),
+    ("numjobs", "-1", "at least 1"),
+    ("bs", "1t", "at most 1073741824"),
+    ("bs", "9223372036854775808", "bs"),
+    ("bs", "0", "at least 1"),
+    ("bssplit", "4k/50:1t/50", "at most 1073741824"),
+    ("bsrange", "4k-1t", "at most 1073741824"),
+    ("size", "9223372036854775808", "size"),
+    ("nrfiles", "1000001", "at most 1000000"),
+    ("nrfiles", "9223372036854775807", "at most 1000000"),
+    ("thinktime", "9223372036854775808", "thinktime"),
+    ("thinktime", "9223372036854775807", "thinktime"),
+    ("runtime", "9223372036854775807", "runtime"),
+    ("startdelay", "9223372036854775807", "startdelay"),
+    ("log_avg_msec", "9223372036854775808", "log_avg_msec"),
+    ("bwavgtime", "9223372036854775808", "bwavgtime"),
+];
+
+/// Large numbers that mean something: a job of ten I/Os runs with each of them.
+const RUN: [(&str, &str); 11] = [
+    ("rate", "10995116277760"),
+    ("rate_iops", "1000000000"),
+    ("iodepth", "65536"),
+    ("size", "9223372036854771712"),
+    ("loops", "9223372036854775807"),
+    ("bwavgtime", "4294967295"),
+    ("iodepth_batch", "4294967295"),
+    ("iodepth_batch_complete_max", "4294967295"),
+    ("log_avg_msec", "4294967295"),
+    ("randseed", "9223372036854775807"),
+    ("fsync", "2147483647"),
+];
+
+/// Runs `command` on this job in little memory.
+fn limited(command: &str, job: &str, folder: &Path) -> Ran {
+    std::fs::write(folder.join("job.fio"), job).expect("written");
+    let mut shell = Command::new("sh");
+    let line = format!("ulimit -v {MOST_MEMORY_KIB}; ulimit -t {MOST_SECONDS}; exec \"$0\" \"$@\"");
+    shell.args(["-c", &line, FATHOM, command, "job.fio"]).env("FATHOM_STORE", "none").current_dir(folder);
+    start(shell).finish_within(Duration::from_secs(60))
+}
+
+/// It ended by itself, and not by a panic.
+fn sound(ran: &Ran, what: &str) -> String {
+    let said = format!("{}{}", ran.err, ran.out);
+    assert!(ran.status.code().is_some_and(|code| code != 101) && !said.contains("panicked"), "{what}: {:?} {said}", ran.status);
+    said
+}
+
+#[test]
+fn what_no_host_can_do_is_refused_with_the_limit() {
+    let scratch = Scratch::new().expect("a folder");
+    for (option, value, limit) in REFUSED {
+        for command in COMMANDS {
+            let job = format!("[a]\nioengine=null\nrw=randread\nsize=1g\nnumber_ios=10\n{option}={value}\n");
+            let (what, ran) = (format!("{command} {option}={value}"), limited(command, &job, scratch.path()));
+            let said = sound(&ran, &what);
+            let expected = if command == "run" { 2 } else { 1 };
+            assert_eq!(ran.code(), expected, "{what}: {said}");
+            assert!(said.contains(limit), "{what}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_is_large_and_means_something_runs() {
+    let scratch = Scratch::new().expect("a folder");
+    for (option, value) in RUN {
+        for command in COMMANDS {
+            let size = if option == "size" { "" } else { "size=1g\n" };
+            let job = format!("[a]\nioengine=null\nrw=randread\nnumber_ios=10\n{size}{option}={value}\n");
+            let (what, ran) = (format!("{command} {option}={value}"), limited(command, &job, scratch.path()));
+            let said = sound(&ran, &what);
+            assert!(!said.contains("nothing was run"), "{what}: {said}");
+        }
+    }
+}
+
+/// Regression 0151: small job files asked for gigabytes, because every clone had its own names and options.
+#[test]
+fn what_all_clones_hold_together_is_bounded() {
+    let scratch = Scratch::new().expect("a folder");
+    let base = "ioengine=null\nsize=1m\nnumber_ios=1\n";
+    let names = |count: usize| (0..count).map(|n| format!("{n:03}")).collect::<Vec<_>>().join(":");
+    let many = |count: usize, line: &str| line.repeat(count);
+    let cases = [
+        ("long names", format!("[a]\n{base}nrfiles=1000000\nfilename_format={}$jobnum.$filenum\n", "x".repeat(3900)), "bytes of file names"),
+        ("names of clones", format!("[a]\n{base}numjobs=4096\n{}", many(10, &format!("filename={}\n", names(1000)))), "files are beyond"),
+        ("files of clones", format!("[a]\n{base}numjobs=4096\nnrfiles=1000\n"), "files are beyond"),
+        ("options of clones", format!("[a]\n{base}numjobs=4096\n{}", many(450, "bs=4k\n")), "options, counted for each clone,"),
+        ("long options", format!("[a]\n{base}numjobs=4096\n{}", many(10, &format!("description={}\n", "x".repeat(1000)))), "bytes of options"),
+    ];
+    for (what, job, limit) in cases {
+        for command in COMMANDS {
+            let ran = limited(command, &job, scratch.path());
+            let said = sound(&ran, what);
+            assert!(said.contains(limit) && said.contains("at most") && said.contains("nothing was run"), "{what}: {said}");
+        }
+    }
+}
+
+/// A thousand million I/Os a second are planned exactly and reached by nobody: the result says so.
+#[test]
+fn a_rate_that_the_host_cannot_reach_is_a_finding() {
+    let line = "run --name=x --ioengine=null --size=1g --rw=randread --rate_iops=1000000000 --time_based --runtime=1 --output-format=json";
+    let json = fathom(words(line)).json();
+    json.must_find("RATE_NOT_REACHED");
+}
+
+/// The folder for the intervals of long runs is full at once: it is said, and the totals are those of the plan.
+#[test]
+fn a_full_scratch_folder_is_told_and_costs_nothing() {
+    const IOS: u64 = 6000;
+    if !all_met(&[Need::Root]) {
+        return;
+    }
+    let (scratch, folder) = (Scratch::new().expect("a folder"), Scratch::new().expect("a folder"));
+    let job = format!("--name=x --ioengine=null --size=1g --rw=randread --rate_iops=2000 --number_ios={IOS} --bwavgtime=10 --iopsavgtime=10");
+    let mut command = Command::new("unshare");
+    // The mount is seen by this run alone and goes with it.
+    let line = format!("mount -t tmpfs -o size=4k,nr_inodes=4 none '{0}' && TMPDIR='{0}' exec \"$0\" \"$@\"", folder.path().display());
+    command.args(["--mount", "sh", "-c", &line, FATHOM, "run", "--output-format=json"]).args(words(&job));
+    let ran = start(command_in(command, scratch.path())).finish();
+    assert!(ran.out.contains("the scratch file for interval records failed"), "{} {}", ran.err, ran.out);
+    let json = ran.json();
+    assert_eq!(json.number("/jobs/0/read/total_ios"), IOS as f64);
+    assert_eq!(json.number("/jobs/0/read/io_bytes"), (IOS * 4096) as f64);
+    let spared = start(program(["run", "--output-format=json"].into_iter().map(str::to_owned).chain(words(&job)))).finish();
+    assert!(!spared.out.contains("scratch file"), "{}", spared.out);
+}
+
+fn command_in(mut command: Command, folder: &Path) -> Command {
+    command.env("FATHOM_STORE", "none").current_dir(folder);
+    command
+}
