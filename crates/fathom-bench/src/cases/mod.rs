@@ -8,6 +8,7 @@ mod longrun;
 mod memory;
 mod noop;
 mod null;
+mod rings;
 mod start;
 mod verify;
 mod zipf;
@@ -23,11 +24,12 @@ pub struct Case {
 }
 
 /// All of them, in the order they are run.
-pub const CASES: [Case; 11] = [
+pub const CASES: [Case; 12] = [
     Case { name: "agreement", about: "the same figures from one file on a disk", run: agreement::run },
     Case { name: "null", about: "what one I/O costs when no device is there", run: null::run },
     Case { name: "cached", about: "random reads of a file in memory", run: cached::run },
     Case { name: "disk", about: "speed and CPU time on a disk", run: disk::run },
+    Case { name: "rings", about: "what jobs on one ring could win", run: rings::run },
     Case { name: "noop", about: "an io_uring of no-ops, accounted for and not", run: noop::run },
     Case { name: "arrivals", about: "random arrivals at a rate", run: arrivals::run },
     Case { name: "zipf", about: "skewed offsets over 2^32 blocks", run: zipf::run },
