@@ -17,7 +17,7 @@ usage: fathom COMMAND ...
                        over load, and its knee
   suite [NAME PATH]    a named procedure (hero, surface, mysql-16k, pts-iops, ...);
                        without a name, the list of them
-  resume [RUN]         go on with a sweep that was interrupted or killed
+  resume [RUN]         go on with an experiment that was interrupted or killed
   fio ...              the same with fio's exact meaning, output and exit codes
                        (also when the program is called as `fio`)
   devices [PATH...]    what is there, how it is joined, its limits and health,
@@ -173,6 +173,7 @@ device. Without a job file the load is random reads of 4 KiB, direct.
   --read-only         write nothing
   --keep              leave the file that was made where it is
   --json              the result as a JSON document
+  --store=FILE        keep the result there; --no-store keeps nothing
 ";
 
 /// The help of `search`.
@@ -201,6 +202,7 @@ device. What may not be written is only read, and steps that write are left out.
   --read-only      write nothing
   --keep           leave the file that was made where it is
   --json           the result as a JSON document
+  --store=FILE     keep the result there; --no-store keeps nothing
 
 Recipes are TOML; docs/recipes.md tells how to write one.
 ";

@@ -20,7 +20,7 @@ not measured again. Without RUN it is the latest that is not finished.
 ";
 
 /// Kinds that can be taken up again.
-const KINDS: [&str; 1] = ["sweep"];
+const KINDS: [&str; 3] = ["sweep", "search", "suite"];
 
 /// How a resumed experiment is told.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +68,8 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
     let stored = Stored::again(store, &run)?;
     match run.experiment.kind.as_str() {
         "sweep" => sweep::resume(&run, stored, &telling),
+        "search" => crate::search::resume(&run, stored),
+        "suite" => crate::suite::resume(&run, stored),
         kind => Err(format!("{} is a {kind}, which cannot be taken up again", run.id)),
     }
 }

@@ -131,3 +131,22 @@ fn the_surface_is_covered_once_and_its_course_is_told() {
     assert!(ran.out.contains("The whole target once") && ran.out.contains("4 KiB at random over everything, depth 1"), "{}\n{}", ran.out, ran.err);
     assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
 }
+
+/// What is interrupted is kept, says how to go on, and comes to its end from there.
+#[test]
+fn an_interrupted_suite_goes_on() {
+    let scratch = Scratch::new().expect("a folder");
+    let steps = "[[step]]\nname = \"three\"\naxes = [\"bs=4k,8k,16k\"]\ntime = \"2s\"\noptions = { rw = \"randread\", rate_iops = 500 }\n";
+    let store = scratch.join("store.db");
+    let running = common::start(common::program(suite(&format!("{} --size=16m --json --store={}", recipe(&scratch, steps), store.display()))));
+    common::until("the store is there", || store.exists());
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    running.signal(rustix::process::Signal::INT);
+    let ran = running.finish().expect(130);
+    assert!(ran.err.contains("fathom resume"), "{}", ran.err);
+    let ran = fathom(words(&format!("resume --store={}", store.display())));
+    let json = document(&ran.out);
+    for cell in 0..3 {
+        assert!(json.number(&format!("/steps/0/result/cells/{cell}/iops")) > 0.0, "{}\n{}", ran.out, ran.err);
+    }
+}

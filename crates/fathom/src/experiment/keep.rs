@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fathom_model::{CellFigures, CellState, Content, Experiment, Run, RunEnd, RunId, RunState};
+use fathom_model::{CellFigures, CellState, Content, Experiment, Recording, Run, RunEnd, RunId, RunState};
 use fathom_plan::Cell;
 use fathom_store::Store;
 
@@ -22,19 +22,6 @@ pub trait Keep {
     /// # Errors
     /// Why it cannot be kept.
     fn save(&mut self, cell: &Cell, measured: &Measured) -> Result<(), String>;
-}
-
-/// Keeps nothing.
-pub struct Nowhere;
-
-impl Keep for Nowhere {
-    fn known(&mut self, _cell: &Cell) -> Result<Option<CellFigures>, String> {
-        Ok(None)
-    }
-
-    fn save(&mut self, _cell: &Cell, _measured: &Measured) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 /// A run in the store, or nothing where none is wanted.
@@ -95,18 +82,27 @@ impl Stored {
     }
 }
 
-impl Keep for Stored {
-    fn known(&mut self, cell: &Cell) -> Result<Option<CellFigures>, String> {
+impl Stored {
+    /// What was recorded of a finished cell; nothing when it is not there any more.
+    ///
+    /// # Errors
+    /// When what was kept cannot be read.
+    pub fn recording(&mut self, cell: &Cell) -> Result<Option<Recording>, String> {
         let Some(shelf) = &mut self.0 else { return Ok(None) };
         let Some((position, true)) = shelf.places.get(&cell.id()).copied() else { return Ok(None) };
         match shelf.store.content(shelf.run, position).map_err(|error| error.to_string())? {
-            Content::Recording(recording) => {
-                let sides = plan_of(cell).map(|(_, sides)| sides).unwrap_or_default();
-                Ok(Some(fathom_analyse::cell_figures(&recording, &fathom_analyse::findings(&recording), &sides)))
-            }
-            // It was removed: it is measured again.
+            Content::Recording(recording) => Ok(Some(*recording)),
             _ => Ok(None),
         }
+    }
+}
+
+impl Keep for Stored {
+    fn known(&mut self, cell: &Cell) -> Result<Option<CellFigures>, String> {
+        // What was removed is measured again.
+        let Some(recording) = self.recording(cell)? else { return Ok(None) };
+        let sides = plan_of(cell).map(|(_, sides)| sides).unwrap_or_default();
+        Ok(Some(fathom_analyse::cell_figures(&recording, &fathom_analyse::findings(&recording), &sides)))
     }
 
     fn save(&mut self, cell: &Cell, measured: &Measured) -> Result<(), String> {

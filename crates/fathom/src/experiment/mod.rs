@@ -21,7 +21,7 @@ pub use self::audience::{Audience, Everyone, Standing};
 pub use self::cell::{Measured, Runner, plan_of};
 use self::cell::ENOSPC;
 pub use self::events::Events;
-pub use self::keep::{Keep, Nowhere, Stored};
+pub use self::keep::{Keep, Stored};
 pub use self::lines::Lines;
 pub use self::saved::Saved;
 

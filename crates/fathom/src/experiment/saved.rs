@@ -1,10 +1,52 @@
 //! What an experiment set out to do, as a text of lines `name=value`: everything that is needed to take it up again.
 
+use fathom_model::Bytes;
+
+use crate::subject::Subject;
+
 /// Names and values in order; a name may stand several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved(Vec<(String, String)>);
 
 impl Saved {
+    /// The arguments, the folder they were given in, and the target as it is.
+    ///
+    /// # Errors
+    /// When the current folder is not known.
+    pub fn of(arguments: &[String], subject: Option<&Subject>) -> Result<Saved, String> {
+        let mut saved = Saved::default();
+        let folder = std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
+        saved.push("folder", folder.display().to_string());
+        arguments.iter().for_each(|argument| saved.push("argument", argument.as_str()));
+        if let Some(subject) = subject {
+            saved.push("subject-file", subject.file.display().to_string());
+            saved.push("subject-size", subject.size.map_or(String::new(), |size| size.get().to_string()));
+            saved.push("subject-writes", subject.writes.to_string());
+            saved.push("subject-made", subject.made.to_string());
+        }
+        Ok(saved)
+    }
+
+    /// Goes to the folder again; the arguments.
+    ///
+    /// # Errors
+    /// When the folder is not there any more.
+    pub fn enter(&self) -> Result<Vec<String>, String> {
+        let folder = self.one("folder").ok_or("the run does not say where it ran")?;
+        std::env::set_current_dir(folder).map_err(|error| format!("{folder}: {error}; the run was begun there"))?;
+        Ok(self.all("argument").map(str::to_owned).collect())
+    }
+
+    /// The target as it was when the experiment began.
+    pub fn subject(&self) -> Option<Subject> {
+        Some(Subject {
+            file: self.one("subject-file")?.into(),
+            size: self.one("subject-size")?.parse().ok().map(Bytes::new),
+            writes: self.one("subject-writes")? == "true",
+            made: self.one("subject-made")? == "true",
+        })
+    }
+
     /// Adds a value.
     pub fn push(&mut self, name: &str, value: impl Into<String>) {
         self.0.push((name.to_owned(), value.into()));

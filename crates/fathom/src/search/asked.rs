@@ -6,6 +6,7 @@ use std::time::Duration;
 use fathom_analyse::SloLimit;
 use fathom_model::Bytes;
 
+use crate::keep::StoreWish;
 use crate::subject;
 
 /// Fewer I/Os than fit in this say nothing.
@@ -36,6 +37,7 @@ pub struct Asked {
     pub read_only: bool,
     pub keep: bool,
     pub json: bool,
+    pub store: StoreWish,
 }
 
 impl Asked {
@@ -45,15 +47,19 @@ impl Asked {
     /// What is wrong with them.
     pub fn read(arguments: &[String]) -> Result<Asked, String> {
         let mut asked = Asked::default();
-        let mut words = arguments.iter().map(String::as_str);
-        while let Some(word) = words.next() {
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            if asked.store.take(argument, &mut rest)? {
+                continue;
+            }
+            let word = argument.as_str();
             match word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value))) {
-                ("--", None) => words.by_ref().try_for_each(|path| asked.operand(path))?,
+                ("--", None) => rest.by_ref().try_for_each(|path| asked.operand(path))?,
                 ("--read-only" | "--readonly", None) => asked.read_only = true,
                 ("--keep", None) => asked.keep = true,
                 ("--json", None) => asked.json = true,
                 (name @ ("--slo" | "--max" | "--for" | "--budget" | "--precision" | "--set" | "--size" | "--destroy"), value) => {
-                    let value = value.or_else(|| words.next()).ok_or_else(|| format!("{name} needs a value; `fathom help search` tells"))?;
+                    let value = value.or_else(|| rest.next().map(String::as_str)).ok_or_else(|| format!("{name} needs a value; `fathom help search` tells"))?;
                     asked.with_value(name, value)?;
                 }
                 (name, _) if name.starts_with('-') && name.len() > 1 => {

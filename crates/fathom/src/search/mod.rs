@@ -5,14 +5,15 @@ mod course;
 
 use std::time::Duration;
 
-use fathom_model::{Plan, Response, Traffic};
+use fathom_model::{Plan, Response, Run, Traffic};
 use fathom_plan::{Cell, Includes, file_value};
 
 use self::asked::{Asked, Unit};
 use self::course::{Goal, Load, Seeking};
-use crate::experiment::{Bounds, Ended, Lines, Nowhere, drive, plan_of};
+use crate::experiment::{Bounds, Ended, Lines, Saved, Stored, drive, plan_of};
 use crate::guard;
 use crate::help;
+use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::say::{complain, say};
@@ -33,13 +34,37 @@ pub fn command(arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return help::search();
     }
-    match Asked::read(arguments).and_then(|asked| Prepared::new(asked)?.run()) {
-        Ok(outcome) => outcome,
-        Err(message) => {
-            complain!("fathom search: {message}");
-            Outcome::Refused
-        }
-    }
+    begin(arguments).unwrap_or_else(|message| {
+        complain!("fathom search: {message}");
+        Outcome::Refused
+    })
+}
+
+fn begin(arguments: &[String]) -> Result<Outcome, String> {
+    let asked = Asked::read(arguments)?;
+    let job_file = match &asked.job_file {
+        Some(name) => read_job_file(name)?,
+        None => ("search.fio".to_owned(), LOAD.to_owned()),
+    };
+    let subject = asked.path.as_deref().map(|path| subject(Wish { path, name: FILE, size: asked.size, read_only: asked.read_only }));
+    let subject = subject.transpose()?;
+    let mut saved = Saved::of(arguments, subject.as_ref())?;
+    saved.push("job-file", job_file.0.as_str());
+    saved.push("job-file-text", job_file.1.as_str());
+    let prepared = Prepared::new(asked, job_file, subject)?;
+    let stored = Stored::begin(&prepared.asked.store, &keep::experiment("search", prepared.about.clone(), saved.write()))?;
+    prepared.run(stored)
+}
+
+/// Goes on with a search.
+///
+/// # Errors
+/// When what was saved of it does not fit what is there now.
+pub fn resume(run: &Run, stored: Stored) -> Result<Outcome, String> {
+    let saved = Saved::read(&run.experiment.plan);
+    let asked = Asked::read(&saved.enter()?)?;
+    let text = |name: &str| saved.one(name).map(str::to_owned).ok_or_else(|| format!("{} does not hold its job file", run.id));
+    Prepared::new(asked, (text("job-file")?, text("job-file-text")?), saved.subject())?.run(stored)
 }
 
 /// All that is known before anything is measured.
@@ -51,10 +76,8 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(asked: Asked) -> Result<Prepared, String> {
-        let subject = asked.path.as_deref().map(|path| subject(Wish { path, name: FILE, size: asked.size, read_only: asked.read_only }));
-        let subject = subject.transpose()?;
-        let base = base(&asked, subject.as_ref())?;
+    fn new(asked: Asked, job_file: (String, String), subject: Option<Subject>) -> Result<Prepared, String> {
+        let base = base(&asked, job_file, subject.as_ref())?;
         let (plan, _) = plan_of(&with_time(&base))?;
         let mix = mix(&plan)?;
         guard::dry_run(&plan, &asked.destroy).map_err(|all| all.join("\n"))?;
@@ -78,17 +101,23 @@ impl Prepared {
         })
     }
 
-    fn run(self) -> Result<Outcome, String> {
-        complain!("fathom search: {}", self.about);
+    fn run(self, mut stored: Stored) -> Result<Outcome, String> {
+        let run = stored.name();
+        complain!("fathom search: {}{}", self.about, run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
         let goal = Goal { limits: self.asked.limits.clone(), precision: self.asked.precision.unwrap_or(PRECISION) };
         let mut course = Seeking::new(self.load.clone(), goal, self.layout());
         let bounds = Bounds { budget: self.asked.budget, expected: Some(self.load.each), destroy: self.asked.destroy.clone() };
-        let ended = drive(&mut course, &bounds, &mut Nowhere, &mut Lines::new());
-        if let Some(subject) = self.subject.as_ref().filter(|subject| subject.made && !self.asked.keep) {
+        let ended = drive(&mut course, &bounds, &mut stored, &mut Lines::new());
+        let kept = stored.finish(&ended);
+        let resume = run.filter(|_| !ended.is_whole()).map(|run| format!("; `fathom resume {run}` goes on"));
+        // What is interrupted needs its file when it goes on.
+        let stays = ended == Ended::Interrupted && resume.is_some();
+        if let Some(subject) = self.subject.as_ref().filter(|subject| subject.made && !self.asked.keep && !stays) {
             tidy("fathom search", &subject.file);
         }
         let told = self.tell(&course);
-        Ok(how_it_ended(&ended, &course, told))
+        kept?;
+        Ok(how_it_ended(&ended, &course, &resume.unwrap_or_default(), told))
     }
 
     fn tell(&self, course: &Seeking) -> Outcome {
@@ -101,7 +130,7 @@ impl Prepared {
     }
 }
 
-fn how_it_ended(ended: &Ended, course: &Seeking, told: Outcome) -> Outcome {
+fn how_it_ended(ended: &Ended, course: &Seeking, resume: &str, told: Outcome) -> Outcome {
     let incomplete = |why: &str, outcome| {
         complain!("fathom search: {why}");
         outcome
@@ -109,18 +138,14 @@ fn how_it_ended(ended: &Ended, course: &Seeking, told: Outcome) -> Outcome {
     match (ended, &course.failed) {
         (Ended::Done, None) => told,
         (Ended::Done, Some(why)) => incomplete(why, Outcome::Bad),
-        (Ended::Interrupted, _) => incomplete("interrupted; the curves show what was measured", Outcome::Interrupted),
+        (Ended::Interrupted, _) => incomplete(&format!("interrupted; the curves show what was measured{resume}"), Outcome::Interrupted),
         (Ended::OutOfTime, _) => incomplete("the budget is used up; the curves show what was measured", Outcome::Bad),
-        (Ended::Stopped(why), _) => incomplete(why, Outcome::Bad),
+        (Ended::Stopped(why), _) => incomplete(&format!("{why}{resume}"), Outcome::Bad),
     }
 }
 
 /// The load without its time, depth and rate, which each trial sets.
-fn base(asked: &Asked, subject: Option<&Subject>) -> Result<Cell, String> {
-    let (source, job_file) = match &asked.job_file {
-        Some(name) => read_job_file(name)?,
-        None => ("search.fio".to_owned(), LOAD.to_owned()),
-    };
+fn base(asked: &Asked, (source, job_file): (String, String), subject: Option<&Subject>) -> Result<Cell, String> {
     let mut settings = Vec::new();
     if let Some(size) = subject.and_then(|subject| subject.size) {
         settings.push(("size".to_owned(), size.get().to_string()));

@@ -10,16 +10,17 @@ use std::time::Duration;
 
 use fathom_device::Target;
 use fathom_linux::examine;
-use fathom_model::{Bytes, SuiteTold, Traffic};
-use fathom_plan::{Cell, Place, Recipe, Setting, Step, file_value};
+use fathom_model::{Bytes, Run, SuiteTold, Traffic};
+use fathom_plan::{Cell, Place, Recipe, Setting, Step, file_value, read_recipe};
 
 use self::asked::{Asked, Purge};
 use self::course::Procedure;
 use self::library::Library;
 use self::watching::Watching;
-use crate::experiment::{Bounds, Ended, Nowhere, drive, plan_of};
+use crate::experiment::{Bounds, Ended, Saved, Stored, drive, plan_of};
 use crate::guard;
 use crate::help;
+use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
 use crate::say::{complain, say};
@@ -35,16 +36,27 @@ pub fn command(arguments: &[String]) -> Outcome {
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return help::suite();
     }
-    match Asked::read(arguments).and_then(answer) {
-        Ok(outcome) => outcome,
-        Err(message) => {
-            complain!("fathom suite: {message}");
-            Outcome::Refused
-        }
-    }
+    begin(arguments).unwrap_or_else(|message| {
+        complain!("fathom suite: {message}");
+        Outcome::Refused
+    })
 }
 
-fn answer(asked: Asked) -> Result<Outcome, String> {
+/// Goes on with a suite, by the recipe as it was when it began.
+///
+/// # Errors
+/// When what was saved of it does not fit what is there now.
+pub fn resume(run: &Run, stored: Stored) -> Result<Outcome, String> {
+    let saved = Saved::read(&run.experiment.plan);
+    let asked = Asked::read(&saved.enter()?)?;
+    let text = |name: &str| saved.one(name).ok_or_else(|| format!("{} does not hold its recipe", run.id));
+    let recipe = read_recipe(text("recipe")?, text("recipe-text")?).map_err(|trouble| trouble.to_string())?;
+    let subject = saved.subject().ok_or_else(|| format!("{} does not say what it measured", run.id))?;
+    Prepared::new(&asked, &recipe, subject)?.run(stored)
+}
+
+fn begin(arguments: &[String]) -> Result<Outcome, String> {
+    let asked = Asked::read(arguments)?;
     let library = Library::read(&asked.folders);
     library.troubles.iter().for_each(|trouble| complain!("{trouble}"));
     let Some(name) = &asked.name else { return Ok(list(&library)) };
@@ -56,7 +68,16 @@ fn answer(asked: Asked) -> Result<Outcome, String> {
         (None, Some(size)) => wish(Some(size)).or_else(|_| wish(None)),
         (size, _) => wish(size),
     }?;
-    Prepared::new(&asked, recipe, subject)?.run()
+    let mut saved = Saved::of(arguments, Some(&subject))?;
+    saved.push("recipe", recipe.source.as_str());
+    saved.push("recipe-text", recipe.text.as_str());
+    let title = format!("{name} on {}", subject.file.display());
+    let prepared = Prepared::new(&asked, recipe, subject)?;
+    if asked.dry_run {
+        return Ok(say(&(prepared.budget() + "\n" + &prepared.listing())));
+    }
+    let stored = Stored::begin(&asked.store, &keep::experiment("suite", title, saved.write()))?;
+    prepared.run(stored)
 }
 
 fn list(library: &Library) -> Outcome {
@@ -135,21 +156,25 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn run(&self) -> Result<Outcome, String> {
-        if self.asked.dry_run {
-            return Ok(say(&(self.budget() + "\n" + &self.listing())));
-        }
-        complain!("{}", self.budget().trim_end());
+    fn run(&self, mut stored: Stored) -> Result<Outcome, String> {
+        let run = stored.name();
+        complain!("{}{}", self.budget().trim_end(), run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
         let (layout, purge) = (self.layout(), self.purge());
         let mut course = Procedure::new(self.recipe, self.place.clone(), layout, purge, self.left_out.clone());
         let bounds = Bounds { budget: None, expected: None, destroy: self.asked.destroy.clone() };
         let mut audience = Watching::new(self.recipe);
-        let ended = drive(&mut course, &bounds, &mut Nowhere, &mut audience);
-        if self.subject.made && !self.asked.keep {
+        let ended = drive(&mut course, &bounds, &mut stored, &mut audience);
+        let kept = stored.finish(&ended);
+        let recalled = audience.recall(&course.done, &mut stored);
+        let resume = run.filter(|_| !ended.is_whole()).map(|run| format!("; `fathom resume {run}` goes on"));
+        // What is interrupted needs its file when it goes on.
+        let stays = ended == Ended::Interrupted && resume.is_some();
+        if self.subject.made && !self.asked.keep && !stays {
             tidy("fathom suite", &self.subject.file);
         }
         let told = self.tell(&course, &audience);
-        Ok(how_it_ended(&ended, &course, told))
+        kept.and(recalled)?;
+        Ok(how_it_ended(&ended, &course, &resume.unwrap_or_default(), told))
     }
 
     fn tell(&self, course: &Procedure<'_>, audience: &Watching<'_>) -> Outcome {
@@ -261,7 +286,7 @@ fn whole(subject: &Subject) -> Result<Bytes, String> {
     }
 }
 
-fn how_it_ended(ended: &Ended, course: &Procedure<'_>, told: Outcome) -> Outcome {
+fn how_it_ended(ended: &Ended, course: &Procedure<'_>, resume: &str, told: Outcome) -> Outcome {
     let incomplete = |why: &str, outcome| {
         complain!("fathom suite: {why}");
         outcome
@@ -269,8 +294,8 @@ fn how_it_ended(ended: &Ended, course: &Procedure<'_>, told: Outcome) -> Outcome
     match (ended, &course.failed) {
         (Ended::Done, None) => told,
         (Ended::Done, Some(why)) => incomplete(why, Outcome::Bad),
-        (Ended::Interrupted, _) => incomplete("interrupted; the tables show what was measured", Outcome::Interrupted),
+        (Ended::Interrupted, _) => incomplete(&format!("interrupted; the tables show what was measured{resume}"), Outcome::Interrupted),
         (Ended::OutOfTime, _) => incomplete("the time is used up", Outcome::Bad),
-        (Ended::Stopped(why), _) => incomplete(why, Outcome::Bad),
+        (Ended::Stopped(why), _) => incomplete(&format!("{why}{resume}"), Outcome::Bad),
     }
 }

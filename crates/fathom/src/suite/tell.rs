@@ -7,7 +7,7 @@ use fathom_model::{CellFigures, OverTime, SuiteRounds, SuiteStep};
 use fathom_plan::{Recipe, Rounds, Step, Tracked};
 
 use super::course::{Done, Known, series};
-use super::watching::Kept;
+use super::watching::{Kept, soak};
 
 /// All steps that are results.
 pub fn steps(recipe: &Recipe, done: &[Done], kept: &BTreeMap<String, Kept>) -> Vec<SuiteStep> {
@@ -41,7 +41,7 @@ fn figures(step: &Step, known: &Known, kept: &BTreeMap<String, Kept>) -> Vec<Cel
 }
 
 fn courses(done: &Done, step: &Step, kept: &BTreeMap<String, Kept>) -> Vec<OverTime> {
-    let soaks = (0..done.round).map(|round| fathom_plan::Cell { key: format!("{} soak", step.name), repeat: round, ..fathom_plan::Cell::default() }.id());
+    let soaks = (0..done.round).map(|round| soak(step, round).id());
     let cells = done.cells.iter().map(|known| known.cell.id());
     soaks.chain(cells).filter_map(|id| over_time(&id, &kept.get(&id)?.series)).collect()
 }

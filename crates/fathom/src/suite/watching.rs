@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{CellFigures, Entry, Moment, Progress};
-use fathom_plan::{Cell, Recipe};
+use fathom_model::{CellFigures, Entry, Findings, Moment, Progress};
+use fathom_plan::{Cell, Recipe, Step};
 
-use crate::experiment::{Audience, Lines, Measured, Standing};
+use super::course::Done;
+use crate::experiment::{Audience, Lines, Measured, Standing, Stored};
 
 /// What was kept of a cell.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,11 @@ pub struct Kept {
     pub series: Vec<Moment>,
     /// The job that is judged.
     pub judged: Option<CellFigures>,
+}
+
+/// The soak before a round, as far as its id goes.
+pub fn soak(step: &Step, round: u32) -> Cell {
+    Cell { key: format!("{} soak", step.name), repeat: round, ..Cell::default() }
 }
 
 /// Looks on, and tells in lines.
@@ -30,15 +36,33 @@ impl<'a> Watching<'a> {
         Watching { recipe, lines: Lines::new(), kept: BTreeMap::new() }
     }
 
-    fn keep(&mut self, cell: &Cell, measured: &Measured) {
+    /// Looks up what earlier sessions measured.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn recall(&mut self, done: &[Done], stored: &mut Stored) -> Result<(), String> {
+        for (step, done) in self.recipe.steps.iter().zip(done).filter(|(step, _)| step.series || step.judged.is_some()) {
+            let soaks = (0..done.round).map(|round| soak(step, round));
+            let cells: Vec<Cell> = done.cells.iter().map(|known| known.cell.clone()).chain(soaks).collect();
+            for cell in cells.iter().filter(|cell| !self.kept.contains_key(&cell.id())).collect::<Vec<_>>() {
+                let Some(recording) = stored.recording(cell)? else { continue };
+                let findings = fathom_analyse::findings(&recording);
+                let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
+                self.keep(cell, &findings, &figures);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, cell: &Cell, findings: &Findings, figures: &CellFigures) {
         let named = |name: &str| cell.key == name || cell.key.starts_with(&format!("{name} "));
         let Some(step) = self.recipe.steps.iter().find(|step| named(&step.name)) else { return };
         if !step.series && step.judged.is_none() {
             return;
         }
-        let entries = &measured.findings.entries;
+        let entries = &findings.entries;
         let judged = step.judged.as_ref().and_then(|job| entries.iter().find(|entry| entry.name == *job));
-        let judged = judged.map(|entry| fathom_analyse::entry_figures(entry, &measured.figures));
+        let judged = judged.map(|entry| fathom_analyse::entry_figures(entry, figures));
         let series = if step.series { entries.iter().flat_map(|entry: &Entry| entry.series.iter().cloned()).collect() } else { Vec::new() };
         self.kept.insert(cell.id(), Kept { series, judged });
     }
@@ -55,7 +79,7 @@ impl Audience for Watching<'_> {
 
     fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
         if let Ok(measured) = came {
-            self.keep(cell, measured);
+            self.keep(cell, &measured.findings, &measured.figures);
         }
         self.lines.ends(standing, cell, came);
     }

@@ -35,6 +35,8 @@ pub struct Recipe {
     pub steps: Vec<Step>,
     /// The file it is from.
     pub source: String,
+    /// The text of that file.
+    pub text: String,
 }
 
 /// A part of a procedure.

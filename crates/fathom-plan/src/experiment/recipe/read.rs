@@ -49,6 +49,7 @@ fn recipe(top: &Place<'_>) -> Result<Recipe, RecipeTrouble> {
         options: top.options("options")?,
         steps: Vec::new(),
         source: top.file.name.to_owned(),
+        text: top.file.text.to_owned(),
         name,
     };
     for place in top.tables("step")? {
