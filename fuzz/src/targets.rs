@@ -4,12 +4,14 @@
 
 use std::io::{Cursor, Read};
 use std::path::Path;
+use std::time::Duration;
 
 use fathom_import::{Files, Import, import};
 use fathom_model::{Direction, PerDirection, Personality, ReplayReading, ReplayTiming, TraceAction};
 use fathom_plan::{
     Includes, OptionRow, Reading, Source, Surroundings, TraceReader, options, parse_args, plan, read_value, show_commands, survey,
 };
+use rustix::time::{ClockId, clock_gettime};
 
 /// A target: its name, which is that of its folder in `corpus`, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
@@ -145,7 +147,7 @@ fn keeps_to_its_survey(bytes: &[u8], reading: &ReplayReading) {
 fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
     let machine = Machine { job_file };
     let Ok(invocation) = parse_args(arguments, personality) else { return };
-    match plan(&invocation, &machine, &machine) {
+    match in_time(|| plan(&invocation, &machine, &machine)) {
         Ok(planned) => planned.warnings.iter().chain(&planned.notes).for_each(|said| drop(said.to_string())),
         Err(problems) => {
             // A few thousand mistakes tell no more than the first thousand.
@@ -153,7 +155,23 @@ fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
             problems.iter().for_each(|problem| drop(problem.to_string()));
         }
     }
-    let _ = show_commands("fio", &invocation, &machine, &machine);
+    let _ = in_time(|| show_commands("fio", &invocation, &machine, &machine));
+}
+
+/// What the program does once for what it is given, in less than a second: an input is planned several times by its target,
+/// which no user waits for. Processor time is counted: on a busy machine, libFuzzer's own limit strikes at inputs that only
+/// waited.
+pub fn in_time<T>(what: impl FnOnce() -> T) -> T {
+    let before = busy();
+    let done = what();
+    let took = busy() - before;
+    assert!(took < Duration::from_secs(1), "it took {took:?}");
+    done
+}
+
+fn busy() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
 /// The bytes are a histogram log.

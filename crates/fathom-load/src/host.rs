@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, SyncMode, Usage};
+use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Person, SyncMode, Usage};
 
 use crate::archive::Scratch;
 use crate::clock::Clock;
@@ -83,6 +83,22 @@ pub trait Host: Sync {
     /// # Errors
     /// When there are no such nodes, or the kernel refuses.
     fn place(&self, numa: &Numa) -> Result<(), HostError>;
+
+    /// Makes the calling thread somebody: its name, and whose rights it has from now on.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn act_as(&self, _person: &Person) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    /// syncfs(2) of the file system that a file is on.
+    ///
+    /// # Errors
+    /// When it fails.
+    fn sync_file_system(&self, _path: &Path) -> Result<(), HostError> {
+        Ok(())
+    }
 
     /// Runs a shell command of the user; what it says goes to the file `output`.
     ///

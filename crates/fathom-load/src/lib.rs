@@ -12,6 +12,7 @@ mod flow;
 mod host;
 mod logger;
 mod live;
+mod locks;
 mod payload;
 mod verify;
 mod null;

@@ -42,7 +42,7 @@ fn of_job(job: &Job, regions: Vec<(std::path::PathBuf, u64, u64)>) -> JobForesig
     let budget = Budget::new(job, region);
     let counted = |n: u64| (n != u64::MAX).then_some(n);
     let stride = u64::from(buffer_size(job)).max(1).next_multiple_of(PAGE);
-    let depth = if job.engine.kind.is_synchronous() { 1 } else { job.queue.depth };
+    let depth = if job.engine.is_synchronous() { 1 } else { job.queue.depth };
     JobForesight {
         regions,
         passes: counted(budget.passes),

@@ -1,7 +1,7 @@
 //! What the front end must be told about the machine; it reads nothing itself.
 
 use std::io::{BufRead, Cursor};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The environment of a run, handed in by the binary.
 pub trait Surroundings {
@@ -17,6 +17,10 @@ pub trait Surroundings {
     fn is_special(&self, path: &Path) -> bool;
     /// Whether `path` is a folder.
     fn is_directory(&self, path: &Path) -> bool;
+    /// Every file and block device below the folder, in a fixed order; `None` beyond `most`, or when it cannot be read.
+    fn files_below(&self, _folder: &Path, _most: usize) -> Option<Vec<PathBuf>> {
+        None
+    }
     /// A fresh random number, for `randrepeat=0`.
     fn entropy(&self) -> u64;
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_plan::{Includes, Surroundings};
 
@@ -38,6 +38,27 @@ impl Surroundings for ThisMachine {
 
     fn is_directory(&self, path: &Path) -> bool {
         path.is_dir()
+    }
+
+    /// Links are not followed.
+    fn files_below(&self, folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
+        let (mut folders, mut files) = (vec![folder.to_owned()], Vec::new());
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).ok()? {
+                let entry = entry.ok()?;
+                let kind = entry.file_type().ok()?;
+                if kind.is_dir() {
+                    folders.push(entry.path());
+                } else if kind.is_file() || kind.is_block_device() {
+                    files.push(entry.path());
+                }
+                if files.len() > most || folders.len() > most {
+                    return None;
+                }
+            }
+        }
+        files.sort();
+        Some(files)
     }
 
     fn entropy(&self) -> u64 {

@@ -47,7 +47,7 @@ fn product(little: &Little) -> String {
 
 /// A synchronous engine has one in flight, whatever was asked.
 fn depth(member: &Member) -> u32 {
-    if member.job.engine.kind.is_synchronous() { 1 } else { member.job.queue.depth }
+    if member.job.engine.is_synchronous() { 1 } else { member.job.queue.depth }
 }
 
 /// All ran for long, and together.

@@ -31,6 +31,9 @@ pub fn make_engine<U: EngineUser>(
 ) -> Result<U::Output, EngineError> {
     let parts = Parts { request, files: files.into() };
     let settings = &request.spec.settings;
+    if settings.offload && request.spec.kind.is_a_call() {
+        return parts.run(parts.pool()?, user);
+    }
     match request.spec.kind {
         EngineKind::Sync => parts.run_calls(Seek::new(parts.files.len()), user),
         EngineKind::Psync => parts.run_calls(Positioned, user),

@@ -122,6 +122,34 @@ pub(super) fn set_io_priority(prio: u16) -> Result<(), i32> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
 }
 
+/// Gives the calling thread, and it alone, another user or group: the library's calls would change all threads.
+pub(super) fn become_user(user: Option<u32>, group: Option<u32>) -> Result<(), i32> {
+    let same = u32::MAX;
+    for (call, id) in [(libc::SYS_setresgid, group), (libc::SYS_setresuid, user)] {
+        let Some(id) = id else { continue };
+        // SAFETY: takes no memory; -1 leaves the saved id alone.
+        if unsafe { libc::syscall(call, id, id, same) } != 0 {
+            return Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
+        }
+    }
+    Ok(())
+}
+
+/// Names the calling thread; the kernel keeps 15 bytes. See PR_SET_NAME in prctl(2).
+pub(super) fn name_thread(name: &std::ffi::CStr) {
+    // SAFETY: the name ends with a zero and lives through the call.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+/// Tells the kernel how long what is written to the file will live. See F_SET_RW_HINT in fcntl(2).
+pub(super) fn hint_life(fd: BorrowedFd<'_>, life: u8) -> Result<(), i32> {
+    const F_SET_RW_HINT: i32 = 1036;
+    let life = u64::from(life);
+    // SAFETY: the call reads one u64, which lives through it.
+    let done = unsafe { libc::fcntl(fd.as_raw_fd(), F_SET_RW_HINT, &raw const life) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+}
+
 /// Modes of set_mempolicy(2), linux/mempolicy.h.
 pub(super) const MPOL_PREFERRED: i32 = 1;
 pub(super) const MPOL_BIND: i32 = 2;

@@ -99,6 +99,7 @@ impl LinuxHost {
         }
         let opened = request.files.iter().map(|file| {
             let opened = open::open(&self.targets, file, request.spec.kind)?;
+            place::hint_life(opened.fd.as_fd(), &file.path, request.spec.settings.write_hint.filter(|_| file.writes))?;
             let untorn = file.writes && request.spec.settings.atomic;
             if untorn { untorn::check(&opened.fd, &file.path, request.buffer_size).map(|()| opened) } else { Ok(opened) }
         });
@@ -147,7 +148,7 @@ impl Host for LinuxHost {
         match request.spec.kind {
             EngineKind::IoUring => make_noop_ring(request.depth, request.buffer_size, user),
             kind => {
-                let depth = if kind.is_synchronous() { 1 } else { request.depth };
+                let depth = if kind.is_synchronous() && request.spec.is_synchronous() { 1 } else { request.depth };
                 Ok(user.run(NullEngine::new(depth, request.buffer_size, &[])?, "null", None))
             }
         }
@@ -168,6 +169,15 @@ impl Host for LinuxHost {
 
     fn place(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
         place::place(numa)
+    }
+
+    fn act_as(&self, person: &fathom_model::Person) -> Result<(), HostError> {
+        place::act_as(person)
+    }
+
+    fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
+        let Some(target) = self.targets.get(path) else { return Ok(()) };
+        rustix::fs::syncfs(&*target).map_err(|error| failed("syncfs", path, &error.into()))
     }
 
     fn command(&self, line: &str, output: &Path) -> Result<(), HostError> {

@@ -1,10 +1,11 @@
 //! Where the calling thread and its memory live (NUMA), and commands run for a job.
 
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fathom_load::HostError;
-use fathom_model::{MemoryMode, MemoryPolicy, Numa};
+use fathom_model::{MemoryMode, MemoryPolicy, Numa, Person};
 
 use super::error::refused;
 use super::{kernel, usage};
@@ -45,6 +46,22 @@ fn keep_memory(policy: &MemoryPolicy) -> Result<(), HostError> {
         let nodes = &policy.nodes;
         refused(errno, format!("cannot keep memory on NUMA nodes {nodes:?}; see /sys/devices/system/node/has_memory (numa_mem_policy=)"))
     })
+}
+
+/// Names the calling thread and gives it another user and group.
+pub(super) fn act_as(person: &Person) -> Result<(), HostError> {
+    if let Some(name) = person.name.as_ref().and_then(|name| std::ffi::CString::new(name.as_str()).ok()) {
+        kernel::name_thread(&name);
+    }
+    kernel::become_user(person.user, person.group).map_err(|errno| {
+        refused(errno, "cannot take another user or group; start as root, or leave out uid= and gid=".to_owned())
+    })
+}
+
+/// Tells the kernel how long the data of a file will live, where the job says so.
+pub(super) fn hint_life(fd: BorrowedFd<'_>, path: &Path, life: Option<u8>) -> Result<(), HostError> {
+    let Some(life) = life else { return Ok(()) };
+    kernel::hint_life(fd, life).map_err(|errno| refused(errno, format!("{} takes no write_hint=; leave it out", path.display())))
 }
 
 /// Runs a command of the user in a shell; what it says goes to the file.

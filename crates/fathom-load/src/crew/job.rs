@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
-    Bytes, Direction, Histogram, Job, JobError, JobRecording, LogChunk, Nanos, PerDirection, Personality,
+    Bytes, Direction, FileLock, Histogram, Job, JobError, JobRecording, LogChunk, Nanos, PerDirection, Personality,
     Plan, Traffic, Usage, VerifyCounts,
 };
 
@@ -16,6 +16,7 @@ use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest};
 use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut, OpenFile};
+use crate::locks::Locking;
 use crate::live::{Live, Phase, Stop};
 use crate::script::{self, Region};
 use crate::targets::{self, Want};
@@ -79,6 +80,7 @@ impl<H: Host> Start<H> {
         if let Some(prio) = job.engine.settings.priorities.worker {
             host.prioritise(prio)?;
         }
+        host.act_as(&job.engine.settings.person)?;
         if !job.engine.kind.does_io() {
             return Ok(burn::burn(job, host, &self.live, &self.clock, notes));
         }
@@ -105,7 +107,11 @@ impl<H: Host> Start<H> {
             flow,
             dedupe_set: self.dedupe_set(job),
         };
-        let outcome = host.with_engine(&request, setup).map_err(|EngineError { errno, what }| HostError { errno, what })?;
+        let outcome = match job.engine.settings.lock {
+            FileLock::None => host.with_engine(&request, setup),
+            kind => host.with_engine(&request, Locking::new(setup, self.ready.locks(job), kind)),
+        };
+        let outcome = outcome.map_err(|EngineError { errno, what }| HostError { errno, what })?;
         outcome.map_err(|what| HostError { errno: EINVAL, what })
     }
 

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use fathom_model::{Bytes, FileOperation, Job, JobPhase, Plan, Progress};
+use fathom_model::{Bytes, FileLock, FileOperation, Job, JobPhase, Plan, Progress};
 
 use super::{LoadError, Watch};
 use crate::clock::Clock;
 use crate::host::{FileFacts, Host, HostError, LayOut};
 use crate::live::Stop;
+use crate::locks::Lock;
 use crate::targets::{self, Want};
 
 /// What is ready for the jobs.
@@ -22,6 +23,8 @@ pub(crate) struct Ready {
     /// What the user should know.
     pub messages: Vec<String>,
     layout_only: Vec<bool>,
+    /// One for each file of the jobs that lock theirs.
+    locks: HashMap<PathBuf, Lock>,
 }
 
 impl Ready {
@@ -35,6 +38,11 @@ impl Ready {
     /// Whether the job asked for its files only (`create_only`).
     pub fn is_layout_only(&self, job: usize) -> bool {
         self.layout_only[job]
+    }
+
+    /// The locks of a job's files, in their order.
+    pub fn locks(&self, job: &Job) -> Vec<Lock> {
+        job.files.paths.iter().filter_map(|path| self.locks.get(path)).cloned().collect()
     }
 
     /// Bytes of all regions of a job.
@@ -74,6 +82,7 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
         wants,
         facts: HashMap::new(),
         messages: Vec::new(),
+        locks: locks(plan),
         layout_only: plan.jobs.iter().map(|job| job.files.layout.create_only).collect(),
     };
     let total: u64 = all.iter().filter(|l| l.content).map(|l| l.size.get()).sum();
@@ -95,6 +104,12 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
         host.prepare_operation(operation, &file, &stop, &mut look).map_err(|cause| LoadError { job: name, cause })?;
     }
     Ok(ready)
+}
+
+fn locks(plan: &Plan) -> HashMap<PathBuf, Lock> {
+    let locking = plan.jobs.iter().filter(|job| job.engine.settings.lock != FileLock::None);
+    let paths: std::collections::BTreeSet<&PathBuf> = locking.flat_map(|job| &job.files.paths).collect();
+    paths.into_iter().enumerate().map(|(place, path)| (path.clone(), Lock::new(place))).collect()
 }
 
 fn lay_one<H: Host>(

@@ -284,6 +284,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn close_files(&mut self) {
         let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close) && targets::writes(self.job);
         let unlink = self.job.files.layout.unlink;
+        if self.job.sync.syncfs_at_end && targets::writes(self.job) && self.in_flight == 0 {
+            for path in &self.job.files.paths {
+                if let Err(error) = self.host.sync_file_system(path) {
+                    self.fail(error.errno, error.to_string());
+                }
+            }
+        }
         if !sync && !unlink || self.in_flight > 0 {
             return;
         }

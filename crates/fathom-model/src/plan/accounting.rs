@@ -13,6 +13,8 @@ pub struct SyncPolicy {
     pub fsync_at_end: bool,
     /// fsync when a file is closed.
     pub fsync_on_close: bool,
+    /// `end_syncfs`: syncfs(2) at the end of the job.
+    pub syncfs_at_end: bool,
 }
 
 /// What is recorded and logged.

@@ -13,6 +13,14 @@ pub struct EngineSpec {
     pub settings: EngineSettings,
 }
 
+impl EngineSpec {
+    /// Whether an I/O is over when its submission returns, so that more than one in flight is impossible.
+    #[must_use]
+    pub const fn is_synchronous(&self) -> bool {
+        self.kind.is_synchronous() && !(self.settings.offload && self.kind.is_a_call())
+    }
+}
+
 /// The engines, by fio's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EngineKind {
@@ -169,6 +177,12 @@ impl EngineKind {
         matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
     }
 
+    /// Whether an I/O of it is one call that reads or writes at an offset.
+    #[must_use]
+    pub const fn is_a_call(self) -> bool {
+        matches!(self, EngineKind::Sync | EngineKind::Psync | EngineKind::Vsync | EngineKind::Pvsync | EngineKind::Pvsync2)
+    }
+
     /// Whether an I/O is over when the submission returns, so that more than one in flight is impossible.
     #[must_use]
     pub const fn is_synchronous(self) -> bool {
@@ -216,6 +230,37 @@ pub struct EngineSettings {
     pub atomic: bool,
     /// cpuio: how busy a CPU is kept.
     pub cpu: CpuLoad,
+    /// `io_submit_mode=offload`: calls that wait for their I/O are made by a pool of threads.
+    pub offload: bool,
+    /// `lockfile`: how I/O to a file keeps that of other jobs out.
+    pub lock: FileLock,
+    /// `write_hint`: life time that written data is expected to have, as fcntl(2) F_SET_RW_HINT counts it.
+    pub write_hint: Option<u8>,
+    /// As whom the worker does its I/O.
+    pub person: Person,
+}
+
+/// As whom a worker opens its files and does its I/O.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Person {
+    /// `uid`.
+    pub user: Option<u32>,
+    /// `gid`.
+    pub group: Option<u32>,
+    /// `comm`: name of the thread.
+    pub name: Option<String>,
+}
+
+/// `lockfile`: what I/O to a file keeps out while it lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileLock {
+    /// Nothing.
+    #[default]
+    None,
+    /// All I/O of other jobs.
+    Exclusive,
+    /// A read keeps writes of other jobs out, anything else all their I/O.
+    ReadWrite,
 }
 
 /// How busy a cpuio job keeps its CPU: spells of work, each followed by a pause.

@@ -1,5 +1,7 @@
 //! The option table: every name fio knows, its type, and what becomes of it here.
 
+use std::sync::LazyLock;
+
 mod compatibility;
 mod help;
 mod row;
@@ -24,6 +26,15 @@ pub fn option_groups() -> &'static [(&'static str, &'static [OptionRow])] {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static OptionRow> {
     options().find(|row| row.name == name || row.alias == Some(name))
+}
+
+/// Whether a switch is on where it is not set. Each clone of a job asks for dozens: the few names are looked up once
+/// (regression 0160: a thousand clones went through the whole table for each).
+pub(crate) fn is_on_by_default(name: &str) -> bool {
+    static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+        options().filter(|row| row.kind == Kind::Bool && row.default == Some("1")).map(|row| row.name).collect()
+    });
+    NAMES.contains(&name)
 }
 
 /// The names most like `name`, best first, for a "did you mean".

@@ -1,6 +1,6 @@
 //! Who carries the I/O, and on which CPUs.
 
-use fathom_model::{CpuLoad, EngineKind, EngineSettings, EngineSpec, Nanos, StatCall};
+use fathom_model::{CpuLoad, EngineKind, EngineSettings, EngineSpec, FileLock, Nanos, Person, StatCall};
 
 use super::job::View;
 use super::{numa, priorities};
@@ -121,7 +121,26 @@ fn settings(view: &View<'_>, report: &mut Report) -> EngineSettings {
         numa: numa::resolve(view, report),
         atomic: settings.switch("atomic"),
         cpu: cpu_load(settings),
+        offload: settings.choice("io_submit_mode", "inline").0 == "offload",
+        lock: match settings.choice("lockfile", "none").0 {
+            "exclusive" => FileLock::Exclusive,
+            "readwrite" => FileLock::ReadWrite,
+            _ => FileLock::None,
+        },
+        write_hint: settings.is_set("write_hint").then(|| write_hint(settings.choice("write_hint", "none").0)),
+        person: person(settings),
     }
+}
+
+/// linux/fcntl.h: RWH_WRITE_LIFE_NONE and what follows it.
+fn write_hint(word: &str) -> u8 {
+    let lives = ["none", "short", "medium", "long", "extreme"];
+    lives.iter().position(|life| *life == word).map_or(1, |at| at as u8 + 1)
+}
+
+fn person(settings: &Settings) -> Person {
+    let id = |name| settings.is_set(name).then(|| settings.small(name, 0));
+    Person { user: id("uid"), group: id("gid"), name: settings.text("comm").map(str::to_owned) }
 }
 
 fn cpu_load(settings: &Settings) -> CpuLoad {

@@ -60,7 +60,8 @@ pub(crate) fn direct(view: &View<'_>) -> bool {
 
 fn paths(view: &View<'_>, seat: &Seat<'_>, report: &mut Report) -> (Vec<PathBuf>, bool) {
     let folders = folders(view, report);
-    let names = named(view, report);
+    let mut names = named(view, report);
+    names.extend(below(view, report));
     let paths: Vec<PathBuf> =
         if names.is_empty() { generated(view, seat, &folders, report) } else { join_all(&folders, 0, names.iter()) };
     if let Some(long) = paths.iter().find(|path| path.as_os_str().len() > LONGEST_PATH) {
@@ -84,6 +85,26 @@ pub(crate) fn named(view: &View<'_>, report: &mut Report) -> Vec<String> {
         );
     }
     names
+}
+
+/// `opendir`: the files below a folder.
+fn below(view: &View<'_>, report: &mut Report) -> Vec<String> {
+    let Some(folder) = view.settings.text("opendir").filter(|_| view.check_folders) else { return Vec::new() };
+    let found = view.surroundings.files_below(Path::new(folder), MOST_FILES as usize);
+    let names: Option<Vec<String>> = found.and_then(|files| files.into_iter().map(|path| path.into_os_string().into_string().ok()).collect());
+    let shown = crate::jobfile::shorten(folder);
+    match names {
+        Some(names) if !names.is_empty() => names,
+        Some(_) => {
+            report.push(view.error("opendir", format!("there is no file below '{shown}'")).advise("name another folder"));
+            Vec::new()
+        }
+        None => {
+            let problem = format!("'{shown}' is no folder that can be read, or holds more than {MOST_FILES} files");
+            report.push(view.error("opendir", problem).advise("name a smaller folder, or list the files in filename"));
+            Vec::new()
+        }
+    }
 }
 
 /// Splits at colons; `\:` is a colon of the name.

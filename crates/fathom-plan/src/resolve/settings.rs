@@ -5,7 +5,7 @@ use fathom_model::Personality;
 use super::report::Report;
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::{Assignment, shorten};
-use crate::options::{Kind, OptionRow, Support, Unit, closest_option, find};
+use crate::options::{Kind, OptionRow, Support, Unit, closest_option, find, is_on_by_default};
 use crate::span::Span;
 use crate::values::{Fault, Reading, Size, Value, read_value};
 
@@ -183,7 +183,7 @@ impl Settings {
     pub(crate) fn switch(&self, name: &'static str) -> bool {
         match self.last(name).map(|setting| &setting.value) {
             Some(Value::Switch(on)) => *on,
-            _ => find(name).is_some_and(|row| row.default == Some("1") && row.kind == Kind::Bool),
+            _ => is_on_by_default(name),
         }
     }
 

@@ -12,6 +12,7 @@ pub(crate) fn resolve(view: &View<'_>) -> SyncPolicy {
         fdatasync_every: settings.small("fdatasync", 0),
         fsync_at_end: settings.switch("end_fsync"),
         fsync_on_close: settings.switch("fsync_on_close"),
+        syncfs_at_end: settings.switch("end_syncfs"),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn doubts(view: &View<'_>, job: &Job, clones: u32, report: &mut Repor
 fn depth(view: &View<'_>, job: &Job) -> Option<Diagnostic> {
     let engine = job.engine.kind;
     let cut = u64::from(job.queue.depth) < view.settings.number("iodepth", 1);
-    if job.queue.depth < 2 || cut || !engine.is_synchronous() {
+    if job.queue.depth < 2 || cut || !job.engine.is_synchronous() {
         return None;
     }
     let problem = format!("{} without effect: {} does one I/O at a time", job.queue.depth, engine.word());

@@ -19,7 +19,7 @@ kept!(Start { after_all_before, after_section, delay, command_before, command_af
 kept!(ExitRule { exit_all, exit_all_on_error, what });
 choice!(ExitWhat { Group, Stonewall, All });
 choice!(Extent { Whole, Bytes(inner), Percent(inner) });
-kept!(SyncPolicy { fsync_every, fdatasync_every, fsync_at_end, fsync_on_close });
+kept!(SyncPolicy { fsync_every, fdatasync_every, fsync_at_end, fsync_on_close, syncfs_at_end = false });
 kept!(Accounting {
     slat, clat, lat, bandwidth, slat_percentiles, clat_percentiles, lat_percentiles, percentiles, bandwidth_sample,
     iops_sample, unified, disk_util, hidden, reduced, logs,
@@ -40,7 +40,10 @@ choice!(StatCall { Stat, Lstat, Statx });
 kept!(EngineSettings {
     fixed_buffers, register_files, register_where_possible, sq_poll, sq_poll_cpu, high_priority, userspace_reap,
     nowait, uncached, force_async, vectored, stat, remove_made, priorities, numa, atomic = false, cpu = CpuLoad::default(),
+    offload = false, lock = FileLock::None, write_hint = None, person = Person::default(),
 });
+kept!(Person { user, group, name });
+choice!(FileLock { None, Exclusive, ReadWrite });
 kept!(CpuLoad { percent, spell, sorts, ends_with_io });
 kept!(Numa { cpu_nodes, memory });
 kept!(MemoryPolicy { mode, nodes });
