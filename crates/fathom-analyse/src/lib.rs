@@ -42,6 +42,7 @@ mod series;
 mod story;
 mod tail;
 mod whole;
+mod window;
 mod words;
 
 pub use self::compare::{
@@ -71,5 +72,6 @@ pub use self::response::{Measured as MeasuredLoads, keeps, response};
 pub use self::search::{LatencyFigure, ParseLimitError, SEARCH_CONFIRM, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit};
 pub use self::tail::{Inflection, inflection};
 pub use self::outlook::outlook;
+pub use self::window::{Window, WindowFigures};
 pub use self::whole::{findings, findings_with};
 pub use self::words::{load_words, replay_words};

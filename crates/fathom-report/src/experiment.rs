@@ -63,6 +63,13 @@ pub fn figures_line(figures: &CellFigures) -> String {
     line
 }
 
+/// `8,012 IOPS, median 120 us, p99 250 us in a second; the measurement follows`.
+#[must_use]
+pub fn first_look(figures: &CellFigures) -> String {
+    let (iops, latency) = (whole(figures.iops), &figures.latency);
+    format!("{iops} IOPS, median {}, p99 {} in a second; the measurement follows", duration(latency.p50), duration(latency.p99))
+}
+
 fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Valid => "valid",

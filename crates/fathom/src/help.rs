@@ -136,6 +136,8 @@ Several PATHs are loaded each alone and all together; what they cost each other 
   --store=FILE        keep the cells there; --no-store keeps nothing
   --dry-run           show the cells in their order and what they take, and stop
   --json              the result as a JSON document
+  --watch             the full-screen view: throughput, latencies over time, and
+                      findings as they appear
   --events=FILE       what happens as lines of JSON, for programs; - is the
                       standard output
 

@@ -115,6 +115,7 @@ fn look(asked: &Asked) -> Result<Outcome, String> {
 
 /// Lays out, measures for the time that is left, and tells.
 fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) -> Result<Outcome, String> {
+    glimpse(recipe);
     if subject.writes {
         let (_, findings) = run(recipe.layout(), None)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
@@ -135,6 +136,15 @@ fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) 
     let outcome = told(asked, subject, &findings);
     keeper.finish(recording, &findings, vec![("intro".to_owned(), intro(subject))]);
     outcome
+}
+
+/// A figure before the target is made ready, which takes its time. What goes wrong will go wrong again and is told then.
+fn glimpse(recipe: &Quick) {
+    let Ok((recording, findings)) = run(recipe.glimpse()) else { return };
+    if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
+        let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
+        complain!("first look: 4 KiB random reads, one by one: {}", fathom_report::first_look(&figures));
+    }
 }
 
 fn nanos(time: Duration) -> Nanos {

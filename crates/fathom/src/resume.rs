@@ -3,7 +3,7 @@
 use fathom_model::{Run, RunState};
 use fathom_store::Store;
 
-use crate::experiment::Stored;
+use crate::experiment::{Stored, Watching};
 use crate::keep::{StoreWish, is_dead};
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
@@ -16,6 +16,7 @@ Goes on with an experiment where it was interrupted, killed or stopped. What is 
 not measured again. Without RUN it is the latest that is not finished.
 
   --store=FILE   the store to look into
+  --watch        the full-screen view
   --events=FILE  what happens as lines of JSON; - is the standard output
 ";
 
@@ -25,6 +26,8 @@ const KINDS: [&str; 3] = ["sweep", "search", "suite"];
 /// How a resumed experiment is told.
 #[derive(Clone, Debug, Default)]
 pub struct Telling {
+    /// `--watch`.
+    pub watch: bool,
     /// `--events`.
     pub events: Option<String>,
 }
@@ -48,6 +51,7 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
             continue;
         }
         match (argument.as_str(), argument.strip_prefix("--events=")) {
+            ("--watch", _) => telling.watch = true,
             (_, Some(file)) => telling.events = Some(file.to_owned()),
             ("--events", _) => telling.events = Some(rest.next().ok_or("--events needs the name of a file, or -")?.clone()),
             (option, _) if option.starts_with('-') => {
@@ -56,6 +60,9 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
             _ if name.is_some() => return Err("one run at a time".to_owned()),
             _ => name = Some(argument),
         }
+    }
+    if telling.watch {
+        Watching::can()?;
     }
     let mut store = wish.open()?;
     let run = match name {

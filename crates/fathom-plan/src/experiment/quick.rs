@@ -34,6 +34,9 @@ impl Display for QuickError {
 
 impl std::error::Error for QuickError {}
 
+/// A first look is at the first so many bytes: laid out within a second by most disks.
+const GLIMPSE: u64 = 32 << 20;
+
 /// One measurement: section name, title, what is done.
 type Cell = (&'static str, &'static str, &'static str);
 
@@ -66,6 +69,14 @@ impl Quick {
     #[must_use]
     pub fn cells(&self) -> u32 {
         (READS.len() + if self.writes { WRITES.len() } else { 0 }) as u32
+    }
+
+    /// The job file of a first look, a second long: there is a figure before all of the target is made ready.
+    #[must_use]
+    pub fn glimpse(&self) -> String {
+        let size = self.size.map_or(GLIMPSE, |size| size.get().min(GLIMPSE));
+        let file = &self.file;
+        format!("[glimpse]\nfilename={file}\nsize={size}\nrw=randread\nbs=4k\niodepth=1\ndirect=1\ntime_based\nruntime=1s\n")
     }
 
     /// The job file that makes the target ready and measures nothing.

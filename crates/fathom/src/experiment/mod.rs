@@ -9,6 +9,7 @@ mod events;
 mod keep;
 mod lines;
 mod saved;
+mod watch;
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -24,6 +25,7 @@ pub use self::events::Events;
 pub use self::keep::{Keep, Stored};
 pub use self::lines::Lines;
 pub use self::saved::Saved;
+pub use self::watch::Watching;
 
 /// Which cell comes next. A course must hand out the same cells again when it learns the same figures: that is how a run is
 /// resumed.

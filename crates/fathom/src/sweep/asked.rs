@@ -31,6 +31,8 @@ pub struct Asked {
     pub agree: Option<f64>,
     /// Several targets are not loaded together.
     pub alone: bool,
+    /// The full-screen view.
+    pub watch: bool,
     /// Where events go.
     pub events: Option<String>,
     pub settings: Vec<(String, String)>,
@@ -74,6 +76,7 @@ impl Asked {
             ("--keep", None) => self.keep = true,
             ("--dry-run", None) => self.dry_run = true,
             ("--json", None) => self.json = true,
+            ("--watch", None) => self.watch = true,
             ("--alone", None) => self.alone = true,
             ("--adaptive", None) => self.agree = Some(self.agree.unwrap_or(AGREE)),
             ("--agree" | "--events" | "--axis" | "--for" | "--budget" | "--repeat" | "--precision" | "--set" | "--size" | "--destroy", value) => {
@@ -138,8 +141,8 @@ impl Asked {
 }
 
 fn unknown(word: &str) -> String {
-    const OPTIONS: [&str; 16] = [
-        "--adaptive", "--agree", "--alone", "--events",
+    const OPTIONS: [&str; 17] = [
+        "--watch", "--adaptive", "--agree", "--alone", "--events",
         "--axis", "--for", "--budget", "--repeat", "--precision", "--set", "--size", "--destroy", "--read-only", "--keep", "--dry-run",
         "--json",
     ];

@@ -12,7 +12,7 @@ use fathom_plan::{Cell, Includes, Sweep, file_value};
 
 use self::asked::Asked;
 use self::rounds::{Rounds, Wanted};
-use crate::experiment::{Audience, Bounds, Course, Ended, Events, Everyone, Lines, Saved, Stored, drive, plan_of};
+use crate::experiment::{Audience, Bounds, Course, Ended, Events, Everyone, Lines, Saved, Stored, Watching, drive, plan_of};
 use crate::guard;
 use crate::help;
 use crate::keep;
@@ -46,6 +46,9 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn begin(arguments: &[String]) -> Result<Outcome, String> {
     let asked = Asked::read(arguments)?;
+    if asked.watch {
+        Watching::can()?;
+    }
     let job_file = asked.job_file.as_deref().map(read_job_file).transpose()?;
     let subjects = subjects(&asked)?;
     let prepared = Prepared::new(asked, job_file, subjects)?;
@@ -69,7 +72,7 @@ pub fn resume(run: &Run, stored: Stored, telling: &Telling) -> Result<Outcome, S
     std::env::set_current_dir(folder).map_err(|error| format!("{folder}: {error}; {} ran there", run.id))?;
     let arguments: Vec<String> = saved.all("argument").map(str::to_owned).collect();
     let mut asked = Asked::read(&arguments)?;
-    asked.events = telling.events.clone();
+    (asked.events, asked.watch) = (telling.events.clone(), telling.watch);
     let job_file = saved.one("job-file").zip(saved.one("job-file-text")).map(|(name, text)| (name.to_owned(), text.to_owned()));
     let prepared = Prepared::new(asked, job_file, subjects_of(&saved))?;
     prepared.check()?;
@@ -167,12 +170,17 @@ impl Prepared {
     fn run(&self, mut stored: Stored) -> Result<Outcome, String> {
         let wanted = Wanted { repeats: self.repeats, precision: self.asked.precision, agree: self.asked.agree };
         let mut rounds = Rounds::new(&self.sweep, wanted, self.layout())?;
-        let mut everyone = Everyone(vec![Box::new(Lines::new())]);
+        let run = stored.name();
+        complain!("fathom sweep: {}{}", self.summary(), run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
+        let watching = self.asked.watch.then(|| Watching::open(&format!("fathom sweep {}", self.title()))).transpose()?;
+        let first: Box<dyn Audience> = match watching {
+            Some(watching) => Box::new(watching),
+            None => Box::new(Lines::new()),
+        };
+        let mut everyone = Everyone(vec![first]);
         if let Some(name) = &self.asked.events {
             everyone.0.push(Box::new(Events::open(name)?));
         }
-        let run = stored.name();
-        complain!("fathom sweep: {}{}", self.summary(), run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
         let bounds = Bounds { budget: self.asked.budget, expected: self.each, destroy: self.asked.destroy.clone() };
         everyone.opens("sweep", self.sweep.count().unwrap_or(0), run.as_deref());
         let ended = drive(&mut rounds, &bounds, &mut stored, &mut everyone);
