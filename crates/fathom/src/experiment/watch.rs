@@ -19,6 +19,12 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Looking takes no more than this part of the time.
 const PART: u32 = 20;
 
+/// What can be judged before the end: all else takes what is in flight, or still to come, for missing.
+const AT_ONCE: [&str; 13] = [
+    "SHORT_IO", "IO_ERROR", "TIMED_OUT", "VERIFY_FAILED", "TARGET_SHRANK", "GENERATOR_STALL", "PAGE_CACHE", "WORKER_WAITED",
+    "ENGINE_FALLBACK", "DIRECT_NOT_DIRECT", "HISTOGRAM_OVERFLOW", "PERCENTILE_INFLECTION", "LATE_ISSUE",
+];
+
 /// Shows the view while it lives; the terminal is as it was afterwards.
 pub struct Watching {
     screen: FullScreen<Stderr>,
@@ -92,7 +98,9 @@ impl Audience for Watching {
         if let Some(figures) = self.window.look(state) {
             self.view.step(step(&figures));
         }
-        self.view.found(&fathom_analyse::findings(state).findings);
+        let mut found = fathom_analyse::findings(state).findings;
+        found.retain(|finding| AT_ONCE.contains(&finding.code));
+        self.view.found(&found);
         self.pause = LOOK.max(begun.elapsed() * PART);
     }
 
@@ -108,4 +116,16 @@ impl Audience for Watching {
 fn step(figures: &WindowFigures) -> Step {
     let WindowFigures { iops, bandwidth, p50, p99, heat } = *figures;
     Step { iops, bandwidth, p50, p99, heat }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Regression 0185: the view said of a run that goes on that its I/O was not conserved and that it was too short.
+    #[test]
+    fn what_only_the_end_can_tell_is_not_told_before() {
+        assert!(AT_ONCE.iter().all(|code| fathom_analyse::DETECTORS.iter().any(|detector| detector.code == *code)));
+        assert!(!AT_ONCE.contains(&"NOT_CONSERVED") && !AT_ONCE.contains(&"RAN_SHORT"));
+    }
 }
