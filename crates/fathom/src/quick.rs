@@ -140,7 +140,7 @@ fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) 
 
 /// A figure before the target is made ready, which takes its time. What goes wrong will go wrong again and is told then.
 fn glimpse(recipe: &Quick) {
-    let Ok((recording, findings)) = run(recipe.glimpse()) else { return };
+    let Ok((recording, findings)) = run(recipe.glimpse(), None) else { return };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
         let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
         complain!("first look: 4 KiB random reads, one by one: {}", fathom_report::first_look(&figures));
