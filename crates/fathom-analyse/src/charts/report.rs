@@ -21,7 +21,11 @@ const FEW_POINTS: usize = 160;
 /// What `told` says together.
 #[must_use]
 pub fn report(told: &[Told], title: Option<&str>) -> Report {
-    let jobs: Vec<JobFigures> = told.iter().flat_map(|one| one.jobs.iter().cloned()).collect();
+    let mut jobs: Vec<JobFigures> = told.iter().flat_map(|one| one.jobs.iter().cloned()).collect();
+    if told.len() > 1 {
+        // Files come in the order of their names, in which 16 stands before 2.
+        jobs.sort_by(|a, b| order(a).cmp(&order(b)));
+    }
     let mut notes = Vec::new();
     if told.len() > WRITTEN_OUT {
         notes.push(format!("Device, host and plan are written out for the first {WRITTEN_OUT} of {} results.", told.len()));
@@ -39,6 +43,10 @@ pub fn report(told: &[Told], title: Option<&str>) -> Report {
         plans: plans(told),
         notes,
     }
+}
+
+fn order(job: &JobFigures) -> (&str, &str, Option<u64>, Option<u32>, Option<u32>, Option<u32>) {
+    (&job.source, &job.rw, job.block, job.mix, job.depth, job.jobs)
 }
 
 fn titled(told: &[Told]) -> String {

@@ -1,0 +1,86 @@
+//! No chart panics, whatever the figures: none, one, all alike, the largest and smallest there are, and very many.
+
+use fathom_analyse::{CHARTS, Dimension, JobFigures, WayFigures, Wish, chart, thin};
+use fathom_chart::{Frame, Stage, csv, svg};
+use fathom_model::{Direction, LatencySummary, Moment, MomentDirection, Nanos, PerDirection};
+use proptest::prelude::*;
+
+fn way() -> impl Strategy<Value = WayFigures> {
+    let figure = || prop_oneof![Just(0.0), Just(1.0), Just(f64::MIN_POSITIVE), Just(1e300), 1.0..1e7];
+    let bins = prop::collection::vec((any::<u64>(), 0..1_000_000u64), 0..6);
+    (0..3usize, figure(), figure(), figure(), any::<u64>(), bins).prop_map(|(way, iops, bandwidth, mean, ns, mut bins)| {
+        bins.sort_unstable();
+        WayFigures {
+            direction: Direction::ALL[way],
+            iops,
+            iops_spread: Some((mean, 2)),
+            bandwidth,
+            ios: ns % 1000,
+            latency: LatencySummary { min: 0, max: ns, mean, stddev: mean, n: ns % 7, percentiles: vec![(50.0, ns / 2), (99.0, ns), (100.0, ns)], bins, overflow: 0 },
+            slat: Some(mean),
+            lat: None,
+        }
+    })
+}
+
+fn moment() -> impl Strategy<Value = Moment> {
+    (any::<u32>(), any::<u32>(), any::<u64>(), 0..3u64).prop_map(|(start, length, ios, bad)| {
+        let one = MomentDirection { ios, bytes: ios / 2, bad, p50: Some(ios), p99: None, max: Some(ios), ..MomentDirection::default() };
+        let none = MomentDirection::default;
+        Moment { start: Nanos::new(start.into()), length: Nanos::new(length.into()), directions: PerDirection([one, none(), none()]) }
+    })
+}
+
+fn job() -> impl Strategy<Value = JobFigures> {
+    let number = || prop::option::of(prop_oneof![Just(0u32), Just(1), Just(u32::MAX), 1..64u32]);
+    (number(), number(), number(), prop::option::of(any::<u64>()), prop::collection::vec(way(), 0..3), prop::collection::vec(moment(), 0..8), "\\PC{0,8}").prop_map(
+        |(depth, jobs, mix, block, ways, series, name)| JobFigures {
+            source: name.clone(), name, rw: "randrw".into(), block, depth, jobs, mix, offered: None, ways, cpu: Some((1.0, f64::MAX)), series, steady: vec![1.0, 0.0], findings: Vec::new(),
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_chart_panics(jobs in prop::collection::vec(job(), 0..6), metric in 0..4usize) {
+        let metric = [None, Some(Dimension::Bandwidth), Some(Dimension::Percentile(99.0)), Some(Dimension::CpuPerIo)][metric];
+        let wish = Wish { metric, slo: Some((99.0, 1e6)), ..Wish::default() };
+        for kind in CHARTS {
+            if let Ok(made) = chart(kind.name, &jobs, &wish) {
+                prop_assert!(!csv(&made).is_empty());
+            }
+        }
+    }
+}
+
+/// One point, and points that are all alike, are drawn by the script as well.
+#[test]
+fn single_and_constant_figures_are_drawn() {
+    let Ok(stage) = Stage::new() else {
+        eprintln!("SKIP: single_and_constant_figures_are_drawn: this build has no chart script");
+        return;
+    };
+    let way = WayFigures {
+        direction: Direction::Read, iops: 100.0, iops_spread: None, bandwidth: 409_600.0, ios: 1000,
+        latency: LatencySummary { min: 5, max: 5, mean: 5.0, n: 1000, percentiles: vec![(50.0, 5), (99.0, 5)], bins: vec![(5, 1000)], ..LatencySummary::default() },
+        slat: None, lat: None,
+    };
+    let one = JobFigures { depth: Some(1), jobs: Some(1), rw: "read".into(), ways: vec![way], cpu: Some((1.0, 1.0)), steady: vec![7.0; 9], ..JobFigures::default() };
+    for kind in CHARTS {
+        for jobs in [vec![], vec![one.clone()], vec![one.clone(); 5]] {
+            if let Ok(made) = chart(kind.name, &jobs, &Wish::default()) {
+                let drawn = svg(&made, &Frame { width: 400, height: 300, ..Frame::default() }, &stage);
+                assert!(drawn.as_ref().is_ok_and(|svg| svg.contains("<svg") && !svg.contains("NaN")), "{}: {drawn:?}", kind.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_million_points_keep_their_extremes() {
+    let points: Vec<(f64, f64)> = (0..10_000_000).map(|n| (f64::from(n), if n == 7_654_321 { 9.0 } else { 1.0 })).collect();
+    let thinned = thin(&points, 1500);
+    assert!(thinned.len() <= 1502 && thinned.contains(&(7_654_321.0, 9.0)));
+}
