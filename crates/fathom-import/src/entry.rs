@@ -1,6 +1,8 @@
 //! One job record of fio's JSON as an entry.
 
-use fathom_model::{Direction, DirectionSummary, Entry, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, Samples, Shows};
+use fathom_model::{
+    Direction, DirectionSummary, Entry, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, Samples, Shows, SparseHistogram,
+};
 use serde_json::{Map, Value};
 
 use crate::error::ImportError;
@@ -25,6 +27,14 @@ pub(crate) struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub(crate) fn of(document: &'a Value, program: &str, records: usize) -> Self {
         Reading { document, old: major(program).is_some_and(|major| major < 3), records }
+    }
+}
+
+impl Reading<'_> {
+    /// What fathom adds to this record in a document of its own.
+    fn addition(&self, job: &Value) -> &Value {
+        let place = self.document["jobs"].as_array().and_then(|jobs| jobs.iter().position(|other| std::ptr::eq(other, job)));
+        place.map_or(&Value::Null, |place| &self.document["fathom"]["entries"][place])
     }
 }
 
@@ -60,7 +70,9 @@ pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError
     };
     entry.block_sizes = block_sizes(&options, &entry.directions);
     entry.words = words(&entry, &options);
-    entry.series = series(reading, job);
+    let ours = reading.addition(job);
+    entry.series = ours["series"].as_array().into_iter().flatten().map(moment).collect();
+    written_before(&mut entry, ours);
     Ok(entry)
 }
 
@@ -229,11 +241,16 @@ fn bins(of: &Map<String, Value>, old: bool) -> Vec<(u64, u64)> {
     known
 }
 
-/// The intervals that fathom adds to fio's document.
-fn series(reading: &Reading, job: &Value) -> Vec<Moment> {
-    let places = reading.document["jobs"].as_array().and_then(|jobs| jobs.iter().position(|other| std::ptr::eq(other, job)));
-    let list = places.map(|place| &reading.document["fathom"]["entries"][place]["series"]).and_then(Value::as_array);
-    list.into_iter().flatten().map(moment).collect()
+/// What fathom wrote down of an entry that it had imported, and fio's document has no place for.
+fn written_before(entry: &mut Entry, ours: &Value) {
+    let whole = |value: &Value| value.as_u64().and_then(|value| u32::try_from(value).ok());
+    entry.members = whole(&ours["members"]).unwrap_or(entry.members);
+    entry.depth = whole(&ours["depth"]).unwrap_or(entry.depth);
+    entry.rw = ours["rw"].as_str().map_or(std::mem::take(&mut entry.rw), str::to_owned);
+    for direction in Direction::ALL {
+        let size = whole(&ours["block_sizes"][direction as usize]);
+        entry.block_sizes[direction] = size.map_or(entry.block_sizes[direction], |size| (size, size));
+    }
 }
 
 fn moment(of: &Value) -> Moment {
@@ -242,7 +259,11 @@ fn moment(of: &Value) -> Moment {
         let way = &of[direction.word()];
         let told = |name: &str| way[name].as_f64().filter(|value| (0.0..=1e18).contains(value)).map(|value| value as u64);
         let count = |name: &str| told(name).unwrap_or(0);
+        let mut spread = Histogram::new();
+        let listed = way["bins"].as_object().map_or(Vec::new(), |of| bins(of, false));
+        listed.into_iter().for_each(|(middle, n)| spread.record_n(middle, n));
         MomentDirection {
+            latencies: if spread.count() > 0 { SparseHistogram::pack(&spread) } else { SparseHistogram::default() },
             ios: count("ok_ios"),
             bytes: count("ok_bytes"),
             bad: count("bad_ios"),
@@ -250,7 +271,6 @@ fn moment(of: &Value) -> Moment {
             p99: told("p99_ns"),
             max: told("max_ns"),
             mean: told("mean_ns"),
-            ..MomentDirection::default()
         }
     });
     Moment { start: nanos("start_ns"), length: nanos("length_ns"), directions }

@@ -69,14 +69,22 @@ fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
     if entries.iter().all(|entry| entry.directions.0.iter().all(|way| way.ios == 0)) {
         notes.push("no I/O completed in it".to_owned());
     }
+    let source = Provenance { program, files: vec![file.to_owned()], unknown: unknown(document, &entries), notes };
     Ok(ImportedResult {
-        source: Provenance { program, files: vec![file.to_owned()], unknown: unknown(document, &entries), notes },
+        source: imported_before(&document["fathom"]["imported"]).unwrap_or(source),
         written_unix_ms: written(document),
         elapsed: Nanos::from_millis(runtime),
         globals: crate::options::pairs(&document["global options"]),
         entries,
         disks: document["disk_util"].as_array().into_iter().flatten().map(disk).collect(),
     })
+}
+
+/// Where a result comes from that fathom has imported and written down.
+fn imported_before(imported: &Value) -> Option<Provenance> {
+    let texts = |name: &str| imported[name].as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect();
+    let program = imported["program"].as_str()?.to_owned();
+    Some(Provenance { program, files: texts("files"), unknown: texts("unknown"), notes: texts("notes") })
 }
 
 fn written(document: &Value) -> u64 {

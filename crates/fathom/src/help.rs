@@ -28,6 +28,7 @@ usage: fathom COMMAND ...
   plot RESULT... -o F  charts of results as SVG, PNG, HTML or CSV
   report RESULT... -o F
                        one offline page with verdict, figures, charts and plan
+  import PATH...       results of fio of any version, with their logs, as ours
   check RESULT.json... what is wrong with results of fio, or with figures from a page
   spec [PATH]          the data sheet of a device; with --run whether it is kept
                        (--sheet=ID, --specs=DIR, --runtime=S, --writes, --json)
@@ -227,6 +228,7 @@ pub fn command(rest: &[String]) -> Outcome {
         Some("check") => crate::check::help(),
         Some("plot") => crate::plot::help(),
         Some("report") => crate::report::help(),
+        Some("import") => crate::import::help(),
         _ => say(HELP),
     }
 }

@@ -12,6 +12,7 @@ mod experiment;
 mod explain;
 mod guard;
 mod help;
+mod import;
 mod keep;
 mod logs;
 mod measure;
@@ -85,6 +86,7 @@ fn command(arguments: &[String]) -> Outcome {
         "check" => check::command(rest),
         "plot" => plot::command(rest),
         "report" => report::command(rest),
+        "import" => import::command(rest),
         "explain" => explain::command(rest),
         "spec" => spec::command(rest),
         "runs" => stored::runs(rest),

@@ -1,7 +1,7 @@
 //! The `fathom` key: verdict, findings, conditions, and per entry what fio has no place for.
 
 use fathom_model::{
-    Damage, SecondLook, WriteMark, Counts, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection, Override, RunEnd, VerifyCounts,
+    Damage, SecondLook, WriteMark, Counts, Direction, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection, Override, Provenance, RunEnd, VerifyCounts,
 };
 
 use super::conditions::conditions;
@@ -29,6 +29,50 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
         .with("conditions", conditions(&findings.conditions))
         .with("targets", findings.targets.iter().map(super::devices::target).collect::<Tree>())
         .with("entries", findings.entries.iter().map(|one| entry(one, plus)).collect::<Tree>())
+}
+
+/// The same of a result of another program, of which less is known.
+pub(super) fn foreign(findings: &Findings, source: &Provenance, plus: bool) -> Object {
+    let imported = Object::new()
+        .with("program", &source.program)
+        .with("files", source.files.iter().collect::<Tree>())
+        .with("unknown", source.unknown.iter().collect::<Tree>())
+        .with("notes", source.notes.iter().collect::<Tree>());
+    Object::new()
+        .with("version", VERSION)
+        .with("imported", imported)
+        .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
+        .with("findings", findings.findings.iter().map(finding).collect::<Tree>())
+        .with("started_unix_ns", findings.started_unix_ns)
+        .with("elapsed_ns", findings.elapsed.get())
+        .with("entries", findings.entries.iter().map(|one| foreign_entry(one, plus)).collect::<Tree>())
+}
+
+/// Its moments carry their distributions: there is no recording behind them.
+fn foreign_entry(entry: &Entry, plus: bool) -> Object {
+    let size = |direction: Direction| entry.block_sizes[direction].0;
+    let mut figures = Object::new()
+        .with("name", &entry.name)
+        .with("words", &entry.words)
+        .with("members", entry.members)
+        .with("depth", entry.depth)
+        .with("rw", &entry.rw)
+        .with("block_sizes", Direction::ALL.into_iter().map(|direction| Tree::Int(u64::from(size(direction)))).collect::<Tree>())
+        .with("little", little(entry));
+    if plus {
+        figures.push("series", entry.series.iter().map(|one| moment_with(one, &foreign_direction)).collect::<Tree>());
+    }
+    figures
+}
+
+fn foreign_direction(figures: &MomentDirection) -> Object {
+    let mut object = moment_direction(figures);
+    if !figures.latencies.is_empty() {
+        let spread = figures.latencies.unpack();
+        let bins = spread.buckets().map(|(middle, n)| ((middle as u64).to_string(), Tree::Int(n)));
+        object.push("bins", Object::of(bins));
+    }
+    object
 }
 
 fn finding(finding: &Finding) -> Object {
@@ -173,9 +217,13 @@ fn write_mark(mark: &WriteMark) -> Object {
 }
 
 fn moment(moment: &Moment) -> Object {
+    moment_with(moment, &moment_direction)
+}
+
+fn moment_with(moment: &Moment, direction: &dyn Fn(&MomentDirection) -> Object) -> Object {
     let interval = Object::new().with("start_ns", moment.start.get()).with("length_ns", moment.length.get());
-    let used = moment.directions.iter().filter(|(_, figures)| figures.ios > 0 || figures.bad > 0);
-    used.fold(interval, |interval, (way, figures)| interval.with(way.word(), moment_direction(figures)))
+    let used = moment.directions.iter().filter(|(_, figures)| figures.ios > 0 || figures.bad > 0 || figures.mean.is_some());
+    used.fold(interval, |interval, (way, figures)| interval.with(way.word(), direction(figures)))
 }
 
 /// Latencies are response times in an open loop, clat in a closed one.

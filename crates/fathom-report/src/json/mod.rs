@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use fathom_model::{DiskSummary, Findings, Personality};
 
 pub(crate) use self::entry::{CLASSES, measure_word};
-use self::{addition::addition, entry::entry};
+use self::{addition::{addition, foreign}, entry::entry};
 use crate::Style;
 use crate::calendar::ctime;
 use crate::idleness::idleness_object;
@@ -50,7 +50,9 @@ fn document(findings: &Findings, style: &Style, plus: bool) -> Tree {
     if let Some(idleness) = &findings.host.idleness {
         root.push("cpu_idleness", idleness_object(idleness));
     }
-    if findings.personality == Personality::Fathom {
+    if let Some(source) = &findings.imported {
+        root.push("fathom", foreign(findings, source, plus));
+    } else if findings.personality == Personality::Fathom {
         root.push("fathom", addition(findings, plus));
     }
     root.into()

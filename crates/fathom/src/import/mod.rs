@@ -1,0 +1,212 @@
+//! `fathom import`: results of fio become results of ours.
+
+mod walk;
+
+use std::io::IsTerminal;
+
+use fathom_import::{Import, ImportError, import};
+use fathom_model::{Cell, CellState, Content, Experiment, Findings, RunState, Verdict};
+use fathom_report::Style;
+use fathom_store::{Store, StoreError};
+
+use crate::keep::{StoreWish, experiment, unix_now_ns};
+use crate::outcome::Outcome;
+use crate::say::{complain, say};
+use crate::screen;
+
+pub(crate) use self::walk::Disk;
+
+/// What an imported result is called in the store.
+pub const FORMAT: &str = "fathom import";
+
+const HELP: &str = "\
+usage: fathom import PATH... [OPTIONS]
+
+Reads results of fio: JSON, json+ and terse lines of any version, results of several
+hosts, and log files of every kind. PATH is a file or a folder, with all folders below it.
+What a file is, is seen from what is in it; the logs of a run are added by time (where
+nothing completed fio writes no row: that is a zero) and laid under the result whose I/O
+they hold, whatever their names say. Old units become current ones.
+
+Files that cannot be read are named, each with its reason; the others are imported.
+
+  --name=NAME    what lists call it (the first PATH)
+  --json         all results as fio's JSON of today, with what fathom adds
+  --store=FILE   keep them in another store than your own
+  --no-store     only read and show them
+
+Exit codes: 0 all files were read; 1 some were not; 2 none was, or refused.
+";
+
+#[derive(Default)]
+struct Asked {
+    paths: Vec<String>,
+    name: Option<String>,
+    json: bool,
+    store: StoreWish,
+}
+
+/// Imports what the arguments name.
+pub fn command(words: &[String]) -> Outcome {
+    if words.iter().any(|word| word == "--help" || word == "-h") {
+        return help();
+    }
+    asked(words).and_then(|asked| imported(&asked)).unwrap_or_else(|trouble| {
+        complain!("fathom import: {trouble}");
+        Outcome::Refused
+    })
+}
+
+/// How it is used.
+pub fn help() -> Outcome {
+    say(HELP)
+}
+
+fn asked(words: &[String]) -> Result<Asked, String> {
+    let (mut asked, mut rest) = (Asked::default(), words.iter());
+    while let Some(word) = rest.next() {
+        if asked.store.take(word, &mut rest)? {
+            continue;
+        }
+        match word.split_once('=') {
+            _ if word == "--json" => asked.json = true,
+            Some(("--name", name)) => asked.name = Some(name.to_owned()),
+            _ if word.starts_with('-') && word != "-" => return Err(format!("there is no option '{}'; `fathom import --help` lists them", word.escape_debug())),
+            _ => asked.paths.push(word.clone()),
+        }
+    }
+    if asked.paths.is_empty() { Err("name files or folders with results of fio; `fathom import --help` tells more".to_owned()) } else { Ok(asked) }
+}
+
+/// Everything below the paths, judged; with the files that could not be used and how many were passed over.
+pub(crate) struct Read {
+    /// The results.
+    pub findings: Vec<Findings>,
+    /// A line for each file that was left out.
+    pub troubles: Vec<String>,
+    /// Files in folders that have nothing to do with results.
+    pub passed: usize,
+}
+
+/// Reads all results below `paths`.
+///
+/// # Errors
+/// When there are too many files.
+pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
+    let found = walk::files(paths)?;
+    let Import { results, troubles } = import(&found.paths, &Disk);
+    let named = &found.paths[..found.from];
+    let beside = |file: &str, why: &ImportError| *why == ImportError::NoDocument && !named.iter().any(|path| path == file) && !is_of_results(file);
+    let (passed, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(|trouble| beside(&trouble.file, &trouble.why));
+    let mut lines: Vec<String> = found.troubles.into_iter().map(|(file, why)| format!("{file}: {why}")).collect();
+    lines.extend(troubles.into_iter().map(|trouble| format!("{}: {}", trouble.file, trouble.why)));
+    Ok(Read { findings: results.into_iter().map(fathom_analyse::imported).collect(), troubles: lines, passed: passed.len() })
+}
+
+/// Whether a name promises a result.
+fn is_of_results(file: &str) -> bool {
+    let lower = file.to_ascii_lowercase();
+    [".json", ".log", ".out", ".txt", ".terse", ".fio"].iter().any(|ending| lower.ends_with(ending))
+}
+
+fn imported(asked: &Asked) -> Result<Outcome, String> {
+    let all = read(&asked.paths)?;
+    all.troubles.iter().for_each(|line| complain!("fathom import: {}", line.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"")));
+    if all.findings.is_empty() {
+        return Err("there is no result of fio in what was named".to_owned());
+    }
+    let outcome = show(asked, &all)?;
+    keep(asked, &all);
+    Ok(match outcome {
+        Outcome::Good if !all.troubles.is_empty() => Outcome::Bad,
+        outcome => outcome,
+    })
+}
+
+fn show(asked: &Asked, all: &Read) -> Result<Outcome, String> {
+    if !asked.json {
+        let style = screen::style(std::io::stdout().is_terminal(), "");
+        return Ok(say(&fathom_report::imported(&all.findings, all.troubles.len(), all.passed, &style)));
+    }
+    let mut text = String::from("[\n");
+    for (place, one) in all.findings.iter().enumerate() {
+        text += if place > 0 { ",\n" } else { "" };
+        text += document(one)?.trim_end();
+    }
+    Ok(say(&(text + "\n]\n")))
+}
+
+/// A result as it is written down: fio's json+ of today, with where it comes from and its intervals.
+fn document(one: &Findings) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    fathom_report::json(one, &Style::default(), true, &mut bytes).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
+}
+
+/// Keeps one run with a cell for each result. When the store fails that is said; the results have been shown.
+fn keep(asked: &Asked, all: &Read) {
+    let kept = asked.store.place().map_err(|error| error.to_string()).and_then(|place| match place {
+        Some(place) => stored(&place, asked, all).map(Some),
+        None => Ok(None),
+    });
+    match kept {
+        Ok(Some(run)) => complain!("fathom import: kept as {run}: fathom show {run}"),
+        Ok(None) => {}
+        Err(why) => complain!("fathom import: the results are not kept: {why}"),
+    }
+}
+
+fn stored(place: &std::path::Path, asked: &Asked, all: &Read) -> Result<String, String> {
+    let mut cells = Vec::new();
+    for (place, one) in all.findings.iter().enumerate() {
+        let content = Content::Imported { format: FORMAT.to_owned(), bytes: document(one)?.into_bytes() };
+        cells.push((cell(place as u64 + 1, one), content));
+    }
+    let told = |error: StoreError| error.to_string();
+    let name = asked.name.clone().unwrap_or_else(|| asked.paths[0].clone());
+    let programs = all.findings.iter().filter_map(|one| one.imported.as_ref()).map(|source| source.program.clone());
+    let program = programs.into_iter().find(|program| !program.is_empty()).unwrap_or_default();
+    let begun = Experiment { planned: cells.len() as u64, ..experiment("import", name, String::new()) };
+    let facts = vec![("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()), ("measured by".to_owned(), program)];
+    let mut store = Store::open(place).map_err(told)?;
+    let run = store.begin(&Experiment { facts, ..begun }).map_err(told)?;
+    store.save_cells(run, &cells).map_err(told)?;
+    store.finish(run, RunState::Finished, unix_now_ns()).map_err(told)?;
+    Ok(run.to_string())
+}
+
+fn cell(position: u64, one: &Findings) -> Cell {
+    let verdict = match one.verdict {
+        Verdict::Valid => "valid",
+        Verdict::Degraded => "degraded",
+        Verdict::Invalid => "invalid",
+    };
+    let source = one.imported.clone().unwrap_or_default();
+    let unknown = source.unknown.iter().map(|what| format!("not known: {what}"));
+    Cell {
+        position,
+        axes: axes(one),
+        state: CellState::Finished,
+        started_unix_ns: one.started_unix_ns,
+        elapsed_ns: one.elapsed.get(),
+        verdict: verdict.to_owned(),
+        figures: fathom_analyse::headline(&Findings { entries: fathom_analyse::joined(&one.entries), ..one.clone() }),
+        findings: fathom_analyse::found(one),
+        notes: source.files.first().map(|file| format!("from {file}")).into_iter().chain(source.notes).chain(unknown).collect(),
+        ..Cell::default()
+    }
+}
+
+/// What a grid of results is made of: the options that bench-fio and most scripts vary.
+fn axes(one: &Findings) -> Vec<(String, String)> {
+    let entries = fathom_analyse::joined(&one.entries);
+    let [entry] = entries.as_slice() else { return Vec::new() };
+    let size = entry.block_sizes.0.iter().map(|(size, _)| *size).find(|size| *size > 0);
+    let axes = [
+        ("rw", Some(entry.rw.clone()).filter(|rw| !rw.is_empty())),
+        ("bs", size.map(|size| size.to_string())),
+        ("iodepth", (entry.depth > 0).then(|| entry.depth.to_string())),
+        ("numjobs", Some(entry.members.to_string())),
+    ];
+    axes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

@@ -1,0 +1,77 @@
+//! The files below what was named.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use fathom_import::Files;
+
+/// More files in one import are a mistake, such as the root of a disk.
+const MOST_FILES: usize = 1_000_000;
+/// Folders within folders.
+const DEEPEST: usize = 64;
+
+/// What is to be read.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Every file, in order.
+    pub paths: Vec<String>,
+    /// Of them those that stood in a folder, and were not named themselves.
+    pub from: usize,
+    /// What could not be looked at, with the reason.
+    pub troubles: Vec<(String, String)>,
+}
+
+/// All regular files at and below `named`: those named first. Links to folders are not followed, hidden files are left out.
+///
+/// # Errors
+/// When there are too many.
+pub(super) fn files(named: &[String]) -> Result<Found, String> {
+    let mut found = Found::default();
+    let (folders, files): (Vec<&String>, Vec<&String>) = named.iter().partition(|path| Path::new(path).is_dir());
+    found.paths.extend(files.into_iter().cloned());
+    found.from = found.paths.len();
+    for folder in folders {
+        below(folder.trim_end_matches('/'), 0, &mut found)?;
+    }
+    Ok(found)
+}
+
+fn below(folder: &str, depth: usize, found: &mut Found) -> Result<(), String> {
+    let listed = std::fs::read_dir(if folder.is_empty() { "/" } else { folder }).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let mut entries = match listed {
+        Ok(entries) => entries,
+        Err(error) => {
+            found.troubles.push((folder.to_owned(), format!("cannot be listed: {error}")));
+            return Ok(());
+        }
+    };
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let (name, kind) = (entry.file_name(), entry.file_type());
+        let Some(name) = name.to_str() else {
+            found.troubles.push((entry.path().display().to_string(), "its name is no UTF-8".to_owned()));
+            continue;
+        };
+        let path = format!("{folder}/{name}");
+        match kind {
+            _ if name.starts_with('.') => {}
+            Ok(kind) if kind.is_dir() && depth < DEEPEST => below(&path, depth + 1, found)?,
+            Ok(kind) if kind.is_file() || kind.is_symlink() && Path::new(&path).is_file() => found.paths.push(path),
+            _ => {}
+        }
+        if found.paths.len() > MOST_FILES {
+            return Err(format!("there are more than {MOST_FILES} files below; name the folder of the results"));
+        }
+    }
+    Ok(())
+}
+
+/// Files of this machine.
+pub(crate) struct Disk;
+
+impl Files for Disk {
+    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
+        File::open(path).map(|file| Box::new(file) as Box<dyn Read>).map_err(|error| error.to_string())
+    }
+}
