@@ -46,7 +46,7 @@ mod window;
 mod words;
 
 pub use self::compare::{
-    FEWEST_INTERVALS, Figure, Limit, Measured, QueueSettings, compare, difference, unlike_settings,
+    FEWEST_INTERVALS, Figure, Limit, Measured, QueueSettings, compare, compare_repeats, difference, measured, unlike_settings,
 };
 pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::cell::cell_figures;

@@ -63,12 +63,13 @@ pub struct Difference {
     pub after: f64,
     /// Change of the median as a share: 0.05 is 5 % more.
     pub change: f64,
-    /// The change lies in here with 95 % confidence (moving-block bootstrap, Künsch 1989).
+    /// The change lies in here with 95 % confidence (bootstrap of the median,
+    /// widened by the correlation time; of repeats, Welch's).
     pub interval: (f64, f64),
     /// Probability of ranks so different when there is no difference (Mann-Whitney, its variance widened by the
     /// correlation time of the series).
     pub p: f64,
-    /// The smallest change that these series would have shown: half the width of `interval`.
+    /// The smallest change that would have been shown in four cases of five or more: the width of `interval`.
     pub resolution: f64,
 }
 
@@ -124,4 +125,6 @@ pub struct Comparison {
     pub alone: Vec<String>,
     /// Settings of the queue of a device in both that are others in the second; `job` is the device.
     pub settings: Vec<Unlike>,
+    /// How many runs are on each side, where there is more than one: differences are then those between runs, not intervals.
+    pub repeats: Option<(usize, usize)>,
 }

@@ -12,6 +12,8 @@ const CAVEAT: &str = "Each line compares the intervals of two single runs. What 
 /// Why there is no statement on chance.
 const NO_SERIES: &str = "At least one of the results has only totals, or too few intervals to tell a difference from chance: results that \
                          fathom writes with --output-format=json+ have intervals.";
+/// What repeats are.
+const REPEATS: &str = "Each line compares whole runs with one another, so that what changes from run to run is in the interval.";
 /// A page with room for figures and words on one line.
 const WIDE: usize = 110;
 
@@ -31,9 +33,16 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
         text += &wrap(&style.clean(&format!("{name}: only one of the two has it")), style.width, "", "  ");
     }
     text += &differing(comparison).iter().map(|words| wrap(&style.clean(words), style.width, "", "  ")).collect::<String>();
+    text + "\n" + &wrap(caveat(comparison), style.width, "", "")
+}
+
+fn caveat(comparison: &Comparison) -> &'static str {
     let told = comparison.rows.iter().any(|row| row.difference.is_some());
-    text += &(String::from("\n") + &wrap(if told { CAVEAT } else { NO_SERIES }, style.width, "", ""));
-    text
+    match (told, comparison.repeats) {
+        (true, Some(_)) => REPEATS,
+        (true, None) => CAVEAT,
+        (false, _) => NO_SERIES,
+    }
 }
 
 /// Where plans differ, a line each.
@@ -111,8 +120,7 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
     for words in differing(comparison).into_iter().chain(comparison.alone.iter().map(|name| format!("{name}: only one of the two has it"))) {
         text += &format!("\n* {}\n", cell(&words));
     }
-    let told = comparison.rows.iter().any(|row| row.difference.is_some());
-    text + &format!("\n{}\n", if told { CAVEAT } else { NO_SERIES })
+    text + &format!("\n{}\n", caveat(comparison))
 }
 
 /// Names come from outside: nothing of theirs is markup.

@@ -1,22 +1,29 @@
-//! `fathom compare`: whether two results differ, by how much, and whether that is too much.
+//! `fathom compare`: whether results differ, by how much, and whether that is too much.
 
 use std::io::IsTerminal;
+use std::path::Path;
 
-use fathom_analyse::{Limit, Measured, QueueSettings, compare, unlike_settings};
-use fathom_import::{read_measured, read_settings};
-use fathom_model::{Comparison, Row};
+use fathom_analyse::{Limit, Measured, QueueSettings, compare_repeats, joined, measured, unlike_settings};
+use fathom_import::read_settings;
+use fathom_model::{Comparison, Content, Findings, Row, RunId, Unlike};
 
+use crate::import::read;
+use crate::keep::StoreWish;
 use crate::outcome::Outcome;
-use crate::result_file::read;
 use crate::say::{complain, say};
 use crate::screen;
 
 const HELP: &str = "\
-usage: fathom compare BEFORE.json AFTER.json [OPTIONS]
+usage: fathom compare BEFORE AFTER... [OPTIONS]
+       fathom compare BEFORE... -- AFTER... [-- AFTER...] [OPTIONS]
 
-Compares two results of fathom or fio, job by job. Results written with
---output-format=json+ keep their intervals: from them comes whether a difference is
-more than chance, and how small a one would have been seen.
+Compares results job by job: each of the others with the first. A result is a file of
+fathom or fio (JSON, json+, terse, logs), a folder of them, or a run that is kept (r12,
+r12.3, latest). From intervals over time (json+ of fathom, logs of fio) comes whether a
+difference is more than chance, and how small a one would have been seen.
+
+With `--` between them, each side is a group of repeats of the same: what changes from
+run to run is then the yardstick, and totals are enough.
 
   --fail-if=FIGURE:CHANGE  end with exit code 1 when a figure changed by more, and not
                            by chance: p99:+5%, iops:-3%; can be repeated. Figures: iops,
@@ -24,6 +31,7 @@ more than chance, and how small a one would have been seen.
   --unlike                 compare though the plans differ
   --markdown=FILE          the table in Markdown too
   --junit=FILE             the figures as test cases too
+  --store=FILE             look for runs in another store than your own
 
 Exit codes: 0 compared; 1 a --fail-if was broken; 2 refused.
 ";
@@ -31,11 +39,13 @@ Exit codes: 0 compared; 1 a --fail-if was broken; 2 refused.
 /// What was asked for.
 #[derive(Default)]
 struct Asked {
-    results: Vec<String>,
+    /// The first is what the others are compared with; each has a run or more.
+    groups: Vec<Vec<String>>,
     limits: Vec<(String, Limit)>,
     unlike: bool,
     markdown: Option<String>,
     junit: Option<String>,
+    store: StoreWish,
 }
 
 /// Compares what the arguments name.
@@ -59,7 +69,11 @@ pub fn help() -> Outcome {
 
 fn asked(words: &[String]) -> Result<Asked, String> {
     let (mut asked, mut rest) = (Asked::default(), words.iter());
+    let mut groups: Vec<Vec<String>> = vec![Vec::new()];
     while let Some(word) = rest.next() {
+        if asked.store.take(word, &mut rest)? {
+            continue;
+        }
         let (name, mut value) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
             _ => (word.as_str(), None),
@@ -72,23 +86,27 @@ fn asked(words: &[String]) -> Result<Asked, String> {
             ("--markdown", Some(file)) => asked.markdown = Some(file),
             ("--junit", Some(file)) => asked.junit = Some(file),
             ("--unlike", None) => asked.unlike = true,
+            ("--", None) => groups.push(Vec::new()),
             (other, _) if other.starts_with("--") => {
                 return Err(format!("there is no option '{}'; `fathom compare --help` lists them", other.escape_debug()));
             }
-            _ => asked.results.push(word.clone()),
+            _ => groups.last_mut().expect("there is always one").push(word.clone()),
         }
     }
-    match asked.results.len() {
-        2 => Ok(asked),
-        n => Err(format!("two results are compared, not {n}: fathom compare BEFORE.json AFTER.json")),
+    asked.groups = match groups.as_slice() {
+        [alone] => alone.iter().map(|name| vec![name.clone()]).collect(),
+        _ => groups,
+    };
+    match asked.groups.len() {
+        0 | 1 => Err("two results or more are compared: fathom compare BEFORE AFTER".to_owned()),
+        _ if asked.groups.iter().any(Vec::is_empty) => Err("there is nothing on one side of `--`".to_owned()),
+        _ => Ok(asked),
     }
 }
 
 fn compared(asked: &Asked) -> Result<Outcome, String> {
-    let [before, after] = [&asked.results[0], &asked.results[1]].map(|path| measured(path));
-    let mut comparison = compare(&before?, &after?);
-    let [before, after] = [&asked.results[0], &asked.results[1]].map(|path| settings(path));
-    comparison.settings = unlike_settings(&before?, &after?);
+    let mut comparison = all(asked)?;
+    comparison.settings = settings(asked);
     refuse_unlike(asked, &comparison)?;
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let mut text = fathom_report::comparison(&comparison, &style);
@@ -108,11 +126,96 @@ fn compared(asked: &Asked) -> Result<Outcome, String> {
     })
 }
 
-fn refuse_unlike(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
-    if comparison.rows.is_empty() {
-        let names = comparison.alone.join(", ");
-        return Err(format!("the results have no job in common ({names}); jobs are matched by their name"));
+/// Every group against the first; where there are several, each job has the name of its group before its own.
+fn all(asked: &Asked) -> Result<Comparison, String> {
+    let group = |names: &Vec<String>| names.iter().map(|name| run(name, &asked.store)).collect::<Result<Vec<_>, _>>();
+    let first = group(&asked.groups[0])?;
+    let mut whole = Comparison::default();
+    for names in &asked.groups[1..] {
+        let mut one = compare_repeats(&first, &group(names)?);
+        if one.rows.is_empty() {
+            let alone = one.alone.join(", ");
+            return Err(format!("the results have no job in common ({alone}); jobs are matched by their name"));
+        }
+        if asked.groups.len() > 2 {
+            let label = names.join(" ");
+            let named = |name: &mut String| *name = format!("{label}: {name}");
+            one.rows.iter_mut().for_each(|row| named(&mut row.job));
+            one.unlike.iter_mut().for_each(|unlike| named(&mut unlike.job));
+            one.alone.iter_mut().for_each(named);
+        }
+        whole.rows.extend(one.rows);
+        whole.unlike.extend(one.unlike);
+        whole.alone.extend(one.alone);
+        whole.repeats = whole.repeats.or(one.repeats);
     }
+    Ok(whole)
+}
+
+/// The jobs of a file, a folder or a run that is kept.
+fn run(name: &str, store: &StoreWish) -> Result<Vec<Measured>, String> {
+    let kept = name.split_once('.').map_or(name, |(run, _)| run);
+    if !Path::new(name).exists() && (kept == "latest" || kept.starts_with('r') && RunId::parse(kept).is_some()) {
+        return of_store(name, store);
+    }
+    let all = read(&[name.to_owned()])?;
+    if all.findings.is_empty() {
+        return Err(all.troubles.into_iter().next().unwrap_or_else(|| format!("{name}: there is no result in it")));
+    }
+    all.troubles.iter().for_each(|line| complain!("fathom compare: left out: {}", line.escape_debug()));
+    let several = all.findings.len() > 1;
+    Ok(all.findings.iter().flat_map(|one| named(one, several.then(|| stem(one, name)))).collect())
+}
+
+/// The jobs of one result, with a name before theirs where results would be mistaken for each other.
+fn named(one: &Findings, before: Option<String>) -> Vec<Measured> {
+    let alone = joined(&one.entries).len() == 1;
+    let mut jobs = measured(one);
+    for job in &mut jobs {
+        match &before {
+            Some(name) if alone => job.name.clone_from(name),
+            Some(name) => job.name = format!("{name}: {}", job.name),
+            None => {}
+        }
+    }
+    jobs
+}
+
+/// The name of a result's file within its folder, without its ending.
+fn stem(one: &Findings, folder: &str) -> String {
+    let file = one.sources.first().map_or("", String::as_str);
+    let within = file.strip_prefix(folder.trim_end_matches('/')).unwrap_or(file).trim_start_matches('/');
+    within.rsplit_once('.').map_or(within, |(name, _)| name).to_owned()
+}
+
+fn of_store(name: &str, wish: &StoreWish) -> Result<Vec<Measured>, String> {
+    let mut store = wish.open()?;
+    let (kept, cell) = match name.split_once('.') {
+        Some((kept, cell)) => (kept, Some(cell.parse::<u64>().map_err(|_| format!("'{}' names no cell; cells are r12.1, r12.2 and so on", name.escape_debug()))?)),
+        None => (name, None),
+    };
+    let id = store.run(kept).map_err(|error| error.to_string())?.id;
+    let mut cells = store.cells(id).map_err(|error| error.to_string())?;
+    cells.retain(|kept| cell.is_none_or(|wanted| wanted == kept.position));
+    let several = cells.len() > 1;
+    let mut jobs = Vec::new();
+    for kept in &cells {
+        let axes: Vec<String> = kept.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        let label = if axes.is_empty() { format!("cell {}", kept.position) } else { axes.join(" ") };
+        let found = match store.content(id, kept.position).map_err(|error| error.to_string())? {
+            Content::Recording(recording) => vec![fathom_analyse::findings(&recording)],
+            Content::Imported { bytes, .. } => {
+                let results = fathom_import::read_text(name, &bytes).map_err(|error| format!("{name}: {error}"))?;
+                results.into_iter().map(fathom_analyse::imported).collect()
+            }
+            Content::Nothing => Vec::new(),
+        };
+        jobs.extend(found.iter().flat_map(|one| named(one, several.then(|| label.clone()))));
+    }
+    if jobs.is_empty() { Err(format!("{name}: nothing was measured in it")) } else { Ok(jobs) }
+}
+
+fn refuse_unlike(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
     if asked.unlike || comparison.unlike.is_empty() {
         return Ok(());
     }
@@ -127,12 +230,17 @@ fn broken(asked: &Asked, row: &Row) -> Option<String> {
     Some(format!("{job}: {way} {} changed by {change:+.1} %, beyond --fail-if={text}", row.metric).escape_debug().to_string())
 }
 
-fn measured(path: &str) -> Result<Vec<Measured>, String> {
-    read_measured(&read(path)?).map_err(|error| format!("{path}: {error}"))
-}
-
-fn settings(path: &str) -> Result<QueueSettings, String> {
-    read_settings(&read(path)?).map_err(|error| format!("{path}: {error}"))
+/// Queue settings that differ between two files; nothing is known of those of folders, logs and groups.
+fn settings(asked: &Asked) -> Vec<Unlike> {
+    let read = |names: &[String]| match names {
+        [one] if Path::new(one).is_file() => read_settings(&crate::result_file::read(one).ok()?).ok(),
+        _ => None,
+    };
+    let known: Vec<QueueSettings> = asked.groups.iter().filter_map(|names| read(names)).collect();
+    match (asked.groups.len(), known.as_slice()) {
+        (2, [before, after]) => unlike_settings(before, after),
+        _ => Vec::new(),
+    }
 }
 
 fn write(file: &str, text: &str) -> Result<(), String> {

@@ -23,8 +23,8 @@ usage: fathom COMMAND ...
   devices [PATH...]    what is there, how it is joined, its limits and health,
                        what is on it, and the code that confirms its
                        destruction; --json for programs
-  compare A.json B.json
-                       whether two results differ, by how much, and how sure that is
+  compare A B...       whether results or groups of repeats differ, by how much, and
+                       how sure that is
   plot RESULT... -o F  charts of results as SVG, PNG, HTML or CSV
   report RESULT... -o F
                        one offline page with verdict, figures, charts and plan

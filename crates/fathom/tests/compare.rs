@@ -72,7 +72,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
     let good = file("good.json", r#"{"jobs": [{"jobname": "a", "read": {"iops": 5.0, "bw_bytes": 9}}]}"#);
     let other = file("other.json", r#"{"jobs": [{"jobname": "b", "read": {"iops": 5.0}}]}"#);
     let cases = [
-        (file("empty.json", ""), "there is no JSON document"),
+        (file("empty.json", ""), "is empty"),
         (file("cut.json", "{\"jobs\": [{"), "is broken"),
         (file("list.json", "[1, 2]"), "there is no JSON document"),
         (file("nul.json", "\0\0\0"), "there is no JSON document"),
@@ -83,7 +83,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
         let ran = compare(&good, &path, "").expect(2);
         assert!(ran.err.contains(expected) && ran.out.is_empty(), "{}: {}", path.display(), ran.err);
     }
-    for (rest, expected) in [("--fail-if=fast", "is no limit"), ("--fail-if", "needs a value"), ("--unlke", "no option"), ("x", "not 3")] {
+    for (rest, expected) in [("--fail-if=fast", "is no limit"), ("--fail-if", "needs a value"), ("--unlke", "no option"), ("x-y", "cannot be read"), ("--", "nothing on one side")] {
         let ran = compare(&good, &good, rest).expect(2);
         assert!(ran.err.contains(expected), "{rest}: {}", ran.err);
     }
@@ -113,4 +113,49 @@ fn a_queue_setting_that_differs_from_the_earlier_run_is_told() {
     let said = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("queue setting read_ahead_kb differs: '128' before, '256' after"), "{said}");
     assert!(!compare(&a, &c, "").expect(0).out.contains("queue setting"));
+}
+
+/// A result of fio with totals only.
+fn totals(folder: &Path, name: &str, iops: f64) -> PathBuf {
+    let file = folder.join(name);
+    let text = format!(r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "job options": {{"bs": "4k"}}, "read": {{"iops": {iops}, "bw_bytes": 9}}}}]}}"#);
+    std::fs::write(&file, text).expect("a file");
+    file
+}
+
+#[test]
+fn repeats_and_more_than_two_are_compared() {
+    let scratch = Scratch::new().expect("a folder");
+    let rates = [("a1", 1000.0), ("a2", 1003.0), ("a3", 998.0), ("b1", 950.0), ("b2", 951.0), ("c", 1001.0)];
+    let files = rates.map(|(name, iops)| totals(scratch.path(), &format!("{name}.json"), iops).display().to_string());
+    let [a1, a2, a3, b1, b2, c] = files.each_ref().map(String::as_str);
+    let ran = |words: &[&str]| fathom(std::iter::once("compare").chain(words.iter().copied()).map(str::to_owned));
+    let told = ran(&[a1, a2, a3, "--", b1, b2, "--fail-if=iops:-2%"]).expect(1);
+    assert!(row(&told.out, "read iops").contains("worse") && told.out.contains("whole runs"), "{}", told.out);
+    let same = ran(&[a1, a2, "--", c, a3, "--fail-if=iops:-0.05%"]).expect(0);
+    assert!(row(&same.out, "read iops").contains("no difference shown"), "{}", same.out);
+    let three = ran(&[a1, b1, c, "--fail-if=iops:-2%"]).expect(1);
+    assert!(three.out.contains("b1.json: a") && three.out.contains("c.json: a") && three.out.matches("beyond --fail-if").count() == 1, "{}", three.out);
+}
+
+/// Folders are compared file by file, and an imported run with the folder it came from.
+#[test]
+fn folders_logs_and_kept_runs_are_compared() {
+    let scratch = Scratch::new().expect("a folder");
+    for (side, rate) in [("before", 4.0), ("after", 2.0)] {
+        let folder = scratch.join(side);
+        std::fs::create_dir(&folder).expect("made");
+        totals(&folder, "x.json", rate * 10.0);
+        let rows: String = (1..=60).map(|at| format!("{}, {}, 0, 0\n", at * 1000, rate * 10.0 + f64::from(at * 7 % 5))).collect();
+        std::fs::write(folder.join("y_iops.1.log"), rows).expect("written");
+    }
+    let path = |name: &str| scratch.join(name).display().to_string();
+    let told = fathom(["compare".to_owned(), path("before"), path("after")]).expect(0);
+    assert!(told.out.contains("x\n") && told.out.contains("y_iops.1\n"), "{}", told.out);
+    let of_logs = told.out.split("y_iops.1\n").nth(1).expect("its lines");
+    assert!(row(of_logs, "read iops").contains("worse"), "{}", told.out);
+    let store = format!("--store={}", path("store.db"));
+    fathom(["import".to_owned(), path("before"), store.clone()]).expect(0);
+    let kept = fathom(["compare".to_owned(), "r1.2".to_owned(), path("before/y_iops.1.log"), store]).expect(0);
+    assert!(row(&kept.out, "read iops").contains("no difference shown"), "{}", kept.out);
 }

@@ -1,41 +1,48 @@
-//! Confidence without a formula: series drawn again from their own blocks.
+//! Confidence without a formula for the median: series drawn again from themselves.
 
 use super::median_of;
+use super::student::quantile;
 
 /// Series drawn; the percentiles used are then known to about a hundredth of the interval's width.
 const DRAWS: usize = 2000;
 
-/// The interval that holds the change of the median, as a share, with confidence `1 - level`. Blocks are as long as two
-/// correlation times, so that what hangs together is drawn together.
-pub(super) fn interval_of_change(before: &[f64], after: &[f64], times: (f64, f64), level: f64) -> (f64, f64) {
+/// One side of a comparison.
+pub(super) struct Side<'a> {
+    /// In the order of time.
+    pub series: &'a [f64],
+    /// Its median.
+    pub median: f64,
+    /// So many of its values count as one.
+    pub time: f64,
+}
+
+/// The interval that holds the change of the median, as a share, with confidence `1 - level`. Values are drawn one by one (Efron
+/// 1979); each draw's distance from the median is then widened by the root of the correlation time, as the variance of a mean of
+/// correlated values is, and by Student's factor for as few independent values as that leaves. Blocks drawn together would do
+/// with less theory, but a run of a minute has too few of them: their intervals held the truth in 70 to 90 % of the cases.
+pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f64, f64) {
+    let independent = before.series.len() as f64 / before.time + after.series.len() as f64 / after.time;
+    let few = quantile(1.0 - level / 2.0, (independent - 2.0).max(2.0)) / quantile(1.0 - level / 2.0, 1e6);
     // The same series always give the same interval.
     let mut state = 0x5eed;
-    let mut scratch = Vec::with_capacity(before.len().max(after.len()));
+    let mut scratch = Vec::with_capacity(before.series.len().max(after.series.len()));
     let mut changes: Vec<f64> = (0..DRAWS)
         .map(|_| {
-            let first = drawn_median(before, times.0, &mut state, &mut scratch);
-            let second = drawn_median(after, times.1, &mut state, &mut scratch);
-            second / first - 1.0
+            let first = drawn(before, few, &mut state, &mut scratch);
+            let second = drawn(after, few, &mut state, &mut scratch);
+            if first > 0.0 { second / first - 1.0 } else { f64::INFINITY }
         })
-        .filter(|change| change.is_finite())
         .collect();
-    if changes.is_empty() {
-        return (f64::NEG_INFINITY, f64::INFINITY);
-    }
     changes.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| changes[((changes.len() - 1) as f64 * share).round() as usize];
     (at(level / 2.0), at(1.0 - level / 2.0))
 }
 
-fn drawn_median(series: &[f64], time: f64, state: &mut u64, drawn: &mut Vec<f64>) -> f64 {
-    let block = ((2.0 * time).ceil() as usize - 1).clamp(1, series.len().div_ceil(2));
-    drawn.clear();
-    while drawn.len() < series.len() {
-        let start = (uniform(state) * (series.len() - block + 1) as f64) as usize;
-        let rest = series.len() - drawn.len();
-        drawn.extend_from_slice(&series[start..start + block.min(rest)]);
-    }
-    median_of(drawn)
+fn drawn(side: &Side, few: f64, state: &mut u64, scratch: &mut Vec<f64>) -> f64 {
+    scratch.clear();
+    let count = side.series.len();
+    scratch.extend((0..count).map(|_| side.series[((uniform(state) * count as f64) as usize).min(count - 1)]));
+    side.median + (median_of(scratch) - side.median) * side.time.sqrt() * few
 }
 
 /// From 0 to below 1: SplitMix64 (Steele, Lea and Flood 2014).

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use fathom_model::{Comparison, Direction, Metric, Row, Unlike};
 
 use super::difference;
+use super::repeats::repeated;
 
 /// One figure of one direction of a job, in whole and over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +52,50 @@ pub fn compare(before: &[Measured], after: &[Measured]) -> Comparison {
     let unknown = after.iter().filter(|job| before.iter().all(|other| other.name != job.name));
     comparison.alone.extend(unknown.map(|job| job.name.clone()));
     comparison
+}
+
+/// Puts two groups of repeated runs side by side: with more than one run on a side, what differs from run to run is the yardstick.
+#[must_use]
+pub fn compare_repeats(before: &[Vec<Measured>], after: &[Vec<Measured>]) -> Comparison {
+    let (Some(first), Some(second)) = (before.first(), after.first()) else { return Comparison::default() };
+    let mut comparison = compare(first, second);
+    if before.len() + after.len() == 2 {
+        return comparison;
+    }
+    comparison.repeats = Some((before.len(), after.len()));
+    // Every run must be like the first, on its own side too.
+    for other in before.iter().skip(1).chain(after.iter().skip(1)) {
+        let more = compare(first, other);
+        comparison.alone.extend(more.alone);
+        comparison.unlike.extend(more.unlike);
+    }
+    comparison.alone.sort_unstable();
+    comparison.alone.dedup();
+    let mut seen = Vec::new();
+    comparison.unlike.retain(|one| !seen.contains(one) && {
+        seen.push(one.clone());
+        true
+    });
+    for row in &mut comparison.rows {
+        let values = |runs: &[Vec<Measured>]| runs.iter().filter_map(|run| value(run, row)).collect::<Vec<f64>>();
+        let (old, new) = (values(before), values(after));
+        row.difference = repeated(&old, &new);
+        (row.before, row.after) = (typical(&old), typical(&new));
+        row.change = row.after / row.before - 1.0;
+    }
+    comparison
+}
+
+/// The figure of `row` in another run of the same.
+fn value(run: &[Measured], row: &Row) -> Option<f64> {
+    let job = run.iter().find(|job| job.name == row.job)?;
+    let figure = job.figures.iter().find(|figure| figure.metric == row.metric && figure.direction == row.direction)?;
+    Some(figure.value).filter(|value| *value > 0.0)
+}
+
+/// The geometric mean.
+fn typical(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
 }
 
 fn unlike(before: &Measured, after: &Measured) -> Vec<Unlike> {
@@ -134,6 +179,20 @@ mod tests {
         assert_eq!(options, ["bs", "direct"], "another file is no other plan");
         let [row] = found.rows.as_slice() else { panic!("{found:?}") };
         assert!((row.change + 0.1).abs() < 1e-12 && row.difference.expect("a series").is_shown());
+    }
+
+    #[test]
+    fn runs_that_differ_among_themselves_prove_little() {
+        let group = |rates: &[f64]| rates.iter().map(|rate| vec![job("a", *rate, &[("bs", "4k")])]).collect::<Vec<_>>();
+        let noisy = compare_repeats(&group(&[1000.0, 900.0, 1100.0]), &group(&[950.0, 1050.0, 850.0])).rows.remove(0);
+        assert!(!noisy.difference.expect("six runs").is_shown(), "{noisy:?}");
+        // The two first runs alone, each steady in itself, would have been told apart.
+        assert!(compare(&group(&[1000.0])[0], &group(&[950.0])[0]).rows[0].difference.expect("a series").is_shown());
+        let steady = compare_repeats(&group(&[1000.0, 1001.0, 999.0]), &group(&[950.0, 951.0]));
+        assert!(steady.rows[0].difference.expect("five runs").is_shown() && steady.repeats == Some((3, 2)));
+        assert!((steady.rows[0].change + 0.0495).abs() < 0.001, "{steady:?}");
+        let odd = [group(&[1.0]).remove(0), vec![job("a", 1.0, &[("bs", "8k")])]];
+        assert_eq!(compare_repeats(&odd, &group(&[1.0])).unlike.len(), 1, "also on one side");
     }
 
     #[test]
