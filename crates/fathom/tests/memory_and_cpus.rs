@@ -138,7 +138,8 @@ fn sprandom_writes_as_much_as_the_flash_holds() {
         *seen.entry(offset).or_default() += 1;
     }
     assert!(seen.len() > 16_100, "{}", seen.len());
-    assert!(seen.values().all(|times| *times <= 5) && seen.values().any(|times| *times == 2));
+    // A block is written once in each region at most.
+    assert!(seen.values().all(|times| *times <= 10) && seen.values().any(|times| *times == 2));
     for (wrong, says) in [("--rw=randread", "random writes"), ("--norandommap=0", "twice"), ("--spr_op=0", "between 0 and 1"), ("--spr_num_regions=100000", "too few")] {
         let mut line = words("fio --name=a --rw=randwrite --bs=4k --size=64m --sprandom=1");
         line.extend([on(&file), wrong.to_owned()]);

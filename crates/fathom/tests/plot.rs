@@ -88,7 +88,8 @@ fn a_report_tells_everything_and_runs_nothing_from_outside() {
         return;
     }
     let page = std::fs::read_to_string(file("html")).expect("the report");
-    assert!(page.contains("&lt;img src=") && !page.contains("<img"));
+    // The chart script has a picture element of its own to save a chart with.
+    assert!(page.contains("&lt;img src=http") && !page.contains("<img src=http"));
     assert!(page.len() < 1_300_000, "{} bytes", page.len());
 }
 

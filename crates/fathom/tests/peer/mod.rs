@@ -18,7 +18,7 @@ pub struct Left {
 /// Runs `program` in `folder`.
 pub fn run(program: &[&str], folder: &Path, arguments: &[&str]) -> Left {
     let mut command = Command::new(program[0]);
-    command.args(&program[1..]).args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.args(&program[1..]).args(arguments).current_dir(folder).env("FATHOM_STORE", "none").stdin(Stdio::null());
     let output = command.output().unwrap_or_else(|error| panic!("{program:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Left { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
