@@ -123,8 +123,8 @@ mod tests {
         let text = r#"{"fio version": "fio-3.33", "global options": {"bs": "4k", "direct": "1"}, "jobs": [{"jobname": "a", "job options": {"name": "a", "rw": "randread", "group_reporting": ""},
             "read": {"iops": 10.0}}], "fathom": {"verdict": "degraded", "host": {"kernel": "6.1", "cpus": 2, "nothing": null}, "entries": [{"name": "a", "story": ["It was fast.", "Very."]}]}}"#;
         let told = read_told(text, "x").expect("a result");
-        assert_eq!(told.plan, "[global]\nbs=4k\ndirect=1\n\n[a]\ngroup_reporting\nrw=randread");
+        assert_eq!(told.plan, "[global]\nbs=4k\ndirect=1\n\n[a]\nrw=randread\ngroup_reporting");
         assert_eq!((told.verdict.as_deref(), told.stories.as_slice()), (Some("degraded"), &["a: It was fast. Very.".to_owned()][..]));
-        assert!(told.facts.contains(&("Host".into(), vec![("cpus".into(), "2".into()), ("kernel".into(), "6.1".into())])), "{:?}", told.facts);
+        assert!(told.facts.contains(&("Host".into(), vec![("kernel".into(), "6.1".into()), ("cpus".into(), "2".into())])), "{:?}", told.facts);
     }
 }
