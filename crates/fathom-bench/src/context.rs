@@ -23,7 +23,7 @@ impl Context {
     }
 
     /// `--runtime` and what makes it hold.
-    pub fn timed(&self) -> Vec<String> {
-        vec!["--time_based=1".to_owned(), format!("--runtime={}", self.seconds)]
+    pub fn timed(seconds: u64) -> Vec<String> {
+        vec!["--time_based=1".to_owned(), format!("--runtime={seconds}")]
     }
 }

@@ -23,7 +23,7 @@ impl Machine {
             ("fathom", version(Tool::Fathom)),
             ("fio", version(Tool::Fio)),
             ("date", today()),
-            ("pairs", format!("{} of {} s each, in the order ABBA", context.pairs, context.seconds)),
+            ("pairs", format!("{} of {} s each (4 s where CPU time is compared), in the order ABBA", context.pairs, context.seconds)),
             ("load average", format!("{before} before, {} after", load_average())),
         ];
         Self { facts }

@@ -6,6 +6,8 @@ use crate::tool::Tool;
 
 /// Runs without I/O that are taken to know what a program costs by itself.
 const IDLE_RUNS: usize = 5;
+/// Seconds of a run whose CPU time is compared, at least: the kernel counts it in ticks, too coarse for a program that takes 2 % of a core.
+const FOR_CPU_TIME: u64 = 4;
 
 /// Samples of both programs, one pair each.
 pub struct Pairs {
@@ -42,7 +44,11 @@ pub fn alternate<T>(pairs: usize, mut one: impl FnMut(Tool) -> Result<T, String>
 
 /// Runs one job on both for the usual time. `common` are the options of both, `extra` those of one program alone.
 pub fn timed(context: &Context, common: &[String], extra: &dyn Fn(Tool) -> Vec<String>) -> Result<Pairs, String> {
-    let run = |tool| once(context, &[common, &extra(tool), &context.timed()].concat(), tool);
+    timed_for(context, context.seconds, common, extra)
+}
+
+fn timed_for(context: &Context, seconds: u64, common: &[String], extra: &dyn Fn(Tool) -> Vec<String>) -> Result<Pairs, String> {
+    let run = |tool| once(context, &[common, &extra(tool), &Context::timed(seconds)].concat(), tool);
     let (ours, theirs) = alternate(context.pairs, run)?;
     Ok(Pairs { ours, theirs, idle: Default::default() })
 }
@@ -52,7 +58,7 @@ pub fn timed_with_idle(context: &Context, common: &[String]) -> Result<Pairs, St
     let job = [common, &["--number_ios=1".to_owned()]].concat();
     let idle = |tool| (0..IDLE_RUNS).map(|_| once(context, &job, tool)).collect::<Result<Vec<_>, _>>().map(median_of);
     let idle = [idle(Tool::Fathom)?, idle(Tool::Fio)?];
-    Ok(Pairs { idle, ..timed(context, common, &|_| Vec::new())? })
+    Ok(Pairs { idle, ..timed_for(context, context.seconds.max(FOR_CPU_TIME), common, &|_| Vec::new())? })
 }
 
 fn once(context: &Context, job: &[String], tool: Tool) -> Result<Sample, String> {

@@ -27,7 +27,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 
 fn job(context: &Context, rate: u32) -> Vec<String> {
     let job = format!("ioengine=null rw=randread bs=4k size=1g iodepth=1 rate_process=poisson rate_iops={rate}");
-    [options(&job), context.timed()].concat()
+    [options(&job), Context::timed(context.seconds)].concat()
 }
 
 fn reached(context: &Context, rate: u32) -> Result<Row, String> {

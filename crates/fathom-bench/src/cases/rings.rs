@@ -29,7 +29,7 @@ fn compare(context: &Context, what: &str, extra: &str, files: &[PathBuf]) -> Res
     let (mut one, mut each) = (Vec::new(), Vec::new());
     for n in 0..context.pairs {
         for shared in if n % 2 == 0 { [true, false] } else { [false, true] } {
-            let job = [options(&job(context, extra, shared, files)), context.timed()].concat();
+            let job = [options(&job(context, extra, shared, files)), Context::timed(context.seconds)].concat();
             let sample = Sample::of(&context.tools.run(Tool::Fathom, context.folder.path(), &job)?)?;
             if shared { one.push(sample) } else { each.push(sample) }
         }
