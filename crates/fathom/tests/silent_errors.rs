@@ -106,10 +106,14 @@ fn short_reads_are_told() {
     }
 }
 
-/// Waits until the guard has looked at the device, so that the next fault strikes the load.
+/// Waits until the guard has looked at the device and is done with it, so that the next fault strikes the load.
 fn after_the_guard(device: &FaultDevice) {
     until("the guard looked", || !device.log().is_empty());
-    std::thread::sleep(Duration::from_millis(400));
+    let mut seen = device.log().len();
+    until("the guard is done", || {
+        std::thread::sleep(Duration::from_millis(400));
+        std::mem::replace(&mut seen, device.log().len()) == device.log().len()
+    });
 }
 
 #[test]
