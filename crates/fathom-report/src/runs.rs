@@ -7,6 +7,7 @@ use crate::Style;
 use crate::calendar::minute;
 use crate::ink::wrap;
 use crate::number::{duration, grouped};
+use crate::table::{Values, columns, names, value};
 
 /// No column is wider.
 const WIDEST: usize = 40;
@@ -111,30 +112,18 @@ fn told(name: &str, figure: f64) -> String {
 /// Figures have no prefix: 1/s, B/s, s.
 #[must_use]
 pub fn cells_csv(runs: &[(Run, Vec<Cell>)]) -> String {
-    let cells = || runs.iter().flat_map(|(_, cells)| cells);
-    let axes = names(cells().flat_map(|cell| &cell.axes));
-    let figures = names(cells().flat_map(|cell| &cell.figures));
-    let heads = ["run", "cell", "kind", "name", "state", "verdict", "started_unix_ns", "elapsed_ns"].map(str::to_owned);
-    let mut text = line(heads.into_iter().chain(axes.iter().cloned()).chain(figures.iter().cloned()).chain(["findings".to_owned()]));
-    for (run, cells) in runs {
-        for cell in cells {
-            let fixed = [
-                run.id.to_string(),
-                cell.position.to_string(),
-                run.experiment.kind.clone(),
-                run.experiment.name.clone(),
-                cell.state.word().to_owned(),
-                cell.verdict.clone(),
-                cell.started_unix_ns.to_string(),
-                cell.elapsed_ns.to_string(),
-            ];
-            let places = axes.iter().map(|name| value(&cell.axes, name).cloned().unwrap_or_default());
-            let numbers = figures.iter().map(|name| value(&cell.figures, name).map_or(String::new(), f64::to_string));
-            let codes = cell.findings.iter().map(|found| found.code.as_str()).collect::<Vec<_>>().join(" ");
-            text += &line(fixed.into_iter().chain(places).chain(numbers).chain([codes]));
-        }
+    let columns = columns(runs);
+    let rows: usize = runs.iter().map(|(_, cells)| cells.len()).sum();
+    let head = line(columns.iter().map(|column| column.name.clone()));
+    (0..rows).fold(head, |text, row| text + &line(columns.iter().map(|column| field(&column.values, row))))
+}
+
+fn field(values: &Values, row: usize) -> String {
+    match values {
+        Values::Texts(texts) => texts[row].clone().unwrap_or_default(),
+        Values::Counts(counts) => counts[row].to_string(),
+        Values::Figures(figures) => figures[row].map_or(String::new(), |figure| figure.to_string()),
     }
-    text
 }
 
 fn line(fields: impl Iterator<Item = String>) -> String {
@@ -184,16 +173,6 @@ fn texts(pairs: &[(String, String)]) -> Map<String, Value> {
 
 fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
-}
-
-/// Names of pairs, each once, in the order in which they first come.
-fn names<'a, T: 'a>(pairs: impl Iterator<Item = &'a (String, T)>) -> Vec<String> {
-    let mut seen = std::collections::HashSet::new();
-    pairs.map(|(name, _)| name).filter(|name| seen.insert(name.as_str())).cloned().collect()
-}
-
-fn value<'a, T>(pairs: &'a [(String, T)], name: &str) -> Option<&'a T> {
-    pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value)
 }
 
 /// Columns as wide as what stands in them; the last is cut at the edge.

@@ -34,7 +34,7 @@ usage: fathom COMMAND ...
                        (--sheet=ID, --specs=DIR, --runtime=S, --writes, --json)
   runs [TEXT...]       the results that are kept; --json for programs
   show [RUN]           one of them, as it was told when it was measured
-  export RUN...        their figures as CSV or JSON
+  export RUN...        their figures as CSV, JSON or Parquet
   rm RUN...            remove them
   explain [CODE]       what a finding means and what to do about it
   help [run]           this text, or that of a command

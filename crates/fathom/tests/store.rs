@@ -76,6 +76,11 @@ fn figures_are_exported() {
     assert_eq!(bench.run("export r1 --format json -o out.json").code(), 0);
     let document: Value = serde_json::from_str(&std::fs::read_to_string(bench.0.join("out.json")).expect("a file")).expect("JSON");
     assert_eq!(document["runs"][0]["cells"][0]["figures"]["read iops"].as_f64(), Some(iops));
+    assert_eq!(bench.run("export r1 -o out.parquet").code(), 0, "the format is that of the name");
+    let parquet = std::fs::read(bench.0.join("out.parquet")).expect("a file");
+    // A value that no page compresses stands there as it is: the same double, little-endian.
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    assert!(parquet.windows(8).any(|window| window == iops.to_le_bytes()), "{iops} stands in it");
     assert_eq!(bench.run("export r1 --format=xls").code(), 2);
     assert_eq!(bench.run("export").code(), 2);
 }

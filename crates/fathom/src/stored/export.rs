@@ -1,13 +1,14 @@
 //! `fathom export`: runs with their cells, for other programs.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 use fathom_model::{Cell, Run};
 
 use super::{named, told, unknown};
 use crate::keep::{StoreWish, is_dead};
 use crate::outcome::Outcome;
-use crate::say::say;
+use crate::say::{say, say_bytes};
 
 const HELP: &str = "\
 usage: fathom export RUN... [OPTIONS]
@@ -15,15 +16,33 @@ usage: fathom export RUN... [OPTIONS]
 Writes runs with a line for each of their cells: its axes, figures, verdict and findings.
 Figures have no prefix: 1/s, B/s, s.
 
-  --format=F     csv (the default) or json
+  --format=F     csv, json or parquet; without it as FILE ends, else csv
   -o FILE        into FILE instead of the standard output
   --store=FILE   another store than your own
 ";
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Csv,
+    Json,
+    Parquet,
+}
+
+impl Format {
+    fn named(word: &str) -> Option<Format> {
+        match word {
+            "csv" => Some(Format::Csv),
+            "json" => Some(Format::Json),
+            "parquet" => Some(Format::Parquet),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Default)]
 struct Asked {
     names: Vec<String>,
-    json: bool,
+    format: Option<Format>,
     file: Option<String>,
     store: StoreWish,
 }
@@ -43,7 +62,7 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
         match name {
             "--format" | "-o" | "--output" => {
                 let value = value.or_else(|| rest.next().cloned()).ok_or(format!("{name}: needs a value"))?;
-                if name == "--format" { asked.json = is_json(&value)? } else { asked.file = Some(value) }
+                if name == "--format" { asked.format = Some(format(&value)?) } else { asked.file = Some(value) }
             }
             option if option.starts_with('-') => return Err(unknown("export", option)),
             _ => asked.names.push(argument.clone()),
@@ -52,12 +71,15 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
     if asked.names.is_empty() { Err("name the runs to export; `fathom runs` lists them".to_owned()) } else { Ok(asked) }
 }
 
-fn is_json(format: &str) -> Result<bool, String> {
-    match format {
-        "csv" => Ok(false),
-        "json" => Ok(true),
-        "parquet" => Err("--format: this build of fathom writes no parquet; DuckDB and pandas read csv as well".to_owned()),
-        other => Err(format!("--format: '{}' is none of csv and json", other.escape_debug())),
+fn format(word: &str) -> Result<Format, String> {
+    Format::named(word).ok_or_else(|| format!("--format: '{}' is none of csv, json and parquet", word.escape_debug()))
+}
+
+impl Asked {
+    /// As asked, else as the file's name ends.
+    fn format(&self) -> Format {
+        let ending = || Path::new(self.file.as_ref()?).extension()?.to_str().and_then(Format::named);
+        self.format.or_else(ending).unwrap_or(Format::Csv)
     }
 }
 
@@ -70,12 +92,19 @@ fn export(asked: &Asked) -> Result<Outcome, String> {
         cells.retain(|cell| named.cell.is_none_or(|position| position == cell.position));
         all.push((named.run, cells));
     }
-    let text = if asked.json { fathom_report::cells_document(&all, &is_dead) } else { fathom_report::cells_csv(&all) };
+    let bytes = match asked.format() {
+        Format::Csv => fathom_report::cells_csv(&all).into_bytes(),
+        Format::Json => fathom_report::cells_document(&all, &is_dead).into_bytes(),
+        Format::Parquet => fathom_report::cells_parquet(&all).map_err(|error| error.to_string())?,
+    };
     match &asked.file {
-        None => Ok(say(&text)),
         Some(file) => {
-            let written = std::fs::File::create(file).and_then(|mut out| out.write_all(text.as_bytes()));
+            let written = std::fs::File::create(file).and_then(|mut out| out.write_all(&bytes));
             written.map(|()| Outcome::Good).map_err(|error| format!("{file} cannot be written: {error}"))
         }
+        None if asked.format() == Format::Parquet && std::io::stdout().is_terminal() => {
+            Err("parquet is nothing for a terminal: name a file with -o FILE".to_owned())
+        }
+        None => Ok(say_bytes(&bytes)),
     }
 }

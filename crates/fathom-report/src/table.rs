@@ -1,0 +1,96 @@
+//! Kept cells as a table: a row for each, a column for each axis and figure that any of them has. CSV and Parquet ink the same.
+
+use std::collections::HashSet;
+
+use fathom_model::{Cell, Run};
+
+/// What stands in a column, row by row; nothing where a cell has no such axis or figure.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Values {
+    /// Words.
+    Texts(Vec<Option<String>>),
+    /// Whole numbers.
+    Counts(Vec<u64>),
+    /// Figures without prefix: 1/s, B/s, s.
+    Figures(Vec<Option<f64>>),
+}
+
+/// A column under its name, which no other has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) values: Values,
+}
+
+/// The columns of all cells of `runs`, in their order.
+pub(crate) fn columns(runs: &[(Run, Vec<Cell>)]) -> Vec<Column> {
+    let rows: Vec<(&Run, &Cell)> = runs.iter().flat_map(|(run, cells)| cells.iter().map(move |cell| (run, cell))).collect();
+    let text = |name: &str, of: &dyn Fn(&Run, &Cell) -> String| column(name, Values::Texts(rows.iter().map(|(run, cell)| Some(of(run, cell))).collect()));
+    let count = |name: &str, of: &dyn Fn(&Cell) -> u64| column(name, Values::Counts(rows.iter().map(|(_, cell)| of(cell)).collect()));
+    let mut all = vec![
+        text("run", &|run, _| run.id.to_string()),
+        count("cell", &|cell| cell.position),
+        text("kind", &|run, _| run.experiment.kind.clone()),
+        text("name", &|run, _| run.experiment.name.clone()),
+        text("state", &|_, cell| cell.state.word().to_owned()),
+        text("verdict", &|_, cell| cell.verdict.clone()),
+        count("started_unix_ns", &|cell| cell.started_unix_ns),
+        count("elapsed_ns", &|cell| cell.elapsed_ns),
+    ];
+    let axes = names(rows.iter().flat_map(|(_, cell)| &cell.axes));
+    all.extend(axes.iter().map(|name| column(name, Values::Texts(rows.iter().map(|(_, cell)| value(&cell.axes, name).cloned()).collect()))));
+    let figures = names(rows.iter().flat_map(|(_, cell)| &cell.figures));
+    all.extend(figures.iter().map(|name| column(name, Values::Figures(rows.iter().map(|(_, cell)| value(&cell.figures, name).copied()).collect()))));
+    all.push(text("findings", &|_, cell| cell.findings.iter().map(|found| found.code.as_str()).collect::<Vec<_>>().join(" ")));
+    unlike(all)
+}
+
+fn column(name: &str, values: Values) -> Column {
+    Column { name: name.to_owned(), values }
+}
+
+/// An axis may be called like a column that every cell has: the second of a name is `name #2`.
+fn unlike(mut all: Vec<Column>) -> Vec<Column> {
+    let mut seen = HashSet::new();
+    for column in &mut all {
+        let plain = column.name.clone();
+        let mut n = 1;
+        while !seen.insert(column.name.clone()) {
+            n += 1;
+            column.name = format!("{plain} #{n}");
+        }
+    }
+    all
+}
+
+/// Names of pairs, each once, in the order in which they first come.
+pub(crate) fn names<'a, T: 'a>(pairs: impl Iterator<Item = &'a (String, T)>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    pairs.map(|(name, _)| name).filter(|name| seen.insert(name.as_str())).cloned().collect()
+}
+
+/// The value of a name.
+pub(crate) fn value<'a, T>(pairs: &'a [(String, T)], name: &str) -> Option<&'a T> {
+    pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_columns_share_a_name() {
+        let cell = |position| Cell { position, axes: vec![("cell".into(), "layout".into()), ("name #2".into(), "x".into()), ("name".into(), "y".into())], ..Cell::default() };
+        let run = Run {
+            id: fathom_model::RunId::new(1),
+            experiment: fathom_model::Experiment::default(),
+            state: fathom_model::RunState::Finished,
+            ended_unix_ns: None,
+            cells: 2,
+            finished: 2,
+        };
+        let names: Vec<String> = columns(&[(run, vec![cell(1), cell(2)])]).into_iter().map(|column| column.name).collect();
+        assert_eq!(names[8..11], ["cell #2", "name #2", "name #3"]);
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+    }
+}
