@@ -470,7 +470,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             self.chain(io, now);
         }
         if let Some(priorities) = &mut self.priorities
-            && io.planned >= self.measured_from
+            && now >= self.measured_from
         {
             priorities.record(io, now);
         }
