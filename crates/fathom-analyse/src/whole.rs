@@ -58,5 +58,6 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
         messages: plan.warnings.iter().chain(&recording.messages).cloned().collect(),
         entries,
         imported: None,
+        spec: None,
     }
 }

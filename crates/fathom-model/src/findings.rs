@@ -4,7 +4,7 @@
 
 use crate::{
     Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, HostRecording, LatencyTarget, Nanos, Override, PerDirection,
-    Personality, Provenance, RunEnd, SparseHistogram, SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
+    Personality, Provenance, RunEnd, SparseHistogram, SteadyRecording, SteadySample, TargetRecording, VerifyCounts, SpecReport,
 };
 
 /// One whole run, judged.
@@ -46,6 +46,8 @@ pub struct Findings {
     pub messages: Vec<String>,
     /// Set where another program measured this: clock, host and conditions are then empty.
     pub imported: Option<Provenance>,
+    /// What the data sheet of the device promises of it, where it was held against one.
+    pub spec: Option<SpecReport>,
 }
 
 /// Whether the numbers of a run can be used.

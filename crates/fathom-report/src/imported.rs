@@ -124,6 +124,7 @@ mod tests {
             conditions: Default::default(),
             messages: vec![],
             imported: Some(result.source),
+            spec: None,
         }
     }
 }

@@ -115,6 +115,8 @@ mod code {
     pub const FULL: u32 = 13;
     pub const CANTOPEN: u32 = 14;
     pub const NOTADB: u32 = 26;
+    /// The shared memory of the log could not grow (`SQLITE_IOERR_SHMSIZE`): on tmpfs and some others the first to find no room.
+    pub const IOERR_SHMSIZE: u32 = 10 | 19 << 8;
 }
 
 /// What `error` of the database at `place` means.
@@ -123,6 +125,9 @@ pub(crate) fn meaning(error: &sqlx::Error, place: &str) -> StoreError {
     let sqlx::Error::Database(problem) = error else { return StoreError::Failed { place, what } };
     let what = problem.message().to_owned();
     let number = problem.code().and_then(|code| code.parse::<u32>().ok());
+    if number == Some(code::IOERR_SHMSIZE) {
+        return StoreError::Full { place };
+    }
     match number.map(|code| code & 0xff) {
         Some(code::BUSY | code::LOCKED) => StoreError::Locked { place },
         Some(code::READONLY) => StoreError::ReadOnly { place },

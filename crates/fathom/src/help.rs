@@ -96,6 +96,9 @@ device. A file that fathom did not make, and a device, are only read.
   --json         fio's JSON document with what fathom adds, instead of the table
   --keep         leave the file where it is; the next quick look is then faster
   --show         print the job file it would run, and stop
+  --sheet=ID     hold the figures against this data sheet; without it against the one
+                 that fits the device (`fathom spec` lists them)
+  --specs=DIR    data sheets of your own besides those in ~/.config/fathom/specs
   --store=FILE   keep the result in FILE instead of your own store
   --no-store     do not keep it
 
@@ -176,6 +179,7 @@ device. Without a job file the load is random reads of 4 KiB, direct.
   --read-only         write nothing
   --keep              leave the file that was made where it is
   --json              the result as a JSON document
+  --watch             the full-screen view; --events=FILE: what happens as lines of JSON
   --store=FILE        keep the result there; --no-store keeps nothing
 ";
 
@@ -205,6 +209,8 @@ device. What may not be written is only read, and steps that write are left out.
   --read-only      write nothing
   --keep           leave the file that was made where it is
   --json           the result as a JSON document
+  --watch          the full-screen view
+  --events=FILE    what happens as lines of JSON, for programs; - is the standard output
   --store=FILE     keep the result there; --no-store keeps nothing
 
 Recipes are TOML; docs/recipes.md tells how to write one.

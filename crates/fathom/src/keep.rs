@@ -107,23 +107,14 @@ impl Keeper {
     /// Keeps what is about to be measured, and makes a journal for what is measured until it is over. What goes wrong with
     /// that is said once, and the run goes on.
     pub fn journal(&mut self, plan: &Plan) -> Option<KeepIntervals> {
-        let started_unix_ns = unix_now_ns();
-        let cell = Cell { state: CellState::Running, started_unix_ns, ..Cell::default() };
-        let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
+        let (cell, content) = about_to_be(plan);
         let mut journal = None;
         self.with(|store, run| {
-            store.save_cell(run, &cell, &Content::Recording(Box::new(nothing_yet)))?;
+            store.save_cell(run, &cell, &content)?;
             journal = Some(Journal::open(Path::new(store.place()), run, cell.position)?);
             Ok(())
         });
-        let program = self.program;
-        journal.as_ref()?;
-        Some(Box::new(move |job, intervals| {
-            if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(job, intervals)) {
-                complain!("{program}: what is measured is not kept before its end: {error}");
-                journal = None;
-            }
-        }))
+        journal.map(|journal| journal_of(self.program, journal))
     }
 
     /// Nothing was measured: no run is kept.
@@ -148,6 +139,24 @@ impl Keeper {
             complain!("{}: kept as {run}: fathom show {run}", self.program);
         }
     }
+}
+
+/// A cell that is about to be measured as `plan`, and what is known of it before anything is.
+pub fn about_to_be(plan: &Plan) -> (Cell, Content) {
+    let started_unix_ns = unix_now_ns();
+    let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
+    (Cell { state: CellState::Running, started_unix_ns, ..Cell::default() }, Content::Recording(Box::new(nothing_yet)))
+}
+
+/// Hands intervals to `journal`. What goes wrong with that is said once, and the run goes on.
+pub fn journal_of(program: &'static str, journal: Journal) -> KeepIntervals {
+    let mut journal = Some(journal);
+    Box::new(move |job, intervals| {
+        if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(job, intervals)) {
+            complain!("{program}: what is measured is not kept before its end: {error}");
+            journal = None;
+        }
+    })
 }
 
 fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "only the binary prints")]
 
+mod against;
 mod apart;
 mod check;
 mod compare;
@@ -38,6 +39,7 @@ mod surroundings;
 mod sweep;
 mod verify_state;
 mod wishes;
+mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;

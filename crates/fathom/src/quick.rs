@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use fathom_device::spec::Library;
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{Findings, Nanos, Personality, Recording, RunEnd, Verdict};
 use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
 
+use crate::against::{against, named, sentences};
 use crate::guard;
 use crate::help;
 use crate::keep::{self, Keeper, StoreWish};
@@ -16,8 +18,10 @@ use crate::measure::measure_and_keep;
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
 use crate::screen::{self, Screen};
+use crate::specs::library;
 use crate::subject::{self, Subject, Wish};
 use crate::surroundings::ThisMachine;
+use crate::words::{Given, Vocabulary};
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-quick.data";
@@ -27,6 +31,7 @@ const LEAST_TIME: Duration = Duration::from_secs(10);
 const BETWEEN: Duration = Duration::from_millis(300);
 
 /// What was asked for.
+#[derive(Default)]
 struct Asked {
     path: PathBuf,
     time: Duration,
@@ -34,6 +39,10 @@ struct Asked {
     json: bool,
     keep: bool,
     show: bool,
+    /// A data sheet by its name, in place of the one that fits.
+    sheet: Option<String>,
+    /// Folders of sheets.
+    folders: Vec<String>,
     store: StoreWish,
 }
 
@@ -51,36 +60,30 @@ pub fn command(arguments: &[String]) -> Outcome {
     }
 }
 
+const WORDS: Vocabulary = Vocabulary {
+    word: "quick",
+    flags: &["--read-only", "--readonly", "--json", "--keep", "--show"],
+    values: &["--for", "--sheet", "--specs"],
+};
+
 fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let (mut paths, mut rest) = (Vec::new(), arguments.iter());
-    let mut asked = Asked {
-        path: PathBuf::new(),
-        time: Duration::from_secs(60),
-        read_only: false,
-        json: false,
-        keep: false,
-        show: false,
-        store: StoreWish::default(),
-    };
-    while let Some(argument) = rest.next() {
-        if asked.store.take(argument, &mut rest)? {
-            continue;
+    let mut asked = Asked { time: Duration::from_secs(60), ..Asked::default() };
+    let mut paths = Vec::new();
+    let store = WORDS.read(arguments, &mut |given| {
+        match given {
+            Given::Flag("--json") => asked.json = true,
+            Given::Flag("--keep") => asked.keep = true,
+            Given::Flag("--show") => asked.show = true,
+            Given::Flag(_) => asked.read_only = true,
+            Given::Value("--for", value) => asked.time = time(value)?,
+            Given::Value("--sheet", id) => asked.sheet = Some(id.to_owned()),
+            Given::Value(_, folder) => asked.folders.push(folder.to_owned()),
+            Given::Operand(path) => paths.push(path.to_owned()),
         }
-        match argument.as_str() {
-            "--read-only" | "--readonly" => asked.read_only = true,
-            "--json" => asked.json = true,
-            "--keep" => asked.keep = true,
-            "--show" => asked.show = true,
-            "--for" => asked.time = time(rest.next().ok_or("--for: needs a time, such as --for=20s")?)?,
-            "--" => paths.extend(rest.by_ref()),
-            other => match other.strip_prefix("--for=") {
-                Some(text) => asked.time = time(text)?,
-                None if other.starts_with('-') => return Err(format!("there is no option '{}'; `fathom help quick` lists them", other.escape_debug())),
-                None => paths.push(argument),
-            },
-        }
-    }
-    match paths[..] {
+        Ok(())
+    })?;
+    asked.store = store;
+    match &paths[..] {
         [path] => asked.path = PathBuf::from(path),
         [] => return Err("give a folder, a file or a device, such as `fathom quick .`".to_owned()),
         _ => return Err(format!("one target at a time, not {}", paths.len())),
@@ -98,6 +101,7 @@ fn time(text: &str) -> Result<Duration, String> {
 
 fn look(asked: &Asked) -> Result<Outcome, String> {
     let started = Instant::now();
+    let sheets = sheets(asked)?;
     let wish = Wish { path: &asked.path, name: FILE, size: None, read_only: asked.read_only };
     let subject = subject::subject(wish)?;
     let recipe = Quick::new(&subject.file, subject.size, subject.writes)
@@ -106,15 +110,26 @@ fn look(asked: &Asked) -> Result<Outcome, String> {
         return Ok(say(&recipe.measure(nanos(asked.time))));
     }
     interrupts();
-    let outcome = measured(asked, &subject, &recipe, started);
+    let outcome = measured(asked, &subject, &recipe, &sheets, started);
     if subject.made && !asked.keep {
         subject::tidy("fathom quick", &subject.file);
     }
     outcome
 }
 
+/// The data sheets that are known; the one that is named must be among them.
+fn sheets(asked: &Asked) -> Result<Library, String> {
+    let folders: Vec<&str> = asked.folders.iter().map(String::as_str).collect();
+    let library = library(&folders);
+    library.troubles().iter().for_each(|trouble| complain!("fathom quick: passed over: {trouble}"));
+    if let Some(id) = &asked.sheet {
+        named(id, &library)?;
+    }
+    Ok(library)
+}
+
 /// Lays out, measures for the time that is left, and tells.
-fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) -> Result<Outcome, String> {
+fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, sheets: &Library, started: Instant) -> Result<Outcome, String> {
     glimpse(recipe);
     if subject.writes {
         let (_, findings) = run(recipe.layout(), None)?;
@@ -133,9 +148,18 @@ fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, started: Instant) 
             return Err(trouble);
         }
     };
+    let findings = Findings { spec: against(&findings, asked.sheet.as_deref(), sheets)?, ..findings };
     let outcome = told(asked, subject, &findings);
-    keeper.finish(recording, &findings, vec![("intro".to_owned(), intro(subject))]);
+    keeper.finish(recording, &findings, facts(asked, subject));
     outcome
+}
+
+/// What `fathom show` needs to tell it again.
+fn facts(asked: &Asked, subject: &Subject) -> Vec<(String, String)> {
+    let whole = |folder: &String| std::path::absolute(folder).map_or(folder.clone(), |path| path.display().to_string());
+    let folders = asked.folders.iter().map(|folder| ("specs".to_owned(), whole(folder)));
+    let sheet = asked.sheet.iter().map(|id| ("sheet".to_owned(), id.clone()));
+    std::iter::once(("intro".to_owned(), intro(subject))).chain(sheet).chain(folders).collect()
 }
 
 /// A figure before the target is made ready, which takes its time. What goes wrong will go wrong again and is told then.
@@ -192,7 +216,7 @@ fn told(asked: &Asked, subject: &Subject, findings: &Findings) -> Result<Outcome
         fathom_report::write(findings, &[Format::Json], &style, &mut bytes).map_err(|error| error.to_string())?;
         say(&String::from_utf8_lossy(&bytes))
     } else {
-        say(&fathom_report::quick(findings, &fathom_analyse::ladders(findings), &intro(subject), &style))
+        say(&fathom_report::quick(findings, &sentences(findings), &intro(subject), &style))
     };
     Ok(match (said, findings.end, findings.verdict) {
         (Outcome::Good, RunEnd::Completed, Verdict::Invalid) => Outcome::Bad,

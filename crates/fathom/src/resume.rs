@@ -1,13 +1,16 @@
 //! `fathom resume`: goes on with an experiment that was interrupted, killed or stopped.
 
+use std::time::Duration;
+
 use fathom_model::{Run, RunState};
 use fathom_store::Store;
 
-use crate::experiment::{Stored, Watching};
-use crate::keep::{StoreWish, is_dead};
+use crate::experiment::{Stored, Telling, time};
+use crate::keep::is_dead;
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
 use crate::sweep;
+use crate::words::{Given, Vocabulary};
 
 const HELP: &str = "\
 usage: fathom resume [RUN] [OPTIONS]
@@ -16,6 +19,7 @@ Goes on with an experiment where it was interrupted, killed or stopped. What is 
 not measured again. Without RUN it is the latest that is not finished.
 
   --store=FILE   the store to look into
+  --budget=TIME  how long it may take from now on; a run whose budget is used up needs it
   --watch        the full-screen view
   --events=FILE  what happens as lines of JSON; - is the standard output
 ";
@@ -23,13 +27,15 @@ not measured again. Without RUN it is the latest that is not finished.
 /// Kinds that can be taken up again.
 const KINDS: [&str; 3] = ["sweep", "search", "suite"];
 
-/// How a resumed experiment is told.
+const WORDS: Vocabulary = Vocabulary { word: "resume", flags: &["--watch"], values: &["--events", "--budget"] };
+
+/// How an experiment goes on.
 #[derive(Clone, Debug, Default)]
-pub struct Telling {
-    /// `--watch`.
-    pub watch: bool,
-    /// `--events`.
-    pub events: Option<String>,
+pub struct Again {
+    /// To whom it is told.
+    pub telling: Telling,
+    /// How long it may take from now on, in place of its own budget.
+    pub more: Option<Duration>,
 }
 
 /// Goes on with what the arguments name.
@@ -44,29 +50,23 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn go_on(arguments: &[String]) -> Result<Outcome, String> {
-    let (mut wish, mut telling, mut name) = (StoreWish::default(), Telling::default(), None);
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        if wish.take(argument, &mut rest)? {
-            continue;
+    let (mut again, mut name) = (Again::default(), None);
+    let wish = WORDS.read(arguments, &mut |given| {
+        match given {
+            Given::Flag(_) => again.telling.watch = true,
+            Given::Value(option @ "--budget", value) => again.more = Some(time(option, value)?),
+            Given::Value(_, file) => again.telling.events = Some(file.to_owned()),
+            Given::Operand(word) => match name.replace(word.to_owned()) {
+                None => {}
+                Some(_) => return Err("one run at a time".to_owned()),
+            },
         }
-        match (argument.as_str(), argument.strip_prefix("--events=")) {
-            ("--watch", _) => telling.watch = true,
-            (_, Some(file)) => telling.events = Some(file.to_owned()),
-            ("--events", _) => telling.events = Some(rest.next().ok_or("--events needs the name of a file, or -")?.clone()),
-            (option, _) if option.starts_with('-') => {
-                return Err(format!("there is no option '{}'; `fathom resume --help` lists them", option.escape_debug()));
-            }
-            _ if name.is_some() => return Err("one run at a time".to_owned()),
-            _ => name = Some(argument),
-        }
-    }
-    if telling.watch {
-        Watching::can()?;
-    }
+        Ok(())
+    })?;
+    again.telling.check()?;
     let mut store = wish.open()?;
     let run = match name {
-        Some(name) => store.run(name).map_err(|error| error.to_string())?,
+        Some(name) => store.run(&name).map_err(|error| error.to_string())?,
         None => latest(&mut store)?,
     };
     if let Some(why_not) = refusal(&run) {
@@ -74,9 +74,9 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
     }
     let stored = Stored::again(store, &run)?;
     match run.experiment.kind.as_str() {
-        "sweep" => sweep::resume(&run, stored, &telling),
-        "search" => crate::search::resume(&run, stored),
-        "suite" => crate::suite::resume(&run, stored),
+        "sweep" => sweep::resume(&run, stored, again),
+        "search" => crate::search::resume(&run, stored, again),
+        "suite" => crate::suite::resume(&run, stored, again),
         kind => Err(format!("{} is a {kind}, which cannot be taken up again", run.id)),
     }
 }

@@ -100,7 +100,8 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
         (format!("{folder} --fro=20s"), "there is no option '--fro=20s'"),
         (format!("{folder} --for=1s"), "too short"),
         (format!("{folder} --for=soon"), "is no time"),
-        (format!("{folder} --for"), "needs a time"),
+        (format!("{folder} --for"), "needs a value"),
+        (format!("{folder} --sheet=nonsense"), "there is no sheet 'nonsense'"),
         (format!("{folder} --read-only"), "--read-only makes no file"),
         (format!("{folder}/no/where"), "no/where"),
         (format!("{folder}/tiny"), "too few to measure"),
@@ -120,4 +121,37 @@ fn the_recipe_is_a_job_file_that_runs() {
     let file = scratch.join("quick.fio");
     std::fs::write(&file, shown).expect("a file");
     fathom(["run", "--parse-only", &file.display().to_string()]).expect(0);
+}
+
+/// A sheet that promises next to nothing, and one figure that no device keeps: both are told, in the table, in the document,
+/// and when the result is shown again.
+#[test]
+fn the_figures_are_held_against_a_data_sheet() {
+    let scratch = Scratch::new().expect("a folder");
+    let (file, sheets, store) = (scratch.join("mine"), scratch.join("sheets"), scratch.join("store.db"));
+    std::fs::write(&file, vec![3; 16 << 20]).expect("a file");
+    std::fs::create_dir(&sheets).expect("a folder");
+    let figure = |what: &str, value: f64, more: &str| format!("[[sheet.figure]]\nwhat = \"{what}\"\nvalue = {value}\ndirection = \"read\"\n{more}\n");
+    let random = "access = \"random\"\nblock = \"4KiB\"\nthreads = 1\n";
+    let sheet = "schema = 1\n[[sheet]]\nid = \"test-sheet\"\nmaker = \"Nobody\"\nproduct = \"Nothing\"\nconfidence = \"maker\"\nsource = [\"https://example.org\"]\n";
+    let text = [
+        sheet.to_owned(),
+        figure("iops", 1.0, &format!("{random}depth = 1")),
+        figure("bandwidth", 90_000_000.0, "access = \"sequential\"\n"),
+        figure("iops", 7.0, "access = \"random\"\nblock = \"64KiB\"\ndepth = 1\nthreads = 1\n"),
+    ];
+    std::fs::write(sheets.join("mine.toml"), text.concat()).expect("a sheet");
+    let line = format!("{} --for=10s --json --sheet=test-sheet --specs={} --store={}", file.display(), sheets.display(), store.display());
+    let json = fathom(quick(&line)).done().json();
+    let figures = json.0.pointer("/fathom/spec/figures").and_then(|all| all.as_array()).unwrap_or_else(|| panic!("{:#}", json.0["fathom"]));
+    let judgements: Vec<&str> = figures.iter().filter_map(|figure| figure["judgement"].as_str()).collect();
+    assert_eq!(judgements, ["above", "below"], "{figures:#?}");
+    // The measured value is the one of the table: depth 1 is the first of the jobs.
+    let (told, measured) = (json.number("/jobs/0/read/iops"), figures[0]["measured"].as_f64().expect("a number"));
+    assert!((told / measured - 1.0).abs() < 0.01, "{told} {measured}");
+    assert!(json.text("/fathom/spec/facts/figures under other conditions").starts_with("1; `fathom spec"));
+    let shown = fathom(words(&format!("show --store={}", store.display()))).expect(0).out;
+    for said in ["Data sheet test-sheet", "ABOVE random read, 1.0 IOPS", "BELOW sequential read"] {
+        assert!(shown.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{said} is missing in\n{shown}");
+    }
 }

@@ -34,6 +34,7 @@ pub fn imported(result: ImportedResult) -> Findings {
         conditions: Default::default(),
         messages: source.notes.clone(),
         imported: Some(source),
+        spec: None,
     }
 }
 

@@ -9,5 +9,6 @@ mod table;
 pub use self::card::device_cards;
 pub use self::document::device_document;
 pub(crate) use self::link::{kind_word, speed_words};
+pub(crate) use self::spec::spec_object;
 pub use self::spec::{spec_document, spec_text};
 pub use self::table::device_table;

@@ -53,8 +53,14 @@ fn figure(line: &SpecLine, style: &Style) -> String {
 /// # Errors
 /// Those of `out`.
 pub fn spec_document(report: &SpecReport, out: &mut dyn Write) -> io::Result<()> {
+    Tree::from(spec_object(report)).write(out)?;
+    out.write_all(b"\n")
+}
+
+/// The same as a part of a document.
+pub(crate) fn spec_object(report: &SpecReport) -> Object {
     let facts = Object::of(report.facts.iter().map(|(name, value)| (name.clone(), Tree::from(value))));
-    let document = Object::new()
+    Object::new()
         .with("version", VERSION)
         .with("target", &report.target)
         .with("device", &report.device)
@@ -65,9 +71,7 @@ pub fn spec_document(report: &SpecReport, out: &mut dyn Write) -> io::Result<()>
         .with("chosen", &report.chosen)
         .with("facts", facts)
         .with("source", report.source.iter().collect::<Tree>())
-        .with("figures", report.lines.iter().map(line).collect::<Tree>());
-    Tree::from(document).write(out)?;
-    out.write_all(b"\n")
+        .with("figures", report.lines.iter().map(line).collect::<Tree>())
 }
 
 fn line(line: &SpecLine) -> Object {

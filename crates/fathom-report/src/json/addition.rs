@@ -6,6 +6,7 @@ use fathom_model::{
 
 use super::conditions::conditions;
 use super::direction::latency;
+use crate::devices::spec_object;
 use crate::text::{verdict_word, weight_word};
 use crate::tree::{Object, Tree};
 
@@ -14,7 +15,7 @@ const VERSION: u64 = 1;
 
 /// `plus` adds the series over time, as it adds bins to fio's part.
 pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
-    Object::new()
+    let mut object = Object::new()
         .with("version", VERSION)
         .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
         .with("findings", findings.findings.iter().map(finding).collect::<Tree>())
@@ -28,7 +29,11 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
         .with("host", host(findings))
         .with("conditions", conditions(&findings.conditions))
         .with("targets", findings.targets.iter().map(super::devices::target).collect::<Tree>())
-        .with("entries", findings.entries.iter().map(|one| entry(one, plus)).collect::<Tree>())
+        .with("entries", findings.entries.iter().map(|one| entry(one, plus)).collect::<Tree>());
+    if let Some(spec) = &findings.spec {
+        object.push("spec", spec_object(spec));
+    }
+    object
 }
 
 /// The same of a result of another program, of which less is known.

@@ -15,6 +15,7 @@ pub(crate) use self::verdict::{verdict_word, weight_word};
 use self::{entry::entry, groups::groups, table::table, verdict::{brief, verdict}};
 use crate::Style;
 use crate::calendar::ctime;
+use crate::devices::spec_text;
 use crate::idleness::idleness_text;
 use crate::ink::{fold, wrap};
 use crate::json::now_ms;
@@ -47,11 +48,13 @@ pub fn text(findings: &Findings, style: &Style) -> String {
     lines
 }
 
-/// The short report of a quick look: what `intro` names, one table, the verdict, and `sentences` on the figures.
+/// The short report of a quick look: what `intro` names, one table, the verdict, `sentences` on the figures, and what a data
+/// sheet promises of them.
 #[must_use]
 pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Style) -> String {
     let head = wrap(&style.clean(intro), style.width, "", "  ");
-    format!("{head}\n{}\n{}", table(findings, style), brief(findings, sentences, style))
+    let spec = findings.spec.as_ref().map_or(String::new(), |report| format!("\n{}", spec_text(report, style)));
+    format!("{head}\n{}\n{}{spec}", table(findings, style), brief(findings, sentences, style))
 }
 
 /// When the report was made.

@@ -36,6 +36,7 @@ pub fn empty(personality: Personality) -> Findings {
         conditions: Default::default(),
         messages: vec![],
         imported: None,
+        spec: None,
     }
 }
 

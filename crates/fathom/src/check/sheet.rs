@@ -2,7 +2,7 @@
 
 use fathom_analyse::{Imported, SpecFigure, SpecSheet};
 use fathom_device::spec::{
-    Access, Comparison, Conditions, Figure, Judgement, Library, Measured, Sheet, Side, What, compare, conditions, measured_line, report,
+    Access, Comparison, Conditions, Figure, Judgement, Library, Load, Measured, Sheet, Side, What, compare, conditions, measured_line, report,
 };
 use fathom_import::ImportedRun;
 use fathom_model::{DeviceFacts, Direction, SpecReport};
@@ -51,7 +51,8 @@ pub(super) fn judge(runs: &mut [ImportedRun], sheet: &Sheet, device: &DeviceFact
 
 fn comparisons(run: &ImportedRun, sheet: &Sheet, device: &DeviceFacts) -> Vec<Comparison> {
     let Some((under, measured)) = measured(run) else { return Vec::new() };
-    let fits = |figure: &&Figure| speaks_to(&run.figures, &under, figure);
+    let Some(load) = load(&run.figures, &under) else { return Vec::new() };
+    let fits = |figure: &&Figure| load.speaks_to(figure);
     sheet.figures.iter().filter(fits).map(|figure| compare(sheet, figure, &measured, device)).collect()
 }
 
@@ -71,24 +72,15 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, Measured)> {
     Some((under, measured))
 }
 
-/// The same pattern, direction and block; a latency of the same depth, a rate of no lower one: with more in flight a promise for
-/// fewer says nothing.
-fn speaks_to(imported: &Imported, under: &Conditions, figure: &Figure) -> bool {
+/// What was measured, where it has one direction.
+fn load(imported: &Imported, under: &Conditions) -> Option<Load> {
     let random = imported.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
-    let access = if random { Access::Random } else { Access::Sequential };
     let side = match imported.streams.as_slice() {
-        [one] if one.direction == Direction::Read => figure.side == Side::Read,
-        [one] if one.direction == Direction::Write => figure.side == Side::Write,
-        _ => false,
+        [one] if one.direction == Direction::Read => Side::Read,
+        [one] if one.direction == Direction::Write => Side::Write,
+        _ => return None,
     };
-    let wanted = conditions(figure);
-    let deep_enough = match figure.what {
-        What::Latency(_) => wanted.in_flight() == under.in_flight(),
-        What::Iops | What::Bandwidth => wanted.in_flight() >= under.in_flight(),
-    };
-    // Bandwidth of sequential I/O hardly depends on the block; where the sheet states none, any will do.
-    let block = wanted.block == under.block || (figure.block.is_none() && figure.access == Access::Sequential);
-    side && access == figure.access && deep_enough && block
+    Some(Load { side, access: if random { Access::Random } else { Access::Sequential }, under: under.clone() })
 }
 
 fn promise(one: &Comparison) -> Option<SpecFigure> {

@@ -50,9 +50,40 @@ pub trait Audience {
 
 /// Several at once.
 #[derive(Default)]
-pub struct Everyone(pub Vec<Box<dyn Audience>>);
+pub struct Everyone<'a>(pub Vec<Box<dyn Audience + 'a>>);
 
-impl Audience for Everyone {
+/// Somebody who is lent to the experiment and asked afterwards.
+impl<T: Audience + ?Sized> Audience for &mut T {
+    fn opens(&mut self, kind: &str, cells: usize, run: Option<&str>) {
+        (**self).opens(kind, cells, run);
+    }
+
+    fn begins(&mut self, standing: &Standing, cell: &Cell) {
+        (**self).begins(standing, cell);
+    }
+
+    fn progress(&mut self, standing: &Standing, progress: &Progress) {
+        (**self).progress(standing, progress);
+    }
+
+    fn wants_state(&mut self, elapsed: Nanos) -> bool {
+        (**self).wants_state(elapsed)
+    }
+
+    fn state(&mut self, state: &Recording) {
+        (**self).state(state);
+    }
+
+    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+        (**self).ends(standing, cell, came);
+    }
+
+    fn closes(&mut self, how: &str, resume: Option<&str>) {
+        (**self).closes(how, resume);
+    }
+}
+
+impl Audience for Everyone<'_> {
     fn opens(&mut self, kind: &str, cells: usize, run: Option<&str>) {
         self.0.iter_mut().for_each(|one| one.opens(kind, cells, run));
     }

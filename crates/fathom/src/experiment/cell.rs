@@ -1,17 +1,17 @@
 //! One cell: text -> plan -> recording -> findings -> figures.
 
 use std::cell::RefCell;
-use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
 use fathom_linux::{LinuxClock, LinuxHost};
-use fathom_model::{CellFigures, Findings, Nanos, Personality, Plan, Progress, Recording};
+use fathom_model::{Bytes, CellFigures, Findings, Nanos, Personality, Plan, Progress, Recording};
 use fathom_plan::{Cell, Includes, Planned, beside, parse_args, plan};
 
 use super::audience::{Audience, Standing};
+use super::keep::Keep;
 use crate::guard;
-use crate::measure::measure;
+use crate::measure::measure_and_keep;
 use crate::surroundings::ThisMachine;
 
 /// errno of a full disk.
@@ -29,22 +29,39 @@ pub struct Measured {
 
 /// Why a cell was not measured.
 #[derive(Clone, Debug)]
-pub struct CellError {
-    /// Every further cell would meet the same: the guard refuses what it allowed at the start, or the disk is full.
-    pub stops: bool,
-    what: String,
+pub enum CellError {
+    /// This cell cannot be; others may.
+    Plain(String),
+    /// The guard refuses what it allowed at the start: every further cell would meet the same.
+    Refused(String),
+    /// Its files find no room.
+    Full(String),
 }
 
-impl fmt::Display for CellError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)
+/// A cell that lays out `targets`, each of `size` bytes, and measures nothing.
+pub fn layout_cell(size: Bytes, targets: Vec<String>) -> Cell {
+    Cell {
+        key: "layout".to_owned(),
+        source: "layout.fio".to_owned(),
+        job_file: "[layout]\nrw=randread\nbs=1m\ncreate_only=1\n".to_owned(),
+        settings: vec![("size".to_owned(), size.get().to_string())],
+        targets,
+        prepares: true,
+        ..Cell::default()
     }
 }
 
-impl CellError {
-    fn plain(what: String) -> CellError {
-        CellError { stops: false, what }
-    }
+/// Where the files of a plan are, how much is free there, and how to mend it.
+pub fn room(plan: &Plan) -> String {
+    let mut folders: Vec<&Path> = plan.jobs.iter().flat_map(|job| &job.files.paths).filter_map(|path| path.parent()).collect();
+    folders.sort_unstable();
+    folders.dedup();
+    let told = folders.iter().map(|folder| {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let free = rustix::fs::statvfs(folder).map_or(0, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
+        format!("the file system under {} is full ({} free)", folder.display(), fathom_device::size(Bytes::new(free)))
+    });
+    format!("{}; make room there, or use less with --size", told.collect::<Vec<_>>().join(", "))
 }
 
 /// The job file of a cell; files that it includes are read from the machine.
@@ -108,23 +125,30 @@ impl Runner {
     ///
     /// # Errors
     /// When it cannot be planned, is not permitted, or its files cannot be made ready.
-    pub fn measure(&mut self, cell: &Cell, standing: &Standing, audience: &mut dyn Audience) -> Result<Measured, CellError> {
-        let (plan, sides) = plan_of(cell).map_err(CellError::plain)?;
+    pub fn measure(&mut self, cell: &Cell, standing: &Standing, audience: &mut dyn Audience, keep: &mut dyn Keep) -> Result<Measured, CellError> {
+        let (plan, sides) = plan_of(cell).map_err(CellError::Plain)?;
         let host = match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
             Some(folder) => LinuxHost::new(self.clock).with_scratch(folder.into()),
             None => LinuxHost::new(self.clock),
         };
-        let held = guard::take_hold(&plan, &self.destroy, &host, Path::new(".")).map_err(|all| CellError { stops: true, what: all.join("\n") })?;
+        let held = guard::take_hold(&plan, &self.destroy, &host, Path::new(".")).map_err(|all| CellError::Refused(all.join("\n")))?;
+        let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
+        let journal = if measures { keep.begins(cell, &plan).map_err(CellError::Refused)? } else { None };
+        let full = room(&plan);
         let audience = RefCell::new(audience);
-        let measured = measure(
+        let measured = measure_and_keep(
             plan,
             host,
             self.clock,
             &mut |progress: &Progress| audience.borrow_mut().progress(standing, progress),
             &mut |elapsed: Nanos| audience.borrow_mut().wants_state(elapsed),
             &mut |state, _| audience.borrow_mut().state(&state),
+            journal,
         );
-        let (mut recording, _) = measured.map_err(|error| CellError { stops: error.cause.errno == ENOSPC, what: error.to_string() })?;
+        let (mut recording, _) = measured.map_err(|error| match error.cause.errno {
+            ENOSPC => CellError::Full(format!("{error}: {full}")),
+            _ => CellError::Plain(error.to_string()),
+        })?;
         recording.messages.splice(0..0, held);
         let findings = fathom_analyse::findings(&recording);
         let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);

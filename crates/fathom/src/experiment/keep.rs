@@ -1,14 +1,16 @@
 //! Where the cells of an experiment are kept.
 
 use std::collections::HashMap;
+use std::path::Path;
 
-use fathom_model::{CellFigures, CellState, Content, Experiment, Recording, Run, RunEnd, RunId, RunState};
+use fathom_load::KeepIntervals;
+use fathom_model::{CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState};
 use fathom_plan::Cell;
-use fathom_store::Store;
+use fathom_store::{Journal, Store};
 
 use super::Ended;
 use super::cell::{Measured, plan_of};
-use crate::keep::{StoreWish, cell_of, facts_of, owner, unix_now_ns};
+use crate::keep::{StoreWish, about_to_be, cell_of, facts_of, journal_of, owner, unix_now_ns};
 
 /// Keeps cells and knows those of earlier sessions.
 pub trait Keep {
@@ -17,6 +19,16 @@ pub trait Keep {
     /// # Errors
     /// When what was kept cannot be read.
     fn known(&mut self, cell: &Cell) -> Result<Option<CellFigures>, String>;
+    /// A cell is about to be measured, as `plan`. What it measures goes to what comes back, where it is to be kept.
+    ///
+    /// # Errors
+    /// Why nothing can be kept: it would be measured in vain.
+    fn begins(&mut self, cell: &Cell, plan: &Plan) -> Result<Option<KeepIntervals>, String>;
+    /// A cell could not be measured.
+    ///
+    /// # Errors
+    /// Why that cannot be kept.
+    fn failed(&mut self, cell: &Cell, why: &str) -> Result<(), String>;
     /// Takes a cell, whole or interrupted; when this returns it is safe.
     ///
     /// # Errors
@@ -37,6 +49,26 @@ struct Shelf {
     places: HashMap<String, (u64, bool)>,
     next: u64,
     described: bool,
+    /// The target is not the one that was prepared.
+    prepares_again: bool,
+}
+
+impl Shelf {
+    /// Where a cell stands, or will.
+    fn place(&self, cell: &Cell) -> u64 {
+        self.places.get(&cell.id()).map_or(self.next, |(position, _)| *position)
+    }
+
+    /// Takes a cell to its place.
+    fn put(&mut self, cell: &Cell, kept: fathom_model::Cell, content: &Content) -> Result<(), String> {
+        let position = self.place(cell);
+        let state = kept.state;
+        let kept = fathom_model::Cell { position, axes: axes(cell), plan: text(cell), ..kept };
+        self.store.save_cell(self.run, &kept, content).map_err(|error| error.to_string())?;
+        self.places.insert(cell.id(), (position, state == CellState::Finished));
+        self.next = self.next.max(position + 1);
+        Ok(())
+    }
 }
 
 impl Stored {
@@ -49,7 +81,7 @@ impl Stored {
         let trouble = |error: fathom_store::StoreError| format!("{error}; --no-store measures without keeping anything");
         let mut store = Store::open(&place).map_err(trouble)?;
         let run = store.begin(experiment).map_err(trouble)?;
-        Ok(Stored(Some(Shelf { store, run, places: HashMap::new(), next: 1, described: false })))
+        Ok(Stored(Some(Shelf { store, run, places: HashMap::new(), next: 1, described: false, prepares_again: false })))
     }
 
     /// Takes up a run that was not finished.
@@ -63,7 +95,14 @@ impl Stored {
         let id = |plan: &str| plan.lines().next().and_then(|line| line.strip_prefix(MARK)).map(str::to_owned);
         let places =
             cells.iter().filter_map(|cell| Some((id(&cell.plan)?, (cell.position, cell.state == CellState::Finished)))).collect();
-        Ok(Stored(Some(Shelf { store, run: run.id, places, next, described: true })))
+        Ok(Stored(Some(Shelf { store, run: run.id, places, next, described: true, prepares_again: false })))
+    }
+
+    /// The target is not there any more: what prepared it says nothing of the next one.
+    pub fn prepare_again(&mut self) {
+        if let Some(shelf) = &mut self.0 {
+            shelf.prepares_again = true;
+        }
     }
 
     /// The name of the run.
@@ -99,27 +138,36 @@ impl Stored {
 
 impl Keep for Stored {
     fn known(&mut self, cell: &Cell) -> Result<Option<CellFigures>, String> {
+        if cell.prepares && self.0.as_ref().is_some_and(|shelf| shelf.prepares_again) {
+            return Ok(None);
+        }
         // What was removed is measured again.
         let Some(recording) = self.recording(cell)? else { return Ok(None) };
         let sides = plan_of(cell).map(|(_, sides)| sides).unwrap_or_default();
         Ok(Some(fathom_analyse::cell_figures(&recording, &fathom_analyse::findings(&recording), &sides)))
     }
 
+    fn begins(&mut self, cell: &Cell, plan: &Plan) -> Result<Option<KeepIntervals>, String> {
+        let Some(shelf) = &mut self.0 else { return Ok(None) };
+        let position = shelf.place(cell);
+        let (kept, content) = about_to_be(plan);
+        shelf.put(cell, kept, &content)?;
+        let journal = Journal::open(Path::new(shelf.store.place()), shelf.run, position).map_err(|error| error.to_string())?;
+        Ok(Some(journal_of("fathom", journal)))
+    }
+
+    fn failed(&mut self, cell: &Cell, why: &str) -> Result<(), String> {
+        let Some(shelf) = &mut self.0 else { return Ok(()) };
+        let kept = fathom_model::Cell { state: CellState::Failed, started_unix_ns: unix_now_ns(), notes: vec![why.to_owned()], ..fathom_model::Cell::default() };
+        shelf.put(cell, kept, &Content::Nothing)
+    }
+
     fn save(&mut self, cell: &Cell, measured: &Measured) -> Result<(), String> {
         let Some(shelf) = &mut self.0 else { return Ok(()) };
         let whole = measured.findings.end == RunEnd::Completed;
-        let position = shelf.places.get(&cell.id()).map_or(shelf.next, |(position, _)| *position);
         let state = if whole { CellState::Finished } else { CellState::Interrupted };
-        let kept = fathom_model::Cell {
-            position,
-            axes: axes(cell),
-            plan: text(cell),
-            ..cell_of(&measured.recording, &measured.findings, state)
-        };
         let content = Content::Recording(Box::new(measured.recording.clone()));
-        shelf.store.save_cell(shelf.run, &kept, &content).map_err(|error| error.to_string())?;
-        shelf.places.insert(cell.id(), (position, whole));
-        shelf.next = shelf.next.max(position + 1);
+        shelf.put(cell, cell_of(&measured.recording, &measured.findings, state), &content)?;
         if !std::mem::replace(&mut shelf.described, true) {
             shelf.store.describe(shelf.run, facts_of(&measured.recording)).map_err(|error| error.to_string())?;
         }

@@ -5,10 +5,13 @@
 
 mod audience;
 mod cell;
+mod conduct;
 mod events;
 mod keep;
 mod lines;
 mod saved;
+mod telling;
+mod terms;
 mod watch;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,14 +21,14 @@ use fathom_linux::{LinuxClock, interrupts};
 use fathom_model::{CellFigures, RunEnd};
 use fathom_plan::Cell;
 
-pub use self::audience::{Audience, Everyone, Standing};
-pub use self::cell::{Measured, Runner, plan_of};
-use self::cell::ENOSPC;
-pub use self::events::Events;
+pub use self::audience::{Audience, Standing};
+pub use self::cell::{Measured, layout_cell, plan_of};
+use self::cell::{CellError, ENOSPC, Runner, room};
+pub use self::conduct::Conduct;
 pub use self::keep::{Keep, Stored};
-pub use self::lines::Lines;
 pub use self::saved::Saved;
-pub use self::watch::Watching;
+pub use self::telling::Telling;
+pub use self::terms::{Terms, is_job_file, percent, read_job_file, time};
 
 /// Which cell comes next. A course must hand out the same cells again when it learns the same figures: that is how a run is
 /// resumed.
@@ -47,6 +50,8 @@ pub enum Ended {
     Interrupted,
     /// The time was up.
     OutOfTime,
+    /// The target has no room: what was made there goes, so that there is some.
+    Full(String),
     /// Nothing more can be measured, for this reason; mended, it can be resumed.
     Stopped(String),
 }
@@ -55,7 +60,7 @@ impl Ended {
     /// Nothing is left to go on with.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
-        matches!(self, Ended::Done | Ended::OutOfTime)
+        matches!(self, Ended::Done)
     }
 
     /// The word for programs.
@@ -65,7 +70,7 @@ impl Ended {
             Ended::Done => "done",
             Ended::Interrupted => "interrupted",
             Ended::OutOfTime => "out of time",
-            Ended::Stopped(_) => "stopped",
+            Ended::Full(_) | Ended::Stopped(_) => "stopped",
         }
     }
 }
@@ -75,6 +80,8 @@ impl Ended {
 pub struct Bounds {
     /// All cells together, those measured earlier included.
     pub budget: Option<Duration>,
+    /// In its place, from now on: it was resumed with more time.
+    pub more: Option<Duration>,
     /// How long a cell is expected to take, before the first is known.
     pub expected: Option<Duration>,
     /// Codes that allow writing.
@@ -116,7 +123,7 @@ fn through(
         let standing = pace.standing(course.left().saturating_sub(usize::from(cell.prepares)));
         audience.begins(&standing, &cell);
         let begun = Instant::now();
-        let came = runner.measure(&cell, &standing, audience);
+        let came = runner.measure(&cell, &standing, audience, keep);
         let took = begun.elapsed();
         match came {
             Ok(measured) if measured.findings.end != RunEnd::Completed => {
@@ -124,7 +131,12 @@ fn through(
                 audience.ends(&standing, &cell, Ok(&measured));
                 return Ok(Ended::Interrupted);
             }
-            Ok(measured) if measured.figures.error == ENOSPC => return Ok(Ended::Stopped(full(&cell))),
+            Ok(measured) if measured.figures.error == ENOSPC => {
+                let why = format!("there is no room left for '{}': {}", cell.id(), room(&measured.recording.plan));
+                keep.failed(&cell, &why)?;
+                audience.ends(&standing, &cell, Err(&why));
+                return Ok(Ended::Full(why));
+            }
             Ok(measured) => {
                 // What only lays files out is looked at again when it is resumed.
                 if measured.recording.jobs.iter().any(|job| !job.skipped) {
@@ -134,9 +146,10 @@ fn through(
                 course.learn(&cell, Ok(&measured.figures));
             }
             Err(_) if interrupts().load(Relaxed) > 0 => return Ok(Ended::Interrupted),
-            Err(error) if error.stops => return Ok(Ended::Stopped(error.to_string())),
-            Err(error) => {
-                let why = error.to_string();
+            Err(CellError::Full(why)) => return Ok(Ended::Full(why)),
+            Err(CellError::Refused(why)) => return Ok(Ended::Stopped(why)),
+            Err(CellError::Plain(why)) => {
+                keep.failed(&cell, &why)?;
                 audience.ends(&standing, &cell, Err(&why));
                 course.learn(&cell, Err(&why));
             }
@@ -144,10 +157,6 @@ fn through(
         pace.took(&cell, took);
     }
     Ok(Ended::Done)
-}
-
-fn full(cell: &Cell) -> String {
-    format!("the disk is full: '{}' could not write on; make room", cell.id())
 }
 
 /// How long cells take.
@@ -185,18 +194,25 @@ impl<'a> Pace<'a> {
         if self.known > 0 { Some(self.taken / self.known) } else { self.bounds.expected }
     }
 
+    /// The budget, and what is used of it.
+    fn spent(&self) -> Option<(Duration, Duration)> {
+        let now = self.begun.elapsed();
+        let whole = || self.bounds.budget.map(|budget| (budget, self.before + now));
+        self.bounds.more.map(|more| (more, now)).or_else(whole)
+    }
+
     /// Whether another cell fits into the budget. The first one always does.
     fn has_room(&self) -> bool {
-        let Some(budget) = self.bounds.budget else { return true };
-        let spent = self.before + self.begun.elapsed();
+        let Some((budget, spent)) = self.spent() else { return true };
+        let first = if self.bounds.more.is_some() { self.known == 0 } else { self.number == 0 };
         // A cell that ends a little late is better than a last tenth of the budget unused.
-        self.number == 0 || spent + self.each().unwrap_or_default() <= budget + budget / 20
+        first || spent + self.each().unwrap_or_default() <= budget + budget / 20
     }
 
     fn standing(&self, left: usize) -> Standing {
         let each = self.each();
         let rest = each.map(|each| each * (left as u32 + 1));
-        let within = self.bounds.budget.map(|budget| budget.saturating_sub(self.before + self.begun.elapsed()));
+        let within = self.spent().map(|(budget, spent)| budget.saturating_sub(spent));
         Standing {
             number: self.number + 1,
             all: self.number + 1 + left,

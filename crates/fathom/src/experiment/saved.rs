@@ -9,16 +9,16 @@ use crate::subject::Subject;
 pub struct Saved(Vec<(String, String)>);
 
 impl Saved {
-    /// The arguments, the folder they were given in, and the target as it is.
+    /// The arguments, the folder they were given in, and the targets as they are.
     ///
     /// # Errors
     /// When the current folder is not known.
-    pub fn of(arguments: &[String], subject: Option<&Subject>) -> Result<Saved, String> {
+    pub fn of(arguments: &[String], subjects: &[Subject]) -> Result<Saved, String> {
         let mut saved = Saved::default();
         let folder = std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
         saved.push("folder", folder.display().to_string());
         arguments.iter().for_each(|argument| saved.push("argument", argument.as_str()));
-        if let Some(subject) = subject {
+        for subject in subjects {
             saved.push("subject-file", subject.file.display().to_string());
             saved.push("subject-size", subject.size.map_or(String::new(), |size| size.get().to_string()));
             saved.push("subject-writes", subject.writes.to_string());
@@ -37,14 +37,28 @@ impl Saved {
         Ok(self.all("argument").map(str::to_owned).collect())
     }
 
-    /// The target as it was when the experiment began.
-    pub fn subject(&self) -> Option<Subject> {
-        Some(Subject {
-            file: self.one("subject-file")?.into(),
-            size: self.one("subject-size")?.parse().ok().map(Bytes::new),
-            writes: self.one("subject-writes")? == "true",
-            made: self.one("subject-made")? == "true",
-        })
+    /// The targets as they were when the experiment began.
+    pub fn subjects(&self) -> Vec<Subject> {
+        let files = self.all("subject-file").zip(self.all("subject-size"));
+        let flags = self.all("subject-writes").zip(self.all("subject-made"));
+        let subject = |((file, size), (writes, made)): ((&str, &str), (&str, &str))| Subject {
+            file: file.into(),
+            size: size.parse().ok().map(Bytes::new),
+            writes: writes == "true",
+            made: made == "true",
+        };
+        files.zip(flags).map(subject).collect()
+    }
+
+    /// A job file that is kept whole.
+    pub fn push_job_file(&mut self, (name, text): &(String, String)) {
+        self.push("job-file", name.as_str());
+        self.push("job-file-text", text.as_str());
+    }
+
+    /// The job file, where it had one.
+    pub fn job_file(&self) -> Option<(String, String)> {
+        self.one("job-file").zip(self.one("job-file-text")).map(|(name, text)| (name.to_owned(), text.to_owned()))
     }
 
     /// Adds a value.

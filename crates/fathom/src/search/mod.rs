@@ -6,19 +6,19 @@ mod course;
 use std::time::Duration;
 
 use fathom_model::{Plan, Response, Run, Traffic};
-use fathom_plan::{Cell, Includes, file_value};
+use fathom_plan::{Cell, file_value};
 
 use self::asked::{Asked, Unit};
 use self::course::{Goal, Load, Seeking};
-use crate::experiment::{Bounds, Ended, Lines, Saved, Stored, drive, plan_of};
+use crate::experiment::{Bounds, Conduct, Course, Ended, Saved, Stored, layout_cell, plan_of, read_job_file};
 use crate::guard;
 use crate::help;
 use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::resume::Again;
 use crate::say::{complain, say};
-use crate::subject::{Subject, Wish, subject, tidy};
-use crate::surroundings::ThisMachine;
+use crate::subject::{Subject, Wish, subject};
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-search.data";
@@ -46,78 +46,75 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
         Some(name) => read_job_file(name)?,
         None => ("search.fio".to_owned(), LOAD.to_owned()),
     };
-    let subject = asked.path.as_deref().map(|path| subject(Wish { path, name: FILE, size: asked.size, read_only: asked.read_only }));
-    let subject = subject.transpose()?;
-    let mut saved = Saved::of(arguments, subject.as_ref())?;
-    saved.push("job-file", job_file.0.as_str());
-    saved.push("job-file-text", job_file.1.as_str());
-    let prepared = Prepared::new(asked, job_file, subject)?;
-    let stored = Stored::begin(&prepared.asked.store, &keep::experiment("search", prepared.about.clone(), saved.write()))?;
-    prepared.run(stored)
+    let terms = &asked.terms;
+    let subject = asked.path.as_deref().map(|path| subject(Wish { path, name: FILE, size: terms.size, read_only: terms.read_only }));
+    let subjects: Vec<Subject> = subject.transpose()?.into_iter().collect();
+    let mut saved = Saved::of(arguments, &subjects)?;
+    saved.push_job_file(&job_file);
+    let prepared = Prepared::new(asked, job_file, subjects)?;
+    let stored = Stored::begin(&prepared.asked.terms.store, &keep::experiment("search", prepared.about.clone(), saved.write()))?;
+    prepared.run(stored, None)
 }
 
 /// Goes on with a search.
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: Stored) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let asked = Asked::read(&saved.enter()?)?;
-    let text = |name: &str| saved.one(name).map(str::to_owned).ok_or_else(|| format!("{} does not hold its job file", run.id));
-    Prepared::new(asked, (text("job-file")?, text("job-file-text")?), saved.subject())?.run(stored)
+    let mut asked = Asked::read(&saved.enter()?)?;
+    asked.terms.telling = again.telling;
+    let job_file = saved.job_file().ok_or_else(|| format!("{} does not hold its job file", run.id))?;
+    Prepared::new(asked, job_file, saved.subjects())?.run(stored, again.more)
 }
 
 /// All that is known before anything is measured.
 struct Prepared {
     asked: Asked,
-    subject: Option<Subject>,
+    /// One, unless the job file says where.
+    subjects: Vec<Subject>,
     load: Load,
     about: String,
 }
 
 impl Prepared {
-    fn new(asked: Asked, job_file: (String, String), subject: Option<Subject>) -> Result<Prepared, String> {
-        let base = base(&asked, job_file, subject.as_ref())?;
+    fn new(asked: Asked, job_file: (String, String), subjects: Vec<Subject>) -> Result<Prepared, String> {
+        let base = base(&asked, job_file, subjects.first())?;
         let (plan, _) = plan_of(&with_time(&base))?;
         let mix = mix(&plan)?;
-        guard::dry_run(&plan, &asked.destroy).map_err(|all| all.join("\n"))?;
-        let load = Load { base, jobs: plan.jobs.len() as u32, mix, each: asked.each.unwrap_or(EACH) };
-        let about = about(&plan, subject.as_ref());
-        Ok(Prepared { asked, subject, load, about })
+        guard::dry_run(&plan, &asked.terms.destroy).map_err(|all| all.join("\n"))?;
+        let load = Load { base, jobs: plan.jobs.len() as u32, mix, each: asked.terms.each.unwrap_or(EACH) };
+        let about = about(&plan, subjects.first());
+        Ok(Prepared { asked, subjects, load, about })
     }
 
     /// Lays out a file that we make.
     fn layout(&self) -> Option<Cell> {
-        let subject = self.subject.as_ref().filter(|subject| subject.writes)?;
-        let size = subject.size?;
-        Some(Cell {
-            key: "layout".to_owned(),
-            source: "layout.fio".to_owned(),
-            job_file: "[layout]\nrw=randread\nbs=1m\ncreate_only=1\n".to_owned(),
-            settings: vec![("size".to_owned(), size.get().to_string())],
-            targets: self.load.base.targets.clone(),
-            prepares: true,
-            ..Cell::default()
-        })
+        let size = self.subjects.first().filter(|subject| subject.writes)?.size?;
+        Some(layout_cell(size, self.load.base.targets.clone()))
     }
 
-    fn run(self, mut stored: Stored) -> Result<Outcome, String> {
-        let run = stored.name();
-        complain!("fathom search: {}{}", self.about, run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
+    fn run(self, mut stored: Stored, more: Option<Duration>) -> Result<Outcome, String> {
+        let terms = &self.asked.terms;
         let goal = Goal { limits: self.asked.limits.clone(), precision: self.asked.precision.unwrap_or(PRECISION) };
         let mut course = Seeking::new(self.load.clone(), goal, self.layout());
-        let bounds = Bounds { budget: self.asked.budget, expected: Some(self.load.each), destroy: self.asked.destroy.clone() };
-        let ended = drive(&mut course, &bounds, &mut stored, &mut Lines::new());
-        let kept = stored.finish(&ended);
-        let resume = run.filter(|_| !ended.is_whole()).map(|run| format!("; `fathom resume {run}` goes on"));
-        // What is interrupted needs its file when it goes on.
-        let stays = ended == Ended::Interrupted && resume.is_some();
-        if let Some(subject) = self.subject.as_ref().filter(|subject| subject.made && !self.asked.keep && !stays) {
-            tidy("fathom search", &subject.file);
-        }
+        let bounds = Bounds { budget: terms.budget, more, expected: Some(self.load.each), destroy: terms.destroy.clone() };
+        let conduct = Conduct {
+            kind: "search",
+            title: &self.about,
+            summary: &self.about,
+            cells: course.left(),
+            telling: &terms.telling,
+            subjects: &self.subjects,
+            keep: terms.keep,
+        };
+        let came = conduct.carry_out(&mut course, &bounds, &mut stored, None)?;
         let told = self.tell(&course);
-        kept?;
-        Ok(how_it_ended(&ended, &course, &resume.unwrap_or_default(), told))
+        if let (Ended::Done, Some(why)) = (&came.ended, &course.failed) {
+            complain!("fathom search: {why}");
+            return Ok(Outcome::Bad);
+        }
+        Ok(came.outcome(course.left(), told, Outcome::Bad))
     }
 
     fn tell(&self, course: &Seeking) -> Outcome {
@@ -125,22 +122,11 @@ impl Prepared {
         if told.closed.is_empty() {
             return Outcome::Bad;
         }
+        if self.asked.terms.telling.is_answer() {
+            return Outcome::Good;
+        }
         let by_bytes = self.asked.unit == Unit::MegaBytes;
-        if self.asked.json { say(&fathom_report::response_json(&told)) } else { say(&fathom_report::response_text(&told, by_bytes, &output::answer_style())) }
-    }
-}
-
-fn how_it_ended(ended: &Ended, course: &Seeking, resume: &str, told: Outcome) -> Outcome {
-    let incomplete = |why: &str, outcome| {
-        complain!("fathom search: {why}");
-        outcome
-    };
-    match (ended, &course.failed) {
-        (Ended::Done, None) => told,
-        (Ended::Done, Some(why)) => incomplete(why, Outcome::Bad),
-        (Ended::Interrupted, _) => incomplete(&format!("interrupted; the curves show what was measured{resume}"), Outcome::Interrupted),
-        (Ended::OutOfTime, _) => incomplete("the budget is used up; the curves show what was measured", Outcome::Bad),
-        (Ended::Stopped(why), _) => incomplete(&format!("{why}{resume}"), Outcome::Bad),
+        if self.asked.terms.json { say(&fathom_report::response_json(&told)) } else { say(&fathom_report::response_text(&told, by_bytes, &output::answer_style())) }
     }
 }
 
@@ -150,7 +136,7 @@ fn base(asked: &Asked, (source, job_file): (String, String), subject: Option<&Su
     if let Some(size) = subject.and_then(|subject| subject.size) {
         settings.push(("size".to_owned(), size.get().to_string()));
     }
-    settings.extend(asked.settings.iter().cloned());
+    settings.extend(asked.terms.settings.iter().cloned());
     let name = |subject: &Subject| file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()));
     let targets = subject.map(name).transpose()?.into_iter().collect();
     Ok(Cell { source, job_file, settings, targets, ..Cell::default() })
@@ -160,12 +146,6 @@ fn with_time(base: &Cell) -> Cell {
     let mut cell = base.clone();
     cell.settings.extend([("time_based".to_owned(), "1".to_owned()), ("runtime".to_owned(), "1s".to_owned())]);
     cell
-}
-
-fn read_job_file(name: &str) -> Result<(String, String), String> {
-    let bytes = ThisMachine.read(name).map_err(|why| format!("cannot read '{}': {why}", name.escape_debug()))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not text in UTF-8"))?;
-    Ok((if name == "-" { "standard input".to_owned() } else { name.to_owned() }, text))
 }
 
 /// The share of reads in a mix. Loads that pace themselves, or that do not run side by side, have no single load to vary.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use fathom_device::spec::{Figure, Measured, Side, job};
+use fathom_device::spec::{Figure, Measured, job};
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
-use fathom_model::{DeviceFacts, Direction, Findings, Personality, RunEnd, Weight};
+use fathom_model::{DeviceFacts, Personality, RunEnd};
 use fathom_plan::{parse_args, plan};
 
 use super::arguments::Request;
+use crate::against::measured;
 use crate::guard;
 use crate::surroundings::ThisMachine;
 
@@ -48,27 +49,13 @@ pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>) ->
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     guard::take_hold(&planned.plan, &request.codes, &host, Path::new(".")).map_err(|all| all.join("; "))?;
-    let measured = crate::measure::measure(planned.plan, host, clock, &mut |_| {}, &mut |_| false, &mut |_, _| {});
-    let (recording, _) = measured.map_err(|error| error.to_string())?;
+    let recorded = crate::measure::measure(planned.plan, host, clock, &mut |_| {}, &mut |_| false, &mut |_, _| {});
+    let (recording, _) = recorded.map_err(|error| error.to_string())?;
     let findings = fathom_analyse::findings(&recording);
     if findings.end != RunEnd::Completed {
         return Ok(Measurement::Interrupted);
     }
     let device = findings.targets.first().and_then(|target| target.devices.last()?.after.clone());
-    Ok(Measurement::Done(summed(&findings, figure), device))
-}
-
-fn summed(findings: &Findings, figure: &Figure) -> Measured {
-    let Some(entry) = findings.entries.first() else { return Measured::default() };
-    let direction = if figure.side == Side::Write { Direction::Write } else { Direction::Read };
-    let invalid = findings.findings.iter().filter(|finding| finding.weight == Weight::Invalidates);
-    Measured {
-        iops: entry.little.iops,
-        bandwidth: entry.directions.0.iter().map(|summary| summary.bandwidth).sum(),
-        mean_ns: entry.little.mean_ns,
-        percentiles: entry.directions[direction].clat.percentiles.clone(),
-        ceiling_iops: entry.ceiling_iops,
-        under: None,
-        invalid: invalid.map(|finding| finding.code.to_string()).collect(),
-    }
+    let entry = findings.entries.first();
+    Ok(Measurement::Done(entry.map_or_else(Measured::default, |entry| measured(&findings, entry, figure.side, None)), device))
 }

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use fathom_device::spec::{Library, Sheet, compare, measured_line, report};
 use fathom_linux::look_below;
-use fathom_model::{DeviceFacts, SpecReport, TargetRecording};
+use fathom_model::{DeviceFacts, SpecReport};
 use fathom_report::{spec_document, spec_text};
 
 use self::arguments::Request;
 use self::figure::Measurement;
+use crate::against::{choose, none_fits};
 use crate::outcome::Outcome;
 use crate::patience::{PATIENCE, ask};
 use crate::say::{complain, say};
@@ -55,8 +56,9 @@ fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
         Some(None) => return refuse(&format!("there is no {}", path.escape_debug())),
         None => return refuse(&format!("{} did not answer within {} s", path.escape_debug(), PATIENCE.as_secs())),
     };
-    let (device, sheet) = match choose(&target, request, library) {
-        Ok(chosen) => chosen,
+    let (device, sheet) = match choose(&target, request.sheet, library) {
+        Ok(Some(chosen)) => chosen,
+        Ok(None) => return refuse(&none_fits(&target)),
         Err(problem) => return refuse(&problem),
     };
     let mut shown = report(path, &device, sheet, request.sheet.is_some());
@@ -71,37 +73,6 @@ fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
         Outcome::Good => outcome,
         trouble => trouble,
     }
-}
-
-/// The sheet that is named, or the one that fits the uppermost device that one fits.
-fn choose<'a>(
-    target: &TargetRecording,
-    request: &Request<'_>,
-    library: &'a Library,
-) -> Result<(DeviceFacts, &'a Sheet), String> {
-    let lowest = || target.devices.last().map(|device| device.before.clone()).unwrap_or_default();
-    if let Some(id) = request.sheet {
-        let ids = library.sheets().iter().map(|sheet| sheet.id.as_str());
-        let advice = fathom_plan::closest(id, ids)
-            .map_or("`fathom spec` lists them".to_owned(), |id| format!("did you mean {id}?"));
-        let sheet = library.by_id(id).ok_or_else(|| format!("there is no sheet '{}': {advice}", id.escape_debug()))?;
-        return Ok((lowest(), sheet));
-    }
-    let fitting =
-        target.devices.iter().find_map(|device| Some((device.before.clone(), library.fitting(&device.before)?)));
-    fitting.ok_or_else(|| {
-        let said: Vec<String> = target.devices.iter().map(|device| said(&device.before)).collect();
-        let said = if said.is_empty() { "no device is seen below it".to_owned() } else { said.join(", ") };
-        format!("no data sheet fits ({said}); name one by --sheet=ID, or add one (specs/README.md says how): `fathom spec` lists those there are")
-    })
-}
-
-fn said(device: &DeviceFacts) -> String {
-    device
-        .identity
-        .model
-        .as_ref()
-        .map_or_else(|| format!("{} gives no model", device.name), |model| format!("{} is {model}", device.name))
 }
 
 /// Measures each figure in turn. The outcome is bad when one is not kept.

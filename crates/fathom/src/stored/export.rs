@@ -5,10 +5,11 @@ use std::path::Path;
 
 use fathom_model::{Cell, Run};
 
-use super::{named, told, unknown};
+use super::{named, told};
 use crate::keep::{StoreWish, is_dead};
 use crate::outcome::Outcome;
-use crate::say::{say, say_bytes};
+use crate::say::say_bytes;
+use crate::words::{Given, Vocabulary};
 
 const HELP: &str = "\
 usage: fathom export RUN... [OPTIONS]
@@ -52,22 +53,19 @@ pub fn command(arguments: &[String]) -> Outcome {
     told("export", HELP, arguments, |arguments| export(&asked(arguments)?))
 }
 
+const WORDS: Vocabulary = Vocabulary { word: "export", flags: &[], values: &["--format", "-o", "--output"] };
+
 fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let (mut asked, mut rest) = (Asked::default(), arguments.iter());
-    while let Some(argument) = rest.next() {
-        if asked.store.take(argument, &mut rest)? {
-            continue;
+    let mut asked = Asked::default();
+    let store = WORDS.read(arguments, &mut |given| {
+        match given {
+            Given::Value("--format", value) => asked.format = Some(format(value)?),
+            Given::Value(_, file) => asked.file = Some(file.to_owned()),
+            Given::Operand(name) | Given::Flag(name) => asked.names.push(name.to_owned()),
         }
-        let (name, value) = argument.split_once('=').map_or((argument.as_str(), None), |(name, value)| (name, Some(value.to_owned())));
-        match name {
-            "--format" | "-o" | "--output" => {
-                let value = value.or_else(|| rest.next().cloned()).ok_or(format!("{name}: needs a value"))?;
-                if name == "--format" { asked.format = Some(format(&value)?) } else { asked.file = Some(value) }
-            }
-            option if option.starts_with('-') => return Err(unknown("export", option)),
-            _ => asked.names.push(argument.clone()),
-        }
-    }
+        Ok(())
+    })?;
+    asked.store = store;
     if asked.names.is_empty() { Err("name the runs to export; `fathom runs` lists them".to_owned()) } else { Ok(asked) }
 }
 

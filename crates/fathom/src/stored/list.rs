@@ -2,11 +2,12 @@
 
 use fathom_model::Run;
 
-use super::{told, unknown};
+use super::told;
 use crate::keep::{StoreWish, is_dead};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::say::say;
+use crate::words::{Given, Vocabulary};
 
 const HELP: &str = "\
 usage: fathom runs [TEXT...] [OPTIONS]
@@ -35,21 +36,21 @@ pub fn command(arguments: &[String]) -> Outcome {
     told("runs", HELP, arguments, |arguments| list(&asked(arguments)?))
 }
 
+const WORDS: Vocabulary = Vocabulary { word: "runs", flags: &["--json"], values: &["--last"] };
+
 fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let (mut asked, mut rest) = (Asked::default(), arguments.iter());
-    while let Some(argument) = rest.next() {
-        if asked.store.take(argument, &mut rest)? {
-            continue;
-        }
-        match argument.split_once('=') {
-            _ if argument == "--json" => asked.json = true,
-            Some(("--last", number)) => {
+    let mut asked = Asked::default();
+    let store = WORDS.read(arguments, &mut |given| {
+        match given {
+            Given::Flag(_) => asked.json = true,
+            Given::Value(_, number) => {
                 asked.last = Some(number.parse().map_err(|_| format!("--last: '{}' is no number", number.escape_debug()))?);
             }
-            _ if argument.starts_with('-') => return Err(unknown("runs", argument)),
-            _ => asked.texts.push(argument.to_lowercase()),
+            Given::Operand(text) => asked.texts.push(text.to_lowercase()),
         }
-    }
+        Ok(())
+    })?;
+    asked.store = store;
     Ok(asked)
 }
 

@@ -44,7 +44,3 @@ fn named(store: &mut Store, name: &str) -> Result<Named, String> {
     let run = store.run(run).map_err(|error| error.to_string())?;
     Ok(Named { run, cell })
 }
-
-fn unknown(word: &str, option: &str) -> String {
-    format!("there is no option '{}'; `fathom {word} --help` lists them", option.escape_debug())
-}

@@ -4,10 +4,11 @@ use std::io::{BufRead, IsTerminal, Write};
 
 use fathom_model::{Run, RunState};
 
-use super::{named, told, unknown};
+use super::{named, told};
 use crate::keep::{StoreWish, is_dead};
 use crate::outcome::Outcome;
 use crate::say::say;
+use crate::words::{Given, Vocabulary};
 
 const HELP: &str = "\
 usage: fathom rm RUN... [OPTIONS]
@@ -30,18 +31,18 @@ pub fn command(arguments: &[String]) -> Outcome {
     told("rm", HELP, arguments, |arguments| remove(&asked(arguments)?))
 }
 
+const WORDS: Vocabulary = Vocabulary { word: "rm", flags: &["--yes", "-y"], values: &[] };
+
 fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let (mut asked, mut rest) = (Asked::default(), arguments.iter());
-    while let Some(argument) = rest.next() {
-        if asked.store.take(argument, &mut rest)? {
-            continue;
+    let mut asked = Asked::default();
+    let store = WORDS.read(arguments, &mut |given| {
+        match given {
+            Given::Operand(name) => asked.names.push(name.to_owned()),
+            _ => asked.yes = true,
         }
-        match argument.as_str() {
-            "--yes" | "-y" => asked.yes = true,
-            option if option.starts_with('-') => return Err(unknown("rm", option)),
-            name => asked.names.push(name.to_owned()),
-        }
-    }
+        Ok(())
+    })?;
+    asked.store = store;
     if asked.names.is_empty() { Err("name the runs to remove; `fathom runs` lists them".to_owned()) } else { Ok(asked) }
 }
 

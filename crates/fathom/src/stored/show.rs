@@ -4,11 +4,14 @@ use fathom_model::{Cell, CellState, Content, Recording, Run, RunState};
 use fathom_report::Format;
 use fathom_store::Store;
 
-use super::{named, told, unknown};
+use super::{named, told};
+use crate::against::{against, sentences};
 use crate::keep::{StoreWish, is_dead};
 use crate::outcome::Outcome;
 use crate::output;
 use crate::say::say;
+use crate::specs::library;
+use crate::words::{Given, Vocabulary};
 
 const HELP: &str = "\
 usage: fathom show [RUN] [OPTIONS]
@@ -34,20 +37,21 @@ pub fn command(arguments: &[String]) -> Outcome {
     told("show", HELP, arguments, |arguments| show(&asked(arguments)?))
 }
 
+const WORDS: Vocabulary = Vocabulary { word: "show", flags: &["--json", "--plan"], values: &["--output-format"] };
+
 fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let (mut asked, mut rest) = (Asked::default(), arguments.iter());
-    while let Some(argument) = rest.next() {
-        if asked.store.take(argument, &mut rest)? {
-            continue;
+    let mut asked = Asked::default();
+    let store = WORDS.read(arguments, &mut |given| {
+        match given {
+            Given::Flag("--json") | Given::Value(_, "json") => asked.json = true,
+            Given::Flag(_) => asked.plan = true,
+            Given::Value(name, other) => return Err(format!("{name}: '{}' is not json", other.escape_debug())),
+            Given::Operand(name) if asked.name.is_none() => asked.name = Some(name.to_owned()),
+            Given::Operand(_) => return Err("one run at a time; `fathom export` takes several".to_owned()),
         }
-        match argument.as_str() {
-            "--json" | "--output-format=json" => asked.json = true,
-            "--plan" => asked.plan = true,
-            option if option.starts_with('-') => return Err(unknown("show", option)),
-            name if asked.name.is_none() => asked.name = Some(name.to_owned()),
-            _ => return Err("one run at a time; `fathom export` takes several".to_owned()),
-        }
-    }
+        Ok(())
+    })?;
+    asked.store = store;
     Ok(asked)
 }
 
@@ -84,16 +88,23 @@ fn one(asked: &Asked, store: &mut Store, run: &Run, cell: &Cell) -> Result<Outco
         }
         Content::Recording(recording) => tell(asked, run, &recording),
         Content::Imported { bytes, .. } => Ok(say(&String::from_utf8_lossy(&bytes))),
+        Content::Nothing if !cell.notes.is_empty() => Err(format!("{}.{position} could not be measured: {}", run.id, cell.notes.join("; "))),
         Content::Nothing => Err(format!("{}.{position} holds no result", run.id)),
     }
 }
 
 fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, String> {
-    let findings = fathom_analyse::findings(recording);
+    let mut findings = fathom_analyse::findings(recording);
     let style = output::answer_style();
-    let intro = run.experiment.facts.iter().find(|(name, _)| name == "intro").map(|(_, words)| words);
+    let facts = |wanted: &'static str| run.experiment.facts.iter().filter(move |(name, _)| name == wanted).map(|(_, words)| words.as_str());
+    let intro = facts("intro").next();
+    // A quick look was held against a data sheet: the same again, as far as it is still known.
+    if intro.is_some() {
+        let sheets = library(&facts("specs").collect::<Vec<_>>());
+        findings.spec = against(&findings, facts("sheet").next(), &sheets).unwrap_or_default();
+    }
     let text = match (asked.json, intro) {
-        (false, Some(intro)) => fathom_report::quick(&findings, &fathom_analyse::ladders(&findings), intro, &style),
+        (false, Some(intro)) => fathom_report::quick(&findings, &sentences(&findings), intro, &style),
         (json, _) => {
             let format = if json { Format::Json } else { Format::Normal };
             let mut bytes = Vec::new();

@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
-use fathom_model::Bytes;
+use crate::experiment::Terms;
+use crate::words::{Given, Vocabulary};
 
-use crate::keep::StoreWish;
-use crate::subject;
+const WORDS: Vocabulary = Vocabulary {
+    word: "suite",
+    flags: &["--watch", "--read-only", "--readonly", "--keep", "--dry-run", "--json"],
+    values: &["--suites", "--events", "--size", "--destroy", "--purge", "--faster"],
+};
 
 /// How a target is brought back to its first state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +36,13 @@ impl Purge {
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
+    pub terms: Terms,
     pub name: Option<String>,
     pub path: Option<PathBuf>,
     pub folders: Vec<String>,
-    pub size: Option<Bytes>,
-    pub destroy: Vec<String>,
     pub purge: Option<Purge>,
     /// Times are divided by this.
     pub faster: Option<u32>,
-    pub read_only: bool,
-    pub keep: bool,
-    pub dry_run: bool,
-    pub json: bool,
-    pub store: StoreWish,
 }
 
 impl Asked {
@@ -54,41 +52,19 @@ impl Asked {
     /// What is wrong with them.
     pub fn read(arguments: &[String]) -> Result<Asked, String> {
         let mut asked = Asked::default();
-        let mut rest = arguments.iter();
-        while let Some(argument) = rest.next() {
-            if asked.store.take(argument, &mut rest)? {
-                continue;
-            }
-            let word = argument.as_str();
-            match word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value))) {
-                ("--", None) => rest.by_ref().try_for_each(|path| asked.operand(path))?,
-                ("--read-only" | "--readonly", None) => asked.read_only = true,
-                ("--keep", None) => asked.keep = true,
-                ("--dry-run", None) => asked.dry_run = true,
-                ("--json", None) => asked.json = true,
-                (name @ ("--suites" | "--size" | "--destroy" | "--purge" | "--faster"), value) => {
-                    let value = value.or_else(|| rest.next().map(String::as_str)).ok_or_else(|| format!("{name} needs a value; `fathom help suite` tells"))?;
-                    asked.with_value(name, value)?;
-                }
-                (name, _) if name.starts_with('-') && name.len() > 1 => {
-                    return Err(format!("there is no option '{}'; `fathom help suite` lists them", name.escape_debug()));
-                }
-                _ => asked.operand(word)?,
-            }
-        }
+        asked.terms.store = WORDS.read(arguments, &mut |given| asked.take(given))?;
+        asked.terms.check()?;
         Ok(asked)
     }
 
-    fn with_value(&mut self, name: &str, value: &str) -> Result<(), String> {
-        match name {
-            "--suites" => self.folders.push(value.to_owned()),
-            "--size" => self.size = Some(subject::size(name, value)?),
-            "--destroy" => self.destroy.push(value.to_owned()),
-            "--faster" => {
+    fn take(&mut self, given: Given<'_>) -> Result<(), String> {
+        match given {
+            Given::Value("--suites", value) => self.folders.push(value.to_owned()),
+            Given::Value("--faster", value) => {
                 let times = value.parse().ok().filter(|times| (2..=100_000).contains(times));
                 self.faster = Some(times.ok_or_else(|| format!("--faster: '{}' is no number from 2 to 100000", value.escape_debug()))?);
             }
-            _ => {
+            Given::Value("--purge", value) => {
                 self.purge = Some(match value {
                     "discard" => Purge::Discard,
                     "zeros" => Purge::Zeros,
@@ -96,18 +72,14 @@ impl Asked {
                     _ => return Err(format!("--purge: '{}' is none of discard, zeros and done", value.escape_debug())),
                 });
             }
+            Given::Operand(word) if self.name.is_none() => self.name = Some(word.to_owned()),
+            Given::Operand(word) => {
+                if let Some(first) = self.path.replace(word.into()) {
+                    return Err(format!("one target at a time, not {} and {word}", first.display()));
+                }
+            }
+            other => self.terms.take(other)?,
         }
         Ok(())
-    }
-
-    fn operand(&mut self, word: &str) -> Result<(), String> {
-        if self.name.is_none() {
-            self.name = Some(word.to_owned());
-            return Ok(());
-        }
-        match self.path.replace(word.into()) {
-            None => Ok(()),
-            Some(first) => Err(format!("one target at a time, not {} and {word}", first.display())),
-        }
     }
 }

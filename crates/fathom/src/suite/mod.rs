@@ -16,15 +16,16 @@ use fathom_plan::{Cell, Place, Recipe, Setting, Step, file_value, read_recipe};
 use self::asked::{Asked, Purge};
 use self::course::Procedure;
 use self::library::Library;
-use self::watching::Watching;
-use crate::experiment::{Bounds, Ended, Saved, Stored, drive, plan_of};
+use self::watching::Noting;
+use crate::experiment::{Bounds, Conduct, Course, Ended, Saved, Stored, layout_cell, plan_of};
 use crate::guard;
 use crate::help;
 use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::resume::Again;
 use crate::say::{complain, say};
-use crate::subject::{Subject, Wish, subject, tidy};
+use crate::subject::{Subject, Wish, subject};
 
 /// Speed that the budget of a fill is told for, bytes per second: a SATA drive's.
 const FILL_SPEED: u64 = 500_000_000;
@@ -46,12 +47,13 @@ pub fn command(arguments: &[String]) -> Outcome {
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: Stored) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let asked = Asked::read(&saved.enter()?)?;
+    let mut asked = Asked::read(&saved.enter()?)?;
+    asked.terms.telling = again.telling;
     let text = |name: &str| saved.one(name).ok_or_else(|| format!("{} does not hold its recipe", run.id));
     let recipe = read_recipe(text("recipe")?, text("recipe-text")?).map_err(|trouble| trouble.to_string())?;
-    let subject = saved.subject().ok_or_else(|| format!("{} does not say what it measured", run.id))?;
+    let subject = saved.subjects().pop().ok_or_else(|| format!("{} does not say what it measured", run.id))?;
     Prepared::new(&asked, &recipe, subject)?.run(stored)
 }
 
@@ -63,20 +65,20 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
     let recipe = library.find(name)?;
     let path = asked.path.as_deref().ok_or_else(|| format!("{}\n{}\ngive a folder, a file or a device: fathom suite {name} PATH", recipe.title, recipe.about))?;
     // The size that the recipe would like, else what there is room for.
-    let wish = |size| subject(Wish { path, name: "fathom-suite.data", size, read_only: asked.read_only });
-    let subject = match (asked.size, recipe.size) {
+    let wish = |size| subject(Wish { path, name: "fathom-suite.data", size, read_only: asked.terms.read_only });
+    let subject = match (asked.terms.size, recipe.size) {
         (None, Some(size)) => wish(Some(size)).or_else(|_| wish(None)),
         (size, _) => wish(size),
     }?;
-    let mut saved = Saved::of(arguments, Some(&subject))?;
+    let mut saved = Saved::of(arguments, std::slice::from_ref(&subject))?;
     saved.push("recipe", recipe.source.as_str());
     saved.push("recipe-text", recipe.text.as_str());
     let title = format!("{name} on {}", subject.file.display());
     let prepared = Prepared::new(&asked, recipe, subject)?;
-    if asked.dry_run {
+    if asked.terms.dry_run {
         return Ok(say(&(prepared.budget() + "\n" + &prepared.listing())));
     }
-    let stored = Stored::begin(&asked.store, &keep::experiment("suite", title, saved.write()))?;
+    let stored = Stored::begin(&asked.terms.store, &keep::experiment("suite", title, saved.write()))?;
     prepared.run(stored)
 }
 
@@ -100,7 +102,7 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     fn new(asked: &'a Asked, recipe: &'a Recipe, subject: Subject) -> Result<Prepared<'a>, String> {
         let target = file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))?;
-        let writes = subject.writes || !asked.destroy.is_empty() && !asked.read_only;
+        let writes = subject.writes || !asked.terms.destroy.is_empty() && !asked.terms.read_only;
         let size = subject.size.map_or_else(|| whole(&subject), Ok)?;
         let place = Place { target, size, writes, faster: asked.faster.unwrap_or(1) };
         let mut prepared = Prepared { asked, recipe, subject, place, left_out: Vec::new() };
@@ -125,7 +127,7 @@ impl<'a> Prepared<'a> {
             if writes && !self.place.writes {
                 return Ok(Some("it writes, and the target may not be written".to_owned()));
             }
-            guard::dry_run(&plan, &self.asked.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+            guard::dry_run(&plan, &self.asked.terms.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(None)
     }
@@ -133,7 +135,7 @@ impl<'a> Prepared<'a> {
     /// Lays out a file that we make.
     fn layout(&self) -> Option<Cell> {
         let size = self.subject.size.filter(|_| self.subject.writes)?;
-        Some(self.whole_target("layout", "rw=randread\nbs=1m\ncreate_only=1\n", size))
+        Some(layout_cell(size, vec![self.place.target.clone()]))
     }
 
     fn purge(&self) -> Option<Cell> {
@@ -157,27 +159,34 @@ impl<'a> Prepared<'a> {
     }
 
     fn run(&self, mut stored: Stored) -> Result<Outcome, String> {
-        let run = stored.name();
-        complain!("{}{}", self.budget().trim_end(), run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
-        let (layout, purge) = (self.layout(), self.purge());
-        let mut course = Procedure::new(self.recipe, self.place.clone(), layout, purge, self.left_out.clone());
-        let bounds = Bounds { budget: None, expected: None, destroy: self.asked.destroy.clone() };
-        let mut audience = Watching::new(self.recipe);
-        let ended = drive(&mut course, &bounds, &mut stored, &mut audience);
-        let kept = stored.finish(&ended);
-        let recalled = audience.recall(&course.done, &mut stored);
-        let resume = run.filter(|_| !ended.is_whole()).map(|run| format!("; `fathom resume {run}` goes on"));
-        // What is interrupted needs its file when it goes on.
-        let stays = ended == Ended::Interrupted && resume.is_some();
-        if self.subject.made && !self.asked.keep && !stays {
-            tidy("fathom suite", &self.subject.file);
+        let terms = &self.asked.terms;
+        let mut course = Procedure::new(self.recipe, self.place.clone(), self.layout(), self.purge(), self.left_out.clone());
+        let bounds = Bounds { destroy: terms.destroy.clone(), ..Bounds::default() };
+        let mut noting = Noting::new(self.recipe);
+        let budget = self.budget();
+        let conduct = Conduct {
+            kind: "suite",
+            title: &self.recipe.name,
+            summary: budget.trim_end(),
+            cells: course.left(),
+            telling: &terms.telling,
+            subjects: std::slice::from_ref(&self.subject),
+            keep: terms.keep,
+        };
+        let came = conduct.carry_out(&mut course, &bounds, &mut stored, Some(&mut noting))?;
+        noting.recall(&course.done, &mut stored)?;
+        let told = self.tell(&course, &noting);
+        if let (Ended::Done, Some(why)) = (&came.ended, &course.failed) {
+            complain!("fathom suite: {why}");
+            return Ok(Outcome::Bad);
         }
-        let told = self.tell(&course, &audience);
-        kept.and(recalled)?;
-        Ok(how_it_ended(&ended, &course, &resume.unwrap_or_default(), told))
+        Ok(came.outcome(course.left(), told, Outcome::Bad))
     }
 
-    fn tell(&self, course: &Procedure<'_>, audience: &Watching<'_>) -> Outcome {
+    fn tell(&self, course: &Procedure<'_>, noting: &Noting<'_>) -> Outcome {
+        if self.asked.terms.telling.is_answer() {
+            return Outcome::Good;
+        }
         let told = SuiteTold {
             name: self.recipe.name.clone(),
             title: self.recipe.title.clone(),
@@ -185,9 +194,9 @@ impl<'a> Prepared<'a> {
             procedure: self.recipe.procedure.clone(),
             target: format!("{} ({})", self.subject.file.display(), fathom_device::size(self.place.size)),
             notes: self.notes(course),
-            steps: tell::steps(self.recipe, &course.done, &audience.kept),
+            steps: tell::steps(self.recipe, &course.done, &noting.kept),
         };
-        if self.asked.json { say(&fathom_report::suite_json(&told)) } else { say(&fathom_report::suite_text(&told, &output::answer_style())) }
+        if self.asked.terms.json { say(&fathom_report::suite_json(&told)) } else { say(&fathom_report::suite_text(&told, &output::answer_style())) }
     }
 
     /// What was not done as the recipe says.
@@ -212,7 +221,7 @@ impl<'a> Prepared<'a> {
     fn budget(&self) -> String {
         let size = fathom_device::size(self.place.size);
         let made = if self.subject.made { ", a file that is removed at the end" } else { "" };
-        let made = if self.asked.keep { "" } else { made };
+        let made = if self.asked.terms.keep { "" } else { made };
         let mut text = format!("{}: {}\n  on {} ({size}{made})\n", self.recipe.name, self.recipe.title, self.subject.file.display());
         if let Some(procedure) = &self.recipe.procedure {
             text += &format!("  {procedure}; its procedure, not certified\n");
@@ -283,19 +292,5 @@ fn whole(subject: &Subject) -> Result<Bytes, String> {
         Target::Block(block) => Ok(block.size),
         Target::File(file) => Ok(file.size),
         _ => Err(format!("{} has no size", subject.file.display())),
-    }
-}
-
-fn how_it_ended(ended: &Ended, course: &Procedure<'_>, resume: &str, told: Outcome) -> Outcome {
-    let incomplete = |why: &str, outcome| {
-        complain!("fathom suite: {why}");
-        outcome
-    };
-    match (ended, &course.failed) {
-        (Ended::Done, None) => told,
-        (Ended::Done, Some(why)) => incomplete(why, Outcome::Bad),
-        (Ended::Interrupted, _) => incomplete(&format!("interrupted; the tables show what was measured{resume}"), Outcome::Interrupted),
-        (Ended::OutOfTime, _) => incomplete("the time is used up", Outcome::Bad),
-        (Ended::Stopped(why), _) => incomplete(&format!("{why}{resume}"), Outcome::Bad),
     }
 }

@@ -6,7 +6,7 @@ use fathom_model::{CellFigures, Entry, Findings, Moment, Progress};
 use fathom_plan::{Cell, Recipe, Step};
 
 use super::course::Done;
-use crate::experiment::{Audience, Lines, Measured, Standing, Stored};
+use crate::experiment::{Audience, Measured, Standing, Stored};
 
 /// What was kept of a cell.
 #[derive(Clone, Debug, Default)]
@@ -22,18 +22,17 @@ pub fn soak(step: &Step, round: u32) -> Cell {
     Cell { key: format!("{} soak", step.name), repeat: round, ..Cell::default() }
 }
 
-/// Looks on, and tells in lines.
-pub struct Watching<'a> {
+/// Looks on, and notes.
+pub struct Noting<'a> {
     recipe: &'a Recipe,
-    lines: Lines,
     /// By the id of the cell.
     pub kept: BTreeMap<String, Kept>,
 }
 
-impl<'a> Watching<'a> {
+impl<'a> Noting<'a> {
     /// Keeps what `recipe` asks for.
-    pub fn new(recipe: &'a Recipe) -> Watching<'a> {
-        Watching { recipe, lines: Lines::new(), kept: BTreeMap::new() }
+    pub fn new(recipe: &'a Recipe) -> Noting<'a> {
+        Noting { recipe, kept: BTreeMap::new() }
     }
 
     /// Looks up what earlier sessions measured.
@@ -68,19 +67,14 @@ impl<'a> Watching<'a> {
     }
 }
 
-impl Audience for Watching<'_> {
-    fn begins(&mut self, standing: &Standing, cell: &Cell) {
-        self.lines.begins(standing, cell);
-    }
+impl Audience for Noting<'_> {
+    fn begins(&mut self, _standing: &Standing, _cell: &Cell) {}
 
-    fn progress(&mut self, standing: &Standing, progress: &Progress) {
-        self.lines.progress(standing, progress);
-    }
+    fn progress(&mut self, _standing: &Standing, _progress: &Progress) {}
 
-    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+    fn ends(&mut self, _standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
         if let Ok(measured) = came {
             self.keep(cell, &measured.findings, &measured.figures);
         }
-        self.lines.ends(standing, cell, came);
     }
 }

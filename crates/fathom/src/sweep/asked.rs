@@ -1,29 +1,30 @@
 //! The words after `fathom sweep`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use fathom_model::Bytes;
 use fathom_plan::Axis;
 
-use crate::keep::StoreWish;
-use crate::subject;
+use crate::experiment::{Terms, is_job_file, percent};
+use crate::words::{Given, Vocabulary};
 
-/// Nothing is measured in less.
-const LEAST_TIME: Duration = Duration::from_millis(100);
 /// Splits of the same number outstanding that differ by less agree.
 const AGREE: f64 = 0.10;
 /// Repeats never end without a bound.
 const MOST_REPEATS: u32 = 1000;
 
+const WORDS: Vocabulary = Vocabulary {
+    word: "sweep",
+    flags: &["--watch", "--adaptive", "--alone", "--read-only", "--readonly", "--keep", "--dry-run", "--json"],
+    values: &["--agree", "--events", "--axis", "--for", "--budget", "--repeat", "--precision", "--set", "--size", "--destroy"],
+};
+
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
+    pub terms: Terms,
     pub job_file: Option<String>,
     pub paths: Vec<PathBuf>,
     pub axes: Vec<Axis>,
-    pub each: Option<Duration>,
-    pub budget: Option<Duration>,
     pub repeat: Option<u32>,
     /// As a share.
     pub precision: Option<f64>,
@@ -31,18 +32,6 @@ pub struct Asked {
     pub agree: Option<f64>,
     /// Several targets are not loaded together.
     pub alone: bool,
-    /// The full-screen view.
-    pub watch: bool,
-    /// Where events go.
-    pub events: Option<String>,
-    pub settings: Vec<(String, String)>,
-    pub size: Option<Bytes>,
-    pub destroy: Vec<String>,
-    pub read_only: bool,
-    pub keep: bool,
-    pub dry_run: bool,
-    pub json: bool,
-    pub store: StoreWish,
 }
 
 impl Asked {
@@ -52,69 +41,26 @@ impl Asked {
     /// What is wrong with them.
     pub fn read(arguments: &[String]) -> Result<Asked, String> {
         let mut asked = Asked::default();
-        let mut rest = arguments.iter();
-        while let Some(word) = rest.next() {
-            if asked.store.take(word, &mut rest)? {
-                continue;
-            }
-            let mut words = rest.by_ref().map(String::as_str);
-            if word == "--" {
-                words.by_ref().for_each(|path| asked.paths.push(path.into()));
-            } else if word.starts_with("--") || word.starts_with('-') && word.len() > 1 {
-                asked.option(word, &mut words)?;
-            } else {
-                asked.operand(word)?;
-            }
-        }
+        asked.terms.store = WORDS.read(arguments, &mut |given| asked.take(given))?;
         asked.check()
     }
 
-    fn option<'a>(&mut self, word: &'a str, words: &mut dyn Iterator<Item = &'a str>) -> Result<(), String> {
-        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        match (name, value) {
-            ("--read-only" | "--readonly", None) => self.read_only = true,
-            ("--keep", None) => self.keep = true,
-            ("--dry-run", None) => self.dry_run = true,
-            ("--json", None) => self.json = true,
-            ("--watch", None) => self.watch = true,
-            ("--alone", None) => self.alone = true,
-            ("--adaptive", None) => self.agree = Some(self.agree.unwrap_or(AGREE)),
-            ("--agree" | "--events" | "--axis" | "--for" | "--budget" | "--repeat" | "--precision" | "--set" | "--size" | "--destroy", value) => {
-                let value = value.or_else(|| words.next()).ok_or_else(|| format!("{name} needs a value; `fathom help sweep` tells"))?;
-                self.with_value(name, value)?;
+    fn take(&mut self, given: Given<'_>) -> Result<(), String> {
+        match given {
+            Given::Flag("--alone") => self.alone = true,
+            Given::Flag("--adaptive") => self.agree = Some(self.agree.unwrap_or(AGREE)),
+            Given::Value("--axis", value) => self.axes.push(Axis::parse(value).map_err(|error| format!("--axis: {error}"))?),
+            Given::Value(name @ "--repeat", value) => self.repeat = Some(count(name, value)?),
+            Given::Value(name @ "--agree", value) => self.agree = Some(percent(name, value, (0.1, 100.0))?),
+            Given::Value(name @ "--precision", value) => self.precision = Some(percent(name, value, (0.1, 100.0))?),
+            Given::Operand(word) if is_job_file(word) => {
+                if let Some(first) = self.job_file.replace(word.to_owned()) {
+                    return Err(format!("one job file at a time, not {first} and {word}"));
+                }
             }
-            _ => return Err(unknown(word)),
+            Given::Operand(word) => self.paths.push(word.into()),
+            other => self.terms.take(other)?,
         }
-        Ok(())
-    }
-
-    fn with_value(&mut self, name: &str, value: &str) -> Result<(), String> {
-        match name {
-            "--axis" => self.axes.push(Axis::parse(value).map_err(|error| format!("--axis: {error}"))?),
-            "--for" => self.each = Some(time(name, value)?),
-            "--budget" => self.budget = Some(time(name, value)?),
-            "--repeat" => self.repeat = Some(count(name, value)?),
-            "--agree" => self.agree = Some(percent(name, value)?),
-            "--events" => self.events = Some(value.to_owned()),
-            "--precision" => self.precision = Some(percent(name, value)?),
-            "--size" => self.size = Some(subject::size(name, value)?),
-            "--destroy" => self.destroy.push(value.to_owned()),
-            _ => {
-                let pair = value.split_once('=').ok_or_else(|| format!("--set: '{}' is not NAME=VALUE", value.escape_debug()))?;
-                self.settings.push((pair.0.to_owned(), pair.1.to_owned()));
-            }
-        }
-        Ok(())
-    }
-
-    fn operand(&mut self, word: &str) -> Result<(), String> {
-        if word == "-" || word.ends_with(".fio") {
-            return match self.job_file.replace(word.to_owned()) {
-                None => Ok(()),
-                Some(first) => Err(format!("one job file at a time, not {first} and {word}")),
-            };
-        }
-        self.paths.push(word.into());
         Ok(())
     }
 
@@ -133,38 +79,12 @@ impl Asked {
         if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
             return Err(format!("--axis {}: there are two axes of this name; give all values to one", names[twice]));
         }
-        if self.json && self.events.as_deref() == Some("-") {
-            return Err("--json and --events=- cannot both go to the standard output; give --events a file".to_owned());
-        }
+        self.terms.check()?;
         Ok(self)
     }
-}
-
-fn unknown(word: &str) -> String {
-    const OPTIONS: [&str; 17] = [
-        "--watch", "--adaptive", "--agree", "--alone", "--events",
-        "--axis", "--for", "--budget", "--repeat", "--precision", "--set", "--size", "--destroy", "--read-only", "--keep", "--dry-run",
-        "--json",
-    ];
-    let name = word.split('=').next().unwrap_or(word);
-    let close = fathom_plan::closest(name, OPTIONS.into_iter()).map_or(String::new(), |close| format!(": did you mean {close}?"));
-    let advice = if close.is_empty() { "; `fathom help sweep` lists them" } else { "" };
-    format!("there is no option '{}'{close}{advice}", word.escape_debug())
-}
-
-fn time(option: &str, text: &str) -> Result<Duration, String> {
-    let time = subject::time(option, text)?;
-    if time < LEAST_TIME { Err(format!("{option}: '{text}' is too short to measure anything")) } else { Ok(time) }
 }
 
 fn count(option: &str, text: &str) -> Result<u32, String> {
     let wrong = || format!("{option}: '{}' is no number from 1 to {MOST_REPEATS}", text.escape_debug());
     text.parse().ok().filter(|n| (1..=MOST_REPEATS).contains(n)).ok_or_else(wrong)
-}
-
-/// A percentage as a share.
-fn percent(option: &str, text: &str) -> Result<f64, String> {
-    let wrong = || format!("{option}: '{}' is no percentage; give one such as 3%", text.escape_debug());
-    let percent: f64 = text.trim_end_matches('%').trim().parse().map_err(|_| wrong())?;
-    if percent > 0.0 && percent <= 100.0 { Ok(percent / 100.0) } else { Err(wrong()) }
 }

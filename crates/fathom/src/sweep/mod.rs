@@ -8,20 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_model::{Bytes, Direction, Grid, Job, Run};
-use fathom_plan::{Cell, Includes, Sweep, file_value};
+use fathom_plan::{Cell, Sweep, file_value};
 
 use self::asked::Asked;
 use self::rounds::{Rounds, Wanted};
-use crate::experiment::{Audience, Bounds, Course, Ended, Events, Everyone, Lines, Saved, Stored, Watching, drive, plan_of};
+use crate::experiment::{Bounds, Conduct, Course, Saved, Stored, layout_cell, plan_of, read_job_file};
 use crate::guard;
 use crate::help;
 use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::resume::Telling;
+use crate::resume::Again;
 use crate::say::{complain, say};
-use crate::subject::{Subject, Wish, subject, tidy};
-use crate::surroundings::ThisMachine;
+use crate::subject::{Subject, Wish, subject};
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-sweep.data";
@@ -46,37 +45,30 @@ pub fn command(arguments: &[String]) -> Outcome {
 
 fn begin(arguments: &[String]) -> Result<Outcome, String> {
     let asked = Asked::read(arguments)?;
-    if asked.watch {
-        Watching::can()?;
-    }
     let job_file = asked.job_file.as_deref().map(read_job_file).transpose()?;
     let subjects = subjects(&asked)?;
     let prepared = Prepared::new(asked, job_file, subjects)?;
     prepared.check()?;
-    if prepared.asked.dry_run {
+    if prepared.asked.terms.dry_run {
         return Ok(say(&(prepared.summary() + "\n" + &prepared.listing())));
     }
     let mut experiment = keep::experiment("sweep", prepared.title(), prepared.saved(arguments)?.write());
     experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
-    let stored = Stored::begin(&prepared.asked.store, &experiment)?;
-    prepared.run(stored)
+    let stored = Stored::begin(&prepared.asked.terms.store, &experiment)?;
+    prepared.run(stored, None)
 }
 
 /// Goes on with a sweep.
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: Stored, telling: &Telling) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let folder = saved.one("folder").ok_or_else(|| format!("{} does not say where it ran", run.id))?;
-    std::env::set_current_dir(folder).map_err(|error| format!("{folder}: {error}; {} ran there", run.id))?;
-    let arguments: Vec<String> = saved.all("argument").map(str::to_owned).collect();
-    let mut asked = Asked::read(&arguments)?;
-    (asked.events, asked.watch) = (telling.events.clone(), telling.watch);
-    let job_file = saved.one("job-file").zip(saved.one("job-file-text")).map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let prepared = Prepared::new(asked, job_file, subjects_of(&saved))?;
+    let mut asked = Asked::read(&saved.enter()?)?;
+    asked.terms.telling = again.telling;
+    let prepared = Prepared::new(asked, saved.job_file(), saved.subjects())?;
     prepared.check()?;
-    prepared.run(stored)
+    prepared.run(stored, again.more)
 }
 
 /// All that is known before anything is measured.
@@ -118,19 +110,9 @@ impl Prepared {
 
     /// Everything that is needed to take it up again.
     fn saved(&self, arguments: &[String]) -> Result<Saved, String> {
-        let mut saved = Saved::default();
-        let folder = std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
-        saved.push("folder", folder.display().to_string());
-        arguments.iter().for_each(|argument| saved.push("argument", argument.as_str()));
-        if let Some((name, text)) = &self.sweep.job_file {
-            saved.push("job-file", name.as_str());
-            saved.push("job-file-text", text.as_str());
-        }
-        for subject in &self.subjects {
-            saved.push("subject-file", subject.file.display().to_string());
-            saved.push("subject-size", subject.size.map_or(String::new(), |size| size.get().to_string()));
-            saved.push("subject-writes", subject.writes.to_string());
-            saved.push("subject-made", subject.made.to_string());
+        let mut saved = Saved::of(arguments, &self.subjects)?;
+        if let Some(job_file) = &self.sweep.job_file {
+            saved.push_job_file(job_file);
         }
         Ok(saved)
     }
@@ -147,7 +129,7 @@ impl Prepared {
             if !judged.insert(format!("{does:?}")) {
                 continue;
             }
-            guard::dry_run(&plan, &self.asked.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+            guard::dry_run(&plan, &self.asked.terms.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(())
     }
@@ -156,60 +138,26 @@ impl Prepared {
     fn layout(&self) -> Option<Cell> {
         let made: Vec<&Subject> = self.subjects.iter().filter(|subject| subject.writes && subject.size.is_some()).collect();
         let size = made.iter().filter_map(|subject| subject.size).max()?;
-        Some(Cell {
-            key: "layout".to_owned(),
-            source: "layout.fio".to_owned(),
-            job_file: "[layout]\nrw=randread\nbs=1m\ncreate_only=1\n".to_owned(),
-            settings: vec![("size".to_owned(), size.get().to_string())],
-            targets: made.into_iter().filter_map(|subject| name(subject).ok()).collect(),
-            prepares: true,
-            ..Cell::default()
-        })
+        Some(layout_cell(size, made.into_iter().filter_map(|subject| name(subject).ok()).collect()))
     }
 
-    fn run(&self, mut stored: Stored) -> Result<Outcome, String> {
+    fn run(&self, mut stored: Stored, more: Option<Duration>) -> Result<Outcome, String> {
+        let terms = &self.asked.terms;
         let wanted = Wanted { repeats: self.repeats, precision: self.asked.precision, agree: self.asked.agree };
         let mut rounds = Rounds::new(&self.sweep, wanted, self.layout())?;
-        let run = stored.name();
-        complain!("fathom sweep: {}{}", self.summary(), run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
-        let watching = self.asked.watch.then(|| Watching::open(&format!("fathom sweep {}", self.title()))).transpose()?;
-        let first: Box<dyn Audience> = match watching {
-            Some(watching) => Box::new(watching),
-            None => Box::new(Lines::new()),
+        let bounds = Bounds { budget: terms.budget, more, expected: self.each, destroy: terms.destroy.clone() };
+        let conduct = Conduct {
+            kind: "sweep",
+            title: &self.title(),
+            summary: &self.summary(),
+            cells: self.sweep.count().unwrap_or(0),
+            telling: &terms.telling,
+            subjects: &self.subjects,
+            keep: terms.keep,
         };
-        let mut everyone = Everyone(vec![first]);
-        if let Some(name) = &self.asked.events {
-            everyone.0.push(Box::new(Events::open(name)?));
-        }
-        let bounds = Bounds { budget: self.asked.budget, expected: self.each, destroy: self.asked.destroy.clone() };
-        everyone.opens("sweep", self.sweep.count().unwrap_or(0), run.as_deref());
-        let ended = drive(&mut rounds, &bounds, &mut stored, &mut everyone);
-        let resume = run.filter(|_| !ended.is_whole()).map(|run| format!("fathom resume {run}"));
-        everyone.closes(ended.word(), resume.as_deref());
-        drop(everyone);
-        let trouble = stored.finish(&ended).err();
-        let outcome = self.tell(&rounds);
-        self.clean_up(&ended, resume.is_some());
-        let outcome = how_it_ended(&ended, rounds.left(), resume.as_deref(), outcome);
-        match trouble {
-            Some(trouble) => {
-                complain!("fathom sweep: {trouble}");
-                Ok(Outcome::Bad)
-            }
-            None => Ok(outcome),
-        }
-    }
-
-    /// A file that we made goes, unless the user wants it or the rest of the sweep needs it.
-    fn clean_up(&self, ended: &Ended, resumable: bool) {
-        let made = self.subjects.iter().filter(|subject| subject.made && !self.asked.keep);
-        for subject in made {
-            if *ended == Ended::Interrupted && resumable && subject.file.exists() {
-                complain!("fathom sweep: {} stays for the rest; remove it if there will be none", subject.file.display());
-            } else {
-                tidy("fathom sweep", &subject.file);
-            }
-        }
+        let came = conduct.carry_out(&mut rounds, &bounds, &mut stored, None)?;
+        let told = self.tell(&rounds);
+        Ok(came.outcome(rounds.left(), told, told))
     }
 
     fn tell(&self, rounds: &Rounds<'_>) -> Outcome {
@@ -217,10 +165,10 @@ impl Prepared {
         if grid.rows.is_empty() {
             return Outcome::Bad;
         }
-        if self.asked.events.as_deref() == Some("-") {
+        if self.asked.terms.telling.is_answer() {
             return Outcome::Good;
         }
-        if self.asked.json { say(&fathom_report::grid_json(&grid)) } else { say(&fathom_report::grid_text(&grid, &output::answer_style())) }
+        if self.asked.terms.json { say(&fathom_report::grid_json(&grid)) } else { say(&fathom_report::grid_text(&grid, &output::answer_style())) }
     }
 
     fn grid(&self, rounds: &Rounds<'_>) -> Grid {
@@ -267,7 +215,7 @@ impl Prepared {
             format!("{} each, {} in all", fathom_report::span(each), fathom_report::span(each * all as u32))
         });
         let repeats = if self.asked.agree.is_some() { format!("{repeats} at most, fewer where splits agree") } else { repeats };
-        let budget = self.asked.budget.map_or(String::new(), |budget| format!(" (budget {})", fathom_report::span(budget)));
+        let budget = self.asked.terms.budget.map_or(String::new(), |budget| format!(" (budget {})", fathom_report::span(budget)));
         let plural = if count == 1 { "cell" } else { "cells" };
         format!("{count} {plural} ({}){repeats}: {time}{budget}{}", shape.collect::<Vec<_>>().join(" x "), self.targets())
     }
@@ -275,7 +223,7 @@ impl Prepared {
     fn targets(&self) -> String {
         let one = |subject: &Subject| {
             let size = subject.size.map_or("all of it".to_owned(), fathom_device::size);
-            let made = if subject.made && !self.asked.keep { ", removed at the end" } else { "" };
+            let made = if subject.made && !self.asked.terms.keep { ", removed at the end" } else { "" };
             format!("\n  on {} ({size}{made})", subject.file.display())
         };
         self.subjects.iter().map(one).collect()
@@ -290,52 +238,12 @@ fn name(subject: &Subject) -> Result<String, String> {
     file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))
 }
 
-fn read_job_file(name: &str) -> Result<(String, String), String> {
-    let bytes = ThisMachine.read(name).map_err(|why| format!("cannot read '{}': {why}", name.escape_debug()))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not text in UTF-8"))?;
-    let name = if name == "-" { "standard input" } else { name };
-    Ok((name.to_owned(), text))
-}
-
-/// Says how it ended, and how to go on.
-fn how_it_ended(ended: &Ended, left: usize, resume: Option<&str>, told: Outcome) -> Outcome {
-    let go_on = resume.map_or(String::new(), |command| format!("; `{command}` goes on"));
-    match ended {
-        Ended::Done => told,
-        Ended::Interrupted => {
-            complain!("fathom sweep: interrupted, what was measured is kept{go_on}");
-            Outcome::Interrupted
-        }
-        Ended::OutOfTime => {
-            complain!("fathom sweep: the budget is used up; {left} cells were not measured");
-            told
-        }
-        Ended::Stopped(why) => {
-            complain!("fathom sweep: {why}{go_on}");
-            Outcome::Bad
-        }
-    }
-}
-
 /// The targets of all paths, or those of an axis.
 fn subjects(asked: &Asked) -> Result<Vec<Subject>, String> {
-    let size = asked.size.or(largest_size(asked));
-    let look = |path: &Path| subject(Wish { path, name: FILE, size, read_only: asked.read_only });
+    let size = asked.terms.size.or(largest_size(asked));
+    let look = |path: &Path| subject(Wish { path, name: FILE, size, read_only: asked.terms.read_only });
     let by_axis = asked.axes.iter().filter(|axis| axis.name == "target").flat_map(|axis| &axis.values).map(Path::new);
     asked.paths.iter().map(PathBuf::as_path).chain(by_axis).map(look).collect()
-}
-
-/// The targets as they were when the sweep began.
-fn subjects_of(saved: &Saved) -> Vec<Subject> {
-    let files = saved.all("subject-file").zip(saved.all("subject-size"));
-    let flags = saved.all("subject-writes").zip(saved.all("subject-made"));
-    let subject = |((file, size), (writes, made)): ((&str, &str), (&str, &str))| Subject {
-        file: file.into(),
-        size: size.parse().ok().map(Bytes::new),
-        writes: writes == "true",
-        made: made == "true",
-    };
-    files.zip(flags).map(subject).collect()
 }
 
 /// A file must hold the largest working set that is asked for.
@@ -358,13 +266,13 @@ fn settings(asked: &Asked, subjects: &[Subject], each: Option<Duration>) -> Vec<
     if let Some(size) = subjects.iter().filter_map(|subject| subject.size).min() {
         set("size", size.get().to_string());
     }
-    settings.extend(asked.settings.iter().cloned());
+    settings.extend(asked.terms.settings.iter().cloned());
     settings
 }
 
 /// The time of one cell: as asked, else a share of the budget, else ten seconds; a job file that says so itself is obeyed.
 fn time_of_cell(asked: &Asked, cells: usize) -> Option<Duration> {
-    match (asked.each, asked.budget) {
+    match (asked.terms.each, asked.terms.budget) {
         (Some(each), _) => Some(each),
         (None, Some(budget)) => Some((budget / cells.max(1) as u32).clamp(SHORTEST, LONGEST)),
         (None, None) => asked.job_file.is_none().then_some(EACH),

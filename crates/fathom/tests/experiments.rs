@@ -1,0 +1,286 @@
+//! What sweeps, searches and suites share: how they are told, kept, stopped and taken up again.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Json, Ran, fathom, program, start, until, words};
+use fathom_store::{Cell, CellState, Store};
+use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// A folder with a job file whose engine moves nothing, and a store.
+struct Bench(Scratch);
+
+impl Bench {
+    fn new(seconds: &str) -> Bench {
+        let scratch = Scratch::new().expect("a folder");
+        let text = format!("[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\nrate_iops=2000\ntime_based\nruntime={seconds}\n");
+        std::fs::write(scratch.join("paced.fio"), text).expect("a file");
+        Bench(scratch)
+    }
+
+    fn place(&self) -> PathBuf {
+        self.0.join("store.db")
+    }
+
+    /// A command in the folder, with its store.
+    fn command(&self, line: &str) -> std::process::Command {
+        let mut command = program(words(line));
+        command.current_dir(self.0.path()).env("FATHOM_STORE", self.place());
+        command
+    }
+
+    fn run(&self, line: &str) -> Ran {
+        start(self.command(line)).finish()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        cells(&self.place())
+    }
+}
+
+/// Cells of the first run of a store.
+fn cells(place: &Path) -> Vec<Cell> {
+    let Ok(mut store) = Store::open_existing(place) else { return Vec::new() };
+    let run = store.run("r1").map(|run| run.id);
+    run.and_then(|run| store.cells(run)).unwrap_or_default()
+}
+
+fn finished(place: &Path) -> usize {
+    cells(place).iter().filter(|cell| cell.state == CellState::Finished).count()
+}
+
+fn events(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// Every kind of experiment tells programs the same, and nothing else stands on the standard output.
+#[test]
+fn searches_and_suites_tell_programs_what_happens() {
+    let bench = Bench::new("200ms");
+    std::fs::write(bench.0.join("load.fio"), "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n").expect("a file");
+    let steps = "[[step]]\nname = \"two\"\naxes = [\"bs=4k,8k\"]\ntime = \"200ms\"\noptions = { rw = \"randread\", rate_iops = 500, ioengine = \"null\" }\n";
+    std::fs::write(bench.0.join("mine.toml"), format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}")).expect("a recipe");
+    for (kind, line, least) in [
+        ("sweep", "sweep paced.fio --axis bs=4k,8k --events=-", 2),
+        ("search", "search load.fio --for=100ms --events=-", 16),
+        ("suite", "suite mine . --suites=. --size=16m --events=-", 2),
+    ] {
+        let ran = bench.run(line);
+        let told = events(&ran.out);
+        let of = |name: &str| told.iter().filter(|event| event["event"] == name).count();
+        assert_eq!((told[0]["event"].as_str(), told[0]["kind"].as_str()), (Some("begin"), Some(kind)), "{}\n{}", ran.out, ran.err);
+        assert!(of("done") >= least && of("cell") == of("done"), "{kind}: {}", ran.out);
+        let last = told.last().expect("an end");
+        assert_eq!((last["event"].as_str(), last["how"].as_str()), (Some("end"), Some("done")), "{kind}: {}", ran.out);
+        for (more, why) in [("--json", "cannot both go to the standard output"), ("--watch", "--watch needs a terminal")] {
+            let refused = bench.run(&format!("{line} {more}")).expect(2);
+            assert!(refused.err.contains(why), "{kind} {more}: {}", refused.err);
+        }
+    }
+}
+
+/// A budget that is used up is no end: with more time the rest is measured, and nothing twice.
+#[test]
+fn a_sweep_whose_budget_is_used_up_goes_on_with_more_time() {
+    let bench = Bench::new("300ms");
+    let ran = bench.run("sweep paced.fio --axis iodepth=1..32*2 --budget=1s --set=runtime=300ms");
+    assert!(ran.err.contains("the budget is used up") && ran.err.contains("`fathom resume r1 --budget=TIME` goes on"), "{}", ran.err);
+    let first = finished(&bench.place());
+    assert!((1..6).contains(&first), "{first} cells in a second");
+    let again = bench.run("resume");
+    assert!(again.err.contains("the budget is used up"), "{}", again.err);
+    assert_eq!(finished(&bench.place()), first, "there was no time left");
+    let ran = bench.run("resume r1 --budget=1m --events=-");
+    let told = events(&ran.out);
+    assert_eq!(told.iter().filter(|event| event["event"] == "done").count(), 6 - first, "nothing twice: {}", ran.out);
+    assert_eq!(finished(&bench.place()), 6);
+    assert!(bench.run("resume r1 --budget=1m").expect(2).err.contains("r1 is finished"));
+}
+
+/// A cell that is under way when the process is killed is there with all but its last second.
+#[test]
+fn a_killed_sweep_shows_what_its_running_cell_measured() {
+    let bench = Bench::new("60s");
+    let running = start(bench.command("sweep paced.fio --axis iodepth=1,2"));
+    let journalled = || {
+        let Ok(mut store) = Store::open_existing(&bench.place()) else { return 0 };
+        let jobs = store.run("r1").and_then(|run| store.journal(run.id, 1)).unwrap_or_default();
+        jobs.iter().flatten().map(|interval| interval.directions.0[0].ios).sum::<u64>()
+    };
+    until("two seconds are kept", || journalled() > 2000);
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    let kept = journalled();
+    let shown: Value = serde_json::from_str(&bench.run("show r1.1 --json").out).expect("a result");
+    assert_eq!(shown["jobs"][0]["read"]["total_ios"].as_u64(), Some(kept));
+    assert!(bench.run("runs").out.contains("killed"), "{}", bench.run("runs").out);
+}
+
+/// Regression 0230: a target that was prepared and then removed was measured as if it were still prepared.
+#[test]
+fn what_prepares_is_done_again_for_a_target_that_is_gone() {
+    let bench = Bench::new("1s");
+    let folder = bench.0.join("target");
+    std::fs::create_dir(&folder).expect("a folder");
+    let steps = "[options]\ndirect = 0\n[[step]]\nname = \"fill\"\nprepares = true\npasses = 1\noptions = { rw = \"write\", bs = \"1m\" }\n\
+                 [[step]]\nname = \"reads\"\naxes = [\"bs=4k,8k\"]\ntime = \"2s\"\noptions = { rw = \"randread\", rate_iops = 500 }\n";
+    std::fs::write(bench.0.join("mine.toml"), format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}")).expect("a recipe");
+    let measured = |ran: &Ran| -> Vec<String> {
+        let done = events(&ran.out).into_iter().filter(|event| event["event"] == "done");
+        done.map(|event| event["cell"].as_str().expect("a name").to_owned()).filter(|cell| cell != "layout").collect()
+    };
+    for removed in [false, true] {
+        std::fs::remove_file(bench.place()).ok();
+        let running = start(bench.command("suite mine target --suites=. --size=16m --events=-"));
+        until("it is prepared", || finished(&bench.place()) >= 1);
+        running.signal(Signal::INT);
+        let ran = running.finish().expect(130);
+        assert!(ran.err.contains("stays for the rest"), "{}", ran.err);
+        if removed {
+            std::fs::remove_file(folder.join("fathom-suite.data")).expect("it stayed");
+        }
+        let again = measured(&bench.run("resume --events=-"));
+        assert_eq!(again.iter().any(|cell| cell == "fill"), removed, "{again:?}");
+        assert!(again.iter().any(|cell| cell == "reads bs=8k"), "{again:?}");
+        assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 0, "the file is gone");
+    }
+}
+
+/// A small file system that is all but full.
+fn small(scratch: &Scratch, size: u64) -> (LoopDevice, Mount) {
+    let device = LoopDevice::create(&scratch.join("disk.img"), size, LoopOptions::default()).expect("a device");
+    let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("a mount");
+    (device, mount)
+}
+
+/// No room for the target while a cell grows it: said with the place and the way out, cleaned up, and it goes on.
+#[test]
+fn a_target_without_room_is_said_and_the_experiment_goes_on_when_there_is_some() {
+    require!(Root, Loop);
+    let bench = Bench::new("1s");
+    let (_device, disk) = small(&bench.0, 64 << 20);
+    let room = std::fs::File::create(disk.join("hog")).expect("a file");
+    // A hole: nothing knows beforehand that its blocks will find no room.
+    let file = disk.join("data");
+    std::fs::File::create(&file).expect("a file").set_len(24 << 20).expect("a hole");
+    rustix::fs::fallocate(&room, rustix::fs::FallocateFlags::empty(), 0, 42 << 20).expect("room for it");
+    let job = "[grow]\nrw=write\nbs=64k\ndirect=1\nsize=24m\n";
+    std::fs::write(bench.0.join("grow.fio"), job).expect("a file");
+    let code = common::code_of(&file);
+    let line = format!("sweep grow.fio --axis bs=64k,128k --set filename={} --destroy={code}", file.display());
+    let ran = bench.run(&line).expect(1);
+    let place = disk.path().display().to_string();
+    for said in ["there is no room left for 'bs=64k'", &place, "make room there", "`fathom resume r1` goes on"] {
+        assert!(ran.err.contains(said), "{said} is missing in {}", ran.err);
+    }
+    let cells = bench.cells();
+    assert_eq!((cells.len(), cells[0].state), (1, CellState::Failed), "{cells:?}");
+    assert!(bench.run("show r1.1").err.contains("no room left"));
+    drop(room);
+    std::fs::remove_file(disk.join("hog")).expect("ours");
+    let ran = bench.run("resume");
+    assert_eq!(finished(&bench.place()), 2, "{}\n{}", ran.out, ran.err);
+}
+
+/// No room for the store: what is acknowledged stays, it is said, and the rest is measured when there is room.
+fn a_full_store(disk: &Path) {
+    let bench = Bench::new("100ms");
+    let place = disk.join("store.db");
+    let line = |rest: &str| format!("{rest} --store={}", place.display());
+    // The first cell has room; then there is none.
+    let running = start(bench.command(&line("sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms")));
+    until("a cell is kept", || finished(&place) >= 1);
+    running.signal(Signal::STOP);
+    let mut hog = std::fs::File::create(disk.join("hog")).expect("a file");
+    while std::io::Write::write_all(&mut hog, &[1; 4096]).is_ok() {}
+    drop(hog);
+    running.signal(Signal::CONT);
+    let ran = running.finish().expect(1);
+    assert!(ran.err.contains("there is no room for the store") && ran.err.contains("make room"), "{}", ran.err);
+    assert!(ran.err.contains("`fathom resume r1` goes on"), "{}", ran.err);
+    std::fs::remove_file(disk.join("hog")).expect("ours");
+    let before = finished(&place);
+    assert!((1..20).contains(&before), "{before} cells");
+    let ran = bench.run(&line("resume --events=-"));
+    let done = events(&ran.out).iter().filter(|event| event["event"] == "done").count();
+    assert_eq!(done, 20 - before, "{}", ran.err);
+    assert_eq!(finished(&place), 20);
+}
+
+#[test]
+fn a_full_store_on_ext4_is_said_and_the_sweep_goes_on() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("a folder");
+    let (_device, disk) = small(&scratch, 24 << 20);
+    a_full_store(disk.path());
+}
+
+/// Regression 0231: on tmpfs the shared memory of the log finds no room first, which was told as "disk I/O error".
+#[test]
+fn a_full_store_on_tmpfs_is_said_and_the_sweep_goes_on() {
+    require!(Root);
+    let scratch = Scratch::new().expect("a folder");
+    let folder = scratch.join("small");
+    std::fs::create_dir(&folder).expect("a folder");
+    common::sh(&format!("mount -t tmpfs -o size=16m fathom-test {}", folder.display()));
+    let put_back = Unmount(folder.clone());
+    a_full_store(&folder);
+    // Full before the store is opened.
+    let mut hog = std::fs::File::create(folder.join("hog")).expect("a file");
+    while std::io::Write::write_all(&mut hog, &[1; 4096]).is_ok() {}
+    let ran = fathom(words(&format!("runs --store={}", folder.join("store.db").display())));
+    assert!(ran.code() == 0 || ran.err.contains("there is no room for the store"), "{}", ran.err);
+    drop(put_back);
+}
+
+struct Unmount(PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// A device is written only with its code, by each of the three.
+#[test]
+fn devices_are_written_with_their_code_only() {
+    require!(Root, Loop);
+    let bench = Bench::new("200ms");
+    let image = bench.0.join("disk.img");
+    std::fs::write(&image, vec![0xa5; 32 << 20]).expect("data");
+    let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a device");
+    let path = device.path().display().to_string();
+    let line = format!("sweep {path} --axis iodepth=1,2 --for=200ms --set rw=randwrite");
+    let refused = bench.run(&line).expect(2);
+    assert!(refused.err.contains("--destroy"), "{}", refused.err);
+    assert!(std::fs::read(&image).expect("the image").iter().all(|byte| *byte == 0xa5), "as it was");
+    assert!(bench.run(&format!("{line} --destroy=wrong")).code() == 2);
+    let code = common::code_of(device.path());
+    let ran = bench.run(&format!("{line} --destroy={code} --json"));
+    let json = Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)));
+    for cell in 0..2 {
+        assert!(json.number(&format!("/cells/{cell}/iops")) > 0.0, "{}", ran.out);
+    }
+    assert!(std::fs::read(&image).expect("the image").iter().any(|byte| *byte != 0xa5), "it was written");
+}
+
+/// What lies between the end of one cell and the start of the next, as the store has it. A busy machine adds to some of
+/// them: the least is what the driver itself takes.
+#[test]
+fn little_time_passes_between_cells() {
+    let bench = Bench::new("100ms");
+    bench.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
+    let cells = bench.cells();
+    assert_eq!(cells.len(), 12);
+    let ends = cells.windows(2).map(|pair| {
+        let end = pair[0].started_unix_ns + pair[0].elapsed_ns;
+        pair[1].started_unix_ns.saturating_sub(end)
+    });
+    let mut between: Vec<u64> = ends.collect();
+    between.sort_unstable();
+    eprintln!("between cells: {:.1} ms at least, {:.1} ms in the middle", between[0] as f64 / 1e6, between[5] as f64 / 1e6);
+    assert!(between[0] < 50_000_000, "{between:?}");
+}
