@@ -16,6 +16,21 @@ const LENGTH: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
+/// Who a block device is, whatever it holds: the same before and after it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity([u8; 32]);
+
+impl Identity {
+    /// The identity of a block device; nothing of anything else.
+    #[must_use]
+    pub fn of(facts: &TargetFacts) -> Option<Self> {
+        let Target::Block(block) = &facts.target else { return None };
+        let mut hash = Sha256::new();
+        block_identity(&mut hash, block);
+        Some(Self(hash.finalize().into()))
+    }
+}
+
 /// What a person types after `--destroy=`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DestroyCode([u8; LENGTH]);

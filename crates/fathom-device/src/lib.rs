@@ -21,7 +21,7 @@ pub mod spec;
 mod standing;
 mod survey;
 
-pub use self::code::{DestroyCode, Fingerprint, ParseCodeError};
+pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError};
 pub use self::concerns::concerns;
 pub use self::describe::{describe, description, size};
 pub use self::facts::{

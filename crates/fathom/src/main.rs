@@ -7,6 +7,7 @@
 mod against;
 mod apart;
 mod check;
+mod codes;
 mod compare;
 mod devices;
 mod experiment;

@@ -20,6 +20,8 @@ not measured again. Without RUN it is the latest that is not finished.
 
   --store=FILE   the store to look into
   --budget=TIME  how long it may take from now on; a run whose budget is used up needs it
+  --destroy=CODE allow writing to a device that this run has written already: what it
+                 holds, and so its code, is not what it was when the run began
   --watch        the full-screen view
   --events=FILE  what happens as lines of JSON; - is the standard output
 ";
@@ -27,7 +29,7 @@ not measured again. Without RUN it is the latest that is not finished.
 /// Kinds that can be taken up again.
 const KINDS: [&str; 3] = ["sweep", "search", "suite"];
 
-const WORDS: Vocabulary = Vocabulary { word: "resume", flags: &["--watch"], values: &["--events", "--budget"] };
+const WORDS: Vocabulary = Vocabulary { word: "resume", flags: &["--watch"], values: &["--events", "--budget", "--destroy"] };
 
 /// How an experiment goes on.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,8 @@ pub struct Again {
     pub telling: Telling,
     /// How long it may take from now on, in place of its own budget.
     pub more: Option<Duration>,
+    /// Codes of devices that were written before, which hold something else now.
+    pub destroy: Vec<String>,
 }
 
 /// Goes on with what the arguments name.
@@ -55,6 +59,7 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
         match given {
             Given::Flag(_) => again.telling.watch = true,
             Given::Value(option @ "--budget", value) => again.more = Some(time(option, value)?),
+            Given::Value("--destroy", code) => again.destroy.push(code.to_owned()),
             Given::Value(_, file) => again.telling.events = Some(file.to_owned()),
             Given::Operand(word) => match name.replace(word.to_owned()) {
                 None => {}

@@ -10,6 +10,7 @@ use fathom_plan::{Cell, Includes, Planned, beside, parse_args, plan};
 
 use super::audience::{Audience, Standing};
 use super::keep::Keep;
+use crate::codes::Codes;
 use crate::guard;
 use crate::measure::measure_and_keep;
 use crate::surroundings::ThisMachine;
@@ -112,13 +113,13 @@ fn side_of(cell: &Cell, side: usize) -> Result<Plan, String> {
 /// Measures cells one after the other. The clock is calibrated once for all of them.
 pub struct Runner {
     clock: LinuxClock,
-    destroy: Vec<String>,
+    codes: Codes,
 }
 
 impl Runner {
     /// A runner that may write what the codes allow.
     pub fn new(clock: LinuxClock, destroy: Vec<String>) -> Runner {
-        Runner { clock, destroy }
+        Runner { clock, codes: Codes::new(destroy) }
     }
 
     /// Measures one cell.
@@ -131,7 +132,8 @@ impl Runner {
             Some(folder) => LinuxHost::new(self.clock).with_scratch(folder.into()),
             None => LinuxHost::new(self.clock),
         };
-        let held = guard::take_hold(&plan, &self.destroy, &host, Path::new(".")).map_err(|all| CellError::Refused(all.join("\n")))?;
+        self.codes.note(&plan);
+        let held = guard::take_hold(&plan, self.codes.all(), &host, Path::new(".")).map_err(|all| CellError::Refused(all.join("\n")))?;
         let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
         let journal = if measures { keep.begins(cell, &plan).map_err(CellError::Refused)? } else { None };
         let full = room(&plan);
@@ -145,6 +147,7 @@ impl Runner {
             &mut |state, _| audience.borrow_mut().state(&state),
             journal,
         );
+        self.codes.renew();
         let (mut recording, _) = measured.map_err(|error| match error.cause.errno {
             ENOSPC => CellError::Full(format!("{error}: {full}")),
             _ => CellError::Plain(error.to_string()),

@@ -7,6 +7,7 @@ use fathom_plan::Includes;
 
 use super::telling::Telling;
 use crate::keep::StoreWish;
+use crate::resume::Again;
 use crate::subject;
 use crate::surroundings::ThisMachine;
 use crate::words::Given;
@@ -65,6 +66,12 @@ impl Terms {
             Given::Flag(word) | Given::Value(word, _) | Given::Operand(word) => return Err(format!("'{}' means nothing here", word.escape_debug())),
         }
         Ok(())
+    }
+
+    /// What is said anew when an experiment goes on.
+    pub fn go_on(&mut self, again: &Again) {
+        self.telling = again.telling.clone();
+        self.destroy.extend(again.destroy.iter().cloned());
     }
 
     /// What cannot be together.

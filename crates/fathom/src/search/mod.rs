@@ -63,7 +63,7 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
 pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut asked = Asked::read(&saved.enter()?)?;
-    asked.terms.telling = again.telling;
+    asked.terms.go_on(&again);
     let job_file = saved.job_file().ok_or_else(|| format!("{} does not hold its job file", run.id))?;
     Prepared::new(asked, job_file, saved.subjects())?.run(stored, again.more)
 }

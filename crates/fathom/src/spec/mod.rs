@@ -13,6 +13,7 @@ use fathom_report::{spec_document, spec_text};
 use self::arguments::Request;
 use self::figure::Measurement;
 use crate::against::{choose, none_fits};
+use crate::codes::Codes;
 use crate::outcome::Outcome;
 use crate::patience::{PATIENCE, ask};
 use crate::say::{complain, say};
@@ -85,13 +86,14 @@ fn measure(
 ) -> Result<Outcome, String> {
     let size = figure::size(Path::new(path))?;
     let mut kept = Outcome::Good;
+    let mut codes = Codes::new(request.codes.clone());
     for (figure, line) in sheet.figures.iter().zip(&mut shown.lines) {
         if figure.writes() && !request.writes {
             line.reasons = vec!["it needs writing: --writes measures it, where the target may be written".to_owned()];
             continue;
         }
         complain!("fathom spec: measuring {figure}, {} s", request.runtime_s);
-        match figure::measure(figure, path, size, request) {
+        match figure::measure(figure, path, size, request, &mut codes) {
             Ok(Measurement::Done(measured, now)) => {
                 *line = measured_line(&compare(sheet, figure, &measured, now.as_ref().unwrap_or(device)));
                 kept = if line.judgement == "kept" { kept } else { Outcome::Bad };

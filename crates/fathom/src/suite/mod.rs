@@ -50,7 +50,7 @@ pub fn command(arguments: &[String]) -> Outcome {
 pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut asked = Asked::read(&saved.enter()?)?;
-    asked.terms.telling = again.telling;
+    asked.terms.go_on(&again);
     let text = |name: &str| saved.one(name).ok_or_else(|| format!("{} does not hold its recipe", run.id));
     let recipe = read_recipe(text("recipe")?, text("recipe-text")?).map_err(|trouble| trouble.to_string())?;
     let subject = saved.subjects().pop().ok_or_else(|| format!("{} does not say what it measured", run.id))?;

@@ -65,7 +65,7 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
 pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
     let mut asked = Asked::read(&saved.enter()?)?;
-    asked.terms.telling = again.telling;
+    asked.terms.go_on(&again);
     let prepared = Prepared::new(asked, saved.job_file(), saved.subjects())?;
     prepared.check()?;
     prepared.run(stored, again.more)

@@ -1,0 +1,59 @@
+//! Codes that allow writing, through several measurements of one process.
+//!
+//! A code belongs to a device and what it holds, so the first measurement that writes makes it worthless. What we wrote
+//! ourselves is nobody's data: the same device gets the code that it has afterwards.
+
+use std::path::{Path, PathBuf};
+
+use fathom_device::{DestroyCode, Fingerprint, Identity};
+use fathom_linux::examine;
+use fathom_model::Plan;
+
+/// Codes, and the devices that they allowed to write.
+#[derive(Clone, Debug, Default)]
+pub struct Codes {
+    all: Vec<String>,
+    written: Vec<(PathBuf, Identity)>,
+}
+
+impl Codes {
+    /// The codes that were given.
+    pub fn new(all: Vec<String>) -> Codes {
+        Codes { all, written: Vec::new() }
+    }
+
+    /// All that hold now.
+    pub fn all(&self) -> &[String] {
+        &self.all
+    }
+
+    /// Notes which devices of `plan` a code allows, before they are written.
+    pub fn note(&mut self, plan: &Plan) {
+        self.written.clear();
+        if self.all.is_empty() {
+            return;
+        }
+        let mut paths: Vec<&PathBuf> = plan.jobs.iter().flat_map(|job| &job.files.paths).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let given: Vec<DestroyCode> = self.all.iter().filter_map(|code| code.parse().ok()).collect();
+        let allowed = paths.into_iter().filter_map(|path| Some((path.clone(), look(path)?)));
+        self.written = allowed.filter(|(_, (_, code))| given.contains(code)).map(|(path, (identity, _))| (path, identity)).collect();
+    }
+
+    /// Takes the codes that the noted devices have now. Another device in the place of one gets none.
+    pub fn renew(&mut self) {
+        for (path, identity) in std::mem::take(&mut self.written) {
+            let same = look(&path).filter(|(now, _)| *now == identity);
+            if let Some(code) = same.map(|(_, code)| code.to_string()).filter(|code| !self.all.contains(code)) {
+                self.all.push(code);
+            }
+        }
+    }
+}
+
+/// Who a block device is, and its code.
+fn look(path: &Path) -> Option<(Identity, DestroyCode)> {
+    let examined = examine(path).ok()?;
+    Some((Identity::of(examined.facts())?, Fingerprint::of(examined.facts())?.code()))
+}
