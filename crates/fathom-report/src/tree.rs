@@ -3,11 +3,11 @@
 //! Written here and not with serde_json because fio's text is a contract of its own: ` : ` between name and value,
 //! floats always with six decimals, and `sed` scripts that look for `}` in column 0.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// A JSON value; objects keep their order.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Tree {
+pub(crate) enum Value<'a> {
     /// Not known.
     Null,
     /// Yes or no; fio has none.
@@ -21,85 +21,96 @@ pub(crate) enum Tree {
     /// Escaped when printed.
     Text(String),
     /// Name and value, in this order.
-    Object(Vec<(String, Tree)>),
+    Object(Vec<(Name<'a>, Value<'a>)>),
     /// Values in order.
-    Array(Vec<Tree>),
+    Array(Vec<Value<'a>>),
+    /// Values in order, each made when its turn comes and gone when it is written: a series of any length takes the memory of one.
+    Each(Box<dyn Fn(&mut Take<'_>) -> io::Result<()> + 'a>),
 }
 
-impl From<u64> for Tree {
+/// A name of a pair: mostly a word of the program, which is not copied.
+type Name<'a> = Cow<'a, str>;
+/// Takes values as they are made.
+type Take<'t> = dyn FnMut(&Value<'_>) -> io::Result<()> + 't;
+/// A value that borrows nothing.
+pub(crate) type Tree = Value<'static>;
+/// An object that borrows nothing.
+pub(crate) type Object = Fields<'static>;
+
+impl From<u64> for Value<'_> {
     fn from(value: u64) -> Self {
-        Tree::Int(value)
+        Value::Int(value)
     }
 }
-impl From<u32> for Tree {
+impl From<u32> for Value<'_> {
     fn from(value: u32) -> Self {
-        Tree::Int(value.into())
+        Value::Int(value.into())
     }
 }
-impl From<i32> for Tree {
+impl From<i32> for Value<'_> {
     fn from(value: i32) -> Self {
-        Tree::Signed(value.into())
+        Value::Signed(value.into())
     }
 }
-impl From<f64> for Tree {
+impl From<f64> for Value<'_> {
     fn from(value: f64) -> Self {
-        Tree::Float(value)
+        Value::Float(value)
     }
 }
-impl From<bool> for Tree {
+impl From<bool> for Value<'_> {
     fn from(value: bool) -> Self {
-        Tree::Bool(value)
+        Value::Bool(value)
     }
 }
-impl From<String> for Tree {
+impl From<String> for Value<'_> {
     fn from(text: String) -> Self {
-        Tree::from(text.as_str())
+        Value::from(text.as_str())
     }
 }
 
-impl From<&str> for Tree {
+impl From<&str> for Value<'_> {
     fn from(value: &str) -> Self {
-        Tree::Text(value.into())
+        Value::Text(value.into())
     }
 }
-impl From<&String> for Tree {
+impl From<&String> for Value<'_> {
     fn from(value: &String) -> Self {
-        Tree::Text(value.clone())
+        Value::Text(value.clone())
     }
 }
-impl From<Object> for Tree {
-    fn from(value: Object) -> Self {
-        Tree::Object(value.0)
+impl<'a> From<Fields<'a>> for Value<'a> {
+    fn from(value: Fields<'a>) -> Self {
+        Value::Object(value.0)
     }
 }
-impl<T: Into<Tree>> From<Option<T>> for Tree {
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
     fn from(value: Option<T>) -> Self {
-        value.map_or(Tree::Null, Into::into)
+        value.map_or(Value::Null, Into::into)
     }
 }
-impl<T: Into<Tree>> FromIterator<T> for Tree {
+impl<'a, T: Into<Value<'a>>> FromIterator<T> for Value<'a> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        Tree::Array(values.into_iter().map(Into::into).collect())
+        Value::Array(values.into_iter().map(Into::into).collect())
     }
 }
 
 /// An object being filled.
 #[derive(Default)]
-pub(crate) struct Object(Vec<(String, Tree)>);
+pub(crate) struct Fields<'a>(Vec<(Name<'a>, Value<'a>)>);
 
-impl Object {
+impl<'a> Fields<'a> {
     pub(crate) fn new() -> Self {
-        Object::default()
+        Fields::default()
     }
 
     /// Adds one pair.
-    pub(crate) fn with(mut self, name: impl Into<String>, value: impl Into<Tree>) -> Self {
+    pub(crate) fn with(mut self, name: impl Into<Name<'a>>, value: impl Into<Value<'a>>) -> Self {
         self.push(name, value);
         self
     }
 
     /// Adds one pair; a name that is there already gets the new value, so that no document holds a name twice.
-    pub(crate) fn push(&mut self, name: impl Into<String>, value: impl Into<Tree>) {
+    pub(crate) fn push(&mut self, name: impl Into<Name<'a>>, value: impl Into<Value<'a>>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|pair| pair.0 == name) {
             Some(pair) => pair.1 = value,
@@ -108,12 +119,17 @@ impl Object {
     }
 
     /// Adds pairs whose names are known to be apart; used where there are many.
-    pub(crate) fn of(pairs: impl IntoIterator<Item = (String, Tree)>) -> Self {
-        Object(pairs.into_iter().collect())
+    pub(crate) fn of(pairs: impl IntoIterator<Item = (String, Value<'a>)>) -> Self {
+        Fields(pairs.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect())
     }
 }
 
-impl Tree {
+impl<'a> Value<'a> {
+    /// One value for each of `items`, made while the document is written.
+    pub(crate) fn each<'v, T, V: Into<Value<'v>>>(items: &'a [T], make: impl Fn(&'a T) -> V + 'a) -> Self {
+        Value::Each(Box::new(move |take| items.iter().try_for_each(|item| take(&make(item).into()))))
+    }
+
     /// Writes the document as fio does, without a line end after it.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         self.write_at(0, out)
@@ -127,58 +143,85 @@ impl Tree {
             String::from_utf8_lossy(&bytes).into_owned()
         };
         match self {
-            Tree::Null => "null".to_owned(),
-            Tree::Bool(value) => value.to_string(),
-            Tree::Int(value) => value.to_string(),
-            Tree::Signed(value) => value.to_string(),
-            Tree::Float(value) if !value.is_finite() => "null".to_owned(),
-            Tree::Float(value) => value.to_string(),
-            Tree::Text(value) => text(value),
-            Tree::Object(pairs) => {
+            Value::Null => "null".to_owned(),
+            Value::Bool(value) => value.to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::Signed(value) => value.to_string(),
+            Value::Float(value) if !value.is_finite() => "null".to_owned(),
+            Value::Float(value) => value.to_string(),
+            Value::Text(value) => text(value),
+            Value::Object(pairs) => {
                 let pairs = pairs.iter().map(|(name, value)| format!("{}:{}", text(name), value.compact()));
                 format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
             }
-            Tree::Array(values) => format!("[{}]", values.iter().map(Tree::compact).collect::<Vec<_>>().join(",")),
+            Value::Array(values) => format!("[{}]", values.iter().map(Value::compact).collect::<Vec<_>>().join(",")),
+            Value::Each(values) => format!("[{}]", made(values).join(",")),
         }
     }
 
     fn write_at(&self, level: usize, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Tree::Null => out.write_all(b"null"),
-            Tree::Bool(value) => write!(out, "{value}"),
-            Tree::Int(value) => write!(out, "{value}"),
-            Tree::Signed(value) => write!(out, "{value}"),
+            Value::Null => out.write_all(b"null"),
+            Value::Bool(value) => write!(out, "{value}"),
+            Value::Int(value) => write!(out, "{value}"),
+            Value::Signed(value) => write!(out, "{value}"),
             // JSON has no word for infinity or not-a-number.
-            Tree::Float(value) if !value.is_finite() => out.write_all(b"0.000000"),
-            Tree::Float(value) => write!(out, "{value:.6}"),
-            Tree::Text(text) => write_text(text, out),
-            Tree::Object(pairs) => write_all(pairs, ['{', '}'], level, out, |(name, value), level, out| {
-                write_text(name, out)?;
-                out.write_all(b" : ")?;
-                value.write_at(level, out)
+            Value::Float(value) if !value.is_finite() => out.write_all(b"0.000000"),
+            Value::Float(value) => write!(out, "{value:.6}"),
+            Value::Text(text) => write_text(text, out),
+            Value::Object(pairs) => write_all(['{', '}'], level, out, |list| {
+                pairs.iter().try_for_each(|(name, value)| list.item(|level, out| {
+                    write_text(name, out)?;
+                    out.write_all(b" : ")?;
+                    value.write_at(level, out)
+                }))
             }),
-            Tree::Array(values) => {
-                write_all(values, ['[', ']'], level, out, |value, level, out| value.write_at(level, out))
-            }
+            Value::Array(values) => write_all(['[', ']'], level, out, |list| values.iter().try_for_each(|value| list.value(value))),
+            Value::Each(values) => write_all(['[', ']'], level, out, |list| values(&mut |value| list.value(value))),
         }
     }
 }
 
-fn write_all<T>(
-    items: &[T],
+/// What is made on the way, each in one line.
+fn made(values: &dyn Fn(&mut Take<'_>) -> io::Result<()>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let all = values(&mut |value| {
+        lines.push(value.compact());
+        Ok(())
+    });
+    all.expect("memory takes everything");
+    lines
+}
+
+/// What stands between two brackets, one item in each line.
+struct List<'o> {
+    out: &'o mut dyn Write,
+    level: usize,
+    first: bool,
+}
+
+impl List<'_> {
+    fn value(&mut self, value: &Value<'_>) -> io::Result<()> {
+        self.item(|level, out| value.write_at(level, out))
+    }
+
+    fn item(&mut self, write: impl FnOnce(usize, &mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        if !std::mem::take(&mut self.first) {
+            self.out.write_all(b",\n")?;
+        }
+        indent(self.level, self.out)?;
+        write(self.level, self.out)
+    }
+}
+
+fn write_all(
     [open, close]: [char; 2],
     level: usize,
     out: &mut dyn Write,
-    write_item: impl Fn(&T, usize, &mut dyn Write) -> io::Result<()>,
+    items: impl FnOnce(&mut List<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     writeln!(out, "{open}")?;
-    for (place, item) in items.iter().enumerate() {
-        if place > 0 {
-            out.write_all(b",\n")?;
-        }
-        indent(level + 1, out)?;
-        write_item(item, level + 1, out)?;
-    }
+    items(&mut List { out: &mut *out, level: level + 1, first: true })?;
     out.write_all(b"\n")?;
     indent(level, out)?;
     write!(out, "{close}")
@@ -205,7 +248,7 @@ fn write_text(text: &str, out: &mut dyn Write) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn show(tree: impl Into<Tree>) -> String {
+    fn show<'a>(tree: impl Into<Value<'a>>) -> String {
         let mut out = Vec::new();
         tree.into().write(&mut out).expect("memory takes everything");
         String::from_utf8(out).expect("JSON is UTF-8")
@@ -228,6 +271,15 @@ mod tests {
         let parsed: serde_json::Value = serde_json::from_str(&text).expect("valid");
         assert_eq!(parsed[nasty], nasty);
         assert_eq!(parsed["nan"], 0.0);
+    }
+
+    #[test]
+    fn what_is_made_on_the_way_is_written_like_what_was_there() {
+        let numbers = [3_u64, 1, 2];
+        let one = |n: &u64| Object::new().with("n", *n);
+        let (there, made) = (numbers.iter().map(one).collect::<Tree>(), Value::each(&numbers, one));
+        assert_eq!((made.compact(), show(made)), (there.compact(), show(there)));
+        assert_eq!(show(Value::each(&[], one)), "[\n\n]");
     }
 
     #[test]

@@ -5,9 +5,9 @@ mod sheet;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{Hosts, ImportedLogs, Spread, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, verdict};
+use fathom_analyse::{Handed, Hosts, ImportedLogs, judge_handed, verdict};
 use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result};
-use fathom_model::{Finding, SpecReport, Verdict};
+use fathom_model::{SpecReport, Verdict};
 
 use self::arguments::Arguments;
 use crate::outcome::Outcome;
@@ -79,15 +79,16 @@ fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     runs.extend(arguments.figures.clone().map(|figures| ImportedRun { figures, ..ImportedRun::default() }));
     let reports = against_sheet(arguments, &models, &mut runs)?;
     let points: Vec<_> = runs.iter().map(|run| run.figures.clone()).collect();
-    let mut found: Vec<Finding> = arguments.malformed.clone();
-    found.extend(points.iter().flat_map(judge_imported));
-    found.extend(judge_sweep(&points));
-    found.extend(judge_hosts(&hosts));
-    let spreads: Vec<Spread> = runs.iter().map(|run| run.spread.clone()).filter(|spread| spread.ios > 0).collect();
-    found.extend(arguments.percentiles.iter().filter_map(|(percent, ns)| judge_percentile(&spreads, *percent, *ns)));
-    found.extend(logs(arguments, &runs)?);
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
-    let (what, verdict) = (points.iter().map(|point| point.words()).collect::<Vec<_>>(), verdict(&found));
+    let handed = Handed {
+        logs: logs(arguments, &runs)?.into_iter().collect(),
+        spreads: runs.iter().map(|run| run.spread.clone()).filter(|spread| spread.ios > 0).collect(),
+        percentiles: arguments.percentiles.clone(),
+        malformed: arguments.malformed.clone(),
+        results: points,
+        hosts,
+    };
+    let found = judge_handed(&handed);
+    let (what, verdict) = (handed.results.iter().map(|point| point.words()).collect::<Vec<_>>(), verdict(&found));
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let sheets: String = reports.iter().map(|report| format!("\n{}", fathom_report::spec_text(report, &style))).collect();
     Ok((fathom_report::checked(&what, verdict, &found, &style) + &sheets, verdict))
@@ -114,12 +115,12 @@ fn add_hosts(all: &mut Hosts, path: &str, mut one: Hosts) {
 }
 
 /// The logs belong to the first result.
-fn logs(arguments: &Arguments, runs: &[ImportedRun]) -> Result<Option<Finding>, String> {
+fn logs(arguments: &Arguments, runs: &[ImportedRun]) -> Result<Option<ImportedLogs>, String> {
     let (false, Some(run)) = (arguments.logs.is_empty(), runs.first()) else { return Ok(None) };
     let window_ms = run.log_window_ms.ok_or("--log: the result does not say log_avg_msec, so rows are not windows")?;
     let rows = |path: &String| read_iops_log(&read(path)?).map_err(|error| format!("{path}: {error}"));
     let jobs = arguments.logs.iter().map(rows).collect::<Result<Vec<_>, _>>()?;
     let name = run.figures.name.clone();
     let total_ios = run.figures.ios.unwrap_or(0);
-    Ok(judge_logs(&ImportedLogs { name, window_ms, runtime_ms: run.runtime_ms, total_ios, jobs }))
+    Ok(Some(ImportedLogs { name, window_ms, runtime_ms: run.runtime_ms, total_ios, jobs }))
 }

@@ -1,6 +1,6 @@
 //! Where results go: the standard output, or the file that `--output` names.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use fathom_model::Findings;
 use fathom_plan::{OutputFormat, Reporting};
@@ -10,6 +10,8 @@ use crate::screen;
 
 /// The version of fio whose formats are written.
 const FIO_VERSION: &str = "fio-3.42";
+/// Bytes of a result that are written at once.
+const BUFFER: usize = 64 << 10;
 
 /// An open result.
 pub struct Output {
@@ -55,9 +57,10 @@ impl Output {
     /// # Errors
     /// When they cannot be written.
     pub fn findings(&mut self, findings: &Findings) -> Result<(), String> {
-        let mut bytes = Vec::new();
-        let made = fathom_report::write(findings, &self.formats, &self.style, &mut bytes);
-        let written = made.and_then(|()| self.out.write_all(&bytes)).and_then(|()| self.out.flush());
+        // Straight to its place: a long run's document is larger than everything the run itself needs.
+        let mut out = BufWriter::with_capacity(BUFFER, &mut self.out);
+        let written = fathom_report::write(findings, &self.formats, &self.style, &mut out).and_then(|()| out.flush());
+        drop(out);
         self.told(written)
     }
 

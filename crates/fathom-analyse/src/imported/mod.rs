@@ -4,6 +4,7 @@
 
 mod claims;
 mod figures;
+mod handed;
 mod hosts;
 mod link;
 mod logs;
@@ -17,6 +18,7 @@ mod sweep;
 use fathom_model::{Finding, Weight};
 
 pub use self::figures::{Claims, Imported, Stream};
+pub use self::handed::{CHECKS, Check, Handed, judge_handed, judge_handed_with, judge_imported};
 pub use self::hosts::{Hosts, judge_hosts};
 pub use self::link::{Link, LinkError};
 pub use self::logs::{ImportedLogs, judge_logs};
@@ -28,28 +30,6 @@ pub use self::spec::{SpecFigure, SpecSheet};
 pub use self::sweep::judge_sweep;
 
 use crate::explain::id_of;
-
-/// What is wrong with one result, worst first. Pure: the same figures give the same words.
-#[must_use]
-pub fn judge_imported(imported: &Imported) -> Vec<Finding> {
-    let checks = [
-        figures::little,
-        figures::per_job,
-        link::above,
-        claims::in_flight,
-        claims::line_coding,
-        claims::headroom,
-        claims::pattern,
-        claims::block,
-        claims::attachment,
-        spec::part_number,
-        repeats::cached,
-    ];
-    let mut found: Vec<Finding> = checks.iter().filter_map(|check| check(imported)).collect();
-    found.extend(spec::missed(imported));
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
-    found
-}
 
 /// A finding about an imported result.
 fn about(imported: &Imported, code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {

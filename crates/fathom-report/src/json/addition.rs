@@ -8,14 +8,14 @@ use super::conditions::conditions;
 use super::direction::latency;
 use crate::devices::spec_object;
 use crate::text::{verdict_word, weight_word};
-use crate::tree::{Object, Tree};
+use crate::tree::{Fields, Object, Tree, Value};
 
 /// Of the layout below; a change that could break a reader makes it 2.
 const VERSION: u64 = 1;
 
 /// `plus` adds the series over time, as it adds bins to fio's part.
-pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
-    let mut object = Object::new()
+pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
+    let mut object = Fields::new()
         .with("version", VERSION)
         .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
         .with("findings", findings.findings.iter().map(finding).collect::<Tree>())
@@ -29,7 +29,7 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
         .with("host", host(findings))
         .with("conditions", conditions(&findings.conditions))
         .with("targets", findings.targets.iter().map(super::devices::target).collect::<Tree>())
-        .with("entries", findings.entries.iter().map(|one| entry(one, plus)).collect::<Tree>());
+        .with("entries", Value::each(&findings.entries, move |one| entry(one, plus)));
     if let Some(spec) = &findings.spec {
         object.push("spec", spec_object(spec));
     }
@@ -37,26 +37,26 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Object {
 }
 
 /// The same of a result of another program, of which less is known.
-pub(super) fn foreign(findings: &Findings, source: &Provenance, plus: bool) -> Object {
+pub(super) fn foreign<'a>(findings: &'a Findings, source: &Provenance, plus: bool) -> Fields<'a> {
     let imported = Object::new()
         .with("program", &source.program)
         .with("files", source.files.iter().collect::<Tree>())
         .with("unknown", source.unknown.iter().collect::<Tree>())
         .with("notes", source.notes.iter().collect::<Tree>());
-    Object::new()
+    Fields::new()
         .with("version", VERSION)
         .with("imported", imported)
         .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
         .with("findings", findings.findings.iter().map(finding).collect::<Tree>())
         .with("started_unix_ns", findings.started_unix_ns)
         .with("elapsed_ns", findings.elapsed.get())
-        .with("entries", findings.entries.iter().map(|one| foreign_entry(one, plus)).collect::<Tree>())
+        .with("entries", Value::each(&findings.entries, move |one| foreign_entry(one, plus)))
 }
 
 /// Its moments carry their distributions: there is no recording behind them.
-fn foreign_entry(entry: &Entry, plus: bool) -> Object {
+fn foreign_entry(entry: &Entry, plus: bool) -> Fields<'_> {
     let size = |direction: Direction| entry.block_sizes[direction].0;
-    let mut figures = Object::new()
+    let mut figures = Fields::new()
         .with("name", &entry.name)
         .with("words", &entry.words)
         .with("members", entry.members)
@@ -65,7 +65,7 @@ fn foreign_entry(entry: &Entry, plus: bool) -> Object {
         .with("block_sizes", Direction::ALL.into_iter().map(|direction| Tree::Int(u64::from(size(direction)))).collect::<Tree>())
         .with("little", little(entry));
     if plus {
-        figures.push("series", entry.series.iter().map(|one| moment_with(one, &foreign_direction)).collect::<Tree>());
+        figures.push("series", Value::each(&entry.series, |one| moment_with(one, &foreign_direction)));
     }
     figures
 }
@@ -118,8 +118,8 @@ fn host(findings: &Findings) -> Object {
         .with("busy_percent", host.busy_percent)
 }
 
-fn entry(entry: &Entry, plus: bool) -> Object {
-    let mut figures = Object::new()
+fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
+    let mut figures = Fields::new()
         .with("name", &entry.name)
         .with("groupid", entry.group)
         .with("words", &entry.words)
@@ -137,7 +137,7 @@ fn entry(entry: &Entry, plus: bool) -> Object {
         figures.push("verify", verified(verify, &entry.damages));
     }
     if plus {
-        figures.push("series", entry.series.iter().map(moment).collect::<Tree>());
+        figures.push("series", Value::each(&entry.series, moment));
     }
     figures
 }

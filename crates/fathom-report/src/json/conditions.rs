@@ -2,10 +2,10 @@
 
 use fathom_model::{Conditions, CpuShare, DiskCounters, DirectTruth, IoLimit, Sample, Sharer, TargetConditions, Telemetry};
 
-use crate::tree::{Object, Tree};
+use crate::tree::{Fields, Object, Tree, Value};
 
-pub(super) fn conditions(conditions: &Conditions) -> Object {
-    Object::new()
+pub(super) fn conditions(conditions: &Conditions) -> Fields<'_> {
+    Fields::new()
         .with("virtual_machine", conditions.virtual_machine)
         .with("targets", conditions.targets.iter().map(target).collect::<Tree>())
         .with("own_limits", conditions.limits.iter().map(limit).collect::<Tree>())
@@ -49,10 +49,10 @@ fn limit(limit: &IoLimit) -> Object {
         .with("per_second", limit.per_second)
 }
 
-fn telemetry(telemetry: &Telemetry) -> Object {
-    Object::new()
+fn telemetry(telemetry: &Telemetry) -> Fields<'_> {
+    Fields::new()
         .with("cost_ns", telemetry.cost.get())
-        .with("samples", telemetry.samples.iter().map(|one| sample(one, &telemetry.disks)).collect::<Tree>())
+        .with("samples", Value::each(&telemetry.samples, |one| sample(one, &telemetry.disks)))
 }
 
 fn sample(sample: &Sample, disks: &[String]) -> Object {

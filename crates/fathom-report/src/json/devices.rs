@@ -42,7 +42,7 @@ fn changes(before: &QueueFacts, after: &QueueFacts) -> Object {
     let old = |name: &str| before.settings.iter().find(|setting| setting.0 == name).map(|setting| &setting.1);
     let differ = after.settings.iter().filter(|(name, value)| old(name) != Some(value));
     differ.fold(Object::new(), |all, (name, value)| {
-        all.with(name, Object::new().with("before", old(name)).with("after", value))
+        all.with(name.clone(), Object::new().with("before", old(name)).with("after", value))
     })
 }
 

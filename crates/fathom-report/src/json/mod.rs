@@ -19,7 +19,7 @@ use self::{addition::{addition, foreign}, entry::entry};
 use crate::Style;
 use crate::calendar::ctime;
 use crate::idleness::idleness_object;
-use crate::tree::{Object, Tree};
+use crate::tree::{Fields, Object, Tree, Value};
 
 /// Writes one JSON document and a line end. `plus` adds the histograms (fio's `json+`).
 ///
@@ -33,9 +33,9 @@ pub fn json(findings: &Findings, style: &Style, plus: bool, out: &mut dyn Write)
     out.write_all(b"\n")
 }
 
-fn document(findings: &Findings, style: &Style, plus: bool) -> Tree {
+fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'a> {
     let now_ms = now_ms(findings);
-    let mut root = Object::new()
+    let mut root = Fields::new()
         .with("fio version", &style.version)
         .with("timestamp", now_ms / 1000)
         .with("timestamp_ms", now_ms)
@@ -43,7 +43,7 @@ fn document(findings: &Findings, style: &Style, plus: bool) -> Tree {
     if !findings.globals.is_empty() {
         root.push("global options", options(&findings.globals));
     }
-    root.push("jobs", findings.entries.iter().map(|one| entry(one, style, plus)).collect::<Tree>());
+    root.push("jobs", Value::each(&findings.entries, move |one| entry(one, style, plus)));
     if !findings.disks.is_empty() {
         root.push("disk_util", findings.disks.iter().map(disk).collect::<Tree>());
     }
@@ -65,7 +65,7 @@ pub(crate) fn now_ms(findings: &Findings) -> u64 {
 
 /// Options as written; a bare flag has an empty value.
 fn options(written: &[(String, Option<String>)]) -> Object {
-    written.iter().fold(Object::new(), |all, (name, value)| all.with(name, value.as_deref().unwrap_or("")))
+    written.iter().fold(Object::new(), |all, (name, value)| all.with(name.clone(), value.as_deref().unwrap_or("")))
 }
 
 fn disk(disk: &DiskSummary) -> Tree {

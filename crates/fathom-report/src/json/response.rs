@@ -28,7 +28,7 @@ fn most(most: &MostLoad) -> Object {
     Object::new().with("iops", most.load).with("bw_bytes", bandwidth).with("iops_low", most.low).with("iops_high", most.high)
 }
 
-fn one(load: &str, point: &ResponsePoint) -> Object {
+fn one(load: &'static str, point: &ResponsePoint) -> Object {
     let object = Object::new().with(load, point.load).with("trials", point.trials).with("kept", point.kept);
     figures(object, &point.figures)
 }

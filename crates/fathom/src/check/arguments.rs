@@ -1,8 +1,8 @@
 //! The arguments of `fathom check`.
 
-use fathom_analyse::{Claims, Imported, Link, Stream, parse_figure};
+use fathom_analyse::{Claims, Imported, Link, NumberError, Stream, parse_figure};
 use fathom_import::ImportedRun;
-use fathom_model::{Direction, Finding};
+use fathom_model::Direction;
 
 /// What is to be checked.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(super) struct Arguments {
     /// Figures given as options.
     pub figures: Option<Imported>,
     /// Figures that are none.
-    pub malformed: Vec<Finding>,
+    pub malformed: Vec<NumberError>,
     /// Percentiles that are said to be those of all jobs together: percent and nanoseconds.
     pub percentiles: Vec<(f64, f64)>,
     /// The data sheet, by its id.
@@ -88,7 +88,7 @@ impl Arguments {
 
     /// A figure, or the finding that it is none.
     fn figure(&mut self, value: &str) -> Option<f64> {
-        parse_figure(value).map_err(|error| self.malformed.push(error.finding())).ok()
+        parse_figure(value).map_err(|error| self.malformed.push(error)).ok()
     }
 
     fn figures_of(&self, given: Given) -> Option<Imported> {

@@ -19,7 +19,7 @@ usage: fathom show [RUN] [OPTIONS]
 Shows a result that is kept, as it was told when it was measured. RUN is a name that
 `fathom runs` lists, such as r12; r12.3 is its third cell; without one it is the latest.
 
-  --json         the JSON document
+  --json         the JSON document; --json+ with bins and the series over time
   --plan         what was run: the jobs
   --store=FILE   another store than your own
 ";
@@ -28,6 +28,8 @@ Shows a result that is kept, as it was told when it was measured. RUN is a name 
 struct Asked {
     name: Option<String>,
     json: bool,
+    /// With bins and series.
+    plus: bool,
     plan: bool,
     store: StoreWish,
 }
@@ -37,15 +39,16 @@ pub fn command(arguments: &[String]) -> Outcome {
     told("show", HELP, arguments, |arguments| show(&asked(arguments)?))
 }
 
-const WORDS: Vocabulary = Vocabulary { word: "show", flags: &["--json", "--plan"], values: &["--output-format"] };
+const WORDS: Vocabulary = Vocabulary { word: "show", flags: &["--json", "--json+", "--plan"], values: &["--output-format"] };
 
 fn asked(arguments: &[String]) -> Result<Asked, String> {
     let mut asked = Asked::default();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
             Given::Flag("--json") | Given::Value(_, "json") => asked.json = true,
+            Given::Flag("--json+") | Given::Value(_, "json+") => (asked.json, asked.plus) = (true, true),
             Given::Flag(_) => asked.plan = true,
-            Given::Value(name, other) => return Err(format!("{name}: '{}' is not json", other.escape_debug())),
+            Given::Value(name, other) => return Err(format!("{name}: '{}' is neither json nor json+", other.escape_debug())),
             Given::Operand(name) if asked.name.is_none() => asked.name = Some(name.to_owned()),
             Given::Operand(_) => return Err("one run at a time; `fathom export` takes several".to_owned()),
         }
@@ -106,7 +109,11 @@ fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, Stri
     let text = match (asked.json, intro) {
         (false, Some(intro)) => fathom_report::quick(&findings, &sentences(&findings), intro, &style),
         (json, _) => {
-            let format = if json { Format::Json } else { Format::Normal };
+            let format = match (json, asked.plus) {
+                (true, true) => Format::JsonPlus,
+                (true, false) => Format::Json,
+                (false, _) => Format::Normal,
+            };
             let mut bytes = Vec::new();
             fathom_report::write(&findings, &[format], &style, &mut bytes).map_err(|error| error.to_string())?;
             String::from_utf8_lossy(&bytes).into_owned()
