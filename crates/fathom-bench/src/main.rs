@@ -9,6 +9,7 @@ mod machine;
 mod pairs;
 mod row;
 mod sample;
+mod sampled;
 mod table;
 mod target;
 mod tool;

@@ -1,5 +1,6 @@
 //! The two programs, and one run of one of them.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -71,9 +72,17 @@ impl Tools {
 
     /// Runs a job in `folder`.
     pub fn run(&self, tool: Tool, folder: &Path, options: &[String]) -> Result<Run, String> {
+        self.run_under(&[], tool, folder, options)
+    }
+
+    /// The same, started by another program: `before` are its words, which that of `tool` follows.
+    pub fn run_under(&self, before: &[OsString], tool: Tool, folder: &Path, options: &[String]) -> Result<Run, String> {
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
         let open = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
-        let mut command = Command::new(self.path(tool));
+        let own = self.path(tool).as_os_str().to_owned();
+        let words: Vec<&OsString> = before.iter().chain([&own]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
         if tool == Tool::Fathom {
             command.args(["run", "--no-store"]);
         }

@@ -1,0 +1,78 @@
+//! User CPU time by sampling. The kernel's tick looks 100 to 1000 times a second at what a CPU does just then; a thread that sleeps
+//! most of the time and is woken by interrupts runs between two looks, and is seen by hardly any. perf's clock runs with the thread.
+
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+
+use crate::context::Context;
+use crate::pairs::{alternate, options};
+use crate::sample::Sample;
+use crate::tool::Tool;
+
+/// Samples of each second that a thread runs.
+const RATE: u32 = 15_000;
+/// Seconds of a run, at least: 2 % of a core are 300 samples a second.
+const LEAST: u64 = 4;
+
+/// User microseconds of an I/O of both programs, pair by pair, after what a run of one I/O takes; `None` where perf is not to be had.
+pub fn user_each(context: &Context, job: &[String]) -> Result<Option<(Vec<f64>, Vec<f64>)>, String> {
+    if !is_there() {
+        return Ok(None);
+    }
+    let one = [job, &options("number_ios=1")].concat();
+    let idle = [user_us(context, Tool::Fathom, &one)?.0, user_us(context, Tool::Fio, &one)?.0];
+    let job = [job, &Context::timed(context.seconds.max(LEAST))].concat();
+    let each = |tool| {
+        let (user, ios) = user_us(context, tool, &job)?;
+        Ok((user - idle[usize::from(tool == Tool::Fio)]).max(0.0) / ios.max(1.0))
+    };
+    alternate(context.pairs, each).map(Some)
+}
+
+/// Whether perf is installed and may sample this fast.
+fn is_there() -> bool {
+    let mut command = Command::new("perf");
+    let name = std::env::temp_dir().join(format!("fathom-bench-{}.perf", std::process::id()));
+    command.args(recorded()).arg(&name).args(["--", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let is_there = command.status().is_ok_and(|status| status.success());
+    let _ = std::fs::remove_file(name);
+    is_there
+}
+
+/// The words before the name of the recording. `:u`: what runs in the kernel is not counted.
+fn recorded() -> Vec<OsString> {
+    let rate = RATE.to_string();
+    ["record", "--quiet", "-e", "cpu-clock:u", "-F", &rate, "-o"].map(OsString::from).to_vec()
+}
+
+/// User microseconds and I/Os of a run.
+fn user_us(context: &Context, tool: Tool, job: &[String]) -> Result<(f64, f64), String> {
+    let folder = context.folder.path();
+    let file = folder.join("perf.data");
+    let mut before = vec![OsString::from("perf")];
+    before.extend(recorded());
+    before.extend([file.clone().into_os_string(), "--".into()]);
+    let run = context.tools.run_under(&before, tool, folder, job)?;
+    let output = Command::new("perf").args(["script", "-F", "period", "-i"]).arg(&file).output();
+    let output = output.map_err(|error| format!("perf script: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("perf script: {}", String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no message")));
+    }
+    Ok((periods(&String::from_utf8_lossy(&output.stdout)) / 1e3, Sample::of(&run)?.ios))
+}
+
+/// Nanoseconds that the samples stand for, one number in each line.
+fn periods(text: &str) -> f64 {
+    text.lines().filter_map(|line| line.trim().parse::<f64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_summed() {
+        assert_eq!(periods("     66666 \n66667\n\n"), 133_333.0);
+        assert_eq!(periods(""), 0.0);
+    }
+}
