@@ -19,5 +19,5 @@ pub use self::host::{
     written_share,
 };
 pub use self::probe::{
-    Examined, Held, HoldError, ProbeError, examine, hold, is_ours, list_block_devices, mark_ours, remove_ours,
+    Examined, Held, HoldError, ProbeError, examine, hold, is_ours, knock, list_block_devices, mark_ours, remove_ours,
 };

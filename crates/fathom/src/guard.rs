@@ -8,6 +8,8 @@ use fathom_linux::{Examined, LinuxHost, examine, hold};
 use fathom_load::{Reach, reach, foresee};
 use fathom_model::{Bytes, FileOperation, Job, Plan, Foresight};
 
+use crate::trial;
+
 /// What is wanted of one target by all jobs together.
 type Wanted = BTreeMap<PathBuf, Reach>;
 
@@ -17,6 +19,7 @@ type Wanted = BTreeMap<PathBuf, Reach>;
 /// Every refusal, in words.
 pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
+    trial::all_answer(plan).map_err(|trouble| vec![trouble])?;
     for (path, examined, permit) in judged(plan, codes)? {
         hold_one(&path, examined, &permit, host, backups, &mut messages).map_err(|refusal| vec![refusal])?;
     }
@@ -28,6 +31,7 @@ pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path
 /// # Errors
 /// As [`take_hold`].
 pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
+    trial::all_answer(plan).map_err(|trouble| vec![trouble])?;
     let targets: String = judged(plan, codes)?.iter().map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect();
     Ok(targets + &plan.jobs.iter().filter_map(would_replay).collect::<String>())
 }
@@ -42,8 +46,9 @@ fn would_replay(job: &Job) -> Option<String> {
 /// What the load would make of `plan` with the targets as they are, and what the guard says of each that is there.
 ///
 /// # Errors
-/// When a size cannot be known.
+/// When a size cannot be known, or a target does not answer.
 pub fn look(plan: &Plan, codes: &[String]) -> Result<(Foresight, Vec<String>), String> {
+    trial::all_answer(plan)?;
     let size_of = |path: &Path| examine(path).map_or(0, |examined| size(examined.facts()));
     let foresight = foresee(plan, &size_of).map_err(|error| error.to_string())?;
     let told = match judged(plan, codes) {

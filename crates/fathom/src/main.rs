@@ -38,6 +38,7 @@ mod subject;
 mod suite;
 mod surroundings;
 mod sweep;
+mod trial;
 mod verify_state;
 mod wishes;
 mod words;
@@ -50,6 +51,9 @@ use fathom_model::Personality;
 use self::outcome::Outcome;
 
 fn main() -> ExitCode {
+    if let Some(targets) = trial::wanted() {
+        return trial::run(&targets).into();
+    }
     let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();
     let called_fio = std::path::Path::new(&program).file_name().is_some_and(|name| name == "fio");

@@ -60,8 +60,8 @@ impl Look<'_> {
     }
 }
 
-const PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
-const READ: OFlags = OFlags::RDONLY
+pub(super) const PATH_ONLY: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+pub(super) const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);

@@ -19,6 +19,7 @@ use crate::patience::{PATIENCE, ask};
 use crate::say::{complain, say};
 use crate::screen;
 use crate::specs::library;
+use crate::trial;
 
 /// Shows a sheet, and measures its figures where that is asked for.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -84,6 +85,7 @@ fn measure(
     sheet: &Sheet,
     shown: &mut SpecReport,
 ) -> Result<Outcome, String> {
+    trial::answer(&[path.into()], true)?;
     let size = figure::size(Path::new(path))?;
     let mut kept = Outcome::Good;
     let mut codes = Codes::new(request.codes.clone());
