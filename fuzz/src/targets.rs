@@ -6,18 +6,26 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::time::Duration;
 
+use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, hear, spec};
 use fathom_import::{Files, Import, import};
-use fathom_model::{Direction, PerDirection, Personality, ReplayReading, ReplayTiming, TraceAction};
+use fathom_model::{Bytes, DeviceFacts, Direction, PerDirection, Personality, ReplayReading, ReplayTiming, TraceAction};
 use fathom_plan::{
-    Includes, OptionRow, Reading, Source, Surroundings, TraceReader, options, parse_args, plan, read_value, show_commands, survey,
+    Includes, Level, OptionRow, Place, Reading, Setting, Source, Surroundings, TraceReader, options, parse_args, plan, read_recipe, read_value, show_commands,
+    survey,
 };
 use rustix::time::{ClockId, clock_gettime};
+
+/// Captured sysfs trees, as the tests of the survey read them.
+#[path = "../../crates/fathom-device/tests/survey/tree.rs"]
+mod tree;
+
+use self::tree::Tree;
 
 /// A target: its name, which is that of its folder in `corpus`, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 12] = [
     ("job_file", job_file),
     ("option_value", option_value),
     ("command_line", command_line),
@@ -25,6 +33,11 @@ pub const TARGETS: [Target; 7] = [
     ("io_log", io_log),
     ("result", result),
     ("result_log", result_log),
+    ("spec_sheet", spec_sheet),
+    ("recipe", recipe),
+    ("recording", recording),
+    ("device_tree", device_tree),
+    ("device_pages", device_pages),
 ];
 
 const PERSONALITIES: [Personality; 2] = [Personality::Fathom, Personality::Fio];
@@ -220,4 +233,101 @@ fn judged(all: Import) {
         let mut ink = Vec::new();
         let _ = fathom_report::json(&findings, &fathom_report::Style::default(), true, &mut ink);
     }
+}
+
+/// The bytes are a file of data sheets: what is read of it is told and compared.
+pub fn spec_sheet(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (sheets, troubles) = spec::read_sheets("s.toml", &text);
+    troubles.iter().for_each(|trouble| drop(trouble.to_string()));
+    for sheet in &sheets {
+        drop(spec::report("/dev/x", &DeviceFacts::default(), sheet, true));
+        for figure in &sheet.figures {
+            drop(spec::conditions(figure));
+            drop(spec::job(figure, "/dev/x", 1 << 30, 10));
+        }
+    }
+    let mut library = spec::Library::default();
+    library.add("s.toml", &text);
+    let _ = library.fitting(&DeviceFacts::default());
+}
+
+/// The bytes are a recipe: it comes to cells on targets of several sizes.
+pub fn recipe(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let recipe = match read_recipe("r.toml", &text) {
+        Ok(recipe) => recipe,
+        Err(trouble) => return drop(trouble.to_string()),
+    };
+    for size in [0, 1 << 20, u64::MAX] {
+        let place = Place { target: "/t".to_owned(), size: Bytes::new(size), writes: true, faster: 1 };
+        for step in &recipe.steps {
+            let level = |level: &Level| Setting { option: level.option.clone(), value: "1".to_owned(), label: "?".to_owned() };
+            let cells = recipe.cells(step, &place, &[step.levels.iter().map(level).collect()]);
+            assert!(cells.len() <= 1 << 20, "{} cells", cells.len());
+        }
+    }
+}
+
+/// The bytes are a recording as the store keeps it, without its checksum, which would stop nearly every input.
+pub fn recording(bytes: &[u8]) {
+    let whole = |body: &[u8]| [body, &crc32(body).to_le_bytes()].concat();
+    if let Ok(read) = fathom_store::read_recording(&whole(bytes)) {
+        let again = fathom_store::write_recording(&read);
+        assert!(fathom_store::read_recording(&again).is_ok(), "what is read can be written and read");
+    }
+    let _ = fathom_store::read_recording(bytes);
+}
+
+/// CRC-32 (IEEE 802.3), as at the end of a document.
+fn crc32(bytes: &[u8]) -> u32 {
+    let bit = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
+}
+
+/// The bytes are a captured sysfs tree: every device in it is surveyed and followed down.
+pub fn device_tree(bytes: &[u8]) {
+    const MOST_LINKS: usize = 8;
+    let text = String::from_utf8_lossy(bytes);
+    let mut links = 0;
+    let lines = text.lines().filter(|line| is_of_tree(line)).filter(|line| {
+        links += usize::from(line.contains(" -> "));
+        !line.contains(" -> ") || links <= MOST_LINKS
+    });
+    let tree = Tree::parse(&lines.collect::<Vec<_>>().join("\n"));
+    let names = fathom_device::device_names(&tree);
+    for name in names.iter().map(String::as_str).chain(["sda", "no!such"]) {
+        let facts = fathom_device::survey(&tree, name);
+        let (found, _) = fathom_device::chain(&tree, &[facts.number]);
+        assert!(found.len() <= 1 << 10, "{} devices", found.len());
+    }
+}
+
+/// Whether a line can stand in a captured tree; what cannot never comes from a kernel.
+fn is_of_tree(line: &str) -> bool {
+    let Some(file) = line.strip_prefix("  ") else { return line.is_ascii() && line.starts_with('/') };
+    let hex = |value: &str| value.split_whitespace().all(|byte| byte.is_ascii() && u8::from_str_radix(byte, 16).is_ok());
+    let value = file.split_once(" =").map(|(_, value)| value);
+    file.is_ascii() && (file.contains(" -> ") || value.is_some_and(|value| !value.is_empty() && value.strip_prefix('x').is_none_or(hex)))
+}
+
+/// The bytes are pages of a device, one behind the other.
+pub fn device_pages(bytes: &[u8]) {
+    let mut rest = bytes;
+    let mut page = |most: usize| {
+        let (page, more) = rest.split_at(most.min(rest.len()));
+        rest = more;
+        page.to_vec()
+    };
+    let ata = AtaPages { identify: page(512), smart: page(512), failing: None };
+    let scsi = ScsiPages { caching: page(64), temperature: page(64), exceptions: page(64), solid_state: page(64) };
+    let nvme = NvmePages { smart: page(512), controller: page(4096), cache: Some(1) };
+    let pages = Pages { nvme: Some(nvme), ata: Some(ata), scsi: Some(scsi), unread: vec![String::from_utf8_lossy(bytes).into_owned()] };
+    for pages in [Pages { nvme: None, ..pages.clone() }, pages] {
+        hear(&mut DeviceFacts::default(), &pages);
+    }
+    let (head, tail) = bytes.split_at(bytes.len() / 2);
+    drop(fathom_device::signatures(head, tail, Bytes::new(1 << 30)));
+    let text = String::from_utf8_lossy(bytes);
+    let _ = (fathom_device::Mark::parse(&text), fathom_device::Manifest::parse(&text));
 }

@@ -122,7 +122,7 @@ fn build(folder: &Path) -> Result<(), String> {
 }
 
 /// Runs a command to its end. No other child may run meanwhile: its CPU time would be counted.
-fn time(mut command: Command) -> Result<Run, String> {
+pub fn time(mut command: Command) -> Result<Run, String> {
     let (user, system) = cpu()?;
     let start = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;

@@ -4,6 +4,7 @@ use serde_json::{Deserializer, Value};
 
 use crate::MOST_VALUES;
 use crate::error::ImportError;
+use crate::result::records;
 
 /// Places tried at which a document might begin: text of a failing run may hold braces too.
 const MOST_TRIES: usize = 64;
@@ -19,7 +20,7 @@ pub(crate) struct Documents {
     pub broken: Option<ImportError>,
 }
 
-/// All objects that begin a line.
+/// All objects that begin a line, those in a list among them, or else the first result that begins within a line.
 ///
 /// # Errors
 /// When there are more values than memory should hold.
@@ -28,18 +29,20 @@ pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
     if text.bytes().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count() > MOST_VALUES {
         return Err(ImportError::TooManyValues);
     }
-    let (mut all, mut at, mut tries) = (Documents::default(), 0, 0);
+    let mut all = Documents::default();
+    // How far the objects of a list stand in, once it has begun: what stands further in is part of them.
+    let (mut at, mut tries, mut listed) = (0, 0, None);
     while at < text.len() {
         let line = &text[at..at + text[at..].find('\n').map_or(text.len() - at, |end| end + 1)];
-        if !line.starts_with('{') || tries == MOST_TRIES {
+        let Some(begin) = object_in(line, &mut listed).filter(|_| tries < MOST_TRIES) else {
             note(&mut all.text, line);
             at += line.len();
             continue;
-        }
-        let mut stream = Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        };
+        let mut stream = Deserializer::from_str(&text[at + begin..]).into_iter::<Value>();
         match stream.next() {
             Some(Ok(value)) => {
-                at += stream.byte_offset();
+                at += begin + stream.byte_offset();
                 all.found.push(value);
             }
             failed => {
@@ -50,7 +53,29 @@ pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
             }
         }
     }
+    if all.found.is_empty() && all.broken.is_none() {
+        all.found.extend(within_a_line(text));
+    }
     Ok(all)
+}
+
+/// Where in this line an object begins: at its beginning, or, in a list, behind what opens or continues that.
+fn object_in(line: &str, listed: &mut Option<Option<usize>>) -> Option<usize> {
+    if line.starts_with('[') {
+        *listed = Some(None);
+    }
+    let Some(indent) = listed.as_mut() else { return line.starts_with('{').then_some(0) };
+    let begin = line.find(|c: char| !matches!(c, '[' | ',' | ' ' | '\t' | '\r'))?;
+    let stands_in = line.len() - line.trim_ascii_start().len();
+    let is_one = line[begin..].starts_with('{') && stands_in <= *indent.get_or_insert(stands_in);
+    is_one.then_some(begin)
+}
+
+/// A result behind a prompt or a message.
+fn within_a_line(text: &str) -> Option<Value> {
+    let begins = text.match_indices('{').take(MOST_TRIES);
+    let mut read = begins.filter_map(|(at, _)| Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok());
+    read.find(|value| records(value).is_ok())
 }
 
 /// The first document.
@@ -88,9 +113,35 @@ mod tests {
         assert!(matches!(all.broken, Some(ImportError::Malformed { line: 1, .. })));
     }
 
+    /// As a list in one line, indented as many programs write it, and as `fathom import --json` does.
+    #[test]
+    fn objects_of_a_list_are_documents() {
+        let object = "{\"jobs\": [\n  {\"jobname\": \"x\"}\n]}";
+        for text in [
+            format!("[{object},{object}]"),
+            format!("[\n  {object},\n  {object}\n]\n"),
+            format!("[\n{object},\n{object}\n]\nfio: done\n"),
+            format!("[\n {object}\n ,{object}]"),
+        ] {
+            let all = documents(&text).expect("few values");
+            assert_eq!((all.found.len(), all.broken), (2, None), "{text}");
+        }
+        // The inside of a broken one is not mistaken for another.
+        let all = documents(&format!("[\n  {object},\n  {{\"jobs\": [\n    {{\"jobname\": 1}}\n")).expect("few values");
+        assert_eq!(all.found.len(), 1);
+        assert!(matches!(all.broken, Some(ImportError::Malformed { line: 3, .. })), "{:?}", all.broken);
+        assert!(documents("[1, 2]").is_ok_and(|all| all.found.is_empty() && all.broken.is_none()));
+    }
+
+    #[test]
+    fn a_result_behind_a_prompt_is_found() {
+        let all = documents("root@host:~# {x} {\"jobs\": []} and more\n").expect("few values");
+        assert_eq!((all.found.len(), all.broken), (1, None));
+    }
+
     #[test]
     fn hostile_text_comes_back() {
-        for text in ["{\"a\":".repeat(100_000), "{\n".repeat(200_000), "[".repeat(1 << 20), "\0".repeat(1000), "{\"a\":[".repeat(70)] {
+        for text in ["{\"a\":".repeat(100_000), "{\n".repeat(200_000), "[".repeat(1 << 20), "\0".repeat(1000), "{\"a\":[".repeat(70), "x{".repeat(100_000), "[\n{".repeat(100_000)] {
             assert!(documents(&text).is_ok_and(|all| all.found.is_empty()));
         }
         assert_eq!(documents(&",".repeat(MOST_VALUES + 1)).err(), Some(ImportError::TooManyValues));

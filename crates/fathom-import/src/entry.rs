@@ -71,6 +71,7 @@ pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError
     entry.block_sizes = block_sizes(&options, &entry.directions);
     entry.words = words(&entry, &options);
     let ours = reading.addition(job);
+    entry.steady = crate::steady::steady(&job["steadystate"]);
     entry.series = ours["series"].as_array().into_iter().flatten().map(moment).collect();
     written_before(&mut entry, ours);
     Ok(entry)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use fathom_model::{Direction, Entry, Histogram, ImportedResult, LatencySummary, Moment, Nanos, Provenance};
+use fathom_model::{Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, Moment, Nanos, Provenance};
 
 use crate::error::ImportError;
 use crate::logs::{Group, LogFile, Trouble, looked_at};
@@ -52,22 +52,54 @@ pub struct FileTrouble {
 /// Reads all `paths`. What is wrong with one file takes no other along.
 #[must_use]
 pub fn import(paths: &[String], files: &dyn Files) -> Import {
+    let mut groups = Groups::new();
     let mut all = Import::default();
-    let mut groups: BTreeMap<(String, String), Group> = BTreeMap::new();
-    for path in paths {
-        match look(path, files) {
-            Ok(Looked::Results(found)) => all.results.extend(found),
-            Ok(Looked::Log(log)) => groups.entry((log.name.folder.clone(), log.name.prefix.clone())).or_default().files.push(log),
-            Err(why) => all.troubles.push(FileTrouble { file: path.clone(), why }),
+    paths.iter().for_each(|path| take(path, files, &mut all, &mut groups));
+    lay(&mut all, groups, files);
+    all
+}
+
+/// The same without what happened over time: logs that by their names a result beside them wrote are not opened, which for most folders
+/// is nearly all there is to read.
+#[must_use]
+pub fn import_totals(paths: &[String], files: &dyn Files) -> Import {
+    let mut groups = Groups::new();
+    let mut all = Import::default();
+    let (logs, documents): (Vec<&String>, Vec<&String>) = paths.iter().partition(|path| LogName::of(path).is_some());
+    documents.into_iter().for_each(|path| take(path, files, &mut all, &mut groups));
+    let mut written: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for path in logs {
+        let Some(name) = LogName::of(path) else { continue };
+        let known = written.entry((name.folder, name.prefix));
+        let (folder, prefix) = known.key().clone();
+        if !*known.or_insert_with(|| all.results.iter().any(|result| claims(result, &folder, &prefix))) {
+            take(path, files, &mut all, &mut groups);
         }
     }
+    lay(&mut all, groups, files);
+    all
+}
+
+/// Logs by their folder and prefix.
+type Groups = BTreeMap<(String, String), Group>;
+
+/// Reads a file, but for a log, which is put to those of its prefix.
+fn take(path: &str, files: &dyn Files, all: &mut Import, groups: &mut Groups) {
+    match look(path, files) {
+        Ok(Looked::Results(found)) => all.results.extend(found),
+        Ok(Looked::Log(log)) => groups.entry((log.name.folder.clone(), log.name.prefix.clone())).or_default().files.push(log),
+        Err(why) => all.troubles.push(FileTrouble { file: path.to_owned(), why }),
+    }
+}
+
+/// Reads all logs and lays them under the results that they belong to.
+fn lay(all: &mut Import, groups: Groups, files: &dyn Files) {
     let open = |path: &str| files.open(path).map_err(ImportError::Unreadable);
     for ((folder, prefix), group) in groups {
         let mut troubles = Vec::new();
         give(&mut all.results, &folder, &prefix, &group, &open, &mut troubles);
         all.troubles.extend(troubles.into_iter().map(|(file, why)| FileTrouble { file, why }));
     }
-    all
 }
 
 /// What a file turned out to be.
@@ -89,6 +121,8 @@ fn look(path: &str, files: &dyn Files) -> Result<Looked, ImportError> {
     match log_of(path, name, &bytes) {
         Some(log) => return log.map(Looked::Log),
         None if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => return Err(ImportError::Utf16),
+        // A picture or the image of a disk, which may be large: the rest need not be read.
+        None if bytes.iter().find(|byte| [0, b'{'].contains(*byte)) == Some(&0) => return Err(ImportError::NoDocument),
         None => {}
     }
     input.take(LARGEST + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -108,13 +142,10 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
     let columns = first.split(|byte| *byte == b',').count();
     let is_hist = columns > 30 && first.iter().all(|byte| byte.is_ascii_digit() || b", \r\t".contains(byte));
     match name {
-        Some(mut name) if is_row || is_hist => {
-            if is_hist {
-                name.kind = fathom_model::LogKind::Hist;
-            }
-            Some(Ok(looked_at(path, name, head)))
-        }
-        None if is_row || is_hist => Some(Err(ImportError::LogOfWhat)),
+        // A histogram log says of itself what it is.
+        name if is_hist => Some(Ok(looked_at(path, LogName { kind: LogKind::Hist, ..name.unwrap_or_else(|| LogName::bare(path)) }, head))),
+        Some(name) if is_row => Some(Ok(looked_at(path, name, head))),
+        None if is_row => Some(Err(ImportError::LogOfWhat)),
         // A log whose first line is damaged is told as a log.
         Some(_) if first.first().is_some_and(u8::is_ascii_digit) && columns > 1 => {
             rows(&mut &line[..], &mut |_| {}).err().map(Err)
@@ -218,7 +249,7 @@ fn fit(entry: &Entry, line: &Timeline, group: &Group) -> Option<f64> {
         return None;
     }
     let logs = group.jobs();
-    if logs.iter().all(|(_, number)| *number > 0) && logs.len() > entry.members as usize && entry.members > 0 {
+    if group.files.iter().all(|file| file.name.job > 0) && logs.len() > entry.members as usize && entry.members > 0 {
         return None;
     }
     let rows: f64 = Direction::ALL.into_iter().flat_map(|direction| line.cells(direction)).map(|cell| cell.ios).sum();

@@ -1,5 +1,6 @@
 //! All logs of one prefix become one timeline for each entry: job by job, so that memory holds one job and their sum.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use fathom_model::{Direction, Histogram, LogKind, SparseHistogram};
@@ -76,12 +77,13 @@ impl Group {
         shown(self.files.iter().filter(rate).collect()).or(shown(self.files.iter().filter(|file| !file.each).collect()))
     }
 
-    /// Numbers of jobs, rising; hosts apart.
-    pub(crate) fn jobs(&self) -> Vec<(String, u32)> {
-        let mut jobs: Vec<_> = self.files.iter().map(|file| (file.name.host.clone(), file.name.job)).collect();
-        jobs.sort_unstable();
-        jobs.dedup();
-        jobs
+    /// Its logs job by job, those rising; hosts apart.
+    pub(crate) fn jobs(&self) -> Vec<Vec<&LogFile>> {
+        let mut jobs: BTreeMap<(&str, u32), Vec<&LogFile>> = BTreeMap::new();
+        for file in &self.files {
+            jobs.entry((&file.name.host, file.name.job)).or_default().push(file);
+        }
+        jobs.into_values().collect()
     }
 
     /// When its first window began, in its own milliseconds: 0 unless it counts from 1970.
@@ -96,8 +98,7 @@ impl Group {
         let window = window.filter(|ms| *ms > 0).or(self.window()).unwrap_or(if each { FINE_MS } else { USUAL_MS });
         let (origin, most) = (self.origin(window), (MOST_STEPS / parts.max(1)).clamp(256, LONGEST));
         let mut all = vec![Timeline::new(origin, window, most); parts];
-        for (place, (host, number)) in self.jobs().into_iter().enumerate() {
-            let mut mine: Vec<&LogFile> = self.files.iter().filter(|file| file.name.host == host && file.name.job == number).collect();
+        for (place, mut mine) in self.jobs().into_iter().enumerate() {
             mine.sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
             let mut job = Job { line: Timeline::new(origin, window, most), window, counted: false, sized: false, spread: false };
             for file in mine {

@@ -43,6 +43,15 @@ impl LogName {
     }
 }
 
+impl LogName {
+    /// Of a log whose name tells nothing: all of it is the prefix.
+    pub(crate) fn bare(path: &str) -> LogName {
+        let (folder, file) = split(path);
+        let prefix = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+        LogName { folder: folder.to_owned(), prefix: prefix.to_owned(), kind: LogKind::Hist, job: 0, host: String::new() }
+    }
+}
+
 /// Folder with its slash, and file.
 pub(crate) fn split(path: &str) -> (&str, &str) {
     path.split_at(path.rfind('/').map_or(0, |at| at + 1))

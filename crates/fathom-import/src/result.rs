@@ -1,6 +1,6 @@
 //! fio's JSON of any version becomes results in our units: nanoseconds and bytes, whatever it counted in.
 
-use fathom_model::{DiskCounters, DiskSummary, ImportedResult, Nanos, Provenance};
+use fathom_model::{Direction, DiskCounters, DiskSummary, ImportedResult, Nanos, Provenance};
 use serde_json::Value;
 
 use crate::documents::documents;
@@ -25,14 +25,16 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
         }
         continued
     });
-    let mut results = Vec::new();
+    let (mut results, mut left_out) = (Vec::new(), cut);
     for document in &all.found {
-        results.push(result(file, document)?);
+        match result(file, document) {
+            Ok(read) => results.push(read),
+            Err(why) => left_out = left_out.or(Some(why)),
+        }
     }
-    if let Some(last) = results.last_mut() {
-        last.source.notes.extend(all.text.into_iter().map(|line| format!("fio said: {line}")));
-        last.source.notes.extend(cut.map(|why| format!("another document in the file is left out: {why}")));
-    }
+    let Some(last) = results.last_mut() else { return Err(left_out.unwrap_or(ImportError::NoJobs)) };
+    last.source.notes.extend(all.text.into_iter().map(|line| format!("fio said: {line}")));
+    last.source.notes.extend(left_out.map(|why| format!("another document in the file is left out: {why}")));
     Ok(results)
 }
 
@@ -45,12 +47,17 @@ pub(crate) fn records(document: &Value) -> Result<Vec<&Value>, ImportError> {
     Ok(jobs.iter().filter(|job| job["jobname"] != "All clients").collect())
 }
 
-/// Whether `later` is the same run some time after `earlier` (`--status-interval`): as much time passed between them as the run
-/// grew older.
+/// Whether `later` is the same run some time after `earlier` (`--status-interval`): it began at the same time and did no less, and as much
+/// time passed between them as it grew older. Where nothing tells the time they are two.
 fn continues(earlier: &Value, later: &Value) -> bool {
     let (Ok(before), Ok(after)) = (records(earlier), records(later)) else { return false };
     let named = |jobs: &[&Value]| jobs.iter().map(|job| job["jobname"].clone()).collect::<Vec<_>>();
     let elapsed = |jobs: &[&Value]| jobs.iter().map(|job| lenient(job, "elapsed")).fold(0.0, f64::max);
+    let began = |jobs: &[&Value]| jobs.iter().map(|job| lenient(job, "job_start") as u64).collect::<Vec<_>>();
+    let done = |jobs: &[&Value]| jobs.iter().flat_map(|job| Direction::ALL.map(|way| lenient(&job[way.word()], "total_ios"))).sum::<f64>();
+    if lenient(earlier, "timestamp") == 0.0 || began(&before) != began(&after) || done(&after) < done(&before) {
+        return false;
+    }
     let written = lenient(later, "timestamp") - lenient(earlier, "timestamp");
     let aged = elapsed(&after) - elapsed(&before);
     named(&before) == named(&after) && written >= 0.0 && aged >= 0.0 && (written - aged).abs() <= 2.0 && (aged > 0.0 || written < 2.0)
@@ -141,6 +148,9 @@ mod tests {
         assert_eq!(one.iter().map(|one| one.entries[0].directions.0[0].ios).collect::<Vec<_>>(), [30]);
         let two = results("f", &(state(1000, 10, 100) + &state(1060, 10, 101))).expect("results");
         assert_eq!(two.len(), 2);
+        // Of two short runs in one second neither is lost; nor where there is no time at all.
+        assert_eq!(results("f", &(state(1000, 1, 100) + &state(1000, 1, 90))).expect("results").len(), 2);
+        assert_eq!(results("f", &(state(0, 1, 100) + &state(0, 1, 100))).expect("results").len(), 2);
     }
 
     #[test]

@@ -6,8 +6,10 @@ use fathom_model::Direction;
 
 use crate::error::ImportError;
 
-/// Bytes read at once; no line is longer.
-const CHUNK: usize = 256 << 10;
+/// Bytes read at once, to begin with.
+const CHUNK: usize = 16 << 10;
+/// No line is longer, and no more is read at once.
+const LARGEST_CHUNK: usize = 256 << 10;
 /// Most columns.
 const COLUMNS: usize = 8;
 /// Rows looked at before it is decided whether there is a column of maxima.
@@ -48,15 +50,23 @@ pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bo
         let whole = buffer[..end].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let mut rest = &buffer[..whole];
         while !rest.is_empty() {
-            taken.line(&mut rest)?;
+            if let Err(why) = taken.line(&mut rest) {
+                // What stands before it is good, though it had been put aside.
+                taken.decide()?;
+                return Err(why);
+            }
         }
         if got == 0 {
             return taken.end(&buffer[whole..end]);
         }
         buffer.copy_within(whole..end, 0);
         held = end - whole;
-        if held == buffer.len() {
+        if held == LARGEST_CHUNK {
             return Err(ImportError::LogLine { line: taken.line + 1, why: "it is longer than any row" });
+        }
+        // Most logs are short, and clean memory costs more than reading them.
+        if end == buffer.len() {
+            buffer.resize((buffer.len() * 2).min(LARGEST_CHUNK), 0);
         }
     }
 }
@@ -241,7 +251,15 @@ mod tests {
         }
         let many = "250, 48, 0, 0\n".repeat(1000) + "250, 48, 7, 0\n";
         assert!(matches!(all(&many), Err(ImportError::LogLine { line: 1001, .. })));
-        assert!(matches!(all(&"1".repeat(CHUNK + 5)), Err(ImportError::LogLine { line: 1, .. })));
+        assert!(matches!(all(&"1".repeat(LARGEST_CHUNK + 5)), Err(ImportError::LogLine { line: 1, .. })));
+    }
+
+    /// regression 0250: rows before a damaged line near the beginning were lost, and the log seemed to be empty.
+    #[test]
+    fn what_stands_before_a_damaged_line_is_taken() {
+        let mut seen = Vec::new();
+        let read = rows(&mut &b"250, 48, 0, 0\n500, x, 0, 0\n750, 1, 0, 0\n"[..], &mut |row| seen.push(row.at));
+        assert!(matches!(read, Err(ImportError::LogLine { line: 2, .. })) && seen == [250], "{read:?} {seen:?}");
     }
 
     /// Lines that straddle two chunks are whole.

@@ -3,13 +3,14 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use fathom_analyse::{Limit, Measured, QueueSettings, compare_repeats, joined, measured, unlike_settings};
+use fathom_analyse::{Limit, Measured, QueueSettings, compare_repeats, measured, unlike_settings};
 use fathom_import::read_settings;
-use fathom_model::{Comparison, Content, Findings, Row, RunId, Unlike};
+use fathom_model::{Comparison, Findings, Row, Unlike};
 
 use crate::import::read;
 use crate::keep::StoreWish;
 use crate::outcome::Outcome;
+use crate::results::{each_kept, is_run};
 use crate::say::{complain, say};
 use crate::screen;
 
@@ -154,8 +155,7 @@ fn all(asked: &Asked) -> Result<Comparison, String> {
 
 /// The jobs of a file, a folder or a run that is kept.
 fn run(name: &str, store: &StoreWish) -> Result<Vec<Measured>, String> {
-    let kept = name.split_once('.').map_or(name, |(run, _)| run);
-    if !Path::new(name).exists() && (kept == "latest" || kept.starts_with('r') && RunId::parse(kept).is_some()) {
+    if !Path::new(name).exists() && is_run(name) {
         return of_store(name, store);
     }
     let all = read(&[name.to_owned()])?;
@@ -164,13 +164,12 @@ fn run(name: &str, store: &StoreWish) -> Result<Vec<Measured>, String> {
     }
     all.troubles.iter().for_each(|line| complain!("fathom compare: left out: {}", line.escape_debug()));
     let several = all.findings.len() > 1;
-    Ok(all.findings.iter().flat_map(|one| named(one, several.then(|| stem(one, name)))).collect())
+    Ok(all.findings.iter().flat_map(|one| named(measured(one), several.then(|| stem(one, name)))).collect())
 }
 
 /// The jobs of one result, with a name before theirs where results would be mistaken for each other.
-fn named(one: &Findings, before: Option<String>) -> Vec<Measured> {
-    let alone = joined(&one.entries).len() == 1;
-    let mut jobs = measured(one);
+fn named(mut jobs: Vec<Measured>, before: Option<String>) -> Vec<Measured> {
+    let alone = jobs.len() == 1;
     for job in &mut jobs {
         match &before {
             Some(name) if alone => job.name.clone_from(name),
@@ -189,29 +188,14 @@ fn stem(one: &Findings, folder: &str) -> String {
 }
 
 fn of_store(name: &str, wish: &StoreWish) -> Result<Vec<Measured>, String> {
-    let mut store = wish.open()?;
-    let (kept, cell) = match name.split_once('.') {
-        Some((kept, cell)) => (kept, Some(cell.parse::<u64>().map_err(|_| format!("'{}' names no cell; cells are r12.1, r12.2 and so on", name.escape_debug()))?)),
-        None => (name, None),
-    };
-    let id = store.run(kept).map_err(|error| error.to_string())?.id;
-    let mut cells = store.cells(id).map_err(|error| error.to_string())?;
-    cells.retain(|kept| cell.is_none_or(|wanted| wanted == kept.position));
-    let several = cells.len() > 1;
     let mut jobs = Vec::new();
-    for kept in &cells {
-        let axes: Vec<String> = kept.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-        let label = if axes.is_empty() { format!("cell {}", kept.position) } else { axes.join(" ") };
-        let found = match store.content(id, kept.position).map_err(|error| error.to_string())? {
-            Content::Recording(recording) => vec![fathom_analyse::findings(&recording)],
-            Content::Imported { bytes, .. } => {
-                let results = fathom_import::read_text(name, &bytes).map_err(|error| format!("{name}: {error}"))?;
-                results.into_iter().map(fathom_analyse::imported).collect()
-            }
-            Content::Nothing => Vec::new(),
-        };
-        jobs.extend(found.iter().flat_map(|one| named(one, several.then(|| label.clone()))));
-    }
+    each_kept(name, wish, &mut |run, cell, findings| {
+        let axes: Vec<String> = cell.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        let label = if axes.is_empty() { format!("cell {}", cell.position) } else { axes.join(" ") };
+        let several = run.cells > 1 && !name.contains('.');
+        jobs.extend(named(measured(&findings), several.then_some(label)));
+        Ok(())
+    })?;
     if jobs.is_empty() { Err(format!("{name}: nothing was measured in it")) } else { Ok(jobs) }
 }
 

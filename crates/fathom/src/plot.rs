@@ -8,7 +8,7 @@ use fathom_model::Direction;
 
 use crate::outcome::Outcome;
 use crate::keep::StoreWish;
-use crate::results::told_of;
+use crate::results::{told_of, totals_of};
 use crate::say::{complain, say};
 
 const HELP: &str = "\
@@ -158,8 +158,12 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
+/// Charts that show nothing over time: the logs of a folder need not be read for them.
+const OF_TOTALS: [&str; 11] = ["depth", "jobs", "load", "block", "xy", "compare", "heat", "3d", "distribution", "percentiles", "cpu"];
+
 fn drawn(asked: &Asked) -> Result<(), String> {
-    let cells: Vec<_> = told_of(&asked.results, &asked.store)?.into_iter().flat_map(|told| told.jobs).collect();
+    let read = if OF_TOTALS.contains(&asked.chart.as_str()) { totals_of } else { told_of };
+    let cells: Vec<_> = read(&asked.results, &asked.store)?.into_iter().flat_map(|told| told.jobs).collect();
     let chart = chart(&asked.chart, &cells, &asked.wish).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))?;
     let mut stage = None;
     for file in &asked.outputs {

@@ -4,7 +4,7 @@
 const CAUTION: f64 = 0.7;
 
 /// Integrated autocorrelation time in intervals, 1 for independent ones: that of the first neighbours, or of all, whichever is
-/// longer. At most a quarter of the series.
+/// longer. At most a third of the series: then three values count as independent, and what is computed from so few is wide, not refused.
 pub(super) fn correlation_time(series: &[f64]) -> f64 {
     let count = series.len() as f64;
     let mean = series.iter().sum::<f64>() / count;
@@ -17,7 +17,7 @@ pub(super) fn correlation_time(series: &[f64]) -> f64 {
         return 1.0;
     }
     let first = at_lag(1) / variance;
-    summed(series.len(), &|lag| at_lag(lag) / variance).max(of_neighbours(first, count)).clamp(1.0, (count / 4.0).max(1.0))
+    summed(series.len(), &|lag| at_lag(lag) / variance).max(of_neighbours(first, count)).clamp(1.0, (count / 3.0).max(1.0))
 }
 
 /// Of a series in which each value hangs on the one before it: (1 + r) / (1 - r). That `r` comes out too low in a short one, by

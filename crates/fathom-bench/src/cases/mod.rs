@@ -4,6 +4,7 @@ mod agreement;
 mod arrivals;
 mod cached;
 mod disk;
+mod import;
 mod longrun;
 mod memory;
 mod noop;
@@ -24,7 +25,7 @@ pub struct Case {
 }
 
 /// All of them, in the order they are run.
-pub const CASES: [Case; 12] = [
+pub const CASES: [Case; 13] = [
     Case { name: "agreement", about: "the same figures from one file on a disk", run: agreement::run },
     Case { name: "null", about: "what one I/O costs when no device is there", run: null::run },
     Case { name: "cached", about: "random reads of a file in memory", run: cached::run },
@@ -36,6 +37,7 @@ pub const CASES: [Case; 12] = [
     Case { name: "start", about: "a job of one I/O", run: start::run },
     Case { name: "memory", about: "memory of a run that logs every I/O", run: memory::run },
     Case { name: "verify", about: "what stamps cost", run: verify::run },
+    Case { name: "import", about: "results of fio read and drawn, against fio-plot", run: import::run },
     Case { name: "longrun", about: "memory of ten minutes at half a million I/Os per second", run: longrun::run },
 ];
 

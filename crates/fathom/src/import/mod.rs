@@ -1,10 +1,10 @@
 //! `fathom import`: results of fio become results of ours.
 
-mod walk;
+pub(crate) mod walk;
 
 use std::io::IsTerminal;
 
-use fathom_import::{Import, ImportError, import};
+use fathom_import::{FileTrouble, Import, ImportError, import};
 use fathom_model::{Cell, CellState, Content, Experiment, Findings, RunState, Verdict};
 use fathom_report::Style;
 use fathom_store::{Store, StoreError};
@@ -96,17 +96,18 @@ pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
     let found = walk::files(paths)?;
     let Import { results, troubles } = import(&found.paths, &Disk);
     let named = &found.paths[..found.from];
-    let beside = |file: &str, why: &ImportError| *why == ImportError::NoDocument && !named.iter().any(|path| path == file) && !is_of_results(file);
-    let (passed, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(|trouble| beside(&trouble.file, &trouble.why));
+    let beside = |trouble: &FileTrouble| is_beside(trouble) && !named.contains(&trouble.file);
+    let (passed, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(beside);
     let mut lines: Vec<String> = found.troubles.into_iter().map(|(file, why)| format!("{file}: {why}")).collect();
     lines.extend(troubles.into_iter().map(|trouble| format!("{}: {}", trouble.file, trouble.why)));
     Ok(Read { findings: results.into_iter().map(fathom_analyse::imported).collect(), troubles: lines, passed: passed.len() })
 }
 
-/// Whether a name promises a result.
-fn is_of_results(file: &str) -> bool {
-    let lower = file.to_ascii_lowercase();
-    [".json", ".log", ".out", ".txt", ".terse", ".fio"].iter().any(|ending| lower.ends_with(ending))
+/// Whether a file in a folder has nothing to do with results: there is none in it, nor does its name promise one.
+pub(crate) fn is_beside(trouble: &FileTrouble) -> bool {
+    let lower = trouble.file.to_ascii_lowercase();
+    let promises = [".json", ".log", ".out", ".txt", ".terse", ".fio"].iter().any(|ending| lower.ends_with(ending));
+    trouble.why == ImportError::NoDocument && !promises
 }
 
 fn imported(asked: &Asked) -> Result<Outcome, String> {

@@ -13,7 +13,7 @@ const DEEPEST: usize = 64;
 
 /// What is to be read.
 #[derive(Default)]
-pub(super) struct Found {
+pub(crate) struct Found {
     /// Every file, in order.
     pub paths: Vec<String>,
     /// Of them those that stood in a folder, and were not named themselves.
@@ -26,7 +26,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// When there are too many.
-pub(super) fn files(named: &[String]) -> Result<Found, String> {
+pub(crate) fn files(named: &[String]) -> Result<Found, String> {
     let mut found = Found::default();
     let (folders, files): (Vec<&String>, Vec<&String>) = named.iter().partition(|path| Path::new(path).is_dir());
     found.paths.extend(files.into_iter().cloned());

@@ -90,10 +90,18 @@ fn one(asked: &Asked, store: &mut Store, run: &Run, cell: &Cell) -> Result<Outco
             tell(asked, run, &fathom_load::salvage(recording.plan, recording.started_unix_ns, parts))
         }
         Content::Recording(recording) => tell(asked, run, &recording),
-        Content::Imported { bytes, .. } => Ok(say(&String::from_utf8_lossy(&bytes))),
+        Content::Imported { bytes, .. } if asked.json => Ok(say(&String::from_utf8_lossy(&bytes))),
+        Content::Imported { bytes, .. } => imported(&format!("{}.{position}", run.id), &bytes),
         Content::Nothing if !cell.notes.is_empty() => Err(format!("{}.{position} could not be measured: {}", run.id, cell.notes.join("; "))),
         Content::Nothing => Err(format!("{}.{position} holds no result", run.id)),
     }
+}
+
+/// Another program's result: its figures, where they come from and what is not known of them.
+fn imported(name: &str, bytes: &[u8]) -> Result<Outcome, String> {
+    let results = fathom_import::read_text(name, bytes).map_err(|error| format!("{name}: {error}"))?;
+    let findings: Vec<_> = results.into_iter().map(fathom_analyse::imported).collect();
+    Ok(say(&fathom_report::imported(&findings, 0, 0, &output::answer_style())))
 }
 
 fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, String> {

@@ -1,0 +1,111 @@
+//! Results of fio and their logs, read and drawn: against fio-plot on the same folder.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::context::Context;
+use crate::pairs::alternate;
+use crate::row::{Goal, Row};
+use crate::tool::{Tool, time};
+
+/// Real results of real devices, beside the repository where they may be used.
+const ARCHIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/fio-results.tar.xz");
+/// 98 results and 2,240 logs of one device, 10 MB; and an array with logs of 64 jobs.
+const GRID: &str = "fio-results/intel-d3-s4610-hba";
+const ARRAY: &str = "fio-results/raid5-8x2tb-md";
+/// A picture is asked to take no more than this part of the peer's time.
+const FIFTIETH: Goal = Goal::RatioAtMost(0.02);
+
+pub fn run(context: &Context) -> Result<Vec<Row>, String> {
+    unpack(context)?;
+    let peer = fio_plot(context)?;
+    let bars = ["-l", "-r", "randwrite", "-n", "1", "-T", "bench"];
+    let lines = ["-g", "-r", "randread", "-t", "iops", "-d", "64", "-n", "64", "-T", "bench"];
+    let ours_bars = ["--chart=depth", "--rw=randwrite", "--jobs=1"];
+    let ours_lines = ["--chart=time", "--rw=randread", "--depth=64", "--jobs=64"];
+    let mut rows = Vec::new();
+    for (what, folder, ours, theirs) in [("bars by depth of 98 results beside 2,240 logs", GRID, &ours_bars[..], &bars[..]), ("IOPS over time of 64 jobs", ARRAY, &ours_lines[..], &lines[..])] {
+        for (form, goal) in [("html", FIFTIETH), ("svg", Goal::None), ("png", FIFTIETH)] {
+            rows.push(drawn(context, &peer, &format!("{what}: {form}"), folder, (ours, theirs), form, goal)?);
+        }
+    }
+    rows.push(imported(context)?);
+    Ok(rows)
+}
+
+/// Start to end of one chart, both from the files.
+fn drawn(context: &Context, peer: &Path, what: &str, folder: &str, (ours, theirs): (&[&str], &[&str]), form: &str, goal: Goal) -> Result<Row, String> {
+    let picture = context.folder.path().join(format!("chart.{form}"));
+    let one = |tool| {
+        let mut command = match tool {
+            Tool::Fathom => Command::new(&context.tools.fathom),
+            Tool::Fio => Command::new(peer),
+        };
+        let _ = std::fs::remove_file(&picture);
+        match tool {
+            Tool::Fathom => command.args(["plot", folder, "-o"]).arg(&picture).args(ours),
+            Tool::Fio => command.args(["-i", folder, "-o"]).arg(&picture).args(theirs),
+        };
+        let wall = quietly(context, command)?;
+        picture.exists().then_some(wall).ok_or_else(|| format!("{tool:?} drew nothing"))
+    };
+    let figures = alternate(context.pairs, one)?;
+    let note = if form == "png" { "the same form on both sides" } else { "fio-plot draws a PNG" };
+    Ok(Row::new(what, "ms", figures, goal).peer("fio-plot").note(note))
+}
+
+/// CPU time of reading the whole folder, logs included, for 10 MB.
+fn imported(context: &Context) -> Result<Row, String> {
+    let megabytes = bytes_in(&context.folder.path().join(GRID)) as f64 / 1e6;
+    let one = || {
+        let mut command = Command::new(&context.tools.fathom);
+        command.args(["import", GRID, "--no-store"]).current_dir(context.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let run = time(command)?;
+        Ok((run.user_us + run.system_us) / 1e3 / megabytes * 10.0)
+    };
+    let taken = (0..context.pairs).map(|_| one()).collect::<Result<Vec<f64>, String>>()?;
+    let what = format!("98 results and 2,240 logs ({megabytes:.1} MB) imported: CPU for 10 MB");
+    Ok(Row::new(what, "ms", (taken, Vec::new()), Goal::OursAtMost(1000.0)).peer("-"))
+}
+
+/// Milliseconds from start to end.
+fn quietly(context: &Context, mut command: Command) -> Result<f64, String> {
+    command.current_dir(context.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(time(command)?.wall.as_secs_f64() * 1e3)
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
+}
+
+fn unpack(context: &Context) -> Result<(), String> {
+    if !Path::new(ARCHIVE).exists() {
+        return Err("there are no results of others beside the repository (shared/data/fio-results.tar.xz)".to_owned());
+    }
+    let mut tar = Command::new("tar");
+    tar.arg("xJf").arg(ARCHIVE).arg("-C").arg(context.folder.path());
+    done(tar, "tar")
+}
+
+/// The program that is installed, or one that is installed beside the build for as long as the bench runs.
+fn fio_plot(context: &Context) -> Result<PathBuf, String> {
+    let installed = Command::new("fio-plot").arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if installed.is_ok_and(|status| status.success()) {
+        return Ok("fio-plot".into());
+    }
+    let folder = std::fs::canonicalize(context.folder.path()).map_err(|error| error.to_string())?.join("venv");
+    let mut python = Command::new("python3");
+    python.args(["-m", "venv"]).arg(&folder);
+    done(python, "python3 -m venv")?;
+    let mut pip = Command::new(folder.join("bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check", "fio-plot"]);
+    done(pip, "pip install fio-plot")?;
+    Ok(folder.join("bin/fio-plot"))
+}
+
+fn done(mut command: Command, what: &str) -> Result<(), String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{what}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() { Ok(()) } else { Err(format!("{what}: {}", said.lines().last().unwrap_or("failed"))) }
+}
