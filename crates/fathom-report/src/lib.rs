@@ -32,7 +32,7 @@ mod tree;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
-pub use self::devices::{device_cards, device_document, device_table, spec_document, spec_text};
+pub use self::devices::{cache_words, device_cards, device_document, device_table, spec_document, spec_text};
 pub use self::experiment::{Place, cell_line, figures_line, first_look, grid_text, span, standing_line};
 pub use self::comparison::{comparison, comparison_junit, comparison_markdown, differing};
 pub use self::compressed::inflate_log;

@@ -132,6 +132,20 @@ fn the_surface_is_covered_once_and_its_course_is_told() {
     assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
 }
 
+/// What a procedure wants to be known stands before its figures, and in the document. The times are a rehearsal's.
+#[test]
+fn a_procedure_says_what_was_not_done_and_how_the_write_cache_stood() {
+    let scratch = Scratch::new().expect("a folder");
+    let mine = recipe(&scratch, "[[step]]\nname = \"fill\"\npurge = true\nprepares = true\npasses = 1\noptions = { rw = \"write\" }\n[[step]]\nname = \"one\"\noptions = { rw = \"randread\" }\n");
+    let text = std::fs::read_to_string(scratch.join("mine.toml")).expect("a recipe").replace("time = ", "procedure = \"That of a standard\"\ntime = ");
+    std::fs::write(scratch.join("mine.toml"), text).expect("a recipe");
+    let json = document(&fathom(suite(&format!("{mine} --size=16m --faster=2 --json"))).out);
+    let notes: Vec<&str> = json.0["notes"].as_array().expect("notes").iter().filter_map(|note| note.as_str()).collect();
+    for said in ["was not purged", "rehearsal, not the procedure", "the procedure is for devices", "Write cache of", "The procedure wants it off."] {
+        assert!(notes.iter().any(|note| note.contains(said)), "{said} is missing in {notes:?}");
+    }
+}
+
 /// What is interrupted is kept, says how to go on, and comes to its end from there.
 #[test]
 fn an_interrupted_suite_goes_on() {

@@ -121,7 +121,7 @@ fn lines(facts: &DeviceFacts, is_target: bool) -> Vec<(&'static str, String)> {
     lines.extend(facts.links.iter().map(|one| ("link", link(one))));
     lines.push(("queue", queue(&facts.queue)));
     lines.push(("requests", requests(&facts.queue)));
-    lines.push(("cache", cache(&facts.cache)));
+    lines.push(("cache", cache_words(&facts.cache)));
     lines.extend(facts.array.as_ref().map(|one| ("array", array(one, &facts.built_on))));
     if let Some(backing) = &facts.backing {
         let direct = match backing.direct_io {
@@ -209,7 +209,9 @@ fn known<const N: usize>(parts: [Option<String>; N]) -> String {
     if all.is_empty() { "unknown".to_owned() } else { all.join(", ") }
 }
 
-fn cache(cache: &CacheFacts) -> String {
+/// Both views of a write cache, in words.
+#[must_use]
+pub fn cache_words(cache: &CacheFacts) -> String {
     let kernel = match cache.kernel {
         Some(KernelCache::WriteBack) => "the kernel sends flushes",
         Some(KernelCache::WriteThrough) => "the kernel sends no flushes",

@@ -6,7 +6,7 @@ mod link;
 mod spec;
 mod table;
 
-pub use self::card::device_cards;
+pub use self::card::{cache_words, device_cards};
 pub use self::document::device_document;
 pub(crate) use self::link::{kind_word, speed_words};
 pub(crate) use self::spec::spec_object;

@@ -9,7 +9,7 @@ mod watching;
 use std::time::Duration;
 
 use fathom_device::Target;
-use fathom_linux::examine;
+use fathom_linux::{examine, look_below};
 use fathom_model::{Bytes, Run, SuiteTold, Traffic};
 use fathom_plan::{Cell, Place, Recipe, Setting, Step, file_value, read_recipe};
 
@@ -23,6 +23,7 @@ use crate::help;
 use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
+use crate::patience::ask;
 use crate::resume::Again;
 use crate::say::{complain, say};
 use crate::subject::{Subject, Wish, subject};
@@ -212,9 +213,21 @@ impl<'a> Prepared<'a> {
         if self.recipe.procedure.is_some() && self.subject.made {
             notes.push("The target is a file, and the procedure is for devices: the file system takes part.".to_owned());
         }
+        if self.recipe.procedure.is_some() {
+            notes.push(self.write_cache());
+        }
         let left_out = self.recipe.steps.iter().zip(&course.done);
         notes.extend(left_out.filter_map(|(step, done)| Some(format!("{} was left out: {}.", step.title, done.left_out.as_ref()?))));
         notes
+    }
+
+    /// The state of the write cache below the target, which a procedure wants to be known.
+    fn write_cache(&self) -> String {
+        let file = self.subject.file.clone();
+        let target = ask(move || look_below(&file)).answer().unwrap_or_default();
+        let device = target.devices.last().map(|device| &device.before);
+        let words = device.map_or_else(|| "unknown".to_owned(), |device| format!("{}: {}", device.name, fathom_report::cache_words(&device.cache)));
+        format!("Write cache of {words}. The procedure wants it off.")
     }
 
     /// What will be done, and how long that takes.
