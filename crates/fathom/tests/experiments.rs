@@ -285,3 +285,27 @@ fn little_time_passes_between_cells() {
     eprintln!("between cells: {:.1} ms at least, {:.1} ms in the middle", between[0] as f64 / 1e6, between[5] as f64 / 1e6);
     assert!(between[0] < 50_000_000, "{between:?}");
 }
+
+/// On a terminal each of the three takes the whole screen, gives it back, and then tells its result.
+#[test]
+fn every_experiment_can_be_watched() {
+    let bench = Bench::new("200ms");
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        return fathom_testkit::skip("script of util-linux is not installed");
+    }
+    std::fs::write(bench.0.join("load.fio"), "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n").expect("a file");
+    let steps = "[[step]]\nname = \"one\"\ntime = \"200ms\"\noptions = { rw = \"randread\", rate_iops = 500, ioengine = \"null\" }\n";
+    std::fs::write(bench.0.join("mine.toml"), format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}")).expect("a recipe");
+    for (line, told) in [
+        ("sweep paced.fio --axis bs=4k,8k", "IOPS"),
+        ("search load.fio --for=100ms", "Closed loop"),
+        ("suite mine . --suites=. --size=16m", "mine: My own"),
+    ] {
+        let mut command = std::process::Command::new("script");
+        command.args(["-qec", &format!("stty rows 30 cols 100; {} {line} --watch --no-store", common::FATHOM), "/dev/null"]).current_dir(bench.0.path());
+        let ran = start(command).finish();
+        let (shown, after) = ran.out.rsplit_once("\u{1b}[?1049l").unwrap_or_else(|| panic!("{line}: {}", ran.out));
+        assert!(shown.contains("\u{1b}[?1049h") && shown.contains("latency"), "{line}: {shown}");
+        assert!(after.contains(told), "{line}: {after}");
+    }
+}
