@@ -1,6 +1,6 @@
 //! The figures of a result that lists, tables and charts show, each under its name.
 
-use fathom_model::{DirectionSummary, Entry, Findings, Found, LatencySummary, Weight};
+use fathom_model::{CellFigures, DirectionSummary, Entry, Findings, Found, LatencySummary, Weight};
 
 /// The figures of `findings` in units without prefix (1/s, B/s, s): `read iops`, `read bandwidth`, `read mean`, one for
 /// each percentile such as `read p99.9`, `read max`; `sync` for commits. Where there are several entries, each figure has
@@ -14,6 +14,25 @@ pub fn headline(findings: &Findings) -> Vec<(String, f64)> {
         of_entry(entry, &before, &mut figures);
     }
     unlike(figures)
+}
+
+/// The figures of a whole cell of an experiment, in the same units, as its own tables show them: `iops`, `bandwidth`, `offered`
+/// in an open loop, and of the latencies `mean`, `p50` to `p99.99` and `max`.
+#[must_use]
+pub fn cell_headline(cell: &CellFigures) -> Vec<(String, f64)> {
+    let latency = &cell.latency;
+    let spread = [
+        ("mean", latency.mean),
+        ("p50", latency.p50),
+        ("p90", latency.p90),
+        ("p99", latency.p99),
+        ("p99.9", latency.p999),
+        ("p99.99", latency.p9999),
+        ("max", latency.max),
+    ];
+    let rates = [("iops", Some(cell.iops)), ("bandwidth", Some(cell.bandwidth)), ("offered", cell.offered)];
+    let rates = rates.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    rates.chain(spread.map(|(name, ns)| (name.to_owned(), ns / 1e9))).collect()
 }
 
 /// The findings of a result as lists show them.

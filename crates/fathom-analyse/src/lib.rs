@@ -58,7 +58,7 @@ pub use self::estimate::estimate;
 pub use self::grid::{Repeats, grid};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
-pub use self::headline::{found, headline};
+pub use self::headline::{cell_headline, found, headline};
 pub use self::joined::joined;
 pub use self::ladder::ladders;
 pub use self::over_time::{entry_figures, over_time};

@@ -82,6 +82,27 @@ fn searches_and_suites_tell_programs_what_happens() {
     }
 }
 
+/// Regression 0233: `show` of a suite named neither the step of a cell nor a figure of it where its first cell had others.
+#[test]
+fn a_kept_experiment_is_shown_with_the_figures_of_its_own_table() {
+    let bench = Bench::new("100ms");
+    let step = |name: &str, rw: &str| format!("[[step]]\nname = \"{name}\"\naxes = [\"bs=4k,8k\"]\noptions = {{ rw = \"{rw}\", rate_iops = 500, ioengine = \"null\" }}\n");
+    let text = format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\ntime = \"200ms\"\n{}{}", step("reads", "randread"), step("writes", "randwrite"));
+    std::fs::write(bench.0.join("mine.toml"), text).expect("a recipe");
+    let json: Value = serde_json::from_str(&bench.run("suite mine . --suites=. --size=16m --json").out).expect("a result");
+    let shown = bench.run("show r1").expect(0).out;
+    let export: Value = serde_json::from_str(&bench.run("export r1 --format=json").out).expect("JSON");
+    for (cell, (step, bs)) in [("reads", "4k"), ("reads", "8k"), ("writes", "4k"), ("writes", "8k")].into_iter().enumerate() {
+        assert!(shown.contains(&format!("{step} bs={bs}")), "{shown}");
+        let told = json.pointer(&format!("/steps/{}/result/cells/{}/iops", cell / 2, cell % 2)).and_then(Value::as_f64).expect("a rate");
+        let kept = &export["runs"][0]["cells"][cell]["figures"];
+        assert!((kept["iops"].as_f64().expect("a rate") - told).abs() < 1e-3, "{told} {kept:#}");
+        assert!(kept["p99"].as_f64().is_some(), "{kept:#}");
+    }
+    let head = shown.lines().find(|line| line.starts_with("CELL")).expect("a head");
+    assert!(["cell", "bs", "iops", "bandwidth", "p99"].iter().all(|name| head.contains(name)), "{head}");
+}
+
 /// A budget that is used up is no end: with more time the rest is measured, and nothing twice.
 #[test]
 fn a_sweep_whose_budget_is_used_up_goes_on_with_more_time() {

@@ -167,7 +167,10 @@ impl Keep for Stored {
         let whole = measured.findings.end == RunEnd::Completed;
         let state = if whole { CellState::Finished } else { CellState::Interrupted };
         let content = Content::Recording(Box::new(measured.recording.clone()));
-        shelf.put(cell, cell_of(&measured.recording, &measured.findings, state), &content)?;
+        let mut kept = cell_of(&measured.recording, &measured.findings, state);
+        // The whole cell first, as the experiment's own tables tell it; then each of its jobs.
+        kept.figures.splice(0..0, fathom_analyse::cell_headline(&measured.figures));
+        shelf.put(cell, kept, &content)?;
         if !std::mem::replace(&mut shelf.described, true) {
             shelf.store.describe(shelf.run, facts_of(&measured.recording)).map_err(|error| error.to_string())?;
         }
@@ -175,10 +178,12 @@ impl Keep for Stored {
     }
 }
 
+/// Where it lies. The steps of a suite may share their axes: what the values do not say, the name does.
 fn axes(cell: &Cell) -> Vec<(String, String)> {
     let mut axes = cell.values.clone();
-    if axes.is_empty() {
-        axes.push(("cell".to_owned(), cell.key.clone()));
+    let said: Vec<String> = axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if said.join(" ") != cell.key {
+        axes.insert(0, ("cell".to_owned(), cell.key.clone()));
     }
     if cell.repeat > 0 {
         axes.push(("repeat".to_owned(), (cell.repeat + 1).to_string()));
