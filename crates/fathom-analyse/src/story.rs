@@ -28,7 +28,7 @@ pub(crate) fn story(seat: &Seat, limits: &[IoLimit], found: &[Finding]) -> Vec<S
     let entry = seat.entry;
     let Some(main) = busiest(entry) else { return Vec::new() };
     let mut told = vec![reached(entry)];
-    told.extend(host(entry, found).map_or_else(|| limit(seat, main, limits), |words| vec![words]));
+    told.extend(host(seat, main, found).unwrap_or_else(|| limit(seat, main, limits)));
     told.extend(tail(entry, main));
     told.extend(qualified(entry, found));
     told
@@ -65,10 +65,36 @@ fn reached(entry: &Entry) -> String {
 }
 
 /// What the host did to the run comes before what the target did.
-fn host(entry: &Entry, found: &[Finding]) -> Option<String> {
-    let is = |f: &&Finding| f.weight > Weight::Note && HOST.contains(&f.code) && concerns(f, entry);
+fn host(seat: &Seat, main: Direction, found: &[Finding]) -> Option<Vec<String>> {
+    let is = |f: &&Finding| f.weight > Weight::Note && HOST.contains(&f.code) && concerns(f, seat.entry);
     let finding = found.iter().find(is)?;
-    Some(format!("This host, not the target, is the limit as far as can be told ({}): {}", finding.id, finding.evidence))
+    let told = format!("This host, not the target, is the limit as far as can be told ({}): {}", finding.id, finding.evidence);
+    Some(std::iter::once(told).chain(without_the_host(seat, main, finding)).collect())
+}
+
+/// What would lift it, and how deep to queue for the rate that was reached; an open loop has no depth to choose.
+fn without_the_host(seat: &Seat, main: Direction, finding: &Finding) -> Option<String> {
+    let (little, unloaded) = (&seat.entry.little, unloaded(&seat.entry.directions[main].clat));
+    if unloaded <= 0.0 || seat.members.iter().any(|member| member.is_null() || is_open_loop(&member.job.pace)) {
+        return None;
+    }
+    Some(format!(
+        "What would lift it: {}; a queue of {} is enough for the rate reached ({} per second x {} without waiting).",
+        finding.advice.trim_end_matches('.'),
+        rate(enough(little.iops, unloaded)),
+        rate(little.iops),
+        duration(unloaded),
+    ))
+}
+
+/// Latency without a queue, nanoseconds.
+fn unloaded(summary: &LatencySummary) -> f64 {
+    value(summary, UNLOADED).or_else(|| value(summary, 1.0)).unwrap_or(summary.min) as f64
+}
+
+/// Little's law: how many in flight give this rate where none waits. A twentieth of an I/O is within the width of a bucket.
+fn enough(iops: f64, unloaded: f64) -> f64 {
+    (iops * unloaded / 1e9 - 0.05).ceil().max(1.0)
 }
 
 fn concerns(finding: &Finding, entry: &Entry) -> bool {
@@ -141,18 +167,15 @@ fn generator(entry: &Entry) -> Option<String> {
 /// From the latency without a queue and the mean: is anything waiting?
 fn queueing(seat: &Seat, main: Direction) -> Vec<String> {
     let (entry, little) = (seat.entry, &seat.entry.little);
-    let summary = &entry.directions[main].clat;
-    let unloaded = value(summary, UNLOADED).or_else(|| value(summary, 1.0)).unwrap_or(summary.min) as f64;
+    let unloaded = unloaded(&entry.directions[main].clat);
     if unloaded <= 0.0 || little.mean_ns <= 0.0 {
         return Vec::new();
     }
-    // A twentieth of an I/O is within the width of a bucket.
-    let enough = (little.iops * unloaded / 1e9 - 0.05).ceil().max(1.0);
     if little.asked < 1.5 {
         return one_at_a_time(entry, unloaded);
     }
     if little.mean_ns > QUEUED * unloaded {
-        return waiting(entry, unloaded, enough);
+        return waiting(entry, unloaded, enough(little.iops, unloaded));
     }
     vec![
         format!(

@@ -53,6 +53,7 @@ fn wrong_results() -> Vec<Wrong> {
     let skewed = Imported { zipf: Some(1.2), region: Some(1 << 40), ios: Some(100_000), ..reads(118.0, Some(8_474.0)) };
     let is = |code, says, handed| Wrong { code, says, handed };
     vec![
+        is("NOTHING_DONE", "0 I/Os were completed", result(Imported { ios: Some(0), ..reads(0.0, None) })),
         is("LITTLE_DISAGREES", "1.50 in flight", result(reads(10_000.0, Some(150.0)))),
         is("PER_JOB_FIGURES", "1 of 4 jobs", result(per_job)),
         // 200,000 x 4 KiB = 819 MB/s on 600 MB/s.

@@ -85,6 +85,8 @@ fn limits_that_are_known_are_named() {
 fn a_busy_host_comes_before_the_target() {
     let told = story(&with(|r| r.host.busy_percent = Some(98.0)));
     assert!(told[1].starts_with("This host, not the target, is the limit as far as can be told (F023): "), "{told:?}");
+    // 4,000 per second of 1 ms each are 4 in flight.
+    assert!(told[2].starts_with("What would lift it: ") && told[2].ends_with("; a queue of 4 is enough for the rate reached (4,000 per second x 1.0 ms without waiting)."), "{told:?}");
     assert_eq!(told.last().map(String::as_str), Some("1 finding changes what these figures mean: F023 HOST_BUSY."));
 }
 

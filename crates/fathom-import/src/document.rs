@@ -31,7 +31,21 @@ pub struct ImportedRun {
 pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
     let document = first_document(text)?;
     let real = records(&document)?;
+    real.iter().try_for_each(|job| figures_are_numbers(job))?;
     Ok(real.iter().map(|job| run(&document, job, real.len())).collect())
+}
+
+/// What stands where a figure must be is one: a text such as `12k` would otherwise pass for 0.
+fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
+    let keys = ["iops", "total_ios", "bw", "io_bytes", "runtime"];
+    let all = Direction::ALL.into_iter().flat_map(|direction| keys.map(|key| (direction, key, &job[direction.word()][key])));
+    match all.filter(|(.., value)| !value.is_null()).find(|(.., value)| value.as_f64().is_none_or(|n| n < 0.0)) {
+        None => Ok(()),
+        Some((direction, key, value)) => {
+            let name = format!("{} {key} of job '{}'", direction.word(), job["jobname"].as_str().unwrap_or_default());
+            Err(ImportError::Figure { name, value: value.to_string() })
+        }
+    }
 }
 
 /// Models of the devices below the targets, as a result of fathom names them.

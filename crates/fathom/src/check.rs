@@ -72,9 +72,13 @@ fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     for path in &arguments.results {
         let text = read(path)?;
         let result = read_result(&text).map_err(|error| format!("{path}: {error}"))?;
+        let own_hosts = read_hosts(&text).map_err(|error| format!("{path}: {error}"))?;
+        if result.is_empty() && own_hosts.lost.is_empty() {
+            return Err(format!("{path}: there is no job in it whose figures could be checked"));
+        }
         runs.extend(result.into_iter().map(|run| arguments.complete(run)));
         models.extend(read_models(&text).map_err(|error| format!("{path}: {error}"))?);
-        add_hosts(&mut hosts, path, read_hosts(&text).map_err(|error| format!("{path}: {error}"))?);
+        add_hosts(&mut hosts, path, own_hosts);
     }
     runs.extend(arguments.figures.clone().map(|figures| ImportedRun { figures, ..ImportedRun::default() }));
     let reports = against_sheet(arguments, &models, &mut runs)?;

@@ -43,11 +43,35 @@ fn what_is_no_result_is_refused() {
         (words("check --nonsense=1"), "no option '--nonsense'"),
         (words("check --iops=1 --link=usb"), "no link that is known"),
         (words("check --iops=1 --lat=fast"), "not a time"),
-        (words("check --iops=1 --iodepth=0"), "not a whole number from 1"),
+        (words("check --iops=1 --iodepth=0"), "not a whole number from 1 to 1,000,000"),
+        (words("check --iops=1 --iodepth=99999999999"), "not a whole number from 1 to 1,000,000"),
+        (words("check --iops=1 --lat=5parsecs"), "with its unit (ns, us, ms or s)"),
+        (words("check --iops=1 --bs=4q"), "with its unit (k, m or g)"),
     ] {
         let ran = fathom(&arguments).expect(2);
         assert!(ran.err.contains(part) && ran.out.is_empty(), "{arguments:?}: {}", ran.err);
     }
+}
+
+/// A result without a job, or with a text where a figure must be, was told to be valid; so were zeros. (regression 0212)
+#[test]
+fn nothing_is_not_valid() {
+    let folder = Scratch::new().expect("a folder");
+    let file = folder.join("result.json");
+    let check = |text: &str| {
+        std::fs::write(&file, text).expect("written");
+        fathom(["check".to_owned(), file.to_string_lossy().into_owned()])
+    };
+    for (text, part) in [
+        (r#"{"jobs":[]}"#, "there is no job in it"),
+        (r#"{"jobs":[{"jobname":"a","read":{"iops":"12k","total_ios":5}}]}"#, "'read iops of job 'a'' is \"12k\""),
+        (r#"{"jobs":[{"jobname":"a","write":{"iops":-5,"total_ios":5}}]}"#, "'write iops of job 'a'' is -5"),
+    ] {
+        let ran = check(text).expect(2);
+        assert!(ran.err.contains(part) && ran.out.is_empty(), "{text}: {}", ran.err);
+    }
+    let ran = check(r#"{"jobs":[{"jobname":"a\u001b[31m\u0007","error":5,"read":{"iops":0,"total_ios":0}}]}"#).expect(1);
+    assert!(ran.out.contains("F009 NOTHING_DONE") && !ran.out.contains(['\u{1b}', '\u{7}']), "{:?}", ran.out);
 }
 
 /// fio itself, at a depth that it keeps: rate, latency and depth agree, and nothing is found.

@@ -121,6 +121,15 @@ impl Imported {
     }
 }
 
+/// Zeros are no figures: a result without a completed I/O says nothing about its target.
+pub(super) fn nothing_done(imported: &Imported) -> Option<Finding> {
+    if imported.ios != Some(0) {
+        return None;
+    }
+    let evidence = "0 I/Os were completed: there is no figure in this result that could be right or wrong.".to_owned();
+    Some(about(imported, "NOTHING_DONE", Weight::Invalidates, evidence, "See the error of the job, and its size, io_size and number_ios."))
+}
+
 /// Rate, latency and depth must agree.
 pub(super) fn little(imported: &Imported) -> Option<Finding> {
     let (flying, possible, ratio) = (imported.in_flight()?, imported.possible()?, imported.little()?);

@@ -36,8 +36,9 @@ pub struct Check {
 }
 
 /// Every check. What is handed in can be judged with any part of the list.
-pub const CHECKS: [Check; 17] = [
+pub const CHECKS: [Check; 18] = [
     Check { code: "NUMBER_MALFORMED", judge: |handed| handed.malformed.iter().map(NumberError::finding).collect() },
+    Check { code: "NOTHING_DONE", judge: |handed| each(handed, figures::nothing_done) },
     Check { code: "LITTLE_DISAGREES", judge: |handed| each(handed, figures::little) },
     Check { code: "PER_JOB_FIGURES", judge: |handed| each(handed, figures::per_job) },
     Check { code: "ABOVE_LINK", judge: |handed| each(handed, link::above) },

@@ -58,14 +58,14 @@ impl Arguments {
     }
 
     fn option(&mut self, name: &str, value: &str, given: &mut Given) -> Result<(), String> {
-        let whole = || value.parse::<u32>().ok().filter(|n| (1..=1_000_000).contains(n)).ok_or_else(|| refused(name, value, "a whole number from 1"));
+        let whole = || value.parse::<u32>().ok().filter(|n| (1..=1_000_000).contains(n)).ok_or_else(|| refused(name, value, "a whole number from 1 to 1,000,000"));
         match name {
             "link" => self.link = Some(value.parse().map_err(|error| format!("--link: {error}"))?),
             "links" => self.links = whole()?,
             "log" => self.logs.push(value.to_owned()),
             "iops" => given.iops = self.figure(value),
-            "lat" => given.latency_ns = Some(time(value).ok_or_else(|| refused(name, value, "a time such as 116us or 8.5ms"))?),
-            "bs" => given.block = Some(size(value).ok_or_else(|| refused(name, value, "a size such as 4k"))?),
+            "lat" => given.latency_ns = Some(time(value).ok_or_else(|| refused(name, value, "a time above 0 with its unit (ns, us, ms or s), such as 116us or 8.5ms"))?),
+            "bs" => given.block = Some(size(value).ok_or_else(|| refused(name, value, "a size in bytes, or with its unit (k, m or g), such as 4k"))?),
             "iodepth" => given.depth = Some(whole()?),
             "numjobs" => given.jobs = Some(whole()?),
             "per-job" => given.per_job = true,
@@ -77,7 +77,7 @@ impl Arguments {
             "specs" => self.folders.push(value.to_owned()),
             "hosts" => self.hosts = Some(whole()?),
             name if name.starts_with("claim-p") && percentile(name).is_some() => {
-                let ns = time(value).ok_or_else(|| refused(name, value, "a time such as 116us or 8.5ms"))?;
+                let ns = time(value).ok_or_else(|| refused(name, value, "a time above 0 with its unit (ns, us, ms or s), such as 116us or 8.5ms"))?;
                 self.percentiles.extend(percentile(name).map(|percent| (percent, ns)));
             }
             "claim-pattern" => self.claims.pattern = Some(value.to_owned()),
