@@ -65,6 +65,13 @@ impl Memory {
         self.base.as_ptr()
     }
 
+    /// Keeps all of it in memory (mlock(2)). The error is an errno.
+    pub(crate) fn lock(&self) -> Result<(), i32> {
+        // SAFETY: the range is exactly our own mapping, whose content does not change.
+        let done = unsafe { libc::mlock(self.base.as_ptr().cast(), self.len) };
+        if done == 0 { Ok(()) } else { Err(last_errno()) }
+    }
+
     /// Asks for huge pages and takes all page faults now, so that no I/O pays for them. Both are only advice.
     fn prefault(&self) {
         for advice in [libc::MADV_HUGEPAGE, libc::MADV_POPULATE_WRITE] {

@@ -4,11 +4,14 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Person, SyncMode, Usage};
+use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Person, Program, SyncMode, Usage};
 
 use crate::archive::Scratch;
 use crate::clock::Clock;
 use crate::engine::{EngineError, EngineRequest, EngineUser};
+
+/// Something about the machine that is put back when this is dropped.
+pub type Kept = Box<dyn std::any::Any>;
 
 /// The machine, or a model of one.
 pub trait Host: Sync {
@@ -105,6 +108,39 @@ pub trait Host: Sync {
     /// # Errors
     /// When it cannot be run or ends with anything but success.
     fn command(&self, line: &str, output: &Path) -> Result<(), HostError>;
+
+    /// Saves `bytes` under this name in the folder of what a run leaves behind.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    fn leave(&self, _name: &str, _bytes: &[u8]) -> Result<(), HostError> {
+        Ok(())
+    }
+
+    /// Takes memory from everyone else until what is returned is dropped (mlock(2)).
+    ///
+    /// # Errors
+    /// When there is not so much, or it may not be locked.
+    fn pin(&self, _bytes: u64) -> Result<Kept, HostError> {
+        Ok(Box::new(()))
+    }
+
+    /// Gives the devices below these targets another I/O scheduler each until what is returned is dropped.
+    ///
+    /// # Errors
+    /// When a target has no device with such a scheduler, or it may not be changed.
+    fn schedule(&self, _wanted: &[(PathBuf, String)]) -> Result<Kept, HostError> {
+        Ok(Box::new(()))
+    }
+
+    /// Runs a program until it ends or `stop` says so, and tells how it ended if that was by itself. What it says goes into
+    /// `name.stdout` and `name.stderr`.
+    ///
+    /// # Errors
+    /// When it cannot be started or its output has no place.
+    fn accompany(&self, _program: &Program, _name: &str, _stop: &dyn Fn() -> bool) -> Result<Option<String>, HostError> {
+        Ok(None)
+    }
 
     /// Id of the calling thread.
     fn thread_id(&self) -> u32;

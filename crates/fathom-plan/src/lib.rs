@@ -14,7 +14,7 @@ mod surroundings;
 mod values;
 
 pub use self::command::{
-    Action, CommandOption, Eta, IdleProf, Invocation, OutputFormat, Reporting, Takes, command_options, help_text,
+    Action, CommandOption, Eta, IdleProf, Invocation, OutputFormat, Reporting, Takes, TriggerWish, command_options, help_text,
     parse_args, show_command,
 };
 pub use self::diagnostic::{Diagnostic, Severity};

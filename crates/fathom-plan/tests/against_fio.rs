@@ -297,3 +297,151 @@ fn our_job(job: &fathom_model::Job) -> Seen {
     options.sort();
     (job.name.clone(), u64::from(job.group), options)
 }
+
+/// Names at the start of the lines of fio's answer.
+fn named(arguments: &[&str]) -> Vec<String> {
+    let output = Command::new("fio").args(arguments).output().expect("fio starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned()).filter(|name| !name.contains(' ') && !name.is_empty());
+    text.lines().filter_map(name).collect()
+}
+
+/// The engines that the installed fio can load.
+fn engines() -> Vec<String> {
+    let output = Command::new("fio").arg("--enghelp").output().expect("fio starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// Every option of the installed fio, those of its engines included, has a row in the table.
+#[test]
+fn no_option_of_fio_is_unknown() {
+    if no_fio() {
+        return;
+    }
+    let general = named(&["--cmdhelp=all"]);
+    assert!(general.len() > 200, "{general:?}");
+    let engines = engines();
+    assert!(engines.iter().any(|name| name == "libaio"), "{engines:?}");
+    let private = engines.iter().flat_map(|engine| named(&[&format!("--enghelp={engine}")]));
+    let unknown: Vec<String> = general.into_iter().chain(private).filter(|name| fathom_plan::find(name).is_none()).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// A value that means something for options whose kind does not say which would.
+const VALUES: &[(&str, &str)] = &[
+    ("name", "j"),
+    ("description", "words"),
+    ("wait_for", ""),
+    ("bs", "8k,16k"),
+    ("ba", "8k"),
+    ("rw", "randrw:4"),
+    ("ignore_error", "EIO:5,ENOSPC"),
+    ("prioclass", "2"),
+    ("cpumask", "1"),
+    ("cpus_allowed", "0"),
+    ("verify_async_cpus", "0"),
+    ("log_compression_cpus", "0"),
+    ("numa_cpu_nodes", "0"),
+    ("numa_mem_policy", "bind:0"),
+    ("filename", "x"),
+    ("directory", "/tmp"),
+    ("filename_format", "$jobname.$filenum"),
+    ("opendir", "/tmp"),
+    ("file_service_type", "random:2"),
+    ("bsrange", "4k-8k"),
+    ("bssplit", "4k/50:8k/50"),
+    ("random_distribution", "zipf:1.2"),
+    ("percentile_list", "50:99.9"),
+    ("replay_skip", "read,trim"),
+    ("replay_align", "4k"),
+    ("read_iolog", ""),
+    ("buffer_pattern", "0xdeadbeef"),
+    ("verify_pattern", "0xdeadbeef"),
+    ("steadystate", "iops:10%"),
+    ("steadystate_duration", "10"),
+    ("cmdprio_bssplit", "4k/50:8k/50"),
+    ("write_lat_log", "prefix"),
+    ("ioscheduler", "none"),
+    ("exec_prerun", "true"),
+    ("exec_postrun", "true"),
+    ("comm", "word"),
+    ("write_iolog", "trace"),
+    ("replay_redirect", "x"),
+    ("program", "/bin/true"),
+    ("arguments", "a b"),
+    ("kb_base", "1000"),
+    ("offset", "4k"),
+    ("size", "64k"),
+    ("verify_interval", "512"),
+    ("verify_offset", "64"),
+    ("cpuload", "50"),
+    ("cpumode", "noop"),
+];
+
+/// What a job with this option needs besides.
+const COMPANY: &[(&str, &str)] = &[
+    ("verify_only", "verify=crc32c\n"),
+    ("verify_pattern_interval", "verify=pattern\nverify_pattern=%o\n"),
+    ("rate_min", "rate=1m\n"),
+    ("rate_iops_min", "rate_iops=100\n"),
+    ("steadystate_ramp_time", "ss=iops:10%\nss_dur=10\n"),
+    ("steadystate_duration", "ss=iops:10%\n"),
+    ("steadystate", "ss_dur=10\n"),
+    ("latency_percentile", "latency_target=10ms\nlatency_window=1s\n"),
+    ("flow_sleep", "flow=1\n"),
+    ("atomic", "direct=1\n"),
+    ("cpumode", "cpuload=50\n"),
+    ("cpuchunks", "cpuload=50\n"),
+    ("exit_on_io_done", "cpuload=50\n"),
+    ("arguments", "program=/bin/true\n"),
+    ("grace_time", "program=/bin/true\n"),
+    ("std_redirect", "program=/bin/true\n"),
+];
+
+/// A value for the option, as one would write it.
+fn value_of(row: &fathom_plan::OptionRow) -> String {
+    use fathom_plan::Kind;
+    if let Some((_, value)) = VALUES.iter().find(|(name, _)| *name == row.name) {
+        return (*value).to_owned();
+    }
+    match row.kind {
+        Kind::Bool | Kind::Flag => "1".to_owned(),
+        Kind::Choice(words) | Kind::ChoiceWith(words) => words[0].to_owned(),
+        Kind::One(_) | Kind::Three(_) | Kind::Extent | Kind::Pair(_) => row.min.filter(|min| *min > 0).map_or("1".to_owned(), |min| min.to_string()),
+        Kind::Floats(_) => "0.5".to_owned(),
+        _ => "1".to_owned(),
+    }
+}
+
+/// A section that sets one option, with what it needs; `None` for those that need another job or a file.
+fn section_of(row: &fathom_plan::OptionRow) -> Option<String> {
+    let value = Some(value_of(row)).filter(|value| !value.is_empty() && row.name != "ioengine")?;
+    let built_in = ["libaio", "io_uring", "pvsync2", "cpuio", "exec", "filestat"];
+    let engine = row.engines.iter().find(|engine| built_in.contains(*engine)).unwrap_or(&"psync");
+    let company = COMPANY.iter().find(|(name, _)| *name == row.name).map_or("", |(_, company)| company);
+    Some(format!("[of {}]\nioengine={engine}\nsize=64k\n{company}{}={value}\n", row.name, row.name))
+}
+
+/// Every option that is honoured, once, in a section of its own: what fio takes is taken.
+#[test]
+fn every_honoured_option_is_accepted_by_both() {
+    if no_fio() {
+        return;
+    }
+    let private = engines();
+    let private = private.iter().flat_map(|engine| named(&[&format!("--enghelp={engine}")]));
+    let theirs: std::collections::HashSet<String> = named(&["--cmdhelp=all"]).into_iter().chain(private).collect();
+    let folder = Folder::new("each");
+    let honoured = fathom_plan::options().filter(|row| row.support == fathom_plan::Support::Honoured && theirs.contains(row.name));
+    let sections: Vec<String> = honoured.filter_map(section_of).collect();
+    assert!(sections.len() > 170, "{}", sections.len());
+    // One start of fio for all of them; only when it refuses the file is each asked for by itself.
+    if !folder.fio(&sections.concat(), &["--parse-only"]).status.success() {
+        let refused = sections.iter().filter(|text| !folder.fio(text, &["--parse-only"]).status.success());
+        panic!("fio does not take, so that nothing is compared: {}", refused.cloned().collect::<String>());
+    }
+    let ours = |text: &String| Machine::default().with_file("job.fio", text).plan(Fio, &["--parse-only", "job.fio"]).err();
+    let apart: Vec<String> = sections.iter().filter_map(|text| Some(format!("{text}{}", shown(&ours(text)?)))).collect();
+    assert!(apart.is_empty(), "{}", apart.join("\n"));
+}

@@ -39,6 +39,7 @@ mod suite;
 mod surroundings;
 mod sweep;
 mod trial;
+mod trigger;
 mod verify_state;
 mod wishes;
 mod words;

@@ -35,10 +35,18 @@ pub fn measure(
     wanted: &mut dyn FnMut(Nanos) -> bool,
     take: &mut dyn FnMut(Recording, Option<Nanos>),
 ) -> Result<(Recording, Option<String>), LoadError> {
-    measure_and_keep(plan, host, clock, progress, wanted, take, None)
+    measure_and_keep(plan, host, clock, progress, wanted, take, Beside { keep: None, end: &|| false })
 }
 
-/// Runs `plan` on `host`; `keep` hears of its intervals while it lasts. The second value is what went wrong with the log files. Whenever the state of the run is `wanted`,
+/// What goes on beside a run.
+pub struct Beside<'a> {
+    /// Hears of intervals while the run lasts.
+    pub keep: Option<KeepIntervals>,
+    /// Asked often: whether the run is to end now.
+    pub end: &'a dyn Fn() -> bool,
+}
+
+/// Runs `plan` on `host`; what is `beside` it hears of its intervals while it lasts. The second value is what went wrong with the log files. Whenever the state of the run is `wanted`,
 /// `take` gets it, with the length the run is expected to have.
 ///
 /// # Errors
@@ -50,7 +58,7 @@ pub fn measure_and_keep(
     progress: &mut dyn FnMut(&Progress),
     wanted: &mut dyn FnMut(Nanos) -> bool,
     take: &mut dyn FnMut(Recording, Option<Nanos>),
-    keep: Option<KeepIntervals>,
+    beside: Beside<'_>,
 ) -> Result<(Recording, Option<String>), LoadError> {
     let (logs, chunks) = sync_channel(CHUNKS);
     let over = Arc::new(AtomicBool::new(false));
@@ -69,12 +77,12 @@ pub fn measure_and_keep(
     let asked = interrupts();
     let (changed, watcher) = watch_targets(Arc::clone(&host), Arc::clone(&over));
     let stop = || match asked.load(Relaxed) {
-        0 if changed.load(Relaxed) => Stop::Drain,
+        0 if changed.load(Relaxed) || (beside.end)() => Stop::Drain,
         0 => Stop::No,
         1 => Stop::Drain,
         _ => Stop::Abort,
     };
-    let watch = Watch { stop: &stop, progress, logs, states: Some(States { wanted, take }), keep, replays: &replay };
+    let watch = Watch { stop: &stop, progress, logs, states: Some(States { wanted, take }), keep: beside.keep, replays: &replay };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
     let elapsed = outcome.as_ref().map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
     let conditions = conditions.finish(elapsed);

@@ -14,7 +14,7 @@ use crate::against::{against, named, sentences};
 use crate::guard;
 use crate::help;
 use crate::keep::{self, Keeper, StoreWish};
-use crate::measure::measure_and_keep;
+use crate::measure::{Beside, measure_and_keep};
 use crate::outcome::Outcome;
 use crate::say::{complain, say};
 use crate::screen::{self, Screen};
@@ -192,7 +192,7 @@ fn run(job_file: String, keeper: Option<&mut Keeper>) -> Result<(Recording, Find
     guard::take_hold(&plan, &[], &host, Path::new(".")).map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
     let journal = keeper.and_then(|keeper| keeper.journal(&plan));
-    let measured = measure_and_keep(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {}, journal);
+    let measured = measure_and_keep(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {}, Beside { keep: journal, end: &|| false });
     screen.wipe();
     let (recording, _) = measured.map_err(|error| error.to_string())?;
     let findings = fathom_analyse::findings(&recording);

@@ -14,11 +14,12 @@ use crate::verify_state;
 use crate::guard;
 use crate::help;
 use crate::keep::{self, Keeper, StoreWish};
-use crate::measure::{self, measure_and_keep};
+use crate::measure::{self, Beside, measure_and_keep};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::say::{complain, say};
 use crate::screen::Screen;
+use crate::trigger::Trigger;
 use crate::surroundings::ThisMachine;
 use crate::wishes::Wishes;
 
@@ -115,7 +116,7 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         return explain(program, invocation, &planned.plan);
     }
     if invocation.personality == Personality::Fathom {
-        planned.warnings.iter().for_each(|warning| complain!("{warning}"));
+        planned.warnings.iter().chain(&planned.notes).for_each(|remark| complain!("{remark}"));
     }
     if invocation.parse_only {
         return Outcome::Good;
@@ -181,11 +182,12 @@ fn result_lost(personality: Personality) -> Outcome {
 fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Result<(), String>), String> {
     interrupts();
     let clock = LinuxClock::start();
+    let backups = invocation.aux_path.as_ref().map_or_else(|| PathBuf::from("."), PathBuf::from);
     let host = match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => LinuxHost::new(clock).with_scratch(folder.into()),
         None => LinuxHost::new(clock),
-    };
-    let backups = invocation.aux_path.as_ref().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    }
+    .with_folder(backups.clone());
     verify_state::find(&mut planned.plan, &backups);
     let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, Path::new(&backups)).map_err(|all| all.join("\n"))?;
     let mut output = Output::open(&invocation.reporting)?;
@@ -206,7 +208,9 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
     };
     let mut keeper = keeper(invocation, &planned.plan);
     let journal = keeper.journal(&planned.plan);
-    let measured = measure_and_keep(planned.plan, host, clock, &mut show, &mut wanted, &mut take, journal);
+    let trigger = Trigger::new(&invocation.trigger);
+    let beside = Beside { keep: journal, end: &|| trigger.is_pulled() };
+    let measured = measure_and_keep(planned.plan, host, clock, &mut show, &mut wanted, &mut take, beside);
     screen.borrow_mut().wipe();
     let (mut recording, log_trouble) = match measured {
         Ok(measured) => measured,
@@ -218,7 +222,11 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
     recording.host.idleness = idle.map(IdleWatch::finish);
     recording.messages.splice(0..0, held);
     recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
-    let saved = verify_state::save(&recording, &backups);
+    if trigger.ended_the_run() && recording.end == RunEnd::Interrupted && interrupts().load(Relaxed) == 0 {
+        recording.end = RunEnd::Completed;
+        recording.messages.push("the trigger ended the run before its time".to_owned());
+    }
+    let saved = verify_state::save(&recording, &backups).and(trigger.shoot());
     let logged = log_trouble.map_or(Ok(()), |trouble| Err(format!("a log file is not complete: {trouble}")));
     let findings = fathom_analyse::findings(&recording);
     let mut written = output.findings(&findings).and(logged).and(saved);

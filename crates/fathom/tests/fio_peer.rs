@@ -194,6 +194,11 @@ fn documents_have_the_same_keys_and_types() {
         "one.fio --continue_on_error=all --output-format=json",
         "one.fio --description=some_words --output-format=json",
         "one.fio --percentile_list=50:99.9 --loops=3 --output-format=json+",
+        "one.fio --latency_target=20ms --latency_window=100ms --latency_percentile=90 --iodepth=8 --time_based=1 --runtime=1 --output-format=json",
+        "one.fio --ss=iops:90% --ss_dur=2s --rate_iops=500 --time_based=1 --runtime=8 --output-format=json",
+        "one.fio --ss=bw_slope:90% --ss_dur=2s --ss_ramp=1s --rate_iops=500 --time_based=1 --runtime=4 --output-format=json",
+        "--name=global --ioengine=null --size=1m --flow_id=1 --output-format=json --name=a --flow=2 --name=b --flow=1",
+        "one.fio --max_latency=10s --rate_min=1k --rate=1m --number_ios=8 --output-format=json",
     ];
     let apart = side_by_side(&lines, |line, [theirs, ours]| {
         let [theirs, ours] = [theirs, ours].map(|left| {
@@ -366,4 +371,38 @@ fn fio_replays_our_trace() {
         ["read", "write"].map(|way| (json["jobs"][0][way]["total_ios"].as_u64(), json["jobs"][0][way]["io_kbytes"].as_u64()))
     });
     assert_eq!(done[0], done[1]);
+}
+
+/// What arithmetic determines of a latency target, a steady state and a flow is the same number in both documents.
+#[test]
+fn documents_of_paced_jobs_have_the_same_figures() {
+    require!(Fio);
+    let both = |line: &str, keys: &[&str]| {
+        let figures = both(line).map(|left| {
+            let json: Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", left.out, left.err));
+            keys.iter().map(|key| json.pointer(key).cloned()).collect::<Vec<_>>()
+        });
+        assert!(figures[0].iter().all(Option::is_some), "{line}: {:?}", figures[0]);
+        assert_eq!(figures[0], figures[1], "{line}: {keys:?}");
+    };
+    let target = "one.fio --latency_target=20ms --latency_window=100ms --latency_percentile=90 --time_based --runtime=1 --output-format=json";
+    both(target, &["/jobs/0/latency_depth", "/jobs/0/latency_target", "/jobs/0/latency_window", "/jobs/0/latency_percentile", "/jobs/0/error"]);
+    let steady = "one.fio --ss=iops:1000000 --ss_dur=2s --rate_iops=500 --time_based --runtime=8 --output-format=json";
+    both(steady, &["/jobs/0/steadystate/ss", "/jobs/0/steadystate/duration", "/jobs/0/steadystate/attained"]);
+    let flow = "--name=global --ioengine=null --size=1m --bs=4k --flow_id=1 --output-format=json --name=a --flow=2 --name=b --flow=1";
+    both(flow, &["/jobs/0/read/total_ios", "/jobs/1/read/total_ios", "/jobs/0/read/io_bytes"]);
+}
+
+/// Regression 0220: of two jobs of a flow with a planned rate, the second did in one burst what the flow had held back, in the instant
+/// between the end of the first and its own.
+#[test]
+fn a_flow_holds_to_the_end_of_its_jobs() {
+    require!(Fio);
+    let line = "--name=global --ioengine=null --size=1g --flow_id=1 --rate_iops=3000 --time_based --runtime=1 --output-format=json --name=a --flow=2 --name=b --flow=1";
+    for _ in 0..4 {
+        let ours = run(&OURS, folder().path(), &line.split_whitespace().collect::<Vec<_>>());
+        let json: Value = serde_json::from_str(&ours.out).unwrap_or_else(|error| panic!("{error}: {}{}", ours.out, ours.err));
+        let ios = |job: usize| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number");
+        assert!(ios(1) * 2 <= ios(0) + 16, "{} and {}", ios(0), ios(1));
+    }
 }

@@ -149,6 +149,8 @@ pub fn verifying(planned: u64, good: u64, bad: u64) -> Recording {
         only: false,
         backlog: 0,
         backlog_batch: 0,
+        threads: 0,
+        thread_cpus: Vec::new(),
         write_sequence: true,
         header_seed: true,
         pattern_interval: 0,

@@ -44,7 +44,7 @@ pub fn make_engine<U: EngineUser>(
         EngineKind::PosixAio => parts.run(parts.pool()?, user),
         EngineKind::Null => parts.run(parts.null()?, user),
         EngineKind::PageFault => parts.run(fault::engine(request.files, request.buffer_size)?, user),
-        EngineKind::Cpuio => Err(EngineError { errno: libc::EINVAL, what: "cpuio does no I/O".to_owned() }),
+        EngineKind::Cpuio | EngineKind::Exec => Err(EngineError { errno: libc::EINVAL, what: format!("{} does no I/O", request.spec.kind.word()) }),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
         EngineKind::Splice => parts.run_calls(Splice::new()?, user),

@@ -23,6 +23,11 @@ impl Disks {
         self.found
     }
 
+    /// Name of the first: the device that the first target added is on.
+    pub(super) fn first(&self) -> Option<&str> {
+        self.found.first().map(|(name, _)| name.as_str())
+    }
+
     /// Adds what is below an open target.
     pub(super) fn add_open(&mut self, target: BorrowedFd<'_>) {
         let Ok(facts) = rustix::fs::fstat(target) else { return };

@@ -3,6 +3,7 @@
 //! Every target was judged and opened by [`crate::hold`] and is known by that descriptor; no path is resolved twice. Files
 //! that do not exist yet are created under the same rules when they are laid out or opened.
 
+mod accompany;
 mod cache;
 mod conditions;
 mod disks;
@@ -10,6 +11,7 @@ mod error;
 mod extents;
 mod fill;
 mod idle;
+mod kept;
 mod kernel;
 mod layout;
 mod open;
@@ -29,8 +31,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine, Scratch};
-use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Usage};
+use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, Kept, LayOut, NullEngine, Scratch};
+use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Program, Usage};
 
 use self::disks::Disks;
 use self::error::failed;
@@ -52,19 +54,27 @@ pub struct LinuxHost {
     clock: LinuxClock,
     targets: Targets,
     scratch: Option<PathBuf>,
+    /// Where a run leaves files behind.
+    beside: PathBuf,
 }
 
 impl LinuxHost {
     /// A host without targets; files that do not exist yet may be created.
     #[must_use]
     pub fn new(clock: LinuxClock) -> Self {
-        Self { clock, targets: Targets::default(), scratch: None }
+        Self { clock, targets: Targets::default(), scratch: None, beside: PathBuf::new() }
     }
 
     /// Keeps what a long run cannot hold in memory in a file under `folder` (of the user's choice: `TMPDIR`).
     #[must_use]
     pub fn with_scratch(self, folder: PathBuf) -> Self {
         Self { scratch: Some(folder), ..self }
+    }
+
+    /// Leaves what a run leaves behind in this folder (`--aux-path`) instead of the current one.
+    #[must_use]
+    pub fn with_folder(self, folder: PathBuf) -> Self {
+        Self { beside: folder, ..self }
     }
 
     /// Takes over a target; the plan knows it by the name it was examined under. `created` says that [`crate::hold`] created
@@ -182,6 +192,23 @@ impl Host for LinuxHost {
 
     fn command(&self, line: &str, output: &Path) -> Result<(), HostError> {
         place::command(line, output)
+    }
+
+    fn leave(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
+        let path = self.beside.join(name);
+        std::fs::write(&path, bytes).map_err(|error| failed("write", &path, &error))
+    }
+
+    fn pin(&self, bytes: u64) -> Result<Kept, HostError> {
+        Ok(Box::new(kept::pin(bytes)?))
+    }
+
+    fn schedule(&self, wanted: &[(PathBuf, String)]) -> Result<Kept, HostError> {
+        Ok(Box::new(kept::schedule(&self.targets, wanted)?))
+    }
+
+    fn accompany(&self, program: &Program, name: &str, stop: &dyn Fn() -> bool) -> Result<Option<String>, HostError> {
+        accompany::accompany(program, name, stop)
     }
 
     fn prioritise(&self, prio: u16) -> Result<(), HostError> {

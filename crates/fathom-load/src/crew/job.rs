@@ -11,12 +11,14 @@ use fathom_model::{
 
 use super::burn;
 use super::layout::Ready;
+use super::program;
 use crate::archive::Shelf;
 use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest};
 use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut, OpenFile};
 use crate::locks::Locking;
+use crate::overlaps::{Apart, minds_others};
 use crate::live::{Live, Phase, Stop};
 use crate::script::{self, Region};
 use crate::targets::{self, Want};
@@ -81,6 +83,11 @@ impl<H: Host> Start<H> {
             host.prioritise(prio)?;
         }
         host.act_as(&job.engine.settings.person)?;
+        let pinned = job.engine.settings.pinned;
+        let _until_the_end = if pinned > 0 { Some(host.pin(pinned)?) } else { None };
+        if let Some(program) = &job.engine.settings.program {
+            return program::accompany(job, program, host, &self.live, &self.clock, notes);
+        }
         if !job.engine.kind.does_io() {
             return Ok(burn::burn(job, host, &self.live, &self.clock, notes));
         }
@@ -108,6 +115,7 @@ impl<H: Host> Start<H> {
             dedupe_set: self.dedupe_set(job),
         };
         let outcome = match job.engine.settings.lock {
+            FileLock::None if minds_others(job) => host.with_engine(&request, Apart::new(setup, Arc::clone(&self.ready.busy), job)),
             FileLock::None => host.with_engine(&request, setup),
             kind => host.with_engine(&request, Locking::new(setup, self.ready.locks(job), kind)),
         };

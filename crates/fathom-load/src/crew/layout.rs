@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,6 +13,7 @@ use crate::clock::Clock;
 use crate::host::{FileFacts, Host, HostError, LayOut};
 use crate::live::Stop;
 use crate::locks::Lock;
+use crate::overlaps::Busy;
 use crate::targets::{self, Want};
 
 /// What is ready for the jobs.
@@ -25,6 +27,8 @@ pub(crate) struct Ready {
     layout_only: Vec<bool>,
     /// One for each file of the jobs that lock theirs.
     locks: HashMap<PathBuf, Lock>,
+    /// What is in flight in the jobs that keep out of each other's way.
+    pub busy: Arc<Busy>,
 }
 
 impl Ready {
@@ -83,6 +87,7 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
         facts: HashMap::new(),
         messages: Vec::new(),
         locks: locks(plan),
+        busy: Busy::new(plan),
         layout_only: plan.jobs.iter().map(|job| job.files.layout.create_only).collect(),
     };
     let total: u64 = all.iter().filter(|l| l.content).map(|l| l.size.get()).sum();

@@ -5,6 +5,7 @@ mod ceiling;
 mod expect;
 mod job;
 mod layout;
+mod program;
 mod salvage;
 mod steady;
 mod state;
@@ -32,7 +33,7 @@ use self::turns::Turns;
 use crate::archive::{Archive, KeepIntervals};
 use crate::clock::{Clock, Since};
 use crate::flow::{Flows, Member};
-use crate::host::{Host, HostError};
+use crate::host::{Host, HostError, Kept};
 use crate::live::{Live, Phase, Stop};
 use crate::tracelog::TraceSource;
 
@@ -90,6 +91,7 @@ pub fn run<H: Host + Send + 'static>(
     mut watch: Watch<'_>,
 ) -> Result<Recording, LoadError> {
     let ready = layout::prepare(&plan, &*host, &mut watch)?;
+    let _put_back = schedulers(&plan, &*host)?;
     let plan = Arc::new(plan);
     let paths: Vec<_> = ready.paths();
     let (results, inbox) = channel();
@@ -124,6 +126,17 @@ pub fn run<H: Host + Send + 'static>(
     let disks = crew.disks();
     crew.measure_ceilings();
     Ok(crew.recording(disks))
+}
+
+/// The I/O schedulers that jobs ask for, until what is returned is dropped.
+fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Kept>, LoadError> {
+    let asks = |job: &&Job| job.engine.settings.scheduler.is_some() && job.engine.kind.has_targets();
+    let of = |job: &Job| job.engine.settings.scheduler.clone();
+    let wanted = plan.jobs.iter().filter(asks).flat_map(|job| job.files.paths.iter().filter_map(move |path| Some((path.clone(), of(job)?))));
+    let mut wanted: Vec<(PathBuf, String)> = wanted.collect();
+    wanted.dedup();
+    let Some(first) = plan.jobs.iter().find(asks).filter(|_| !wanted.is_empty()) else { return Ok(None) };
+    host.schedule(&wanted).map(Some).map_err(|cause| LoadError { job: first.name.clone(), cause })
 }
 
 fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> Vec<DiskRecording> {
@@ -175,6 +188,7 @@ impl<H: Host + Send + 'static> Crew<H> {
                 self.collect(job, recording);
             }
             self.bury_the_dead();
+            self.flows.see_off();
             self.end_the_steady();
             self.end_those_beside();
             (watch.progress)(&self.progress());

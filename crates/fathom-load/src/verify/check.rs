@@ -166,8 +166,13 @@ impl<'a> Piece<'a> {
         if at > 0 && (at..at + header_len).contains(&logical) { logical - at } else { logical }
     }
 
-    /// Makes the piece again from the seed in its header and compares. Allocates, on this path only.
+    /// Makes the piece again from the seed in its header and compares.
     fn difference(&self, header: &Header, format: HeaderFormat) -> Option<Difference> {
+        compare(self.bytes, &self.again(header, format), self.offset())
+    }
+
+    /// The piece as it should be, by its header. Allocates, for pieces that are wrong only.
+    fn again(&self, header: &Header, format: HeaderFormat) -> Vec<u8> {
         let mut again = self.stamper.clone();
         again.format = format;
         let mut wanted = vec![0; self.bytes.len()];
@@ -180,7 +185,29 @@ impl<'a> Piece<'a> {
         let stamp = Stamp { offset: header.offset, number: header.number, seed: header.seed, when: header.when };
         again.write_piece(&mut wanted, stamp);
         again.keep_header(&mut wanted, self.bytes, format.len());
-        compare(self.bytes, &wanted, self.offset())
+        wanted
+    }
+
+    /// The piece as it should be where that is a pattern and nothing else.
+    fn pattern_again(&self) -> Option<Vec<u8>> {
+        let pattern = self.stamper.pattern.as_ref()?;
+        let mut block = vec![0; self.at + self.bytes.len()];
+        pattern.fill(&mut block, self.block);
+        Some(block.split_off(self.at))
+    }
+}
+
+impl Stamper {
+    /// What the piece at byte `at` of the block that stands at `block` should hold, as far as its own header tells; `None` when
+    /// it has no good one.
+    pub(crate) fn again(&self, piece: &[u8], at: usize, block: u64) -> Option<Vec<u8>> {
+        let piece = Piece { stamper: self, bytes: piece, at, block };
+        if !self.has_header() {
+            return piece.pattern_again();
+        }
+        let format = piece.format(Expected::default()).ok()?;
+        let header = Header::decode(format, &piece.bytes[self.header_offset..]).ok()?;
+        Some(piece.again(&header, format))
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) fn verify(kind: VerifyKind) -> Verify {
         only: false,
         backlog: 0,
         backlog_batch: 0,
+        threads: 0,
+        thread_cpus: Vec::new(),
         write_sequence: true,
         header_seed: true,
         pattern_interval: 0,

@@ -105,6 +105,14 @@ pub struct Difference {
     pub bits: u64,
 }
 
+impl Mismatch {
+    /// Whether the header was what it should be, and what follows it was not.
+    #[must_use]
+    pub fn is_about_data(&self) -> bool {
+        matches!(self.fault, Fault::Altered { .. } | Fault::NoChecksum | Fault::Pattern { .. })
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "offset {}, length {}, interval {}: ", self.offset, self.len, self.interval)?;

@@ -1,10 +1,13 @@
 //! Stamps what a job writes, and knows what to expect when it is read back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_model::{Direction, Job, Verify};
 
+use super::beside::Terms;
 use super::chronicle::Chronicle;
+use super::heard::Heard;
 use super::rewalk::{Ledger, Mark, Replay, Sought, Walk};
 use super::suspects::Suspects;
 use crate::engine::Op;
@@ -18,12 +21,13 @@ pub(super) const SECOND_LOOK: u64 = u64::MAX - 1;
 /// Failed writes that are remembered; their blocks may hold anything.
 const FAILED: usize = 65_536;
 
-/// Whose stamps blocks carry.
+/// Whose stamps blocks carry. Shared with the threads that check beside the worker.
+#[derive(Clone)]
 pub(super) enum Method {
     /// fio's headers.
-    Fio(Box<Stamper>),
+    Fio(Arc<Stamper>),
     /// Ours, in every sector.
-    Sectors(Box<Sectors>),
+    Sectors(Arc<Sectors>),
 }
 
 /// Facts of a job that a checker needs besides its verify options.
@@ -64,6 +68,8 @@ pub(super) struct Checker {
     loaded: Option<VerifyState>,
     looked_for: u64,
     pub stopped: bool,
+    /// What a replay has written so far.
+    pub heard: Option<Heard>,
     /// Writes handed over before the fsync in each slot, and before the last one that succeeded.
     before_sync: Vec<u64>,
     synced: u64,
@@ -95,6 +101,7 @@ impl Checker {
             loaded,
             looked_for: 0,
             stopped: false,
+            heard: (job.pace.replay.is_some() && verify.after_writes).then(Heard::default),
             before_sync: vec![0; depth],
             synced: 0,
             chronicle: Chronicle::new(),
@@ -106,7 +113,8 @@ impl Checker {
     /// Whether two writes of one place may be in flight at once unless they are kept apart.
     pub fn must_keep_apart(&self) -> bool {
         let again = !self.shape.once || self.time_based || !self.verify.after_writes;
-        again && self.shape.depth > 1 && !self.checks_reads && matches!(self.method, Method::Sectors(_))
+        let by_number = matches!(self.method, Method::Sectors(_)) || self.heard.is_some();
+        again && self.shape.depth > 1 && !self.checks_reads && by_number
     }
 
     /// Makes the content of the next write, which is in `slot`, `now` nanoseconds after the start.
@@ -194,7 +202,7 @@ impl Checker {
     pub fn about_to_draw(&mut self, script: &Script) {
         if self.verify.after_writes && !self.checks_reads && self.mark.is_none() {
             let (number, generation) = (self.number, self.generation);
-            self.mark = Some(Mark { script: script.clone(), number, generation, drawn: 0, full: false });
+            self.mark = Some(Mark { script: script.clone(), number, generation, drawn: 0, full: false, ended: false });
         }
     }
 
@@ -202,6 +210,7 @@ impl Checker {
     pub fn drew(&mut self, n: u64) {
         if let Some(mark) = &mut self.mark {
             mark.drawn += n;
+            mark.ended |= n == 0;
             mark.full = n == 0 || (self.verify.backlog > 0 && mark.drawn >= self.verify.backlog);
         }
         if n == 0 {
@@ -232,8 +241,48 @@ impl Checker {
         self.mark.as_ref().is_some_and(|mark| mark.full && mark.drawn > 0)
     }
 
-    /// Takes the open stretch, of which the last `unused` drafts were never handed over.
-    pub fn replay(&mut self, unused: u64) -> Option<Replay> {
+    /// A write or trim of a replay is about to be handed over.
+    pub fn hears(&mut self, draft: Draft) {
+        let number = match draft.op {
+            Op::Write => self.number,
+            Op::Trim => 0,
+            _ => return,
+        };
+        if let Some(heard) = &mut self.heard {
+            heard.note(draft.file, draft.offset, draft.len, number);
+        }
+    }
+
+    /// Writes of a replay that were too many to be remembered.
+    pub fn forgotten(&self) -> u64 {
+        self.heard.as_ref().map_or(0, Heard::unknown)
+    }
+
+    /// The first blocks of the open stretch, where no more than those are to be checked now (`verify_backlog_batch`). Blocks that
+    /// may be written again within the stretch are known only once all of it is.
+    fn first_of_stretch(&mut self) -> Option<Replay> {
+        let batch = self.verify.backlog_batch;
+        let known = self.shape.once || matches!(self.method, Method::Fio(_));
+        let mark = self.mark.as_mut().filter(|mark| (1..mark.drawn).contains(&batch) && known && !mark.ended)?;
+        let first = Walk::new(mark.clone(), batch);
+        *mark = Mark { drawn: mark.drawn - batch, full: false, ..mark.moved_on(batch) };
+        Some(Replay::Once(first))
+    }
+
+    /// Whether something that was written has not been read back yet.
+    pub fn has_rest(&self) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark.drawn > 0)
+    }
+
+    /// Takes the open stretch, of which the last `unused` drafts were never handed over; all of it at the `last` time.
+    pub fn replay(&mut self, unused: u64, last: bool) -> Option<Replay> {
+        if let Some(heard) = self.heard.as_mut().map(std::mem::take) {
+            let lasting = heard.lasting();
+            return (!lasting.is_empty()).then(|| Replay::Listed(lasting.into_iter()));
+        }
+        if let Some(first) = if last || unused > 0 { None } else { self.first_of_stretch() } {
+            return Some(first);
+        }
         let older = self.older.take();
         let drawn = self.mark.as_ref().map_or(0, |mark| mark.drawn) + older.as_ref().map_or(0, |mark| mark.drawn);
         let once = self.shape.once && older.is_none();
@@ -262,11 +311,20 @@ impl Checker {
 
     /// What fio's header is to hold.
     pub fn expected(&self, stamper: &Stamper, number: u64, offset: u64) -> Expected {
-        let known = self.shape.once && number != ANY_WRITE;
+        let known = (self.shape.once || self.heard.is_some()) && number != ANY_WRITE;
         Expected {
             number: (known && self.verify.write_sequence).then(|| number - 1),
             seed: (known && self.verify.header_seed).then(|| stamper.seed_of(number - 1, offset)),
         }
+    }
+
+    /// All that a block read from `offset` is checked against.
+    pub fn terms(&self, sought: Option<Sought>, number: u64, offset: u64) -> Terms {
+        let expected = match &self.method {
+            Method::Fio(stamper) => self.expected(stamper, number, offset),
+            Method::Sectors(_) => Expected::default(),
+        };
+        Terms { expected, wanted: self.wanted(sought), dump: self.verify.dump }
     }
 
     /// What our stamps are to hold.
@@ -286,7 +344,7 @@ impl Checker {
         }
         if let Method::Sectors(sectors) = &mut self.method {
             let is_first = !self.anchored.contains(&true);
-            self.anchored[file as usize] = sectors.adopt(block, file, offset, is_first);
+            self.anchored[file as usize] = Arc::make_mut(sectors).adopt(block, file, offset, is_first);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::flow::Member;
 use crate::host::Host;
 use crate::recorder::InFlight;
+use crate::script::Draft;
 
 /// The gates of one job; a job without any has none of this in its loop.
 #[derive(Debug)]
@@ -57,7 +58,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.next_draft == self.drafts.len() && !self.refill() {
             return false;
         }
-        let next = self.drafts[self.next_draft];
+        self.overlaps(&self.drafts[self.next_draft])
+    }
+
+    /// Whether an I/O touches bytes of one that is in flight or about to be.
+    pub(super) fn overlaps(&self, next: &Draft) -> bool {
         let (start, end) = (next.offset, next.offset + u64::from(next.len));
         let touches = |io: &InFlight| io.file == next.file && !io.sync && io.offset < end && start < io.offset + u64::from(io.len);
         (0..self.slots.len() as u32).any(|slot| touches(&self.slots[slot as usize]) && !self.free.contains(&slot))

@@ -2,7 +2,9 @@
 
 use fathom_model::{Damage, DamageClass, Direction, EventKind, SecondLook, WriteMark};
 
+use super::beside::Terms;
 use super::check::{ANY_WRITE, Checker, Method, SECOND_LOOK};
+use super::dump::Dump;
 use super::rewalk::{Replay, Sought};
 use super::suspects::{Home, Suspect, join_homes};
 use super::{EILSEQ, Worker};
@@ -20,10 +22,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.checker.as_ref().is_some_and(Checker::due)
     }
 
-    /// Reads back and checks what was written since the last verify pass.
-    pub(super) fn verify_pass(&mut self) {
+    /// Reads back and checks what was written since the last verify pass; all of it at the `last` one.
+    pub(super) fn verify_pass(&mut self, last: bool) {
         let unused = (self.drafts.len() - self.next_draft) as u64;
-        let Some(mut replay) = self.checker.as_mut().and_then(|checker| checker.replay(unused)) else { return };
+        self.verify.unknown += self.checker.as_ref().map_or(0, Checker::forgotten);
+        let Some(mut replay) = self.checker.as_mut().and_then(|checker| checker.replay(unused, last)) else { return };
         if let Err(error) = self.walk(&mut replay).and_then(|()| self.drain()) {
             self.fail(error.errno, error.to_string());
         }
@@ -90,23 +93,30 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.verify.bytes += u64::from(io.len);
         checker.anchor(block, io.file, io.offset);
         let sought = if io.check == ANY_WRITE { None } else { checker.sought(slot) };
-        let found = match &checker.method {
-            Method::Fio(stamper) => {
-                let expected = checker.expected(stamper, io.check, io.offset);
-                stamper.check(block, io.offset, expected).map_err(|mismatch| Wrong::Fio(mismatch.to_string()))
-            }
-            Method::Sectors(sectors) => {
-                let wanted = checker.wanted(sought);
-                sectors.check(block, io.file, io.offset, &wanted).map_err(|blemish| Wrong::Ours(blemish, digest(block)))
-            }
-        };
+        let terms = checker.terms(sought, io.check, io.offset);
+        if self.helpers.is_some() {
+            return self.check_beside(slot, io, sought, terms);
+        }
+        let found = judge(&checker.method, &terms, block, io);
+        self.found(io, sought, found);
+    }
+
+    /// What a check came to.
+    pub(super) fn found(&mut self, io: &InFlight, sought: Option<Sought>, found: Result<(), Wrong>) {
         match found {
             Ok(()) => self.verify.good += 1,
-            Err(Wrong::Fio(what)) => {
-                self.verify.bad += 1;
-                self.mismatched(io.offset, what);
+            Err(Wrong { what, dump }) => {
+                if let Some(dump) = dump {
+                    self.save(io.file, *dump);
+                }
+                match what {
+                    What::Fio(what) => {
+                        self.verify.bad += 1;
+                        self.mismatched(io.offset, what);
+                    }
+                    What::Ours(blemish, bytes) => self.suspect(io, sought, *blemish, bytes),
+                }
             }
-            Err(Wrong::Ours(blemish, bytes)) => self.suspect(io, sought, *blemish, bytes),
         }
     }
 
@@ -151,6 +161,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     /// Reads every wrong block again, and the place where misdirected data belongs; then nothing is in flight.
     pub(super) fn second_look(&mut self) {
+        self.join_checks();
         let Some(checker) = &mut self.checker else { return };
         let mut list = std::mem::take(&mut checker.suspects.list);
         for suspect in &mut list {
@@ -247,10 +258,34 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     }
 }
 
+/// Why a block is wrong, and what is to be saved of it.
+pub(super) struct Wrong {
+    what: What,
+    dump: Option<Box<Dump>>,
+}
+
 /// Why a block is wrong, by whose stamps.
-enum Wrong {
+enum What {
     Fio(String),
     Ours(Box<Blemish>, u64),
+}
+
+/// Checks a block that was read.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn judge(method: &Method, terms: &Terms, block: &[u8], io: &InFlight) -> Result<(), Wrong> {
+    let dump = |dump: &dyn Fn() -> Dump| terms.dump.then(|| Box::new(dump()));
+    match method {
+        Method::Fio(stamper) => stamper.check(block, io.offset, terms.expected).map_err(|mismatch| {
+            let dump = dump(&|| Dump::of_piece(stamper, block, io.offset, &mismatch));
+            Wrong { what: What::Fio(mismatch.to_string()), dump }
+        }),
+        Method::Sectors(sectors) => sectors.check(block, io.file, io.offset, &terms.wanted).map_err(|blemish| {
+            let dump = dump(&|| Dump::of_block(sectors, block, io.offset, &blemish));
+            Wrong { what: What::Ours(blemish, digest(block)), dump }
+        }),
+    }
 }
 
 fn mark(stamp: SectorStamp) -> WriteMark {

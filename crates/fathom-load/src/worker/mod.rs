@@ -1,11 +1,14 @@
 //! The load loop of one job: draw, hand over, reap, account; nothing in it allocates, locks or formats.
 
 mod alone;
+mod beside;
 mod check;
 mod chronicle;
+mod dump;
 mod finish;
 mod floor;
 mod gate;
+mod heard;
 mod levels;
 mod look;
 mod pace;
@@ -20,6 +23,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::{Damage, Direction, EventKind, Job, JobError, Nanos, VerifyCounts};
 
+use self::beside::Helpers;
 use self::check::Checker;
 use self::gate::Gate;
 use self::finish::Frame;
@@ -87,6 +91,10 @@ pub(crate) struct Worker<'a, E, C, H> {
     /// Buffers are filled or stamped before they are handed over.
     fills: bool,
     checker: Option<Checker>,
+    /// Threads that check beside this one.
+    helpers: Option<Box<Helpers>>,
+    /// Wrong blocks that were saved.
+    dumped: u32,
     checks_reads: bool,
     measured_from: u64,
     deadline: u64,
@@ -129,11 +137,15 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             let last = self.checker.is_some() && (over || !self.verify_due() && self.draw_is_over());
             if self.verify_due() || last && self.live.stopping() == Stop::No {
                 self.live.enter(Phase::Verifying);
-                self.verify_pass();
+                self.verify_pass(last);
                 self.live.enter(Phase::Running);
             }
+            let over = over || self.over(self.now()) || self.draw_is_over();
+            if over && !last && self.live.stopping() == Stop::No && self.checker.as_ref().is_some_and(Checker::has_rest) {
+                self.verify_pass(true);
+            }
             self.second_look();
-            if over || self.over(self.now()) || self.draw_is_over() {
+            if over {
                 return;
             }
         }

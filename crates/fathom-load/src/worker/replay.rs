@@ -90,7 +90,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 }
                 return Some(due);
             }
+            if self.keeps_apart && self.overlaps(&draft) {
+                return Some(due);
+            }
             let planned = if self.schedule.is_some() { due } else { now };
+            if let Some(checker) = &mut self.checker {
+                checker.hears(draft);
+            }
             self.prepare(draft, planned);
             if let Some(log) = &mut self.log {
                 log.feed.advance();

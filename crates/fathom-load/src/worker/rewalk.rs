@@ -17,6 +17,26 @@ pub(super) struct Mark {
     pub generation: u32,
     pub drawn: u64,
     pub full: bool,
+    /// A pass ended in it.
+    pub ended: bool,
+}
+
+impl Mark {
+    /// The place `drafts` further on.
+    pub fn moved_on(&self, drafts: u64) -> Mark {
+        let mut walk = Walk::new(self.clone(), drafts);
+        while walk.next().is_some() {}
+        let mut mark = Mark { number: walk.number, generation: walk.generation, ..self.clone() };
+        let (mut left, mut skipped) = (drafts, Vec::new());
+        while left > 0 {
+            skipped.clear();
+            match mark.script.fill(&mut skipped, left.min(256) as usize) as u64 {
+                0 => break,
+                drawn => left = left.saturating_sub(drawn),
+            }
+        }
+        mark
+    }
 }
 
 /// A write to look for.
@@ -38,6 +58,8 @@ pub(super) enum Replay {
     Once(Walk),
     /// Place by place, with the last write of each.
     Latest(Box<Ledger>),
+    /// Those of a log.
+    Listed(std::vec::IntoIter<Sought>),
 }
 
 impl Replay {
@@ -46,6 +68,7 @@ impl Replay {
         match self {
             Replay::Once(walk) => walk.next(),
             Replay::Latest(ledger) => ledger.next(),
+            Replay::Listed(list) => list.next(),
         }
     }
 }
@@ -233,7 +256,7 @@ mod tests {
     }
 
     fn walk(blocks: u64, writes: u64) -> Walk {
-        Walk::new(Mark { script: script(blocks), number: 1, generation: 1, drawn: writes, full: true }, writes)
+        Walk::new(Mark { script: script(blocks), number: 1, generation: 1, drawn: writes, full: true, ended: false }, writes)
     }
 
     #[test]

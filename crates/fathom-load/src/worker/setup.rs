@@ -1,6 +1,7 @@
 //! Everything a worker needs, allocated before its clock starts.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
@@ -8,6 +9,7 @@ use fathom_model::{
     VerifyCounts, VerifyKind,
 };
 
+use super::beside::Helpers;
 use super::check::{ANY_WRITE, Checker, Method, Shape};
 use super::finish::{self, Frame};
 use super::gate::Gate;
@@ -72,7 +74,13 @@ impl<H: Host> EngineUser for Setup<'_, H> {
         let launched = clock.now();
         let frame = Frame { launched, usage, engine: name, fallback, tid: host.thread_id(), region, notes };
         let mut worker = self.worker(engine, launched, region, frame)?;
-        worker.work();
+        std::thread::scope(|scope| {
+            let (helpers, notes) = Helpers::start(scope, host, worker.job.verify.as_ref());
+            worker.frame.notes.extend(notes);
+            worker.helpers = helpers;
+            worker.work();
+            worker.helpers = None;
+        });
         worker.leave_flow();
         let ended_load = worker.now();
         worker.live.enter(Phase::Finishing);
@@ -143,6 +151,8 @@ impl<'a, H: Host> Setup<'a, H> {
             damages: Vec::new(),
             checks_reads,
             checker,
+            helpers: None,
+            dumped: 0,
             measured_from: measured_from.get(),
             deadline,
             next_look: 0,
@@ -174,10 +184,11 @@ impl<'a, H: Host> Setup<'a, H> {
 
     fn checker(&self, depth: u32) -> Result<Option<Checker>, Refusal> {
         let Some(verify) = &self.job.verify else { return Ok(None) };
-        let shape = Shape { once: writes_once(self.job), grain: grain(self.job, self.regions), depth };
+        let grain = self.job.pace.replay.as_ref().map_or_else(|| grain(self.job, self.regions), |replay| replay.alignment.get().min(1 << 20) as u32);
+        let shape = Shape { once: writes_once(self.job) && self.job.pace.replay.is_none(), grain, depth };
         let method = match verify.kind {
-            VerifyKind::Fathom => Method::Sectors(Box::new(self.sectors(verify, shape.grain)?)),
-            _ => Method::Fio(Box::new(self.stamper(verify)?)),
+            VerifyKind::Fathom => Method::Sectors(Arc::new(self.sectors(verify, shape.grain)?)),
+            _ => Method::Fio(Arc::new(self.stamper(verify)?)),
         };
         let loaded = self.loaded_state(verify, depth)?;
         Ok(Some(Checker::new(self.job, verify, method, shape, loaded, self.unix_start_ns)))

@@ -66,6 +66,8 @@ pub enum EngineKind {
     PageFault,
     /// Keeps a CPU busy and does no I/O.
     Cpuio,
+    /// Runs a program beside the load and does no I/O.
+    Exec,
 }
 
 /// What a file-operation engine does to each of its files, once in a pass. Such an I/O moves no data.
@@ -136,6 +138,7 @@ impl EngineKind {
             EngineKind::DirDelete => "dirdelete",
             EngineKind::PageFault => "page_fault",
             EngineKind::Cpuio => "cpuio",
+            EngineKind::Exec => "exec",
         }
     }
 
@@ -162,13 +165,13 @@ impl EngineKind {
     /// Whether there is anything outside this process that a job touches: a file, a folder or a device.
     #[must_use]
     pub const fn has_targets(self) -> bool {
-        !matches!(self, EngineKind::Null | EngineKind::PageFault | EngineKind::Cpuio)
+        !matches!(self, EngineKind::Null | EngineKind::PageFault | EngineKind::Cpuio | EngineKind::Exec)
     }
 
     /// Whether a job does I/O at all.
     #[must_use]
     pub const fn does_io(self) -> bool {
-        !matches!(self, EngineKind::Cpuio)
+        !matches!(self, EngineKind::Cpuio | EngineKind::Exec)
     }
 
     /// Whether it changes the space or the length of files without writing them.
@@ -238,6 +241,25 @@ pub struct EngineSettings {
     pub write_hint: Option<u8>,
     /// As whom the worker does its I/O.
     pub person: Person,
+    /// `lockmem`: memory that is taken from everyone else while the job runs, bytes.
+    pub pinned: u64,
+    /// exec: what is run beside the load.
+    pub program: Option<Program>,
+    /// `ioscheduler`: what orders the requests of the devices below the targets, for as long as the run lasts.
+    pub scheduler: Option<String>,
+}
+
+/// A program that runs beside the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Its path, or a name that is looked for in `PATH`.
+    pub path: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// How long it may take to end when it is told to.
+    pub grace: Nanos,
+    /// What it says goes into files named after the job.
+    pub redirect: bool,
 }
 
 /// As whom a worker opens its files and does its I/O.

@@ -84,6 +84,10 @@ pub struct Verify {
     pub backlog: u64,
     /// `verify_backlog_batch`.
     pub backlog_batch: u64,
+    /// `verify_async`: threads that check data beside the worker; 0 checks in the worker.
+    pub threads: u32,
+    /// `verify_async_cpus`: CPUs of those threads; empty is all.
+    pub thread_cpus: Vec<u32>,
     /// `verify_write_sequence`: check the sequence number in the header.
     pub write_sequence: bool,
     /// `verify_header_seed`: check the seed in the header.

@@ -41,8 +41,21 @@ pub struct Invocation {
     pub idle_prof: Option<IdleProf>,
     /// `--aux-path`: folder of the files a run leaves behind.
     pub aux_path: Option<String>,
+    /// What ends the run before its time, and what is run then.
+    pub trigger: TriggerWish,
     /// Doubts about the command line itself.
     pub warnings: Vec<Diagnostic>,
+}
+
+/// `--trigger-file`, `--trigger-timeout`, `--trigger`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TriggerWish {
+    /// A file that ends the run when it appears.
+    pub file: Option<String>,
+    /// A time after which the run ends.
+    pub after: Option<Nanos>,
+    /// A shell command for the end.
+    pub command: Option<String>,
 }
 
 /// What a command line wants done.

@@ -48,6 +48,7 @@ fn empty(personality: Personality) -> Invocation {
         warnings_fatal: false,
         idle_prof: None,
         aux_path: None,
+        trigger: Default::default(),
         warnings: Vec::new(),
     }
 }
@@ -144,6 +145,9 @@ impl Parser {
             "destroy" => invocation.destroy.push(owned()),
             "set" => invocation.sets.push((override_of(text)?, at.clone())),
             "idle-prof" => invocation.idle_prof = Some(idle_prof(text)?),
+            "trigger-file" => invocation.trigger.file = Some(owned()),
+            "trigger-timeout" => invocation.trigger.after = Some(interval(text, SHORTEST_INTERVAL)?),
+            "trigger" => invocation.trigger.command = Some(owned()).filter(|command| !command.is_empty()),
             "debug" | "max-jobs" | "alloc-size" => {}
             name => return reporting(&mut invocation.reporting, name, value),
         }

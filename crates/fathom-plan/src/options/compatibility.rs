@@ -17,7 +17,8 @@ with; a test compares them.
 Every option of fio's head is known by name, alias and type, so no job file fails on its grammar. Of each one of three things is true:
 
 * **honoured**: it does what fio's manual says;
-* **accepted**: it is read and has no effect, for the reason given; `fathom run` says so when a job sets it;
+* **accepted**: it is read and has no effect, for the reason given; `fathom run` says so when a job sets it to anything but what
+  holds anyway;
 * **refused**: a job that sets it to anything but its default is not run, because it would mean something else; the way out
   is in the message, and here.
 

@@ -1,6 +1,6 @@
 //! Who carries the I/O, and on which CPUs.
 
-use fathom_model::{CpuLoad, EngineKind, EngineSettings, EngineSpec, FileLock, Nanos, Person, StatCall};
+use fathom_model::{CpuLoad, EngineKind, EngineSettings, EngineSpec, FileLock, Nanos, Person, Program, StatCall};
 
 use super::job::View;
 use super::{numa, priorities};
@@ -10,7 +10,7 @@ use crate::options::closest;
 use crate::values::Value;
 
 /// The engines that are built in.
-pub(crate) const ENGINES: [EngineKind; 21] = [
+pub(crate) const ENGINES: [EngineKind; 22] = [
     EngineKind::Sync,
     EngineKind::Psync,
     EngineKind::Vsync,
@@ -32,10 +32,11 @@ pub(crate) const ENGINES: [EngineKind; 21] = [
     EngineKind::DirDelete,
     EngineKind::PageFault,
     EngineKind::Cpuio,
+    EngineKind::Exec,
 ];
 
 /// Resolves the engine; without one it is fio's default, psync, and in `fathom run` the best that can carry a depth.
-pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> EngineSpec {
+pub(crate) fn resolve(view: &View<'_>, job: &str, report: &mut Report) -> EngineSpec {
     let asked = view.settings.text("ioengine");
     let kind = match asked {
         None if !view.is_fio() && view.settings.number("iodepth", 1) > 1 => EngineKind::IoUring,
@@ -45,7 +46,12 @@ pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> EngineSpec {
             EngineKind::Psync
         }),
     };
-    EngineSpec { kind, named: asked.is_some(), settings: settings(view, report) }
+    if view.settings.choice("mem", "malloc").0 == "cudamalloc" {
+        let problem = "no engine here moves data to and from the memory of a GPU";
+        report.push(view.error("mem", problem).advise("leave it out; buffers are then memory of the host"));
+    }
+    let settings = EngineSettings { program: program(view, kind, job, report), ..settings(view, report) };
+    EngineSpec { kind, named: asked.is_some(), settings }
 }
 
 /// The built-in engine of this name; fio reads the name up to a colon.
@@ -86,7 +92,6 @@ fn way_out(name: &str) -> Option<&'static str> {
         "libiscsi" => "log in with iscsiadm(8), then measure its block device",
         "http" => "only storage that the kernel knows is measured here; mount the store, or use a benchmark of its own",
         "net" | "netsplice" | "rdma" => "only storage is measured here; use iperf3(1) or perftest for networks",
-        "exec" => "start the program from the shell, before or beside fathom",
         "e4defrag" => "use e4defrag(8) itself",
         "cpp_null" => "use null",
         "guasi" | "solarisaio" | "windowsaio" | "sync_file_range" => "use libaio",
@@ -129,7 +134,29 @@ fn settings(view: &View<'_>, report: &mut Report) -> EngineSettings {
         },
         write_hint: settings.is_set("write_hint").then(|| write_hint(settings.choice("write_hint", "none").0)),
         person: person(settings),
+        pinned: settings.number("lockmem", 0),
+        program: None,
+        scheduler: settings.text("ioscheduler").filter(|name| !name.is_empty()).map(str::to_owned),
     }
+}
+
+/// What a job of exec runs. As in fio, blanks part the arguments and nothing quotes them.
+fn program(view: &View<'_>, kind: EngineKind, job: &str, report: &mut Report) -> Option<Program> {
+    let settings = view.settings;
+    if kind != EngineKind::Exec {
+        return None;
+    }
+    let Some(path) = settings.text("program").filter(|path| !path.is_empty()) else {
+        report.push(view.error("ioengine", "exec needs to know what to run").advise("set program=PATH"));
+        return None;
+    };
+    let runtime = (settings.number("runtime", 0) / 1_000_000_000).to_string();
+    let expanded = |text: &str| text.replace("%r", &runtime).replace("%n", job);
+    let all = expanded(settings.text("arguments").unwrap_or_default());
+    let mut words = path.split(' ').chain(all.split(' ')).filter(|word| !word.is_empty()).map(str::to_owned);
+    let path = words.next()?;
+    let grace = Nanos::new(settings.number("grace_time", 1).saturating_mul(1_000_000_000));
+    Some(Program { path, arguments: words.collect(), grace, redirect: settings.switch("std_redirect") })
 }
 
 /// linux/fcntl.h: RWH_WRITE_LIFE_NONE and what follows it.

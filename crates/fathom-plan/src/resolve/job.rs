@@ -79,8 +79,8 @@ pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> J
     let mut pattern = pattern::resolve(view, seat.number, report);
     let mut files = files::resolve(view, &seat, &pattern, report);
     let replay = replay::resolve(view, seat.clone, &mut files, &mut pattern, report);
-    let engine = engine::resolve(view, report);
     let name = job_name(settings, seat.section_name).to_owned();
+    let engine = engine::resolve(view, &name, report);
     Job {
         accounting: accounting(view, &name, &engine, report),
         files,

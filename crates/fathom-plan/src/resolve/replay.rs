@@ -135,16 +135,12 @@ fn check(view: &View<'_>, report: &mut Report) {
     }
 }
 
-/// What a log wrote is not read back: later writes of the same places would have to be remembered, however many there are.
+/// A log says itself what is read and what is written.
 fn check_verify(view: &View<'_>, replay: &Replay, report: &mut Report) {
     let writes = replay.ios[Direction::Write] > 0;
     if (writes || replay.ios[Direction::Trim] > 0) && view.settings.switch("verify_only") {
         let problem = "does not turn the writes of a log into reads";
         report.push(view.error("verify_only", problem).advise("write 'read' for 'write' in the lines of the log"));
-    }
-    if writes && super::verify::kind(view).is_some() && view.settings.switch("do_verify") {
-        let problem = "the writes of a log are stamped, but not read back after it";
-        report.push(view.error("verify", problem).advise("set do_verify=0, and verify the target with a job of its own"));
     }
 }
 

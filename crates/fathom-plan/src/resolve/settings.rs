@@ -121,6 +121,7 @@ pub(crate) fn judge_support(setting: &Setting, personality: Personality, report:
     }
     match row.support {
         Support::Honoured => {}
+        Support::NoEffect { .. } if asks_for_nothing(setting) || row.name == "thread" => {}
         Support::NoEffect { why } => {
             report.push(Diagnostic::note(setting.at.clone(), format!("accepted, no effect: {why}")).about(row.name))
         }

@@ -8,6 +8,7 @@ use super::job::View;
 use super::payload::pattern;
 use super::report::Report;
 use crate::diagnostic::Diagnostic;
+use crate::values::Value;
 
 /// Bytes of the header in front of verified data.
 const HEADER: u32 = 40;
@@ -81,6 +82,8 @@ pub(crate) fn resolve(view: &View<'_>, io: &Pattern, report: &mut Report) -> Opt
         only,
         backlog,
         backlog_batch: Some(settings.number("verify_backlog_batch", 0)).filter(|n| *n > 0).unwrap_or(backlog),
+        threads: settings.small("verify_async", 0),
+        thread_cpus: thread_cpus(view),
         write_sequence: checked(view, "verify_write_sequence", only || unordered(view, io)),
         header_seed: checked(view, "verify_header_seed", only || !writes(io) || backlog > 0 || !io.without_replacement),
         // A file beside the results is left only where asked for, save in fio's place.
@@ -91,6 +94,14 @@ pub(crate) fn resolve(view: &View<'_>, io: &Pattern, report: &mut Report) -> Opt
     };
     report.extend(doubts(view, &verify, io));
     Some(verify)
+}
+
+/// CPUs of the threads that check.
+fn thread_cpus(view: &View<'_>) -> Vec<u32> {
+    match view.settings.last("verify_async_cpus").map(|setting| &setting.value) {
+        Some(Value::Cpus(cpus)) => cpus.clone(),
+        _ => Vec::new(),
+    }
 }
 
 fn writes(io: &Pattern) -> bool {

@@ -34,14 +34,15 @@ kept!(ErrorPolicy { continue_read, continue_write, continue_verify, ignore, max_
 kept!(EngineSpec { kind, named, settings });
 choice!(EngineKind {
     Sync, Psync, Vsync, Pvsync, Pvsync2, Libaio, IoUring, PosixAio, Mmap, Null, Splice, Falloc, Ftruncate,
-    FileCreate, FileStat, FileDelete, DirCreate, DirStat, DirDelete, PageFault, Cpuio,
+    FileCreate, FileStat, FileDelete, DirCreate, DirStat, DirDelete, PageFault, Cpuio, Exec,
 });
 choice!(StatCall { Stat, Lstat, Statx });
 kept!(EngineSettings {
     fixed_buffers, register_files, register_where_possible, sq_poll, sq_poll_cpu, high_priority, userspace_reap,
     nowait, uncached, force_async, vectored, stat, remove_made, priorities, numa, atomic = false, cpu = CpuLoad::default(),
-    offload = false, lock = FileLock::None, write_hint = None, person = Person::default(),
+    offload = false, lock = FileLock::None, write_hint = None, person = Person::default(), pinned = 0, program = None, scheduler = None,
 });
+kept!(Program { path, arguments, grace, redirect });
 kept!(Person { user, group, name });
 choice!(FileLock { None, Exclusive, ReadWrite });
 kept!(CpuLoad { percent, spell, sorts, ends_with_io });
@@ -90,7 +91,7 @@ choice!(Fill { Random, Zeroes, Pattern(inner), Compressible { percent, chunk, pa
 choice!(PatternPart { Bytes(inner), Offset, File(inner) });
 kept!(Verify {
     kind, after_writes, fatal, pattern, pattern_interval, interval, header_offset, dump, only, backlog,
-    backlog_batch, write_sequence, header_seed, state_save, state_load, only_fsynced,
+    backlog_batch, write_sequence, header_seed, state_save, state_load, only_fsynced, threads = 0, thread_cpus = Vec::new(),
 });
 choice!(VerifyKind {
     Md5, Crc64, Crc32c, Crc32cIntel, Crc32, Crc16, Crc7, Xxhash, Sha1, Sha256, Sha512, Sha3_224, Sha3_256, Sha3_384,

@@ -12,7 +12,7 @@ use super::audience::{Audience, Standing};
 use super::keep::Keep;
 use crate::codes::Codes;
 use crate::guard;
-use crate::measure::measure_and_keep;
+use crate::measure::{Beside, measure_and_keep};
 use crate::surroundings::ThisMachine;
 
 /// errno of a full disk.
@@ -145,7 +145,7 @@ impl Runner {
             &mut |progress: &Progress| audience.borrow_mut().progress(standing, progress),
             &mut |elapsed: Nanos| audience.borrow_mut().wants_state(elapsed),
             &mut |state, _| audience.borrow_mut().state(&state),
-            journal,
+            Beside { keep: journal, end: &|| false },
         );
         self.codes.renew();
         let (mut recording, _) = measured.map_err(|error| match error.cause.errno {

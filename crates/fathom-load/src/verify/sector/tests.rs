@@ -23,6 +23,8 @@ fn sectors(run: u64, job: u16, target: u32, fill: Fill) -> Sectors {
         only: false,
         backlog: 0,
         backlog_batch: 0,
+        threads: 0,
+        thread_cpus: Vec::new(),
         write_sequence: true,
         header_seed: true,
         pattern_interval: 0,

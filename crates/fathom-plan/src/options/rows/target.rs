@@ -34,7 +34,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("pre_read", Kind::Bool, "Read the files once before the load").default("0"),
     row("invalidate", Kind::Bool, "Drop the region from the page cache first").default("1"),
     row("unlink", Kind::Bool, "Remove the files of the job when it ends").default("0"),
-    row("unlink_each_loop", Kind::Bool, "Remove the files after each loop").default("0").refused("use unlink=1, and run the job once for each loop"),
+    row("unlink_each_loop", Kind::Bool, "Remove the files after each loop").default("0").refused("files are opened once for the whole job: use unlink=1, and one run for each loop"),
     row("direct", Kind::Bool, "Bypass the page cache (O_DIRECT)").default("0"),
     row("buffered", Kind::Bool, "Use the page cache; the opposite of direct").default("1"),
     row("atomic", Kind::Bool, "Writes are done whole or not at all (RWF_ATOMIC)").default("0"),

@@ -1,0 +1,30 @@
+//! Jobs of exec: a program runs beside the load, and no I/O is done.
+
+use fathom_model::{Job, JobRecording, Nanos, Program};
+
+use super::job::blank;
+use crate::clock::Clock;
+use crate::host::{Host, HostError};
+use crate::live::{Live, Phase, Stop};
+
+/// Runs such a job until its program ends, its time is over or the load is.
+///
+/// # Errors
+/// When the program cannot be started.
+pub(super) fn accompany<H: Host>(
+    job: &Job,
+    program: &Program,
+    host: &H,
+    live: &Live,
+    clock: &impl Clock,
+    notes: Vec<String>,
+) -> Result<JobRecording, HostError> {
+    let launched = clock.now();
+    let deadline = job.limits.runtime.map_or(Nanos::MAX, |time| launched.saturating_add(job.limits.ramp).saturating_add(time));
+    live.enter(Phase::Running);
+    let stop = || clock.now() >= deadline || live.stopping() != Stop::No;
+    let ended = host.accompany(program, &job.name, &stop)?;
+    live.enter(Phase::Done);
+    let notes = notes.into_iter().chain(ended).collect();
+    Ok(JobRecording { tid: host.thread_id(), launched, measured_from: launched, ended: clock.now(), notes, ..blank(job) })
+}
