@@ -52,7 +52,9 @@ pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::cell::cell_figures;
 pub use self::interference::interference;
 pub use self::causes::{CAUSES, Cause, Proof, findings_page};
-pub use self::charts::{CHARTS, JobFigures, Remark, WayFigures, ChartError, ChartKind, Dimension, Told, Wish, chart, report, thin};
+pub use self::charts::{
+    CHARTS, ChartError, ChartKind, Dimension, JobFigures, Promise, Remark, Shown, Told, WayFigures, Wish, chart, classes, jobs_of, report, thin,
+};
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::estimate::estimate;
 pub use self::grid::{Repeats, grid};

@@ -64,10 +64,8 @@ pub fn pts_windows(tracked: &[Vec<f64>]) -> Option<Vec<PtsWindow>> {
 #[must_use]
 pub fn pts_steady_round(tracked: &[Vec<f64>]) -> Option<usize> {
     let rounds = tracked.iter().map(Vec::len).min()?;
-    let until = |round: usize| tracked.iter().map(|series| series[..round].to_vec()).collect::<Vec<_>>();
-    (PTS_WINDOW..=rounds).find(|round| {
-        pts_windows(&until(*round)).is_some_and(|windows| windows.iter().all(PtsWindow::is_steady))
-    })
+    let judged = |series: &Vec<f64>, round: usize| series[..round].last_chunk::<PTS_WINDOW>().map(pts_window);
+    (PTS_WINDOW..=rounds).find(|round| tracked.iter().all(|series| judged(series, *round).is_some_and(|window| window.is_steady())))
 }
 
 /// What a window came to, in words: `name` is what was tracked, `round` the last of the five.

@@ -40,12 +40,19 @@ var fathom = (function () {
     return number(Number(Number(value).toPrecision(3)));
   }
 
+  // 512 B, 4 KiB, 1 MiB.
+  function binary(value) {
+    var units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'], at = 0;
+    while (value >= 1024 && at < units.length - 1) { value /= 1024; at++; }
+    return number(value) + ' ' + units[at];
+  }
+
   function whisker(params, api) {
     var low = api.coord([api.value(0), api.value(1)]), high = api.coord([api.value(0), api.value(2)]);
     var shift = api.value(3), half = 4;
     if (shift) {
-      var bars = api.value(4), slot = api.size([1, 0])[0] * 0.7 / bars;
-      low[0] += (shift - 1 - (bars - 1) / 2) * slot; high[0] += (shift - 1 - (bars - 1) / 2) * slot;
+      var slot = api.barLayout({ barGap: '12%', barCategoryGap: '20%', barMaxWidth: 72, count: api.value(4) })[shift - 1].offsetCenter;
+      low[0] += slot; high[0] += slot;
     }
     var style = { stroke: api.visual('color'), lineWidth: 1.5, fill: null };
     var line = function (x1, y1, x2, y2) { return { type: 'line', shape: { x1: x1, y1: y1, x2: x2, y2: y2 }, style: style }; };
@@ -102,7 +109,7 @@ var fathom = (function () {
       for (var j = R - 1; j >= 0; j--) for (var i = 0; i < C; i++) {
         var value = set.values[j * C + i];
         if (value === null) continue;
-        var m = 0.14, x0 = i + m, x1 = i + 1 - m, y0 = j + m, y1 = j + 1 - m, colour = set.colours[j * C + i];
+        var m = 0.2, x0 = i + m, x1 = i + 1 - m, y0 = j + m, y1 = j + 1 - m, colour = set.colours[j * C + i];
         poly([place(x1, y0, 0), place(x1, y1, 0), place(x1, y1, value), place(x1, y0, value)], shade(colour, 0.62));
         poly([place(x0, y0, 0), place(x1, y0, 0), place(x1, y0, value), place(x0, y0, value)], shade(colour, 0.8));
         poly([place(x0, y0, value), place(x1, y0, value), place(x1, y1, value), place(x0, y1, value)], colour, shade(colour, 0.8));
@@ -129,6 +136,7 @@ var fathom = (function () {
     short: function () { return function (value) { return short(value); }; },
     label: function (at) { return function (params) { var v = params.value; return v && v.length ? (v[at] === null || v[at] === undefined ? '' : short(v[at])) : (v === null || v === '-' ? '' : short(v)); }; },
     unit: function (unit) { return function (value) { return number(value) + (unit ? ' ' + unit : ''); }; },
+    binary: function () { return binary; },
     nines: function () { return nines; },
     word: function () { return function (params) { return params.data.words || params.name; }; },
     whisker: function () { return whisker; },

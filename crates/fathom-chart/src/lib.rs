@@ -9,6 +9,8 @@ mod csv;
 mod error;
 mod font;
 mod image;
+#[cfg(test)]
+mod legible;
 mod option;
 mod page;
 mod picture;

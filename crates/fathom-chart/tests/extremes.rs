@@ -36,6 +36,7 @@ fn job() -> impl Strategy<Value = JobFigures> {
     (number(), number(), number(), prop::option::of(any::<u64>()), prop::collection::vec(way(), 0..3), prop::collection::vec(moment(), 0..8), "\\PC{0,8}").prop_map(
         |(depth, jobs, mix, block, ways, series, name)| JobFigures {
             source: name.clone(), name, rw: "randrw".into(), block, depth, jobs, mix, offered: None, ways, cpu: Some((1.0, f64::MAX)), series, steady: vec![1.0, 0.0], findings: Vec::new(),
+            result: 0, offset: block, rate: Some(1e300), classes: vec![(2.0, 1.0), (f64::INFINITY, 0.0)],
         },
     )
 }
@@ -76,6 +77,35 @@ fn single_and_constant_figures_are_drawn() {
             }
         }
     }
+}
+
+/// Ten million figures as one chart: the two directions of an interval have four each, and there are as many rounds and bins.
+#[test]
+fn whole_charts_of_ten_million_points_stay_small() {
+    let way = |n: u64| MomentDirection { ios: 1000 + n % 7, bytes: 4096 * (1000 + n % 7), p50: Some(100), p99: Some(1000 + n % 11), max: Some(if n == 777_777 { 9_000_000 } else { 5000 }), ..MomentDirection::default() };
+    let moment = |n: u64| Moment { start: Nanos::new(n * 1_000_000), length: Nanos::new(1_000_000), directions: PerDirection([way(n), way(n), MomentDirection::default()]) };
+    let one = |direction| WayFigures {
+        direction, iops: 1e6, iops_spread: None, bandwidth: 4e9, ios: 1 << 40, slat: None, lat: None,
+        latency: LatencySummary { n: 10_000_000, percentiles: vec![(99.0, 5)], bins: (1..=5_000_000).map(|ns| (ns, 1)).collect(), ..LatencySummary::default() },
+    };
+    let ways = vec![one(Direction::Read), one(Direction::Write)];
+    let job = JobFigures { rw: "read".into(), depth: Some(1), jobs: Some(1), ways, cpu: Some((1.0, 1.0)), series: (0..1_250_000).map(moment).collect(), ..JobFigures::default() };
+    let rounds = JobFigures { series: Vec::new(), steady: (0..10_000_000).map(f64::from).collect(), ..job.clone() };
+    let only = JobFigures { ways: vec![job.ways[0].clone()], ..job.clone() };
+    let mut drawn = 0;
+    for (job, kinds) in [(&job, &["time", "time-latency", "latency-map", "distribution", "percentiles", "depth", "load", "convergence"][..]), (&only, &["space"]), (&rounds, &["convergence", "window"])] {
+        for kind in kinds {
+            let Ok(made) = chart(kind, std::slice::from_ref(job), &Wish::default()) else { continue };
+            let fathom_model::ChartBody::Series(all) = &made.body else { continue };
+            assert!(all.iter().all(|series| series.points.len() <= 1502), "{kind}");
+            assert!(csv(&made).len() < 2_000_000, "{kind}");
+            if *kind == "time-latency" {
+                assert!(all.iter().any(|series| series.points.iter().any(|point| point.1 == 9e6)), "the one long I/O is seen");
+            }
+            drawn += 1;
+        }
+    }
+    assert!(drawn >= 8, "{drawn} were drawn");
 }
 
 #[test]

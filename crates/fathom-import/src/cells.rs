@@ -1,6 +1,6 @@
 //! What charts are drawn from, out of fio's JSON or ours with what fathom adds.
 
-use fathom_analyse::{JobFigures, Remark, WayFigures};
+use fathom_analyse::{JobFigures, Remark, WayFigures, classes};
 use fathom_model::{
     BUCKETS, Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, SparseHistogram, bucket_range,
 };
@@ -47,8 +47,18 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         series: entry["series"].as_array().map_or(Vec::new(), |series| series.iter().map(moment).collect()),
         steady: numbers(&job["steadystate"]["data"]["iops"]),
         findings: findings(addition, &name),
+        result: 0,
+        offset: options.size("offset"),
+        rate: options.size("rate").map(|rate| rate as f64),
+        classes: classes(&shares(&job["latency_ns"]), &shares(&job["latency_us"]), &shares(&job["latency_ms"])),
         name,
     }
+}
+
+/// The classes of one unit, in the order of their ends.
+fn shares<const N: usize>(object: &Value) -> [f64; N] {
+    const ENDS: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+    std::array::from_fn(|n| object[ENDS[n]].as_f64().unwrap_or(0.0))
 }
 
 fn numbers(list: &Value) -> Vec<f64> {

@@ -1,8 +1,11 @@
 //! `fathom plot`: a chart of results, as a picture, a page or a table.
 
+mod fio_plot;
+mod promises;
+
 use std::path::Path;
 
-use fathom_analyse::{CHARTS, Dimension, Wish, chart};
+use fathom_analyse::{CHARTS, Dimension, Told, Wish, chart, jobs_of};
 use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
 use fathom_model::Direction;
 
@@ -13,6 +16,8 @@ use crate::say::{complain, say};
 
 const HELP: &str = "\
 usage: fathom plot RESULT.json|FOLDER|RUN... --chart=NAME -o FILE.svg|png|html|csv [OPTIONS]
+       fathom plot FILE.ini [-o FILE]            (an INI file of fio-plot)
+       fathom plot -i FOLDER... -T TITLE -l|-L|-N|-H|-g|-C [...]   (its options)
 
 Draws a chart of results of fathom or fio; a folder is searched for them
 and for fio's logs; RUN is a name that `fathom runs` lists. Charts over time and
@@ -25,9 +30,11 @@ distributions need results written with --output-format=json+, or logs.
   --depth=N[,..]      only these queue depths; the same: --jobs, --block, --name
   --metric=WORD       what is measured: iops, bw, mean, p99 (any percentile), max,
                       stddev, slat, lat, cpu, cpu-per-io
+  --also=WORD         for time and compare: a second figure, on an axis of its own
   --x=WORD            for xy: what it is drawn over: depth, jobs, outstanding, block,
-                      mix, offered, or any metric
+                      mix, offered, offered-bw, offset, or any metric
   --slo=pN:TIME       for load: a limit, such as p99:2ms, and what it allows
+  --sheet=ID          for spec: a data sheet, where the device's own is not meant
   --title=TEXT        in place of the chart's own; also --subtitle
   --dark              light on dark
   --size=WxH          pixels, 1000x600 when nothing is said; a PNG has twice as many
@@ -37,12 +44,17 @@ Charts:
 ";
 
 /// What was asked for.
+#[derive(Default)]
 struct Asked {
     results: Vec<String>,
     chart: String,
     outputs: Vec<String>,
     wish: Wish,
     frame: Frame,
+    /// No greater queue depths and numbers of jobs than these.
+    most: (Option<u32>, Option<u32>),
+    /// A data sheet by its name.
+    sheet: Option<String>,
     store: StoreWish,
 }
 
@@ -66,13 +78,16 @@ pub fn help() -> Outcome {
     say(&format!("{HELP}{charts}"))
 }
 
-const VALUED: [&str; 16] = [
+const VALUED: [&str; 18] = [
     "--chart", "-o", "--output", "--rw", "--direction", "--depth", "--jobs", "--block", "--name", "--metric", "--x", "--slo", "--title", "--subtitle",
-    "--size", "--top",
+    "--size", "--top", "--also", "--sheet",
 ];
 
 fn asked(words: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked { results: Vec::new(), chart: "depth".into(), outputs: Vec::new(), wish: Wish::default(), frame: Frame::default(), store: StoreWish::default() };
+    if let Some(asked) = fio_plot::asked(words) {
+        return asked;
+    }
+    let mut asked = Asked { chart: "depth".into(), ..Asked::default() };
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if asked.store.take(word, &mut rest)? {
@@ -120,6 +135,8 @@ fn take(asked: &mut Asked, name: &str, value: &str) -> Result<(), String> {
         "--jobs" => wish.jobs = numbers()?,
         "--block" => wish.blocks = list().map(|word| size(word).ok_or(format!("--block: '{}' is no size such as 4k", word.escape_debug()))).collect::<Result<_, _>>()?,
         "--metric" => wish.metric = Some(value.parse::<Dimension>().map_err(|why| format!("--metric: {why}"))?),
+        "--also" => wish.also = Some(value.parse::<Dimension>().map_err(|why| format!("--also: {why}"))?),
+        "--sheet" => asked.sheet = Some(value.to_owned()),
         "--x" => wish.x = Some(value.parse::<Dimension>().map_err(|why| format!("--x: {why}"))?),
         "--slo" => wish.slo = Some(limit(value)?),
         "--title" => wish.title = Some(value.to_owned()),
@@ -159,12 +176,24 @@ fn size(text: &str) -> Option<u64> {
 }
 
 /// Charts that show nothing over time: the logs of a folder need not be read for them.
-const OF_TOTALS: [&str; 11] = ["depth", "jobs", "load", "block", "xy", "compare", "heat", "3d", "distribution", "percentiles", "cpu"];
+const OF_TOTALS: [&str; 12] = ["depth", "jobs", "load", "block", "xy", "compare", "heat", "3d", "distribution", "percentiles", "spec", "cpu"];
+
+/// With the data sheet, where the chart is about one.
+fn wished(asked: &Asked, told: &[Told]) -> Result<Wish, String> {
+    if asked.chart != "spec" {
+        return Ok(asked.wish.clone());
+    }
+    let (sheet, promises) = promises::of(told, asked.sheet.as_deref())?;
+    Ok(Wish { sheet, promises, ..asked.wish.clone() })
+}
 
 fn drawn(asked: &Asked) -> Result<(), String> {
     let read = if OF_TOTALS.contains(&asked.chart.as_str()) { totals_of } else { told_of };
-    let cells: Vec<_> = read(&asked.results, &asked.store)?.into_iter().flat_map(|told| told.jobs).collect();
-    let chart = chart(&asked.chart, &cells, &asked.wish).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))?;
+    let told = read(&asked.results, &asked.store)?;
+    let mut cells = jobs_of(&told);
+    let within = |most: Option<u32>, value: Option<u32>| most.is_none_or(|most| value.is_none_or(|value| value <= most));
+    cells.retain(|cell| within(asked.most.0, cell.depth) && within(asked.most.1, cell.jobs));
+    let chart = chart(&asked.chart, &cells, &wished(asked, &told)?).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))?;
     let mut stage = None;
     for file in &asked.outputs {
         let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();

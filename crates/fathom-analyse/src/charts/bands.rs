@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Histogram, Moment, bucket_range};
 
 use super::group::{chosen, split};
+use super::time::{happenings, of_the_whole};
 use super::unit::Quantity;
 use super::{JobFigures, ChartError, Wish};
 
@@ -49,6 +50,8 @@ pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
     let edge = |band: u16| bucket_range((usize::from(band) * BUCKETS_A_BAND).min(fathom_model::BUCKETS - 1)).0.max(1) as f64;
     let (low, high) = (edge(lowest), edge(highest + 1));
     let mut notes = vec!["Light is much, dark is little, nothing is nothing: the share of each column's I/Os.".to_owned()];
+    let drawn = [(String::new(), seen)];
+    notes.extend(of_the_whole(&drawn));
     if others > 0 {
         notes.push(format!("{others} more jobs are left out: choose with --name, --rw, --depth or --direction."));
     }
@@ -60,6 +63,7 @@ pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
         body: ChartBody::Grid(ChartGrid {
             title: "I/Os of the column".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), columns, rows, values, solid: false, log: true,
         }),
+        strip: happenings(&drawn),
         notes,
         ..Chart::default()
     })

@@ -31,6 +31,14 @@ pub struct JobFigures {
     pub steady: Vec<f64>,
     /// What qualifies it.
     pub findings: Vec<Remark>,
+    /// Which of the results side by side it is from: jobs with the same number ran together.
+    pub result: usize,
+    /// Where its region begins, bytes.
+    pub offset: Option<u64>,
+    /// Planned bytes per second, in an open loop.
+    pub rate: Option<f64>,
+    /// Share of its I/Os, percent, by the most they took, nanoseconds, rising; the last without an end.
+    pub classes: Vec<(f64, f64)>,
 }
 
 /// One direction of a cell.
@@ -70,6 +78,22 @@ pub struct Remark {
 }
 
 impl JobFigures {
+    /// The same without what it did over time, which may be very much.
+    #[must_use]
+    pub(crate) fn slim(&self) -> JobFigures {
+        JobFigures {
+            source: self.source.clone(),
+            name: self.name.clone(),
+            rw: self.rw.clone(),
+            ways: self.ways.clone(),
+            findings: self.findings.clone(),
+            classes: self.classes.clone(),
+            series: Vec::new(),
+            steady: Vec::new(),
+            ..*self
+        }
+    }
+
     /// I/Os per second of all directions.
     #[must_use]
     pub fn iops(&self) -> f64 {
@@ -93,21 +117,71 @@ fn of_entry(findings: &Findings, entry: &fathom_model::Entry, source: &str) -> J
     let used = entry.directions.iter().filter(|(_, summary)| summary.ios > 0 || summary.iops > 0.0);
     let block = entry.block_sizes.iter().zip(entry.directions.iter()).find(|(_, (_, summary))| summary.ios > 0);
     let about = |finding: &&Finding| finding.about.as_ref().is_none_or(|name| *name == entry.name);
+    let option = |name: &str| {
+        let told = |all: &[(String, Option<String>)]| all.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.clone());
+        told(&entry.options).or_else(|| told(&findings.globals))
+    };
+    let named = Named::of(&entry.name).filter(|_| entry.rw.is_empty());
     JobFigures {
         source: source.to_owned(),
         name: entry.name.clone(),
-        rw: entry.rw.clone(),
+        rw: named.as_ref().map_or_else(|| entry.rw.clone(), |named| named.rw.clone()),
         block: block.and_then(|((_, (low, high)), _)| (low == high && *low > 0).then_some(u64::from(*low))),
-        depth: (entry.depth > 0).then_some(entry.depth),
-        jobs: Some(entry.members.max(1)),
+        depth: (entry.depth > 0).then_some(entry.depth).or(named.as_ref().map(|named| named.depth)),
+        jobs: Some(named.as_ref().map_or(entry.members.max(1), |named| named.jobs)),
         mix: mix(entry.directions[Direction::Read].ios, entry.directions[Direction::Write].ios),
-        offered: None,
+        offered: option("rate_iops").and_then(|text| text.trim().parse().ok()),
         ways: used.map(|(direction, summary)| of_direction(direction, summary)).collect(),
         cpu: Some((entry.user_percent, entry.system_percent)),
         series: entry.series.clone(),
         steady: entry.steady.iter().flat_map(|s| &s.seen.samples).map(|sample| sample.iops as f64).collect(),
         findings: findings.findings.iter().filter(about).map(Remark::of).collect(),
+        result: 0,
+        offset: option("offset").and_then(|text| size(&text)),
+        rate: option("rate").and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?)).map(|rate| rate as f64),
+        classes: classes(&entry.latency_ns, &entry.latency_us, &entry.latency_ms),
     }
+}
+
+/// What bench-fio writes into the names of logs: `randread-iodepth-16-numjobs-4`.
+struct Named {
+    rw: String,
+    depth: u32,
+    jobs: u32,
+}
+
+impl Named {
+    fn of(name: &str) -> Option<Named> {
+        let (rw, rest) = name.split_once("-iodepth-")?;
+        let (depth, jobs) = rest.split_once("-numjobs-")?;
+        let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
+        Some(Named { rw: rw.to_owned(), depth: digits(depth)?, jobs: digits(jobs)? })
+    }
+}
+
+/// `4096`, `4k`, `1m`: a number of bytes in a result of fio, 1024 to the k.
+fn size(text: &str) -> Option<u64> {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let power = match &lower[digits.len()..] {
+        "" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        "t" | "tb" | "tib" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << power)
+}
+
+/// fio's classes of latency: their upper ends in nanoseconds, and the share of the I/Os in each, percent.
+#[must_use]
+pub fn classes(ns: &[f64; 10], us: &[f64; 10], ms: &[f64; 12]) -> Vec<(f64, f64)> {
+    const ENDS: [f64; 10] = [2.0, 4.0, 10.0, 20.0, 50.0, 100.0, 250.0, 500.0, 750.0, 1000.0];
+    let below = |scale: f64, shares: &[f64; 10]| ENDS.into_iter().zip(*shares).map(|(end, share)| (end * scale, share)).collect::<Vec<_>>();
+    let slow = ENDS.into_iter().chain([2000.0, f64::INFINITY]).zip(*ms).map(|(end, share)| (end * 1e6, share));
+    let all: Vec<(f64, f64)> = below(1.0, ns).into_iter().chain(below(1e3, us)).chain(slow).collect();
+    if all.iter().any(|(_, share)| *share > 0.0) { all } else { Vec::new() }
 }
 
 fn mix(reads: u64, writes: u64) -> Option<u32> {

@@ -5,6 +5,7 @@ use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesSh
 use super::curve::axis;
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
+use super::unit::inner;
 use super::{JobFigures, ChartError, Wish};
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time, \
@@ -15,38 +16,33 @@ pub(super) const DERIVED_CPU: &str = "CPU time for one I/O is the user and syste
 const BARS: usize = 48;
 
 pub(super) fn compare(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    bars(cells, wish, &[wish.metric.unwrap_or(Dimension::Iops)], wish.metric.is_none())
+    let also = wish.also.or(wish.metric.is_none().then_some(Dimension::Percentile(99.0)));
+    bars(&chosen(cells, wish), wish.metric.unwrap_or(Dimension::Iops), also)
 }
 
 pub(super) fn cpu(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let cells: Vec<JobFigures> = cells.iter().filter(|cell| cell.cpu.is_some()).cloned().collect();
     // CPU is that of the whole job: its directions cannot be told apart.
-    let whole: Vec<JobFigures> = cells.into_iter().map(|mut cell| {
-        cell.ways.truncate(1);
-        cell
-    }).collect();
-    bars(&whole, wish, &[Dimension::CpuPerIo], false)
+    let mut seen = chosen(cells, wish);
+    seen.retain(|seen| seen.cell.cpu.is_some());
+    seen.dedup_by(|a, b| std::ptr::eq(a.cell, b.cell));
+    bars(&seen, Dimension::CpuPerIo, None)
 }
 
-/// A place for each cell; with `latency` beside the bars the p99 on an axis of its own.
-fn bars(cells: &[JobFigures], wish: &Wish, metrics: &[Dimension], latency: bool) -> Result<Chart, ChartError> {
-    let made = split(chosen(cells, wish), &[]);
+/// A place for each cell; with `also` beside the bars that figure on an axis of its own.
+fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Chart, ChartError> {
+    let made = split(seen.to_vec(), &[]);
     let seen: Vec<(String, Seen)> = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen))).collect();
     let left_out = seen.len().saturating_sub(BARS);
     let seen = &seen[..seen.len().min(BARS)];
-    let mut all: Vec<ChartSeries> = metrics.iter().map(|metric| row(seen, *metric, 0, 0)).collect();
-    if latency {
-        all.push(row(seen, Dimension::Percentile(99.0), 1, 1));
-    }
+    let mut all = vec![row(seen, metric, 0, 0)];
+    all.extend(also.map(|also| row(seen, also, 1, 1)));
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() || all[0].axis == 1 {
         return Err(ChartError::Lacks("no job in these results has that figure"));
     }
-    let latency = latency && all.len() > 1;
-    let mut y = vec![axis(metrics[0], &all, 0, AxisScale::Linear)];
-    if latency {
-        y.push(axis(Dimension::Percentile(99.0), &all, 1, AxisScale::Linear));
-    }
+    let also = also.filter(|_| all.len() > 1);
+    let mut y = vec![axis(metric, &all, 0, AxisScale::Linear)];
+    y.extend(also.map(|also| axis(also, &all, 1, AxisScale::Linear)));
     let mut notes = Vec::new();
     if all.iter().any(|series| !series.intervals.is_empty()) {
         notes.push("Whiskers: one standard deviation of the samples over time.".to_owned());
@@ -56,7 +52,7 @@ fn bars(cells: &[JobFigures], wish: &Wish, metrics: &[Dimension], latency: bool)
     }
     let names = seen.iter().map(|(label, seen)| if label.is_empty() { seen.cell.name.clone() } else { label.clone() }).collect();
     Ok(Chart {
-        title: if latency { "IOPS and p99 latency side by side".to_owned() } else { format!("{} side by side", metrics[0].title()) },
+        title: also.map_or_else(|| format!("{} side by side", metric.title()), |also| format!("{} and {} side by side", metric.title(), inner(&also.title()))),
         subtitle: made.common,
         x: ChartAxis { scale: AxisScale::Names(names), ..ChartAxis::default() },
         y,

@@ -1,6 +1,6 @@
 //! One figure over another: by depth, by jobs, by block size, or any over any.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, ChartUnit, SeriesShape};
 
 use super::dimension::Dimension;
 use super::group::{Seen, Split, chosen, split};
@@ -101,7 +101,7 @@ fn short(dimension: Dimension) -> String {
 }
 
 /// `wish.metric` over `x`, a line for each group.
-fn over(cells: &[JobFigures], wish: &Wish, x: Dimension) -> Result<Chart, ChartError> {
+pub(super) fn over(cells: &[JobFigures], wish: &Wish, x: Dimension) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let varied: &[Dimension] = if x.is_chosen() { &[x] } else { &[Dimension::Outstanding] };
     let made = split(chosen(cells, wish), varied);
@@ -129,7 +129,9 @@ fn lines(made: Split, x: Dimension, metric: Dimension, scale: AxisScale) -> Resu
         notes.push(format!("{left_out} more lines are left out: choose with --rw, --depth, --jobs or --block."));
     }
     let (low, high) = places(&all);
-    let unit = x.quantity().unit(low, high, matches!(scale, AxisScale::Log(_)));
+    // Sizes by powers of two are written one by one: 512 B, 4 KiB, 1 MiB.
+    let sizes = x == Dimension::Block;
+    let unit = if sizes { ChartUnit { word: "bytes".into(), divide: 1.0 } } else { x.quantity().unit(low, high, matches!(scale, AxisScale::Log(_))) };
     let (from, to) = if scale == AxisScale::Log(2) { powers(low, high, unit.divide) } else { (None, None) };
     // What spans more than a hundredfold is spread by powers.
     let y_scale = spread(&all, metric);

@@ -21,6 +21,10 @@ pub enum Dimension {
     Mix,
     /// Planned rate of an open loop.
     Offered,
+    /// Planned bandwidth of an open loop.
+    Rate,
+    /// Where the region begins.
+    Offset,
     /// I/Os per second.
     Iops,
     /// Bytes per second.
@@ -54,6 +58,8 @@ impl std::str::FromStr for Dimension {
             "block" | "bs" => Dimension::Block,
             "mix" | "rwmixread" => Dimension::Mix,
             "offered" | "rate" => Dimension::Offered,
+            "offered-bw" => Dimension::Rate,
+            "offset" => Dimension::Offset,
             "iops" => Dimension::Iops,
             "bw" => Dimension::Bandwidth,
             "mean" | "clat" => Dimension::Mean,
@@ -71,7 +77,7 @@ impl std::str::FromStr for Dimension {
 fn percentile(word: &str) -> Result<Dimension, String> {
     let percent = word.strip_prefix('p').and_then(|text| text.parse::<f64>().ok()).filter(|p| (0.0..=100.0).contains(p));
     percent.map(Dimension::Percentile).ok_or_else(|| {
-        "depth, jobs, outstanding, block, mix, offered, iops, bw, mean, p50 (any percentile), max, stddev, slat, lat, cpu or \
+        "depth, jobs, outstanding, block, mix, offered, offered-bw, offset, iops, bw, mean, p50 (any percentile), max, stddev, slat, lat, cpu or \
          cpu-per-io stand on an axis"
             .to_owned()
     })
@@ -88,6 +94,8 @@ impl Dimension {
             Dimension::Block => "Block size",
             Dimension::Mix => "Reads",
             Dimension::Offered => "Planned rate",
+            Dimension::Rate => "Planned bandwidth",
+            Dimension::Offset => "Place on the target",
             Dimension::Iops => "Throughput",
             Dimension::Bandwidth => "Bandwidth",
             Dimension::Mean => "Mean latency",
@@ -106,10 +114,10 @@ impl Dimension {
     pub(crate) fn quantity(self) -> Quantity {
         match self {
             Dimension::Depth | Dimension::Jobs | Dimension::Outstanding => Quantity::Plain,
-            Dimension::Block => Quantity::Bytes,
+            Dimension::Block | Dimension::Offset => Quantity::Bytes,
             Dimension::Mix | Dimension::Cpu => Quantity::Percent,
             Dimension::Iops | Dimension::Offered => Quantity::Rate,
-            Dimension::Bandwidth => Quantity::Bandwidth,
+            Dimension::Bandwidth | Dimension::Rate => Quantity::Bandwidth,
             Dimension::CpuPerIo => Quantity::CpuTime,
             _ => Quantity::Latency,
         }
@@ -117,7 +125,8 @@ impl Dimension {
 
     /// Whether it was chosen and not measured.
     pub(crate) fn is_chosen(self) -> bool {
-        matches!(self, Dimension::Depth | Dimension::Jobs | Dimension::Outstanding | Dimension::Block | Dimension::Mix | Dimension::Offered)
+        use Dimension::{Block, Depth, Jobs, Mix, Offered, Offset, Outstanding, Rate};
+        matches!(self, Depth | Jobs | Outstanding | Block | Mix | Offered | Rate | Offset)
     }
 
     /// What is doubled from step to step is spread by powers of two.
@@ -145,6 +154,8 @@ impl Dimension {
             Dimension::Block => cell.block.map(|block| block as f64),
             Dimension::Mix => cell.mix.map(f64::from),
             Dimension::Offered => cell.offered,
+            Dimension::Rate => cell.rate,
+            Dimension::Offset => cell.offset.map(|offset| offset as f64),
             Dimension::Iops => positive(ways.iter().map(|way| way.iops).sum()),
             Dimension::Bandwidth => positive(ways.iter().map(|way| way.bandwidth).sum()),
             Dimension::Mean => latency(&|way| positive(way.latency.mean)),
@@ -166,6 +177,7 @@ impl Dimension {
     pub(crate) fn words(self, value: f64) -> String {
         match self.quantity() {
             Quantity::Bytes => bytes(value as u64),
+            Quantity::Bandwidth => format!("{}/s", bytes(value as u64)),
             Quantity::Percent => format!("{value} %"),
             _ => crate::figures::rate(value),
         }

@@ -6,12 +6,12 @@ use super::cell::{JobFigures, WayFigures};
 use super::curve::{axis, ends};
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
-use super::unit::Quantity;
+use super::unit::{Quantity, lasting};
 use super::{ChartError, Wish};
 
 pub(super) const DERIVED: &str = "Counts are those of the result's own bins (json+), added up to four for each power of two, so that every step is \
-    equally wide; percentiles are read from the same counts, or where a result has none are those it tells. Classes of other widths are \
-    brought to the same width.";
+    equally wide; percentiles are read from the same counts, or where a result has none are those it tells. Where there are no bins, the bars are \
+    fio's own classes.";
 /// Steps in each power of two.
 const STEPS: f64 = 4.0;
 /// More lines than this cannot be told apart.
@@ -24,7 +24,7 @@ pub(super) fn histogram(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Char
     let mut all = lines(&made, |seen| steps(seen.way));
     all.iter_mut().for_each(|series| series.shape = SeriesShape::Steps);
     if all.is_empty() {
-        return Err(ChartError::Lacks("these results have no latency bins; run with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)"));
+        return by_class(&made);
     }
     let (low, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
     Ok(Chart {
@@ -63,6 +63,43 @@ fn lines(made: &super::group::Split, points: impl Fn(&Seen) -> Vec<(f64, f64)>) 
     let drawn = seen.map(|(label, seen)| (if label.is_empty() { seen.cell.name.clone() } else { label }, points(seen)));
     let some = drawn.filter(|(_, points)| !points.is_empty()).take(LINES).enumerate();
     some.map(|(colour, (name, points))| ChartSeries { name, points, colour, dashed: colour >= 8, ..ChartSeries::default() }).collect()
+}
+
+/// Bars of fio's classes, where a result tells no more than those. They are of a whole job: reads and writes together.
+fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
+    let all = || made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.as_str(), seen.cell)));
+    let mut some: Vec<(&str, &JobFigures)> = all().filter(|(_, cell)| !cell.classes.is_empty()).collect();
+    some.dedup_by(|a, b| std::ptr::eq(a.1, b.1));
+    some.truncate(LINES);
+    let used = |n: usize| some.iter().any(|(_, cell)| cell.classes.get(n).is_some_and(|class| class.1 > 0.0));
+    let most = some.iter().map(|(_, cell)| cell.classes.len()).max().unwrap_or(0);
+    let (Some(first), Some(last)) = ((0..most).find(|n| used(*n)), (0..most).rev().find(|n| used(*n))) else {
+        return Err(ChartError::Lacks("these results have no latency bins; run with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)"));
+    };
+    let series = |(colour, (label, cell)): (usize, &(&str, &JobFigures))| {
+        let shares = cell.classes.iter().enumerate().skip(first).take(last + 1 - first);
+        let points = shares.map(|(n, class)| ((n - first) as f64, class.1)).filter(|point| point.1 > 0.0).collect();
+        let name = if label.is_empty() { cell.name.clone() } else { (*label).to_owned() };
+        ChartSeries { name, shape: SeriesShape::Bars, points, colour, ..ChartSeries::default() }
+    };
+    let names = (first..=last).map(|n| class_words(&some[0].1.classes, n)).collect();
+    Ok(Chart {
+        title: "How long I/Os took".to_owned(),
+        subtitle: made.common.clone(),
+        x: ChartAxis { title: "Latency, up to".into(), scale: AxisScale::Names(names), ..ChartAxis::default() },
+        y: vec![ChartAxis { title: "I/Os".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), ..ChartAxis::default() }],
+        body: ChartBody::Series(some.iter().enumerate().map(series).collect()),
+        notes: vec!["These results tell the classes of fio only, which are not equally wide; json+ tells more.".to_owned()],
+        ..Chart::default()
+    })
+}
+
+fn class_words(classes: &[(f64, f64)], n: usize) -> String {
+    let words = |ns: f64| lasting(ns).replace(".0 ", " ").replace(".00 ", " ");
+    match classes.get(n) {
+        Some((end, _)) if end.is_finite() => words(*end),
+        _ => "more".to_owned(),
+    }
 }
 
 /// Share of I/Os, percent, in steps of a quarter of a power of two. Each step is told at its lower end, the last one closed.

@@ -1,5 +1,7 @@
 //! Two things varied, one measured: coloured fields, or bars in space.
 
+use std::collections::HashMap;
+
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Direction};
 
 use super::curve::ends;
@@ -30,8 +32,11 @@ pub(super) fn interference(cells: &[JobFigures], wish: &Wish) -> Result<Chart, C
         metric: wish.metric.or(Some(Dimension::Percentile(99.0))),
         ..wish.clone()
     };
+    if let Some(map) = by_rates(cells, &of_reads)? {
+        return Ok(map);
+    }
     // A job that only reads has no mix of its own: all of it is reads.
-    let mixed: Vec<JobFigures> = cells.iter().cloned().map(|mut cell| {
+    let mixed: Vec<JobFigures> = cells.iter().map(JobFigures::slim).map(|mut cell| {
         let only_reads = cell.ways.len() == 1 && cell.ways[0].direction == Direction::Read;
         cell.mix = cell.mix.or(only_reads.then_some(100));
         cell.rw = cell.rw.replace("randread", "random").replace("randrw", "random").replace("rw", "sequential").replace("read", "sequential");
@@ -44,6 +49,26 @@ pub(super) fn interference(cells: &[JobFigures], wish: &Wish) -> Result<Chart, C
     chart.title = format!("What writes do to reads: {}", inner(&of_reads.metric.map_or(String::new(), Dimension::title)));
     chart.x.title = "Reads among all I/Os".to_owned();
     Ok(chart)
+}
+
+/// Readers beside writers, each at a planned rate of its own: write bandwidth along the bottom, reads per second upwards.
+fn by_rates(cells: &[JobFigures], wish: &Wish) -> Result<Option<Chart>, ChartError> {
+    let does = |cell: &JobFigures, direction: Direction| cell.ways.iter().all(|way| way.direction == direction);
+    let writers: HashMap<usize, f64> = cells.iter().filter(|cell| does(cell, Direction::Write)).filter_map(|cell| Some((cell.result, cell.rate?))).collect();
+    let readers = cells.iter().filter(|cell| cell.offered.is_some() && does(cell, Direction::Read));
+    let beside = readers.filter_map(|reader| Some(JobFigures { rate: Some(*writers.get(&reader.result)?), ..reader.slim() }));
+    let beside: Vec<JobFigures> = beside.collect();
+    let mut rates: Vec<f64> = beside.iter().filter_map(|cell| cell.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    if rates.len() < 2 {
+        return Ok(None);
+    }
+    let mut chart = of_two(&beside, wish, Dimension::Rate, Dimension::Offered)?;
+    chart.title = format!("What writes do to reads: {}", inner(&wish.metric.map_or(String::new(), Dimension::title)));
+    chart.x.title = "Writes planned beside them".to_owned();
+    chart.y[0].title = "Reads planned (IOPS)".to_owned();
+    Ok(Some(chart))
 }
 
 fn of_two(cells: &[JobFigures], wish: &Wish, x: Dimension, y: Dimension) -> Result<Chart, ChartError> {

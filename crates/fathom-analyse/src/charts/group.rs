@@ -73,6 +73,11 @@ pub(super) fn split<'a>(seen: Vec<Seen<'a>>, varied: &[Dimension]) -> Split<'a> 
     labelled(named)
 }
 
+/// Puts together what differs in nothing but the name.
+pub(super) fn alike<'a>(seen: &[Seen<'a>]) -> Split<'a> {
+    labelled(grouped(seen, &[], false))
+}
+
 type Parts = Vec<String>;
 
 fn grouped<'a>(seen: &[Seen<'a>], varied: &[Dimension], names: bool) -> Vec<(Parts, Vec<Seen<'a>>)> {
@@ -96,11 +101,13 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
         if dimensions.iter().any(|d| varied.contains(d)) { String::new() } else { words.unwrap_or_default() }
     };
     let both = varied.contains(&Dimension::Outstanding);
+    let place = cell.offset.filter(|offset| *offset > 0).map(|offset| format!("from {}", crate::figures::bytes(offset)));
     let direction = if cell.ways.len() > 1 { format!("{}s", seen.way.direction.word()) } else { String::new() };
     vec![
         cell.source.clone(),
         cell.rw.clone(),
         direction,
+        unless(&[Dimension::Offset], place),
         unless(&[Dimension::Block], cell.block.map(crate::figures::bytes)),
         unless(&[Dimension::Mix], cell.mix.filter(|_| cell.ways.len() > 1).map(|mix| format!("{mix} % reads"))),
         unless(&[Dimension::Depth, Dimension::Outstanding], cell.depth.filter(|_| !both).map(|depth| format!("depth {depth}"))),

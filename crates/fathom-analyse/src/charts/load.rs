@@ -4,14 +4,15 @@ use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartSerie
 
 use super::curve::{axis, ends};
 use super::dimension::Dimension;
-use super::group::{Group, chosen, split};
+use super::group::{Group, Seen, chosen, split};
 use super::{JobFigures, ChartError, Wish};
 use super::unit::lasting;
 use crate::figures::rate;
+use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
-pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. The knee is the step with the greatest \
-    power, throughput over mean latency (Kleinrock 1979): beyond it waiting grows faster than throughput. What the limit allows is the \
-    highest throughput of a step that keeps it; nothing is interpolated.";
+pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. Knees are those of a closed loop, by the \
+    rules that `fathom search` uses, each by its name; the one that Kneedle finds is marked, or else the lowest depth with 95 % of the \
+    highest throughput. What the limit allows is the highest throughput of a step that keeps it; nothing is interpolated.";
 /// Knees and limits of more groups than this would cover each other.
 const MARKED: usize = 4;
 
@@ -79,17 +80,32 @@ fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
     ChartSeries { points: steps.into_iter().map(|(_, point)| point).collect(), colour, ..ChartSeries::default() }
 }
 
+/// The knees of a closed loop in words, and the first of them that is a step as a mark.
+fn bends(group: &Group, shown: Dimension, named: &str, marks: &mut Vec<ChartMark>, notes: &mut Vec<String>) {
+    let point = |seen: &Seen| {
+        let depth = seen.cell.outstanding().filter(|_| seen.cell.offered.is_none())? as u32;
+        Some(ClosedPoint { depth, iops: seen.value(Dimension::Iops)?, mean_ns: seen.value(Dimension::Mean)? })
+    };
+    let found = knees(&group.seen.iter().filter_map(point).collect::<Vec<_>>());
+    let marked = [KneeRule::Kneedle, KneeRule::NearlyAll].into_iter().find_map(|rule| found.iter().find(|knee| knee.rule == rule && knee.depth.is_some()));
+    let Some(knee) = marked else { return notes.extend(found.first().map(|knee| format!("{named}{}", knee.sentence))) };
+    let step = group.seen.iter().find(|seen| seen.cell.outstanding() == knee.depth);
+    if let Some((iops, value)) = step.and_then(|seen| seen.value(Dimension::Iops).zip(seen.value(shown))) {
+        marks.push(ChartMark { at: MarkPlace::Point(0, iops, value), words: "knee".into() });
+    }
+    let others: Vec<String> = found.iter().filter(|other| other.rule != knee.rule).map(said).collect();
+    notes.push(format!("{named}The knee by {} Other rules: {}.", knee.sentence, others.join(", ")));
+}
+
+/// `95 % of peak: 8`.
+fn said(knee: &Knee) -> String {
+    format!("{}: {}", knee.rule.name(), knee.depth.map_or("none".to_owned(), rate))
+}
+
 /// The knee, and the step that keeps the limit, as marks and in words.
 fn told(group: &Group, shown: Dimension, slo: Option<(f64, f64)>, several: bool, marks: &mut Vec<ChartMark>, notes: &mut Vec<String>) {
     let named = if several { format!("{}: ", group.label) } else { String::new() };
-    let power = |seen: &&super::group::Seen| seen.value(Dimension::Iops).zip(seen.value(Dimension::Mean)).map_or(0.0, |(iops, mean)| iops / mean);
-    if let Some(knee) = group.seen.iter().max_by(|a, b| power(a).total_cmp(&power(b))) {
-        if let (Some(iops), Some(value), Some(mean)) = (knee.value(Dimension::Iops), knee.value(shown), knee.value(Dimension::Mean)) {
-            marks.push(ChartMark { at: MarkPlace::Point(0, iops, value), words: "knee".into() });
-            let asked = knee.cell.outstanding().map_or(String::new(), |n| format!(" with {} outstanding", rate(n)));
-            notes.push(format!("{named}The knee is at {} IOPS and {} mean{asked}: beyond it waiting grows faster than throughput.", rate(iops), lasting(mean)));
-        }
-    }
+    bends(group, shown, &named, marks, notes);
     let Some((percent, limit)) = slo else { return };
     let tail = Dimension::Percentile(percent);
     let keeps = group.seen.iter().filter(|seen| seen.value(tail).is_some_and(|value| value <= limit));

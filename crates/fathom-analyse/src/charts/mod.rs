@@ -10,7 +10,9 @@ mod field;
 mod group;
 mod load;
 mod report;
+mod promised;
 mod rounds;
+mod space;
 mod thin;
 mod time;
 mod told;
@@ -20,11 +22,12 @@ use std::fmt;
 
 use fathom_model::{Chart, Direction};
 
-pub use self::cell::{JobFigures, Remark, WayFigures};
+pub use self::cell::{JobFigures, Remark, WayFigures, classes};
 pub use self::dimension::Dimension;
+pub use self::promised::Promise;
 pub use self::report::report;
 pub use self::thin::thin;
-pub use self::told::Told;
+pub use self::told::{Told, jobs_of};
 
 /// What is asked of a chart. Empty lists and nothing mean all.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,6 +48,8 @@ pub struct Wish {
     pub x: Option<Dimension>,
     /// What is measured.
     pub metric: Option<Dimension>,
+    /// What else is measured, on an axis of its own.
+    pub also: Option<Dimension>,
     /// A limit of the latency at a percentile, nanoseconds.
     pub slo: Option<(f64, f64)>,
     /// In place of the title.
@@ -53,7 +58,40 @@ pub struct Wish {
     pub subtitle: Option<String>,
     /// Where the axis of the measured value ends, in base units.
     pub top: Option<f64>,
+    /// Where axes begin and end, in the units that they are read in.
+    pub shown: Shown,
+    /// Whom the figures are from.
+    pub credit: String,
+    /// What a data sheet promises.
+    pub promises: Vec<Promise>,
+    /// Whose sheet that is.
+    pub sheet: String,
 }
+
+/// Where axes begin and end, in the units that they are read in; first the left, then the right one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shown {
+    /// Beginnings.
+    pub from: [Option<f64>; 2],
+    /// Ends.
+    pub to: [Option<f64>; 2],
+    /// The end of the axis along the bottom.
+    pub until: Option<f64>,
+}
+
+impl Shown {
+    fn limit(&self, chart: &mut Chart) {
+        for (side, axis) in chart.y.iter_mut().enumerate().take(2) {
+            let base = |shown: Option<f64>| shown.map(|value| value * axis.unit.divide);
+            let (from, to) = (base(self.from[side]), base(self.to[side]));
+            (axis.from, axis.to) = (from.or(axis.from), to.or(axis.to));
+        }
+        if let Some(until) = self.until.filter(|_| !matches!(chart.x.scale, fathom_model::AxisScale::Names(_))) {
+            chart.x.to = Some(until * chart.x.unit.divide);
+        }
+    }
+}
+
 
 /// Why a chart cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +145,8 @@ pub const CHARTS: &[ChartKind] = &[
     ChartKind { name: "latency-map", about: "all latencies over time, as a coloured map", derived: bands::DERIVED, draw: bands::map },
     ChartKind { name: "convergence", about: "round by round, as SNIA draws it", derived: rounds::DERIVED, draw: rounds::convergence },
     ChartKind { name: "window", about: "the steady-state window, as SNIA draws it", derived: rounds::DERIVED, draw: rounds::window },
+    ChartKind { name: "space", about: "throughput over the places of the target", derived: space::DERIVED, draw: space::space },
+    ChartKind { name: "spec", about: "measured against what a data sheet promises", derived: promised::DERIVED, draw: promised::promised },
     ChartKind { name: "cpu", about: "CPU time for one I/O", derived: compared::DERIVED_CPU, draw: compared::cpu },
 ];
 
@@ -126,6 +166,10 @@ pub fn chart(name: &str, cells: &[JobFigures], wish: &Wish) -> Result<Chart, Cha
     }
     if let (Some(top), Some(axis)) = (wish.top, chart.y.first_mut()) {
         axis.to = Some(top);
+    }
+    wish.shown.limit(&mut chart);
+    if !wish.credit.is_empty() {
+        chart.notes.push(format!("Source: {}", wish.credit));
     }
     Ok(chart)
 }

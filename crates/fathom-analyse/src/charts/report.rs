@@ -3,6 +3,7 @@
 use fathom_model::{Chart, Report, ReportFinding};
 
 use super::dimension::Dimension;
+use super::told::jobs_of;
 use super::{CHARTS, JobFigures, Told, Wish, chart};
 use crate::figures::{bytes, rate};
 use super::unit::lasting;
@@ -21,7 +22,7 @@ const FEW_POINTS: usize = 160;
 /// What `told` says together.
 #[must_use]
 pub fn report(told: &[Told], title: Option<&str>) -> Report {
-    let mut jobs: Vec<JobFigures> = told.iter().flat_map(|one| one.jobs.iter().cloned()).collect();
+    let mut jobs: Vec<JobFigures> = jobs_of(told);
     if told.len() > 1 {
         // Files come in the order of their names, in which 16 stands before 2.
         jobs.sort_by(|a, b| order(a).cmp(&order(b)));
@@ -222,7 +223,7 @@ fn loads(jobs: &[JobFigures]) -> Vec<Vec<JobFigures>> {
         if place == all.len() {
             all.push(Vec::new());
         }
-        all[place].push(job.clone());
+        all[place].push(job.slim());
     }
     all.retain(|load| load.len() > 1);
     all

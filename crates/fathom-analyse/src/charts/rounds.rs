@@ -4,20 +4,19 @@ use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Moment};
 
 use super::curve::axis;
 use super::dimension::Dimension;
-use super::group::{chosen, split};
+use super::group::{alike, chosen};
 use super::time::full;
 use super::{JobFigures, ChartError, Wish};
-use crate::figures::percent;
+use crate::pts::{PTS_WINDOW, pts_steady_round, pts_window, pts_words};
 
 pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the order of the results; of a single job, its intervals. The window is \
-    the last five rounds: steady when none is further than 10 % from their mean, and the line that fits them best (least squares) rises or falls by no \
-    more than 10 % of the mean over the window (SNIA Solid State Storage Performance Test Specification).";
-/// Rounds of a window.
-const WINDOW: usize = 5;
-/// How far a round may be from the mean: the range is 20 % of it.
+    the first five rounds that are steady, or else the last five: steady when the largest is above the smallest by no more than 20 % of their mean, \
+    and the line that fits them best (least squares) rises or falls by no more than 10 % of the mean over the window (SNIA Solid State Storage \
+    Performance Test Specification 2.0.2).";
+/// The lines beside the mean, as the specification draws them.
 const BOUND: f64 = 0.10;
-/// How far the fit may go over the window.
-const SLOPE: f64 = 0.10;
+/// Beyond this no figure is one of a device, and the whole numbers of the rule would not hold it.
+const MOST: f64 = 1e15;
 const TOO_FEW: ChartError = ChartError::Lacks("rounds are repetitions of the same job, or the intervals of one (--output-format=json+); there are fewer than five");
 
 pub(super) fn convergence(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
@@ -32,36 +31,26 @@ pub(super) fn convergence(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Ch
 pub(super) fn window(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let (common, mut all) = rounds(cells, wish, metric)?;
-    all.retain(|(_, values)| values.len() >= WINDOW);
+    all.retain(|(_, values)| values.len() >= PTS_WINDOW && values.iter().all(|value| (0.0..=MOST).contains(value)));
     let Some((name, values)) = all.into_iter().next() else { return Err(TOO_FEW) };
-    let first = values.len() - WINDOW;
-    let points: Vec<(f64, f64)> = numbered(&values)[first..].to_vec();
-    let mean = points.iter().map(|point| point.1).sum::<f64>() / WINDOW as f64;
-    let slope = slope(&points);
-    let (from, to) = (points[0].0, points[WINDOW - 1].0);
-    let middle = f64::midpoint(from, to);
-    let flat = |name: &str, value: f64, colour: usize| ChartSeries {
-        name: name.to_owned(), points: vec![(from, value), (to, value)], colour, dashed: true, shape: fathom_model::SeriesShape::Thin, ..ChartSeries::default()
+    let last = pts_steady_round(std::slice::from_ref(&values)).unwrap_or(values.len());
+    let five = values[..last].last_chunk::<PTS_WINDOW>().expect("there are five at least");
+    let judged = pts_window(five);
+    let points: Vec<(f64, f64)> = numbered(&values)[last - PTS_WINDOW..last].to_vec();
+    let (from, to) = (points[0].0, points[PTS_WINDOW - 1].0);
+    let line = |name: &str, start: f64, end: f64, colour: usize, dashed: bool| ChartSeries {
+        name: name.to_owned(), points: vec![(from, start), (to, end)], colour, dashed, shape: fathom_model::SeriesShape::Thin, ..ChartSeries::default()
     };
-    let at = |x: f64| mean + slope * (x - middle);
-    let furthest = points.iter().map(|point| (point.1 - mean).abs()).fold(0.0, f64::max) / mean;
-    let drift = (slope * (to - from)).abs() / mean;
-    let steady = furthest <= BOUND && drift <= SLOPE;
+    let flat = |name: &str, value: f64, colour: usize| line(name, value, value, colour, true);
+    let called = short_name(&name, metric);
     let series = vec![
-        ChartSeries { name: short_name(&name, metric), points: points.clone(), ..ChartSeries::default() },
-        flat("mean", mean, 6),
-        flat("110 % of it", mean * (1.0 + BOUND), 1),
-        flat("90 % of it", mean * (1.0 - BOUND), 1),
-        ChartSeries { name: "best fit".into(), points: vec![(from, at(from)), (to, at(to))], colour: 2, shape: fathom_model::SeriesShape::Thin, ..ChartSeries::default() },
+        ChartSeries { name: called.clone(), points, ..ChartSeries::default() },
+        flat("mean", judged.mean, 6),
+        flat("110 % of it", judged.mean * (1.0 + BOUND), 1),
+        flat("90 % of it", judged.mean * (1.0 - BOUND), 3),
+        line("best fit", judged.start, judged.start + 4.0 * judged.slope, 2, false),
     ];
-    let words = format!(
-        "{}: the furthest round is {} from the mean (10 % may be), the fit y = {:.1} x + {:.1} goes {} over the window (10 % may be).",
-        if steady { "Steady" } else { "Not steady" },
-        percent(100.0 * furthest),
-        slope,
-        at(0.0),
-        percent(100.0 * drift),
-    );
+    let words = pts_words(&called, last, &judged);
     let mut chart = chart(format!("{}: the steady-state window", metric.title()), common, metric, series, vec![words]);
     chart.y[0].scale = AxisScale::Close;
     Ok(chart)
@@ -69,14 +58,6 @@ pub(super) fn window(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartEr
 
 fn short_name(name: &str, metric: Dimension) -> String {
     if name.is_empty() { metric.title() } else { name.to_owned() }
-}
-
-/// Least squares.
-fn slope(points: &[(f64, f64)]) -> f64 {
-    let n = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0 / n, sum.1 + point.1 / n));
-    let (above, below) = points.iter().fold((0.0, 0.0), |sum, p| (sum.0 + (p.0 - x) * (p.1 - y), sum.1 + (p.0 - x).powi(2)));
-    if below > 0.0 { above / below } else { 0.0 }
 }
 
 fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
@@ -88,11 +69,7 @@ type Rounds = (String, Vec<(String, Vec<f64>)>);
 /// For each load its values, round by round.
 fn rounds(cells: &[JobFigures], wish: &Wish, metric: Dimension) -> Result<Rounds, ChartError> {
     // Repetitions have the same name or a numbered one; they are not kept apart by it.
-    let alike: Vec<JobFigures> = cells.iter().cloned().map(|mut cell| {
-        cell.name.clear();
-        cell
-    }).collect();
-    let made = split(chosen(&alike, wish), &[]);
+    let made = alike(&chosen(cells, wish));
     let repeated = made.groups.iter().filter(|group| group.seen.len() > 1);
     let mut all: Vec<(String, Vec<f64>)> = repeated.map(|group| (group.label.clone(), group.seen.iter().filter_map(|seen| seen.value(metric)).collect())).collect();
     if all.is_empty() {

@@ -6,7 +6,7 @@ use super::curve::{axis, ends};
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
-use super::unit::Quantity;
+use super::unit::{Quantity, inner};
 use super::{JobFigures, ChartError, Wish};
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
@@ -23,29 +23,60 @@ const FULL: f64 = 0.5;
 const BLOCKS: usize = 200;
 
 pub(super) fn throughput(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let metric = wish.metric.filter(|metric| metric.more_is_better()).unwrap_or(Dimension::Iops);
-    let figure = move |moment: &Moment, one: &MomentDirection| {
-        let amount = if metric == Dimension::Iops { one.ios } else { one.bytes };
-        Some(amount as f64 / (moment.length.get() as f64 / 1e9))
-    };
+    let metric = wish.metric.filter(|metric| of_moments(*metric)).unwrap_or(Dimension::Iops);
+    let also = wish.also.filter(|also| of_moments(*also) && also.quantity() != metric.quantity());
     let made = split(chosen(cells, wish), &[]);
     let seen = seen_of(&made);
     let mut all = Vec::new();
-    for (colour, (label, one)) in seen.iter().take(LINES).enumerate() {
-        all.push(line(one, label.clone(), colour, &figure));
+    for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
+        for (side, figure) in [Some(metric), also].into_iter().flatten().enumerate() {
+            let name = match (also, seen.len()) {
+                (None, _) => label.clone(),
+                (Some(_), 1) => figure.title(),
+                (Some(_), _) => format!("{label} {}", inner(&figure.title())),
+            };
+            let colour = if also.is_some() { number * 2 + side } else { number };
+            all.push(ChartSeries { axis: side, ..line(one, name, colour, &|moment, way| value(figure, moment, way)) });
+        }
     }
-    drawn(all, metric, "over time", made.common.clone(), &seen)
+    let mut chart = drawn(all, metric, "over time", made.common.clone(), &seen)?;
+    if let (Some(also), ChartBody::Series(all)) = (also, &chart.body) {
+        chart.title = format!("{} and {} over time", metric.title(), inner(&also.title()));
+        chart.y.push(axis(also, all, 1, AxisScale::Linear));
+    }
+    Ok(chart)
+}
+
+/// Whether an interval has this figure.
+fn of_moments(metric: Dimension) -> bool {
+    let percentile = matches!(metric, Dimension::Percentile(percent) if percent == 50.0 || percent == 99.0);
+    metric.more_is_better() || percentile || matches!(metric, Dimension::Mean | Dimension::Lat | Dimension::Max)
+}
+
+/// The figure of one interval.
+fn value(metric: Dimension, moment: &Moment, way: &MomentDirection) -> Option<f64> {
+    let rate = |amount: u64| Some(amount as f64 / (moment.length.get() as f64 / 1e9));
+    let latency = match metric {
+        Dimension::Iops => return rate(way.ios),
+        Dimension::Bandwidth => return rate(way.bytes),
+        Dimension::Max => way.max,
+        Dimension::Percentile(percent) => if percent == 50.0 { way.p50 } else { way.p99 },
+        _ => way.mean,
+    };
+    latency.filter(|ns| *ns > 0).map(|ns| ns as f64)
 }
 
 pub(super) fn latency(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
     type Figure = (&'static str, fn(&MomentDirection) -> Option<u64>);
     const FIGURES: [Figure; 3] = [("p50", |m| m.p50), ("p99", |m| m.p99), ("largest", |m| m.max)];
+    const MEAN: [Figure; 1] = [("mean of each interval", |m| m.mean)];
     let made = split(chosen(cells, wish), &[]);
     let seen = seen_of(&made);
     let mut all = Vec::new();
     let several = seen.len() > 2;
     for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
-        let wanted = if several { &FIGURES[1..2] } else { &FIGURES[..] };
+        let told = one.cell.series.iter().any(|moment| moment.directions[one.way.direction].p99.is_some());
+        let wanted = if !told { &MEAN[..] } else if several { &FIGURES[1..2] } else { &FIGURES[..] };
         for (kind, (name, of)) in wanted.iter().enumerate() {
             let label = if seen.len() == 1 { (*name).to_owned() } else { format!("{label} {name}") };
             let colour = if several { number } else { number * 3 + kind };
@@ -54,7 +85,8 @@ pub(super) fn latency(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartE
     }
     let mut chart = drawn(all, Dimension::Mean, "percentiles over time", made.common.clone(), &seen)?;
     chart.y[0].title = "Latency".to_owned();
-    chart.title = "Latency percentiles over time".to_owned();
+    let means = matches!(&chart.body, ChartBody::Series(all) if all.iter().all(|series| series.name.ends_with(MEAN[0].0)));
+    chart.title = if means { "Mean latency over time" } else { "Latency percentiles over time" }.to_owned();
     let all = match &chart.body { ChartBody::Series(all) => all, ChartBody::Grid(_) => return Ok(chart) };
     let (low, high) = super::curve::values(all, 0);
     chart.y[0].scale = AxisScale::Log(10);
@@ -97,6 +129,7 @@ fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: Strin
         notes.push(format!("{} more jobs are left out: choose with --rw, --depth, --jobs or --name.", seen.len() - LINES));
     }
     let strip = happenings(seen);
+    notes.extend(of_the_whole(seen));
     if let Some(first) = strip.iter().max_by_key(|one| one.grave) {
         let more = if strip.len() > 1 { format!(" (and {} more)", strip.len() - 1) } else { String::new() };
         let unit = Quantity::Elapsed.unit(0.0, end, false);
@@ -114,8 +147,19 @@ fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: Strin
     })
 }
 
+/// What qualifies the whole of what is drawn, by name: it has no time of its own.
+pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
+    let grave = seen.iter().take(LINES).flat_map(|(_, seen)| &seen.cell.findings).filter(|finding| finding.grave > 0);
+    let mut names: Vec<&str> = grave.map(|finding| finding.code.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = if names.len() > 4 { format!(" and {} more", names.len() - 4) } else { String::new() };
+    let told = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+    (!names.is_empty()).then(|| format!("Findings about the whole run: {told}{more}; `fathom explain NAME` tells more."))
+}
+
 /// When something failed, stood still, or was far slower than usual.
-fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
+pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
     let mut all = Vec::new();
     for (label, one) in seen.iter().take(LINES) {
         let direction = one.way.direction;

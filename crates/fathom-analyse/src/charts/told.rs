@@ -41,6 +41,13 @@ impl Told {
     }
 }
 
+/// The jobs of all results, each with the number of its result.
+#[must_use]
+pub fn jobs_of(told: &[Told]) -> Vec<JobFigures> {
+    let numbered = |(result, one): (usize, &Told)| one.jobs.iter().map(move |job| JobFigures { result, ..job.clone() }).collect::<Vec<_>>();
+    told.iter().enumerate().flat_map(numbered).collect()
+}
+
 fn files(all: &[String]) -> String {
     match all {
         [first, .., last] if all.len() > 6 => format!("{first} to {last}, {} files", all.len()),

@@ -8,11 +8,17 @@ use crate::theme::role;
 
 /// The title with the unit: `Latency (ms)`.
 pub(crate) fn named(axis: &ChartAxis) -> String {
-    match (axis.title.as_str(), axis.unit.word.as_str()) {
+    let unit = if is_sizes(axis) { "" } else { axis.unit.word.as_str() };
+    match (axis.title.as_str(), unit) {
         (title, "") => title.to_owned(),
         ("", unit) => unit.to_owned(),
         (title, unit) => format!("{title} ({unit})"),
     }
+}
+
+/// Sizes by powers of two, each written with its own unit: 512 B, 4 KiB, 1 MiB.
+fn is_sizes(axis: &ChartAxis) -> bool {
+    axis.scale == AxisScale::Log(2) && axis.unit.word == "bytes"
 }
 
 /// Along the bottom.
@@ -78,7 +84,14 @@ fn common(axis: &ChartAxis) -> Value {
     match axis.scale {
         AxisScale::Nines => made["axisLabel"]["formatter"] = json!({ "$fn": "nines" }),
         AxisScale::Names(_) => {}
+        _ if is_sizes(axis) => made["axisLabel"]["formatter"] = json!({ "$fn": "binary" }),
         _ => made["axisLabel"]["formatter"] = json!({ "$fn": "number" }),
+    }
+    // The end of a run is where it is: only a round one has a label.
+    if let (AxisScale::Linear, Some(to)) = (&axis.scale, axis.to) {
+        let shown = to / axis.unit.divide;
+        let step = 10f64.powf(shown.abs().max(1e-300).log10().floor()) / 2.0;
+        made["axisLabel"]["showMaxLabel"] = json!((shown / step).fract() == 0.0);
     }
     for (key, limit) in [("min", axis.from), ("max", axis.to)] {
         if let Some(limit) = limit.filter(|limit| limit.is_finite()) {

@@ -3,8 +3,8 @@
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartGrid};
 use serde_json::{Value, json};
 
-use super::axis;
-use super::layout::Layout;
+use super::{axis, mark};
+use super::layout::{Layout, STRIP};
 use super::series::rounded;
 use crate::colours::{Shades, hex};
 use crate::font::FAMILY;
@@ -31,10 +31,16 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
         "inRange": { "color": (0..=10).map(|n| hex(Shades::colour(f64::from(n) / 10.0))).collect::<Vec<_>>() },
         "seriesIndex": 99, "dimension": 0,
     });
-    if grid.columns * grid.rows > FIELDS {
-        return picture(option, chart, grid, &shades);
+    // Fields of their own need names on both axes.
+    let named = [Some(&chart.x), chart.y.first()].into_iter().flatten().all(|axis| matches!(axis.scale, AxisScale::Names(_)));
+    if grid.columns * grid.rows > FIELDS || !named {
+        picture(option, chart, grid, &shades);
+    } else {
+        fields(option, chart, grid, &shades);
     }
-    fields(option, chart, grid, &shades);
+    if layout.strip {
+        mark::strip(option, chart, layout.bottom - STRIP - 50.0);
+    }
 }
 
 fn number_words(value: f64) -> String {

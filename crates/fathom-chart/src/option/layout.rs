@@ -9,6 +9,11 @@ use crate::theme::{palette, role};
 
 const MARGIN: f32 = 20.0;
 const TITLE: f32 = 19.0;
+const TITLE_LINE: f32 = 24.0;
+/// How much wider bold letters are, at most.
+const BOLD: f32 = 1.1;
+/// How much wider another font is, at most.
+const OTHER_FONT: f32 = 1.12;
 const SUBTITLE: f32 = 13.0;
 const NOTE: f32 = 11.5;
 const LEGEND: f32 = 12.5;
@@ -19,7 +24,7 @@ const LEGEND_LINE: f32 = 24.0;
 const LEGEND_LINES: f32 = 4.0;
 /// The strip of happenings and the room above it.
 pub(super) const STRIP: f32 = 12.0;
-const STRIP_GAP: f32 = 8.0;
+const STRIP_GAP: f32 = 16.0;
 
 /// Room in pixels, from the edges of the picture.
 pub(super) struct Layout {
@@ -31,6 +36,7 @@ pub(super) struct Layout {
     pub(super) legend_scrolls: bool,
     pub(super) strip: bool,
     notes: Vec<String>,
+    title: Vec<String>,
     subtitle: Vec<String>,
 }
 
@@ -38,20 +44,23 @@ impl Layout {
     pub(super) fn of(chart: &Chart, medium: Medium) -> Layout {
         let Medium::Paper { width: wide, .. } = medium else { return Layout::of_page(chart) };
         let room = wide as f32 - 2.0 * MARGIN;
-        let notes: Vec<String> = chart.notes.iter().flat_map(|note| wrapped(note, NOTE, room)).collect();
-        let subtitle = wrapped(&chart.subtitle, SUBTITLE, room);
+        // An SVG is shown in another font where this one is missing, and most are wider; bold letters are wider still.
+        let notes: Vec<String> = chart.notes.iter().flat_map(|note| wrapped(note, NOTE, room / OTHER_FONT)).collect();
+        let subtitle = wrapped(&chart.subtitle, SUBTITLE, room / OTHER_FONT);
+        let title = wrapped(&chart.title, TITLE, room / OTHER_FONT / BOLD);
         let foot = if notes.is_empty() { 10.0 } else { notes.len() as f32 * NOTE_LINE + 16.0 };
         let lines = legend_lines(chart, room);
         let shown = lines.min(LEGEND_LINES);
         let strip = !chart.strip.is_empty();
         Layout {
             paper: true,
-            top: 24.0 + TITLE + subtitle.len() as f32 * 18.0 + if chart.y.is_empty() { 10.0 } else { 36.0 },
+            top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE) + subtitle.len() as f32 * 18.0 + if chart.y.is_empty() { 10.0 } else { 36.0 },
             bottom: foot + shown * LEGEND_LINE + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
             legend: foot,
             legend_scrolls: lines > LEGEND_LINES,
             strip,
             notes,
+            title,
             subtitle,
         }
     }
@@ -67,6 +76,7 @@ impl Layout {
             legend_scrolls: true,
             strip,
             notes: Vec::new(),
+            title: Vec::new(),
             subtitle: Vec::new(),
         }
     }
@@ -78,8 +88,8 @@ impl Layout {
             return json!(titles);
         }
         titles.insert(0, json!({
-            "text": chart.title, "left": MARGIN - 5.0, "top": 10, "itemGap": 6,
-            "textStyle": { "fontSize": TITLE, "fontWeight": "bold", "color": role("text"), "fontFamily": FAMILY },
+            "text": self.title.join("\n"), "left": MARGIN - 5.0, "top": 10, "itemGap": 6,
+            "textStyle": { "fontSize": TITLE, "fontWeight": "bold", "color": role("text"), "lineHeight": TITLE_LINE, "fontFamily": FAMILY },
             "subtext": self.subtitle.join("\n"),
             "subtextStyle": { "fontSize": SUBTITLE, "color": role("muted"), "lineHeight": 18, "fontFamily": FAMILY },
         }));

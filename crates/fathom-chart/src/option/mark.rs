@@ -1,6 +1,6 @@
 //! Lines and points with a word to them, and the strip of happenings under a time axis.
 
-use fathom_model::{Chart, MarkPlace};
+use fathom_model::{Chart, ChartBody, MarkPlace};
 use serde_json::{Value, json};
 
 use super::layout::STRIP;
@@ -20,7 +20,9 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
                     lines.push(json!({ "xAxis": number(place, &chart.x), "name": mark.words, "label": { "position": "end" } }));
                 }
                 MarkPlace::Point(on, x, y) if on == axis => {
-                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.words }));
+                    // Beside the right edge there is room on the left only.
+                    let align = if x > 0.75 * furthest(chart) { "right" } else { "center" };
+                    points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.words, "label": { "align": align } }));
                 }
                 _ => {}
             }
@@ -39,8 +41,19 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
     }
 }
 
+/// The largest place on the x axis.
+fn furthest(chart: &Chart) -> f64 {
+    let ChartBody::Series(all) = &chart.body else { return f64::INFINITY };
+    all.iter().flat_map(|series| &series.points).map(|point| point.0).fold(0.0, f64::max)
+}
+
 /// A second plot under the first, as wide, with a block for each happening.
 pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
+    let right = match &chart.body {
+        ChartBody::Grid(_) => 96,
+        ChartBody::Series(_) if chart.y.len() > 1 => 76,
+        ChartBody::Series(_) => 28,
+    };
     let mut under = option["grid"][0].clone();
     under["bottom"] = json!(bottom);
     under["height"] = json!(STRIP);
@@ -51,7 +64,7 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
     option["grid"][0]["containLabel"] = json!(false);
     for grid in [&mut option["grid"][0], &mut under] {
         grid["left"] = json!(76);
-        grid["right"] = json!(if chart.y.len() > 1 { 76 } else { 28 });
+        grid["right"] = json!(right);
     }
     option["grid"].as_array_mut().expect("it is one").push(under);
     let mut along = option["xAxis"][0].clone();

@@ -34,7 +34,7 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     mark::add(&mut drawn, chart);
     option["series"] = json!(drawn);
     if layout.strip {
-        mark::strip(option, chart, layout.bottom - STRIP - 46.0);
+        mark::strip(option, chart, layout.bottom - STRIP - 50.0);
     }
     if !layout.paper && !matches!(chart.x.scale, AxisScale::Names(_)) {
         let axes: &[u32] = if layout.strip { &[0, 1] } else { &[0] };
@@ -67,11 +67,15 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
             made["type"] = json!("bar");
             made["barMaxWidth"] = json!(72);
             made["barGap"] = json!("12%");
+            made["barCategoryGap"] = json!("20%");
             made["itemStyle"]["borderRadius"] = json!([2, 2, 0, 0]);
             if series.dashed {
                 made["itemStyle"]["opacity"] = json!(0.55);
             }
-            made["label"] = json!({ "show": labelled && series.intervals.is_empty(), "position": "top", "fontSize": 11, "color": role("muted"), "formatter": { "$fn": "label", "with": 1 } });
+            if labelled && series.intervals.is_empty() {
+                made["label"] = value_label(&role("text"));
+                made["labelLayout"] = json!({ "hideOverlap": true });
+            }
         }
         SeriesShape::Dots => {
             made["type"] = json!("scatter");
@@ -86,6 +90,10 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
             made["z"] = json!(4);
             // A dot for each point, however close: ECharts would leave some out.
             made["showAllSymbol"] = json!(true);
+            if series.axis == 1 && labelled {
+                made["label"] = value_label(&colour);
+                made["labelLayout"] = json!({ "hideOverlap": true });
+            }
         }
         SeriesShape::Thin | SeriesShape::Steps => {
             made["type"] = json!("line");
@@ -101,6 +109,12 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
         made["labelLayout"] = json!({ "hideOverlap": true });
     }
     made
+}
+
+/// The value above its bar or point, with a seam, for a line may run through it.
+fn value_label(colour: &Value) -> Value {
+    json!({ "show": true, "position": "top", "fontSize": 11, "color": colour, "formatter": { "$fn": "label", "with": 1 },
+        "textBorderColor": role("background"), "textBorderWidth": 3 })
 }
 
 /// Pairs in the units of the axes. What has no place on a logarithmic axis is left out: nothing is drawn there.

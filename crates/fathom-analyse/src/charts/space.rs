@@ -1,0 +1,87 @@
+//! Throughput over the places of a target: the outer and inner tracks of a disk, the zones of a flash drive.
+
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Direction, SeriesShape};
+
+use super::curve::{axis, ends, over};
+use super::dimension::Dimension;
+use super::group::{Seen, chosen, split};
+use super::thin::thin;
+use super::time::full;
+use super::unit::{Quantity, inner};
+use super::{ChartError, JobFigures, Wish};
+
+pub(super) const DERIVED: &str = "Where results differ in where their region begins (offset), each point is one of them. Of a job that goes through its \
+    region in order, each point is an interval, and its place is where the region begins and what was moved until then. Where there are more \
+    intervals than can be seen, the smallest and the largest of each stretch are drawn.";
+const LACKS: ChartError = ChartError::Lacks(
+    "throughput over space needs results at several offsets (`fathom sweep FILE offset=0,100g,200g`), or one job that reads or writes in order, with its \
+     intervals (--output-format=json+, or logs)",
+);
+const POINTS: usize = 1_500;
+const LINES: usize = 8;
+
+pub(super) fn space(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+    let metric = wish.metric.unwrap_or(Dimension::Bandwidth);
+    let mut offsets: Vec<u64> = cells.iter().filter_map(|cell| cell.offset).collect();
+    offsets.sort_unstable();
+    offsets.dedup();
+    let mut chart = if offsets.len() > 1 {
+        // What names no offset begins where the target does.
+        let placed: Vec<JobFigures> = cells.iter().map(|cell| JobFigures { offset: cell.offset.or(Some(0)), ..cell.slim() }).collect();
+        over(&placed, &Wish { metric: Some(metric), ..wish.clone() }, Dimension::Offset)?
+    } else {
+        in_order(cells, wish, metric)?
+    };
+    chart.title = format!("{} over the places of the target", chart.y[0].title);
+    chart.x.title = "Place".to_owned();
+    chart.x.from = Some(0.0);
+    Ok(chart)
+}
+
+/// Jobs that go through their region in order, interval by interval.
+fn in_order(cells: &[JobFigures], wish: &Wish, metric: Dimension) -> Result<Chart, ChartError> {
+    let metric = if metric == Dimension::Iops { metric } else { Dimension::Bandwidth };
+    let made = split(chosen(cells, wish), &[]);
+    let seen = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
+    let ordered = seen.filter(|(_, seen)| is_ordered(seen)).take(LINES).enumerate();
+    let line = |(colour, (label, seen)): (usize, (String, Seen))| {
+        let name = if label.is_empty() { seen.cell.name.clone() } else { label };
+        ChartSeries { name, shape: SeriesShape::Thin, points: thin(&places(&seen, metric), POINTS), colour, ..ChartSeries::default() }
+    };
+    let mut all: Vec<ChartSeries> = ordered.map(line).collect();
+    all.retain(|series| series.points.len() > 1);
+    if all.is_empty() {
+        return Err(LACKS);
+    }
+    let (_, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
+    Ok(Chart {
+        title: inner(&metric.title()),
+        subtitle: made.common,
+        x: ChartAxis { unit: Quantity::Bytes.unit(0.0, high, false), to: Some(high), ..ChartAxis::default() },
+        y: vec![axis(metric, &all, 0, AxisScale::Linear)],
+        body: ChartBody::Series(all),
+        ..Chart::default()
+    })
+}
+
+/// One job, one direction, rising addresses.
+fn is_ordered(seen: &Seen) -> bool {
+    let pattern = match seen.way.direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+        Direction::Trim => "trim",
+    };
+    seen.cell.rw == pattern && seen.cell.ways.len() == 1 && seen.cell.jobs.unwrap_or(1) == 1
+}
+
+fn places(seen: &Seen, metric: Dimension) -> Vec<(f64, f64)> {
+    let mut at = seen.cell.offset.unwrap_or(0) as f64;
+    let one = |moment: &fathom_model::Moment| {
+        let way = &moment.directions[seen.way.direction];
+        let amount = if metric == Dimension::Iops { way.ios } else { way.bytes };
+        let middle = at + way.bytes as f64 / 2.0;
+        at += way.bytes as f64;
+        (middle, amount as f64 / (moment.length.get() as f64 / 1e9))
+    };
+    full(&seen.cell.series).map(one).collect()
+}

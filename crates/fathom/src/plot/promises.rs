@@ -1,0 +1,55 @@
+//! The promises of a data sheet, for the chart that draws them beside results.
+
+use fathom_analyse::{Dimension, Promise, Told};
+use fathom_device::spec::{Access, Figure, Library, Sheet, Side, What};
+use fathom_model::{DeviceFacts, Direction};
+
+use crate::against::named;
+use crate::specs::library;
+
+/// Whose sheet it is and what it promises: the one that is named, or that of the model which the results tell.
+///
+/// # Errors
+/// When there is no sheet of that name, or none fits.
+pub(super) fn of(told: &[Told], name: Option<&str>) -> Result<(String, Vec<Promise>), String> {
+    let library = library(&[]);
+    let sheet = match name {
+        Some(id) => named(id, &library)?,
+        None => fitting(&library, told).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
+    };
+    Ok((format!("{} {}", sheet.maker, sheet.product), sheet.figures.iter().map(promise).collect()))
+}
+
+/// By the models among the facts of the results.
+fn fitting<'a>(library: &'a Library, told: &[Told]) -> Option<&'a Sheet> {
+    let pairs = told.iter().flat_map(|one| &one.facts).flat_map(|(_, pairs)| pairs);
+    let of_model = |model: &String| {
+        let mut device = DeviceFacts::default();
+        device.identity.model = Some(model.clone());
+        library.fitting(&device)
+    };
+    pairs.filter(|(name, _)| name.ends_with("model")).find_map(|(_, model)| of_model(model))
+}
+
+fn promise(figure: &Figure) -> Promise {
+    let (direction, mix) = match figure.side {
+        Side::Read => (Some(Direction::Read), None),
+        Side::Write => (Some(Direction::Write), None),
+        Side::Mix(reads) => (None, Some(u32::from(reads))),
+    };
+    let measured = match figure.what {
+        What::Iops => Dimension::Iops,
+        What::Bandwidth => Dimension::Bandwidth,
+        What::Latency(None) => Dimension::Mean,
+        What::Latency(Some(percent)) => Dimension::Percentile(percent),
+    };
+    Promise {
+        words: figure.to_string(),
+        direction,
+        mix,
+        random: figure.access == Access::Random,
+        block: figure.block.map(u64::from),
+        figure: measured,
+        value: figure.value,
+    }
+}
