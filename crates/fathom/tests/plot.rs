@@ -2,10 +2,11 @@
 
 mod common;
 
-use std::io::ErrorKind;
+use std::io::Read;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use common::fathom;
 use fathom_testkit::Scratch;
@@ -126,10 +127,73 @@ const READER: &str = r#"<script>window.addEventListener('load', function () { se
   }, 600);
 }, 100); });</script></body>"#;
 
+fn browser() -> Option<&'static str> {
+    let there = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
+    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(there)
+}
+
+/// Fifty cells for each of ten block sizes, each with two minutes of intervals: what `fathom run` writes, cut to what a chart takes.
+fn sweep(folder: &Path) {
+    let series: Vec<String> = (0..240u64).map(|n| {
+        let way = format!(r#"{{"ok_ios": {}, "ok_bytes": 4096000, "bad_ios": {}, "p50_ns": 90000, "p99_ns": {}, "max_ns": 900000, "mean_ns": 95000}}"#, 900 + n % 130, u64::from(n % 9 == 0), 200_000 + n * 17 % 9000);
+        format!(r#"{{"start_ns": {}, "length_ns": 500000000, "read": {way}, "write": {way}}}"#, n * 500_000_000)
+    }).collect();
+    let way = r#"{"iops": 2000.0, "bw_bytes": 8192000, "total_ios": 240000, "clat_ns": {"mean": 95000.0, "max": 900000, "min": 1, "N": 240000, "percentile": {"50.000000": 90000, "99.000000": 205000}}}"#;
+    for n in 0..500u32 {
+        let (depth, jobs, block) = (1 << (n % 10), 1 << (n / 10 % 5), 4 << (n / 50));
+        let text = format!(
+            r#"{{"fio version": "fathom-0.1", "jobs": [{{"jobname": "cell", "job options": {{"rw": "randrw", "bs": "{block}k", "iodepth": "{depth}", "numjobs": "{jobs}", "group_reporting": ""}},
+            "usr_cpu": 1.0, "sys_cpu": 2.0, "read": {way}, "write": {way}}}], "fathom" : {{"verdict": "valid", "findings": [], "entries": [{{"name": "cell", "series": [{}]}}]}}}}"#,
+            series.join(",")
+        );
+        std::fs::write(folder.join(format!("cell{n:03}.json")), text).expect("a result is written");
+    }
+}
+
+/// What is drawn when the page is opened, and when its end is scrolled to.
+const HURRIED: &str = r#"<script>window.addEventListener('load', function () { setTimeout(function () {
+  var said = { drawn: window.fathomCharts.size }, places = document.querySelectorAll('[data-chart]'), last = places[places.length - 1];
+  said.places = places.length;
+  last.scrollIntoView();
+  setTimeout(function () {
+    said.last = window.fathomCharts.has(last);
+    said.then = window.fathomCharts.size;
+    document.title = 'SAID ' + JSON.stringify(said);
+  }, 1500);
+}, 500); });</script></body>"#;
+
+/// A page that draws what is in view, and not all of it, is there at once however long it is.
+#[test]
+fn a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen() {
+    let scratch = Scratch::new().expect("a folder");
+    sweep(&folder(&scratch));
+    let page = folder(&scratch).join("report.html");
+    let ran = fathom(["report", folder(&scratch).to_str().expect("a name"), "-o", page.to_str().expect("a name")]);
+    if ran.err.contains("no chart script") {
+        eprintln!("SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: this build has no chart script");
+        return;
+    }
+    assert!(ran.status.success(), "{}", ran.err);
+    let size = std::fs::metadata(&page).expect("the report").len();
+    assert!(size < 8_000_000, "{size} bytes");
+    put_in(&page, HURRIED);
+    let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let Some(browser) = browser() else {
+        eprintln!("SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: no Chromium is there");
+        return;
+    };
+    let Some(said) = (0..3).find_map(|_| visit(browser, &folder(&scratch), &page, &proxy).filter(|said| said["last"] == true)) else {
+        assert!(!gets_along(browser, &folder(&scratch), &proxy), "the end of the page was never drawn");
+        eprintln!("SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: Chromium does not get along on this machine");
+        return;
+    };
+    assert!(said["places"].as_u64() >= Some(500), "{said}");
+    assert!(said["drawn"].as_u64() <= Some(12) && said["then"].as_u64() <= Some(24), "{said}");
+}
+
 #[test]
 fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
-    let browser = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success()));
-    let Some(browser) = browser else {
+    let Some(browser) = browser() else {
         eprintln!("SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: no Chromium is there");
         return;
     };
@@ -141,8 +205,7 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
         eprintln!("SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: this build has no chart script");
         return;
     }
-    let text = std::fs::read_to_string(&page).expect("the report").replace("</body>", READER);
-    std::fs::write(&page, text).expect("the page is written");
+    put_in(&page, READER);
     // Whatever the page asked for would come here.
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
     proxy.set_nonblocking(true).expect("it does not wait");
@@ -150,10 +213,7 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
     // A machine with other work may disturb one visit, not each of three.
     for _ in 0..3 {
         match visit(browser, &folder(&scratch), &page, &proxy) {
-            None => {
-                eprintln!("SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: Chromium does not get along on this machine");
-                return;
-            }
+            None => {}
             Some(told) => {
                 let done = ["drawn", "tip", "hidden", "zoomed", "dark"].iter().all(|what| told[*what] == true);
                 said = Some(told);
@@ -163,13 +223,45 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
             }
         }
     }
-    let said = said.expect("there was a visit");
+    let Some(said) = said else {
+        assert!(!gets_along(browser, &folder(&scratch), &proxy), "the reader never came to an end");
+        eprintln!("SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: Chromium does not get along on this machine");
+        return;
+    };
     for what in ["drawn", "tip", "hidden", "zoomed", "dark"] {
         assert_eq!(said[what], true, "{what}: {said}");
     }
     assert!(said["rows"].as_u64() >= Some(4), "{said}");
     assert_eq!((said["images"].as_u64(), said["requests"].as_u64(), said["violations"].as_u64()), (Some(0), Some(0), Some(0)), "{said}");
-    assert!(matches!(proxy.accept(), Err(error) if error.kind() == ErrorKind::WouldBlock), "something asked the network for something");
+    assert_eq!(asked_of(&proxy), Vec::<String>::new(), "the page asked the network for something");
+}
+
+/// Whether the browser shows a page of three words here.
+fn gets_along(browser: &str, folder: &Path, proxy: &TcpListener) -> bool {
+    let page = folder.join("small.html");
+    std::fs::write(&page, "<title>SAID true</title>").expect("the page is written");
+    visit(browser, folder, &page, proxy).is_some()
+}
+
+/// What was asked of the network. The browser asks its maker for the time and for updates of its own, whatever page it shows.
+fn asked_of(proxy: &TcpListener) -> Vec<String> {
+    let mut lines = Vec::new();
+    while let Ok((mut stream, _)) = proxy.accept() {
+        let (mut start, patience) = ([0; 400], Some(Duration::from_secs(2)));
+        let read = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(patience)).and_then(|()| stream.read(&mut start)).unwrap_or(0);
+        lines.push(String::from_utf8_lossy(&start[..read]).lines().next().unwrap_or_default().to_owned());
+    }
+    let host = |line: &String| line.split([' ', '/']).find(|part| part.contains('.')).map(|host| host.split(':').next().unwrap_or_default().to_owned()).unwrap_or_default();
+    lines.retain(|line| !line.is_empty() && ![".google.com", ".googleapis.com", ".gvt1.com"].iter().any(|maker| host(line).ends_with(maker)));
+    lines
+}
+
+/// Puts a reader at the end of a page. The script of the charts has an end of a body of its own, in a string.
+fn put_in(page: &Path, reader: &str) {
+    let mut text = std::fs::read_to_string(page).expect("the report");
+    let end = text.rfind("</body>").expect("a page ends");
+    text.replace_range(end..end + "</body>".len(), reader);
+    std::fs::write(page, text).expect("the page is written");
 }
 
 /// What the reader said; nothing where the browser did not come to an end.
@@ -179,11 +271,65 @@ fn visit(browser: &str, folder: &Path, page: &Path, proxy: &TcpListener) -> Opti
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(["--virtual-time-budget=8000", "--dump-dom"])
         .arg(format!("file://{}", page.display()))
-        .env("http_proxy", format!("http://{}", proxy.local_addr().expect("it has one")))
+        .envs(["http_proxy", "https_proxy"].map(|name| (name, format!("http://{}", proxy.local_addr().expect("it has one")))))
         .stderr(Stdio::null())
         .output()
         .expect("the browser starts");
     let dom = String::from_utf8_lossy(&ran.stdout);
     let said = dom.split("SAID ").nth(1).and_then(|rest| rest.split("</title>").next())?;
     serde_json::from_str(said).ok()
+}
+
+/// The flags of fio-plot and its INI file draw the same picture, and what fio-plot does not know is told.
+#[test]
+fn fio_plot_is_asked_for_the_same_chart() {
+    let scratch = Scratch::new().expect("a folder");
+    results(&folder(&scratch));
+    let place = |name: &str| folder(&scratch).join(name).display().to_string();
+    let ours = fathom(["plot", &place(""), "--rw=randread", "--chart=depth", "--title=A drive", "-o", &place("ours.csv")]);
+    assert!(ours.status.success(), "{}", ours.err);
+    let flags = fathom(["plot", "-i", &place(""), "-T", "A drive", "-l", "-r", "randread", "-n", "1", "--line-width", "2", "-o", &place("flags.csv")]);
+    assert!(flags.status.success() && flags.err.contains("line_width changes nothing here"), "{}", flags.err);
+    let ini = format!(
+        "# a comment\n[graphtype]\ngraphtype = bargraph2d_qd\n[settings]\ninput_directory = {}\noutput_filename = {}\ntitle = A drive\nrw = randread\ntype =\nshoe_size = 44\n[layout]\ndisable_grid = no\n",
+        place(""), place("ini.csv")
+    );
+    std::fs::write(folder(&scratch).join("wish.ini"), ini).expect("a file");
+    let read = fathom(["plot", &place("wish.ini")]);
+    assert!(read.status.success() && read.err.contains("fio-plot has no 'shoe_size'") && !read.err.contains("disable_grid"), "{}", read.err);
+    let table = |name: &str| std::fs::read_to_string(folder(&scratch).join(name)).expect("the table");
+    assert!(table("ours.csv").contains("\r\n16,40000,0.4,1.6\r\n"), "{}", table("ours.csv"));
+    assert_eq!((table("flags.csv"), table("ini.csv")), (table("ours.csv"), table("ours.csv")));
+}
+
+#[test]
+fn what_fio_plot_refuses_is_refused() {
+    let scratch = Scratch::new().expect("a folder");
+    results(&folder(&scratch));
+    let place = folder(&scratch).display().to_string();
+    let refused = |arguments: &[&str], says: &str| {
+        let ran = fathom(["plot"].iter().chain(arguments));
+        assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
+        assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
+    };
+    refused(&["-i", &place, "-g", "-r", "randread"], "this chart needs one (-t iops, bw, lat)");
+    refused(&["-i", &place, "-l", "--chart=depth"], "fio-plot has no option '--chart=depth'");
+    refused(&["-l", "-r", "read"], "input_directory (-i) names their folders");
+    refused(&["-i", &place, "-l", "-d", "many"], "iodepth: 'many' is no number");
+    refused(&["nowhere.ini"], "nowhere.ini cannot be read");
+}
+
+/// A drive whose figures are known, against a sheet that promises others: 40,000 IOPS of 72,000 which are 55.5556 %.
+#[test]
+fn a_data_sheet_stands_beside_results() {
+    let scratch = Scratch::new().expect("a folder");
+    results(&folder(&scratch));
+    let file = folder(&scratch).join("spec.csv").display().to_string();
+    let place = folder(&scratch).display().to_string();
+    let refused = fathom(["plot", &place, "--chart=spec", "-o", &file]);
+    assert!(refused.err.contains("name one with --sheet=ID"), "{}", refused.err);
+    let drawn = fathom(["plot", &place, "--chart=spec", "--sheet=intel-dc-s4600", "-o", &file]);
+    assert!(drawn.status.success(), "{}", drawn.err);
+    let text = std::fs::read_to_string(&file).expect("the table");
+    assert!(text.lines().any(|line| line.contains("72000 IOPS") && line.ends_with(",55.5556")), "{text}");
 }

@@ -18,6 +18,8 @@ const SENTENCES: usize = 12;
 const WRITTEN_OUT: usize = 12;
 /// Points of one line over time in a report of very many jobs.
 const FEW_POINTS: usize = 160;
+/// Blocks in the strip below it.
+const FEW_BLOCKS: usize = 24;
 
 /// What `told` says together.
 #[must_use]
@@ -258,4 +260,7 @@ fn thinner(chart: &mut Chart) {
     if let fathom_model::ChartBody::Series(all) = &mut chart.body {
         all.iter_mut().for_each(|series| series.points = super::thin(&series.points, FEW_POINTS));
     }
+    // The gravest stay.
+    chart.strip.sort_by_key(|one| std::cmp::Reverse(one.grave));
+    chart.strip.truncate(FEW_BLOCKS);
 }
