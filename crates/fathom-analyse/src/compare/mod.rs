@@ -47,7 +47,8 @@ pub fn difference(before: &[f64], after: &[f64]) -> Option<Difference> {
         change: medians.1 / medians.0 - 1.0,
         interval,
         p: rank_test(before, after, times),
-        resolution: STRONGER * (interval.1 - interval.0) / 2.0,
+        // As wide as it would be had the second the level of the first: a tenth of it is uneven by a tenth as much.
+        resolution: STRONGER * (interval.1 - interval.0) / 2.0 / (medians.1 / medians.0).max(f64::MIN_POSITIVE),
     })
 }
 
@@ -127,21 +128,21 @@ pub(crate) mod tests {
     #[test]
     fn a_thousand_equal_pairs_of_closely_correlated_seconds() {
         const PHI: f64 = 0.8;
-        for (length, rounds) in [(60, 1000), (30, 200)] {
+        for (length, other, rounds) in [(60, 60, 1000), (30, 30, 200), (30, 90, 200)] {
             let mut noise = Noise(2026);
             let (mut told_apart, mut seen) = (0, 0);
             for round in 0..rounds {
-                let (before, after) = (noise.series(length, 100.0, 5.0, PHI), noise.series(length, 100.0, 5.0, PHI));
+                let (before, after) = (noise.series(length, 100.0, 5.0, PHI), noise.series(other, 100.0, 5.0, PHI));
                 let found = difference(&before, &after).expect("long enough");
                 told_apart += u32::from(found.is_shown());
                 if round % 5 == 0 {
-                    let changed = noise.series(length, 100.0 * (1.0 + found.resolution), 5.0, PHI);
+                    let changed = noise.series(other, 100.0 * (1.0 + found.resolution), 5.0, PHI);
                     seen += u32::from(difference(&noise.series(length, 100.0, 5.0, PHI), &changed).expect("long enough").is_shown());
                 }
             }
-            eprintln!("{length} seconds: {told_apart} of {rounds} told apart, {seen} of {} seen", rounds / 5);
-            assert!(told_apart * 20 <= rounds, "{length}: {told_apart} of {rounds} told apart");
-            assert!(seen * 5 * 5 >= rounds * 4, "{length}: {seen} of {} seen", rounds / 5);
+            eprintln!("{length} and {other} seconds: {told_apart} of {rounds} told apart, {seen} of {} seen", rounds / 5);
+            assert!(told_apart * 20 <= rounds, "{length} and {other}: {told_apart} of {rounds} told apart");
+            assert!(seen * 5 * 5 >= rounds * 4, "{length} and {other}: {seen} of {} seen", rounds / 5);
         }
     }
 
@@ -180,6 +181,15 @@ pub(crate) mod tests {
         let found = difference(&before, &after).expect("long enough");
         // The standard error of a median of 60 is 1.25 x 5 / sqrt(60) = 0.81; of a difference of two 1.14; and four of those 4.6 %.
         assert!((0.02..0.06).contains(&found.resolution), "{}", found.resolution);
+    }
+
+    /// regression 0254: what could be seen between two uneven runs was 10 % from the high one to the low and 3000 % the other way.
+    #[test]
+    fn what_could_be_seen_is_the_same_both_ways() {
+        let mut noise = Noise(5);
+        let (high, low) = (noise.series(40, 1000.0, 300.0, 0.9), noise.series(40, 100.0, 30.0, 0.9));
+        let (down, up) = (difference(&high, &low).expect("long enough").resolution, difference(&low, &high).expect("long enough").resolution);
+        assert!((0.4..2.5).contains(&(down / up)), "{down} down, {up} up");
     }
 
     #[test]

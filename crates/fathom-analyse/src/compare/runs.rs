@@ -33,8 +33,11 @@ pub struct Measured {
 }
 
 /// Options that say where to and how to report, not what is done: two devices may well be compared.
-const NO_MATTER: [&str; 8] =
-    ["name", "filename", "directory", "description", "filename_format", "output", "write_hist_log", "unlink"];
+const NO_MATTER: [&str; 21] = [
+    "name", "filename", "directory", "description", "filename_format", "output", "unlink", "bwavgtime", "iopsavgtime", "log_avg_msec", "log_hist_msec",
+    "log_hist_coarseness", "log_max_value", "log_window_value", "log_offset", "log_prio", "log_unix_epoch", "log_store_compressed", "per_job_logs",
+    "percentile_list", "eta",
+];
 
 /// Puts two results side by side.
 #[must_use]
@@ -171,12 +174,12 @@ mod tests {
 
     #[test]
     fn jobs_meet_by_name_and_plans_are_compared() {
-        let before = [job("a", 1000.0, &[("bs", "4k"), ("filename", "x")]), job("gone", 1.0, &[])];
+        let before = [job("a", 1000.0, &[("bs", "4k"), ("filename", "x"), ("log_avg_msec", "200")]), job("gone", 1.0, &[])];
         let after = [job("new", 1.0, &[]), job("a", 900.0, &[("bs", "8k"), ("filename", "y"), ("direct", "1")])];
         let found = compare(&before, &after);
         assert_eq!(found.alone, ["gone", "new"]);
         let options: Vec<&str> = found.unlike.iter().map(|unlike| unlike.option.as_str()).collect();
-        assert_eq!(options, ["bs", "direct"], "another file is no other plan");
+        assert_eq!(options, ["bs", "direct"], "another file or log is no other plan");
         let [row] = found.rows.as_slice() else { panic!("{found:?}") };
         assert!((row.change + 0.1).abs() < 1e-12 && row.difference.expect("a series").is_shown());
     }
