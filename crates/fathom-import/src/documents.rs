@@ -5,6 +5,7 @@ use serde_json::{Deserializer, Value};
 use crate::MOST_VALUES;
 use crate::error::ImportError;
 use crate::result::records;
+use crate::terse::is_terse;
 
 /// Places tried at which a document might begin: text of a failing run may hold braces too.
 const MOST_TRIES: usize = 64;
@@ -96,7 +97,7 @@ fn words(error: &serde_json::Error) -> String {
 /// Keeps the first lines that say something.
 fn note(kept: &mut Vec<String>, line: &str) {
     let line = line.trim();
-    if kept.len() < 5 && line.chars().any(char::is_alphanumeric) {
+    if kept.len() < 5 && line.chars().any(char::is_alphanumeric) && !is_terse(line) {
         kept.push(line.chars().take(200).filter(|c| !c.is_control()).collect());
     }
 }

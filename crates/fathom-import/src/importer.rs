@@ -159,12 +159,12 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
 /// The results in a document. What is no UTF-8 is replaced: messages may be in any encoding.
 fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
-    if !text.contains('{') || text.lines().any(is_terse) {
-        if let Some(result) = terse(path, &text)? {
-            return Ok(vec![result]);
-        }
+    // With `--output-format=normal,json,terse` all three are there, and JSON says most.
+    let read = if text.contains('{') { results(path, &text) } else { Err(ImportError::NoDocument) };
+    match read {
+        Err(why) if text.lines().any(is_terse) => Ok(terse(path, &text)?.map_or(Err(why), |result| Ok(vec![result]))?),
+        read => read,
     }
-    results(path, &text)
 }
 
 /// The results of one text, as [`import`] would read it from a file of its own.

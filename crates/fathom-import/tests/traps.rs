@@ -188,6 +188,9 @@ fn kinds_are_told_by_content() {
     let all = read(&[("x_bw.1.log", &good), ("t.json", &terse), ("what.txt", &hist), ("rows.json", "250, 48, 0, 0\n500, 1, 0, 0\n")]);
     let names: Vec<&str> = all.results.iter().map(|result| result.entries[0].name.as_str()).collect();
     assert_eq!(names, ["j", "t", "what"]);
+    // Of several formats in one file JSON says most: an exact number of I/Os (regression 0255); a broken one leaves the terse line.
+    assert_eq!(one(&[("all.out", &format!("{good}\n{terse}"))]).entries[0].directions[R].ios, 7);
+    assert_eq!(one(&[("all.out", &format!("{{ \"jobs\": [\n{terse}"))]).entries[0].name, "t");
     assert_eq!(all.results[2].entries[0].directions[W].ios, 2);
     assert_eq!(all.troubles.len(), 1);
     assert_eq!((all.troubles[0].file.as_str(), &all.troubles[0].why), ("rows.json", &ImportError::LogOfWhat));
