@@ -23,7 +23,8 @@ impl Read for Endless {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         let count = self.left.min(into.len().min(self.pieces.len()) as u64) as usize;
         into[..count].copy_from_slice(&self.pieces[..count]);
-        self.pieces.rotate_left(count % self.pieces.len());
+        let begun = count % self.pieces.len();
+        self.pieces.rotate_left(begun);
         self.left -= count as u64;
         Ok(count)
     }

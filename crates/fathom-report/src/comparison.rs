@@ -90,7 +90,7 @@ fn says(row: &Row) -> String {
             format!("{word}{usual} ({} to {})", percent(low), percent(high))
         }
         // The whole may differ for a part of its time: a stall, a cold start.
-        None if row.change.abs() > difference.resolution => format!("no difference shown{usual} ({visible})"),
+        None if row.change.abs() > difference.resolution => format!("no difference shown ({visible}); the median interval changed by {}", percent(difference.change)),
         None => format!("no difference shown ({visible})"),
     }
 }
@@ -213,7 +213,7 @@ mod tests {
     fn what_differs_for_a_part_of_the_time_is_explained() {
         let mut row = row("a", Metric::Mean, 71.0, 5.4, false);
         row.difference = Some(Difference { before: 5.5, after: 5.4, change: -0.02, interval: (-0.08, 0.05), p: 0.5, resolution: 0.13 });
-        assert_eq!(says(&row), "no difference shown: the median interval changed by -2.0 % (would have seen 13.0 %)");
+        assert_eq!(says(&row), "no difference shown (would have seen 13.0 %); the median interval changed by -2.0 %");
         row.difference = Some(Difference { before: 5.5, after: 5.4, change: -0.02, interval: (-0.9, 31.0), p: 0.5, resolution: 31.9 });
         assert_eq!(says(&row), "no difference shown (too uneven to see less than a doubling)");
     }
