@@ -91,7 +91,11 @@ fn bends(group: &Group, shown: Dimension, named: &str, marks: &mut Vec<ChartMark
     let Some(knee) = marked else { return notes.extend(found.first().map(|knee| format!("{named}{}", knee.sentence))) };
     let step = group.seen.iter().find(|seen| seen.cell.outstanding() == knee.depth);
     if let Some((iops, value)) = step.and_then(|seen| seen.value(Dimension::Iops).zip(seen.value(shown))) {
-        marks.push(ChartMark { at: MarkPlace::Point(0, iops, value), words: "knee".into() });
+        marks.push(ChartMark { at: MarkPlace::Point(0, iops, value), words: if named.is_empty() { "knee".into() } else { String::new() } });
+    }
+    if let Some(iops) = step.filter(|_| !named.is_empty()).and_then(|seen| seen.value(Dimension::Iops)) {
+        // Several curves have no room for sentences.
+        return notes.push(format!("{named}the knee by {} (ringed) is at {} IOPS with {} outstanding.", knee.rule.name(), rate(iops), rate(knee.depth.unwrap_or(0.0))));
     }
     let others: Vec<String> = found.iter().filter(|other| other.rule != knee.rule).map(said).collect();
     notes.push(format!("{named}The knee by {} Other rules: {}.", knee.sentence, others.join(", ")));

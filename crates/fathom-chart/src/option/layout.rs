@@ -14,6 +14,8 @@ const TITLE_LINE: f32 = 24.0;
 const BOLD: f32 = 1.1;
 /// How much wider another font is, at most.
 const OTHER_FONT: f32 = 1.12;
+/// Notes have no more of the height.
+const NOTES_SHARE: f32 = 0.25;
 const SUBTITLE: f32 = 13.0;
 const NOTE: f32 = 11.5;
 const LEGEND: f32 = 12.5;
@@ -29,6 +31,8 @@ const STRIP_GAP: f32 = 16.0;
 /// Room in pixels, from the edges of the picture.
 pub(super) struct Layout {
     pub(super) paper: bool,
+    /// Across, without the margins.
+    pub(super) wide: f32,
     pub(super) top: f32,
     pub(super) bottom: f32,
     /// From the bottom edge to the legend.
@@ -42,10 +46,16 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn of(chart: &Chart, medium: Medium) -> Layout {
-        let Medium::Paper { width: wide, .. } = medium else { return Layout::of_page(chart) };
+        let Medium::Paper { width: wide, height } = medium else { return Layout::of_page(chart) };
         let room = wide as f32 - 2.0 * MARGIN;
         // An SVG is shown in another font where this one is missing, and most are wider; bold letters are wider still.
-        let notes: Vec<String> = chart.notes.iter().flat_map(|note| wrapped(note, NOTE, room / OTHER_FONT)).collect();
+        let mut notes: Vec<String> = chart.notes.iter().flat_map(|note| wrapped(note, NOTE, room / OTHER_FONT)).collect();
+        // The notes are for the plot, and not in its place.
+        let most = (height as f32 * NOTES_SHARE / NOTE_LINE).max(1.0) as usize;
+        if notes.len() > most {
+            notes.truncate(most);
+            notes.iter_mut().last().into_iter().for_each(|line| line.push_str(" ..."));
+        }
         let subtitle = wrapped(&chart.subtitle, SUBTITLE, room / OTHER_FONT);
         let title = wrapped(&chart.title, TITLE, room / OTHER_FONT / BOLD);
         let foot = if notes.is_empty() { 10.0 } else { notes.len() as f32 * NOTE_LINE + 16.0 };
@@ -54,6 +64,7 @@ impl Layout {
         let strip = !chart.strip.is_empty();
         Layout {
             paper: true,
+            wide: room,
             top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE) + subtitle.len() as f32 * 18.0 + if chart.y.is_empty() { 10.0 } else { 36.0 },
             bottom: foot + shown * LEGEND_LINE + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
             legend: foot,
@@ -70,6 +81,7 @@ impl Layout {
         let lines = legend_lines(chart, 700.0).min(1.0);
         Layout {
             paper: false,
+            wide: 640.0,
             top: 48.0,
             bottom: 12.0 + lines * LEGEND_LINE + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
             legend: 6.0,

@@ -7,6 +7,8 @@ use super::layout::{Layout, STRIP};
 use super::{axis, mark};
 use crate::theme::{palette, role};
 
+/// Pixels for a bar beside another below which its value is not written.
+const NARROW: f32 = 36.0;
 /// Bars with at most this many values in all have them written above.
 const LABELLED: usize = 40;
 
@@ -20,7 +22,10 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     option["tooltip"] = tooltip(chart, all);
     let mut drawn: Vec<Value> = Vec::new();
     let bars: Vec<&ChartSeries> = all.iter().filter(|series| series.shape == SeriesShape::Bars).collect();
-    let labelled = bars.iter().map(|series| series.points.len()).sum::<usize>() <= LABELLED;
+    let count = bars.iter().map(|series| series.points.len()).sum::<usize>();
+    // Values beside each other need room, above all those with an interval, whose label stands wherever it ends.
+    let narrow = bars.len() > 1 && layout.wide / (count.max(1) as f32) < NARROW;
+    let labelled = count <= LABELLED && !narrow;
     for series in all {
         drawn.push(one(chart, series, labelled));
         if !series.intervals.is_empty() {

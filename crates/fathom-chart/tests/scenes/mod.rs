@@ -93,6 +93,10 @@ pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, Wish)> {
     (us[8], us[9], ms[0], ms[1], ms[11]) = (12.5, 30.0, 40.0, 17.0, 0.5);
     let told = JobFigures { classes: classes(&[0.0; 10], &us, &ms), ways: vec![WayFigures { latency: LatencySummary::default(), ..job(4, 1, None).ways[0].clone() }], ..job(4, 1, None) };
     all.push(("distribution-classes", "distribution", vec![told], Wish::default()));
+    let depths = || [1, 2, 4, 8, 16, 32, 64].map(|depth| job(depth, 1, None));
+    all.push(("compare-many", "compare", depths().to_vec(), Wish::default()));
+    let curves = [1, 2, 4].into_iter().flat_map(|jobs| [1, 2, 4, 8, 16, 32].map(|depth| job(depth, jobs, None)));
+    all.push(("load-several", "load", curves.collect(), Wish::default()));
     all.push(("interference-rates", "interference", beside(), Wish::default()));
     let places = [0u64, 1 << 38, 2 << 38, 3 << 38].map(|offset| JobFigures { offset: Some(offset), ..job(4, 1, None) });
     all.push(("space-offsets", "space", places.to_vec(), Wish::default()));
