@@ -165,6 +165,26 @@ fn six_hundred_corruptions_in_twelve_classes_are_found_and_classed() {
     }
 }
 
+/// Regression 0261: a later process that only checks knows from the job how often the writes went over every place. It took
+/// what an earlier pass had left there for right.
+#[test]
+fn a_later_check_finds_lost_and_stale_writes() {
+    require!(Fuse);
+    let _turn = beside();
+    let device = written(device(1));
+    device.spoil(8 * BLOCK, PASSES, Mischief::Lose);
+    device.spoil(9 * BLOCK, PASSES, Mischief::Restore);
+    let size = device.size();
+    run(&device, &format!("--size={size} --loops={PASSES} --do_verify=0"));
+    let json = run(&device, &format!("--size={size} --loops={PASSES} --verify_only"));
+    let told = told(&json);
+    let of = |block: u64| told.get(&(block * BLOCK)).map(|one| (one["class"].clone(), one["found"]["generation"].clone(), one["detail"].clone()));
+    let detail = || Value::from("pass 3 of the job should be here");
+    assert_eq!(of(8), Some((Value::from("lost_write"), Value::from(2), detail())), "{told:#?}");
+    assert_eq!(of(9), Some((Value::from("stale_data"), Value::from(1), detail())), "{told:#?}");
+    assert_eq!(told.len(), 2);
+}
+
 /// The full count, for a release: `cargo test --release --test verify_faults -- --ignored --nocapture`.
 #[test]
 #[ignore = "takes minutes"]

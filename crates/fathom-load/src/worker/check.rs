@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_model::{Direction, Job, Verify};
+use fathom_model::{Direction, Job, Traffic, Verify};
 
 use super::beside::Terms;
 use super::chronicle::Chronicle;
@@ -53,6 +53,8 @@ pub(super) struct Checker {
     time_based: bool,
     /// By its plan the job writes.
     writes: bool,
+    /// How often every place of this job was written before it only checks, where its plan says so.
+    passes: Option<u32>,
     /// Ordinary reads are checked: the job writes nothing.
     pub checks_reads: bool,
     /// What was written by whom is learnt from the first good block of each file.
@@ -83,6 +85,7 @@ impl Checker {
         let traffic = job.pattern.traffic;
         let writes = traffic.uses(Direction::Write) || traffic.uses(Direction::Trim);
         let depth = shape.depth as usize;
+        let passes = passes(job, verify, &shape).filter(|_| loaded.is_none());
         Checker {
             method,
             verify: verify.clone(),
@@ -91,6 +94,7 @@ impl Checker {
             shape,
             time_based: job.limits.time_based && job.limits.runtime.is_some(),
             writes: traffic.uses(Direction::Write),
+            passes,
             checks_reads: !writes || verify.only,
             anchored: vec![false; job.files.paths.len()],
             mark: None,
@@ -331,7 +335,7 @@ impl Checker {
     pub fn wanted(&self, sought: Option<Sought>) -> Wanted {
         Wanted {
             number: sought.map(|sought| sought.number),
-            generation: sought.and_then(|sought| sought.generation),
+            generation: sought.map_or(self.passes, |sought| sought.generation),
             before: sought.and_then(|sought| sought.before),
             last: if self.checks_reads { u64::MAX } else { self.number - 1 },
         }
@@ -356,4 +360,13 @@ impl Checker {
             drafts.iter_mut().for_each(|draft| draft.op = Op::Read);
         }
     }
+}
+
+/// How often each place of a job that only checks was written by the run that it looks for, when that came to its end: what an
+/// earlier pass left there is then a write that was lost. Not known of jobs that end by time or amount, or also read.
+fn passes(job: &Job, verify: &Verify, shape: &Shape) -> Option<u32> {
+    let limits = &job.limits;
+    let in_full = !limits.time_based && limits.runtime.is_none() && limits.io_size.is_none() && limits.ios.is_none();
+    let everywhere = job.pattern.traffic == Traffic::Write && shape.once && job.pattern.zones.is_none();
+    if verify.only && in_full && everywhere { u32::try_from(limits.loops).ok() } else { None }
 }

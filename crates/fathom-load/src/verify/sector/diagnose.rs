@@ -11,12 +11,19 @@ use super::stamp::{SECTOR, SectorStamp};
 pub(crate) struct Wanted {
     /// Its number; `None` where any write of the run will do.
     pub number: Option<u64>,
-    /// Its generation, where each block is written once a pass.
+    /// Its generation, where each block is written once a pass. Of this job's own writes none may be older.
     pub generation: Option<u32>,
     /// The write of the same place before it, where known.
     pub before: Option<u64>,
     /// The newest number given out.
     pub last: u64,
+}
+
+impl Wanted {
+    /// The oldest generation that is right where any write of the run will do; a number says more.
+    fn oldest(&self) -> u32 {
+        if self.number.is_some() { 0 } else { self.generation.unwrap_or(0) }
+    }
 }
 
 /// What is wrong with a block at the first look.
@@ -53,10 +60,10 @@ impl Sectors {
     #[inline]
     pub fn check(&self, buf: &[u8], file: u32, offset: u64, want: &Wanted) -> Result<(), Box<Blemish>> {
         let (sectors, _) = buf.as_chunks::<SECTOR>();
-        let mut number = want.number;
+        let (mut number, oldest) = (want.number, want.oldest());
         for (index, sector) in sectors.iter().enumerate() {
             let at = offset + (index * SECTOR) as u64;
-            match self.see(sector, file, at, number) {
+            match self.see(sector, file, at, number, oldest) {
                 Seen::Right(stamp) => number = number.or(Some(stamp.number)),
                 _ => return Err(Box::new(self.diagnose(sectors, file, offset, want))),
             }
@@ -65,7 +72,7 @@ impl Sectors {
     }
 
     #[inline]
-    fn see(&self, sector: &[u8; SECTOR], file: u32, offset: u64, number: Option<u64>) -> Seen {
+    fn see(&self, sector: &[u8; SECTOR], file: u32, offset: u64, number: Option<u64>, oldest: u32) -> Seen {
         let Some(stamp) = SectorStamp::decode(sector).filter(|stamp| self.holds(sector, stamp)) else {
             return if sector.iter().all(|byte| *byte == 0) { Seen::Zeros } else { Seen::Broken };
         };
@@ -81,7 +88,8 @@ impl Sectors {
         if stamp.job != self.job && !self.any_job {
             return Seen::OtherJob(stamp);
         }
-        if number.is_some_and(|number| number != stamp.number) { Seen::OtherWrite(stamp) } else { Seen::Right(stamp) }
+        let is_older = stamp.generation < oldest && stamp.job == self.job;
+        if is_older || number.is_some_and(|number| number != stamp.number) { Seen::OtherWrite(stamp) } else { Seen::Right(stamp) }
     }
 
     /// Another file of this job is another place, not another target.
@@ -92,7 +100,8 @@ impl Sectors {
     #[cold]
     fn diagnose(&self, sectors: &[[u8; SECTOR]], file: u32, offset: u64, want: &Wanted) -> Blemish {
         let at = |index: usize| offset + (index * SECTOR) as u64;
-        let see = |number| -> Vec<Seen> { sectors.iter().enumerate().map(|(n, sector)| self.see(sector, file, at(n), number)).collect() };
+        let oldest = want.oldest();
+        let see = |number| -> Vec<Seen> { sectors.iter().enumerate().map(|(n, sector)| self.see(sector, file, at(n), number, oldest)).collect() };
         let mut seen = see(want.number);
         let mut want = *want;
         if want.number.is_none() {
@@ -199,7 +208,9 @@ fn whole_sectors(seen: &[Seen], want: &Wanted) -> (DamageClass, Option<SectorSta
         },
         _ => TornBlock,
     };
-    (class, found, String::new())
+    // Where it is not known which write should be here, at least its pass may be.
+    let pass = want.generation.filter(|_| want.number.is_none() && matches!(class, LostWrite | Stale));
+    (class, found, pass.map_or_else(String::new, |pass| format!("pass {pass} of the job should be here")))
 }
 
 /// Right sectors beside older ones or zeros.

@@ -54,6 +54,21 @@ fn class(block: &[u8]) -> Option<DamageClass> {
     ours().check(block, 0, OFFSET, &wanted()).err().map(|blemish| blemish.class)
 }
 
+/// Regression 0261: who only checks, and knows how often the writes went over the place, took any of them for right.
+#[test]
+fn a_check_of_an_earlier_run_knows_an_earlier_pass() {
+    let want = Wanted { number: None, generation: Some(3), before: None, last: u64::MAX };
+    let class = |generation| ours().check(&block(&ours(), OFFSET, 5000, generation), 0, OFFSET, &want).err().map(|blemish| blemish.class);
+    assert_eq!([1, 2, 3, 4].map(class), [Some(DamageClass::Stale), Some(DamageClass::LostWrite), None, None]);
+    let mut torn = right();
+    torn[1024..].copy_from_slice(&block(&ours(), OFFSET, 4000, 2)[1024..]);
+    assert_eq!(ours().check(&torn, 0, OFFSET, &want).err().map(|blemish| blemish.class), Some(DamageClass::ShornTail));
+    // Another job may have written there as often as it was asked to.
+    let other = sectors(1, 4, 77, Fill::Random);
+    let blemish = ours().check(&block(&other, OFFSET, 5000, 1), 0, OFFSET, &want).err();
+    assert_eq!(blemish.map(|blemish| blemish.class), Some(DamageClass::OtherJob));
+}
+
 fn right() -> Vec<u8> {
     block(&ours(), OFFSET, 5000, 3)
 }
