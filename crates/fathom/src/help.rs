@@ -221,6 +221,41 @@ pub fn suite() -> Outcome {
     say(SUITE)
 }
 
+const DEVICES: &str = "\
+usage: fathom devices [PATH...] [--json]
+
+Who the devices of this machine are, or those below PATH (a device, a file or a folder): how
+each is joined, its limits, cache and health, what is on it, and the code that confirms its
+destruction. Nothing is written. --json prints it for programs.
+";
+
+const SPEC: &str = "\
+usage: fathom spec [PATH] [OPTIONS]
+
+Without PATH the list of data sheets; with it the sheet of the device below PATH.
+
+  --run             measure each figure under the conditions of the sheet, and say why it is
+                    missed; --runtime=S is the time of each, 1 to 86400 seconds
+  --writes          measure writes as well; --destroy=CODE where the target holds data
+  --sheet=ID        this sheet instead of the one that fits
+  --specs=DIR       data sheets of your own besides those in ~/.config/fathom/specs
+  --json            for programs
+";
+
+const EXPLAIN: &str = "\
+usage: fathom explain [CODE]
+
+What a finding means and what to do about it, by its number (F012) or its name
+(TOOL_BOUND); without CODE the list of all.
+";
+
+/// The help of a command that is asked for it by `--help`, where it has no reader of arguments that knows it.
+pub fn asked(word: &str, rest: &[String]) -> Option<Outcome> {
+    let wants = rest.iter().any(|argument| argument == "--help" || argument == "-h");
+    let has_none = matches!(word, "devices" | "spec" | "explain");
+    (wants && has_none).then(|| command(&[word.to_owned()]))
+}
+
 /// Prints the help of the program or of a command.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
@@ -229,6 +264,9 @@ pub fn command(rest: &[String]) -> Outcome {
         Some("sweep") => sweep(),
         Some("search") => search(),
         Some("suite") => suite(),
+        Some("devices") => say(DEVICES),
+        Some("spec") => say(SPEC),
+        Some("explain") => say(EXPLAIN),
         Some("compatibility") => say(&fathom_plan::compatibility()),
         Some("compare") => crate::compare::help(),
         Some("check") => crate::check::help(),

@@ -81,6 +81,9 @@ fn command(arguments: &[String]) -> Outcome {
         Some((word, rest)) => (word.as_str(), rest),
         None => return help::brief(),
     };
+    if let Some(outcome) = help::asked(word, rest) {
+        return outcome;
+    }
     match word {
         "run" => run::command("fathom run", Personality::Fathom, rest),
         "fio" => run::command("fathom fio", Personality::Fio, rest),

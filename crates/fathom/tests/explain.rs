@@ -116,3 +116,13 @@ fn warnings_of_the_front_end_are_among_the_cautions() {
     let (_scratch, text) = explained("[a]\nfilename=HERE/x\nsize=1m\niodepth=32\nioengine=psync\n");
     says(&text, &["Mind", "psync does one I/O at a time"]);
 }
+
+/// Regression 0262: `devices`, `spec` and `explain` took --help for an unknown option. Each command tells how it is used.
+#[test]
+fn every_command_has_help() {
+    let words = "run quick sweep search suite resume devices compare plot report import check spec runs show export rm explain";
+    for word in words.split(' ') {
+        let ran = fathom([word, "--help"]).expect(0);
+        assert!(ran.out.contains(&format!("fathom {word}")) && ran.err.is_empty(), "{word}: {}{}", ran.out, ran.err);
+    }
+}

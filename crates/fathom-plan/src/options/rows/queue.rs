@@ -10,7 +10,7 @@ pub(super) const ROWS: &[OptionRow] = &[
     row("iodepth_batch_complete_min", Kind::One(Unit::Count), "Fewest completions waited for").alias("iodepth_batch_complete").default("1"),
     row("iodepth_batch_complete_max", Kind::One(Unit::Count), "Most completions taken at once"),
     row("iodepth_low", Kind::One(Unit::Count), "Refill once this few are in flight"),
-    row("serialize_overlap", Kind::Bool, "Hold back I/Os that overlap others of the same job in flight").default("0"),
+    row("serialize_overlap", Kind::Bool, "Hold back I/Os that overlap others in flight, of the same job or, when offloaded, of all").default("0"),
     row("io_submit_mode", Kind::Choice(&["inline", "offload"]), "Calls that wait for their I/O are made by the job, or by a pool of threads").default("inline"),
     row("fsync", Kind::One(Unit::Count), "fsync every N writes").default("0"),
     row("fdatasync", Kind::One(Unit::Count), "fdatasync every N writes").default("0"),
