@@ -112,7 +112,7 @@ fn parse(line: &[u8]) -> Option<MountRow> {
         id,
         devno,
         source,
-        options: [options, more].map(String::from_utf8_lossy).join(","),
+        options: joined(options, more),
         mount: MountedAt {
             at,
             fs_type,
@@ -120,6 +120,14 @@ fn parse(line: &[u8]) -> Option<MountRow> {
             namespace_of: None,
         },
     })
+}
+
+/// The options of the mount and then those of the file system, each once; whether it may be written here, the mount says.
+fn joined(mount: &[u8], file_system: &[u8]) -> String {
+    let own: Vec<&[u8]> = mount.split(|&byte| byte == b',').collect();
+    let more = file_system.split(|&byte| byte == b',').filter(|option| !own.contains(option) && ![&b"rw"[..], b"ro", b""].contains(option));
+    let all: Vec<_> = own.iter().copied().chain(more).map(String::from_utf8_lossy).collect();
+    all.join(",")
 }
 
 fn number(word: &[u8]) -> Option<u64> {
@@ -175,7 +183,7 @@ mod tests {
             ("ext3", true)
         );
         assert_eq!(row.source, Path::new("/dev/root"));
-        assert_eq!(row.options, "ro,noatime,rw,errors=continue");
+        assert_eq!(row.options, "ro,noatime,errors=continue");
     }
 
     #[test]
