@@ -27,7 +27,7 @@ pub fn interference(at: &str, alone: &[(String, f64)], together: &CellFigures) -
         })
         .collect();
     let verdict = if losses.iter().any(|(_, _, loss)| *loss > WORTH_A_WORD) {
-        "they share something that is full"
+        if all < sum * (1.0 - WORTH_A_WORD) { "they share something that is full" } else { "in all they do as much, but not each its part: repeats tell chance from a shared limit" }
     } else {
         "they do not hold each other up"
     };
@@ -70,6 +70,8 @@ mod tests {
         );
         let apart = interference("", &alone, &together(&[9_900.0, 20_100.0])).expect("a sentence");
         assert!(apart.starts_with("together 30,000 IOPS, 100 %") && apart.ends_with("they do not hold each other up."), "{apart}");
+        let shifted = interference("", &alone, &together(&[5_000.0, 26_000.0])).expect("a sentence");
+        assert!(shifted.contains("b 26,000 (30 % more than alone)") && shifted.contains("but not each its part"), "{shifted}");
         assert_eq!(interference("", &alone, &together(&[1.0])), None);
     }
 }

@@ -41,6 +41,7 @@ mod search;
 mod series;
 mod story;
 mod tail;
+mod targets;
 mod whole;
 mod window;
 mod words;
@@ -73,6 +74,7 @@ pub use self::imported::{
 pub use self::response::{Measured as MeasuredLoads, keeps, response};
 pub use self::search::{LatencyFigure, ParseLimitError, SEARCH_CONFIRM, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit};
 pub use self::tail::{Inflection, inflection};
+pub use self::targets::by_target;
 pub use self::outlook::outlook;
 pub use self::window::{Window, WindowFigures};
 pub use self::whole::{findings, findings_with};

@@ -7,6 +7,7 @@ mod clock;
 mod devices;
 mod engines;
 mod host;
+mod last_words;
 mod memory;
 mod probe;
 
@@ -18,6 +19,7 @@ pub use self::host::{
     CacheState, ConditionsWatch, DirectIo, HostWatch, LinuxHost, cache_state, direct_io, dump_requests, end_with_parent, IdleWatch, idle_calibration, interrupts,
     written_share,
 };
+pub use self::last_words::last_words;
 pub use self::probe::{
-    Examined, Held, HoldError, ProbeError, examine, hold, is_ours, knock, list_block_devices, mark_ours, remove_ours,
+    Examined, Held, HoldError, ProbeError, examine, hold, hold_again, is_ours, knock, list_block_devices, mark_ours, remove_ours,
 };

@@ -8,8 +8,9 @@ use fathom_model::{Interval, Nanos};
 
 use crate::recorder::merge_neighbours;
 
-/// Chunks that may wait for the disk. Past that the workers keep their intervals until there is room.
+/// Chunks that may wait for the disk, for each job or in all. Past that the workers keep their intervals until there is room.
 const WAITING: usize = 64;
+const WAITING_EACH: usize = 2;
 
 /// Chunks of one job that follow each other are one piece up to this many bytes, which is read back at once.
 const LONGEST_PIECE: u32 = 1 << 20;
@@ -18,19 +19,24 @@ const LONGEST_PIECE: u32 = 1 << 20;
 pub trait Scratch: Read + Write + Seek + Send {}
 impl<T: Read + Write + Seek + Send> Scratch for T {}
 
-/// Hears of intervals as they come: the job, and what is new of it. Called by the archive's thread, never by a worker.
-pub type KeepIntervals = Box<dyn FnMut(usize, &[Interval]) + Send>;
+/// Hears of intervals as they come: all that is new, by job. The part of an interval so far may come before the whole of
+/// it, with the same start. Called by the archive's thread, never by a worker.
+pub type KeepIntervals = Box<dyn FnMut(&[(usize, Vec<Interval>)]) + Send>;
 
 /// Intervals passed on at once: some 10 to 100 KiB.
 const AT_ONCE: usize = 64;
-/// Where somebody keeps them, nothing older than this is with a worker alone.
-const KEPT_AFTER: u64 = 1_000_000_000;
+/// Where somebody keeps them, nothing older than this is with a worker alone, but for what lies before an I/O that a
+/// synchronous engine waits for. It is as long as the longest interval: what a killed process loses is half of the second
+/// that is promised, and the other half is for a busy machine.
+const KEPT_AFTER: u64 = 500_000_000;
 
 /// Makes the scratch file, at the first need.
 pub(crate) type MakeScratch = Box<dyn FnOnce() -> io::Result<Box<dyn Scratch>> + Send>;
 
 enum Message {
     Intervals(usize, Vec<Interval>),
+    /// What an interval holds so far: for who keeps them, and for nobody else.
+    SoFar(usize, Interval),
     Return(Sender<Shelves>),
 }
 
@@ -38,6 +44,7 @@ enum Message {
 pub(crate) struct Archive {
     sender: SyncSender<Message>,
     at_once: usize,
+    kept: bool,
 }
 
 /// The place of one job in it.
@@ -47,9 +54,22 @@ pub(crate) struct Shelf {
     sender: SyncSender<Message>,
     /// So many intervals are passed on together.
     pub at_once: usize,
+    /// Somebody keeps them while the run lasts.
+    kept: bool,
 }
 
 impl Shelf {
+    /// Nothing older than this is to be with the worker alone, in nanoseconds; nothing where nobody keeps it.
+    pub fn kept_after(&self) -> Option<u64> {
+        self.kept.then_some(KEPT_AFTER)
+    }
+
+    /// Tells who keeps intervals what the one being filled holds so far, when there is room. Never waits.
+    pub fn show(&self, so_far: Interval) {
+        // There will be more of it later, or the whole.
+        let _ = self.sender.try_send(Message::SoFar(self.job, so_far));
+    }
+
     /// Takes all of `intervals`, in order, or none when the archive has no room now. Never waits.
     pub fn take(&self, intervals: &mut Vec<Interval>) -> bool {
         let chunk = std::mem::replace(intervals, Vec::with_capacity(intervals.len()));
@@ -68,17 +88,19 @@ impl Archive {
     /// An archive of `jobs` jobs, each of which gets back at most `most` intervals of at first `step` nanoseconds; `None`
     /// when no thread can be had.
     pub fn open(jobs: usize, most: usize, step: u64, make: MakeScratch, keep: Option<KeepIntervals>) -> Option<Archive> {
-        let (sender, inbox) = sync_channel(WAITING);
+        // All jobs end their intervals at the same moments.
+        let (sender, inbox) = sync_channel(WAITING.max(jobs * WAITING_EACH));
+        let kept = keep.is_some();
         let in_time = (KEPT_AFTER / step.max(1)).clamp(1, AT_ONCE as u64) as usize;
-        let at_once = if keep.is_some() { in_time } else { AT_ONCE };
+        let at_once = if kept { in_time } else { AT_ONCE };
         let shelves = Shelves { keep, file: File::New(make), end: 0, pieces: vec![Vec::new(); jobs], kept: Vec::new(), most, step, trouble: None };
         let thread = std::thread::Builder::new().name("intervals".into()).stack_size(256 << 10);
         thread.spawn(move || shelves.work(&inbox)).ok()?;
-        Some(Archive { sender, at_once })
+        Some(Archive { sender, at_once, kept })
     }
 
     pub fn shelf(&self, job: usize) -> Shelf {
-        Shelf { job, sender: self.sender.clone(), at_once: self.at_once }
+        Shelf { job, sender: self.sender.clone(), at_once: self.at_once, kept: self.kept }
     }
 
     /// Everything that was taken.
@@ -113,22 +135,35 @@ pub(crate) struct Shelves {
 
 impl Shelves {
     fn work(mut self, inbox: &Receiver<Message>) {
-        for message in inbox {
-            match message {
-                Message::Intervals(job, intervals) => self.put(job, intervals),
-                Message::Return(reply) => {
-                    // Nobody may wait for it any more.
-                    let _ = reply.send(self);
-                    return;
-                }
+        while let Ok(first) = inbox.recv() {
+            // What came meanwhile is kept together with it.
+            let mut news = Vec::new();
+            let (mut whole, mut end) = (Vec::new(), None);
+            for message in std::iter::once(first).chain(inbox.try_iter().take(WAITING)) {
+                let (job, intervals, is_whole) = match message {
+                    Message::Intervals(job, intervals) => (job, intervals, true),
+                    Message::SoFar(job, so_far) => (job, vec![so_far], false),
+                    Message::Return(reply) => {
+                        end = Some(reply);
+                        break;
+                    }
+                };
+                news.push((job, intervals));
+                whole.push(is_whole);
+            }
+            if let Some(keep) = self.keep.as_mut().filter(|_| !news.is_empty()) {
+                keep(&news);
+            }
+            news.into_iter().zip(whole).filter(|(_, whole)| *whole).for_each(|((job, intervals), _)| self.put(job, intervals));
+            if let Some(reply) = end {
+                // Nobody may wait for it any more.
+                let _ = reply.send(self);
+                return;
             }
         }
     }
 
     fn put(&mut self, job: usize, intervals: Vec<Interval>) {
-        if let Some(keep) = &mut self.keep {
-            keep(job, &intervals);
-        }
         let mut bytes = Vec::new();
         intervals.iter().for_each(|interval| interval.put(&mut bytes));
         match self.trouble.is_none().then(|| self.append(&bytes)) {

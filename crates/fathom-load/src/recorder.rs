@@ -93,6 +93,8 @@ pub(crate) struct Recorder {
     logger: Option<Logger>,
     traces: bool,
     last_done: u64,
+    /// I/Os of the interval being filled that were told of before its end.
+    told: u64,
 }
 
 impl Recorder {
@@ -114,6 +116,7 @@ impl Recorder {
             traces: logger.as_ref().is_some_and(Logger::traces),
             logger,
             last_done: start,
+            told: 0,
         }
     }
 
@@ -337,7 +340,25 @@ impl Recorder {
             }
         }
         self.intervals.push(interval);
-        self.live_start = end;
+        (self.live_start, self.told) = (end, 0);
+    }
+
+    /// The load waits for something: time to pass on what nobody else has, so that a killed process takes little along.
+    #[cold]
+    pub fn idle(&mut self, now: u64) {
+        if self.intervals.is_due(now) {
+            let so_far = self.filling(now);
+            self.intervals.hand_over(now, so_far);
+        }
+    }
+
+    /// The interval being filled, when there is news of it.
+    fn filling(&mut self, now: u64) -> Option<Interval> {
+        let known = self.live.0.iter().map(|live| live.ios + live.bad).sum();
+        let length = now.min(self.live_end).saturating_sub(self.live_start);
+        let directions = PerDirection::from_fn(|d| self.live[d].take());
+        let so_far = Interval { start: Nanos::new(self.live_start), length: Nanos::new(length), directions };
+        (std::mem::replace(&mut self.told, known) != known).then_some(so_far)
     }
 
     /// Shows the totals so far, warm-up included.
@@ -464,6 +485,34 @@ mod tests {
         let starts: Vec<u64> = recorded.intervals.iter().map(|i| i.start.as_millis()).collect();
         assert_eq!((ios, starts), (vec![2, 0, 0, 0, 1], vec![50, 100, 200, 300, 400]));
         assert!(recorded.directions[Direction::Read].counts.balanced());
+    }
+
+    /// A slow load ends an interval with its next I/O, which may be long in coming: who keeps intervals hears before.
+    #[test]
+    fn what_an_idle_load_has_done_is_told_once_it_is_half_a_second_old_and_is_whole_in_the_end() {
+        use std::sync::mpsc::channel;
+        let (tell, told) = channel();
+        let keep: crate::KeepIntervals = Box::new(move |news| {
+            let all = news.iter().flat_map(|(_, intervals)| intervals);
+            all.for_each(|i| tell.send((i.start.as_millis(), i.length.as_millis(), i.directions[Direction::Read].ios)).expect("heard"));
+        });
+        let make = || -> std::io::Result<Box<dyn crate::Scratch>> { Ok(Box::new(std::io::Cursor::new(Vec::new()))) };
+        let archive = crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(keep)).expect("a thread");
+        let keep = Keep { slat: true, clat: true, lat: true, response: true };
+        let mut r = Recorder::new(keep, Nanos::ZERO, Intervals::new(500 * MS, 100, Some(archive.shelf(0))), None);
+        let done = |r: &mut Recorder, at: u64| {
+            r.sent(&io(at * MS, at * MS, at * MS));
+            r.ok(&io(at * MS, at * MS, at * MS), at * MS);
+        };
+        done(&mut r, 100);
+        for now in [120, 300, 600, 700, 900, 1300, 1700, 2200] {
+            r.idle(now * MS);
+        }
+        done(&mut r, 2300);
+        drop(archive.close());
+        let heard: Vec<(u64, u64, u64)> = told.iter().collect();
+        // Early on, once; nothing is told twice; then the whole of it, and the empty ones behind it.
+        assert_eq!(heard, [(0, 120, 1), (0, 500, 1), (500, 500, 0), (1000, 500, 0), (1500, 500, 0)]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use fathom_model::{CellFigures, Estimate, Grid, GridRow, Personality, Progress, Verdict};
 
 use crate::Style;
+use crate::ink::wrap;
 use crate::number::{duration, grouped};
 use crate::progress::live_line;
 
@@ -108,17 +109,21 @@ pub fn grid_text(grid: &Grid, style: &Style) -> String {
     head.extend(["MB/s", "mean", "median", "p99", "p99.9"].map(String::from));
     let rows: Vec<Vec<String>> = grid.rows.iter().map(|row| columns(row, repeated)).collect();
     let mut text = aligned(&head, &rows, grid.axes.len(), style);
-    let notes: Vec<String> = grid.rows.iter().filter_map(note).collect();
+    let notes = notes(grid);
     if !notes.is_empty() {
-        text += &format!("\n{}\n", style.clean(&notes.join("\n")));
+        text += &format!("\n{}", folded(&notes, style));
     }
     if grid.left_out > 0 {
         text += &format!("\n{} of {} cells were not measured.\n", grid.left_out, grid.left_out as usize + grid.rows.len());
     }
     if !grid.sentences.is_empty() {
-        text += &format!("\n{}\n", style.clean(&grid.sentences.join("\n")));
+        text += &format!("\n{}", folded(&grid.sentences, style));
     }
     text
+}
+
+fn folded(sentences: &[String], style: &Style) -> String {
+    sentences.iter().map(|sentence| wrap(&style.clean(sentence), style.width, "", "  ")).collect()
 }
 
 fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
@@ -141,13 +146,37 @@ fn error(iops: &Estimate) -> String {
     iops.relative().map_or("-".to_owned(), |share| format!("{:.1}%", share * 100.0))
 }
 
-/// What speaks against a row.
-fn note(row: &GridRow) -> Option<String> {
-    let name = row.values.join(" ");
-    match &row.failed {
-        Some(why) => Some(format!("{name}: not measured: {why}")),
-        None if row.figures.verdict == Verdict::Valid => None,
-        None => Some(format!("* {name}: {}: {}", verdict_word(row.figures.verdict), row.figures.codes.join(", "))),
+/// No note names more rows.
+const MOST_NAMED: usize = 4;
+
+/// What speaks against rows: once for all of which it is the same.
+fn notes(grid: &Grid) -> Vec<String> {
+    let name = |row: &GridRow| {
+        let pairs = grid.axes.iter().zip(&row.values).map(|(axis, value)| format!("{axis}={value}"));
+        pairs.collect::<Vec<_>>().join(" ")
+    };
+    let mut notes: Vec<(String, Vec<String>)> = Vec::new();
+    for row in &grid.rows {
+        let what = match &row.failed {
+            Some(why) => format!("not measured: {why}"),
+            None if row.figures.verdict == Verdict::Valid => continue,
+            None => format!("* {}: {}", verdict_word(row.figures.verdict), row.figures.codes.join(", ")),
+        };
+        match notes.iter_mut().find(|(known, _)| *known == what) {
+            Some((_, names)) => names.push(name(row)),
+            None => notes.push((what, vec![name(row)])),
+        }
+    }
+    notes.into_iter().map(|(what, names)| format!("{what} ({})", among(&names, grid.rows.len()))).collect()
+}
+
+/// `all 9`, or their names.
+fn among(names: &[String], all: usize) -> String {
+    let n = names.len();
+    match n {
+        _ if n == all && n > 1 => format!("all {n}"),
+        _ if n > MOST_NAMED => format!("{}; and {} more", names[..MOST_NAMED - 1].join("; "), n + 1 - MOST_NAMED),
+        _ => names.join("; "),
     }
 }
 
@@ -229,10 +258,10 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "bs    iodepth     IOPS  +-95%  MB/s    mean  median      p99    p99.9");
         assert_eq!(lines[1], "4k    8         95,012   1.0%   389  340 us  336 us  1.25 ms  2.00 ms");
-        assert!(lines[2].contains("95,012*") && text.contains("* 128k 8: INVALID: SHORT_IO"), "{text}");
+        assert!(lines[2].contains("95,012*") && text.contains("* INVALID: SHORT_IO (bs=128k iodepth=8)"), "{text}");
         assert!(text.contains("2 of 4 cells were not measured.") && text.ends_with("It is fast.\n"));
         grid.rows[0].failed = Some("no room".into());
-        assert!(grid_text(&grid, &Style::default()).contains("4k 8: not measured: no room"));
+        assert!(grid_text(&grid, &Style::default()).contains("not measured: no room (bs=4k iodepth=8)"));
         let narrow = grid_text(&grid, &Style { width: 40, ..Style::default() });
         assert!(narrow.lines().take(3).all(|line| line.chars().count() <= 40), "{narrow}");
     }

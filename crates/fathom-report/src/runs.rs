@@ -1,6 +1,6 @@
 //! What a store holds: runs in a table, cells in a table, and both for programs.
 
-use fathom_model::{Cell, Run, RunState};
+use fathom_model::{Cell, CellState, Run, RunState};
 use serde_json::{Map, Value, json};
 
 use crate::Style;
@@ -77,23 +77,31 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[Cell], style: &Style) -> Strin
     let mut heads = vec!["CELL"];
     heads.extend(axes.iter().map(String::as_str));
     heads.extend(figures.iter().map(String::as_str));
-    heads.extend(["STATE", "VERDICT"]);
+    // The head says that all are finished.
+    let states = cells.iter().any(|cell| cell.state != CellState::Finished);
+    heads.extend(states.then_some("STATE"));
+    heads.push("VERDICT");
     let rows = cells.iter().map(|cell| {
         let mut row = vec![format!("{}.{}", run.id, cell.position)];
         row.extend(axes.iter().map(|name| value(&cell.axes, name).cloned().unwrap_or_default()));
         row.extend(figures.iter().map(|name| value(&cell.figures, name).map_or(String::new(), |figure| told(name, *figure))));
-        row.extend([cell.state.word().to_owned(), cell.verdict.clone()]);
+        row.extend(states.then(|| cell.state.word().to_owned()));
+        row.push(cell.verdict.clone());
         row
     });
     text += "\n";
     text + &table(&heads, rows.collect(), style)
 }
 
-/// Rates and the 99th percentile of what the cells share; a table has no room for more.
+/// Rates and the 99th percentile of whole cells, else of what they share; a table has no room for more.
 fn shown(cells: &[Cell]) -> Vec<String> {
+    const SHORT: [&str; 3] = ["iops", "bandwidth", "p99"];
     let all = names(cells.iter().flat_map(|cell| &cell.figures));
-    let short = |name: &&String| ["iops", "bandwidth", "p99"].iter().any(|end| name.ends_with(end));
-    all.iter().filter(short).take(6).cloned().collect()
+    let whole: Vec<String> = all.iter().filter(|name| SHORT.contains(&name.as_str())).cloned().collect();
+    if !whole.is_empty() {
+        return whole;
+    }
+    all.into_iter().filter(|name| SHORT.iter().any(|end| name.ends_with(end))).take(6).collect()
 }
 
 /// A figure as people read it, by the unit that its name implies.
@@ -175,11 +183,22 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Columns as wide as what stands in them; the last is cut at the edge.
+/// Less of a column says nothing.
+const LEAST_CUT: usize = 8;
+
+/// Columns as wide as what stands in them, as many as fit on the page; the last of all may be cut at its edge.
 fn table(heads: &[&str], rows: Vec<Vec<String>>, style: &Style) -> String {
     let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.iter().map(|cell| one_line(cell, style)).collect()).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).chain([heads[column].chars().count()]).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let mut room = style.width.max(1);
+    let fits = |column: &usize| {
+        let wide = width(*column);
+        let cut = *column + 1 == heads.len() && room >= LEAST_CUT;
+        let fits = wide <= room || cut || *column == 0;
+        room = room.saturating_sub(wide + 2);
+        fits
+    };
+    let widths: Vec<usize> = (0..heads.len()).take_while(fits).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let padded: String = cells.zip(&widths).map(|(cell, width)| format!("{cell:0$}", width + 2)).collect();
         format!("{}\n", padded.chars().take(style.width.max(1)).collect::<String>().trim_end())
@@ -223,11 +242,31 @@ mod tests {
         assert_eq!(document["runs"][0]["cells_planned"], 3);
     }
 
+    /// Regression 0277: figures were cut in the middle at the edge of a narrow page, and told another number.
+    #[test]
+    fn a_narrow_page_has_whole_columns_only() {
+        let cells = [cell(1, "1", 123_456.0), cell(2, "2", 9_500.4)];
+        let of = |width: usize| cells_text(&run(), false, &cells, &Style { width, ..Style::default() });
+        for width in 10..60 {
+            let text = of(width);
+            let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("r12.1")).collect();
+            assert!(rows.len() == 1 && (rows[0].contains("123,456") || !rows[0].contains("12,") && !rows[0].contains("123")), "{width}: {text}");
+            assert!(rows[0].chars().count() <= width, "{width}: {text}");
+        }
+        assert!(of(30).contains("read iops") && !of(30).contains("read p99"), "{}", of(30));
+    }
+
     #[test]
     fn cells_in_a_table_in_csv_and_in_json() {
         let all = [(run(), vec![cell(1, "1", 9_500.4), cell(2, "a,\"b\"", f64::NAN)])];
         let text = cells_text(&all[0].0, false, &all[0].1, &Style::default());
-        assert!(text.contains("CELL   iodepth  read iops  read p99  STATE     VERDICT\nr12.1  1        9,500      336 us    finished  valid\n"), "{text}");
+        assert!(text.contains("CELL   iodepth  read iops  read p99  VERDICT\nr12.1  1        9,500      336 us    valid\n"), "{text}");
+        let whole = |mut cell: Cell| {
+            cell.figures.insert(0, ("iops".into(), 9_501.0));
+            Cell { state: CellState::Interrupted, ..cell }
+        };
+        let text = cells_text(&all[0].0, false, &[whole(cell(1, "1", 9_500.4))], &Style::default());
+        assert!(text.contains("CELL   iodepth  iops   STATE        VERDICT\nr12.1  1        9,501  interrupted  valid\n"), "{text}");
         let csv = cells_csv(&all);
         let mut lines = csv.lines();
         assert_eq!(lines.next(), Some("run,cell,kind,name,state,verdict,started_unix_ns,elapsed_ns,iodepth,read iops,read p99,findings"));

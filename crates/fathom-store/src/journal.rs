@@ -33,18 +33,22 @@ impl Journal {
         Ok(Journal { store, run, position, place: 0 })
     }
 
-    /// Keeps what is new of a job, by its place in the plan.
+    /// Keeps what is new of each job, by its place in the plan: all of it or nothing. An interval that starts as the one
+    /// before it takes its place: that was a part of it.
     ///
     /// # Errors
     /// When it cannot be kept; what was kept before stands.
-    pub fn add(&mut self, job: usize, intervals: &[Interval]) -> Result<(), StoreError> {
-        let (run, position, place) = (signed(self.run.get()), signed(self.position), self.place);
-        let body = put_intervals(intervals);
+    pub fn add(&mut self, news: &[(usize, Vec<Interval>)]) -> Result<(), StoreError> {
+        let (run, position, first) = (signed(self.run.get()), signed(self.position), self.place);
         self.store.change(async |connection| {
-            let insert = "INSERT INTO part (run, position, place, job, body) VALUES ($1, $2, $3, $4, $5)";
-            sqlx::query(insert).bind(run).bind(position).bind(place).bind(signed(job as u64)).bind(body).execute(connection).await
+            for (place, (job, intervals)) in (first..).zip(news) {
+                let insert = "INSERT INTO part (run, position, place, job, body) VALUES ($1, $2, $3, $4, $5)";
+                let (job, body) = (signed(*job as u64), put_intervals(intervals));
+                sqlx::query(insert).bind(run).bind(position).bind(place).bind(job).bind(body).execute(&mut *connection).await?;
+            }
+            Ok(())
         })?;
-        self.place += 1;
+        self.place += news.len() as i64;
         Ok(())
     }
 }
@@ -70,8 +74,18 @@ impl Store {
             if jobs.len() <= job {
                 jobs.resize_with(job + 1, Vec::new);
             }
-            jobs[job].extend(intervals);
+            join(&mut jobs[job], intervals);
         }
         Ok(jobs)
+    }
+}
+
+/// Adds intervals of a job to those before them; the whole of one takes the place of its part.
+fn join(before: &mut Vec<Interval>, intervals: Vec<Interval>) {
+    for interval in intervals {
+        if before.last().is_some_and(|last| last.start == interval.start) {
+            before.pop();
+        }
+        before.push(interval);
     }
 }

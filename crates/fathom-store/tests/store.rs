@@ -107,12 +107,14 @@ fn a_journal_is_there_until_its_cell_is_saved() {
     let scratch = Scratch::new().expect("a disk");
     let mut store = Store::open(&place(&scratch)).expect("a new store");
     let id = store.begin(&experiment("one")).expect("room");
-    assert!(Journal::open(&place(&scratch), id, 1).and_then(|mut journal| journal.add(0, &[interval(0)])).is_err(), "there is no such cell");
+    assert!(Journal::open(&place(&scratch), id, 1).and_then(|mut journal| journal.add(&[(0, vec![interval(0)])])).is_err(), "there is no such cell");
     store.save_cell(id, &Cell { state: CellState::Running, ..cell(1) }, &Content::Nothing).expect("room");
     let mut journal = Journal::open(&place(&scratch), id, 1).expect("it is there");
-    for (job, starts) in [(0, vec![0, 1]), (2, vec![0]), (0, vec![2])] {
-        let intervals: Vec<Interval> = starts.into_iter().map(interval).collect();
-        journal.add(job, &intervals).expect("room");
+    // Of the second interval of the first job a part comes before the whole.
+    for news in [vec![(0, vec![0, 1])], vec![(2, vec![0]), (0, vec![1, 2])]] {
+        let intervals = |starts: Vec<u64>| starts.into_iter().map(interval).collect();
+        let news: Vec<(usize, Vec<Interval>)> = news.into_iter().map(|(job, starts)| (job, intervals(starts))).collect();
+        journal.add(&news).expect("room");
     }
     let starts = |store: &mut Store| -> Vec<Vec<u64>> {
         let jobs = store.journal(id, 1).expect("readable");

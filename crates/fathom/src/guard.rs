@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fathom_device::{Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, judge, describe, size as size_words};
-use fathom_linux::{Examined, LinuxHost, examine, hold};
+use fathom_linux::{Examined, LinuxHost, examine, hold, hold_again};
 use fathom_load::{Reach, reach, foresee};
 use fathom_model::{Bytes, FileOperation, Job, Plan, Foresight};
 
@@ -13,11 +13,35 @@ use crate::trial;
 /// What is wanted of one target by all jobs together.
 type Wanted = BTreeMap<PathBuf, Reach>;
 
+/// Where the ends of a device are saved before it is written: once by each process, since it holds what we wrote later.
+#[derive(Clone, Debug)]
+pub struct Backups {
+    folder: PathBuf,
+    made: Vec<PathBuf>,
+}
+
+impl Backups {
+    /// Backups in `folder`.
+    pub fn new(folder: &Path) -> Backups {
+        Backups { folder: folder.to_owned(), made: Vec::new() }
+    }
+
+    /// The file for the device `path`; nothing when it has one.
+    fn name(&self, path: &Path) -> Option<PathBuf> {
+        if self.made.iter().any(|made| made == path) {
+            return None;
+        }
+        let name: String = path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        Some(self.folder.join(format!("fathom-backup{name}-{now}.bin")))
+    }
+}
+
 /// Judges all targets of `plan`, then takes hold of those that exist. Nothing is written.
 ///
 /// # Errors
 /// Every refusal, in words.
-pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &Path) -> Result<Vec<String>, Vec<String>> {
+pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &mut Backups) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
     trial::all_answer(plan).map_err(|trouble| vec![trouble])?;
     for (path, examined, permit) in judged(plan, codes)? {
@@ -118,25 +142,24 @@ fn hold_one(
     examined: Examined,
     permit: &Permit,
     host: &LinuxHost,
-    backups: &Path,
+    backups: &mut Backups,
     messages: &mut Vec<String>,
 ) -> Result<(), String> {
     if permit.access() == Access::Create {
         // The host creates it when it lays it out, under the same rules.
         return Ok(());
     }
-    let backup = permit.wants_backup().then(|| backup_name(path, backups));
-    let held = hold(examined, permit, backup.as_deref()).map_err(|error| error.to_string())?;
-    if let Some(name) = backup {
+    let backup = permit.wants_backup().then(|| backups.name(path));
+    let held = match &backup {
+        Some(None) => hold_again(examined, permit),
+        to_save => hold(examined, permit, to_save.as_ref().and_then(Option::as_deref)),
+    };
+    let held = held.map_err(|error| error.to_string())?;
+    if let Some(name) = backup.flatten() {
         messages.push(format!("the first and last MiB of {} were saved to {}", path.display(), name.display()));
+        backups.made.push(path.to_owned());
     }
     host.add(held, false).map_err(|error| error.to_string())
-}
-
-fn backup_name(path: &Path, folder: &Path) -> PathBuf {
-    let name: String = path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    folder.join(format!("fathom-backup{name}-{now}.bin"))
 }
 
 /// Reading what is there of a file that ends before the job begins would read nothing.

@@ -120,7 +120,9 @@ PATH is a folder (a file is made in it, and removed at the end), a file, or a bl
 device. Without a job file the load is random reads of 4 KiB, 16 at once, direct.
 Several PATHs are loaded each alone and all together; what they cost each other is told.
 
-  --axis NAME=VALUES  what is varied, once for each axis: any job option, or target.
+  --axis NAME=VALUES  what is varied, once for each axis: any job option, or target
+                      (or fs): folders on different file systems, files or devices,
+                      which are then compared by name and kind of file system.
                       VALUES are a list (4k,16k), a range (1..8, 1..64*2, 4k..64k+4k),
                       powers (2^0..6), or several of these; semicolons separate values
                       that have commas

@@ -151,8 +151,8 @@ pub fn about_to_be(plan: &Plan) -> (Cell, Content) {
 /// Hands intervals to `journal`. What goes wrong with that is said once, and the run goes on.
 pub fn journal_of(program: &'static str, journal: Journal) -> KeepIntervals {
     let mut journal = Some(journal);
-    Box::new(move |job, intervals| {
-        if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(job, intervals)) {
+    Box::new(move |news| {
+        if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(news)) {
             complain!("{program}: what is measured is not kept before its end: {error}");
             journal = None;
         }
@@ -162,7 +162,13 @@ pub fn journal_of(program: &'static str, journal: Journal) -> KeepIntervals {
 fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {
     let mut store = Store::open(place)?;
     let run = store.begin(experiment)?;
+    if_it_runs_full(&store, &format!("`fathom show {run}` shows what was measured until now"));
     Ok((store, run))
+}
+
+/// What is said should the store's file system find no place for a page of it (regression 0278).
+pub fn if_it_runs_full(store: &Store, then: &str) {
+    fathom_linux::last_words(format!("fathom: there is no room for the store {}: make room there; {then}", store.place()));
 }
 
 /// The only cell of a run, or one of many whose position and axes the caller fills in.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fathom_device::spec::Library;
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
-use fathom_model::{Findings, Nanos, Personality, Recording, RunEnd, Verdict};
+use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdict};
 use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
 
@@ -27,6 +27,12 @@ use crate::words::{Given, Vocabulary};
 const FILE: &str = "fathom-quick.data";
 /// Below this each measurement is too short to mean anything.
 const LEAST_TIME: Duration = Duration::from_secs(10);
+/// A first look without its layout: its second, and what starting and stopping take.
+const GLIMPSE: Duration = Duration::from_millis(1200);
+/// Making the target ready takes no larger part of the time.
+const LAYOUT_PART: u32 = 4;
+/// Less says nothing about a disk.
+const LEAST_SIZE: u64 = 64 << 20;
 /// Starting, stopping and judging ten measurements takes about this long.
 const BETWEEN: Duration = Duration::from_millis(300);
 
@@ -110,7 +116,7 @@ fn look(asked: &Asked) -> Result<Outcome, String> {
         return Ok(say(&recipe.measure(nanos(asked.time))));
     }
     interrupts();
-    let outcome = measured(asked, &subject, &recipe, &sheets, started);
+    let outcome = measured(asked, subject.clone(), recipe, &sheets, started);
     if subject.made && !asked.keep {
         subject::tidy("fathom quick", &subject.file);
     }
@@ -129,8 +135,16 @@ fn sheets(asked: &Asked) -> Result<Library, String> {
 }
 
 /// Lays out, measures for the time that is left, and tells.
-fn measured(asked: &Asked, subject: &Subject, recipe: &Quick, sheets: &Library, started: Instant) -> Result<Outcome, String> {
-    glimpse(recipe);
+fn measured(asked: &Asked, mut subject: Subject, mut recipe: Quick, sheets: &Library, started: Instant) -> Result<Outcome, String> {
+    let looked = Instant::now();
+    let there = std::fs::metadata(&subject.file).map_or(0, |facts| facts.len());
+    glimpse(&recipe);
+    if let Some(size) = subject.size.filter(|size| subject.writes && there < size.get()) {
+        let part = (recipe.glimpsed(), looked.elapsed().saturating_sub(GLIMPSE));
+        subject.size = Some(affordable(size, part, asked.time));
+        recipe = Quick::new(&subject.file, subject.size, subject.writes).map_err(|error| error.to_string())?;
+    }
+    let subject = &subject;
     if subject.writes {
         let (_, findings) = run(recipe.layout(), None)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
@@ -171,6 +185,14 @@ fn glimpse(recipe: &Quick) {
     }
 }
 
+/// As much of `size` as is made ready in its part of the `time`, when that took so long for a `part` of it: a slow disk
+/// would be written all the time otherwise.
+fn affordable(size: Bytes, (bytes, took): (Bytes, Duration), time: Duration) -> Bytes {
+    let rate = bytes.get() as f64 / took.as_secs_f64().max(1e-6);
+    let within = (rate * (time / LAYOUT_PART).as_secs_f64()) as u64 >> 20 << 20;
+    size.min(Bytes::new(within.max(LEAST_SIZE)))
+}
+
 fn nanos(time: Duration) -> Nanos {
     Nanos::new(time.as_nanos() as u64)
 }
@@ -189,7 +211,7 @@ fn run(job_file: String, keeper: Option<&mut Keeper>) -> Result<(Recording, Find
     let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
-    guard::take_hold(&plan, &[], &host, Path::new(".")).map_err(|all| all.join("\n"))?;
+    guard::take_hold(&plan, &[], &host, &mut guard::Backups::new(Path::new("."))).map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
     let journal = keeper.and_then(|keeper| keeper.journal(&plan));
     let measured = measure_and_keep(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {}, Beside { keep: journal, end: &|| false });
@@ -230,4 +252,20 @@ fn intro(subject: &Subject) -> String {
     let what = subject.size.map_or("all of it".to_owned(), fathom_device::size);
     let how = if subject.writes { "read and written" } else { "only read" };
     format!("{}: {what}, {how}, direct I/O", subject.file.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 32 MiB in 1.6 s are 20 MiB/s: 15 s of a minute are enough for 300 MiB of them.
+    #[test]
+    fn a_slow_disk_is_not_written_all_the_time() {
+        let (gib, part) = (Bytes::new(1 << 30), Bytes::new(32 << 20));
+        let of = |ms: u64, s: u64| affordable(gib, (part, Duration::from_millis(ms)), Duration::from_secs(s)).get() >> 20;
+        assert_eq!((of(1600, 60), of(1600, 20)), (300, 100));
+        assert_eq!((of(0, 10), of(80, 60)), (1024, 1024), "a quick one has all of it");
+        assert_eq!(of(60_000, 10), 64, "and a snail some");
+        assert_eq!(affordable(Bytes::new(16 << 20), (part, Duration::from_secs(9)), Duration::from_secs(10)).get() >> 20, 16);
+    }
 }

@@ -1,7 +1,7 @@
 //! `fathom run` and `fathom fio`: text -> plan -> recording -> findings -> ink.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
@@ -189,7 +189,7 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
     }
     .with_folder(backups.clone());
     verify_state::find(&mut planned.plan, &backups);
-    let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, Path::new(&backups)).map_err(|all| all.join("\n"))?;
+    let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, &mut guard::Backups::new(&backups)).map_err(|all| all.join("\n"))?;
     let mut output = Output::open(&invocation.reporting)?;
     open_report(&planned.plan, &mut output)?;
     let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));

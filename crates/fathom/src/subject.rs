@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_device::{Owner, Target};
-use fathom_linux::{examine, remove_ours};
+use fathom_device::{Machine, Owner, Target};
+use fathom_linux::{LinuxSysfs, examine, remove_ours};
 use fathom_model::Bytes;
 
 use crate::say::complain;
@@ -21,6 +21,8 @@ const LEAST_SIZE: u64 = 16 << 20;
 pub struct Subject {
     /// A file or a device.
     pub file: PathBuf,
+    /// What it is called where there are several: the path as given, with the file system it is on.
+    pub called: String,
     /// How much of it; nothing is all.
     pub size: Option<Bytes>,
     /// Whether it may be written.
@@ -54,7 +56,8 @@ pub fn subject(wish: Wish<'_>) -> Result<Subject, String> {
     }
     let file = if is_folder { path.join(wish.name) } else { path.to_owned() };
     let examined = examine(&file).map_err(|error| error.to_string())?;
-    let subject = |size, writes, made| Subject { file: file.clone(), size, writes: writes && !wish.read_only, made };
+    let called = called(path);
+    let subject = |size, writes, made| Subject { file: file.clone(), called: called.clone(), size, writes: writes && !wish.read_only, made };
     match &examined.facts().target {
         Target::NewFile(_) if wish.read_only => Err(format!("there is no {}", file.display())),
         Target::NewFile(place) => Ok(subject(Some(room(place.free, wish.size, &file)?), true, true)),
@@ -73,6 +76,15 @@ pub fn subject(wish: Wish<'_>) -> Result<Subject, String> {
             Err(format!("{} is neither a folder, nor a file, nor a block device", file.display()))
         }
     }
+}
+
+fn called(path: &Path) -> String {
+    let sysfs = LinuxSysfs::default();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = if path.exists() { path } else { folder };
+    let is_device = std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
+    let kind = sysfs.below(place).filter(|_| !is_device).map(|below| below.file_system.kind);
+    kind.map_or_else(|| path.display().to_string(), |kind| format!("{} ({kind})", path.display()))
 }
 
 fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String> {

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Json, program, start, words};
-use fathom_testkit::Scratch;
+use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
 fn sweep(scratch: &Scratch, line: &str) -> Json {
     let mut command = program(words(&format!("sweep {line} --size=16m --for=200ms --set=direct=0 --json")));
@@ -55,5 +55,52 @@ fn the_figures_are_those_of_the_value() {
         let figure = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
         let ratio = figure("bw_bytes") / figure("iops");
         assert!((ratio / block - 1.0).abs() < 1e-6, "{ratio} bytes each instead of {block}: {:#}", json.0);
+    }
+}
+
+/// File systems as an axis: each is measured, named by its kind, and held against the first.
+#[test]
+fn file_systems_are_an_axis() {
+    require!(Root, Loop);
+    let scratch = Scratch::new().expect("a folder");
+    let kinds = [(FsKind::Ext4, 64 << 20), (FsKind::Xfs, 320 << 20), (FsKind::Btrfs, 120 << 20)];
+    let disks: Vec<(LoopDevice, Mount, &str)> = kinds
+        .into_iter()
+        .filter(|(kind, _)| kind.available().is_ok())
+        .map(|(kind, size)| {
+            let device = LoopDevice::create(&scratch.join(kind.name()), size, LoopOptions::default()).expect("a device");
+            let mount = Mount::format(device.path(), kind, "").expect("a mount");
+            (device, mount, kind.name())
+        })
+        .collect();
+    let names: Vec<String> = disks.iter().map(|(_, mount, kind)| format!("{} ({kind})", mount.path().display())).collect();
+    let folders: Vec<String> = disks.iter().map(|(_, mount, _)| mount.path().display().to_string()).collect();
+    let line = format!("--axis fs={} --axis bs=4k,16k --set=rate_iops=500", folders.join(","));
+    let json = sweep(&scratch, &line);
+    let at = |name: &str| -> Vec<String> {
+        let cells = json.0["cells"].as_array().expect("cells").iter();
+        cells.map(|cell| cell["at"][name].as_str().expect("a value").to_owned()).collect()
+    };
+    // Grouped by the first axis.
+    let wanted: Vec<String> = names.iter().flat_map(|name| [name.clone(), name.clone()]).collect();
+    assert_eq!((at("target"), at("bs")), (wanted, ["4k", "16k"].repeat(names.len()).into_iter().map(str::to_owned).collect()));
+    let ran = start({
+        let mut command = program(words(&format!("sweep {line} --size=16m --for=200ms --set=direct=0")));
+        command.current_dir(scratch.path());
+        command
+    })
+    .finish();
+    let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for name in &names {
+        assert!(ran.out.lines().filter(|line| line.starts_with(name.as_str())).count() >= 3, "{name}: {}", ran.out);
+        assert!(name == &names[0] || words.contains(&format!("times the IOPS of {} over 2 cells", names[0])), "{}", ran.out);
+    }
+    // As many targets: each alone, then all together, under the same names.
+    let json = sweep(&scratch, &folders.join(" "));
+    let last = json.0["cells"].as_array().and_then(|cells| cells.last()).expect("a cell");
+    assert_eq!(last["at"]["target"].as_str(), Some(names.join(" + ").as_str()));
+    for folder in &folders {
+        let left: Vec<_> = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").file_name()).collect();
+        assert!(left.iter().all(|name| name == "lost+found"), "{left:?}");
     }
 }

@@ -170,19 +170,47 @@ fn what_prepares_is_done_again_for_a_target_that_is_gone() {
     }
 }
 
-/// A small file system that is all but full.
-fn small(scratch: &Scratch, size: u64) -> (LoopDevice, Mount) {
+/// A small file system, about as small as its kind can be.
+fn small(scratch: &Scratch, kind: FsKind) -> (LoopDevice, Mount) {
+    let size = match kind {
+        FsKind::Ext4 => 64 << 20,
+        FsKind::Xfs => 320 << 20,
+        FsKind::Btrfs => 120 << 20,
+    };
     let device = LoopDevice::create(&scratch.join("disk.img"), size, LoopOptions::default()).expect("a device");
-    let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("a mount");
+    let mount = Mount::format(device.path(), kind, "").expect("a mount");
     (device, mount)
 }
 
+/// Takes all the room there is: in large pieces first, then in the smallest.
+fn fill(folder: &Path) {
+    let hog = std::fs::File::create(folder.join("hog")).expect("a file");
+    let mut rest = std::fs::File::create(folder.join("rest")).expect("a file");
+    let (mut end, mut piece) = (0, 64_u64 << 20);
+    while piece >= 4096 {
+        match rustix::fs::fallocate(&hog, rustix::fs::FallocateFlags::empty(), end, piece) {
+            Ok(()) => end += piece,
+            Err(_) => piece /= 2,
+        }
+    }
+    while std::io::Write::write_all(&mut rest, &[1; 4096]).and_then(|()| rest.sync_data()).is_ok() {}
+}
+
+fn make_room(folder: &Path) {
+    for hog in ["hog", "rest"] {
+        std::fs::remove_file(folder.join(hog)).expect("ours");
+    }
+    // Btrfs gives the room back with its next commit.
+    common::sh(&format!("sync --file-system {}", folder.display()));
+}
+
 /// No room for the target while a cell grows it: said with the place and the way out, cleaned up, and it goes on.
-#[test]
-fn a_target_without_room_is_said_and_the_experiment_goes_on_when_there_is_some() {
-    require!(Root, Loop);
+fn a_full_target(kind: FsKind) {
+    if let Err(why) = kind.available() {
+        return fathom_testkit::skip(&why);
+    }
     let bench = Bench::new("1s");
-    let (_device, disk) = small(&bench.0, 64 << 20);
+    let (_device, disk) = small(&bench.0, kind);
     // A hole of ours: its blocks are found while they are written, four MiB each second.
     let file = disk.join("data");
     let job = format!("[grow]\nrw=write\nbs=64k\ndirect=1\nsize=8m\nrate=4m\nfallocate=none\nfilename={}\n", file.display());
@@ -190,8 +218,7 @@ fn a_target_without_room_is_said_and_the_experiment_goes_on_when_there_is_some()
     let running = start(bench.command("sweep grow.fio --axis bs=64k,128k --events=events"));
     until("it writes", || std::fs::metadata(&file).is_ok_and(|facts| std::os::unix::fs::MetadataExt::blocks(&facts) > 0));
     running.signal(Signal::STOP);
-    let mut room = std::fs::File::create(disk.join("hog")).expect("a file");
-    while std::io::Write::write_all(&mut room, &[1; 4096]).is_ok() {}
+    fill(disk.path());
     running.signal(Signal::CONT);
     let ran = running.finish().expect(1);
     let place = disk.path().display().to_string();
@@ -201,10 +228,27 @@ fn a_target_without_room_is_said_and_the_experiment_goes_on_when_there_is_some()
     let cells = bench.cells();
     assert_eq!((cells.len(), cells[0].state), (1, CellState::Failed), "{cells:?}");
     assert!(bench.run("show r1.1").err.contains("no room left"));
-    drop(room);
-    std::fs::remove_file(disk.join("hog")).expect("ours");
+    make_room(disk.path());
     let ran = bench.run("resume");
     assert_eq!(finished(&bench.place()), 2, "{}\n{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_full_target_on_ext4_is_said_and_the_sweep_goes_on() {
+    require!(Root, Loop);
+    a_full_target(FsKind::Ext4);
+}
+
+#[test]
+fn a_full_target_on_xfs_is_said_and_the_sweep_goes_on() {
+    require!(Root, Loop);
+    a_full_target(FsKind::Xfs);
+}
+
+#[test]
+fn a_full_target_on_btrfs_is_said_and_the_sweep_goes_on() {
+    require!(Root, Loop);
+    a_full_target(FsKind::Btrfs);
 }
 
 /// No room for the store: what is acknowledged stays, it is said, and the rest is measured when there is room.
@@ -216,14 +260,12 @@ fn a_full_store(disk: &Path) {
     let running = start(bench.command(&line("sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms")));
     until("a cell is kept", || finished(&place) >= 1);
     running.signal(Signal::STOP);
-    let mut hog = std::fs::File::create(disk.join("hog")).expect("a file");
-    while std::io::Write::write_all(&mut hog, &[1; 4096]).is_ok() {}
-    drop(hog);
+    fill(disk);
     running.signal(Signal::CONT);
     let ran = running.finish().expect(1);
     assert!(ran.err.contains("there is no room for the store") && ran.err.contains("make room"), "{}", ran.err);
     assert!(ran.err.contains("`fathom resume r1` goes on"), "{}", ran.err);
-    std::fs::remove_file(disk.join("hog")).expect("ours");
+    make_room(disk);
     let before = finished(&place);
     assert!((1..20).contains(&before), "{before} cells");
     let ran = bench.run(&line("resume --events=-"));
@@ -232,12 +274,32 @@ fn a_full_store(disk: &Path) {
     assert_eq!(finished(&place), 20);
 }
 
+fn a_full_store_on(kind: FsKind) {
+    if let Err(why) = kind.available() {
+        return fathom_testkit::skip(&why);
+    }
+    let scratch = Scratch::new().expect("a folder");
+    let (_device, disk) = small(&scratch, kind);
+    a_full_store(disk.path());
+}
+
 #[test]
 fn a_full_store_on_ext4_is_said_and_the_sweep_goes_on() {
     require!(Root, Loop);
-    let scratch = Scratch::new().expect("a folder");
-    let (_device, disk) = small(&scratch, 24 << 20);
-    a_full_store(disk.path());
+    a_full_store_on(FsKind::Ext4);
+}
+
+#[test]
+fn a_full_store_on_xfs_is_said_and_the_sweep_goes_on() {
+    require!(Root, Loop);
+    a_full_store_on(FsKind::Xfs);
+}
+
+/// Regression 0278: btrfs told of its full disk with SIGBUS, and the process ended without a word.
+#[test]
+fn a_full_store_on_btrfs_is_said_and_the_sweep_goes_on() {
+    require!(Root, Loop);
+    a_full_store_on(FsKind::Btrfs);
 }
 
 /// Regression 0231: on tmpfs the shared memory of the log finds no room first, which was told as "disk I/O error".
@@ -251,8 +313,7 @@ fn a_full_store_on_tmpfs_is_said_and_the_sweep_goes_on() {
     let put_back = Unmount(folder.clone());
     a_full_store(&folder);
     // Full before the store is opened.
-    let mut hog = std::fs::File::create(folder.join("hog")).expect("a file");
-    while std::io::Write::write_all(&mut hog, &[1; 4096]).is_ok() {}
+    fill(&folder);
     let ran = fathom(words(&format!("runs --store={}", folder.join("store.db").display())));
     assert!(ran.code() == 0 || ran.err.contains("there is no room for the store"), "{}", ran.err);
     drop(put_back);
@@ -289,22 +350,45 @@ fn devices_are_written_with_their_code_only() {
     assert!(std::fs::read(&image).expect("the image").iter().any(|byte| *byte != 0xa5), "it was written");
 }
 
-/// What lies between the end of one cell and the start of the next, as the store has it. A busy machine adds to some of
-/// them: the least is what the driver itself takes.
+/// Regression 0275: each cell saved the ends of the device again, with what the cells before had left there.
+#[test]
+fn the_ends_of_a_device_are_saved_once() {
+    require!(Root, Loop);
+    let bench = Bench::new("200ms");
+    let device = LoopDevice::create(&bench.0.join("disk.img"), 32 << 20, LoopOptions::default()).expect("a device");
+    FsKind::Ext4.format(device.path()).expect("a file system");
+    let before = std::fs::read(device.path()).expect("it is there");
+    let line = format!("sweep {} --axis iodepth=1,2,4 --for=200ms --set rw=randwrite --set offset=8m --set size=16m", device.path().display());
+    let ran = bench.run(&format!("{line} --destroy={} --json", common::code_of(device.path())));
+    assert_eq!(Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err))).number("/not measured"), 0.0);
+    let names = std::fs::read_dir(bench.0.path()).expect("the folder").map(|entry| entry.expect("an entry").path());
+    let saved: Vec<PathBuf> = names.filter(|name| name.to_string_lossy().contains("fathom-backup")).collect();
+    let [saved] = &saved[..] else { panic!("{saved:?}") };
+    let saved = std::fs::read(saved).expect("a backup");
+    assert!(saved.windows(1 << 20).step_by(4096).any(|piece| piece == &before[..1 << 20]), "it holds what was there");
+}
+
+/// What lies between the end of one cell and the start of the next, as the store has it: less than 50 ms in the middle of
+/// eleven, on a machine that has other work too.
 #[test]
 fn little_time_passes_between_cells() {
-    let bench = Bench::new("100ms");
-    bench.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
-    let cells = bench.cells();
-    assert_eq!(cells.len(), 12);
-    let ends = cells.windows(2).map(|pair| {
-        let end = pair[0].started_unix_ns + pair[0].elapsed_ns;
-        pair[1].started_unix_ns.saturating_sub(end)
+    common::go_first();
+    let _turn = common::alone();
+    let (least, median, most) = common::measured(|| {
+        let bench = Bench::new("100ms");
+        bench.run("sweep paced.fio --axis iodepth=1..12 --set=runtime=100ms");
+        let cells = bench.cells();
+        assert_eq!(cells.len(), 12);
+        let ends = cells.windows(2).map(|pair| {
+            let end = pair[0].started_unix_ns + pair[0].elapsed_ns;
+            pair[1].started_unix_ns.saturating_sub(end)
+        });
+        let mut between: Vec<u64> = ends.collect();
+        between.sort_unstable();
+        let of = |at: usize| between[at] as f64 / 1e6;
+        if of(5) < 50.0 { Ok((of(0), of(5), of(10))) } else { Err(format!("{between:?}")) }
     });
-    let mut between: Vec<u64> = ends.collect();
-    between.sort_unstable();
-    eprintln!("between cells: {:.1} ms at least, {:.1} ms in the middle", between[0] as f64 / 1e6, between[5] as f64 / 1e6);
-    assert!(between[0] < 50_000_000, "{between:?}");
+    eprintln!("between cells: {least:.1} ms at least, {median:.1} ms in the middle, {most:.1} ms at most");
 }
 
 /// On a terminal each of the three takes the whole screen, gives it back, and then tells its result.

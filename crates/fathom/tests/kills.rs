@@ -7,11 +7,11 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
-use common::{program, start, words};
+use common::{measured, program, start, words};
 use fathom_store::{CellState, Content, Store};
-use fathom_testkit::Scratch;
+use fathom_testkit::{DeviceOptions, FaultDevice, Op, Scratch, monotonic_ns, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -104,29 +104,81 @@ fn a_sweep_that_is_killed_again_and_again_comes_to_its_end() {
     assert_eq!(finished(&place).len(), CELLS, "resuming completes");
 }
 
-/// What `fathom run` measured until it was killed, but for the last second; in a test that shares the machine, three.
-#[test]
-fn a_killed_run_lacks_its_last_second_at_most() {
-    const RATE: f64 = 1000.0;
-    let scratch = Scratch::new().expect("a folder");
-    let line = "run --name=x --ioengine=null --size=1g --rw=randread --bs=4k --rate_iops=1000 --rate_process=linear --time_based --runtime=60";
-    let mut dice = Dice(u64::from(std::process::id()) << 8);
-    let (mut worst, mut tried) = (f64::MIN, 0);
-    while tried < kills(2).div_ceil(10) {
-        let running = start(command(&scratch, line));
-        std::thread::sleep(Duration::from_millis(1500 + dice.below(2500)));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
-        running.signal(Signal::KILL);
-        drop(running.finish());
-        let mut store = Store::open_existing(&scratch.join("store.db")).expect("a store");
-        store.check().expect("it is sound");
-        let run = store.run("latest").expect("it began").id;
-        let began = store.cells(run).expect("readable")[0].started_unix_ns;
-        let kept: u64 = store.journal(run, 1).expect("readable").iter().flatten().map(|interval| interval.directions.0[0].ios).sum();
-        worst = worst.max((now - began) as f64 / 1e9 - kept as f64 / RATE);
-        tried += 1;
-        store.remove(run).expect("ours");
+/// Blocks of the load: nothing else reads the device in such.
+const BLOCK: u64 = 12 << 10;
+
+/// Starts `line` on `device`, waits until it has done `ios` I/Os and for some `time` more, kills it, and says how old the
+/// oldest I/O is that the device did and the store lacks. The device's own log is the judge, so that neither the start of the
+/// program nor a late kill counts.
+fn lost(scratch: &Scratch, device: &FaultDevice, line: &str, (ios, time): (usize, Duration)) -> Result<f64, String> {
+    device.clear_log();
+    let done = || -> Vec<u64> {
+        let reads = device.log().into_iter().filter(|entry| entry.op == Op::Read && entry.len == BLOCK);
+        reads.map(|entry| entry.end_ns).collect()
+    };
+    let running = start(command(scratch, line));
+    let begun = Instant::now();
+    while done().len() < ios {
+        if begun.elapsed() > Duration::from_secs(20) {
+            return Err(format!("{} I/Os in 20 s", done().len()));
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
-    eprintln!("{tried} kills of a run: {worst:.2} s lost at most, its start included");
-    assert!(worst < 3.0, "{worst} s");
+    std::thread::sleep(time);
+    let now = monotonic_ns();
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    let mut store = Store::open_existing(&scratch.join("store.db")).expect("a store");
+    store.check().expect("it is sound");
+    let run = store.run("latest").expect("it began").id;
+    let jobs = store.journal(run, 1).expect("readable");
+    let kept: u64 = jobs.iter().flatten().map(|interval| interval.directions.0[0].ios).sum();
+    store.remove(run).expect("ours");
+    let mut done = done();
+    done.sort_unstable();
+    assert!(kept <= done.len() as u64, "{kept} I/Os are kept of {}", done.len());
+    Ok(done.get(kept as usize).map_or(0.0, |first| now.saturating_sub(*first) as f64 / 1e9))
+}
+
+/// Kills again and again; what is lost is one second at most. Half a second is what is meant to be; the rest is for a machine
+/// that has other work, which a second look tells from a program that keeps too little.
+fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64, u64)) {
+    let scratch = Scratch::new().expect("a folder");
+    let device = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
+    let line = line.replace("DEVICE", &device.path().display().to_string());
+    let job = "[paced]\nioengine=psync\nsize=32m\nrw=randread\nbs=12k\nnorandommap\nrate_iops=200\ntime_based\nruntime=60\n";
+    std::fs::write(scratch.join("paced.fio"), format!("{job}filename={}\n", device.path().display())).expect("a file");
+    let mut dice = Dice(u64::from(std::process::id()) << 8 | most);
+    let (mut worst, mut again, tries) = (0_f64, 0, kills(2).div_ceil(10));
+    for _ in 0..tries {
+        let lost = measured(|| {
+            let after = (ios as usize, Duration::from_millis(least + dice.below(most - least)));
+            let lost = lost(&scratch, &device, &line, after)?;
+            again += u64::from(lost > 1.0);
+            if lost <= 1.0 { Ok(lost) } else { Err(format!("{lost:.2} s are lost")) }
+        });
+        worst = worst.max(lost);
+    }
+    eprintln!("{tries} kills of {what}: {worst:.2} s lost at most; {again} more that lost over a second");
+}
+
+#[test]
+fn a_killed_run_loses_a_second_at_most() {
+    require!(Fuse);
+    let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --rate_iops=200 --time_based --runtime=60";
+    loses_a_second_at_most("a run", line, (150, 0, 1000));
+}
+
+#[test]
+fn a_killed_sweep_loses_a_second_of_its_running_cell_at_most() {
+    require!(Fuse);
+    loses_a_second_at_most("a sweep", "sweep paced.fio --axis iodepth=1,2", (150, 0, 1000));
+}
+
+/// Few I/Os, far apart: each is kept long before the next one comes.
+#[test]
+fn a_killed_run_of_rare_ios_loses_a_second_at_most() {
+    require!(Fuse);
+    let line = "run --name=x --filename=DEVICE --ioengine=psync --size=32m --rw=randread --bs=12k --norandommap --thinktime=1500ms --time_based --runtime=60";
+    loses_a_second_at_most("a run of rare I/Os", line, (2, 1100, 1400));
 }

@@ -2,8 +2,10 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
-use std::time::Duration;
+use std::process::Stdio;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use common::{fathom, program, start, words};
 use fathom_testkit::{LoopDevice, LoopOptions, Scratch, require};
@@ -15,6 +17,7 @@ fn quick(rest: &str) -> Vec<String> {
 #[test]
 fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
     let scratch = Scratch::new().expect("a folder");
+    let begun = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
     let ran = fathom(quick(&format!("{} --for=10s --json", scratch.path().display())));
     let json = ran.done().json();
     let jobs = json.0.pointer("/jobs").and_then(|all| all.as_array()).expect("jobs").len();
@@ -26,6 +29,40 @@ fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
     // The time of all measurements together is what was asked; a busy machine starts them late.
     let measured: f64 = (0..jobs).map(|job| json.number(&format!("/jobs/{job}/job_runtime"))).sum();
     assert!((5_000.0..=10_500.0).contains(&measured), "{measured} ms");
+    // What was planned, and what came before it, are the time that was asked: however long making ready took.
+    let us = |name: &str| {
+        let option = json.text(&format!("/global options/{name}"));
+        option.trim_end_matches("us").parse::<f64>().unwrap_or_else(|_| panic!("{name}={option}"))
+    };
+    let planned = jobs as f64 * (us("runtime") + us("ramp_time")) / 1e6;
+    let before = (json.number("/jobs/0/job_start") / 1e3 - begun).max(0.0);
+    // The least is a fourth of a second for each measurement.
+    let wanted = (10.0 - before).max(0.25 * jobs as f64);
+    assert!((planned - wanted).abs() < 1.0, "{planned} s planned after {before} s");
+    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
+}
+
+/// The first figure stands on the screen within three seconds, before the file is laid out.
+#[test]
+fn there_is_a_figure_within_three_seconds() {
+    let scratch = Scratch::new().expect("a folder");
+    let first = common::measured(|| {
+        let mut command = program(quick(&format!("{} --for=60s", scratch.path().display())));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let begun = Instant::now();
+        let mut child = command.spawn().expect("it starts");
+        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let told = lines.map_while(Result::ok).find(|line| line.contains("first look: 4 KiB random reads") && line.contains("IOPS"));
+        let first = begun.elapsed();
+        let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a number");
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+        child.wait().expect("it ends");
+        match told {
+            Some(_) if first < Duration::from_secs(3) => Ok(first),
+            other => Err(format!("{other:?} after {first:?}")),
+        }
+    });
+    eprintln!("the first figure stood there after {:.2} s", first.as_secs_f64());
     assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
 }
 

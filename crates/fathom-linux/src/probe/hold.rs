@@ -28,6 +28,25 @@ pub struct Held {
 /// # Errors
 /// [`HoldError::Refused`] when the target changed since the check or someone else has it, and the others as they say.
 pub fn hold(examined: Examined, permit: &Permit, backup: Option<&Path>) -> Result<Held, HoldError> {
+    hold_with(examined, permit, Ends::SaveTo(backup))
+}
+
+/// As [`hold`], for a target whose ends were saved when this process held it before: what they are now is its own doing.
+///
+/// # Errors
+/// As [`hold`].
+pub fn hold_again(examined: Examined, permit: &Permit) -> Result<Held, HoldError> {
+    hold_with(examined, permit, Ends::AreSaved)
+}
+
+/// What becomes of the ends of a device that holds something known.
+#[derive(Clone, Copy)]
+enum Ends<'a> {
+    SaveTo(Option<&'a Path>),
+    AreSaved,
+}
+
+fn hold_with(examined: Examined, permit: &Permit, ends: Ends<'_>) -> Result<Held, HoldError> {
     let modifies = permit.intent().modifies();
     unchanged(permit.facts(), &examined.facts, modifies)?;
     unchanged(
@@ -60,7 +79,7 @@ pub fn hold(examined: Examined, permit: &Permit, backup: Option<&Path>) -> Resul
     if permit.access() == Access::ReadOnly {
         Ok(held)
     } else {
-        held.settle(backup)
+        held.settle(ends)
     }
 }
 
@@ -144,14 +163,16 @@ fn lock(fd: BorrowedFd<'_>, facts: &TargetFacts) -> Result<(), HoldError> {
 
 impl Held {
     /// The second look, with the claim in hand; then whatever must happen before the first write.
-    fn settle(mut self, backup: Option<&Path>) -> Result<Self, HoldError> {
+    fn settle(mut self, ends: Ends<'_>) -> Result<Self, HoldError> {
         let file = matches!(self.facts().target, Target::File(_));
         if file {
             lock(self.fd.as_fd(), self.facts())?;
         }
         let now = self.look(true)?;
         self.permit.renew(&now)?;
-        if self.permit.wants_backup() {
+        if let Ends::SaveTo(backup) = ends
+            && self.permit.wants_backup()
+        {
             let path = backup.ok_or_else(|| HoldError::BackupWanted(self.facts().named.clone()))?;
             backup::save(self.fd.as_fd(), &now, path)?;
         }

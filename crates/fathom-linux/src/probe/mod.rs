@@ -21,7 +21,7 @@ mod system;
 
 pub use self::error::{HoldError, ProbeError};
 pub use self::examine::{Examined, examine};
-pub use self::hold::{Held, hold};
+pub use self::hold::{Held, hold, hold_again};
 pub use self::inventory::list_block_devices;
 pub use self::knock::knock;
 pub use self::owner::{is_ours, mark_ours, remove_ours};

@@ -125,14 +125,19 @@ fn who_keeps_intervals_hears_of_all_of_them_within_a_second() {
     use std::sync::{Arc, Mutex};
     let heard = Arc::new(Mutex::new(Vec::new()));
     let ear = Arc::clone(&heard);
-    let keep: KeepIntervals = Box::new(move |job, intervals| ear.lock().expect("no panic").push((job, reads(intervals))));
+    let keep: KeepIntervals = Box::new(move |news| {
+        let news = news.iter().map(|(job, intervals)| (*job, reads(intervals)));
+        ear.lock().expect("no panic").extend(news);
+    });
     let make = || -> io::Result<Box<dyn Scratch>> { Ok(Box::new(Cursor::new(Vec::new()))) };
     let archive = Archive::open(2, 1000, 100_000_000, Box::new(make), Some(keep)).expect("a thread");
     let shelf = archive.shelf(1);
-    assert_eq!(shelf.at_once, 10, "ten intervals of 100 ms are a second");
-    give(&shelf, chunk(1, 0, 10));
+    assert_eq!(shelf.at_once, 5, "five intervals of 100 ms are half a second");
+    give(&shelf, chunk(1, 0, 5));
+    shelf.show(interval(1, 5));
+    give(&shelf, chunk(1, 5, 10));
     let mut rest = chunk(1, 10, 12);
     archive.close().expect("still there").give_back(1, Nanos::ZERO, &mut rest);
-    assert_eq!(*heard.lock().expect("no panic"), [(1, (0..10).collect::<Vec<u64>>())]);
-    assert_eq!(reads(&rest), (0..12).collect::<Vec<u64>>());
+    assert_eq!(*heard.lock().expect("no panic"), [(1, vec![0, 1, 2, 3, 4]), (1, vec![5]), (1, vec![5, 6, 7, 8, 9])]);
+    assert_eq!(reads(&rest), (0..12).collect::<Vec<u64>>(), "what an interval held so far is in no result");
 }

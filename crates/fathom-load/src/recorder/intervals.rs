@@ -15,6 +15,8 @@ pub(crate) struct Intervals {
     shelf: Option<Shelf>,
     most: usize,
     step: u64,
+    /// Somebody is to have all that is known by then.
+    keep_by: u64,
 }
 
 /// An interval without its histograms: 88 bytes.
@@ -28,7 +30,7 @@ struct Counted {
 impl Intervals {
     /// Intervals of `step` nanoseconds, at most `most` of them in memory; `shelf` takes the others.
     pub fn new(step: u64, most: usize, shelf: Option<Shelf>) -> Self {
-        Intervals { recent: Vec::new(), passed_on: Vec::new(), shelf, most: most.max(2), step }
+        Intervals { recent: Vec::new(), passed_on: Vec::new(), shelf, most: most.max(2), step, keep_by: 0 }
     }
 
     /// How long an interval is now, nanoseconds.
@@ -36,14 +38,38 @@ impl Intervals {
         self.step
     }
 
+    /// Whether it is time that who keeps intervals hears of what is here alone.
+    pub fn is_due(&self, now: u64) -> bool {
+        now >= self.keep_by && self.shelf.as_ref().is_some_and(|shelf| shelf.kept_after().is_some())
+    }
+
+    /// Passes on what is here alone, and what the interval being filled holds `so_far`.
+    pub fn hand_over(&mut self, now: u64, so_far: Option<Interval>) {
+        if !self.recent.is_empty() {
+            self.pass_on();
+        }
+        let Some(shelf) = &self.shelf else { return };
+        self.keep_by = now + shelf.kept_after().unwrap_or_default();
+        if let Some(so_far) = so_far {
+            shelf.show(so_far);
+        }
+    }
+
+    fn pass_on(&mut self) {
+        let Some(shelf) = &self.shelf else { return };
+        let counted = self.recent.iter().map(Counted::of).collect::<Vec<_>>();
+        if shelf.take(&mut self.recent) {
+            let end = counted.last().map_or(0, |last| last.start + last.length);
+            self.keep_by = end + shelf.kept_after().unwrap_or_default();
+            self.passed_on.extend(counted);
+        }
+    }
+
     /// Takes the next. Memory stays bounded whatever the length of the run.
     pub fn push(&mut self, interval: Interval) {
         self.recent.push(interval);
-        if let Some(shelf) = self.shelf.as_ref().filter(|shelf| self.recent.len() >= shelf.at_once) {
-            let counted = self.recent.iter().map(Counted::of).collect::<Vec<_>>();
-            if shelf.take(&mut self.recent) {
-                self.passed_on.extend(counted);
-            }
+        if self.shelf.as_ref().is_some_and(|shelf| self.recent.len() >= shelf.at_once) {
+            self.pass_on();
         }
         if self.recent.len() >= self.most {
             self.step *= 2;

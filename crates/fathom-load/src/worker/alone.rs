@@ -55,6 +55,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let mut now = now;
         while now < due && !self.over(now) {
             if due - now > POLL {
+                self.recorder.idle(now);
                 self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
             }
             now = self.now();
@@ -90,6 +91,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let wait = Wait { at_least: 1, at_most: 1, limit: Some(Nanos::new(LOOK_UP)) };
         while self.done.is_empty() {
             self.engine.reap(wait, &mut self.done)?;
+            if self.done.is_empty() {
+                self.recorder.idle(self.now());
+            }
         }
         let now = self.now();
         let completion = self.done.pop().expect("was just reaped");

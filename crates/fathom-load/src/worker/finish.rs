@@ -28,6 +28,7 @@ pub(super) fn drain<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, 
         let wait = Wait { at_least: 1, at_most: before.max(1), limit: Some(Nanos::new(LOOK_UP)) };
         worker.engine.reap(wait, &mut worker.done)?;
         let now = worker.now();
+        worker.recorder.idle(now);
         let mut done = std::mem::take(&mut worker.done);
         done.iter().for_each(|completion| worker.complete(*completion, now));
         done.clear();

@@ -166,6 +166,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             if !self.batch.is_empty() {
                 now = self.fill_queue(now)?;
             } else if self.in_flight == 0 {
+                self.recorder.idle(now);
                 match self.next_due(now) {
                     Some(due) => self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP))),
                     None => return Ok(()),
@@ -443,6 +444,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let now = self.now();
         self.levels.reaped(self.done.len() as u32);
         let rolls = now >= self.recorder.next_roll();
+        if self.done.is_empty() {
+            self.recorder.idle(now);
+        }
         let mut done = std::mem::take(&mut self.done);
         for completion in &done {
             self.complete(*completion, now);

@@ -145,6 +145,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let now = self.now();
         self.levels.reaped(self.done.len() as u32);
         let rolls = now >= self.recorder.next_roll();
+        if self.done.is_empty() {
+            self.recorder.idle(now);
+        }
         let mut at = 0;
         while at < self.done.len() {
             let good = self.recorder.ok_together(&self.slots, &self.done[at..], now);

@@ -73,6 +73,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 continue;
             }
             let Some(due) = due else { return Ok(()) };
+            self.recorder.idle(now);
             self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
             now = self.now();
         }

@@ -10,7 +10,7 @@ use crate::values::{Reading, Size, Value, read_value};
 /// No axis has more values.
 const MOST: usize = 1000;
 /// Plain words for options that are often varied.
-const WORDS: [(&str, &str); 9] = [
+const WORDS: [(&str, &str); 11] = [
     ("depth", "iodepth"),
     ("jobs", "numjobs"),
     ("mix", "rwmixread"),
@@ -20,6 +20,8 @@ const WORDS: [(&str, &str); 9] = [
     ("compressibility", "buffer_compress_percentage"),
     ("device", "target"),
     ("path", "target"),
+    ("fs", "target"),
+    ("filesystem", "target"),
 ];
 
 /// An option with the values it takes; `target` stands for where the load goes.

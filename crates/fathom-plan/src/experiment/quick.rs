@@ -71,10 +71,16 @@ impl Quick {
         (READS.len() + if self.writes { WRITES.len() } else { 0 }) as u32
     }
 
+    /// How much of the target a first look is at.
+    #[must_use]
+    pub fn glimpsed(&self) -> Bytes {
+        Bytes::new(self.size.map_or(GLIMPSE, |size| size.get().min(GLIMPSE)))
+    }
+
     /// The job file of a first look, a second long: there is a figure before all of the target is made ready.
     #[must_use]
     pub fn glimpse(&self) -> String {
-        let size = self.size.map_or(GLIMPSE, |size| size.get().min(GLIMPSE));
+        let size = self.glimpsed().get();
         let file = &self.file;
         format!("[glimpse]\nfilename={file}\nsize={size}\nrw=randread\nbs=4k\niodepth=1\ndirect=1\ntime_based\nruntime=1s\n")
     }

@@ -26,6 +26,8 @@ pub struct Sweep {
     pub settings: Vec<(String, String)>,
     /// Where all cells go; empty leaves it to the job file or to the axis `target`.
     pub targets: Vec<String>,
+    /// What targets are called in results, such as `/mnt/x (xfs)`; the others are called as they are.
+    pub called: Vec<(String, String)>,
     /// Each target is also loaded together with the others.
     pub together: bool,
 }
@@ -43,6 +45,10 @@ impl Sweep {
     pub fn names(&self) -> Vec<String> {
         let names = self.axes.iter().map(|axis| axis.name.clone());
         names.chain((self.alone_or_together() > 1).then(|| "target".to_owned())).collect()
+    }
+
+    fn call(&self, target: &str) -> String {
+        self.called.iter().find(|(file, _)| file == target).map_or(target, |(_, name)| name).to_owned()
     }
 
     fn alone_or_together(&self) -> usize {
@@ -65,20 +71,21 @@ impl Sweep {
     /// The cell at a place: one index for each axis of [`Sweep::shape`].
     #[must_use]
     pub fn cell(&self, place: &[usize]) -> Cell {
-        let mut values: Vec<(String, String)> =
-            self.axes.iter().zip(place).map(|(axis, at)| (axis.name.clone(), axis.values[*at].clone())).collect();
+        let at = |axis: &Axis, at: usize| axis.values.get(at).cloned().unwrap_or_default();
+        let mut values: Vec<(String, String)> = self.axes.iter().zip(place).map(|(axis, place)| (axis.name.clone(), at(axis, *place))).collect();
         let mut targets = self.targets.clone();
         if self.alone_or_together() > 1 {
             let at = place.get(self.axes.len()).copied().unwrap_or(0);
             if let Some(alone) = self.targets.get(at) {
                 targets = vec![alone.clone()];
             }
-            values.push(("target".to_owned(), targets.join(" + ")));
+            values.push(("target".to_owned(), targets.iter().map(|target| self.call(target)).collect::<Vec<_>>().join(" + ")));
         }
         let options = values.iter().filter(|(name, _)| name != "target").cloned();
         let settings = self.settings.iter().cloned().chain(options).collect();
-        if let Some((_, one)) = values.iter().find(|(name, _)| name == "target" && self.targets.is_empty()) {
+        if let Some((_, one)) = values.iter_mut().find(|(name, _)| name == "target" && self.targets.is_empty()) {
             targets = vec![one.clone()];
+            *one = self.call(one);
         }
         let (source, job_file) = self.job_file.clone().unwrap_or(("sweep.fio".to_owned(), LOAD.to_owned()));
         Cell { key: key(&values), values, source, job_file, settings, targets, ..Cell::default() }
@@ -101,6 +108,7 @@ mod tests {
             job_file: None,
             settings: vec![("runtime".to_owned(), "1s".to_owned())],
             targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+            called: Vec::new(),
             together,
         }
     }
@@ -130,6 +138,9 @@ mod tests {
         sweep.axes.push(Axis::parse("target=/a,/b").expect("paths"));
         let cell = sweep.cell(&[0, 0, 1]);
         assert_eq!(cell.targets, ["/b"]);
+        sweep.called = vec![("/b".to_owned(), "/b (xfs)".to_owned())];
+        let cell = sweep.cell(&[0, 0, 1]);
+        assert_eq!((cell.key.as_str(), cell.targets), ("bs=4k iodepth=1 target=/b (xfs)", vec!["/b".to_owned()]));
         assert!(cell.settings.iter().all(|(name, _)| name != "target"));
     }
 }

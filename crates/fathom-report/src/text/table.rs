@@ -3,6 +3,7 @@
 use fathom_model::{Entry, Findings, LatencySummary};
 
 use crate::Style;
+use crate::ink::wrap;
 use crate::number::{duration, grouped};
 
 /// The columns after the title, with the narrowest page that has room for each.
@@ -19,13 +20,22 @@ pub(super) fn table(findings: &Findings, style: &Style) -> String {
     let taken: usize = shown(style).map(|(_, column)| column.1 + 1).sum();
     let longest = rows.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
     let room = style.width.saturating_sub(taken).clamp(SHORTEST_TITLE, LONGEST_TITLE);
-    let title_width = longest.clamp(SHORTEST_TITLE, room);
     let heads = COLUMNS.map(|(head, _, _)| head.to_owned());
+    if longest > room {
+        return stacked(&rows, &heads, style);
+    }
+    let title_width = longest.max(SHORTEST_TITLE);
     let mut text = line("", &heads, title_width, style);
     for (title, figures) in &rows {
         text += &line(&style.clean(title), figures, title_width, style);
     }
     text
+}
+
+/// Where titles have no room beside the figures they stand above them: what was cut off told them apart.
+fn stacked(rows: &[(String, [String; 5])], heads: &[String; 5], style: &Style) -> String {
+    let rows = rows.iter().map(|(title, figures)| wrap(&style.clean(title), style.width, "", "  ") + &line("", figures, 0, style));
+    line("", heads, 0, style) + &rows.collect::<String>()
 }
 
 fn shown(style: &Style) -> impl Iterator<Item = (usize, (&'static str, usize, usize))> {
@@ -90,5 +100,12 @@ mod tests {
         assert!(text.trim_end().chars().count() <= 40 && text.contains("95,012") && text.contains("336 us"), "{text}");
         assert!(!text.contains("389"));
         assert!(line("x", &figures, 40, &Style::default()).contains("1.25 ms"));
+        // Regression 0276: a title that was cut off said neither 8 nor 32.
+        let rows = ["8 at once", "32 at once"].map(|many| (format!("4 KiB random reads, {many}"), figures.clone()));
+        let text = stacked(&rows, &COLUMNS.map(|(head, _, _)| head.to_owned()), &narrow);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 5);
+        assert_eq!((lines[1], lines[3]), ("4 KiB random reads, 8 at once", "4 KiB random reads, 32 at once"));
+        assert!(lines[2].contains("95,012") && lines.iter().all(|line| line.chars().count() <= 40), "{text}");
     }
 }

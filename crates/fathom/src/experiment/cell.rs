@@ -11,7 +11,7 @@ use fathom_plan::{Cell, Includes, Planned, beside, parse_args, plan};
 use super::audience::{Audience, Standing};
 use super::keep::Keep;
 use crate::codes::Codes;
-use crate::guard;
+use crate::guard::{self, Backups};
 use crate::measure::{Beside, measure_and_keep};
 use crate::surroundings::ThisMachine;
 
@@ -114,12 +114,13 @@ fn side_of(cell: &Cell, side: usize) -> Result<Plan, String> {
 pub struct Runner {
     clock: LinuxClock,
     codes: Codes,
+    backups: Backups,
 }
 
 impl Runner {
     /// A runner that may write what the codes allow.
     pub fn new(clock: LinuxClock, destroy: Vec<String>) -> Runner {
-        Runner { clock, codes: Codes::new(destroy) }
+        Runner { clock, codes: Codes::new(destroy), backups: Backups::new(Path::new(".")) }
     }
 
     /// Measures one cell.
@@ -133,7 +134,7 @@ impl Runner {
             None => LinuxHost::new(self.clock),
         };
         self.codes.note(&plan);
-        let held = guard::take_hold(&plan, self.codes.all(), &host, Path::new(".")).map_err(|all| CellError::Refused(all.join("\n")))?;
+        let held = guard::take_hold(&plan, self.codes.all(), &host, &mut self.backups).map_err(|all| CellError::Refused(all.join("\n")))?;
         let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
         let journal = if measures { keep.begins(cell, &plan).map_err(CellError::Refused)? } else { None };
         let full = room(&plan);

@@ -81,6 +81,7 @@ impl Came {
             Ended::Done => (None, told),
             Ended::Interrupted if self.resume.is_some() => (Some("interrupted, what was measured is kept".to_owned()), Outcome::Interrupted),
             Ended::Interrupted => (Some("interrupted".to_owned()), Outcome::Interrupted),
+            Ended::OutOfTime if left == 0 => (Some("the budget is used up; what was planned so far was measured, more was to come".to_owned()), partial),
             Ended::OutOfTime => (Some(format!("the budget is used up; cells not measured: {left}")), partial),
             Ended::Full(why) | Ended::Stopped(why) => (Some(why.clone()), Outcome::Bad),
         };

@@ -10,7 +10,7 @@ use fathom_store::{Journal, Store};
 
 use super::Ended;
 use super::cell::{Measured, plan_of};
-use crate::keep::{StoreWish, about_to_be, cell_of, facts_of, journal_of, owner, unix_now_ns};
+use crate::keep::{StoreWish, about_to_be, cell_of, facts_of, if_it_runs_full, journal_of, owner, unix_now_ns};
 
 /// Keeps cells and knows those of earlier sessions.
 pub trait Keep {
@@ -81,6 +81,7 @@ impl Stored {
         let trouble = |error: fathom_store::StoreError| format!("{error}; --no-store measures without keeping anything");
         let mut store = Store::open(&place).map_err(trouble)?;
         let run = store.begin(experiment).map_err(trouble)?;
+        if_it_runs_full(&store, &format!("`fathom resume {run}` goes on"));
         Ok(Stored(Some(Shelf { store, run, places: HashMap::new(), next: 1, described: false, prepares_again: false })))
     }
 
@@ -90,6 +91,7 @@ impl Stored {
     /// When the store cannot be read or written.
     pub fn again(mut store: Store, run: &Run) -> Result<Stored, String> {
         store.take_up(run.id, &owner()).map_err(|error| error.to_string())?;
+        if_it_runs_full(&store, &format!("`fathom resume {}` goes on", run.id));
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
         let id = |plan: &str| plan.lines().next().and_then(|line| line.strip_prefix(MARK)).map(str::to_owned);

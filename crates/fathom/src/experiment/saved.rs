@@ -23,6 +23,7 @@ impl Saved {
             saved.push("subject-size", subject.size.map_or(String::new(), |size| size.get().to_string()));
             saved.push("subject-writes", subject.writes.to_string());
             saved.push("subject-made", subject.made.to_string());
+            saved.push("subject-called", subject.called.as_str());
         }
         Ok(saved)
     }
@@ -41,13 +42,15 @@ impl Saved {
     pub fn subjects(&self) -> Vec<Subject> {
         let files = self.all("subject-file").zip(self.all("subject-size"));
         let flags = self.all("subject-writes").zip(self.all("subject-made"));
-        let subject = |((file, size), (writes, made)): ((&str, &str), (&str, &str))| Subject {
+        let called: Vec<&str> = self.all("subject-called").collect();
+        let subject = |(at, ((file, size), (writes, made))): (usize, ((&str, &str), (&str, &str)))| Subject {
             file: file.into(),
+            called: called.get(at).copied().unwrap_or(file).to_owned(),
             size: size.parse().ok().map(Bytes::new),
             writes: writes == "true",
             made: made == "true",
         };
-        files.zip(flags).map(subject).collect()
+        files.zip(flags).enumerate().map(subject).collect()
     }
 
     /// A job file that is kept whole.

@@ -10,7 +10,7 @@ use fathom_plan::{parse_args, plan};
 use super::arguments::Request;
 use crate::against::measured;
 use crate::codes::Codes;
-use crate::guard;
+use crate::guard::{self, Backups};
 use crate::surroundings::ThisMachine;
 
 /// What came of a run.
@@ -39,7 +39,7 @@ pub fn size(path: &Path) -> Result<u64, String> {
 ///
 /// # Errors
 /// Why it did not run.
-pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>, codes: &mut Codes) -> Result<Measurement, String> {
+pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>, (codes, backups): (&mut Codes, &mut Backups)) -> Result<Measurement, String> {
     let words = job(figure, path, size, request.runtime_s);
     let joined = |problems: Vec<fathom_plan::Diagnostic>| {
         problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
@@ -50,7 +50,7 @@ pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>, co
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     codes.note(&planned.plan);
-    guard::take_hold(&planned.plan, codes.all(), &host, Path::new(".")).map_err(|all| all.join("; "))?;
+    guard::take_hold(&planned.plan, codes.all(), &host, backups).map_err(|all| all.join("; "))?;
     let recorded = crate::measure::measure(planned.plan, host, clock, &mut |_| {}, &mut |_| false, &mut |_, _| {});
     codes.renew();
     let (recording, _) = recorded.map_err(|error| error.to_string())?;

@@ -14,6 +14,7 @@ use self::arguments::Request;
 use self::figure::Measurement;
 use crate::against::{choose, none_fits};
 use crate::codes::Codes;
+use crate::guard::Backups;
 use crate::outcome::Outcome;
 use crate::patience::{PATIENCE, ask};
 use crate::say::{complain, say};
@@ -89,13 +90,14 @@ fn measure(
     let size = figure::size(Path::new(path))?;
     let mut kept = Outcome::Good;
     let mut codes = Codes::new(request.codes.clone());
+    let mut backups = Backups::new(Path::new("."));
     for (figure, line) in sheet.figures.iter().zip(&mut shown.lines) {
         if figure.writes() && !request.writes {
             line.reasons = vec!["it needs writing: --writes measures it, where the target may be written".to_owned()];
             continue;
         }
         complain!("fathom spec: measuring {figure}, {} s", request.runtime_s);
-        match figure::measure(figure, path, size, request, &mut codes) {
+        match figure::measure(figure, path, size, request, (&mut codes, &mut backups)) {
             Ok(Measurement::Done(measured, now)) => {
                 *line = measured_line(&compare(sheet, figure, &measured, now.as_ref().unwrap_or(device)));
                 kept = if line.judgement == "kept" { kept } else { Outcome::Bad };

@@ -88,6 +88,9 @@ fn export(asked: &Asked) -> Result<Outcome, String> {
         let named = named(&mut store, name)?;
         let mut cells = store.cells(named.run.id).map_err(|error| error.to_string())?;
         cells.retain(|cell| named.cell.is_none_or(|position| position == cell.position));
+        if let Some(position) = named.cell.filter(|_| cells.is_empty()) {
+            return Err(format!("{0} has no cell {position}; `fathom show {0}` lists them", named.run.id));
+        }
         all.push((named.run, cells));
     }
     let bytes = match asked.format() {

@@ -91,7 +91,8 @@ impl Prepared {
             Some(axis) => axis.values = names,
             None => targets = names,
         }
-        let mut sweep = Sweep { axes, job_file, settings: Vec::new(), targets, together: !asked.alone };
+        let called = subjects.iter().filter_map(|subject| Some((name(subject).ok()?, subject.called.clone()))).collect();
+        let mut sweep = Sweep { axes, job_file, settings: Vec::new(), targets, called, together: !asked.alone };
         let count = sweep.count().filter(|count| *count <= MOST_CELLS);
         let count = count.ok_or_else(|| format!("these axes have more than {MOST_CELLS} cells; take fewer values, or larger steps"))?;
         let least = if asked.precision.is_some() { rounds::LEAST_FOR_PRECISION } else { 1 };
@@ -183,6 +184,10 @@ impl Prepared {
         });
         let mut grid = fathom_analyse::grid(self.sweep.names(), cells.collect());
         grid.sentences = rounds.agreements();
+        if let Some(axis) = grid.axes.iter().position(|name| name == "target") {
+            let called: Vec<String> = self.subjects.iter().map(|subject| subject.called.clone()).collect();
+            grid.sentences.extend(fathom_analyse::by_target(&grid, axis, &called));
+        }
         grid.sentences.extend(self.interferences(&grid));
         grid
     }

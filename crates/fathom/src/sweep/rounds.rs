@@ -208,7 +208,7 @@ mod tests {
 
     fn sweep() -> Sweep {
         let axes = ["bs=4k,64k", "iodepth=1..64*2", "numjobs=1..64*2"].map(|text| Axis::parse(text).expect(text));
-        Sweep { axes: axes.to_vec(), job_file: None, settings: Vec::new(), targets: Vec::new(), together: true }
+        Sweep { axes: axes.to_vec(), job_file: None, settings: Vec::new(), targets: Vec::new(), called: Vec::new(), together: true }
     }
 
     fn figures(iops: f64) -> CellFigures {

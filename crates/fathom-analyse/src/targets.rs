@@ -1,0 +1,98 @@
+//! How targets of a sweep compare: file systems on one disk, or disks.
+
+use std::collections::BTreeMap;
+
+use fathom_model::{Grid, GridRow, Verdict};
+
+use crate::figures::count;
+
+/// One sentence for each of `targets`, which are values of the axis number `axis` of `grid`: its best cell, and its rate over
+/// all cells that it shares with the first of them, as the geometric mean of the ratios. What is not valid is not compared.
+/// Nothing for fewer than two.
+#[must_use]
+pub fn by_target(grid: &Grid, axis: usize, targets: &[String]) -> Vec<String> {
+    let Some(first) = targets.first().filter(|_| targets.len() > 1) else { return Vec::new() };
+    let reference = rates(grid, axis, first);
+    targets.iter().filter_map(|target| sentence(grid, axis, target, (first, &reference))).collect()
+}
+
+/// Values on the other axes, and the row.
+type Rates<'a> = BTreeMap<Vec<&'a str>, &'a GridRow>;
+
+fn rates<'a>(grid: &'a Grid, axis: usize, target: &str) -> Rates<'a> {
+    let counts = |row: &&GridRow| row.failed.is_none() && row.figures.verdict != Verdict::Invalid && row.iops.mean > 0.0;
+    let of = grid.rows.iter().filter(|row| row.values.get(axis).is_some_and(|value| value == target)).filter(counts);
+    of.map(|row| (others(row, axis), row)).collect()
+}
+
+fn others(row: &GridRow, axis: usize) -> Vec<&str> {
+    row.values.iter().enumerate().filter(|(at, _)| *at != axis).map(|(_, value)| value.as_str()).collect()
+}
+
+fn sentence(grid: &Grid, axis: usize, target: &str, (first, reference): (&str, &Rates<'_>)) -> Option<String> {
+    let rates = rates(grid, axis, target);
+    let best = rates.values().max_by(|a, b| a.iops.mean.total_cmp(&b.iops.mean))?;
+    let names = grid.axes.iter().enumerate().filter(|(at, _)| *at != axis).map(|(_, name)| name);
+    let at: Vec<String> = names.zip(others(best, axis)).map(|(name, value)| format!("{name}={value}")).collect();
+    let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(" ")) };
+    let head = format!("{target}: {} IOPS at most{at}", count(best.iops.mean.round() as u64));
+    if target == first {
+        return Some(format!("{head}."));
+    }
+    let ratios: Vec<f64> = rates.iter().filter_map(|(place, row)| Some(row.iops.mean / reference.get(place)?.iops.mean)).collect();
+    let (Some(least), Some(most)) = (ratios.iter().copied().reduce(f64::min), ratios.iter().copied().reduce(f64::max)) else {
+        return Some(format!("{head}."));
+    };
+    let mean = (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp();
+    let over = if ratios.len() == 1 { String::new() } else { format!(" over {} cells, {least:.2} to {most:.2}", ratios.len()) };
+    Some(format!("{head}; {mean:.2} times the IOPS of {first}{over}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{CellFigures, CellLatency, Estimate, Nanos, RunEnd};
+
+    use super::*;
+
+    fn row(bs: &str, target: &str, iops: f64, verdict: Verdict) -> GridRow {
+        let figures = CellFigures {
+            iops,
+            bandwidth: 0.0,
+            offered: None,
+            latency: CellLatency::default(),
+            bad: 0,
+            error: 0,
+            elapsed: Nanos::ZERO,
+            end: RunEnd::Completed,
+            verdict,
+            codes: Vec::new(),
+            sides: Vec::new(),
+        };
+        GridRow { values: vec![bs.into(), target.into()], iops: Estimate { mean: iops, half: None, n: 1 }, figures, failed: None }
+    }
+
+    /// 2 and 1/2 have the geometric mean 1; what is invalid or measured on one of them only is in no ratio.
+    #[test]
+    fn targets_are_compared_where_both_are_valid() {
+        let rows = vec![
+            row("4k", "a (ext4)", 1000.0, Verdict::Valid),
+            row("8k", "a (ext4)", 800.0, Verdict::Degraded),
+            row("16k", "a (ext4)", 5.0, Verdict::Invalid),
+            row("4k", "b (xfs)", 2000.0, Verdict::Valid),
+            row("8k", "b (xfs)", 400.0, Verdict::Valid),
+            row("16k", "b (xfs)", 9000.0, Verdict::Valid),
+            row("4k", "a (ext4) + b (xfs)", 2900.0, Verdict::Valid),
+        ];
+        let grid = Grid { axes: vec!["bs".into(), "target".into()], rows, left_out: 0, sentences: Vec::new() };
+        let targets = ["a (ext4)".to_owned(), "b (xfs)".to_owned()];
+        let told = by_target(&grid, 1, &targets);
+        assert_eq!(
+            told,
+            [
+                "a (ext4): 1,000 IOPS at most (bs=4k).",
+                "b (xfs): 9,000 IOPS at most (bs=16k); 1.00 times the IOPS of a (ext4) over 2 cells, 0.50 to 2.00."
+            ]
+        );
+        assert!(by_target(&grid, 1, &targets[..1]).is_empty());
+    }
+}
