@@ -264,6 +264,12 @@ pub fn is_dead(run: &Run) -> bool {
     run.state == RunState::Running && !elsewhere && (boot != line_of("/proc/sys/kernel/random/boot_id") || started(pid).as_deref() != Some(start))
 }
 
+/// The other host that works on a run, or did when it was last heard of.
+pub fn elsewhere(run: &Run) -> Option<&str> {
+    let on = run.experiment.owner.split(' ').next().filter(|on| !on.is_empty())?;
+    (run.state == RunState::Running && on != host()).then_some(on)
+}
+
 /// The wall clock.
 pub fn unix_now_ns() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64)

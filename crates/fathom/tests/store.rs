@@ -185,3 +185,34 @@ fn runs_are_removed_only_by_those_who_say_so() {
     assert_eq!(bench.run("show r1").code(), 2);
     assert_eq!(bench.run("run job.fio").err, "fathom run: kept as r3: fathom show r3\n");
 }
+
+/// On a terminal the question names what would go, and only a yes is one.
+#[test]
+fn runs_are_removed_after_asking() {
+    let bench = Bench::new();
+    if std::process::Command::new("script").arg("--version").output().is_err() {
+        return fathom_testkit::skip("script of util-linux is not installed");
+    }
+    drop(bench.run("run job.fio"));
+    for (answer, told, left) in [("no", "Nothing was removed.", true), ("y", "Removed r1.", false)] {
+        let mut command = std::process::Command::new("sh");
+        let line = format!("(echo {answer}; sleep 1) | script -qec '{} rm r1' /dev/null", common::FATHOM);
+        command.args(["-c", &line]).current_dir(bench.0.path()).env("FATHOM_STORE", bench.0.join("store.db"));
+        let ran = start(command).finish();
+        assert!(ran.out.contains("Remove r1 (run job.fio, cells: 1)? [y/N]") && ran.out.contains(told), "{}", ran.out);
+        assert_eq!(bench.run("runs").out.contains("r1 "), left);
+    }
+}
+
+/// Regression 0279: a run that another host had begun, in a store that moved, could never be removed.
+#[test]
+fn a_run_of_another_host_is_removed_by_who_insists() {
+    let bench = Bench::new();
+    let mut store = fathom_store::Store::open(&bench.0.join("store.db")).expect("a store");
+    let owner = "another-host boot 1 2".to_owned();
+    store.begin(&fathom_store::Experiment { kind: "sweep".into(), owner, ..Default::default() }).expect("room");
+    drop(store);
+    let refused = bench.run("rm r1");
+    assert!(refused.code() == 2 && refused.err.contains("begun on another-host"), "{}", refused.err);
+    assert_eq!(bench.run("rm r1 --yes").out, "Removed r1.\n");
+}

@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use fathom_model::{Run, RunState};
 
 use super::{named, told};
-use crate::keep::{StoreWish, is_dead};
+use crate::keep::{StoreWish, elsewhere, is_dead};
 use crate::outcome::Outcome;
 use crate::say::say;
 use crate::words::{Given, Vocabulary};
@@ -54,8 +54,15 @@ fn remove(asked: &Asked) -> Result<Outcome, String> {
         if named.cell.is_some() {
             return Err(format!("'{name}' is a cell; whole runs are removed"));
         }
-        if named.run.state == RunState::Running && !is_dead(&named.run) {
-            return Err(format!("{} is being measured now; stop it first", named.run.id));
+        let id = named.run.id;
+        match elsewhere(&named.run) {
+            Some(_) if asked.yes => {}
+            Some(on) => {
+                let on = on.escape_debug();
+                return Err(format!("{id} was begun on {on}, where it may be going on: look there, and remove it with --yes when it is not"));
+            }
+            None if named.run.state == RunState::Running && !is_dead(&named.run) => return Err(format!("{id} is being measured now; stop it first")),
+            None => {}
         }
         if !runs.contains(&named.run) {
             runs.push(named.run);
