@@ -1,6 +1,8 @@
 //! How wide a text is, and the one font of every static picture: Noto Sans under the SIL Open Font License 1.1.
 
-use resvg::usvg::fontdb::Database;
+use std::sync::Arc;
+
+use resvg::usvg::fontdb::{Database, Source};
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider};
 
@@ -11,8 +13,9 @@ pub(crate) const FAMILY: &str = "Noto Sans";
 /// asks for `sans-serif` would have no text at all.
 pub(crate) fn database() -> Database {
     let mut fonts = Database::new();
-    fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
-    fonts.load_font_data(notosans::BOLD_TTF.to_vec());
+    for face in [notosans::REGULAR_TTF, notosans::BOLD_TTF] {
+        fonts.load_font_source(Source::Binary(Arc::new(face)));
+    }
     fonts.set_sans_serif_family(FAMILY);
     fonts.set_serif_family(FAMILY);
     fonts.set_monospace_family(FAMILY);

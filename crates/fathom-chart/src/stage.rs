@@ -1,5 +1,7 @@
 //! Draws options without a browser: the script of the page inside QuickJS.
 
+use rquickjs::loader::bundle::{Bundle, ScaBundleData};
+use rquickjs::loader::Loader;
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
 
 use crate::error::InkError;
@@ -10,30 +12,16 @@ use crate::theme::Theme;
 pub(crate) const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.js"));
 /// Our lines that go with it.
 pub(crate) const HOUSE: &str = include_str!("house.js");
+/// Name of the module.
+const NAME: &str = "stage";
+/// Both, with the lines of `stage.js` around them, as the build compiled them.
+const COMPILED: ScaBundleData<&[u8]> = &[(NAME, include_bytes!(concat!(env!("OUT_DIR"), "/stage.bin")))];
 
 /// A chart is drawn in less than this; a script that wants more is stuck.
 const MEMORY: usize = 1 << 30;
-
-/// What the script expects of a browser.
-const STUBS: &str = "
-    globalThis.window = undefined;
-    globalThis.setTimeout = function () { return 0; };
-    globalThis.clearTimeout = function () {};
-    globalThis.console = { log: function () {}, warn: function () {}, error: function () {} };";
-
-/// Tells the script how wide texts are; `1em` alone is a question for the height of a line.
-const MEASURE: &str = "
-    echarts.setPlatformAPI({ measureText: function (text, font) {
-        var size = /(\\d+(?:\\.\\d+)?)px/.exec(font || ''), bold = /bold|[6-9]00/.test(font || '');
-        return { width: fathom_width(String(text), size ? Number(size[1]) : 12, bold) };
-    } });
-    function fathom_draw(option, theme, width, height) {
-        var chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: width, height: height });
-        chart.setOption(fathom.hydrate(JSON.parse(option), JSON.parse(theme)));
-        var svg = chart.renderToSVGString();
-        chart.dispose();
-        return svg;
-    }";
+/// The script and a chart take some 10 MiB. Looking for what is no longer needed takes a tenth of the time, so it waits until there
+/// is as much as that.
+const LOOK_FOR_GARBAGE: usize = 256 << 20;
 
 /// The script, loaded once for many charts.
 pub struct Stage {
@@ -57,17 +45,11 @@ impl Stage {
         }
         let runtime = Runtime::new().map_err(|error| InkError::Script(error.to_string()))?;
         runtime.set_memory_limit(MEMORY);
+        runtime.set_gc_threshold(LOOK_FOR_GARBAGE);
         // The charts are ours, the depth of their script is not.
         runtime.set_max_stack_size(4 << 20);
         let context = Context::full(&runtime).map_err(|error| InkError::Script(error.to_string()))?;
-        context.with(|ctx| -> Result<(), InkError> {
-            let measure = Function::new(ctx.clone(), |text: String, size: f64, bold: bool| -> f64 {
-                f64::from(font::width(&text, size as f32, bold))
-            });
-            let set = measure.and_then(|measure| ctx.globals().set("fathom_width", measure));
-            set.map_err(|error| InkError::Script(error.to_string()))?;
-            [STUBS, SCRIPT, HOUSE, MEASURE].into_iter().try_for_each(|source| run(&ctx, source))
-        })?;
+        context.with(|ctx| load(&ctx).catch(&ctx).map_err(|error| InkError::Script(error.to_string())))?;
         Ok(Stage { context })
     }
 
@@ -84,8 +66,9 @@ impl Stage {
     }
 }
 
-fn run(ctx: &Ctx, source: &str) -> Result<(), InkError> {
-    let mut options = rquickjs::context::EvalOptions::default();
-    options.strict = false;
-    ctx.eval_with_options::<(), _>(source, options).catch(ctx).map_err(|error| InkError::Script(error.to_string()))
+fn load(ctx: &Ctx) -> rquickjs::Result<()> {
+    let measure = Function::new(ctx.clone(), |text: String, size: f64, bold: bool| -> f64 { f64::from(font::width(&text, size as f32, bold)) })?;
+    ctx.globals().set("fathom_width", measure)?;
+    let (_, done) = Bundle(COMPILED).load(ctx, NAME, None)?.eval()?;
+    done.finish::<()>()
 }

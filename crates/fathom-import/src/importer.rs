@@ -63,21 +63,40 @@ pub fn import(paths: &[String], files: &dyn Files) -> Import {
 /// is nearly all there is to read.
 #[must_use]
 pub fn import_totals(paths: &[String], files: &dyn Files) -> Import {
+    import_chosen(paths, files, &|_| false)
+}
+
+/// The same with what happened over time in the results that are `wanted`, as they are told without it: logs that by their names only
+/// others beside them wrote are not opened.
+#[must_use]
+pub fn import_chosen(paths: &[String], files: &dyn Files, wanted: &dyn Fn(&ImportedResult) -> bool) -> Import {
     let mut groups = Groups::new();
     let mut all = Import::default();
-    let (logs, documents): (Vec<&String>, Vec<&String>) = paths.iter().partition(|path| LogName::of(path).is_some());
-    documents.into_iter().for_each(|path| take(path, files, &mut all, &mut groups));
-    let mut written: BTreeMap<(String, String), bool> = BTreeMap::new();
-    for path in logs {
-        let Some(name) = LogName::of(path) else { continue };
-        let known = written.entry((name.folder, name.prefix));
-        let (folder, prefix) = known.key().clone();
-        if !*known.or_insert_with(|| all.results.iter().any(|result| claims(result, &folder, &prefix))) {
+    let mut logs = Vec::new();
+    for path in paths {
+        match LogName::of(path) {
+            Some(name) => logs.push((path, (name.folder, name.prefix))),
+            None => take(path, files, &mut all, &mut groups),
+        }
+    }
+    let chosen: Vec<bool> = all.results.iter().map(wanted).collect();
+    // Whether the logs of a prefix are passed over.
+    let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
+    for (path, prefix) in logs {
+        let passed = known.get(&prefix).copied().unwrap_or_else(|| passed_over(&all.results, &chosen, &prefix));
+        known.insert(prefix, passed);
+        if !passed {
             take(path, files, &mut all, &mut groups);
         }
     }
     lay(&mut all, groups, files);
     all
+}
+
+/// Whether results wrote the logs of this folder and prefix of which none is chosen.
+fn passed_over(results: &[ImportedResult], chosen: &[bool], (folder, prefix): &(String, String)) -> bool {
+    let mut wrote = results.iter().zip(chosen).filter(|(result, _)| claims(result, folder, prefix)).map(|(_, chosen)| *chosen).peekable();
+    wrote.peek().is_some() && !wrote.any(|chosen| chosen)
 }
 
 /// Logs by their folder and prefix.
@@ -110,7 +129,8 @@ enum Looked {
 
 fn look(path: &str, files: &dyn Files) -> Result<Looked, ImportError> {
     let mut input = files.open(path).map_err(ImportError::Unreadable)?;
-    let mut bytes = Vec::new();
+    // Room for most results and logs, so that they are read at once.
+    let mut bytes = Vec::with_capacity(HEAD);
     let unreadable = |error: std::io::Error| ImportError::Unreadable(error.to_string());
     (&mut input).take(HEAD as u64).read_to_end(&mut bytes).map_err(unreadable)?;
     let name = LogName::of(path);

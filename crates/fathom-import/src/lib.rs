@@ -28,7 +28,7 @@ pub use self::cells::read_cells;
 pub use self::document::{ImportedRun, read_hosts, read_models, read_result, read_settings};
 pub use self::error::ImportError;
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
-pub use self::importer::{FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_totals, read_text};
+pub use self::importer::{FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_chosen, import_totals, read_text};
 pub use self::log::read_iops_log;
 pub use self::measured::read_measured;
 pub use self::told::read_told;

@@ -30,8 +30,8 @@ impl LogName {
     /// The parts of `path`; nothing where it does not say of what it is a log.
     pub(crate) fn of(path: &str) -> Option<LogName> {
         let (folder, file) = split(path);
-        let found = KINDS.iter().filter_map(|(word, kind)| Some((file.rfind(word)?, word, *kind)));
-        let (at, word, kind) = found.max_by_key(|(at, ..)| *at)?;
+        let here = |at: usize| KINDS.iter().find(|(word, _)| file[at..].starts_with(word)).map(|(word, kind)| (at, word, *kind));
+        let (at, word, kind) = file.rmatch_indices('_').find_map(|(at, _)| here(at))?;
         let rest = &file[at + word.len()..];
         let (number, rest) = rest.split_once('.').unwrap_or((rest, ""));
         let (job, rest) = match number.parse() {

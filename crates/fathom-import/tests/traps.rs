@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 
-use fathom_import::{Files, Import, ImportError, import, import_totals};
+use fathom_import::{Files, Import, ImportError, import, import_chosen, import_totals};
 use fathom_model::{Direction, Entry, ImportedResult, Nanos};
 
 const R: Direction = Direction::Read;
@@ -218,16 +218,18 @@ fn the_steady_state_that_fio_saw_is_kept() {
     assert_eq!((seen.attained, seen.rule.limit, seen.samples.len(), seen.samples[1].iops), (true, 10.0, 2, 11));
 }
 
-/// Files that count how often they were opened, and a document that wrote the logs beside it.
+/// Files that remember which of them were opened.
+struct Counted(Memory, std::cell::RefCell<Vec<String>>);
+
+impl Files for Counted {
+    fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
+        self.1.borrow_mut().push(path.to_owned());
+        self.0.open(path)
+    }
+}
+
 #[test]
 fn totals_do_without_the_logs_of_a_result() {
-    struct Counted(Memory, std::cell::RefCell<Vec<String>>);
-    impl Files for Counted {
-        fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
-            self.1.borrow_mut().push(path.to_owned());
-            self.0.open(path)
-        }
-    }
     let own = document(r#""write_iops_log": "x""#, &way("read", 30));
     let (paths, files) = memory(&[("x.json", &own), ("x_iops.1.log", "1000, 30, 0, 0\n"), ("alone_iops.1.log", "1000, 5, 0, 0\n")]);
     let counted = Counted(files, Default::default());
@@ -237,4 +239,18 @@ fn totals_do_without_the_logs_of_a_result() {
     let names: Vec<&str> = totals.results.iter().map(|result| result.entries[0].name.as_str()).collect();
     assert_eq!((names, totals.results[0].entries[0].series.len()), (vec!["j", "alone"], 0));
     assert_eq!(ios(&import(&paths, &counted.0).results[0].entries[0], R), [30]);
+}
+
+/// regression 0280: a chart of one cell of a grid read the logs of all others.
+#[test]
+fn regression_0280_only_the_logs_of_chosen_results_are_read() {
+    let of = |name: &str, ios| document(&format!(r#""write_iops_log": "{name}""#), &way("read", ios));
+    let all = [("x.json", of("x", 30)), ("y.json", of("y", 7)), ("x_iops.1.log", "1000, 30, 0, 0\n".into()), ("y_iops.1.log", "1000, 7, 0, 0\n".into())];
+    let (paths, files) = memory(&all.each_ref().map(|(name, text)| (*name, text.as_str())));
+    let counted = Counted(files, Default::default());
+    let chosen = import_chosen(&paths, &counted, &|result| result.entries[0].directions[R].ios == 7);
+    let opened: Vec<String> = counted.1.take();
+    assert!(!opened.contains(&"x_iops.1.log".to_owned()) && opened.contains(&"y_iops.1.log".to_owned()), "{opened:?}");
+    let (x, y) = (&chosen.results[0].entries[0], &chosen.results[1].entries[0]);
+    assert_eq!((x.series.len(), ios(y, R)), (0, vec![7]));
 }

@@ -4,14 +4,15 @@ mod fio_plot;
 mod promises;
 
 use std::path::Path;
+use std::sync::mpsc;
 
-use fathom_analyse::{CHARTS, Dimension, Told, Wish, chart, jobs_of};
+use fathom_analyse::{CHARTS, Dimension, JobFigures, Told, Wish, chart, jobs_of};
 use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
-use fathom_model::Direction;
+use fathom_model::{Chart, Direction, ImportedResult};
 
 use crate::outcome::Outcome;
 use crate::keep::StoreWish;
-use crate::results::{told_of, totals_of};
+use crate::results::told_with;
 use crate::say::{complain, say};
 
 const HELP: &str = "\
@@ -187,27 +188,67 @@ fn wished(asked: &Asked, told: &[Told]) -> Result<Wish, String> {
     Ok(Wish { sheet, promises, ..asked.wish.clone() })
 }
 
+impl Asked {
+    /// Whether this job is no larger than was said.
+    fn reaches(&self, cell: &JobFigures) -> bool {
+        let within = |most: Option<u32>, value: Option<u32>| most.is_none_or(|most| value.is_none_or(|value| value <= most));
+        within(self.most.0, cell.depth) && within(self.most.1, cell.jobs)
+    }
+
+    /// Whether the chart shows what happened over time in this result.
+    fn needs_logs_of(&self, result: &ImportedResult) -> bool {
+        let over_time = !OF_TOTALS.contains(&self.chart.as_str());
+        over_time && JobFigures::of(&fathom_analyse::imported(result.clone()), "").iter().any(|cell| self.reaches(cell) && self.wish.is_for(cell))
+    }
+}
+
+/// More than the script of the charts may take.
+const STACK: usize = 16 << 20;
+
+/// The engine that draws pictures gets ready on a thread of its own while the results are read, and waits there for the chart.
 fn drawn(asked: &Asked) -> Result<(), String> {
-    let read = if OF_TOTALS.contains(&asked.chart.as_str()) { totals_of } else { told_of };
-    let told = read(&asked.results, &asked.store)?;
-    let mut cells = jobs_of(&told);
-    let within = |most: Option<u32>, value: Option<u32>| most.is_none_or(|most| value.is_none_or(|value| value <= most));
-    cells.retain(|cell| within(asked.most.0, cell.depth) && within(asked.most.1, cell.jobs));
-    let chart = chart(&asked.chart, &cells, &wished(asked, &told)?).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))?;
-    let mut stage = None;
     for file in &asked.outputs {
-        let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-        if ["svg", "png"].contains(&ending) && stage.is_none() {
-            stage = Some(Stage::new().map_err(|error| error.to_string())?);
+        if !["svg", "png", "html", "csv"].contains(&ending(file)) {
+            return Err(format!("{file}: the name ends in .svg, .png, .html or .csv"));
         }
-        let bytes = match (ending, &stage) {
-            ("csv", _) => csv(&chart).into_bytes(),
-            ("html", _) => fathom_chart::page(&chart).map_err(|error| error.to_string())?.into_bytes(),
-            ("svg", Some(stage)) => svg(&chart, &asked.frame, stage).map_err(|error| error.to_string())?.into_bytes(),
-            ("png", Some(stage)) => png(&chart, &asked.frame, stage).map_err(|error| error.to_string())?,
-            _ => return Err(format!("{file}: the name ends in .svg, .png, .html or .csv")),
+    }
+    let (hand_over, receive) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let ink = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || inked(asked, &receive)).map_err(|error| format!("no thread: {error}"))?;
+        match made(asked) {
+            Ok(chart) => drop(hand_over.send(chart)),
+            Err(why) => return Err(why),
+        }
+        drop(hand_over);
+        ink.join().map_err(|_| "the chart could not be drawn".to_owned())?
+    })
+}
+
+fn made(asked: &Asked) -> Result<Chart, String> {
+    let told = told_with(&|result| asked.needs_logs_of(result), &asked.results, &asked.store)?;
+    let mut cells = jobs_of(&told);
+    cells.retain(|cell| asked.reaches(cell));
+    chart(&asked.chart, &cells, &wished(asked, &told)?).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))
+}
+
+fn ending(file: &str) -> &str {
+    Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+}
+
+/// Inks the chart that is handed over; nothing when there is none.
+fn inked(asked: &Asked, charts: &mpsc::Receiver<Chart>) -> Result<(), String> {
+    let pictures = asked.outputs.iter().any(|file| ["svg", "png"].contains(&ending(file)));
+    // The engine ends with the program: to free all that its script made, piece by piece, takes as long as to load it.
+    let stage: Option<&Stage> = if pictures { Some(Box::leak(Box::new(Stage::new().map_err(|error| error.to_string())?))) } else { None };
+    let Ok(chart) = charts.recv() else { return Ok(()) };
+    for file in &asked.outputs {
+        let bytes = match (ending(file), stage) {
+            ("csv", _) => Ok(csv(&chart).into_bytes()),
+            ("svg", Some(stage)) => svg(&chart, &asked.frame, stage).map(String::into_bytes),
+            ("png", Some(stage)) => png(&chart, &asked.frame, stage),
+            _ => fathom_chart::page(&chart).map(String::into_bytes),
         };
-        std::fs::write(file, bytes).map_err(|error| format!("{file} cannot be written: {error}"))?;
+        std::fs::write(file, bytes.map_err(|error| error.to_string())?).map_err(|error| format!("{file} cannot be written: {error}"))?;
     }
     Ok(())
 }

@@ -11,11 +11,12 @@ const LARGEST: u64 = 256 << 20;
 /// # Errors
 /// When it cannot be read or is too large, with its name.
 pub fn read(path: &str) -> Result<String, String> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(64 << 10);
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
     read.map_err(|error| format!("{path} cannot be read: {error}"))?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!("{path} is larger than 256 MiB, which no result of fio is"));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    // Most are UTF-8, and need no copy.
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }

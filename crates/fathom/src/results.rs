@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_analyse::Told;
-use fathom_import::{FileTrouble, Import, import, import_totals, read_told};
+use fathom_import::{FileTrouble, import, import_chosen, read_told};
 use fathom_model::{Cell, Content, Findings, ImportedResult, Run, RunId};
 use fathom_report::Format;
 
@@ -16,8 +16,8 @@ use crate::say::complain;
 /// What our own results have and others do not.
 const OURS: &str = "\"fathom\" : {";
 
-/// Reads files: with what happened over time, or without.
-type Reader = fn(&[String], &dyn fathom_import::Files) -> Import;
+/// Of which results what happened over time is read as well, where it stands in logs: nearly all there is to read in most folders.
+type Wanted<'a> = &'a dyn Fn(&ImportedResult) -> bool;
 
 /// What all of `paths` say. A file or run that is named is read or refused; of the files in a folder, what is no result is told and
 /// left out.
@@ -25,22 +25,18 @@ type Reader = fn(&[String], &dyn fathom_import::Files) -> Import;
 /// # Errors
 /// When one cannot be read, or there is nothing in them.
 pub fn told_of(paths: &[String], store: &StoreWish) -> Result<Vec<Told>, String> {
-    told_by(import, paths, store)
+    told_with(&|_| true, paths, store)
 }
 
-/// The same without what happened over time, which most of the logs in a folder are about.
+/// The same with what happened over time only in results that are `wanted`.
 ///
 /// # Errors
 /// As [`told_of`].
-pub fn totals_of(paths: &[String], store: &StoreWish) -> Result<Vec<Told>, String> {
-    told_by(import_totals, paths, store)
-}
-
-fn told_by(reader: Reader, paths: &[String], store: &StoreWish) -> Result<Vec<Told>, String> {
+pub fn told_with(wanted: Wanted, paths: &[String], store: &StoreWish) -> Result<Vec<Told>, String> {
     let mut told = Vec::new();
     for path in paths {
         if Path::new(path).is_dir() {
-            told.extend(of_folder(reader, path)?);
+            told.extend(of_folder(wanted, path)?);
         } else if Path::new(path).exists() || !is_run(path) {
             let source = if paths.len() > 1 { stem(Path::new(path)) } else { String::new() };
             told.extend(of_file(path, &source)?);
@@ -79,7 +75,7 @@ fn imported(result: ImportedResult, source: &str) -> Told {
     Told::of_imported(&fathom_analyse::imported(result), source)
 }
 
-fn of_folder(reader: Reader, folder: &str) -> Result<Vec<Told>, String> {
+fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
     let found = walk::files(&[folder.to_owned()])?;
     found.troubles.iter().for_each(|(path, why)| complain!("fathom: {path}: left out: {why}"));
     let (mut told, mut others) = (Vec::new(), Vec::new());
@@ -91,7 +87,7 @@ fn of_folder(reader: Reader, folder: &str) -> Result<Vec<Told>, String> {
             None => others.push(path),
         }
     }
-    let found = reader(&others, &Disk);
+    let found = import_chosen(&others, &Disk, wanted);
     for FileTrouble { file, why } in found.troubles.iter().filter(|trouble| !is_beside(trouble)) {
         complain!("fathom: {file}: left out: {why}");
     }

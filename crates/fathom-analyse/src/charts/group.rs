@@ -29,18 +29,23 @@ pub(super) struct Split<'a> {
     pub(super) common: String,
 }
 
+impl Wish {
+    /// Whether this is one of the jobs that are asked for.
+    #[must_use]
+    pub fn is_for(&self, cell: &JobFigures) -> bool {
+        let among = |wanted: &[u32], value: Option<u32>| wanted.is_empty() || value.is_some_and(|value| wanted.contains(&value));
+        (self.rw.is_empty() || self.rw.contains(&cell.rw))
+            && among(&self.depths, cell.depth)
+            && among(&self.jobs, cell.jobs)
+            && (self.blocks.is_empty() || cell.block.is_some_and(|block| self.blocks.contains(&block)))
+            && (self.names.is_empty() || self.names.contains(&cell.name))
+    }
+}
+
 /// What `wish` asks for among `cells`.
 pub(super) fn chosen<'a>(cells: &'a [JobFigures], wish: &Wish) -> Vec<Seen<'a>> {
-    let among = |wanted: &[u32], value: Option<u32>| wanted.is_empty() || value.is_some_and(|value| wanted.contains(&value));
-    let fits = |cell: &&JobFigures| {
-        (wish.rw.is_empty() || wish.rw.contains(&cell.rw))
-            && among(&wish.depths, cell.depth)
-            && among(&wish.jobs, cell.jobs)
-            && (wish.blocks.is_empty() || cell.block.is_some_and(|block| wish.blocks.contains(&block)))
-            && (wish.names.is_empty() || wish.names.contains(&cell.name))
-    };
     let ways = |cell: &'a JobFigures| cell.ways.iter().map(move |way| Seen { cell, way });
-    let all = cells.iter().filter(fits).flat_map(ways);
+    let all = cells.iter().filter(|cell| wish.is_for(cell)).flat_map(ways);
     let mut seen: Vec<Seen> = all.filter(|seen| wish.direction.is_none_or(|direction| direction == seen.way.direction)).collect();
     in_order(&mut seen);
     seen

@@ -25,33 +25,35 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let ours_lines = ["--chart=time", "--rw=randread", "--depth=64", "--jobs=64"];
     let mut rows = Vec::new();
     for (what, folder, ours, theirs) in [("bars by depth of 98 results beside 2,240 logs", GRID, &ours_bars[..], &bars[..]), ("IOPS over time of 64 jobs", ARRAY, &ours_lines[..], &lines[..])] {
-        for (form, goal) in [("html", FIFTIETH), ("svg", Goal::None), ("png", FIFTIETH)] {
-            rows.push(drawn(context, &peer, &format!("{what}: {form}"), folder, (ours, theirs), form, goal)?);
+        for form in ["png", "svg", "html"] {
+            rows.extend(drawn(context, &peer, &format!("{what}: {form}"), folder, (ours, theirs), form)?);
         }
     }
     rows.push(imported(context)?);
     Ok(rows)
 }
 
-/// Start to end of one chart, both from the files.
-fn drawn(context: &Context, peer: &Path, what: &str, folder: &str, (ours, theirs): (&[&str], &[&str]), form: &str, goal: Goal) -> Result<Row, String> {
-    let picture = context.folder.path().join(format!("chart.{form}"));
+/// One chart, both from the files: from start to end, and the CPU time of it.
+fn drawn(context: &Context, peer: &Path, what: &str, folder: &str, (ours, theirs): (&[&str], &[&str]), form: &str) -> Result<[Row; 2], String> {
+    let picture = |tool| context.folder.path().join(format!("chart.{}", if tool == Tool::Fathom { form } else { "png" }));
     let one = |tool| {
-        let mut command = match tool {
-            Tool::Fathom => Command::new(&context.tools.fathom),
-            Tool::Fio => Command::new(peer),
+        let (program, words, flags) = match tool {
+            Tool::Fathom => (context.tools.fathom.as_path(), &["plot", folder, "-o"], ours),
+            Tool::Fio => (peer, &["-i", folder, "-o"], theirs),
         };
-        let _ = std::fs::remove_file(&picture);
-        match tool {
-            Tool::Fathom => command.args(["plot", folder, "-o"]).arg(&picture).args(ours),
-            Tool::Fio => command.args(["-i", folder, "-o"]).arg(&picture).args(theirs),
-        };
-        let wall = quietly(context, command)?;
-        picture.exists().then_some(wall).ok_or_else(|| format!("{tool:?} drew nothing"))
+        let _ = std::fs::remove_file(picture(tool));
+        let mut command = Command::new(program);
+        command.args(words).arg(picture(tool)).args(flags);
+        let figures = quietly(context, command)?;
+        picture(tool).exists().then_some(figures).ok_or_else(|| format!("{tool:?} drew nothing"))
     };
-    let figures = alternate(context.pairs, one)?;
+    let (ours, theirs) = alternate(context.pairs, one)?;
     let note = if form == "png" { "the same form on both sides" } else { "fio-plot draws a PNG" };
-    Ok(Row::new(what, "ms", figures, goal).peer("fio-plot").note(note))
+    let row = |what: String, of: fn(&[f64; 2]) -> f64, goal| {
+        let figures = (ours.iter().map(of).collect(), theirs.iter().map(of).collect());
+        Row::new(what, "ms", figures, goal).peer("fio-plot").note(note)
+    };
+    Ok([row(what.to_owned(), |taken| taken[0], FIFTIETH), row(format!("{what}, all CPU"), |taken| taken[1], Goal::None)])
 }
 
 /// CPU time of reading the whole folder, logs included, for 10 MB.
@@ -59,19 +61,19 @@ fn imported(context: &Context) -> Result<Row, String> {
     let megabytes = bytes_in(&context.folder.path().join(GRID)) as f64 / 1e6;
     let one = || {
         let mut command = Command::new(&context.tools.fathom);
-        command.args(["import", GRID, "--no-store"]).current_dir(context.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let run = time(command)?;
-        Ok((run.user_us + run.system_us) / 1e3 / megabytes * 10.0)
+        command.args(["import", GRID, "--no-store"]);
+        Ok(quietly(context, command)?[1] / megabytes * 10.0)
     };
     let taken = (0..context.pairs).map(|_| one()).collect::<Result<Vec<f64>, String>>()?;
     let what = format!("98 results and 2,240 logs ({megabytes:.1} MB) imported: CPU for 10 MB");
     Ok(Row::new(what, "ms", (taken, Vec::new()), Goal::OursAtMost(1000.0)).peer("-"))
 }
 
-/// Milliseconds from start to end.
-fn quietly(context: &Context, mut command: Command) -> Result<f64, String> {
+/// Milliseconds from start to end, and of CPU.
+fn quietly(context: &Context, mut command: Command) -> Result<[f64; 2], String> {
     command.current_dir(context.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(time(command)?.wall.as_secs_f64() * 1e3)
+    let run = time(command)?;
+    Ok([run.wall.as_secs_f64() * 1e3, (run.user_us + run.system_us) / 1e3])
 }
 
 fn bytes_in(folder: &Path) -> u64 {

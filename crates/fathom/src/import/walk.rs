@@ -46,7 +46,7 @@ fn below(folder: &str, depth: usize, found: &mut Found) -> Result<(), String> {
             return Ok(());
         }
     };
-    entries.sort_by_key(std::fs::DirEntry::file_name);
+    entries.sort_by_cached_key(std::fs::DirEntry::file_name);
     for entry in entries {
         let (name, kind) = (entry.file_name(), entry.file_type());
         let Some(name) = name.to_str() else {
