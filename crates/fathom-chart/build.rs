@@ -30,6 +30,8 @@ fn main() {
     let given = env::var_os("FATHOM_ECHARTS").and_then(|path| checked(Path::new(&path)));
     let script = given.or_else(|| of_package(true)).or_else(|| of_package(false)).unwrap_or_default();
     if script.is_empty() {
+        // What cargo could not say for want of the lock file it may say another time.
+        println!("cargo:rerun-if-changed=../../Cargo.lock");
         let (package, version) = PACKAGE;
         println!("cargo:warning={SCRIPT} of the package {package} {version} was not found (or is not the one expected): this build draws no charts");
     }
