@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use fathom_model::{CellFigures, CellLatency, Findings, Histogram, JobRecording, Recording, Verdict, Weight};
+use fathom_model::{CellFigures, CellLatency, Findings, Histogram, Interval, JobRecording, Recording, Verdict, Weight};
 
+/// Parts of the measured time.
+const PARTS: usize = crate::search::SEARCH_PARTS;
 
 /// The figures of a whole recording: all jobs and directions together. `sides` are the jobs of each target, where several
 /// were loaded at once.
@@ -26,6 +28,7 @@ pub fn cell_figures(recording: &Recording, findings: &Findings, sides: &[Range<u
         end: findings.end,
         verdict: if findings.entries.is_empty() { Verdict::Invalid } else { findings.verdict },
         codes,
+        parts: parts(recording, open),
         sides: sides.iter().map(|side| rates(recording.jobs.get(side.clone()).unwrap_or(&[])).0).collect(),
     }
 }
@@ -59,6 +62,30 @@ fn latency(recording: &Recording, open: bool) -> CellLatency {
     for (_, seen) in recording.jobs.iter().flat_map(|job| job.directions.iter()) {
         all.merge(if open { &seen.response } else { &seen.clat });
     }
+    few(&all)
+}
+
+/// The measured time in equal parts, each with the latencies of what completed in it.
+fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
+    let all = || recording.jobs.iter().flat_map(|job| &job.intervals);
+    let middle = |one: &Interval| one.start.get() + one.length.get() / 2;
+    let (Some(first), Some(last)) = (all().map(middle).min(), all().map(middle).max()) else { return Vec::new() };
+    let longest = all().map(|one| one.length.get()).max().unwrap_or(0);
+    let span = last - first + 1;
+    if span < longest * (PARTS as u64 - 1) {
+        return Vec::new();
+    }
+    let mut seen = vec![Histogram::new(); PARTS];
+    for one in all() {
+        let part = &mut seen[((middle(one) - first) as u128 * PARTS as u128 / u128::from(span)) as usize];
+        for (_, direction) in one.directions.iter() {
+            if open { direction.response.add_to(part) } else { direction.clat.add_to(part) }
+        }
+    }
+    seen.iter().map(few).collect()
+}
+
+fn few(all: &Histogram) -> CellLatency {
     let at = |percent: f64| all.percentile(percent).unwrap_or(0.0);
     CellLatency {
         mean: all.mean(),

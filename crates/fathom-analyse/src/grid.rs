@@ -55,6 +55,7 @@ fn together(all: &[CellFigures]) -> CellFigures {
         bad: all.iter().map(|figures| figures.bad).sum(),
         error: all.iter().map(|figures| figures.error).find(|error| *error != 0).unwrap_or(0),
         elapsed: Nanos::new(all.iter().map(|figures| figures.elapsed.get()).sum()),
+        parts: Vec::new(),
         end: RunEnd::Completed,
         verdict: all.iter().map(|figures| figures.verdict).max().unwrap_or(Verdict::Invalid),
         codes,

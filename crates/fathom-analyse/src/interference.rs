@@ -57,6 +57,7 @@ mod tests {
             verdict: Verdict::Valid,
             codes: Vec::new(),
             sides: sides.to_vec(),
+            parts: Vec::new(),
         }
     }
 

@@ -71,8 +71,11 @@ pub use self::imported::{
     CHECKS, Check, Claims, Handed, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Spread, Stream, distinct_share,
     imported, judge_handed, judge_handed_with, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, parse_figure,
 };
-pub use self::response::{Measured as MeasuredLoads, keeps, response};
-pub use self::search::{LatencyFigure, ParseLimitError, SEARCH_CONFIRM, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit};
+pub use self::response::{Measured as MeasuredLoads, judge, response};
+pub use self::search::{
+    LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad, SearchStep, SearchVerdict, SloLimit, trial_error,
+    trial_seconds,
+};
 pub use self::tail::{Inflection, inflection};
 pub use self::targets::by_target;
 pub use self::outlook::outlook;

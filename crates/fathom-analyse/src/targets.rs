@@ -67,6 +67,7 @@ mod tests {
             verdict,
             codes: Vec::new(),
             sides: Vec::new(),
+            parts: Vec::new(),
         };
         GridRow { values: vec![bs.into(), target.into()], iops: Estimate { mean: iops, half: None, n: 1 }, figures, failed: None }
     }

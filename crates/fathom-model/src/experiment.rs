@@ -27,6 +27,8 @@ pub struct CellFigures {
     pub codes: Vec<String>,
     /// Where several targets were loaded at once: each alone, in the cell's order of targets, as I/Os per second.
     pub sides: Vec<f64>,
+    /// The latency of each sixth of the measured time, in its order; nothing where the run has too few intervals for it.
+    pub parts: Vec<CellLatency>,
 }
 
 /// A latency distribution in a few figures, nanoseconds.

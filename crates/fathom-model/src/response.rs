@@ -20,10 +20,14 @@ pub struct ResponsePoint {
 pub struct MostLoad {
     /// Most of its trials kept the limits; nothing when not even the smallest load did.
     pub load: Option<u64>,
-    /// Lower end of its interval; nothing when no load was found that always keeps them.
+    /// Lower end of its interval: `kept`, less what a trial of its length cannot show.
     pub low: Option<u64>,
-    /// Upper end; nothing when no load was found that always breaks them.
+    /// Upper end: the smallest load that broke them in all parts of a trial; nothing when there was none.
     pub high: Option<u64>,
+    /// The largest load that kept them in all parts of a trial; nothing when there was none.
+    pub kept: Option<u64>,
+    /// How long that trial was, seconds.
+    pub seconds: f64,
     /// Mean bytes of one I/O there.
     pub bytes: f64,
 }
@@ -44,6 +48,8 @@ pub struct NamedKnee {
 pub struct Response {
     /// What was measured, in words.
     pub about: String,
+    /// How the open loop's I/Os were due: `Poisson arrivals`.
+    pub arrivals: String,
     /// The limits, as they are understood.
     pub limits: Vec<String>,
     /// Nothing without limits, and when the search did not come to its end.

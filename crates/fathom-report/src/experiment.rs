@@ -226,6 +226,7 @@ mod tests {
             verdict: Verdict::Valid,
             codes: Vec::new(),
             sides: Vec::new(),
+            parts: Vec::new(),
         }
     }
 

@@ -22,7 +22,7 @@ pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> Stri
     text += &paragraphs(&response.sentences, style);
     if !response.open.is_empty() {
         text += "\n";
-        text += &wrap("Open loop, Poisson arrivals; response time, from due to completed:", style.width, "", "  ");
+        text += &wrap(&format!("Open loop, {}; response time, from due to completed:", response.arrivals), style.width, "", "  ");
         text += &open_table(response, style);
     }
     text += "\n";
@@ -149,15 +149,17 @@ mod tests {
             verdict: Verdict::Valid,
             codes: Vec::new(),
             sides: Vec::new(),
+            parts: Vec::new(),
         };
         ResponsePoint { load, trials: 2, kept, figures }
     }
 
     fn response() -> Response {
         Response {
+            arrivals: "Poisson arrivals".into(),
             about: "random read".into(),
             limits: vec!["p99 <= 1.0 ms".into()],
-            most: Some(MostLoad { load: Some(45_000), low: Some(44_500), high: None, bytes: 4096.0 }),
+            most: Some(MostLoad { load: Some(45_000), low: Some(44_500), high: None, kept: Some(44_600), seconds: 12.0, bytes: 4096.0 }),
             open: vec![point(4_500.0, 4_500.0, 2e5, Some(2)), point(45_000.0, 44_900.0, 9e5, Some(1))],
             closed: vec![point(1.0, 9_000.0, 1.5e5, None), point(128.0, 50_000.0, 4e6, None)],
             knees: vec![NamedKnee { rule: "Kneedle".into(), depth: None, sentence: "Kneedle: no knee.".into() }],

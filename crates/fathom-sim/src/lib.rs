@@ -5,4 +5,4 @@
 mod random;
 mod servers;
 
-pub use self::servers::{Observed, Servers, Service};
+pub use self::servers::{Coming, Observed, Servers, Service};

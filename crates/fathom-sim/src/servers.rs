@@ -28,6 +28,9 @@ pub struct Servers {
     pub mean_ns: f64,
     /// How that time varies.
     pub service: Service,
+    /// What a device that rested does at once, as time of its servers, nanoseconds: the slice of a rate limiter; 0 for a device that can
+    /// save nothing up.
+    pub credit_ns: f64,
 }
 
 /// What a load on it came to.
@@ -37,7 +40,23 @@ pub struct Observed {
     pub iops: f64,
     /// Times from due (in a closed loop: handed over) to completed.
     pub latency: Histogram,
+    /// The same for each sixth of the I/Os, in their order.
+    pub parts: Vec<Histogram>,
+    /// From the first due time to the last completion, nanoseconds.
+    pub elapsed_ns: f64,
 }
+
+/// How I/Os of an open loop come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coming {
+    /// Independent of each other.
+    Poisson,
+    /// At equal distances.
+    Even,
+}
+
+/// Parts of [`Observed::parts`].
+const PARTS: usize = 6;
 
 impl Servers {
     /// I/Os per second that it cannot exceed.
@@ -49,10 +68,16 @@ impl Servers {
     /// `ios` I/Os that come when they come: Poisson arrivals of `rate` a second, however the device answers.
     #[must_use]
     pub fn open(&self, rate: f64, ios: u64, seed: u64) -> Observed {
+        self.coming(Coming::Poisson, rate, ios, seed)
+    }
+
+    /// The same with arrivals of either kind.
+    #[must_use]
+    pub fn coming(&self, how: Coming, rate: f64, ios: u64, seed: u64) -> Observed {
         let (mut arrivals, gap) = (Random::new(seed ^ 0xa5a5), 1e9 / rate);
         let mut due = 0.0;
         self.serve(ios, seed, move |_| {
-            due += arrivals.exponential(gap);
+            due += if how == Coming::Even { gap } else { arrivals.exponential(gap) };
             due
         })
     }
@@ -69,20 +94,25 @@ impl Servers {
 
     /// Serves I/Os in the order in which `due` names their times; it is told when the one before was completed.
     fn serve(&self, ios: u64, seed: u64, mut due: impl FnMut(Option<f64>) -> f64) -> Observed {
+        // Time begins late enough for a credit to lie before it.
+        let credit = self.credit_ns;
         let mut free: BinaryHeap<Reverse<u64>> = (0..self.count.max(1)).map(|_| Reverse(0)).collect();
         let mut service = Random::new(seed);
         let (mut latency, mut before, mut last) = (Histogram::new(), None, 0.0_f64);
+        let mut parts = vec![Histogram::new(); PARTS];
         let warm = ios / WARM_UP;
         let mut begun = 0.0;
         for number in 0..ios {
-            let at = due(before);
+            let at = due(before.map(|done: f64| done - credit)) + credit;
             let server = free.pop().map_or(0, |Reverse(at)| at);
             let takes = match self.service {
                 Service::Fixed => self.mean_ns,
                 Service::Exponential => service.exponential(self.mean_ns),
             };
-            let done = at.max(server as f64) + takes;
-            free.push(Reverse(done as u64));
+            // A server that rested has its credit: it answers at once until that is used up.
+            let busy = (at - credit).max(server as f64) + takes;
+            free.push(Reverse(busy as u64));
+            let done = if credit > 0.0 { at.max(busy) } else { busy };
             before = Some(done);
             last = last.max(done);
             if number == warm {
@@ -90,9 +120,10 @@ impl Servers {
             }
             if number >= warm {
                 latency.record((done - at) as u64);
+                parts[((number - warm) as u128 * PARTS as u128 / u128::from(ios - warm)) as usize].record((done - at) as u64);
             }
         }
-        Observed { iops: (ios - warm) as f64 / (last - begun).max(1.0) * 1e9, latency }
+        Observed { iops: (ios - warm) as f64 / (last - begun).max(1.0) * 1e9, latency, parts, elapsed_ns: last - credit }
     }
 }
 
@@ -100,7 +131,7 @@ impl Servers {
 mod tests {
     use super::*;
 
-    const FLASH: Servers = Servers { count: 1, mean_ns: 100_000.0, service: Service::Exponential };
+    const FLASH: Servers = Servers { count: 1, mean_ns: 100_000.0, service: Service::Exponential, credit_ns: 0.0 };
 
     /// M/M/1: R = S / (1 - rho), and the quantile p of the response time is R ln(1 / (1 - p)).
     #[test]
@@ -131,6 +162,17 @@ mod tests {
             assert!((seen.latency.mean() / latency - 1.0).abs() < 0.001, "{depth}: {}", seen.latency.mean());
         }
         assert_eq!(device.most(), 40_000.0);
+    }
+
+    /// A limiter at 1,000 a second with a slice of 50 ms, and 1,020 even arrivals a second: nothing waits for 2.5 s, then the
+    /// queue grows by 20 ms each second, to 20 x 10 - 50 = 150 ms after ten. That is what `blkio.throttle` does as well.
+    #[test]
+    fn a_limiter_lets_its_slice_through_first() {
+        let device = Servers { count: 1, mean_ns: 1e6, service: Service::Fixed, credit_ns: 50e6 };
+        let seen = device.coming(Coming::Even, 1_020.0, 10_200, 1);
+        let max = |part: usize| seen.parts[part].max().expect("values").as_millis();
+        assert!(max(0) == 0 && max(5).abs_diff(150) <= 3, "{} {}", max(0), max(5));
+        assert!(device.coming(Coming::Even, 999.0, 10_000, 1).latency.max().expect("values").get() == 0);
     }
 
     #[test]

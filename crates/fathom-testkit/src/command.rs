@@ -12,6 +12,7 @@ use crate::store::Keep;
 /// The commands with their arguments, for people.
 pub const COMMANDS: &str = "\
 read-us N | write-us N | sync-us N      latency in microseconds
+servers N                               work on N requests at a time, 0 on all
 stall EVERY US                          each EVERY-th read or write takes US longer
 eio-read OFFSET LEN                     reads touching the range fail
 eio-write OFFSET LEN                    writes touching the range fail
@@ -35,6 +36,8 @@ snapshot PATH none|all|half SEED        write what a power cut would leave
 pub enum Command {
     /// Set the latency of one kind of operation, in microseconds.
     SetLatency(Op, u64),
+    /// Work on so many requests at a time.
+    Servers(u32),
     /// Arm a fault, for a number of strikes or for good.
     Inject(Fault, Option<u64>),
     /// End a hang.
@@ -57,6 +60,7 @@ impl Command {
     pub fn apply(&self, core: &Core) -> Result<(), String> {
         match self {
             Command::SetLatency(op, us) => set_latency(core, *op, *us),
+            Command::Servers(servers) => core.set_servers(*servers),
             Command::Inject(fault, None) => core.inject(*fault),
             Command::Inject(fault, Some(times)) => core.inject_times(*fault, *times),
             Command::Release => core.release(),
@@ -152,6 +156,7 @@ fn parse_other(words: &[&str]) -> Result<Option<Command>, String> {
         ["read-us", us] => Command::SetLatency(Op::Read, number(us)?),
         ["write-us", us] => Command::SetLatency(Op::Write, number(us)?),
         ["sync-us", us] => Command::SetLatency(Op::Sync, number(us)?),
+        ["servers", count] => Command::Servers(number::<u16>(count)?.into()),
         ["release"] => Command::Release,
         ["clear"] => Command::Clear,
         ["clear-log"] => Command::ClearLog,

@@ -117,6 +117,7 @@ impl Core {
         let mut faults = Vec::new();
         let wait_us = state.latency.of(op) + state.stall_us(op, &mut faults);
         let held_at = state.hang(op, &mut faults);
+        let wait_ns = state.wait_ns(start_ns, wait_us * 1000);
         state.in_flight += 1;
         state.deepest = state.deepest.max(state.in_flight);
         Ticket {
@@ -124,7 +125,7 @@ impl Core {
             offset,
             len,
             start_ns,
-            wait_ns: wait_us * 1000,
+            wait_ns,
             held_at,
             faults,
         }
@@ -221,6 +222,14 @@ impl Core {
     /// Sets how long operations take from now on.
     pub fn set_latency(&self, latency: Latency) {
         self.state().latency = latency;
+    }
+
+    /// Works on `servers` requests at a time from now on, first come, first served; 0 on all at once.
+    ///
+    /// With latency S the device does exactly `servers / S` requests a second when it always has work. The device needs more threads
+    /// than servers, or requests are not seen while they wait.
+    pub fn set_servers(&self, servers: u32) {
+        self.state().free_at = vec![0; servers as usize];
     }
 
     /// How long operations take now.

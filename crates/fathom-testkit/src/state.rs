@@ -16,6 +16,8 @@ pub(crate) struct State {
     pub(crate) arsenal: Arsenal,
     pub(crate) mischiefs: Mischiefs,
     pub(crate) latency: Latency,
+    /// When each server is free, nanoseconds of CLOCK_MONOTONIC; empty when all requests are served at once.
+    pub(crate) free_at: Vec<u64>,
     pub(crate) log: OpLog,
     pub(crate) in_flight: u64,
     pub(crate) deepest: u64,
@@ -30,12 +32,23 @@ impl State {
             arsenal: Arsenal::default(),
             mischiefs: Mischiefs::default(),
             latency: Latency::default(),
+            free_at: Vec::new(),
             log: OpLog::new(log_limit),
             in_flight: 0,
             deepest: 0,
             held: 0,
             releases: 0,
         }
+    }
+
+    /// How long a request that came at `now` waits for a server and is worked on for `service_ns`.
+    ///
+    /// Each server's time goes on from where its last request was due, not from when that was answered: however late this process
+    /// is woken, as long as requests wait, exactly so many a second are due.
+    pub(crate) fn wait_ns(&mut self, now: u64, service_ns: u64) -> u64 {
+        let Some(free) = self.free_at.iter_mut().min() else { return service_ns };
+        *free = (*free).max(now) + service_ns;
+        free.saturating_sub(now)
     }
 
     pub(crate) fn stall_us(&mut self, op: Op, marks: &mut Vec<FaultKind>) -> u64 {
@@ -241,4 +254,21 @@ fn shifted(offset: u64, shift: i64, data: &[u8]) -> Option<(u64, &[u8])> {
     let skip = usize::try_from((-target).max(0)).ok()?;
     let start = u64::try_from(target.max(0)).ok()?;
     Some((start, data.get(skip..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two servers of 5 ns: two requests are done after 5, the next two after 10, and one that comes late is served at once.
+    #[test]
+    fn servers_take_requests_in_turn() {
+        let mut state = State::new(512, 0);
+        assert_eq!(state.wait_ns(100, 5), 5, "without servers nothing waits");
+        state.free_at = vec![0; 2];
+        let waits: Vec<u64> = (0..5).map(|_| state.wait_ns(100, 5)).collect();
+        assert_eq!(waits, [5, 5, 10, 10, 15]);
+        assert_eq!(state.wait_ns(112, 5), 5, "one is free since 110");
+        assert_eq!(state.wait_ns(200, 5), 5);
+    }
 }

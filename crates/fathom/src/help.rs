@@ -160,10 +160,11 @@ const SEARCH: &str = "\
 usage: fathom search PATH|JOB.fio [PATH] [--slo LIMIT]... [OPTIONS]
 
 The largest load that keeps limits on latency. A ladder of depths in a closed loop comes
-first; then loads are offered in an open loop (Poisson arrivals, response times from due
-to completed), doubled or halved, then halved in the logarithm, with votes near the edge;
-then the interval's ends are confirmed by six trials each; then the curve up to there is
-drawn. Without a limit only the curves and their knees are measured.
+first; then loads are offered in an open loop (response times from due to completed),
+doubled or halved by short trials, then halved in the logarithm by long ones, in which a
+queue that grows shows; then the ends of the interval are looked for: loads that keep or
+break the limits in all six parts of a trial; then the curve up to there is drawn.
+Without a limit only the curves and their knees are measured.
 
 PATH is a folder (a file is made in it, and removed at the end), a file, or a block
 device. Without a job file the load is random reads of 4 KiB, direct.
@@ -171,8 +172,10 @@ device. Without a job file the load is random reads of 4 KiB, direct.
   --slo LIMIT         a limit, such as p99<=1ms; several must hold together. Of mean,
                       max, p50, p90, p99, p99.9 and p99.99
   --max iops|mbps     what is told first; iops by default
-  --for=TIME          how long each trial takes; 2s by default, longer where a
-                      percentile needs more I/Os
+  --arrivals=KIND     poisson (as of many users, the default) or even (equal distances)
+  --for=TIME          how long a short trial takes; 2s by default, longer where a
+                      percentile needs more I/Os. A long one takes six times that, and
+                      up to a minute where limit and precision need it
   --budget=TIME       how long it may take in all
   --precision=P%      how close the search comes to the edge; 1% by default
   --set NAME=VALUE    an option of all trials

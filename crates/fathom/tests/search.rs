@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{Json, fathom, words};
-use fathom_testkit::Scratch;
+use common::{Json, beside, fathom, measured, near, words};
+use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Scratch, require};
 
 fn search(rest: &str) -> Vec<String> {
     words(&format!("search {rest}"))
@@ -41,11 +41,43 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
 #[test]
 fn a_limit_gives_an_answer_with_its_interval_and_its_figures_in_words() {
     let scratch = Scratch::new().expect("a folder");
-    let ran = fathom(search(&format!("{} --slo=p99<=1s --slo=mean<=1s --for=100ms --precision=20%", job(&scratch, ""))));
-    for words in ["Most with p99 <= 1.00 s and mean <= 1.00 s:", "Closed loop; service time", "Open loop, Poisson arrivals", "R >= 2 R0"] {
+    let ran = fathom(search(&format!("{} --slo=p99<=20ms --slo=mean<=20ms --for=100ms --precision=20%", job(&scratch, ""))));
+    for words in ["Most with p99 <= 20.0 ms and mean <= 20.0 ms:", "Closed loop; service time", "Open loop, Poisson arrivals", "R >= 2 R0"] {
         assert!(ran.out.contains(words), "{words} is missing in\n{}\n{}", ran.out, ran.err);
     }
     assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
+}
+
+/// Twelve servers of 12 ms: 1,000 I/Os a second and not one more, and with even arrivals none of them waits below that. So the most
+/// under any limit over 12 ms is 1,000. In a closed loop eight in flight are 667 a second, sixteen 1,000 in 16 ms each, thirty-two in
+/// 32 ms; unloaded 12 ms meet 1,000 a second at 12 in flight.
+#[test]
+fn the_most_and_the_knee_of_a_device_of_known_servers() {
+    require!(Fuse);
+    let _turn = beside();
+    common::go_first();
+    let scratch = Scratch::new().expect("a folder");
+    let latency = Latency { read_us: 12_000, ..Latency::default() };
+    let device = FaultDevice::mount(DeviceOptions { latency, threads: 256, ..DeviceOptions::default() }).expect("a fault device");
+    device.set_servers(12);
+    let file = scratch.join("known.fio");
+    let load = format!("[known]\nfilename={}\nsize=64m\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\n", device.path().display());
+    std::fs::write(&file, load).expect("a job file");
+    measured(|| {
+        let ran = fathom(search(&format!("{} --slo=p99<=40ms --arrivals=even --for=700ms --precision=2% --json", file.display())));
+        let json = document(&ran.out);
+        let most = |name: &str| json.0["most"][name].as_f64().ok_or_else(|| format!("no {name}: {}\n{}", ran.out, ran.err));
+        near("the most IOPS", most("iops")?, 1_000.0, 20.0)?;
+        let (low, high) = (most("iops_low")?, most("iops_high")?);
+        if low > 1_000.0 || high < 1_000.0 || high > 1.2 * low {
+            return Err(format!("an interval from {low} to {high}"));
+        }
+        for (rule, depth, by) in [("Kneedle", 16.0, 0.0), ("95 % of peak", 16.0, 0.0), ("R >= 2 R0", 32.0, 0.0), ("N* = R0 x Xmax", 12.0, 0.5)] {
+            let found = json.0["knees"].as_array().and_then(|all| all.iter().find(|knee| knee["rule"] == rule)).and_then(|knee| knee["depth"].as_f64());
+            near(rule, found.ok_or_else(|| format!("{rule} says nothing"))?, depth, by)?;
+        }
+        Ok(())
+    });
 }
 
 #[test]
@@ -64,6 +96,7 @@ fn what_cannot_be_searched_is_refused_with_its_reason() {
         (". --slo=p99", "p99<=1ms"),
         (". --slo", "needs a value"),
         (". --max=fun", "neither iops nor mbps"),
+        (". --arrivals=odd", "neither poisson nor even"),
         (". --precision=0%", "no percentage"),
         (". --nonsense", "no option '--nonsense'"),
         (". ..", "one at a time"),

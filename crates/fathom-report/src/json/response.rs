@@ -11,6 +11,7 @@ pub fn response_json(response: &Response) -> String {
     let document: Tree = Object::new()
         .with("fathom search", 1_u32)
         .with("about", &response.about)
+        .with("arrivals", &response.arrivals)
         .with("limits", response.limits.iter().collect::<Tree>())
         .with("most", response.most.as_ref().map(most))
         .with("open_loop", response.open.iter().map(|point| one("offered_load", point)).collect::<Tree>())
@@ -25,7 +26,7 @@ pub fn response_json(response: &Response) -> String {
 
 fn most(most: &MostLoad) -> Object {
     let bandwidth = most.load.map(|load| load as f64 * most.bytes);
-    Object::new().with("iops", most.load).with("bw_bytes", bandwidth).with("iops_low", most.low).with("iops_high", most.high)
+    Object::new().with("iops", most.load).with("bw_bytes", bandwidth).with("iops_low", most.low).with("iops_high", most.high).with("iops_kept", most.kept).with("kept_s", most.seconds)
 }
 
 fn one(load: &'static str, point: &ResponsePoint) -> Object {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_analyse::SloLimit;
+use fathom_analyse::{LoadArrivals, SloLimit};
 
 use crate::experiment::{Terms, is_job_file, percent};
 use crate::words::{Given, Vocabulary};
@@ -10,7 +10,7 @@ use crate::words::{Given, Vocabulary};
 const WORDS: Vocabulary = Vocabulary {
     word: "search",
     flags: &["--watch", "--read-only", "--readonly", "--keep", "--json"],
-    values: &["--slo", "--max", "--events", "--for", "--budget", "--precision", "--set", "--size", "--destroy"],
+    values: &["--slo", "--max", "--arrivals", "--events", "--for", "--budget", "--precision", "--set", "--size", "--destroy"],
 };
 
 /// What is told first.
@@ -29,6 +29,7 @@ pub struct Asked {
     pub path: Option<PathBuf>,
     pub limits: Vec<SloLimit>,
     pub unit: Unit,
+    pub arrivals: LoadArrivals,
     /// As a share.
     pub precision: Option<f64>,
 }
@@ -56,6 +57,13 @@ impl Asked {
                     "iops" => Unit::Iops,
                     "mbps" | "mb/s" => Unit::MegaBytes,
                     _ => return Err(format!("--max: '{}' is neither iops nor mbps", value.escape_debug())),
+                }
+            }
+            Given::Value("--arrivals", value) => {
+                self.arrivals = match value {
+                    "poisson" => LoadArrivals::Poisson,
+                    "even" => LoadArrivals::Even,
+                    _ => return Err(format!("--arrivals: '{}' is neither poisson nor even", value.escape_debug())),
                 }
             }
             Given::Value(name @ "--precision", value) => self.precision = Some(percent(name, value, (0.1, 50.0))?),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_analyse::{MeasuredLoads, Search, SearchAnswer, SearchBounds, SearchStep, SloLimit, keeps};
+use fathom_analyse::{LoadArrivals, MeasuredLoads, Search, SearchAnswer, SearchBounds, SearchLoad, SearchStep, SloLimit, judge, trial_seconds};
 use fathom_model::CellFigures;
 use fathom_plan::Cell;
 
@@ -18,7 +18,9 @@ const SHARES: [u64; 8] = [10, 30, 50, 70, 80, 90, 95, 100];
 const SAME: f64 = 0.02;
 /// The ladder ends at a depth; an open loop may come beyond what it gave by this factor.
 const BEYOND: f64 = 1.25;
-/// Trials become longer where a percentile needs more I/Os, but not longer than this.
+/// A long trial is at least this many times as long as a short one: each of its six parts is then as long.
+const PARTS: u32 = 6;
+/// Trials become longer where a limit needs it, but not longer than this, unless short ones are.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// What all trials have in common.
@@ -41,6 +43,8 @@ pub struct Goal {
     pub limits: Vec<SloLimit>,
     /// How close the ends of the bracket come, as a share.
     pub precision: f64,
+    /// How I/Os of the open loop are due.
+    pub arrivals: LoadArrivals,
 }
 
 enum Stage {
@@ -68,7 +72,8 @@ pub struct Seeking {
 impl Seeking {
     /// A search that begins with `first`, which prepares the target.
     pub fn new(load: Load, goal: Goal, first: Option<Cell>) -> Seeking {
-        Seeking { load, goal, first, stage: Stage::Ladder(0), measured: MeasuredLoads::default(), answer: None, failed: None, prepares: false }
+        let measured = MeasuredLoads { arrivals: goal.arrivals, ..MeasuredLoads::default() };
+        Seeking { load, goal, first, stage: Stage::Ladder(0), measured, answer: None, failed: None, prepares: false }
     }
 
     fn cell(&self, key: String, values: (&str, String), settings: Vec<(&str, String)>, repeat: u32, each: Duration) -> Cell {
@@ -85,16 +90,22 @@ impl Seeking {
     }
 
     /// A trial at this load. Each has a seed of its own: the same arrivals again would say the same again.
-    fn trial(&self, load: u64) -> Cell {
+    fn trial(&self, SearchLoad { load, long }: SearchLoad) -> Cell {
+        let time = if long { self.long(load) } else { self.short(load) };
+        let process = match self.goal.arrivals {
+            LoadArrivals::Poisson => "poisson",
+            LoadArrivals::Even => "linear",
+        };
         let before = self.measured.open.iter().filter(|(at, _)| *at == load).count() as u32;
         let seed = (self.measured.open.len() + 1).to_string();
         let settings = vec![
             ("iodepth", OPEN_DEPTH.div_ceil(self.load.jobs.max(1)).to_string()),
-            ("rate_process", "poisson".to_owned()),
+            ("rate_process", process.to_owned()),
             ("rate_iops", self.rate(load)),
             ("randseed", seed),
+            ("iopsavgtime", interval(time).to_string()),
         ];
-        self.cell(format!("offered={load}"), ("offered", load.to_string()), settings, before, self.time(load))
+        self.cell(format!("offered={load}"), ("offered", load.to_string()), settings, before, time)
     }
 
     /// The rate of one job. A mix is paced by its slower side, so both get their share.
@@ -104,8 +115,15 @@ impl Seeking {
         self.load.mix.map_or_else(|| whole(each), |reads| format!("{},{}", whole(each * reads), whole(each * (1.0 - reads))))
     }
 
+    /// Long enough to tell a load over the edge from one below it, as closely as is asked for.
+    fn long(&self, load: u64) -> Duration {
+        let needed = trial_seconds(&self.goal.limits, self.goal.precision, load as f64, self.goal.arrivals) / 0.9;
+        let needed = Duration::try_from_secs_f64(needed).unwrap_or(LONGEST);
+        (self.load.each * PARTS).max(needed.min(LONGEST))
+    }
+
     /// Long enough for the percentiles that are limited.
-    fn time(&self, load: u64) -> Duration {
+    fn short(&self, load: u64) -> Duration {
         let ios = self.goal.limits.iter().map(SloLimit::least_ios).max().unwrap_or(0);
         // A tenth of the time is not measured.
         let needed = Duration::try_from_secs_f64(ios as f64 / load.max(1) as f64 / 0.9).unwrap_or(LONGEST);
@@ -150,9 +168,9 @@ impl Seeking {
 
     fn learn_trial(&mut self, load: u64, figures: &CellFigures) {
         self.measured.open.push((load, figures.clone()));
-        let kept = keeps(&self.goal.limits, figures);
+        let verdict = judge(&self.goal.limits, figures);
         let Stage::Seeking(search) = &mut self.stage else { return };
-        search.learn(kept);
+        search.learn(verdict);
         if let SearchStep::Done(answer) = search.step() {
             self.answer = Some(answer);
             let of = answer.load.map_or(self.most_of_ladder() as u64, |load| load);
@@ -177,12 +195,12 @@ impl Course for Seeking {
                 Some(self.rung(depth))
             }
             Stage::Seeking(search) => match search.step() {
-                SearchStep::Measure(load) => Some(self.trial(load)),
+                SearchStep::Measure(at) => Some(self.trial(at)),
                 SearchStep::Done(_) => None,
             },
             Stage::Curve(loads) => {
                 let load = loads.pop()?;
-                Some(self.trial(load))
+                Some(self.trial(SearchLoad { load, long: false }))
             }
             Stage::Over => None,
         }
@@ -207,7 +225,7 @@ impl Course for Seeking {
 
     /// About: how many trials a search takes depends on what they say.
     fn left(&self) -> usize {
-        const TRIALS: usize = 35;
+        const TRIALS: usize = 14;
         let seeks = if self.goal.limits.is_empty() { 0 } else { TRIALS };
         match &self.stage {
             Stage::Ladder(at) => DEPTHS.len() - at + seeks + SHARES.len(),
@@ -218,27 +236,36 @@ impl Course for Seeking {
     }
 }
 
+/// Intervals of a trial, milliseconds: twenty and more of them, so that its parts are equally long.
+fn interval(time: Duration) -> u64 {
+    [500, 100, 20].into_iter().find(|ms| time.as_millis() >= 25 * ms).unwrap_or(10) as u64
+}
+
 #[cfg(test)]
 mod tests {
-    use fathom_model::{CellLatency, Nanos, RunEnd, Verdict};
+    use fathom_model::{CellLatency, Histogram, Nanos, RunEnd, Verdict};
     use fathom_sim::{Observed, Servers, Service};
 
     use super::*;
 
     fn figures(seen: &Observed, offered: Option<f64>) -> CellFigures {
-        let at = |percent: f64| seen.latency.percentile(percent).unwrap_or(0.0);
+        let few = |all: &Histogram| {
+            let at = |percent: f64| all.percentile(percent).unwrap_or(0.0);
+            CellLatency { mean: all.mean(), p50: at(50.0), p90: at(90.0), p99: at(99.0), p999: at(99.9), p9999: at(99.99), max: 0.0 }
+        };
         CellFigures {
             iops: seen.iops,
             bandwidth: seen.iops * 4096.0,
             offered,
-            latency: CellLatency { mean: seen.latency.mean(), p50: at(50.0), p90: at(90.0), p99: at(99.0), p999: at(99.9), p9999: at(99.99), max: 0.0 },
+            latency: few(&seen.latency),
             bad: 0,
             error: 0,
-            elapsed: Nanos::ZERO,
+            elapsed: Nanos::new(seen.elapsed_ns as u64),
             end: RunEnd::Completed,
             verdict: Verdict::Valid,
             codes: Vec::new(),
             sides: Vec::new(),
+            parts: seen.parts.iter().map(few).collect(),
         }
     }
 
@@ -263,8 +290,8 @@ mod tests {
     /// The whole course on M/M/1 with S = 50 us: p99 <= 1 ms holds up to (1 - ln(100) S / 1 ms) / S = 15,395 IOPS.
     #[test]
     fn the_course_finds_the_known_answer_of_a_simulated_device() {
-        let device = Servers { count: 1, mean_ns: 50_000.0, service: Service::Exponential };
-        let goal = Goal { limits: vec!["p99<=1ms".parse().expect("a limit")], precision: 0.01 };
+        let device = Servers { count: 1, mean_ns: 50_000.0, service: Service::Exponential, credit_ns: 0.0 };
+        let goal = Goal { limits: vec!["p99<=1ms".parse().expect("a limit")], precision: 0.01, arrivals: LoadArrivals::Poisson };
         let course = simulate(device, goal.clone());
         let truth = (1.0 - 100_f64.ln() * 0.05) * 20_000.0;
         let load = course.answer.expect("an answer").load.expect("a load") as f64;
@@ -278,8 +305,8 @@ mod tests {
 
     #[test]
     fn without_limits_the_curve_goes_up_to_the_most_of_the_ladder() {
-        let device = Servers { count: 4, mean_ns: 100_000.0, service: Service::Fixed };
-        let course = simulate(device, Goal { limits: Vec::new(), precision: 0.01 });
+        let device = Servers { count: 4, mean_ns: 100_000.0, service: Service::Fixed, credit_ns: 0.0 };
+        let course = simulate(device, Goal { limits: Vec::new(), precision: 0.01, ..Goal::default() });
         assert!(course.answer.is_none());
         let loads: Vec<u64> = course.measured.open.iter().map(|(load, _)| *load).collect();
         assert_eq!(loads.len(), SHARES.len());
@@ -289,11 +316,13 @@ mod tests {
     #[test]
     fn a_mix_and_several_jobs_share_the_load() {
         let load = Load { jobs: 4, mix: Some(0.7), each: Duration::from_secs(2), ..Load::default() };
-        let course = Seeking::new(load, Goal { limits: vec!["p99.9<=1ms".parse().expect("a limit")], precision: 0.01 }, None);
+        let course = Seeking::new(load, Goal { limits: vec!["p99.9<=1ms".parse().expect("a limit")], precision: 0.01, ..Goal::default() }, None);
         assert_eq!(course.rate(40_000), "7000,3000");
-        assert_eq!(course.time(40_000), Duration::from_secs(2));
-        assert!(course.time(100) > Duration::from_secs(59), "10,000 I/Os for a p99.9");
-        let cell = course.trial(40_000);
+        assert_eq!(course.short(40_000), Duration::from_secs(2));
+        assert!(course.short(100) > Duration::from_secs(59), "10,000 I/Os for a p99.9");
+        assert_eq!(course.long(40_000).as_secs(), 23, "838,000 I/Os for a p99.9, and a tenth");
+        assert_eq!(course.long(4_000_000).as_secs(), 12, "six parts; 0.1 s in a hundred and a tenth would be 11.2 s");
+        let cell = course.trial(SearchLoad { load: 40_000, long: false });
         assert_eq!(cell.id(), "offered=40000");
         assert!(cell.settings.contains(&("iodepth".to_owned(), "64".to_owned())));
     }

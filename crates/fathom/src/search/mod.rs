@@ -96,7 +96,7 @@ impl Prepared {
 
     fn run(self, mut stored: Stored, more: Option<Duration>) -> Result<Outcome, String> {
         let terms = &self.asked.terms;
-        let goal = Goal { limits: self.asked.limits.clone(), precision: self.asked.precision.unwrap_or(PRECISION) };
+        let goal = Goal { limits: self.asked.limits.clone(), precision: self.asked.precision.unwrap_or(PRECISION), arrivals: self.asked.arrivals };
         let mut course = Seeking::new(self.load.clone(), goal, self.layout());
         let bounds = Bounds { budget: terms.budget, more, expected: Some(self.load.each), destroy: terms.destroy.clone() };
         let conduct = Conduct {

@@ -238,6 +238,7 @@ mod tests {
             verdict: Verdict::Valid,
             codes: Vec::new(),
             sides: Vec::new(),
+            parts: Vec::new(),
         }
     }
 
