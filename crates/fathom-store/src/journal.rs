@@ -15,7 +15,8 @@ use crate::{RunId, Store, StoreError};
 const MOST_JOBS: u64 = 1 << 20;
 
 /// Keeps the intervals of one cell while it is measured. Parts are written and not synced: they survive a killed process,
-/// and the disk that is measured, which may be this one, is not made to flush. Once the cell is saved they are gone.
+/// and the disk that is measured, which may be this one, is not made to flush but for once in 64 MiB of log. Once the cell is
+/// saved they are gone.
 pub struct Journal {
     store: Store,
     run: RunId,

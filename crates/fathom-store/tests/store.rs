@@ -126,6 +126,25 @@ fn a_journal_is_there_until_its_cell_is_saved() {
     assert!(starts(&mut store).is_empty());
 }
 
+/// A cell may last for days: its parts stay in the file till then, the log before the file does not grow beyond 64 MiB and
+/// what one transaction adds. Regression 0295.
+#[test]
+fn the_log_of_a_long_cell_does_not_grow_without_end() {
+    let scratch = Scratch::new().expect("a disk");
+    let mut store = Store::open(&place(&scratch)).expect("a new store");
+    let id = store.begin(&experiment("one")).expect("room");
+    store.save_cell(id, &Cell { state: CellState::Running, ..cell(1) }, &Content::Nothing).expect("room");
+    let mut journal = Journal::open(&place(&scratch), id, 1).expect("it is there");
+    let log = place(&scratch).with_extension("db-wal");
+    let most = (0..450).map(|round| {
+        journal.add(&[(0, (0..20_000).map(|n| interval(round * 20_000 + n)).collect())]).expect("room");
+        std::fs::metadata(&log).expect("a log").len()
+    });
+    let most = most.max().expect("one at least");
+    let kept = std::fs::metadata(place(&scratch)).expect("a store").len();
+    assert!(kept > 128 << 20 && most < 72 << 20, "{most} bytes of log before {kept} of store");
+}
+
 fn interval(start: u64) -> Interval {
     Interval { start: Nanos::new(start), ..Interval::default() }
 }
