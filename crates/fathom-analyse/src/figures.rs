@@ -1,4 +1,6 @@
-//! Figures as they stand in sentences: bytes, durations, counts and shares.
+//! Figures as they stand in sentences: bytes, durations, counts, shares and times.
+
+use fathom_model::{Nanos, TimeSpan};
 
 /// `64 MiB`, `1.5 GiB`, `512 bytes`: the largest binary unit, at most two decimals.
 pub(crate) fn bytes(n: u64) -> String {
@@ -66,6 +68,26 @@ pub(crate) fn rate(per_second: f64) -> String {
     format!("{per_second:.1}")
 }
 
+/// Whether `spans` leave out less than a tenth of a run that lasted `whole`: what they tell is then true of all of it.
+pub(crate) fn holds_all_along(spans: &[TimeSpan], whole: Nanos) -> bool {
+    let covered: u64 = spans.iter().map(|span| span.to.saturating_sub(span.from).get()).sum();
+    covered as f64 >= 0.9 * whole.get() as f64
+}
+
+/// ` Seen from 1.20 s to 1.40 s.`, to go behind a sentence; nothing for no time.
+pub(crate) fn when_words(spans: &[TimeSpan]) -> String {
+    let at = |time: Nanos| duration(time.get() as f64);
+    match spans {
+        [] => String::new(),
+        [one] if one.from == one.to => format!(" Seen at {}.", at(one.from)),
+        [one] => format!(" Seen from {} to {}.", at(one.from), at(one.to)),
+        [first, rest @ ..] => {
+            let times = if rest.len() == 1 { "once more".to_owned() } else { format!("{} more times", rest.len()) };
+            format!(" Seen from {} to {} and {times}, the last until {}.", at(first.from), at(first.to), at(rest[rest.len() - 1].to))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +108,14 @@ mod tests {
         assert_eq!(percent(100.0), "100 %");
         assert_eq!(percent(0.024), "0.02 %");
         assert_eq!(rate(12.5), "12.5");
+    }
+
+    #[test]
+    fn times_read_as_people_tell_them() {
+        let span = |from: u64, to: u64| TimeSpan { from: Nanos::from_secs(from), to: Nanos::from_secs(to) };
+        assert_eq!(when_words(&[span(12, 14)]), " Seen from 12.00 s to 14.00 s.");
+        assert_eq!(when_words(&[span(1, 2), span(12, 14)]), " Seen from 1.00 s to 2.00 s and once more, the last until 14.00 s.");
+        assert_eq!((when_words(&[span(3, 3)]), when_words(&[])), (" Seen at 3.00 s.".to_owned(), String::new()));
+        assert!(holds_all_along(&[span(0, 5), span(6, 10)], Nanos::from_secs(10)) && !holds_all_along(&[span(0, 5)], Nanos::from_secs(10)));
     }
 }

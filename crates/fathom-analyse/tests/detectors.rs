@@ -345,3 +345,25 @@ fn who_was_ended_before_the_first_io_did_nothing_wrong() {
     r.plan.jobs[0].exit.exit_all = true;
     assert!(findings(&r).findings.iter().all(|one| one.code != "NOTHING_DONE"));
 }
+
+/// What has a time says which: a stall when it was, a quota in the samples in which it throttled, and what holds all along none in its sentence.
+#[test]
+fn findings_tell_when() {
+    let span = |from_ms: u64, to_ms: u64| TimeSpan { from: Nanos::from_millis(from_ms), to: Nanos::from_millis(to_ms) };
+    let made = |recording: &Recording, code: &str| findings(recording).findings.into_iter().find(|f| f.code == code).expect("it is found");
+    let stall = wrongs().into_iter().find(|w| w.code == "GENERATOR_STALL").expect("its scene");
+    assert_eq!(made(&(stall.make)(), "GENERATOR_STALL").when, [span(5000, 6003)]);
+    let throttled = |seconds: &[u64]| {
+        let mut recording = clean();
+        recording.host.cpu_throttles = Some(43);
+        let sample = |n: u64| Sample { start: Nanos::from_secs(n), length: Nanos::from_secs(1), throttles: Some(u64::from(seconds.contains(&n))), ..Sample::default() };
+        recording.conditions.telemetry.samples = (0..10).map(sample).collect();
+        made(&recording, "CPU_THROTTLED")
+    };
+    let part = throttled(&[2, 3, 7]);
+    assert_eq!(part.when, [span(2000, 4000), span(7000, 8000)]);
+    assert!(part.evidence.ends_with(" Seen from 2.00 s to 4.00 s and once more, the last until 8.00 s."), "{}", part.evidence);
+    let all: Vec<u64> = (0..10).collect();
+    let along = throttled(&all);
+    assert!(along.when == [span(0, 10_000)] && !along.evidence.contains("Seen"), "{}", along.evidence);
+}

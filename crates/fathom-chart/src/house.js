@@ -40,6 +40,14 @@ var fathom = (function () {
     return number(Number(Number(value).toPrecision(3)));
   }
 
+  // 53k, 1.2M: two figures, for narrow places.
+  function tiny(value) {
+    var size = Math.abs(value);
+    if (size >= 1e6) return Number((value / 1e6).toPrecision(2)) + 'M';
+    if (size >= 1e3) return Number((value / 1e3).toPrecision(2)) + 'k';
+    return size >= 10 ? String(Math.round(value)) : String(Number(Number(value).toPrecision(2)));
+  }
+
   // 512 B, 4 KiB, 1 MiB.
   function binary(value) {
     var units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'], at = 0;
@@ -92,7 +100,7 @@ var fathom = (function () {
     var columns = set.columns, rows = set.rows, top = set.top;
     return function (params, api) {
       var w = api.getWidth(), h = api.getHeight();
-      var left = 90, right = w - 60, bottom = h - 30 - set.foot, upper = 100;
+      var left = 90, right = w - 60, bottom = h - 30 - set.foot, upper = set.head + 8;
       var width = right - left, tall = (bottom - upper) * 0.58, deep = (bottom - upper) * 0.36;
       var ux = width * 0.62 / columns.length, vx = width * 0.36 / rows.length, vy = deep / rows.length, uy = deep * 0.16 / columns.length;
       var place = function (i, j, v) { return [left + i * ux + j * vx, bottom - j * vy + i * uy - deep * 0.16 - tall * v / top]; };
@@ -114,11 +122,13 @@ var fathom = (function () {
         poly([place(x0, y0, 0), place(x1, y0, 0), place(x1, y0, value), place(x0, y0, value)], shade(colour, 0.8));
         poly([place(x0, y0, value), place(x1, y0, value), place(x1, y1, value), place(x0, y1, value)], colour, shade(colour, 0.8));
       }
-      for (i = 0; i < C; i++) { var p = place(i + 0.5, 0, 0); text([p[0], p[1] + 12], columns[i], 'center'); }
+      var every = Math.max(1, Math.ceil(Math.max.apply(null, columns.map(function (c) { return c.length; })) * 8 / ux));
+      for (i = 0; i < C; i += every) { var p = place(i + 0.5, 0, 0); text([p[0], p[1] + 12], columns[i], 'center'); }
       for (j = 0; j < R; j++) { p = place(C, j + 0.5, 0); text([p[0] + 10, p[1] + 6], rows[j], 'left'); }
       p = place(C / 2, 0, 0); text([p[0], p[1] + 32], set.xTitle, 'center', true);
       p = place(C, R / 2, 0); text([p[0] + 46, p[1] + 24], set.yTitle, 'left', true);
-      p = place(0, 0, top); text([p[0] - 40, p[1] - 24], set.zTitle, 'left', true);
+      // Above everything, where no bar can hide it.
+      text([15, set.head - 24], set.zTitle, 'left', true);
       return { type: 'group', children: out };
     };
   }
@@ -134,6 +144,7 @@ var fathom = (function () {
   var makers = {
     number: function () { return function (value) { return number(value); }; },
     short: function () { return function (value) { return short(value); }; },
+    tiny: function (at) { return function (params) { var v = params.value[at]; return v === null || v === undefined ? '' : tiny(v); }; },
     label: function (at) { return function (params) { var v = params.value; return v && v.length ? (v[at] === null || v[at] === undefined ? '' : short(v[at])) : (v === null || v === '-' ? '' : short(v)); }; },
     unit: function (unit) { return function (value) { return number(value) + (unit ? ' ' + unit : ''); }; },
     binary: function () { return binary; },

@@ -1,5 +1,7 @@
 //! A dense field of values as one image.
 
+use std::borrow::Cow;
+
 use fathom_model::ChartGrid;
 use resvg::tiny_skia::{ColorU8, Pixmap};
 
@@ -10,8 +12,9 @@ const SCALE: u32 = 3;
 /// No image is larger in either direction.
 const LARGEST: usize = 2400;
 
-/// A PNG as a `data:` address; fields without a value are clear.
+/// A PNG as a `data:` address; fields without a value are clear. Of more fields than there are pixels the largest of each pixel is seen.
 pub(crate) fn url(grid: &ChartGrid, shades: &Shades) -> String {
+    let grid = &*shrunk(grid);
     let scale = if grid.columns.max(grid.rows) * SCALE as usize > LARGEST { 1 } else { SCALE as usize };
     let (wide, high) = ((grid.columns * scale).clamp(1, LARGEST), (grid.rows * scale).clamp(1, LARGEST));
     let Some(mut pixels) = Pixmap::new(wide as u32, high as u32) else { return String::new() };
@@ -25,6 +28,23 @@ pub(crate) fn url(grid: &ChartGrid, shades: &Shades) -> String {
     }
     let png = pixels.encode_png().unwrap_or_default();
     format!("data:image/png;base64,{}", base64(&png))
+}
+
+/// No more than [`LARGEST`] columns and rows, each value the largest of those it stands for.
+fn shrunk(grid: &ChartGrid) -> Cow<'_, ChartGrid> {
+    let (across, up) = (grid.columns.div_ceil(LARGEST).max(1), grid.rows.div_ceil(LARGEST).max(1));
+    if across == 1 && up == 1 {
+        return Cow::Borrowed(grid);
+    }
+    let (columns, rows) = (grid.columns.div_ceil(across), grid.rows.div_ceil(up));
+    let mut values: Vec<Option<f64>> = vec![None; columns * rows];
+    for (place, value) in grid.values.iter().take(grid.columns * grid.rows).enumerate() {
+        let kept = &mut values[place / grid.columns / up * columns + place % grid.columns / across];
+        if let Some(value) = value {
+            *kept = Some(kept.map_or(*value, |known| known.max(*value)));
+        }
+    }
+    Cow::Owned(ChartGrid { columns, rows, values, log: grid.log, ..ChartGrid::default() })
 }
 
 /// RFC 4648, section 4.
@@ -43,7 +63,20 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::base64;
+    use fathom_model::ChartGrid;
+
+    use super::{LARGEST, base64, shrunk};
+
+    /// Of twice as many columns and one, each pixel stands for three, and the largest of them is seen; the last has one alone.
+    #[test]
+    fn the_largest_of_each_pixel_stays() {
+        let columns = 2 * LARGEST + 1;
+        let values: Vec<Option<f64>> = (0..columns).map(|n| (n != 1).then_some(n as f64)).collect();
+        let grid = ChartGrid { columns, rows: 1, values, ..ChartGrid::default() };
+        let small = shrunk(&grid);
+        assert_eq!((small.columns, small.rows, small.values.len()), (1601, 1, 1601));
+        assert_eq!((small.values[0], small.values[1], small.values[1600]), (Some(2.0), Some(5.0), Some(4800.0)));
+    }
 
     #[test]
     fn base64_is_that_of_the_standard() {

@@ -6,6 +6,11 @@ use crate::csv::table;
 use crate::error::InkError;
 use crate::page::{Page, escape};
 
+/// Sections about device and host that are open when the page is.
+const OPEN: usize = 8;
+const REPEAT: &str = "Saved as job.fio, this runs again with: fathom run job.fio (or fio job.fio).";
+/// Charts over time whose tables are in Markdown.
+const OVER_TIME: usize = 24;
 /// Rows of a table in Markdown.
 const ROWS: usize = 60;
 
@@ -28,13 +33,13 @@ pub fn report_page(report: &Report) -> Result<String, InkError> {
         report.charts.iter().for_each(|(chart, derived)| page.chart(chart, derived));
     }
     if !report.over_time.is_empty() {
-        page.markup("<h2>Over time</h2>\n");
+        page.markup(&format!("<h2>Over time</h2>\n<p class=note>{}</p>\n", escape(&report.over_time_derived)));
         report.over_time.iter().for_each(|chart| page.chart(chart, ""));
     }
     facts(&mut page, report);
-    for (name, plan) in &report.plans {
+    for (place, (name, plan)) in report.plans.iter().enumerate() {
         let heading = if name.is_empty() { "To repeat it".to_owned() } else { format!("To repeat it: {name}") };
-        section(&mut page, &heading, &format!("<pre>{}</pre>", escape(plan)));
+        folded(&mut page, &heading, &format!("<p class=note>{}</p><pre>{}</pre>", escape(REPEAT), escape(plan)), place == 0);
     }
     report.notes.iter().for_each(|note| page.markup(&format!("<p class=note>{}</p>\n", escape(note))));
     page.finish()
@@ -70,10 +75,16 @@ fn about(finding: &ReportFinding) -> String {
 }
 
 fn facts(page: &mut Page, report: &Report) {
-    for (heading, pairs) in &report.facts {
+    for (place, (heading, pairs)) in report.facts.iter().enumerate() {
         let pairs: String = pairs.iter().map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value))).collect();
-        section(page, heading, &format!("<dl>{pairs}</dl>"));
+        folded(page, heading, &format!("<dl>{pairs}</dl>"), place < OPEN);
     }
+}
+
+/// A section that can be opened: in a report of many results only what everybody reads is open.
+fn folded(page: &mut Page, heading: &str, inside: &str, open: bool) {
+    let open = if open { " open" } else { "" };
+    page.markup(&format!("<details class=part{open}><summary><h2>{}</h2></summary>\n{inside}\n</details>\n", escape(heading)));
 }
 
 fn html_table(rows: &[Vec<String>]) -> String {
@@ -107,6 +118,14 @@ pub fn report_markdown(report: &Report) -> String {
         chart.notes.iter().for_each(|note| text += &format!("{}\n\n", plain(note)));
         text += &format!("{}\n{}\n", markdown_table(&table(chart)), plain(derived));
     }
+    if !report.over_time.is_empty() {
+        text += &format!("\n## Over time\n\n{}\n", plain(&report.over_time_derived));
+        for chart in report.over_time.iter().take(OVER_TIME) {
+            text += &format!("\n### {}\n\n{}\n\n", plain(&chart.title), plain(&chart.subtitle));
+            chart.notes.iter().for_each(|note| text += &format!("{}\n\n", plain(note)));
+            text += &markdown_table(&table(chart));
+        }
+    }
     for (heading, pairs) in &report.facts {
         text += &format!("\n## {}\n\n", plain(heading));
         pairs.iter().for_each(|(name, value)| text += &format!("* {}: {}\n", plain(name), plain(value)));
@@ -115,7 +134,7 @@ pub fn report_markdown(report: &Report) -> String {
         let heading = if name.is_empty() { String::new() } else { format!(": {}", plain(name)) };
         // Four spaces make a block of code that nothing inside can end.
         let block: String = plan.lines().map(|line| format!("    {line}\n")).collect();
-        text += &format!("\n## To repeat it{heading}\n\n{block}");
+        text += &format!("\n## To repeat it{heading}\n\n{}\n\n{block}", plain(REPEAT));
     }
     report.notes.iter().for_each(|note| text += &format!("\n{}\n", plain(note)));
     text

@@ -1,7 +1,8 @@
 //! The house theme: colours by role, light and dark.
 //!
 //! The palette is that of Okabe and Ito (2008), which people with any common colour vision can tell apart, its yellow
-//! left out on white and its black replaced; the dark one is the same hues, lighter.
+//! left out on white and its black replaced; the dark one is the same hues, lighter. No two are nearer than 10 in CIELAB as
+//! people without red or green cones see them (Machado, Oliveira and Fernandes 2009).
 
 use serde_json::{Value, json};
 
@@ -35,8 +36,8 @@ const LIGHT: [(&str, &str); 18] = [
     ("p3", "#b8578f"),
     ("p4", "#e69f00"),
     ("p5", "#56b4e9"),
-    ("p6", "#5b5f66"),
-    ("p7", "#7a5195"),
+    ("p6", "#4e4f50"),
+    ("p7", "#452879"),
 ];
 
 const DARK: [(&str, &str); 18] = [
@@ -53,11 +54,11 @@ const DARK: [(&str, &str); 18] = [
     ("p0", "#4aa8e0"),
     ("p1", "#ff8c3f"),
     ("p2", "#2cc79b"),
-    ("p3", "#e59ac6"),
+    ("p3", "#ad44a5"),
     ("p4", "#f5bd3d"),
     ("p5", "#9bd4f5"),
-    ("p6", "#b4bac1"),
-    ("p7", "#b795d6"),
+    ("p6", "#f5f7fa"),
+    ("p7", "#ac9abc"),
 ];
 
 impl Theme {
@@ -79,4 +80,48 @@ pub(crate) fn role(name: &str) -> Value {
 /// The colour of the palette for series `number`.
 pub(crate) fn palette(number: usize) -> Value {
     role(&format!("p{}", number % PALETTE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DARK, LIGHT, PALETTE};
+
+    /// What people with all cones, without green and without red ones see of linear RGB (Machado and others 2009, severity 1).
+    const EYES: [[[f64; 3]; 3]; 3] = [
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+        [[0.367_322, 0.860_646, -0.227_968], [0.280_085, 0.672_501, 0.047_413], [-0.011_820, 0.042_940, 0.968_881]],
+        [[0.152_286, 1.052_583, -0.204_868], [0.114_503, 0.786_281, 0.099_216], [-0.003_882, -0.048_116, 1.051_998]],
+    ];
+    /// Linear sRGB to XYZ, relative to its white.
+    const XYZ: [[f64; 3]; 3] = [[0.433_9, 0.376_2, 0.189_9], [0.212_6, 0.715_2, 0.072_2], [0.017_7, 0.109_5, 0.872_8]];
+
+    fn times(matrix: &[[f64; 3]; 3], vector: [f64; 3]) -> [f64; 3] {
+        matrix.map(|row| row.iter().zip(vector).map(|(a, b)| a * b).sum())
+    }
+
+    /// CIELAB of a colour as those eyes see it.
+    fn lab(hex: &str, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
+        let part = |at: usize| f64::from(u8::from_str_radix(&hex[at..at + 2], 16).expect("a colour")) / 255.0;
+        let linear = |c: f64| if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+        let seen = times(eyes, [1, 3, 5].map(|at| linear(part(at)))).map(|c| c.clamp(0.0, 1.0));
+        let [x, y, z] = times(&XYZ, seen).map(|t| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    #[test]
+    fn colours_are_told_apart_by_everyone() {
+        for roles in [LIGHT, DARK] {
+            let palette: Vec<&str> = roles.iter().filter(|(role, _)| role.starts_with('p')).map(|(_, colour)| *colour).collect();
+            assert_eq!(palette.len(), PALETTE);
+            for eyes in &EYES {
+                let seen: Vec<[f64; 3]> = palette.iter().map(|hex| lab(hex, eyes)).collect();
+                for (n, a) in seen.iter().enumerate() {
+                    for (m, b) in seen.iter().enumerate().skip(n + 1) {
+                        let apart = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+                        assert!(apart > 10.0, "{} and {} are {apart:.1} apart", palette[n], palette[m]);
+                    }
+                }
+            }
+        }
+    }
 }

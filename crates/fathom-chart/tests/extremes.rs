@@ -2,7 +2,7 @@
 
 use fathom_analyse::{CHARTS, Dimension, JobFigures, WayFigures, Wish, chart, thin};
 use fathom_chart::{Frame, Stage, csv, svg};
-use fathom_model::{Direction, LatencySummary, Moment, MomentDirection, Nanos, PerDirection};
+use fathom_model::{Chart, ChartAxis, ChartBody, ChartGrid, Direction, LatencySummary, Moment, MomentDirection, Nanos, PerDirection};
 use proptest::prelude::*;
 
 fn way() -> impl Strategy<Value = WayFigures> {
@@ -36,7 +36,7 @@ fn job() -> impl Strategy<Value = JobFigures> {
     (number(), number(), number(), prop::option::of(any::<u64>()), prop::collection::vec(way(), 0..3), prop::collection::vec(moment(), 0..8), "\\PC{0,8}").prop_map(
         |(depth, jobs, mix, block, ways, series, name)| JobFigures {
             source: name.clone(), name, rw: "randrw".into(), block, depth, jobs, mix, offered: None, ways, cpu: Some((1.0, f64::MAX)), series, steady: vec![1.0, 0.0], findings: Vec::new(),
-            result: 0, offset: block, rate: Some(1e300), classes: vec![(2.0, 1.0), (f64::INFINITY, 0.0)],
+            result: 0, clones: None, offset: block, rate: Some(1e300), classes: vec![(2.0, 1.0), (f64::INFINITY, 0.0)],
         },
     )
 }
@@ -96,7 +96,7 @@ fn whole_charts_of_ten_million_points_stay_small() {
     for (job, kinds) in [(&job, &["time", "time-latency", "latency-map", "distribution", "percentiles", "depth", "load", "convergence"][..]), (&only, &["space"]), (&rounds, &["convergence", "window"])] {
         for kind in kinds {
             let Ok(made) = chart(kind, std::slice::from_ref(job), &Wish::default()) else { continue };
-            let fathom_model::ChartBody::Series(all) = &made.body else { continue };
+            let ChartBody::Series(all) = &made.body else { continue };
             assert!(all.iter().all(|series| series.points.len() <= 1502), "{kind}");
             assert!(csv(&made).len() < 2_000_000, "{kind}");
             if *kind == "time-latency" {
@@ -113,4 +113,53 @@ fn ten_million_points_keep_their_extremes() {
     let points: Vec<(f64, f64)> = (0..10_000_000).map(|n| (f64::from(n), if n == 7_654_321 { 9.0 } else { 1.0 })).collect();
     let thinned = thin(&points, 1500);
     assert!(thinned.len() <= 1502 && thinned.contains(&(7_654_321.0, 9.0)));
+}
+
+/// What has a point for each job draws as few of very many: 6,400 jobs, 80 depths by 80 numbers of jobs, and blocks and mixes among them.
+#[test]
+fn charts_with_a_point_for_each_job_stay_small() {
+    let way = |direction, iops| WayFigures {
+        direction, iops, iops_spread: None, bandwidth: iops * 4096.0, ios: 1000, slat: None, lat: None,
+        latency: LatencySummary { mean: 5.0, n: 1000, percentiles: vec![(99.0, 9)], ..LatencySummary::default() },
+    };
+    let one = |n: u32| JobFigures {
+        rw: "randrw".into(), depth: Some(1 + n % 80), jobs: Some(1 + n / 80), block: Some(4096), mix: Some(n % 100), cpu: Some((1.0, 1.0)), offset: Some(u64::from(n) << 20),
+        ways: vec![way(Direction::Read, 1.0 + f64::from(n)), way(Direction::Write, 1.0)], ..JobFigures::default()
+    };
+    let jobs: Vec<JobFigures> = (0..6_400).map(one).collect();
+    let blocks: Vec<JobFigures> = jobs.iter().enumerate().map(|(n, job)| JobFigures { block: Some(512 * (1 + n as u64)), depth: Some(1), jobs: Some(1), mix: None, offset: None, ..job.clone() }).collect();
+    for kind in ["heat", "3d", "compare", "cpu", "interference", "depth", "jobs", "xy", "space"] {
+        let made = chart(kind, &jobs, &Wish::default()).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        stays_small(kind, &made);
+    }
+    let steps: Vec<JobFigures> = (0..6_400).map(|n| JobFigures { depth: Some(1 + n), jobs: Some(1), mix: None, offset: None, ..one(n) }).collect();
+    stays_small("load", &chart("load", &steps, &Wish::default()).expect("a chart"));
+    stays_small("block", &chart("block", &blocks, &Wish::default()).expect("a chart"));
+}
+
+fn stays_small(kind: &str, made: &Chart) {
+    if let ChartBody::Series(all) = &made.body {
+        assert!(all.len() <= 48 && all.iter().all(|series| series.points.len() <= 1502), "{kind}");
+    }
+}
+
+/// Regression 0287: of more than 2,400 columns or rows the image showed the first, stretched over all.
+/// A grid of ten million values becomes a picture of no more than a screen has; the one value that stands out is in it.
+#[test]
+fn grids_of_ten_million_values_are_drawn() {
+    let Ok(stage) = Stage::new() else {
+        eprintln!("SKIP: grids_of_ten_million_values_are_drawn: this build has no chart script");
+        return;
+    };
+    let side = 3_163;
+    let mut values = vec![Some(1.0); side * side];
+    values[5_000_000] = Some(1000.0);
+    let axis = || ChartAxis { from: Some(0.0), to: Some(side as f64), ..ChartAxis::default() };
+    for solid in [false, true] {
+        let grid = ChartGrid { columns: side, rows: side, values: values.clone(), solid, ..ChartGrid::default() };
+        let made = Chart { x: axis(), y: vec![axis()], body: ChartBody::Grid(grid), ..Chart::default() };
+        let drawn = svg(&made, &Frame::default(), &stage).expect("a picture");
+        assert!(drawn.len() < 2_000_000, "{} bytes", drawn.len());
+        assert!(drawn.contains("1,000"), "the largest value stands at the scale");
+    }
 }

@@ -57,6 +57,24 @@ fn tables_have_the_figures_in_the_units_of_the_axes() {
     assert!(load.notes[1].contains("80,000 IOPS is the most within p99 of 600 µs"), "{:?}", load.notes);
 }
 
+/// What has a time is in the strip at that time; what has none, and what holds all along, is told in words.
+#[test]
+fn findings_stand_in_the_strip_when_they_were_seen() {
+    for kind in ["time", "time-latency", "latency-map"] {
+        let (mut jobs, wish) = scene(kind);
+        let made = chart(kind, &jobs, &wish).expect("a chart");
+        let throttled: Vec<(f64, f64)> = made.strip.iter().filter(|one| one.words == "CPU_THROTTLED: 43 throttles.").map(|one| (one.from, one.to)).collect();
+        assert_eq!(throttled, [(15e9, 17e9)], "{kind}: {:?}", made.strip);
+        assert!(made.notes.iter().any(|note| note.contains("whole run: STEAL;")), "{kind}: {:?}", made.notes);
+        assert!(made.notes.iter().any(|note| note.contains("at 15.0 s CPU_THROTTLED")), "{kind}: {:?}", made.notes);
+        let all_along = fathom_model::TimeSpan { from: fathom_model::Nanos::ZERO, to: fathom_model::Nanos::from_secs(20) };
+        jobs.iter_mut().flat_map(|job| &mut job.findings).for_each(|finding| finding.when = vec![all_along]);
+        let made = chart(kind, &jobs, &wish).expect("a chart");
+        assert!(made.strip.iter().all(|one| !one.words.contains("THROTTLED")), "{kind}: {:?}", made.strip);
+        assert!(made.notes.iter().any(|note| note.contains("whole run: CPU_THROTTLED, STEAL;")), "{kind}: {:?}", made.notes);
+    }
+}
+
 /// A map of few intervals was axes with nothing between them.
 #[test]
 fn regression_0240_a_short_run_has_its_latency_map() {

@@ -2,7 +2,7 @@
 
 use fathom_analyse::{JobFigures, Remark, WayFigures, classes};
 use fathom_model::{
-    BUCKETS, Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, SparseHistogram, bucket_range,
+    BUCKETS, Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, SparseHistogram, TimeSpan, bucket_range,
 };
 use serde_json::Value;
 
@@ -41,18 +41,27 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         depth: Some(depth(&options)),
         jobs: Some(if grouped { options.number("numjobs").unwrap_or(1) } else { 1 }),
         mix: options.number("rwmixread"),
-        offered: options.text("rate_iops").and_then(|text| text.trim().parse().ok()),
+        offered: options.size("rate_iops").map(|rate| rate as f64),
         ways: ways.collect(),
         cpu: job["usr_cpu"].as_f64().zip(job["sys_cpu"].as_f64()),
         series: entry["series"].as_array().map_or(Vec::new(), |series| series.iter().map(moment).collect()),
         steady: numbers(&job["steadystate"]["data"]["iops"]),
         findings: findings(addition, &name),
         result: 0,
-        offset: options.size("offset"),
+        clones: options.number("numjobs").filter(|clones| *clones > 1 && !grouped),
+        offset: offset(&options, addition),
         rate: options.size("rate").map(|rate| rate as f64),
         classes: classes(&shares(&job["latency_ns"]), &shares(&job["latency_us"]), &shares(&job["latency_ms"])),
         name,
     }
+}
+
+/// Where its region begins; a share of the target (`30%`) where the target is one and its size is told.
+fn offset(options: &Options, addition: &Value) -> Option<u64> {
+    let Some(percent) = options.text("offset").and_then(|text| text.trim().strip_suffix('%')) else { return options.size("offset") };
+    let percent = percent.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
+    let [target] = addition["conditions"]["targets"].as_array()?.as_slice() else { return None };
+    Some((target["size_bytes"].as_f64()? * percent / 100.0) as u64)
 }
 
 /// The classes of one unit, in the order of their ends.
@@ -170,12 +179,39 @@ fn findings(addition: &Value, name: &str) -> Vec<Remark> {
         },
         evidence: text(finding, "evidence"),
         advice: text(finding, "advice"),
+        when: TimeSpan::joined(finding["when"].as_array().into_iter().flatten().map(span).collect()),
     }).collect()
+}
+
+fn span(told: &Value) -> TimeSpan {
+    let from = told["from_ns"].as_u64().unwrap_or(0);
+    TimeSpan { from: Nanos::new(from), to: Nanos::new(told["to_ns"].as_u64().unwrap_or(from).max(from)) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Regression 0288: a planned rate with a suffix was none, and the curve over load went to and fro.
+    #[test]
+    fn planned_rates_have_suffixes() {
+        let text = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "job options": {"rw": "randread", "rate_iops": "2k"}, "read": {"iops": 1.0}}]}"#;
+        assert_eq!(read_cells(text, "").expect("a result")[0].offered, Some(2048.0));
+    }
+
+    /// 30 % of 1,000 bytes are 300; of two targets nobody knows which is meant.
+    #[test]
+    fn offsets_may_be_shares_of_the_target() {
+        let told = |targets: &str, offset: &str| {
+            let text = format!(
+                r#"{{"fio version": "fathom-0.1", "jobs": [{{"jobname": "a", "job options": {{"rw": "randread", "offset": "{offset}"}}, "read": {{"iops": 1.0}}}}],
+                "fathom" : {{"conditions": {{"targets": [{targets}]}}}}}}"#
+            );
+            read_cells(&text, "").expect("a result")[0].offset
+        };
+        let one = r#"{"size_bytes": 1000}"#;
+        assert_eq!((told(one, "30%"), told(one, "4k"), told(&format!("{one},{one}"), "30%"), told(one, "130%")), (Some(300), Some(4096), None, None));
+    }
 
     #[test]
     fn figures_of_both_versions_are_nanoseconds() {

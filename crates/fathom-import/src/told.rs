@@ -35,10 +35,16 @@ fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
     let ours = &document["fathom"];
     let mut all = vec![("Measurement".to_owned(), measurement(document))];
     for target in ours["targets"].as_array().into_iter().flatten() {
-        all.push(("Target and device".to_owned(), flat(target)));
+        all.push(("Target".to_owned(), flat(target)));
+        for device in target["devices"].as_array().into_iter().flatten() {
+            all.push((format!("Device {}", device["name"].as_str().unwrap_or_default()), flat(device)));
+        }
     }
     for (heading, key) in [("Host", "host"), ("Conditions", "conditions")] {
         all.push((heading.to_owned(), flat(&ours[key])));
+    }
+    for target in ours["conditions"]["targets"].as_array().into_iter().flatten() {
+        all.push(("Target at the end".to_owned(), flat(target)));
     }
     for disk in document["disk_util"].as_array().into_iter().flatten() {
         all.push((format!("Disk {}", disk["name"].as_str().unwrap_or_default()), flat(disk)));
@@ -49,12 +55,19 @@ fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
 
 fn measurement(document: &Value) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
-    for (name, key) in [("Written by a program that says it is", "fio version"), ("Time", "time")] {
+    let ours = &document["fathom"];
+    pairs.extend(ours["version"].as_u64().map(|version| ("Measured by".to_owned(), format!("fathom, document version {version}"))));
+    for (name, key) in [("Written in the format of", "fio version"), ("Time", "time")] {
         pairs.extend(document[key].as_str().map(|text| (name.to_owned(), text.to_owned())));
     }
-    let ours = &document["fathom"];
     pairs.extend(ours["elapsed_ns"].as_f64().map(|ns| ("Length of the run".to_owned(), format!("{:.1} s", ns / 1e9))));
     pairs.extend(ours["end"].as_str().map(|end| ("End".to_owned(), end.to_owned())));
+    let set = |one: &Value| format!("{}{}={}", one["job"].as_str().map_or(String::new(), |job| format!("{job}.")), word(&one["option"]), word(&one["value"]));
+    let overrides: Vec<String> = ours["overrides"].as_array().into_iter().flatten().map(set).collect();
+    let messages: Vec<&str> = ours["messages"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    for (name, told) in [("Set on the command line", overrides.join(" ")), ("Noticed", messages.join("; "))] {
+        pairs.extend((!told.is_empty()).then(|| (name.to_owned(), told)));
+    }
     pairs.extend(ours["clock"]["source"].as_str().map(|clock| ("Clock".to_owned(), clock.to_owned())));
     pairs
 }
@@ -81,7 +94,23 @@ fn walk(value: &Value, path: &str, pairs: &mut Vec<(String, String)>) {
             pairs.push((path.to_owned(), list.iter().map(word).collect::<Vec<_>>().join(", ")));
         }
         Value::Null | Value::Array(_) => {}
+        Value::Number(number) if counts_bytes(path) => pairs.push((path.to_owned(), number.as_u64().map_or_else(|| number.to_string(), bytes))),
         other => pairs.push((path.to_owned(), word(other))),
+    }
+}
+
+fn counts_bytes(path: &str) -> bool {
+    let last = path.rsplit(": ").next().unwrap_or(path);
+    ["size", "free", "total"].contains(&last) || last.ends_with("bytes")
+}
+
+/// `23.5 GiB (25276502016)`: to read, and to the last byte.
+fn bytes(n: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    let power = (n.max(1).ilog2() / 10).min(5);
+    match power {
+        0 => n.to_string(),
+        power => format!("{:.1} {} ({n})", n as f64 / f64::from(power * 10).exp2(), UNITS[power as usize - 1]),
     }
 }
 
@@ -125,6 +154,7 @@ mod tests {
         let told = read_told(text, "x").expect("a result");
         assert_eq!(told.plan, "[global]\nbs=4k\ndirect=1\n\n[a]\nrw=randread\ngroup_reporting");
         assert_eq!((told.verdict.as_deref(), told.stories.as_slice()), (Some("degraded"), &["a: It was fast. Very.".to_owned()][..]));
+        assert_eq!((super::bytes(25_276_502_016), super::bytes(512)), ("23.5 GiB (25276502016)".to_owned(), "512".to_owned()));
         assert!(told.facts.contains(&("Host".into(), vec![("kernel".into(), "6.1".into()), ("cpus".into(), "2".into())])), "{:?}", told.facts);
     }
 }

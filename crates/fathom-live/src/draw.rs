@@ -192,6 +192,7 @@ mod tests {
             about: None,
             evidence: "3 reads were short".into(),
             advice: String::new(),
+            when: Vec::new(),
         };
         view.found(&[finding]);
         view

@@ -76,6 +76,57 @@ pub struct Finding {
     pub evidence: String,
     /// What to do about it.
     pub advice: String,
+    /// When it was seen, rising and apart from each other; empty where it has no time of its own.
+    pub when: Vec<TimeSpan>,
+}
+
+/// A part of a run's time, counted from the run's epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimeSpan {
+    /// Beginning.
+    pub from: Nanos,
+    /// End; not before the beginning.
+    pub to: Nanos,
+}
+
+impl TimeSpan {
+    /// The most that one finding keeps; of more, those that lasted longest.
+    pub const MOST: usize = 64;
+
+    /// Of that length from `from` on.
+    #[must_use]
+    pub fn lasting(from: Nanos, length: Nanos) -> TimeSpan {
+        TimeSpan { from, to: from + length }
+    }
+
+    /// The same time in order, those that touch as one, [`TimeSpan::MOST`] of them at most.
+    #[must_use]
+    pub fn joined(mut spans: Vec<TimeSpan>) -> Vec<TimeSpan> {
+        spans.sort_unstable();
+        let mut apart: Vec<TimeSpan> = Vec::new();
+        for span in spans {
+            match apart.last_mut() {
+                Some(last) if span.from <= last.to => last.to = last.to.max(span.to),
+                _ => apart.push(span),
+            }
+        }
+        if apart.len() > TimeSpan::MOST {
+            apart.sort_by_key(|span| std::cmp::Reverse(span.to.saturating_sub(span.from)));
+            apart.truncate(TimeSpan::MOST);
+            apart.sort_unstable();
+        }
+        apart
+    }
+}
+
+impl Finding {
+    /// The same, with the time it was seen in.
+    #[must_use]
+    pub fn seen(mut self, spans: impl IntoIterator<Item = TimeSpan>) -> Finding {
+        self.when.extend(spans);
+        self.when = TimeSpan::joined(self.when);
+        self
+    }
 }
 
 /// What a finding does to the verdict.

@@ -21,6 +21,8 @@ pub struct Report {
     pub charts: Vec<(Chart, String)>,
     /// Every job over time, where there are intervals.
     pub over_time: Vec<Chart>,
+    /// How the figures over time came about.
+    pub over_time_derived: String,
     /// What was run, in full: a name and its text.
     pub plans: Vec<(String, String)>,
     /// What the report leaves out, in sentences.

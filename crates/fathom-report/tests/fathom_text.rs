@@ -6,7 +6,7 @@ use common::{empty, idle};
 use fathom_model::{
     Counts, Direction, DirectionSummary, DiskCounters, DiskSummary, Entry, Finding, Findings, GroupDirection,
     GroupSummary, LatencySummary, Little, Moment, MomentDirection, Nanos, Override, PerDirection, Personality, RunEnd,
-    Samples, Verdict, VerifyCounts, Weight,
+    Samples, TimeSpan, Verdict, VerifyCounts, Weight,
 };
 use fathom_report::{Format, Style, TerseVersion, json, text, write};
 use serde_json::Value;
@@ -44,6 +44,7 @@ fn degraded() -> Findings {
         about: Some("oltp".into()),
         evidence: "10 of 1,000 reads moved fewer bytes than asked; the first at offset 1,044,480.".into(),
         advice: "look for a target that is smaller than size=, or for a device that fails.".into(),
+        when: vec![TimeSpan { from: Nanos::from_secs(3), to: Nanos::from_secs(4) }],
     }];
     findings.verdict = Verdict::Degraded;
     findings.overrides = vec![Override { job: None, option: "iodepth".into(), value: "32".into() }];

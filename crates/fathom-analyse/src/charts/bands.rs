@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Histogram, Moment, bucket_range};
 
 use super::group::{chosen, split};
-use super::time::{happenings, of_the_whole};
+use super::time::{full, happenings, of_the_whole, strip_note};
 use super::unit::Quantity;
 use super::{JobFigures, ChartError, Wish};
 
@@ -24,7 +24,7 @@ pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
         return Err(ChartError::Lacks("these results have no latencies by interval; run `fathom run` with --output-format=json+"));
     };
     let others = all().filter(|(_, seen)| has(seen.cell)).count() - 1;
-    let series = &seen.cell.series;
+    let series: Vec<&Moment> = full(&seen.cell.series).collect();
     let end = series.last().map_or(1, |moment| (moment.start + moment.length).get()).max(1);
     let columns = series.len().clamp(1, COLUMNS);
     let column_of = |moment: &Moment| ((moment.start.get() as u128 * columns as u128 / u128::from(end)) as usize).min(columns - 1);
@@ -34,7 +34,7 @@ pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
         scratch.clear();
         stretch.iter().for_each(|moment| moment.directions[seen.way.direction].latencies.add_to(&mut scratch));
         for (bucket, n) in scratch.indexed() {
-            *counts.entry((column_of(&stretch[0]), (bucket / BUCKETS_A_BAND) as u16)).or_default() += n;
+            *counts.entry((column_of(stretch[0]), (bucket / BUCKETS_A_BAND) as u16)).or_default() += n;
         }
     }
     let (Some(lowest), Some(highest)) = (counts.keys().map(|key| key.1).min(), counts.keys().map(|key| key.1).max()) else {
@@ -51,9 +51,11 @@ pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
     let (low, high) = (edge(lowest), edge(highest + 1));
     let mut notes = vec!["Light is much, dark is little, nothing is nothing: the share of each column's I/Os.".to_owned()];
     let drawn = [(String::new(), seen)];
+    let strip = happenings(&drawn);
+    notes.extend(strip_note(&strip, end as f64));
     notes.extend(of_the_whole(&drawn));
     if others > 0 {
-        notes.push(format!("{others} more jobs are left out: choose with --name, --rw, --depth or --direction."));
+        notes.push(format!("{} like this left out: choose with --name, --rw, --depth or --direction.", if others == 1 { "1 more is".into() } else { format!("{others} more are") }));
     }
     Ok(Chart {
         title: "Latencies over time".to_owned(),
@@ -63,7 +65,7 @@ pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
         body: ChartBody::Grid(ChartGrid {
             title: "I/Os of the column".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), columns, rows, values, solid: false, log: true,
         }),
-        strip: happenings(&drawn),
+        strip,
         notes,
         ..Chart::default()
     })

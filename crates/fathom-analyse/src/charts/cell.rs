@@ -1,6 +1,6 @@
 //! What charts are drawn from: one job of one result, whoever wrote it.
 
-use fathom_model::{Direction, Finding, Findings, LatencySummary, Moment};
+use fathom_model::{Direction, Finding, Findings, LatencySummary, Moment, TimeSpan};
 
 /// One job, or one group of clones, of one result. What is not known is empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +37,8 @@ pub struct JobFigures {
     pub offset: Option<u64>,
     /// Planned bytes per second, in an open loop.
     pub rate: Option<f64>,
+    /// How many clones its job has (`numjobs`), where the result tells them one by one and this is one of them.
+    pub clones: Option<u32>,
     /// Share of its I/Os, percent, by the most they took, nanoseconds, rising; the last without an end.
     pub classes: Vec<(f64, f64)>,
 }
@@ -75,6 +77,8 @@ pub struct Remark {
     pub evidence: String,
     /// What to do about it.
     pub advice: String,
+    /// When it was seen; empty where it has no time of its own.
+    pub when: Vec<TimeSpan>,
 }
 
 impl JobFigures {
@@ -130,13 +134,14 @@ fn of_entry(findings: &Findings, entry: &fathom_model::Entry, source: &str) -> J
         depth: (entry.depth > 0).then_some(entry.depth).or(named.as_ref().map(|named| named.depth)),
         jobs: Some(named.as_ref().map_or(entry.members.max(1), |named| named.jobs)),
         mix: mix(entry.directions[Direction::Read].ios, entry.directions[Direction::Write].ios),
-        offered: option("rate_iops").and_then(|text| text.trim().parse().ok()),
+        offered: option("rate_iops").and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?)).map(|rate| rate as f64),
         ways: used.map(|(direction, summary)| of_direction(direction, summary)).collect(),
         cpu: Some((entry.user_percent, entry.system_percent)),
         series: entry.series.clone(),
         steady: entry.steady.iter().flat_map(|s| &s.seen.samples).map(|sample| sample.iops as f64).collect(),
         findings: findings.findings.iter().filter(about).map(Remark::of).collect(),
         result: 0,
+        clones: option("numjobs").and_then(|text| text.trim().parse().ok()).filter(|clones| *clones > 1 && entry.members <= 1),
         offset: option("offset").and_then(|text| size(&text)),
         rate: option("rate").and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?)).map(|rate| rate as f64),
         classes: classes(&entry.latency_ns, &entry.latency_us, &entry.latency_ms),
@@ -212,6 +217,7 @@ impl Remark {
             grave: finding.weight as u8,
             evidence: finding.evidence.clone(),
             advice: finding.advice.clone(),
+            when: finding.when.clone(),
         }
     }
 }

@@ -47,6 +47,9 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
     if all.iter().any(|series| !series.intervals.is_empty()) {
         notes.push("Whiskers: one standard deviation of the samples over time.".to_owned());
     }
+    if also.is_some() && all[1].points.len() < all[0].points.len() {
+        notes.push("A percentile is missing where a result tells it for each clone alone, without bins: percentiles cannot be added up.".to_owned());
+    }
     if left_out > 0 {
         notes.push(format!("{left_out} more jobs are left out: choose with --rw, --depth, --jobs or --block."));
     }

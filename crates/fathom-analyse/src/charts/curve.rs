@@ -10,6 +10,8 @@ use super::{JobFigures, ChartError, Wish};
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
     the run time, the mean latency and its percentiles those of all I/Os of the run, never means of means.";
 const NOTHING: ChartError = ChartError::Lacks("no job in these results has both figures; `--rw`, `--depth` and `--jobs` may have left none");
+/// Points of one line; more than a screen has columns of pixels.
+const POINTS: usize = 1_500;
 /// More lines than this cannot be told apart.
 const LINES: usize = 12;
 
@@ -118,6 +120,7 @@ fn lines(made: Split, x: Dimension, metric: Dimension, scale: AxisScale) -> Resu
         // Two values at one place are no line.
         let shape = if x.is_chosen() && points.windows(2).any(|two| two[0].0 == two[1].0) { SeriesShape::Dots } else { SeriesShape::Line };
         let name = if group.label.is_empty() { short(metric) } else { group.label.clone() };
+        let points = super::thin(&points, POINTS);
         ChartSeries { name, shape, points, colour, dashed: colour >= 8, ..ChartSeries::default() }
     }).collect();
     all.retain(|series| !series.points.is_empty());

@@ -16,6 +16,8 @@ pub(super) const DERIVED: &str = "Counts are those of the result's own bins (jso
 const STEPS: f64 = 4.0;
 /// More lines than this cannot be told apart.
 const LINES: usize = 10;
+/// Lines begin at this share: what is below is the quickest I/Os, and on an axis by nines no more than its left edge.
+const LEAST: f64 = 0.01;
 /// Five nines.
 const NINES: f64 = 5.0;
 
@@ -129,7 +131,9 @@ fn steps(way: &WayFigures) -> Vec<(f64, f64)> {
 fn by_nines(way: &WayFigures) -> Vec<(f64, f64)> {
     let count = way.latency.n.max(way.ios) as f64;
     let place = |share: f64| if share >= 1.0 { count.max(1.0).log10() } else { -(1.0 - share).log10() };
-    let seen = |point: &(f64, f64)| point.0.is_finite() && point.0 <= NINES && point.1 > 0.0;
+    // The quickest of all would stretch the axis by powers of ten.
+    let first = place(LEAST);
+    let seen = |point: &(f64, f64)| point.0.is_finite() && (first..=NINES).contains(&point.0) && point.1 > 0.0;
     let total: f64 = way.latency.bins.iter().map(|bin| bin.1 as f64).sum();
     if total > 0.0 {
         let mut below = 0.0;

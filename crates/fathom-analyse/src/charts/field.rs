@@ -80,8 +80,8 @@ fn of_two(cells: &[JobFigures], wish: &Wish, x: Dimension, y: Dimension) -> Resu
     let (columns, rows) = (places(&group.seen, x), places(&group.seen, y));
     let mut values = vec![None; columns.len() * rows.len()];
     for seen in &group.seen {
-        let column = seen.value(x).and_then(|v| columns.iter().position(|known| *known == v));
-        let row = seen.value(y).and_then(|v| rows.iter().position(|known| *known == v));
+        let column = seen.value(x).and_then(|v| columns.binary_search_by(|known| known.total_cmp(&v)).ok());
+        let row = seen.value(y).and_then(|v| rows.binary_search_by(|known| known.total_cmp(&v)).ok());
         if let (Some(column), Some(row)) = (column, row) {
             values[row * columns.len() + column] = seen.value(metric);
         }

@@ -51,17 +51,17 @@ pub(super) fn chosen<'a>(cells: &'a [JobFigures], wish: &Wish) -> Vec<Seen<'a>> 
     seen
 }
 
-/// Loads in order of first appearance, each from few jobs and small depths to many; repetitions stay as they came.
+/// Patterns in order of first appearance, each from small blocks, few jobs and small depths to many; repetitions stay as they came.
 fn in_order(seen: &mut [Seen]) {
     let mut first = std::collections::HashMap::new();
     for (place, one) in seen.iter().enumerate() {
         first.entry(load(one)).or_insert(place);
     }
-    seen.sort_by_key(|one| (first[&load(one)], one.cell.jobs, one.cell.depth));
+    seen.sort_by_key(|one| (first[&load(one)], one.cell.block, one.cell.mix, one.cell.jobs, one.cell.depth));
 }
 
-fn load(seen: &Seen) -> (String, String, Option<u64>, Option<u32>) {
-    (seen.cell.source.clone(), seen.cell.rw.clone(), seen.cell.block, seen.cell.mix)
+fn load(seen: &Seen) -> (String, String) {
+    (seen.cell.source.clone(), seen.cell.rw.clone())
 }
 
 /// Puts together what differs only in `varied`, in order of first appearance. Where two cells of a group stand at the
@@ -129,6 +129,6 @@ fn labelled(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
         picked.map(|(part, _)| part.as_str()).collect::<Vec<_>>().join(between)
     };
     let common = groups.first().map_or(String::new(), |(parts, _)| joined(parts, true, " · "));
-    let groups = groups.into_iter().map(|(parts, seen)| Group { label: joined(&parts, false, " "), seen }).collect();
+    let groups = groups.into_iter().map(|(parts, seen)| Group { label: joined(&parts, false, ", "), seen }).collect();
     Split { groups, common }
 }

@@ -13,6 +13,8 @@ use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub(super) const DERIVED: &str = "Each point is one step of load: its throughput and the latency there. Knees are those of a closed loop, by the \
     rules that `fathom search` uses, each by its name; the one that Kneedle finds is marked, or else the lowest depth with 95 % of the \
     highest throughput. What the limit allows is the highest throughput of a step that keeps it; nothing is interpolated.";
+/// Points of one line; more than a screen has columns of pixels.
+const POINTS: usize = 1_500;
 /// Knees and limits of more groups than this would cover each other.
 const MARKED: usize = 4;
 
@@ -77,7 +79,8 @@ fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
         Some((asked, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
     }).collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
-    ChartSeries { points: steps.into_iter().map(|(_, point)| point).collect(), colour, ..ChartSeries::default() }
+    let points: Vec<(f64, f64)> = steps.into_iter().map(|(_, point)| point).collect();
+    ChartSeries { points: super::thin(&points, POINTS), colour, ..ChartSeries::default() }
 }
 
 /// The knees of a closed loop in words, and the first of them that is a step as a mark.
@@ -118,6 +121,9 @@ fn told(group: &Group, shown: Dimension, slo: Option<(f64, f64)>, several: bool,
         Some((seen, value)) => {
             let (at, words) = (MarkPlace::Point(0, seen.way.iops, value), format!("{} IOPS", rate(seen.way.iops)));
             match marks.iter_mut().find(|mark| mark.at == at) {
+                // Words of several curves would lie upon each other; the notes have them.
+                None if several => marks.push(ChartMark { at, words: String::new() }),
+                Some(_) if several => {}
                 Some(same) => same.words = format!("{}: {words}", same.words),
                 None => marks.push(ChartMark { at, words }),
             }

@@ -2,6 +2,7 @@
 
 mod bands;
 mod cell;
+mod clones;
 mod compared;
 mod curve;
 mod dimension;

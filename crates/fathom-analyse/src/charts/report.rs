@@ -1,19 +1,22 @@
 //! A report of one or several results: what is said, in which order, with which charts.
 
+use std::collections::BTreeSet;
+
 use fathom_model::{Chart, Report, ReportFinding};
 
 use super::dimension::Dimension;
 use super::told::jobs_of;
-use super::{CHARTS, JobFigures, Told, Wish, chart};
-use crate::figures::{bytes, rate};
+use super::{CHARTS, JobFigures, Remark, Told, Wish, chart};
+use crate::figures::{bytes, counted, rate};
 use super::unit::lasting;
 
 /// Loads that get charts of their own.
 const LOADS: usize = 8;
 /// Jobs that are drawn over time.
 const OVER_TIME: usize = 600;
-/// Sentences of the summary.
-const SENTENCES: usize = 12;
+/// With more jobs than this their stories stand behind the charts, and no more than the other number of them.
+const STORIES: usize = 3;
+const MOST_STORIES: usize = 60;
 /// Results whose device, host and plan are written out.
 const WRITTEN_OUT: usize = 12;
 /// Points of one line over time in a report of very many jobs.
@@ -43,6 +46,7 @@ pub fn report(told: &[Told], title: Option<&str>) -> Report {
         figures: figures(&jobs),
         charts,
         over_time: over_time(&jobs, &mut notes),
+        over_time_derived: super::time::DERIVED.to_owned(),
         plans: plans(told),
         notes,
     }
@@ -80,17 +84,30 @@ fn summary(told: &[Told], jobs: &[JobFigures]) -> Vec<String> {
     if let (Some(most), Some(widest)) = (best(Dimension::Iops), best(Dimension::Bandwidth)) {
         let bandwidth = Dimension::Bandwidth.of(widest, None).unwrap_or(0.0);
         said.push(format!(
-            "{results} with {} jobs. The most I/Os: {} per second ({}). The most data: {}/s ({}).",
-            jobs.len(), rate(most.iops()), words(most), bytes(bandwidth as u64), words(widest),
+            "{results} with {}. The most I/Os: {} per second ({}). The most data: {}/s ({}).",
+            counted(jobs.len() as u64, "job"), rate(most.iops()), words(most), bytes(bandwidth as u64), words(widest),
         ));
     }
     let quickest = jobs.iter().filter_map(|job| Some((job, Dimension::Percentile(99.0).of(job, None)?))).min_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((job, p99)) = quickest {
         said.push(format!("The shortest tail: 99 of 100 I/Os within {} ({}).", lasting(p99), words(job)));
     }
-    let stories = told.iter().flat_map(|one| &one.stories);
-    said.extend(stories.take(SENTENCES).cloned());
+    if let Some(stories) = few_stories(told) {
+        said.extend(stories);
+    }
     said
+}
+
+/// What the jobs say of themselves, where that is short enough to stand before the findings.
+fn few_stories(told: &[Told]) -> Option<Vec<String>> {
+    let stories: Vec<String> = told.iter().flat_map(|one| &one.stories).cloned().collect();
+    (stories.len() <= STORIES).then_some(stories)
+}
+
+/// The same of very many jobs, to be looked up.
+fn stories(told: &[Told]) -> Option<(String, Vec<(String, String)>)> {
+    let all = told.iter().flat_map(|one| one.stories.iter().map(|story| (one.source.clone(), story.clone())));
+    few_stories(told).is_none().then(|| ("Job by job, in words".to_owned(), all.take(MOST_STORIES).collect()))
 }
 
 fn words(job: &JobFigures) -> String {
@@ -103,30 +120,47 @@ fn words(job: &JobFigures) -> String {
     parts.join(", ")
 }
 
-/// The same sentence about several jobs is said once.
+/// The same finding about several jobs is told once, with the gravest of its sentences and how many others there are.
 fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
-    let mut all: Vec<ReportFinding> = Vec::new();
+    let mut all: Vec<(ReportFinding, BTreeSet<&str>)> = Vec::new();
     let mut known = std::collections::HashMap::new();
     for job in jobs {
         for remark in &job.findings {
             let name = format!("{} {}", remark.id, remark.code);
-            let place = *known.entry((name.clone(), remark.evidence.clone())).or_insert(all.len());
+            let place = *known.entry(name.clone()).or_insert(all.len());
             if place == all.len() {
-                all.push(ReportFinding { name, grave: remark.grave, about: Vec::new(), evidence: remark.evidence.clone(), advice: remark.advice.clone() });
+                all.push((ReportFinding { name, ..told_by(remark) }, BTreeSet::new()));
             }
-            if !all[place].about.contains(&job.name) {
-                all[place].about.push(job.name.clone());
+            let (finding, sentences) = &mut all[place];
+            if remark.grave > finding.grave {
+                *finding = ReportFinding { name: std::mem::take(&mut finding.name), about: std::mem::take(&mut finding.about), ..told_by(remark) };
+            }
+            sentences.insert(&remark.evidence);
+            let about = if jobs.len() > 1 { words(job) } else { job.name.clone() };
+            if !finding.about.contains(&about) {
+                finding.about.push(about);
             }
         }
     }
+    let counted = |(mut finding, sentences): (ReportFinding, BTreeSet<&str>)| {
+        if sentences.len() > 1 {
+            finding.evidence += &format!(" ({} more like this, with other figures)", sentences.len() - 1);
+        }
+        finding
+    };
+    let mut all: Vec<ReportFinding> = all.into_iter().map(counted).collect();
     all.sort_by_key(|finding| std::cmp::Reverse(finding.grave));
     all
+}
+
+fn told_by(remark: &Remark) -> ReportFinding {
+    ReportFinding { grave: remark.grave, evidence: remark.evidence.clone(), advice: remark.advice.clone(), ..ReportFinding::default() }
 }
 
 fn facts(told: &[Told]) -> Vec<(String, Vec<(String, String)>)> {
     let several = told.len() > 1;
     let named = |one: &Told, heading: &str| if several && !one.source.is_empty() { format!("{heading}: {}", one.source) } else { heading.to_owned() };
-    let mut all: Vec<(String, Vec<(String, String)>)> = Vec::new();
+    let mut all: Vec<(String, Vec<(String, String)>)> = stories(told).into_iter().collect();
     for one in told.iter().take(WRITTEN_OUT) {
         for (heading, pairs) in &one.facts {
             // Many results of one machine say it once.
@@ -212,7 +246,7 @@ fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> 
 }
 
 fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> usize {
-    values.collect::<std::collections::BTreeSet<T>>().len()
+    values.collect::<BTreeSet<T>>().len()
 }
 
 /// Jobs with the same source, pattern, block size and mix, in order of first appearance.

@@ -51,7 +51,7 @@ pub(super) fn window(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartEr
         line("best fit", judged.start, judged.start + 4.0 * judged.slope, 2, false),
     ];
     let words = pts_words(&called, last, &judged);
-    let mut chart = chart(format!("{}: the steady-state window", metric.title()), common, metric, series, vec![words]);
+    let mut chart = chart(format!("{}: the steady-state window", metric.title()), common, metric, series, vec![words, "The axis does not begin at zero.".to_owned()]);
     chart.y[0].scale = AxisScale::Close;
     Ok(chart)
 }

@@ -14,8 +14,9 @@ pub(super) const DERIVED: &str = "Where results differ in where their region beg
     region in order, each point is an interval, and its place is where the region begins and what was moved until then. Where there are more \
     intervals than can be seen, the smallest and the largest of each stretch are drawn.";
 const LACKS: ChartError = ChartError::Lacks(
-    "throughput over space needs results at several offsets (`fathom sweep FILE offset=0,100g,200g`), or one job that reads or writes in order, with its \
-     intervals (--output-format=json+, or logs)",
+    "nothing here tells where on the target it was: an interval of random I/O is of every place at once. Measure parts of it, at random or in order \
+     (`fathom sweep JOB.fio FILE --axis offset=0%,10%,20%,30%,40%,50%,60%,70%,80%,90%` with size=10% in the job), or go through it once in order with rw=read \
+     and its intervals (--output-format=json+, or logs)",
 );
 const POINTS: usize = 1_500;
 const LINES: usize = 8;

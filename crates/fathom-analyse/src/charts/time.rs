@@ -1,13 +1,14 @@
 //! Lines over time, from intervals: rates of each interval, and percentiles of all its I/Os.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Happening, Moment, MomentDirection, SeriesShape};
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Happening, Moment, MomentDirection, Nanos, SeriesShape, TimeSpan};
 
 use super::curve::{axis, ends};
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
-use super::{JobFigures, ChartError, Wish};
+use super::{JobFigures, ChartError, Remark, Wish};
+use crate::figures::holds_all_along;
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
     I/Os that completed in it (never percentiles of means). Where there are more intervals than can be seen, the smallest and the largest of each \
@@ -36,7 +37,7 @@ pub(super) fn throughput(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Cha
                 (Some(_), _) => format!("{label} {}", inner(&figure.title())),
             };
             let colour = if also.is_some() { number * 2 + side } else { number };
-            all.push(ChartSeries { axis: side, ..line(one, name, colour, &|moment, way| value(figure, moment, way)) });
+            all.push(ChartSeries { axis: side, dashed: side > 0, ..line(one, name, colour, &|moment, way| value(figure, moment, way)) });
         }
     }
     let mut chart = drawn(all, metric, "over time", made.common.clone(), &seen)?;
@@ -74,18 +75,18 @@ pub(super) fn latency(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartE
     let seen = seen_of(&made);
     let mut all = Vec::new();
     let several = seen.len() > 2;
+    let has_p99 = |one: &Seen| one.cell.series.iter().any(|moment| moment.directions[one.way.direction].p99.is_some());
+    let means = !seen.iter().any(|(_, one)| has_p99(one));
     for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
-        let told = one.cell.series.iter().any(|moment| moment.directions[one.way.direction].p99.is_some());
-        let wanted = if !told { &MEAN[..] } else if several { &FIGURES[1..2] } else { &FIGURES[..] };
+        let wanted = if !has_p99(one) { &MEAN[..] } else if several { &FIGURES[1..2] } else { &FIGURES[..] };
         for (kind, (name, of)) in wanted.iter().enumerate() {
-            let label = if seen.len() == 1 { (*name).to_owned() } else { format!("{label} {name}") };
+            let label = if seen.len() == 1 { (*name).to_owned() } else if means { label.clone() } else { format!("{label} {name}") };
             let colour = if several { number } else { number * 3 + kind };
             all.push(line(one, label, colour, &|_, m| of(m).filter(|value| *value > 0).map(|value| value as f64)));
         }
     }
     let mut chart = drawn(all, Dimension::Mean, "percentiles over time", made.common.clone(), &seen)?;
     chart.y[0].title = "Latency".to_owned();
-    let means = matches!(&chart.body, ChartBody::Series(all) if all.iter().all(|series| series.name.ends_with(MEAN[0].0)));
     chart.title = if means { "Mean latency over time" } else { "Latency percentiles over time" }.to_owned();
     let all = match &chart.body { ChartBody::Series(all) => all, ChartBody::Grid(_) => return Ok(chart) };
     let (low, high) = super::curve::values(all, 0);
@@ -130,11 +131,7 @@ fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: Strin
     }
     let strip = happenings(seen);
     notes.extend(of_the_whole(seen));
-    if let Some(first) = strip.iter().max_by_key(|one| one.grave) {
-        let more = if strip.len() > 1 { format!(" (and {} more)", strip.len() - 1) } else { String::new() };
-        let unit = Quantity::Elapsed.unit(0.0, end, false);
-        notes.push(format!("In the strip below the chart: at {:.1} {} {}{more}.", first.from / unit.divide, unit.word, first.words));
-    }
+    notes.extend(strip_note(&strip, end));
     Ok(Chart {
         title: format!("{} {what}", metric.title()),
         subtitle: common,
@@ -147,19 +144,80 @@ fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: Strin
     })
 }
 
-/// What qualifies the whole of what is drawn, by name: it has no time of its own.
+/// What qualifies the whole of what is drawn, by name: it has no time of its own, or holds all along.
 pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
-    let grave = seen.iter().take(LINES).flat_map(|(_, seen)| &seen.cell.findings).filter(|finding| finding.grave > 0);
+    let grave = seen.iter().take(LINES).flat_map(|(_, seen)| seen.cell.findings.iter().filter(|one| one.grave > 0 && in_strip(one, seen).is_empty()));
     let mut names: Vec<&str> = grave.map(|finding| finding.code.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let more = if names.len() > 4 { format!(" and {} more", names.len() - 4) } else { String::new() };
     let told = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-    (!names.is_empty()).then(|| format!("Findings about the whole run: {told}{more}; `fathom explain NAME` tells more."))
+    (!names.is_empty()).then(|| format!("Findings about the whole run: {told}{more}; 'fathom explain NAME' tells more."))
+}
+
+/// The gravest of the strip, each kind once, with the time of the first.
+pub(super) fn strip_note(strip: &[Happening], end: f64) -> Option<String> {
+    const TOLD: usize = 3;
+    let unit = Quantity::Elapsed.unit(0.0, end, false);
+    let mut kinds: Vec<(&Happening, &str)> = Vec::new();
+    for one in strip {
+        let kind = kind(&one.words);
+        if !kinds.iter().any(|(_, known)| *known == kind) {
+            kinds.push((one, kind));
+        }
+    }
+    kinds.sort_by_key(|(one, _)| std::cmp::Reverse(one.grave));
+    let told: Vec<String> = kinds.iter().take(TOLD).map(|(one, kind)| format!("at {:.1} {} {kind}", one.from / unit.divide, unit.word)).collect();
+    let more = if strip.len() > told.len() { format!(" (and {} more)", strip.len() - told.len()) } else { String::new() };
+    (!told.is_empty()).then(|| format!("In the strip below the chart: {}{more}.", told.join("; ")))
+}
+
+/// The name of a finding without its sentence; other words as they are.
+fn kind(words: &str) -> &str {
+    match words.split_once(": ") {
+        Some((name, _)) if name.chars().all(|c| c.is_ascii_uppercase() || c == '_') => name,
+        _ => words,
+    }
+}
+
+/// Findings that the intervals themselves tell of, with their numbers.
+const TOLD_BY_INTERVALS: [&str; 2] = ["IO_ERROR", "SHORT_IO"];
+
+/// When a finding was seen, where that is a part of the run and no interval says the same.
+fn in_strip<'a>(finding: &'a Remark, seen: &Seen) -> &'a [TimeSpan] {
+    let end = seen.cell.series.last().map_or(Nanos::ZERO, |moment| moment.start + moment.length);
+    let elsewhere = TOLD_BY_INTERVALS.contains(&finding.code.as_str()) || holds_all_along(&finding.when, end);
+    if elsewhere { &[] } else { &finding.when }
+}
+
+/// What happened when: what the intervals show, and the findings that have a time, in the order of time.
+pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
+    let mut all = of_intervals(seen);
+    let mut known: Vec<(&str, &str)> = Vec::new();
+    for (_, one) in seen.iter().take(LINES) {
+        for finding in &one.cell.findings {
+            if known.contains(&(&finding.code, &finding.evidence)) {
+                continue;
+            }
+            known.push((&finding.code, &finding.evidence));
+            all.extend(in_strip(finding, one).iter().map(|span| Happening {
+                from: span.from.get() as f64,
+                to: span.to.get() as f64,
+                words: format!("{}: {}", finding.code, finding.evidence),
+                grave: finding.grave,
+            }));
+        }
+    }
+    if all.len() > BLOCKS {
+        all.sort_by_key(|one| std::cmp::Reverse(one.grave));
+        all.truncate(BLOCKS);
+    }
+    all.sort_by(|a, b| a.from.total_cmp(&b.from));
+    all
 }
 
 /// When something failed, stood still, or was far slower than usual.
-pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
+fn of_intervals(seen: &[(String, Seen)]) -> Vec<Happening> {
     let mut all = Vec::new();
     for (label, one) in seen.iter().take(LINES) {
         let direction = one.way.direction;
@@ -183,10 +241,6 @@ pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
                 _ => all.push(Happening { from, to, words, grave }),
             }
         }
-    }
-    if all.len() > BLOCKS {
-        all.sort_by_key(|one| std::cmp::Reverse(one.grave));
-        all.truncate(BLOCKS);
     }
     all
 }

@@ -3,6 +3,7 @@
 use fathom_model::{Findings, Verdict};
 
 use super::JobFigures;
+use super::clones::together;
 
 /// One result as it was written down, by whichever program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,11 +42,11 @@ impl Told {
     }
 }
 
-/// The jobs of all results, each with the number of its result.
+/// The jobs of all results, each with the number of its result; clones that are told one by one are one.
 #[must_use]
 pub fn jobs_of(told: &[Told]) -> Vec<JobFigures> {
     let numbered = |(result, one): (usize, &Told)| one.jobs.iter().map(move |job| JobFigures { result, ..job.clone() }).collect::<Vec<_>>();
-    told.iter().enumerate().flat_map(numbered).collect()
+    together(told.iter().enumerate().flat_map(numbered).collect())
 }
 
 fn files(all: &[String]) -> String {

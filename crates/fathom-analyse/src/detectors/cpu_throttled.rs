@@ -2,7 +2,7 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::scene::of_run;
+use super::scene::{of_run, timed};
 use super::{Detector, Scene};
 use crate::figures::counted;
 
@@ -15,5 +15,6 @@ fn look(scene: &Scene) -> Vec<Finding> {
     let throttles = scene.recording.host.cpu_throttles.filter(|n| *n > 0);
     let evidence =
         |n| format!("This host, not the device, limited the run: {} by the CPU quota.", counted(n, "throttle"));
-    throttles.map(|n| of_run(CODE, Weight::Degrades, evidence(n), ADVICE)).into_iter().collect()
+    let when = || scene.sampled(|sample| sample.throttles.is_some_and(|n| n > 0));
+    throttles.map(|n| timed(of_run(CODE, Weight::Degrades, evidence(n), ADVICE), when(), scene.recording.elapsed)).into_iter().collect()
 }

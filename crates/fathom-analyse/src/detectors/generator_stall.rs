@@ -1,6 +1,6 @@
 //! GENERATOR_STALL: the load generator itself was held up.
 
-use fathom_model::{Finding, Nanos, Stall, Weight};
+use fathom_model::{Finding, Nanos, Stall, TimeSpan, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene, Seat};
@@ -53,7 +53,7 @@ fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
         duration(worst.at.get() as f64),
     );
     let matters = share(slow, response.count()) >= SLOW_PERCENT;
-    Some(seat.finding(CODE, weight(matters), evidence, ADVICE))
+    Some(seat.finding(CODE, weight(matters), evidence, ADVICE).seen(times(stalls.iter().filter(|s| hits(s, seat)))))
 }
 
 /// Whether a stall fell into the measured time of an entry.
@@ -75,7 +75,11 @@ fn closed_loop(scene: &Scene, stalls: &[Stall]) -> Finding {
         duration(worst.lasted.get() as f64),
         duration(worst.at.get() as f64),
     );
-    of_run(CODE, weight(lost_share >= LOST_PERCENT), evidence, ADVICE)
+    of_run(CODE, weight(lost_share >= LOST_PERCENT), evidence, ADVICE).seen(times(stalls.iter()))
+}
+
+fn times<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Vec<TimeSpan> {
+    stalls.map(|stall| TimeSpan::lasting(stall.at, stall.lasted)).collect()
 }
 
 fn weight(matters: bool) -> Weight {

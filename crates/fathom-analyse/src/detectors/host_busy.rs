@@ -1,8 +1,8 @@
 //! HOST_BUSY: other programs used the CPUs.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, Sample, Weight};
 
-use super::scene::of_run;
+use super::scene::{of_run, timed};
 use super::{Detector, Scene};
 use crate::figures::percent;
 
@@ -29,7 +29,12 @@ fn look(scene: &Scene) -> Vec<Finding> {
         percent(busy),
         percent(foreign),
     );
-    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+    let when = scene.sampled(|sample| mean_busy(sample) >= BUSY_PERCENT);
+    vec![timed(of_run(CODE, Weight::Degrades, evidence, ADVICE), when, scene.recording.elapsed)]
+}
+
+fn mean_busy(sample: &Sample) -> f64 {
+    sample.cpus.iter().map(|cpu| cpu.busy).sum::<f64>() / sample.cpus.len().max(1) as f64
 }
 
 /// CPU of the workers as a share of all CPUs.

@@ -2,6 +2,7 @@
 
 use fathom_model::{EventKind, Finding, Weight};
 
+use super::scene::timed;
 use super::{Detector, Scene, Seat};
 use crate::errno;
 use crate::figures::count;
@@ -33,7 +34,7 @@ fn failed(seat: &Seat) -> Option<Finding> {
         ),
     };
     let weight = if of.iter().all(tolerated) { Weight::Degrades } else { Weight::Invalidates };
-    Some(seat.finding(CODE, weight, evidence, ADVICE))
+    Some(timed(seat.finding(CODE, weight, evidence, ADVICE), seat.bad_intervals(), seat.span().1))
 }
 
 /// Failed I/Os and syncs; with `fill_device` a full target is the aim and is not noted as an error.

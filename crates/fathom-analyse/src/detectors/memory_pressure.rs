@@ -2,7 +2,7 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::scene::of_run;
+use super::scene::{of_run, timed};
 use super::{Detector, Scene};
 use crate::figures::{duration, percent};
 
@@ -22,5 +22,6 @@ fn look(scene: &Scene) -> Vec<Finding> {
         return Vec::new();
     }
     let evidence = format!("All tasks of this machine waited for memory for {} of the run ({}).", duration(lost), percent(share));
-    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+    let when = scene.sampled(|sample| sample.memory_pressure.is_some_and(|share| share >= LIMIT_PERCENT));
+    vec![timed(of_run(CODE, Weight::Degrades, evidence, ADVICE), when, scene.recording.elapsed)]
 }

@@ -63,7 +63,7 @@ mod worker_died;
 mod worker_waited;
 mod working_set_cached;
 
-use fathom_model::{Finding, Verdict, Weight};
+use fathom_model::{Finding, TimeSpan, Verdict, Weight};
 
 pub(crate) use self::scene::{Scene, Seat};
 
@@ -150,13 +150,14 @@ pub(crate) fn detect(scene: &Scene, detectors: &[Detector]) -> Vec<Finding> {
 /// Sightings of one code, one for each name: the worst is told, the others are counted.
 fn folded(sightings: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<(Finding, usize)> = Vec::new();
-    for sighting in sightings {
+    for mut sighting in sightings {
         match told.iter_mut().find(|(first, _)| first.about == sighting.about) {
             Some((first, more)) => {
                 *more += 1;
                 if sighting.weight > first.weight {
-                    *first = sighting;
+                    std::mem::swap(first, &mut sighting);
                 }
+                first.when = TimeSpan::joined([first.when.as_slice(), &sighting.when].concat());
             }
             None => told.push((sighting, 0)),
         }

@@ -1,7 +1,8 @@
 //! NOT_STEADY: throughput changed over the run.
 
-use fathom_model::{Finding, Moment, Nanos, Weight};
+use fathom_model::{Finding, Moment, Nanos, TimeSpan, Weight};
 
+use super::scene::timed;
 use super::{Detector, Scene, Seat};
 use crate::figures::{bytes, percent};
 use crate::words::is_open_loop;
@@ -41,7 +42,14 @@ fn unsteady(seat: &Seat) -> Option<Finding> {
         bytes(high as u64),
         percent(range),
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(timed(seat.finding(CODE, Weight::Note, evidence, ADVICE), outside(&rounds, mean, from, to), to))
+}
+
+/// The parts that lie further from the mean than a steady one may.
+fn outside(rounds: &[f64; ROUNDS], mean: f64, from: Nanos, to: Nanos) -> Vec<TimeSpan> {
+    let part = to.saturating_sub(from).get() / ROUNDS as u64;
+    let far = rounds.iter().enumerate().filter(|(_, round)| (*round - mean).abs() * 200.0 / mean > RANGE_PERCENT);
+    far.map(|(place, _)| TimeSpan::lasting(from + Nanos::new(part * place as u64), Nanos::new(part))).collect()
 }
 
 /// Bytes per second of five equal parts of the time; an interval belongs to the part its middle lies in.

@@ -1,7 +1,8 @@
 //! RATE_NOT_REACHED: an open loop did less than was asked.
 
-use fathom_model::{Direction, Finding, Rate, Weight};
+use fathom_model::{Direction, Finding, Rate, TimeSpan, Weight};
 
+use super::scene::timed;
 use super::{Detector, Scene, Seat};
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::members::Member;
@@ -13,6 +14,8 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const TOLERANCE: f64 = 0.01;
 /// A Poisson count of n varies by sqrt(n); four of those happen once in 30,000 runs.
 const SIGMAS: f64 = 4.0;
+/// An interval below this share of the rate is short of it, and not by chance.
+const CLEARLY: f64 = 0.9;
 const ADVICE: &str = "The target or the queue depth cannot carry this rate: read the result as an overload test, or \
                       ask for less.";
 
@@ -38,7 +41,16 @@ fn missed(seat: &Seat, direction: Direction) -> Option<Finding> {
     let by_bytes = rates(seat, direction, |rate| if let Rate::Bandwidth(n) = rate { Some(n) } else { None });
     let evidence = told(seat, direction, &by_ios, "", rate)
         .or_else(|| told(seat, direction, &by_bytes, " of", |r| bytes(r as u64)))?;
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    let when = below(seat, direction, by_ios.asked, by_bytes.asked);
+    Some(timed(seat.finding(CODE, Weight::Degrades, evidence, ADVICE), when, seat.span().1))
+}
+
+/// When less was completed than [`CLEARLY`] of what was asked for.
+fn below(seat: &Seat, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpan> {
+    seat.intervals(|moment| {
+        let (way, seconds) = (&moment.directions[direction], moment.length.as_secs_f64());
+        (way.ios as f64) < CLEARLY * ios * seconds || (way.bytes as f64) < CLEARLY * bytes * seconds
+    })
 }
 
 fn rates(seat: &Seat, direction: Direction, asked: fn(Rate) -> Option<f64>) -> Rates {

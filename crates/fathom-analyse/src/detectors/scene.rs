@@ -1,8 +1,11 @@
 //! What the detectors look at.
 
-use fathom_model::{DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, Nanos, PerDirection, Recording, Weight};
+use fathom_model::{
+    DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, Moment, Nanos, PerDirection, Recording, Sample, TimeSpan, Weight,
+};
 
 use crate::explain::id_of;
+use crate::figures::{holds_all_along, when_words};
 use crate::latency::merged;
 use crate::members::Member;
 
@@ -50,6 +53,12 @@ impl<'a> Scene<'a> {
         sum
     }
 
+    /// When samples of the machine showed what is looked for.
+    pub(super) fn sampled(&self, shows: impl Fn(&Sample) -> bool) -> Vec<TimeSpan> {
+        let samples = &self.recording.conditions.telemetry.samples;
+        samples.iter().filter(|sample| shows(sample)).map(|sample| TimeSpan::lasting(sample.start, sample.length)).collect()
+    }
+
     /// Devices below the targets, each once, before and (where known) after the run.
     pub(super) fn devices(&self) -> Vec<&'a DeviceRecording> {
         let mut devices: Vec<&DeviceRecording> = Vec::new();
@@ -69,7 +78,7 @@ impl<'a> Scene<'a> {
 
 impl<'a> Seat<'a> {
     pub(super) fn finding(&self, code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
-        Finding { id: id_of(code), code, weight, about: Some(self.entry.name.clone()), evidence, advice: advice.to_owned() }
+        Finding { id: id_of(code), code, weight, about: Some(self.entry.name.clone()), evidence, advice: advice.to_owned(), when: Vec::new() }
     }
 
     /// The first log that a member replays.
@@ -86,6 +95,16 @@ impl<'a> Seat<'a> {
         merged(self.members.iter().flat_map(|m| m.seen.directions.iter().map(|(_, d)| pick(d))))
     }
 
+    /// When its intervals showed what is looked for.
+    pub(super) fn intervals(&self, shows: impl Fn(&Moment) -> bool) -> Vec<TimeSpan> {
+        self.entry.series.iter().filter(|moment| shows(moment)).map(|moment| TimeSpan::lasting(moment.start, moment.length)).collect()
+    }
+
+    /// When I/Os failed or came short.
+    pub(super) fn bad_intervals(&self) -> Vec<TimeSpan> {
+        self.intervals(|moment| moment.directions.iter().any(|(_, way)| way.bad > 0))
+    }
+
     /// When the first member began measuring and the last one ended.
     pub(super) fn span(&self) -> (Nanos, Nanos) {
         let from = self.members.iter().map(|m| m.seen.measured_from).min().unwrap_or_default();
@@ -93,7 +112,16 @@ impl<'a> Seat<'a> {
     }
 }
 
+/// The same finding with its times, which its sentence tells; of what held nearly all along they say nothing.
+pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
+    let mut finding = finding.seen(spans);
+    if !holds_all_along(&finding.when, whole) {
+        finding.evidence += &when_words(&finding.when);
+    }
+    finding
+}
+
 /// A finding about the whole run.
 pub(super) fn of_run(code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
-    Finding { id: id_of(code), code, weight, about: None, evidence, advice: advice.to_owned() }
+    Finding { id: id_of(code), code, weight, about: None, evidence, advice: advice.to_owned(), when: Vec::new() }
 }

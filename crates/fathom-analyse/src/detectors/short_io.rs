@@ -2,6 +2,7 @@
 
 use fathom_model::{EventKind, Finding, Weight};
 
+use super::scene::timed;
 use super::{Detector, Scene, Seat};
 use crate::figures::{count, percent, share};
 use crate::members::Member;
@@ -30,7 +31,7 @@ fn short(seat: &Seat) -> Option<Finding> {
         percent(share(c.bytes_ok + c.bytes_short, c.bytes_asked)),
     );
     let weight = if seat.members.iter().all(filled) { Weight::Note } else { Weight::Invalidates };
-    Some(seat.finding(CODE, weight, evidence, ADVICE))
+    Some(timed(seat.finding(CODE, weight, evidence, ADVICE), seat.bad_intervals(), seat.span().1))
 }
 
 /// A job that fills its target ends with short writes, at most one for each in flight.

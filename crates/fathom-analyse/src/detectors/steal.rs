@@ -1,8 +1,8 @@
 //! STEAL: the hypervisor gave CPU time of this machine to others.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, Sample, Weight};
 
-use super::scene::of_run;
+use super::scene::{of_run, timed};
 use super::{Detector, Scene};
 use crate::figures::percent;
 
@@ -17,5 +17,10 @@ fn look(scene: &Scene) -> Vec<Finding> {
     let stolen = scene.recording.host.steal_percent.filter(|steal| *steal > LIMIT_PERCENT);
     let evidence =
         |steal| format!("Steal {} of CPU time during the run (limit {}).", percent(steal), percent(LIMIT_PERCENT));
-    stolen.map(|steal| of_run(CODE, Weight::Degrades, evidence(steal), ADVICE)).into_iter().collect()
+    let when = || scene.sampled(|sample| mean_stolen(sample) > LIMIT_PERCENT);
+    stolen.map(|steal| timed(of_run(CODE, Weight::Degrades, evidence(steal), ADVICE), when(), scene.recording.elapsed)).into_iter().collect()
+}
+
+fn mean_stolen(sample: &Sample) -> f64 {
+    sample.cpus.iter().map(|cpu| cpu.stolen).sum::<f64>() / sample.cpus.len().max(1) as f64
 }

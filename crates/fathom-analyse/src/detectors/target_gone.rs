@@ -1,6 +1,6 @@
 //! TARGET_GONE: the target's name led elsewhere while the run went on.
 
-use fathom_model::{Finding, TargetConditions, Weight};
+use fathom_model::{Finding, TargetConditions, TimeSpan, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene};
@@ -13,13 +13,15 @@ const ADVICE: &str = "Find what removes or replaces the file; what is there unde
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let gone = |target: &TargetConditions| {
-        let at = duration(target.gone?.get() as f64);
+        let gone = target.gone?;
+        let at = duration(gone.get() as f64);
         let evidence = format!(
             "{} ({}) lost its name {at} into the run; the load went on with a file that nobody can open any more.",
             target.path.display(),
             bytes(target.size.get())
         );
-        Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
+        let since = TimeSpan { from: gone, to: gone.max(scene.recording.elapsed) };
+        Some(of_run(CODE, Weight::Degrades, evidence, ADVICE).seen([since]))
     };
     scene.recording.conditions.targets.iter().filter_map(gone).collect()
 }

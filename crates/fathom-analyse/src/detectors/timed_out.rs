@@ -1,6 +1,6 @@
 //! TIMED_OUT: I/Os that never completed.
 
-use fathom_model::{EventKind, Finding, Nanos, Weight};
+use fathom_model::{EventKind, Finding, Nanos, TimeSpan, Weight};
 
 use super::{Detector, Scene, Seat};
 use crate::figures::{count, duration};
@@ -15,10 +15,10 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn hung(seat: &Seat) -> Option<Finding> {
-    let given_up: Vec<(u32, Nanos)> = seat
+    let given_up: Vec<(u32, Nanos, Nanos)> = seat
         .events()
         .filter_map(|e| match e.what {
-            EventKind::GaveUp { in_flight, waited } => Some((in_flight, waited)),
+            EventKind::GaveUp { in_flight, waited } => Some((in_flight, waited, e.at)),
             _ => None,
         })
         .collect();
@@ -29,5 +29,6 @@ fn hung(seat: &Seat) -> Option<Finding> {
     let waited = given_up.iter().map(|g| g.1).max();
     let waited = waited.map_or_else(String::new, |w| format!("; they were waited for {}", duration(w.get() as f64)));
     let evidence = format!("{} of {} I/Os never completed{waited}.", count(lost), count(seat.entry.counts.planned));
-    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+    let when = given_up.iter().map(|(_, waited, at)| TimeSpan { from: at.saturating_sub(*waited), to: *at });
+    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE).seen(when))
 }

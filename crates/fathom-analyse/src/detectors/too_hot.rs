@@ -1,6 +1,6 @@
 //! TOO_HOT: the device says that it slowed down to cool, or throughput fell while something got hotter.
 
-use fathom_model::{DeviceRecording, Finding, Moment, Nanos, Sample, Weight};
+use fathom_model::{DeviceRecording, Finding, Moment, Nanos, Sample, TimeSpan, Weight};
 
 use super::scene::of_run;
 use super::{Detector, Scene, Seat};
@@ -52,7 +52,7 @@ fn slowed(seat: &Seat, samples: &[Sample]) -> Option<Finding> {
          {cool:.0} to {hot:.0} degrees Celsius.",
         percent(fall * 100.0),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE).seen([TimeSpan { from: late, to }]))
 }
 
 /// Bytes per second.

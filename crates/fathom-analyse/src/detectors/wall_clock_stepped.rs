@@ -25,7 +25,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
             duration(s.length.get() as f64),
             duration((s.start + s.length).get() as f64),
         );
-        of_run(CODE, Weight::Note, evidence, ADVICE)
+        of_run(CODE, Weight::Note, evidence, ADVICE).seen(scene.sampled(is_step))
     };
     stepped.map(finding).into_iter().collect()
 }

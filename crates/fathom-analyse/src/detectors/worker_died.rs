@@ -1,6 +1,6 @@
 //! WORKER_DIED: a worker ended without handing over what it recorded.
 
-use fathom_model::{EventKind, Finding, Weight};
+use fathom_model::{EventKind, Finding, TimeSpan, Weight};
 
 use super::{Detector, Scene, Seat};
 use crate::figures::duration;
@@ -20,7 +20,8 @@ fn died(seat: &Seat) -> Option<Finding> {
             EventKind::WorkerDied { why } => {
                 let at = duration(event.at.get() as f64);
                 let evidence = format!("Worker {} died at {at} of the run: {why}. Its I/O is missing.", m.job.number);
-                Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+                let missing = TimeSpan { from: event.at, to: event.at.max(seat.span().1) };
+                Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE).seen([missing]))
             }
             _ => None,
         })

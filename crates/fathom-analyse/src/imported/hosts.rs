@@ -32,7 +32,7 @@ pub fn judge_hosts(hosts: &Hosts) -> Option<Finding> {
     );
     let advice = "Mend the host or its network and run again; until then state the figures with the number of hosts they are of.";
     let code = "HOST_LOST";
-    Some(Finding { id: id_of(code), code, weight: Weight::Degrades, about: None, evidence, advice: advice.to_owned() })
+    Some(Finding { id: id_of(code), code, weight: Weight::Degrades, about: None, evidence, advice: advice.to_owned(), when: Vec::new() })
 }
 
 #[cfg(test)]

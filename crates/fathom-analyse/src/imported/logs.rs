@@ -69,5 +69,5 @@ pub fn judge_logs(logs: &ImportedLogs) -> Option<Finding> {
     let advice = "Add logs by time, with zeros where there is no row, never by row number; trust the summary.";
     let name = (!logs.name.is_empty()).then(|| logs.name.clone());
     let code = "LOGS_MISLEAD";
-    Some(Finding { id: id_of(code), code, weight: Weight::Degrades, about: name, evidence, advice: advice.to_owned() })
+    Some(Finding { id: id_of(code), code, weight: Weight::Degrades, about: name, evidence, advice: advice.to_owned(), when: Vec::new() })
 }

@@ -57,7 +57,7 @@ pub fn judge_percentile(parts: &[Spread], wanted: f64, claimed_ns: f64) -> Optio
     let advice = "Add the histograms of all jobs and take the percentile of the sum (group_reporting does); means of percentiles are \
                   percentiles of nothing.";
     let code = "PERCENTILES_AVERAGED";
-    Some(Finding { id: id_of(code), code, weight: Weight::Invalidates, about: None, evidence, advice: advice.to_owned() })
+    Some(Finding { id: id_of(code), code, weight: Weight::Invalidates, about: None, evidence, advice: advice.to_owned(), when: Vec::new() })
 }
 
 fn together(parts: &[Spread], ios: u64, ns: f64) -> (f64, f64) {

@@ -27,7 +27,7 @@ impl NumberError {
     pub fn finding(&self) -> Finding {
         let code = "NUMBER_MALFORMED";
         let advice = "Look the figure up at its source and mend it; nothing is derived from it here.".to_owned();
-        Finding { id: id_of(code), code, weight: Weight::Invalidates, about: None, evidence: format!("{self}."), advice }
+        Finding { id: id_of(code), code, weight: Weight::Invalidates, about: None, evidence: format!("{self}."), advice, when: Vec::new() }
     }
 }
 

@@ -328,7 +328,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "MEMORY_PRESSURE",
             Degrades,
             None,
-            "All tasks of this machine waited for memory for 500 ms of the run (5.0 %).",
+            "All tasks of this machine waited for memory for 500 ms of the run (5.0 %). Seen from 3.00 s to 4.00 s.",
             || with(|r| sampled(r, |i, sample| sample.memory_pressure = Some(if i == 3 { 50.0 } else { 0.0 }))),
         ),
         wrong(

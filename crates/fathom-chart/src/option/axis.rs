@@ -3,8 +3,18 @@
 use fathom_model::{AxisScale, Chart, ChartAxis};
 use serde_json::{Value, json};
 
-use crate::font::FAMILY;
+use super::series::rounded;
+use crate::font::{FAMILY, width};
 use crate::theme::role;
+
+/// Size of the words along an axis.
+const LABEL: f32 = 12.0;
+/// Degrees by which long names are turned, and how long they may be then: the first must not go over the left edge.
+const TURNED: f32 = 60.0;
+const MOST_TURNED: f32 = 150.0;
+/// Their size, and how far apart they stand at least.
+const TURNED_LABEL: f32 = 11.0;
+const TURNED_APART: f32 = 15.0;
 
 /// The title with the unit: `Latency (ms)`.
 pub(crate) fn named(axis: &ChartAxis) -> String {
@@ -16,18 +26,75 @@ pub(crate) fn named(axis: &ChartAxis) -> String {
     }
 }
 
+/// The same beside the axis, where it is said that it does not go evenly.
+pub(super) fn titled(axis: &ChartAxis) -> String {
+    let name = named(axis);
+    match (&axis.scale, name.strip_suffix(')')) {
+        (AxisScale::Log(10), Some(open)) => format!("{open}, log)"),
+        (AxisScale::Log(10), None) if !name.is_empty() => format!("{name} (log)"),
+        _ => name,
+    }
+}
+
 /// Sizes by powers of two, each written with its own unit: 512 B, 4 KiB, 1 MiB.
 fn is_sizes(axis: &ChartAxis) -> bool {
     axis.scale == AxisScale::Log(2) && axis.unit.word == "bytes"
 }
 
 /// Along the bottom.
-pub(super) fn bottom(chart: &Chart) -> Value {
+pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
     let mut axis = common(&chart.x);
+    let plot = wide - 60.0 * chart.y.len() as f32;
+    axis["name"] = json!(titled(&chart.x));
     axis["nameLocation"] = json!("middle");
     axis["nameGap"] = json!(32);
+    match &chart.x.scale {
+        AxisScale::Names(names) => fit_names(&mut axis, names, plot),
+        AxisScale::Log(2) => powers_of_two(&mut axis, &chart.x, plot),
+        _ => {}
+    }
     axis["splitLine"] = json!({ "show": matches!(chart.x.scale, AxisScale::Log(_) | AxisScale::Nines), "lineStyle": { "color": role("grid") } });
     axis
+}
+
+/// Names wider than their place are broken between words where every word fits, or else turned.
+fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
+    let (place, longest) = (plot / names.len().max(1) as f32 - 3.0, widest(names.iter().map(String::as_str)));
+    if longest <= place {
+        return;
+    }
+    let word = widest(names.iter().flat_map(|name| name.split(' ')));
+    let label = &mut axis["axisLabel"];
+    if word <= place && longest <= 5.0 * place && place > 50.0 {
+        label["width"] = json!(place.floor());
+        label["overflow"] = json!("break");
+    } else {
+        label["rotate"] = json!(TURNED);
+        label["fontSize"] = json!(TURNED_LABEL);
+        if place >= TURNED_APART {
+            label["interval"] = json!(0);
+        }
+        label["width"] = json!(MOST_TURNED);
+        label["overflow"] = json!("truncate");
+        let high = longest.min(MOST_TURNED) * f32::to_radians(TURNED).sin();
+        axis["nameGap"] = json!((high + 24.0).round());
+    }
+}
+
+fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f32 {
+    texts.map(|text| width(text, LABEL, false)).fold(0.0, f32::max)
+}
+
+/// A label at every power, or at every other, or at every fourth: ECharts alone would put them at every tenth.
+fn powers_of_two(made: &mut Value, axis: &ChartAxis, plot: f32) {
+    let (Some(from), Some(to)) = (axis.from, axis.to) else { return };
+    let power = |value: f64| (value / axis.unit.divide).log2().round() as i32;
+    let (low, high) = (power(from), power(to));
+    let most = (plot / 52.0).max(2.0) as i32;
+    let step = (1..=16).find(|step| (high - low) / step < most).unwrap_or(16);
+    let places: Vec<Value> = (low..=high).step_by(step as usize).map(|power| rounded(f64::from(power).exp2())).collect();
+    made["axisTick"]["customValues"] = json!(places);
+    made["axisLabel"]["customValues"] = json!(places);
 }
 
 /// Left and right.
@@ -38,6 +105,10 @@ pub(super) fn sides(chart: &Chart) -> Value {
         // The name is a title of its own: beside the axis it would hang over the edge.
         axis["name"] = json!("");
         axis["position"] = json!(if place == 0 { "left" } else { "right" });
+        // A value written above the highest point needs room.
+        if side.scale == AxisScale::Linear && side.to.is_none() {
+            axis["boundaryGap"] = json!([0, "7%"]);
+        }
         axis["splitLine"] = json!({ "show": place == 0, "lineStyle": { "color": role("grid") } });
         axis["axisLine"]["show"] = json!(false);
         axis["axisTick"] = json!({ "show": false });
@@ -70,11 +141,6 @@ fn common(axis: &ChartAxis) -> Value {
             made["data"] = json!(names);
             made["axisTick"] = json!({ "show": false });
             made["axisLabel"]["interval"] = if names.len() <= 24 { json!(0) } else { json!("auto") };
-            let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-            if longest > 14 || longest * names.len() > 110 {
-                made["axisLabel"]["width"] = json!((820 / names.len().max(1)).max(40));
-                made["axisLabel"]["overflow"] = json!("break");
-            }
         }
         AxisScale::Nines => {
             made["type"] = json!("value");
@@ -92,6 +158,13 @@ fn common(axis: &ChartAxis) -> Value {
         let shown = to / axis.unit.divide;
         let step = 10f64.powf(shown.abs().max(1e-300).log10().floor()) / 2.0;
         made["axisLabel"]["showMaxLabel"] = json!((shown / step).fract() == 0.0);
+    }
+    // An end between the powers has no label, where there are powers enough without it.
+    let wide = axis.from.zip(axis.to).is_some_and(|(from, to)| from > 0.0 && to / from >= 1000.0);
+    let odd = |limit: Option<f64>| limit.is_some_and(|limit| ((limit / axis.unit.divide).log10().fract()).abs() > 1e-6);
+    if wide && matches!(axis.scale, AxisScale::Log(10)) {
+        made["axisLabel"]["showMinLabel"] = json!(!odd(axis.from));
+        made["axisLabel"]["showMaxLabel"] = json!(!odd(axis.to));
     }
     for (key, limit) in [("min", axis.from), ("max", axis.to)] {
         if let Some(limit) = limit.filter(|limit| limit.is_finite()) {

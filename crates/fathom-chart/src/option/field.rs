@@ -13,6 +13,11 @@ use crate::theme::role;
 
 /// With more fields than this they are drawn as one image.
 const FIELDS: usize = 600;
+/// Bars in space.
+const SOLID: usize = 1024;
+/// In a field below this width a value has two figures, and below the other none.
+const NARROW: f32 = 46.0;
+const NARROWEST: f32 = 24.0;
 /// Up to this many fields have their value written in them.
 const LABELLED: usize = 120;
 
@@ -21,7 +26,7 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     let mut place = layout.grid(chart);
     place["right"] = json!(96);
     option["grid"] = json!([place]);
-    option["xAxis"] = json!([axis::bottom(chart)]);
+    option["xAxis"] = json!([axis::bottom(chart, layout.wide - 76.0)]);
     option["yAxis"] = axis::sides(chart);
     let (low, high) = shades.ends();
     let word = |value: f64| axis::named(&ChartAxis { title: number_words(value / grid.unit.divide), unit: grid.unit.clone(), ..ChartAxis::default() });
@@ -36,7 +41,7 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     if grid.columns * grid.rows > FIELDS || !named {
         picture(option, chart, grid, &shades);
     } else {
-        fields(option, chart, grid, &shades);
+        fields(option, chart, grid, &shades, (layout.wide - 130.0) / grid.columns.max(1) as f32);
     }
     if layout.strip {
         mark::strip(option, chart, layout.bottom - STRIP - 50.0);
@@ -71,8 +76,10 @@ fn names(axis: &ChartAxis, count: usize) -> Vec<String> {
     }
 }
 
-fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades) {
-    let labelled = grid.columns * grid.rows <= LABELLED;
+/// Fields so many pixels wide.
+fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades, wide: f32) {
+    let labelled = grid.columns * grid.rows <= LABELLED && wide >= NARROWEST;
+    let (size, words) = if wide < NARROW { (9.5, "tiny") } else { (11.5, "label") };
     let data = grid.values.iter().enumerate().filter_map(|(place, value)| {
         let value = (*value)?;
         let share = shades.share(value);
@@ -92,7 +99,7 @@ fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades) 
         "backgroundColor": role("background"), "borderColor": role("axis"), "textStyle": { "color": role("text"), "fontSize": 12 } });
     option["series"] = json!([{
         "type": "heatmap", "name": grid.title, "data": data.collect::<Value>(),
-        "label": { "show": labelled, "fontSize": 11.5, "formatter": { "$fn": "label", "with": 2 } },
+        "label": { "show": labelled, "fontSize": size, "formatter": { "$fn": words, "with": 2 } },
         "itemStyle": { "borderColor": role("background"), "borderWidth": 1.5 },
         "emphasis": { "itemStyle": { "borderColor": role("text") } },
     }]);
@@ -115,6 +122,11 @@ fn picture(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades)
     }]);
 }
 
+/// More bars than [`SOLID`] would hide each other: they are drawn flat.
+pub(super) fn is_solid(grid: &ChartGrid) -> bool {
+    grid.solid && grid.columns * grid.rows <= SOLID
+}
+
 /// Bars in space.
 pub(super) fn solid(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: &Layout) {
     let shades = Shades::of(grid);
@@ -124,7 +136,7 @@ pub(super) fn solid(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout:
     let z = ChartAxis { title: grid.title.clone(), unit: grid.unit.clone(), ..ChartAxis::default() };
     let set = json!({
         "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map_or(Vec::new(), |y| names(y, grid.rows)),
-        "values": values, "colours": colours, "top": round_up(highest), "foot": layout.bottom - 30.0,
+        "values": values, "colours": colours, "top": round_up(highest), "foot": layout.bottom - 30.0, "head": layout.top,
         "xTitle": axis::named(&chart.x), "yTitle": chart.y.first().map_or(String::new(), axis::named), "zTitle": axis::named(&z),
         "text": role("text"), "muted": role("muted"), "grid": role("grid"), "floor": role("floor"),
     });

@@ -21,9 +21,13 @@ const NOTE: f32 = 11.5;
 const LEGEND: f32 = 12.5;
 /// A line of notes is so high.
 const NOTE_LINE: f32 = 17.0;
-const LEGEND_LINE: f32 = 24.0;
-/// More lines of legend than this are turned over page by page.
-const LEGEND_LINES: f32 = 4.0;
+const LEGEND_LINE: f32 = 15.0;
+/// Above and below the legend.
+const LEGEND_EDGE: f32 = 9.0;
+/// A picture cannot be turned over page by page: more of its height than this it does so all the same.
+const LEGEND_SHARE: f32 = 0.5;
+/// A picture below this width is one for a phone.
+const PHONE: f32 = 500.0;
 /// The strip of happenings and the room above it.
 pub(super) const STRIP: f32 = 12.0;
 const STRIP_GAP: f32 = 16.0;
@@ -33,6 +37,8 @@ pub(super) struct Layout {
     pub(super) paper: bool,
     /// Across, without the margins.
     pub(super) wide: f32,
+    /// Between the entries of the legend.
+    legend_gap: f32,
     pub(super) top: f32,
     pub(super) bottom: f32,
     /// From the bottom edge to the legend.
@@ -50,8 +56,13 @@ impl Layout {
         let room = wide as f32 - 2.0 * MARGIN;
         // An SVG is shown in another font where this one is missing, and most are wider; bold letters are wider still.
         let mut notes: Vec<String> = chart.notes.iter().flat_map(|note| wrapped(note, NOTE, room / OTHER_FONT)).collect();
-        // The notes are for the plot, and not in its place.
-        let most = (height as f32 * NOTES_SHARE / NOTE_LINE).max(1.0) as usize;
+        let legend_gap = if room < PHONE { 6.0 } else { 16.0 };
+        let lines = legend_lines(chart, room, legend_gap);
+        let most = ((height as f32 * LEGEND_SHARE - 2.0 * LEGEND_EDGE) / (LEGEND_LINE + legend_gap)).floor().max(1.0);
+        let (shown, scrolls) = if lines > most { (1.0, true) } else { (lines, false) };
+        // The notes are for the plot, and not in its place; a long legend leaves them less.
+        let share = if shown > 2.0 { NOTES_SHARE / 2.0 } else { NOTES_SHARE };
+        let most = (height as f32 * share / NOTE_LINE).max(1.0) as usize;
         if notes.len() > most {
             notes.truncate(most);
             notes.iter_mut().last().into_iter().for_each(|line| line.push_str(" ..."));
@@ -59,16 +70,15 @@ impl Layout {
         let subtitle = wrapped(&chart.subtitle, SUBTITLE, room / OTHER_FONT);
         let title = wrapped(&chart.title, TITLE, room / OTHER_FONT / BOLD);
         let foot = if notes.is_empty() { 10.0 } else { notes.len() as f32 * NOTE_LINE + 16.0 };
-        let lines = legend_lines(chart, room);
-        let shown = lines.min(LEGEND_LINES);
         let strip = !chart.strip.is_empty();
         Layout {
             paper: true,
             wide: room,
             top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE) + subtitle.len() as f32 * 18.0 + if chart.y.is_empty() { 10.0 } else { 36.0 },
-            bottom: foot + shown * LEGEND_LINE + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
+            bottom: foot + legend_height(shown, legend_gap) + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
             legend: foot,
-            legend_scrolls: lines > LEGEND_LINES,
+            legend_scrolls: scrolls,
+            legend_gap,
             strip,
             notes,
             title,
@@ -78,14 +88,15 @@ impl Layout {
 
     fn of_page(chart: &Chart) -> Layout {
         let strip = !chart.strip.is_empty();
-        let lines = legend_lines(chart, 700.0).min(1.0);
+        let lines = legend_lines(chart, 700.0, 18.0).min(1.0);
         Layout {
             paper: false,
             wide: 640.0,
             top: 48.0,
-            bottom: 12.0 + lines * LEGEND_LINE + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
+            bottom: 12.0 + legend_height(lines, 18.0) + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
             legend: 6.0,
             legend_scrolls: true,
+            legend_gap: 18.0,
             strip,
             notes: Vec::new(),
             title: Vec::new(),
@@ -116,12 +127,12 @@ impl Layout {
 
     /// Above the ends of their axes; where there are two, in the colour of what is read on them.
     fn axis_names(&self, chart: &Chart) -> Vec<Value> {
-        if matches!(&chart.body, ChartBody::Grid(grid) if grid.solid) {
+        if matches!(&chart.body, ChartBody::Grid(grid) if super::field::is_solid(grid)) {
             return Vec::new();
         }
         let one = |(place, axis): (usize, &fathom_model::ChartAxis)| {
             let mut title = json!({
-                "text": super::named(axis), "top": self.top - 34.0,
+                "text": super::axis::titled(axis), "top": self.top - 34.0,
                 "textStyle": { "fontSize": 12.5, "fontWeight": "normal", "color": colour_of(chart, place), "fontFamily": FAMILY },
             });
             let edge = if self.paper { MARGIN - 5.0 } else { 3.0 };
@@ -140,7 +151,7 @@ impl Layout {
     pub(super) fn legend_of(&self, names: &[String]) -> Value {
         json!({
             "show": names.len() > 1, "data": names, "bottom": self.legend, "left": "center", "type": if self.legend_scrolls { "scroll" } else { "plain" },
-            "itemWidth": 22, "itemHeight": 10, "itemGap": 18,
+            "itemWidth": 26, "itemHeight": 10, "itemGap": self.legend_gap,
             "textStyle": { "fontSize": LEGEND, "color": role("text"), "fontFamily": FAMILY },
             "pageTextStyle": { "color": role("muted") },
         })
@@ -156,7 +167,12 @@ fn colour_of(chart: &Chart, axis: usize) -> Value {
     if chart.y.len() > 1 && mine.len() == 1 { palette(mine[0]) } else { role("muted") }
 }
 
-fn legend_lines(chart: &Chart, room: f32) -> f32 {
+/// As many lines with what is between them.
+fn legend_height(lines: f32, gap: f32) -> f32 {
+    if lines == 0.0 { 0.0 } else { lines * LEGEND_LINE + (lines - 1.0) * gap + LEGEND_EDGE }
+}
+
+fn legend_lines(chart: &Chart, room: f32, gap: f32) -> f32 {
     let ChartBody::Series(all) = &chart.body else { return 0.0 };
     if all.len() < 2 {
         return 0.0;
@@ -165,7 +181,7 @@ fn legend_lines(chart: &Chart, room: f32) -> f32 {
     names.dedup();
     let (mut lines, mut used) = (1.0, 0.0);
     for name in names {
-        let wide = width(name, LEGEND, false) + 22.0 + 5.0 + 18.0;
+        let wide = width(name, LEGEND, false) + 26.0 + 5.0 + gap;
         if used + wide > room && used > 0.0 {
             lines += 1.0;
             used = 0.0;

@@ -14,7 +14,7 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
         for mark in &chart.marks {
             match mark.at {
                 MarkPlace::Across(on, value) if on == axis => {
-                    lines.push(json!({ "yAxis": number(value, &chart.y[axis]), "name": mark.words, "label": { "position": "insideEndTop" } }));
+                    lines.push(json!({ "yAxis": number(value, &chart.y[axis]), "name": mark.words, "label": { "position": "insideStartTop" } }));
                 }
                 MarkPlace::Up(place) if axis == 0 => {
                     lines.push(json!({ "xAxis": number(place, &chart.x), "name": mark.words, "label": { "position": "end" } }));

@@ -1,6 +1,6 @@
 //! Lines, bars and points.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartSeries, SeriesShape};
+use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
 use serde_json::{Value, json};
 
 use super::layout::{Layout, STRIP};
@@ -12,12 +12,18 @@ const NARROW: f32 = 36.0;
 /// Bars with at most this many values in all have them written above.
 const LABELLED: usize = 40;
 
+/// A dot of its own for the lines of each colour.
+const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "roundRect"];
+/// And dashes where there are too many points for dots; the first is solid.
+const DASHES: [Option<&[u32]>; 8] =
+    [None, Some(&[8, 2]), Some(&[3, 2]), Some(&[9, 2, 2, 2]), Some(&[14, 3]), Some(&[1, 2]), Some(&[9, 2, 2, 2, 2, 2]), Some(&[5, 5])];
+
 pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) {
     let mut names: Vec<String> = all.iter().map(|series| series.name.clone()).collect();
     names.dedup();
     option["legend"] = layout.legend_of(&names);
     option["grid"] = json!([layout.grid(chart)]);
-    option["xAxis"] = json!([axis::bottom(chart)]);
+    option["xAxis"] = json!([axis::bottom(chart, layout.wide)]);
     option["yAxis"] = axis::sides(chart);
     option["tooltip"] = tooltip(chart, all);
     let mut drawn: Vec<Value> = Vec::new();
@@ -66,7 +72,8 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
         "tooltip": { "valueFormatter": { "$fn": "unit", "with": side.unit.word } },
         "emphasis": { "focus": "series" },
     });
-    let line = |width: f64| json!({ "width": width, "color": colour, "type": if series.dashed { "dashed" } else { "solid" } });
+    let line = |width: f64| json!({ "width": width, "color": colour, "type": if series.dashed { json!([5, 4]) } else { json!("solid") } });
+    let alone = chart_lines_on(chart, series.axis) <= 2;
     match series.shape {
         SeriesShape::Bars => {
             made["type"] = json!("bar");
@@ -89,13 +96,13 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
         }
         SeriesShape::Line => {
             made["type"] = json!("line");
-            made["symbol"] = json!(if series.dashed { "emptyCircle" } else { "circle" });
+            made["symbol"] = json!(symbol(series));
             made["symbolSize"] = json!(7);
             made["lineStyle"] = line(2.2);
             made["z"] = json!(4);
             // A dot for each point, however close: ECharts would leave some out.
             made["showAllSymbol"] = json!(true);
-            if series.axis == 1 && labelled {
+            if series.axis == 1 && labelled && alone {
                 made["label"] = value_label(&colour);
                 made["labelLayout"] = json!({ "hideOverlap": true });
             }
@@ -104,6 +111,10 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
             made["type"] = json!("line");
             made["showSymbol"] = json!(series.points.len() == 1);
             made["lineStyle"] = line(1.4);
+            // Colours are lost in a grey print; dashes are not.
+            if !series.dashed {
+                made["lineStyle"]["type"] = DASHES[series.colour % DASHES.len()].map_or(json!("solid"), |dashes| json!(dashes));
+            }
             if series.shape == SeriesShape::Steps {
                 made["step"] = json!("end");
             }
@@ -116,10 +127,26 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
     made
 }
 
+/// How many lines are read on an axis: with more than two, values beside them would lie upon each other.
+fn chart_lines_on(chart: &Chart, axis: usize) -> usize {
+    let ChartBody::Series(all) = &chart.body else { return 0 };
+    all.iter().filter(|series| series.axis == axis && series.shape == SeriesShape::Line).count()
+}
+
+/// Its own for each colour, so that lines can be told apart without colours; hollow for a second kind of the same.
+fn symbol(series: &ChartSeries) -> String {
+    let kind = SYMBOLS[series.colour % SYMBOLS.len()];
+    if !series.dashed {
+        return kind.to_owned();
+    }
+    let (first, rest) = kind.split_at(1);
+    format!("empty{}{rest}", first.to_ascii_uppercase())
+}
+
 /// The value above its bar or point, with a seam, for a line may run through it.
 fn value_label(colour: &Value) -> Value {
     json!({ "show": true, "position": "top", "fontSize": 11, "color": colour, "formatter": { "$fn": "label", "with": 1 },
-        "textBorderColor": role("background"), "textBorderWidth": 3 })
+        "backgroundColor": role("background"), "padding": [0, 2], "borderRadius": 2 })
 }
 
 /// Pairs in the units of the axes. What has no place on a logarithmic axis is left out: nothing is drawn there.

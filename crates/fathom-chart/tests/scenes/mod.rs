@@ -1,7 +1,7 @@
 //! What charts are drawn from in tests: figures that follow from arithmetic.
 
-use fathom_analyse::{CHARTS, Dimension, JobFigures, Promise, WayFigures, Wish, classes};
-use fathom_model::{Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram};
+use fathom_analyse::{CHARTS, Dimension, JobFigures, Promise, Remark, WayFigures, Wish, classes};
+use fathom_model::{Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram, TimeSpan};
 
 /// A device of eight servers of 100 us: IOPS and latency follow from depth x jobs by Little's law.
 pub fn job(depth: u32, jobs: u32, mix: Option<u32>) -> JobFigures {
@@ -55,7 +55,11 @@ fn over_time() -> JobFigures {
         };
         Moment { start: Nanos::new(n * 1_000_000_000), length: Nanos::new(1_000_000_000), directions: PerDirection([read, MomentDirection::default(), MomentDirection::default()]) }
     };
-    JobFigures { series: (0..20).map(moment).collect(), ..job(4, 1, None) }
+    // A finding with a time of its own, and one of the whole run.
+    let finding = |code: &str, when: Vec<TimeSpan>| Remark { id: "F000".into(), code: code.into(), grave: 1, evidence: "43 throttles.".into(), when, ..Remark::default() };
+    let throttled = TimeSpan { from: Nanos::from_secs(15), to: Nanos::from_secs(17) };
+    let findings = vec![finding("CPU_THROTTLED", vec![throttled]), finding("STEAL", Vec::new())];
+    JobFigures { series: (0..20).map(moment).collect(), findings, ..job(4, 1, None) }
 }
 
 /// The cells that a kind of chart is drawn from here, and what is asked of it.

@@ -88,6 +88,7 @@ fn finding(finding: &Finding) -> Object {
         .with("about", finding.about.as_ref())
         .with("evidence", &finding.evidence)
         .with("advice", &finding.advice)
+        .with("when", finding.when.iter().map(|span| Object::new().with("from_ns", span.from.get()).with("to_ns", span.to.get())).collect::<Value>())
 }
 
 fn override_(one: &Override) -> Object {

@@ -31,6 +31,20 @@ fn fitting<'a>(library: &'a Library, told: &[Told]) -> Option<&'a Sheet> {
     pairs.filter(|(name, _)| name.ends_with("model")).find_map(|(_, model)| of_model(model))
 }
 
+/// Thousands apart and no zeros behind a point, as in all charts: `72,000 IOPS`, `110 µs`.
+fn readable(words: &str) -> String {
+    let one = |word: &str| match word.parse::<u64>() {
+        Ok(number) => grouped(number),
+        Err(_) if word == "us" => "µs".to_owned(),
+        Err(_) => word.strip_suffix(".0").unwrap_or(word).to_owned(),
+    };
+    words.split(' ').map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn grouped(number: u64) -> String {
+    if number < 1000 { number.to_string() } else { format!("{},{:03}", grouped(number / 1000), number % 1000) }
+}
+
 fn promise(figure: &Figure) -> Promise {
     let (direction, mix) = match figure.side {
         Side::Read => (Some(Direction::Read), None),
@@ -44,12 +58,24 @@ fn promise(figure: &Figure) -> Promise {
         What::Latency(Some(percent)) => Dimension::Percentile(percent),
     };
     Promise {
-        words: figure.to_string(),
+        words: readable(&figure.to_string()),
         direction,
         mix,
         random: figure.access == Access::Random,
         block: figure.block.map(u64::from),
         figure: measured,
         value: figure.value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::readable;
+
+    #[test]
+    fn promises_read_like_the_rest_of_a_chart() {
+        assert_eq!(readable("random read, 72000 IOPS"), "random read, 72,000 IOPS");
+        assert_eq!(readable("random read, 110.0 us mean"), "random read, 110 µs mean");
+        assert_eq!(readable("sequential read, 1234567 MB/s at p99.9"), "sequential read, 1,234,567 MB/s at p99.9");
     }
 }
