@@ -1,9 +1,10 @@
 //! A chart as a picture that stands alone: SVG, and from it PNG.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use fathom_model::{Chart, ChartAxis, ChartBody, ChartSeries};
-use resvg::tiny_skia::{Color, Pixmap, Transform};
+use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
 use crate::error::InkError;
@@ -64,8 +65,6 @@ fn rendered(drawn: &str, frame: &Frame) -> Result<Pixmap, InkError> {
     let (width, height) = (side(frame.width), side(frame.height));
     let none = || InkError::Pixels(format!("{width} x {height} pixels are too many"));
     let mut pixels = Pixmap::new(width, height).ok_or_else(none)?;
-    // The ground of every chart is opaque; where there is none, paper is white.
-    pixels.fill(Color::WHITE);
     resvg::render(&tree, Transform::from_scale(frame.scale, frame.scale), &mut pixels.as_mut());
     Ok(pixels)
 }
@@ -81,16 +80,23 @@ fn is_cut(chart: &Chart) -> bool {
     all.iter().any(is_cut)
 }
 
-/// A PNG of what has a ground of its own and is nowhere clear. Quickly packed it is half as large again, in a tenth of the time.
+/// A PNG of what has a ground of its own, as every chart, and is nowhere clear. Quickly packed it is larger by two thirds or more, in a tenth of the time.
 fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixels.width(), pixels.height());
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::Fast);
-    let colours: Vec<u8> = pixels.data().as_chunks().0.iter().flat_map(|[red, green, blue, _]| [*red, *green, *blue]).collect();
     let mut writer = encoder.write_header()?;
-    writer.write_image_data(&colours)?;
+    // Row by row: a second picture in memory takes as long to get as to pack.
+    let mut rows = writer.stream_writer()?;
+    let mut line = Vec::with_capacity(pixels.width() as usize * 3);
+    for row in pixels.data().chunks_exact(pixels.width() as usize * 4) {
+        line.clear();
+        row.as_chunks::<4>().0.iter().for_each(|pixel| line.extend_from_slice(&pixel[..3]));
+        rows.write_all(&line)?;
+    }
+    rows.finish()?;
     writer.finish()?;
     Ok(bytes)
 }
