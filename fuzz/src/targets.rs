@@ -25,7 +25,7 @@ use self::tree::Tree;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     ("job_file", job_file),
     ("option_value", option_value),
     ("command_line", command_line),
@@ -38,6 +38,7 @@ pub const TARGETS: [Target; 12] = [
     ("recording", recording),
     ("device_tree", device_tree),
     ("device_pages", device_pages),
+    ("plot_ini", plot_ini),
 ];
 
 const PERSONALITIES: [Personality; 2] = [Personality::Fathom, Personality::Fio];
@@ -202,7 +203,7 @@ pub fn result(bytes: &[u8]) {
     judged(import(&["x.json".to_owned()], &OneFile(bytes)));
     let text = String::from_utf8_lossy(bytes);
     let _ = fathom_import::read_result(&text);
-    let _ = fathom_import::read_measured(&text);
+    let _ = fathom_import::read_told(&text, "x");
 }
 
 /// The bytes are a log of every kind, beside a result that says it wrote them.
@@ -309,6 +310,18 @@ fn is_of_tree(line: &str) -> bool {
     let hex = |value: &str| value.split_whitespace().all(|byte| byte.is_ascii() && u8::from_str_radix(byte, 16).is_ok());
     let value = file.split_once(" =").map(|(_, value)| value);
     file.is_ascii() && (file.contains(" -> ") || value.is_some_and(|value| !value.is_empty() && value.strip_prefix('x').is_none_or(hex)))
+}
+
+/// The bytes are an INI file of fio-plot, and the same as flags, a word a line.
+pub fn plot_ini(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let words: Vec<String> = text.split('\n').take(MOST_ARGUMENTS).map(str::to_owned).collect();
+    for read in [fathom_import::fio_plot_ini(&text, None), fathom_import::fio_plot_flags(&words)] {
+        match read {
+            Ok(wish) => assert!(wish.scale.is_finite() && wish.unknown.len() <= 100),
+            Err(error) => assert!(error.to_string().len() < 4096 + bytes.len()),
+        }
+    }
 }
 
 /// The bytes are pages of a device, one behind the other.

@@ -6,7 +6,6 @@ use fathom_model::{
 };
 use serde_json::Value;
 
-use crate::document::depth;
 use crate::documents::first_document;
 use crate::error::ImportError;
 use crate::options::Options;
@@ -38,7 +37,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         source: source.to_owned(),
         rw: options.text("rw").or(options.text("readwrite")).unwrap_or_default().to_owned(),
         block: options.size("bs").or(options.size("blocksize")).or((!options.has("bs")).then_some(4096)),
-        depth: Some(depth(&options)),
+        depth: Some(options.depth()),
         jobs: Some(if grouped { options.number("numjobs").unwrap_or(1) } else { 1 }),
         mix: options.number("rwmixread"),
         offered: options.size("rate_iops").map(|rate| rate as f64),

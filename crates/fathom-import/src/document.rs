@@ -1,13 +1,14 @@
 //! fio's JSON: one object with an array of jobs; times in nanoseconds from version 3 on, in microseconds before.
 
 use fathom_analyse::{Hosts, Imported, QueueSettings, Spread, Stream};
-use fathom_model::Direction;
+use fathom_model::{Direction, DirectionSummary, Entry};
 use serde_json::Value;
 
 use crate::error::ImportError;
 use crate::documents::first_document;
 use crate::options::Options;
 use crate::result::records;
+use crate::terse::{is_terse, terse};
 
 /// One job record of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,10 +30,31 @@ pub struct ImportedRun {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
-    let document = first_document(text)?;
+    let document = match first_document(text) {
+        Err(why) => return terse("", text)?.map(|result| result.entries.iter().map(of_terse).collect()).ok_or(why),
+        Ok(document) => document,
+    };
     let real = records(&document)?;
     real.iter().try_for_each(|job| figures_are_numbers(job))?;
     Ok(real.iter().map(|job| run(&document, job, real.len())).collect())
+}
+
+/// A terse line says neither depth nor how many jobs were at it.
+fn of_terse(entry: &Entry) -> ImportedRun {
+    let used = || entry.directions.iter().filter(|(_, way)| way.iops > 0.0);
+    let latency = |mean: f64| (mean > 0.0).then_some(mean);
+    let stream = |(direction, way): (Direction, &DirectionSummary)| Stream { direction, iops: way.iops, latency_ns: latency(way.lat.mean), is_median: false };
+    let total = |of: fn(&DirectionSummary) -> u64| used().map(|(_, way)| of(way)).sum::<u64>();
+    let most = used().map(|(_, way)| way).max_by_key(|way| way.ios);
+    // Rates are rounded there: the size is the nearest multiple of a sector.
+    let block = total(|way| way.bytes).checked_div(total(|way| way.ios)).map(|size| (size + 256) / 512 * 512);
+    ImportedRun {
+        figures: Imported { name: entry.name.clone(), streams: used().map(stream).collect(), block, ios: Some(total(|way| way.ios)), ..Imported::default() },
+        runtime_ms: used().map(|(_, way)| way.runtime_ms).max().unwrap_or(0),
+        error: i64::from(entry.error),
+        spread: most.map_or_else(Spread::default, |way| Spread { ios: way.ios, percentiles: way.clat.percentiles.iter().map(|(p, ns)| (*p, *ns as f64)).collect() }),
+        ..ImportedRun::default()
+    }
 }
 
 /// What stands where a figure must be is one: a text such as `12k` would otherwise pass for 0.
@@ -53,9 +75,17 @@ fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_models(text: &str) -> Result<Vec<String>, ImportError> {
-    let document = first_document(text)?;
+    let Some(document) = of_fathom_or_fio(text)? else { return Ok(Vec::new()) };
     let devices = devices(&document).filter_map(|device| device["model"].as_str().map(str::to_owned));
     Ok(devices.collect())
+}
+
+/// The document; nothing for terse lines, which tell none of what is asked for.
+fn of_fathom_or_fio(text: &str) -> Result<Option<Value>, ImportError> {
+    match first_document(text) {
+        Err(_) if text.lines().any(is_terse) => Ok(None),
+        read => read.map(Some),
+    }
 }
 
 /// Every device below the targets of a result of fathom.
@@ -87,7 +117,7 @@ pub fn read_settings(text: &str) -> Result<QueueSettings, ImportError> {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_hosts(text: &str) -> Result<Hosts, ImportError> {
-    let document = first_document(text)?;
+    let Some(document) = of_fathom_or_fio(text)? else { return Ok(Hosts::default()) };
     let name = |job: &&Value| {
         let host = job["hostname"].as_str()?;
         Some(job["port"].as_u64().map_or(host.to_owned(), |port| format!("{host}:{port}")))
@@ -125,7 +155,7 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
             rw: options.text("rw").or(options.text("readwrite")).map(str::to_owned),
             streams,
             block: options.size("bs").or(options.size("blocksize")).or((!options.has("bs")).then_some(4096)),
-            depth: Some(depth(&options)),
+            depth: Some(options.depth()),
             jobs: Some(if grouped { options.number("numjobs").unwrap_or(1) } else { 1 }),
             closed: !paced,
             ios: Some(total("total_ios")),
@@ -151,15 +181,6 @@ fn spread(job: &Value) -> Spread {
     };
     let percentiles = of("clat_ns", 1.0).or_else(|| of("lat_ns", 1.0)).or_else(|| of("clat", 1e3)).unwrap_or_default();
     Spread { ios: ios(&most), percentiles }
-}
-
-/// A synchronous engine has one in flight, whatever was asked; without a name fio takes psync.
-pub(crate) fn depth(options: &Options) -> u32 {
-    let synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
-    match options.text("ioengine") {
-        Some(engine) if synchronous.contains(&engine) => 1,
-        _ => options.number("iodepth").unwrap_or(1),
-    }
 }
 
 /// `lat_ns` (version 3) or `lat` (version 2, microseconds).

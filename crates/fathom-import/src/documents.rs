@@ -94,8 +94,17 @@ fn words(error: &serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
+/// Whether a line is of the output for people (`--output-format=normal`), whose figures the document has too: they stand in, but for a few.
+fn is_normal(line: &str) -> bool {
+    let heads = ["Starting ", "Run status group", "Disk stats", "Jobs: ", "fio-"];
+    line.starts_with([' ', '\t']) || heads.iter().any(|head| line.starts_with(head)) || line.contains(": (g=") || line.contains(": (groupid=")
+}
+
 /// Keeps the first lines that say something.
 fn note(kept: &mut Vec<String>, line: &str) {
+    if is_normal(line) {
+        return;
+    }
     let line = line.trim();
     if kept.len() < 5 && line.chars().any(char::is_alphanumeric) && !is_terse(line) {
         kept.push(line.chars().take(200).filter(|c| !c.is_control()).collect());
@@ -112,6 +121,16 @@ mod tests {
         assert_eq!(all.found.len(), 2);
         assert_eq!(all.text, ["fio: error {x}", "fio: terminating"]);
         assert!(matches!(all.broken, Some(ImportError::Malformed { line: 1, .. })));
+    }
+
+    /// As `--output-format=normal,json` of fio 3.33 begins: only the message is one.
+    #[test]
+    fn the_output_for_people_is_no_message() {
+        let normal = "j: (g=0): rw=randrw, bs=(R) 4096B-4096B, ioengine=null, iodepth=1\nfio-3.33\nStarting 1 process\nfio: terminating on signal 2\n\n\
+                      j: (groupid=0, jobs=1): err= 0: pid=6185: Sat Nov 21 15:59:39 2026\n  read: IOPS=1992\n    slat (nsec): min=0\n\n\
+                      Run status group 0 (all jobs):\n   READ: bw=1\n{\"jobs\": []}\n";
+        let all = documents(normal).expect("few values");
+        assert_eq!((all.found.len(), all.text), (1, vec!["fio: terminating on signal 2".to_owned()]));
     }
 
     /// As a list in one line, indented as many programs write it, and as `fathom import --json` does.

@@ -38,6 +38,15 @@ impl Reading<'_> {
     }
 }
 
+impl Reading<'_> {
+    /// The port of a record's server, where two servers of one host have a job of that name: `:8766`.
+    fn port(&self, job: &Value) -> String {
+        let same = |other: &&Value| ["jobname", "hostname"].iter().all(|key| other[*key] == job[*key]) && other["port"] != job["port"];
+        let shared = self.document["client_stats"].as_array().is_some_and(|all| all.iter().any(|other| same(&other)));
+        job["port"].as_u64().filter(|_| shared).map_or(String::new(), |port| format!(":{port}"))
+    }
+}
+
 /// `fio-2.18-59-g618e` is 2.
 pub(crate) fn major(program: &str) -> Option<u32> {
     let digits = program.strip_prefix("fio-").unwrap_or(program);
@@ -86,14 +95,14 @@ fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
     let table = |name: &str, keys: &[&str]| keys.iter().map(|key| lenient(&job[name], key)).collect::<Vec<f64>>();
     let (levels, handed, reaped) = (table("iodepth_level", &DEPTHS), table("iodepth_submit", &BATCHES), table("iodepth_complete", &BATCHES));
     let mut entry = Entry {
-        name: job["hostname"].as_str().map_or(named.to_owned(), |host| format!("{named} on {host}")),
+        name: job["hostname"].as_str().map_or(named.to_owned(), |host| format!("{named} on {host}{}", reading.port(job))),
         group: lenient(job, "groupid") as u32,
         description: job["desc"].as_str().map(str::to_owned),
         options: pairs(&job["job options"]),
         members,
         rw: options.text("rw").or(options.text("readwrite")).unwrap_or(if options.are_told() { "read" } else { "" }).to_owned(),
         engine: options.text("ioengine").unwrap_or_default().to_owned(),
-        depth: depth(options),
+        depth: if options.are_told() { options.depth() } else { 0 },
         error: job["error"].as_i64().unwrap_or(0) as i32,
         errors_continued: (lenient(job, "total_err") > 0.0).then(|| (lenient(job, "total_err") as u64, lenient(job, "first_error") as i32)),
         elapsed_s: lenient(job, "elapsed") as u64,
@@ -116,16 +125,6 @@ fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
     entry.latency_us.copy_from_slice(&table("latency_us", &CLASSES[..10]));
     entry.latency_ms.copy_from_slice(&table("latency_ms", &CLASSES));
     entry
-}
-
-/// A synchronous engine has one in flight, whatever was asked; without a name fio takes psync. 0 where nothing is told.
-fn depth(options: &Options) -> u32 {
-    let synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
-    match options.text("ioengine") {
-        Some(engine) if synchronous.contains(&engine) => 1,
-        _ if options.are_told() => options.number("iodepth").unwrap_or(1),
-        _ => 0,
-    }
 }
 
 /// One size for all as asked; otherwise what was moved, where it comes out even.

@@ -30,6 +30,8 @@ impl LogName {
     /// The parts of `path`; nothing where it does not say of what it is a log.
     pub(crate) fn of(path: &str) -> Option<LogName> {
         let (folder, file) = split(path);
+        // As `log_store_compressed` names them.
+        let file = file.strip_suffix(".fz").unwrap_or(file);
         let here = |at: usize| KINDS.iter().find(|(word, _)| file[at..].starts_with(word)).map(|(word, kind)| (at, word, *kind));
         let (at, word, kind) = file.rmatch_indices('_').find_map(|(at, _)| here(at))?;
         let rest = &file[at + word.len()..];
@@ -69,6 +71,7 @@ mod tests {
         assert_eq!(parts("x_lat_clat.log"), expect("", "x_lat", "clat", 0, ""));
         assert_eq!(parts("x_clat_hist.1.log.host-7"), expect("", "x", "clat_hist", 1, "host-7"));
         assert_eq!(parts("agg-read_bw.log"), expect("", "agg-read", "bw", 0, ""));
+        assert_eq!(parts("x_clat.1.log.fz"), expect("", "x", "clat", 1, ""));
         assert_eq!(parts("x.log"), None);
     }
 }

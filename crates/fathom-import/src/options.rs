@@ -37,6 +37,15 @@ impl<'a> Options<'a> {
         self.text(name)?.trim().parse().ok()
     }
 
+    /// I/Os in flight at most. A synchronous engine has one, whatever was asked; without a name fio takes psync, and without a number one.
+    pub(crate) fn depth(&self) -> u32 {
+        let synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+        match self.text("ioengine") {
+            Some(engine) if synchronous.contains(&engine) => 1,
+            _ => self.number("iodepth").unwrap_or(1),
+        }
+    }
+
     /// `4k`, `512`, `1M`; a range or a list is no single size.
     pub(crate) fn size(&self, name: &str) -> Option<u64> {
         let text = self.text(name)?.trim().to_ascii_lowercase();

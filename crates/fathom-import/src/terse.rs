@@ -31,10 +31,14 @@ fn layout(version: &str) -> Option<Layout> {
     Some(Layout { head, directions, width })
 }
 
-/// Whether a line is one of these.
+/// Whether a line is one of these. From version 3 on the program names itself; a line of zeros is what ezFIO writes for a test that it
+/// did not run.
 pub(crate) fn is_terse(line: &str) -> bool {
-    let Some(layout) = line.split(';').next().and_then(layout) else { return false };
-    line.split(';').count() >= layout.head + layout.directions.len() * layout.width
+    let mut fields = line.split(';');
+    let version = fields.next().unwrap_or_default();
+    let Some(layout) = layout(version) else { return false };
+    let named = version == "2" || fields.next().is_some_and(|name| name.chars().any(char::is_alphabetic));
+    named && line.split(';').count() >= layout.head + layout.directions.len() * layout.width
 }
 
 /// The result of all terse lines in `text`.

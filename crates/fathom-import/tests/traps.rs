@@ -176,6 +176,28 @@ fn trap_8_other_block_sizes_and_several_servers() {
     assert_eq!(ios(&each.entries[0], R).iter().sum::<u64>(), 4);
 }
 
+/// regression 0293: two servers on one host had jobs of one name, which were then taken for clones of one job.
+#[test]
+fn servers_on_one_host_are_told_apart() {
+    let record = |job: &str, port: u32| format!(r#"{{"jobname": "{job}", "hostname": "h", "port": {port}, {}}}"#, way("read", 10));
+    let servers = format!("{{\"fio version\": \"fio-3.33\", \"client_stats\": [{}, {}, {}]}}\n", record("a", 8765), record("a", 8766), record("b", 8766));
+    let names: Vec<String> = one(&[("c.json", &servers)]).entries.into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["a on h:8765", "a on h:8766", "b on h"]);
+}
+
+/// As ezFIO keeps each test beside its sheet: the job file, fio's result and messages in one file; of a test that it leaves out, a line of
+/// zeros that only looks terse.
+#[test]
+fn folders_of_ezfio_are_read() {
+    let result = document(r#""readwrite": "randrw", "iodepth": "16", "numjobs": "4", "group_reporting": "1""#, &way("read", 7));
+    let test = format!("[JOBFILE]\n[test-/dev/sda]\nreadwrite=randrw\nbs=4096\n\n[STDOUT]\n{result}\n[STDERR]\n\n");
+    let left_out = format!("[STDOUT]\nTest not run because block size 512 below iominsize 4096\n3;{}\n", "0;".repeat(100));
+    let all = read(&[("e/Test_Rand", &test), ("e/Test_512", &left_out), ("e/ezfio_tests.csv", "Type,Write %,Block Size\nRand,0,4096,4,16,7,0.03,0,0\n")]);
+    let told: Vec<_> = all.results.iter().map(|one| (one.entries[0].depth, one.entries[0].members, one.entries[0].directions[R].ios)).collect();
+    assert_eq!(told, [(16, 4, 7)]);
+    assert!(all.troubles.iter().all(|trouble| trouble.why == ImportError::NoDocument) && all.troubles.len() == 2, "{:?}", all.troubles);
+}
+
 /// What a file is, is seen in it: JSON in a `.log`, terse lines in a `.json`, a histogram log of any name, rows without a name.
 #[test]
 fn kinds_are_told_by_content() {
@@ -185,6 +207,11 @@ fn kinds_are_told_by_content() {
     let mut bins = vec!["0"; 29 * 64];
     bins[5] = "2";
     let hist = format!("1000, 1, 4096, {}\n", bins.join(", "));
+    // A check reads it too: 4,000 KiB in 1,000 I/Os of 42 us; depth and jobs are in no terse line.
+    let [run] = &fathom_import::read_result(&terse).expect("a terse line")[..] else { panic!("one job") };
+    let told = &run.figures;
+    assert_eq!((told.streams.len(), told.streams[0].iops, told.streams[0].latency_ns, told.block, told.ios), (2, 100.0, Some(42_000.0), Some(4096), Some(2000)));
+    assert_eq!((told.depth, told.jobs, run.spread.percentiles.as_slice()), (None, None, &[(50.0, 40_000.0)][..]));
     let all = read(&[("x_bw.1.log", &good), ("t.json", &terse), ("what.txt", &hist), ("rows.json", "250, 48, 0, 0\n500, 1, 0, 0\n")]);
     let names: Vec<&str> = all.results.iter().map(|result| result.entries[0].name.as_str()).collect();
     assert_eq!(names, ["j", "t", "what"]);

@@ -63,13 +63,14 @@ pub struct Difference {
     pub after: f64,
     /// Change of the median as a share: 0.05 is 5 % more.
     pub change: f64,
-    /// The change lies in here with 95 % confidence (bootstrap of the median,
-    /// widened by the correlation time; of repeats, Welch's).
+    /// The change lies in here with 95 % confidence (bootstrap of the logarithm of the median,
+    /// widened by the correlation time; of repeats, Welch's); never below -1.
     pub interval: (f64, f64),
     /// Probability of ranks so different when there is no difference (Mann-Whitney, its variance widened by the
     /// correlation time of the series).
     pub p: f64,
-    /// The smallest change that would have been shown in four cases of five or more: the width of `interval`.
+    /// The smallest change that would have been shown in four cases of five or more: the width of `interval` on the
+    /// logarithmic scale.
     pub resolution: f64,
 }
 

@@ -109,6 +109,7 @@ fn compared(asked: &Asked) -> Result<Outcome, String> {
     let mut comparison = all(asked)?;
     comparison.settings = settings(asked);
     refuse_unlike(asked, &comparison)?;
+    refuse_idle_limits(asked, &comparison)?;
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let mut text = fathom_report::comparison(&comparison, &style);
     let broken: Vec<String> = comparison.rows.iter().filter_map(|row| broken(asked, row)).collect();
@@ -205,6 +206,19 @@ fn refuse_unlike(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
     }
     let differing = fathom_report::differing(comparison).join("\n  ");
     Err(format!("the plans differ, so the figures may differ for that alone:\n  {differing}\n--unlike compares them all the same"))
+}
+
+/// A limit on a figure that is not there would never fail.
+fn refuse_idle_limits(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
+    let Some((text, _)) = asked.limits.iter().find(|(_, limit)| comparison.rows.iter().all(|row| row.metric != limit.metric)) else { return Ok(()) };
+    let mut there: Vec<String> = Vec::new();
+    for row in &comparison.rows {
+        let name = row.metric.to_string();
+        if !there.contains(&name) {
+            there.push(name);
+        }
+    }
+    Err(format!("--fail-if={}: not both results have that figure; they have {}", text.escape_debug(), there.join(", ")))
 }
 
 /// Which limit `row` breaks, in words.

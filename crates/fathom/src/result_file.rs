@@ -13,7 +13,10 @@ const LARGEST: u64 = 256 << 20;
 pub fn read(path: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(64 << 10);
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes));
-    read.map_err(|error| format!("{path} cannot be read: {error}"))?;
+    read.map_err(|error| match error.kind() {
+        std::io::ErrorKind::IsADirectory => format!("{path} is a folder; name the results in it"),
+        _ => format!("{path} cannot be read: {error}"),
+    })?;
     if bytes.len() as u64 > LARGEST {
         return Err(format!("{path} is larger than 256 MiB, which no result of fio is"));
     }

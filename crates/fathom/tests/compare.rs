@@ -87,6 +87,9 @@ fn what_cannot_be_compared_is_refused_in_words() {
         let ran = compare(&good, &good, rest).expect(2);
         assert!(ran.err.contains(expected), "{rest}: {}", ran.err);
     }
+    // regression 0292: a limit on a figure that no row has never failed a build.
+    let never = compare(&good, &good, "--fail-if=p99:+5%").expect(2);
+    assert!(never.err.contains("--fail-if=p99:+5%: not both results have that figure; they have iops, bw"), "{}", never.err);
     let totals = compare(&good, &good, "").expect(0);
     assert!(totals.out.contains("has only totals"), "{}", totals.out);
 }

@@ -44,6 +44,9 @@ fn a_folder_is_imported_and_what_is_broken_is_named() {
     write(&folder, "broken/bytes.json", [0xff, 0x80, 0x7b, 0x0a, 0x7b]);
     write(&folder, "broken/huge.json", NEW.replace("\"total_ios\": 100", "\"total_ios\": 1e300"));
     write(&folder, "sda/picture.png", [0x89, b'P', b'N', b'G']);
+    write(&folder, "sda/job.fio", "[a]\nrw=randread\n");
+    write(&folder, "sda/server.err", "");
+    write(&folder, "broken/a_clat.1.log.fz", [0x78, 0x9c, 1, 2, 3]);
     let store = scratch.join("store.db");
     let mut arguments = words("import --json");
     arguments.extend([folder.display().to_string(), format!("--store={}", store.display())]);
@@ -61,7 +64,8 @@ fn a_folder_is_imported_and_what_is_broken_is_named() {
         let lines: Vec<&str> = ran.err.lines().filter(|line| line.contains(&format!("broken/{file}: "))).collect();
         assert!(matches!(lines[..], [line] if line.contains(why)), "{file}: {}", ran.err);
     }
-    assert!(!ran.err.contains("picture.png") && ran.err.contains("kept as r1"), "{}", ran.err);
+    assert!(["picture.png", "job.fio", "server.err"].iter().all(|name| !ran.err.contains(name)), "{}", ran.err);
+    assert!(ran.err.contains("a_clat.1.log.fz: cannot be read: ") && ran.err.contains("kept as r1"), "{}", ran.err);
     let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     let by_name = |name: &str| all.as_array().expect("a list").iter().find(|one| one["jobs"][0]["jobname"] == name).expect("it is there").clone();
     let old = &by_name("old")["jobs"][0]["write"];

@@ -103,11 +103,16 @@ pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
     Ok(Read { findings: results.into_iter().map(fathom_analyse::imported).collect(), troubles: lines, passed: passed.len() })
 }
 
-/// Whether a file in a folder has nothing to do with results: there is none in it, nor does its name promise one.
+/// Whether a file in a folder has nothing to do with results, such as a job file or the empty log of a server: there is none in it, nor
+/// does its name promise one.
 pub(crate) fn is_beside(trouble: &FileTrouble) -> bool {
     let lower = trouble.file.to_ascii_lowercase();
-    let promises = [".json", ".log", ".out", ".txt", ".terse", ".fio"].iter().any(|ending| lower.ends_with(ending));
-    trouble.why == ImportError::NoDocument && !promises
+    let promises = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
+    match trouble.why {
+        ImportError::NoDocument => !promises(&[".json", ".log", ".out", ".txt", ".terse"]),
+        ImportError::Empty => !promises(&[".json", ".log", ".txt", ".terse"]),
+        _ => false,
+    }
 }
 
 fn imported(asked: &Asked) -> Result<Outcome, String> {

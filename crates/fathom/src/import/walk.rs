@@ -1,7 +1,7 @@
 //! The files below what was named.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufReader, Cursor, Read, Write};
 use std::path::Path;
 
 use fathom_import::Files;
@@ -67,11 +67,37 @@ fn below(folder: &str, depth: usize, found: &mut Found) -> Result<(), String> {
     Ok(())
 }
 
-/// Files of this machine.
+/// Files of this machine; compressed logs are inflated on the way.
 pub(crate) struct Disk;
+
+/// A compressed log is not longer when it is inflated: it is held in memory.
+const LONGEST: usize = 64 << 20;
 
 impl Files for Disk {
     fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
-        File::open(path).map(|file| Box::new(file) as Box<dyn Read>).map_err(|error| error.to_string())
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        if !path.ends_with(".fz") {
+            return Ok(Box::new(file));
+        }
+        let mut lines = Bounded(Vec::new());
+        fathom_report::inflate_log(BufReader::new(file), &mut lines).map_err(|error| format!("{error} (`--inflate-log=FILE`)"))?;
+        Ok(Box::new(Cursor::new(lines.0)))
+    }
+}
+
+/// Memory that ends at [`LONGEST`]: a file of some KiB may inflate to anything.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST {
+            return Err(std::io::Error::other("it inflates to more than 64 MiB; inflate it into a file first"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
