@@ -45,9 +45,9 @@ pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         id: "F003",
         code: "SUMMARY_DISAGREES",
-        means: "The intervals of a job do not add up to its totals.",
+        means: "The intervals of a job do not add up to its totals, or a rate of another program's result to its amount and time.",
         matters: "Charts and summaries would tell different stories.",
-        remedy: "Report it as a fault of fathom; do not use the figures.",
+        remedy: "Do not use the figures. Of a run of fathom, report it as its fault; of another's, get the file as it was written.",
     },
     Explanation {
         id: "F004",

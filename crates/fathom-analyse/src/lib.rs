@@ -68,7 +68,7 @@ pub use self::over_time::{entry_figures, over_time};
 pub use self::pts::{PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words};
 pub use self::latency::summary as latency_summary;
 pub use self::imported::{
-    CHECKS, Check, Claims, Handed, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError, SpecFigure, SpecSheet, Spread, Stream, distinct_share,
+    CHECKS, Check, Claims, Handed, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError, Rate, SpecFigure, SpecSheet, Spread, Stream, distinct_share,
     imported, judge_handed, judge_handed_with, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, parse_figure,
 };
 pub use self::response::{Measured as MeasuredLoads, judge, response};

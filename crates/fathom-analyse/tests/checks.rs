@@ -54,6 +54,9 @@ fn wrong_results() -> Vec<Wrong> {
     let is = |code, says, handed| Wrong { code, says, handed };
     vec![
         is("NOTHING_DONE", "0 I/Os were completed", result(Imported { ios: Some(0), ..reads(0.0, None) })),
+        is("IO_ERROR", "error 5 (Input/output error)", result(Imported { error: 5, ..reads(1_000.0, None) })),
+        // 20,000 in 10 s are 2,000 a second.
+        is("SUMMARY_DISAGREES", "says 1,000 read IOPS, but its own amount and time come to 2,000", result(Imported { rates: Rate::both(Direction::Read, (1_000.0, 20_000), (0.0, 0), 10_000), ..reads(1_000.0, None) })),
         is("LITTLE_DISAGREES", "1.50 in flight", result(reads(10_000.0, Some(150.0)))),
         is("PER_JOB_FIGURES", "1 of 4 jobs", result(per_job)),
         // 200,000 x 4 KiB = 819 MB/s on 600 MB/s.

@@ -1,6 +1,6 @@
 //! fio's JSON: one object with an array of jobs; times in nanoseconds from version 3 on, in microseconds before.
 
-use fathom_analyse::{Hosts, Imported, QueueSettings, Spread, Stream};
+use fathom_analyse::{Hosts, Imported, QueueSettings, Rate, Spread, Stream};
 use fathom_model::{Direction, DirectionSummary, Entry};
 use serde_json::Value;
 
@@ -19,8 +19,6 @@ pub struct ImportedRun {
     pub runtime_ms: u64,
     /// Window of its log rows, milliseconds (`log_avg_msec`).
     pub log_window_ms: Option<u64>,
-    /// errno that fio reports.
-    pub error: i64,
     /// How its completion latencies are spread: those of the direction with most I/Os.
     pub spread: Spread,
 }
@@ -49,9 +47,8 @@ fn of_terse(entry: &Entry) -> ImportedRun {
     // Rates are rounded there: the size is the nearest multiple of a sector.
     let block = total(|way| way.bytes).checked_div(total(|way| way.ios)).map(|size| (size + 256) / 512 * 512);
     ImportedRun {
-        figures: Imported { name: entry.name.clone(), streams: used().map(stream).collect(), block, ios: Some(total(|way| way.ios)), ..Imported::default() },
+        figures: Imported { name: entry.name.clone(), streams: used().map(stream).collect(), block, ios: Some(total(|way| way.ios)), error: entry.error, ..Imported::default() },
         runtime_ms: used().map(|(_, way)| way.runtime_ms).max().unwrap_or(0),
-        error: i64::from(entry.error),
         spread: most.map_or_else(Spread::default, |way| Spread { ios: way.ios, percentiles: way.clat.percentiles.iter().map(|(p, ns)| (*p, *ns as f64)).collect() }),
         ..ImportedRun::default()
     }
@@ -159,13 +156,22 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
             jobs: Some(if grouped { options.number("numjobs").unwrap_or(1) } else { 1 }),
             closed: !paced,
             ios: Some(total("total_ios")),
+            error: job["error"].as_i64().and_then(|error| i32::try_from(error).ok()).unwrap_or(0),
+            failed: job["total_err"].as_u64().unwrap_or(0),
+            rates: Direction::ALL.into_iter().flat_map(|d| rates(&job[d.word()], d)).collect(),
             ..Imported::default()
         },
         runtime_ms: Direction::ALL.into_iter().filter_map(|d| job[d.word()]["runtime"].as_u64()).max().unwrap_or(0),
         log_window_ms: options.number("log_avg_msec").map(u64::from),
-        error: job["error"].as_i64().unwrap_or(0),
         spread: spread(job),
     }
+}
+
+/// Bytes are only compared where they are bytes: version 2 counts KiB, and says no `bw_bytes`.
+fn rates(way: &Value, direction: Direction) -> Vec<Rate> {
+    let figure = |key: &str| way[key].as_f64().unwrap_or(0.0);
+    let count = |key: &str| way[key].as_u64().unwrap_or(0);
+    Rate::both(direction, (figure("iops"), count("total_ios")), (figure("bw_bytes"), count("io_bytes")), count("runtime"))
 }
 
 /// `clat_ns` (version 3) or `clat` (version 2, microseconds).

@@ -176,6 +176,25 @@ fn trap_8_other_block_sizes_and_several_servers() {
     assert_eq!(ios(&each.entries[0], R).iter().sum::<u64>(), 4);
 }
 
+/// regression 0294: a result of a job that an error had ended, or with a rate that its own amount and time do not come to, passed for valid.
+#[test]
+fn what_fio_says_of_errors_and_sums_is_heard() {
+    let told = |text: &str| {
+        let code = |found: &fathom_model::Finding| found.code;
+        let imported = fathom_analyse::imported(one(&[("x.json", text)])).findings.iter().map(code).collect::<Vec<_>>();
+        let runs = fathom_import::read_result(text).expect("a result");
+        let checked = fathom_analyse::judge_imported(&runs[0].figures).iter().map(code).collect::<Vec<_>>();
+        assert_eq!(imported, checked);
+        imported
+    };
+    let good = document(r#""rate_iops": "700""#, &way("read", 700));
+    assert_eq!(told(&good), [""; 0]);
+    assert_eq!(told(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "error": 5"#)), ["IO_ERROR"]);
+    assert_eq!(told(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "total_err": 3, "first_error": 5"#)), ["IO_ERROR"]);
+    assert_eq!(told(&good.replace(r#""iops": 700.0"#, r#""iops": 7000.0"#)), ["SUMMARY_DISAGREES"]);
+    assert_eq!(told(&good.replace(r#""bw_bytes": 2867200"#, r#""bw_bytes": 8601600"#)), ["SUMMARY_DISAGREES"]);
+}
+
 /// regression 0293: two servers on one host had jobs of one name, which were then taken for clones of one job.
 #[test]
 fn servers_on_one_host_are_told_apart() {

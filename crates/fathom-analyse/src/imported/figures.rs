@@ -5,10 +5,13 @@ use fathom_model::{Direction, Finding, Weight};
 use super::link::Link;
 use super::spec::SpecSheet;
 use super::about;
-use crate::figures::{bytes, duration, percent, rate};
+use crate::figures::{bytes, count, duration, percent, rate};
 
 /// Authors round to two figures: within this, rate, latency and depth agree.
 const AGREES: f64 = 0.05;
+/// Of fewer I/Os, or in less time, a rate shows how it was rounded.
+const FEWEST_COUNTED: u64 = 100;
+const SHORTEST_MS: u64 = 200;
 const ADVICE: &str = "Derive one figure from the others instead of typing it: rate x mean latency = I/Os in flight.";
 
 /// One result of somebody else. What is not known stays empty.
@@ -50,6 +53,12 @@ pub struct Imported {
     pub region: Option<u64>,
     /// I/Os in all.
     pub ios: Option<u64>,
+    /// errno of the error that ended it; 0 for none.
+    pub error: i32,
+    /// I/Os that failed and were passed over (`continue_on_error`).
+    pub failed: u64,
+    /// Rates, with what amount and time come to.
+    pub rates: Vec<Rate>,
 }
 
 /// One direction of an imported result.
@@ -119,6 +128,51 @@ impl Imported {
     pub(super) fn times(&self) -> f64 {
         if self.per_job { f64::from(self.jobs.unwrap_or(1)) } else { 1.0 }
     }
+}
+
+/// A rate that a result tells, and that can be counted from it too.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rate {
+    /// Of what, in words: `read IOPS`.
+    pub what: String,
+    /// What the result says, per second.
+    pub told: f64,
+    /// Amount over time.
+    pub counted: f64,
+}
+
+impl Rate {
+    /// The rates of one direction whose I/Os and bytes in so many milliseconds are known; nothing of so few that rounding shows.
+    #[must_use]
+    pub fn both(direction: Direction, (iops, ios): (f64, u64), (bandwidth, bytes): (f64, u64), runtime_ms: u64) -> Vec<Rate> {
+        if ios < FEWEST_COUNTED || runtime_ms < SHORTEST_MS {
+            return Vec::new();
+        }
+        let counted = |amount: u64| amount as f64 * 1e3 / runtime_ms as f64;
+        let rate = |word, told, amount| Rate { what: format!("{} {word}", direction.word()), told, counted: counted(amount) };
+        let mut both = vec![rate("IOPS", iops, ios)];
+        both.extend((bandwidth > 0.0 && bytes > 1 << 20).then(|| rate("bytes per second", bandwidth, bytes)));
+        both
+    }
+}
+
+/// fio says of each job how it ended, whatever its figures.
+pub(super) fn failed(imported: &Imported) -> Option<Finding> {
+    let words = crate::errno::words;
+    let (weight, evidence) = match (imported.error, imported.failed) {
+        (0, 0) => return None,
+        (0, failed) => (Weight::Degrades, format!("{} I/Os failed and were passed over. They are in neither rate nor latency.", count(failed))),
+        (error, _) => (Weight::Invalidates, format!("The job was ended by error {error} ({}): its figures are those of a part of it.", words(error))),
+    };
+    Some(about(imported, "IO_ERROR", weight, evidence, "See the kernel log for the device, mend the cause, and run again."))
+}
+
+/// What is told twice must be the same.
+pub(super) fn counted(imported: &Imported) -> Option<Finding> {
+    let differs = |one: &&Rate| (one.told - one.counted).abs() > AGREES * one.counted.max(one.told);
+    let Rate { what, told, counted } = imported.rates.iter().find(differs)?;
+    let evidence = format!("It says {} {what}, but its own amount and time come to {}.", rate(*told), rate(*counted));
+    Some(about(imported, "SUMMARY_DISAGREES", Weight::Invalidates, evidence, "One of the figures was changed, or is of another run: get the file as fio wrote it."))
 }
 
 /// Zeros are no figures: a result without a completed I/O says nothing about its target.

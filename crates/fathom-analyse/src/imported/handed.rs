@@ -36,9 +36,11 @@ pub struct Check {
 }
 
 /// Every check. What is handed in can be judged with any part of the list.
-pub const CHECKS: [Check; 18] = [
+pub const CHECKS: [Check; 20] = [
     Check { code: "NUMBER_MALFORMED", judge: |handed| handed.malformed.iter().map(NumberError::finding).collect() },
     Check { code: "NOTHING_DONE", judge: |handed| each(handed, figures::nothing_done) },
+    Check { code: "IO_ERROR", judge: |handed| each(handed, figures::failed) },
+    Check { code: "SUMMARY_DISAGREES", judge: |handed| each(handed, figures::counted) },
     Check { code: "LITTLE_DISAGREES", judge: |handed| each(handed, figures::little) },
     Check { code: "PER_JOB_FIGURES", judge: |handed| each(handed, figures::per_job) },
     Check { code: "ABOVE_LINK", judge: |handed| each(handed, link::above) },

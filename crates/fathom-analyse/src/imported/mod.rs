@@ -17,7 +17,7 @@ mod sweep;
 
 use fathom_model::{Finding, Weight};
 
-pub use self::figures::{Claims, Imported, Stream};
+pub use self::figures::{Claims, Imported, Rate, Stream};
 pub use self::handed::{CHECKS, Check, Handed, judge_handed, judge_handed_with, judge_imported};
 pub use self::hosts::{Hosts, judge_hosts};
 pub use self::link::{Link, LinkError};

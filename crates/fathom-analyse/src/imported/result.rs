@@ -2,7 +2,7 @@
 
 use fathom_model::{Direction, Entry, Findings, ImportedResult, Little, Nanos, Personality, RunEnd, Verdict};
 
-use super::figures::{Imported, Stream};
+use super::figures::{Imported, Rate, Stream};
 use super::judge_imported;
 use crate::detectors::verdict;
 use crate::group::groups;
@@ -58,6 +58,9 @@ fn figures_of(entry: &Entry) -> Imported {
         jobs: Some(entry.members.max(1)),
         closed: entry.offered.is_none(),
         ios: Some(entry.directions.0.iter().map(|way| way.ios).sum()),
+        error: entry.error,
+        failed: entry.errors_continued.map_or(0, |(failed, _)| failed),
+        rates: entry.directions.iter().flat_map(|(d, way)| Rate::both(d, (way.iops, way.ios), (way.bandwidth, way.bytes), way.runtime_ms)).collect(),
         ..Imported::default()
     }
 }
