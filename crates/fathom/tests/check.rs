@@ -200,7 +200,8 @@ fn a_host_that_vanished() {
     client.wait().expect("our own child");
     let ran = fathom([std::path::Path::new("check"), &result]).expect(0);
     let said = unfolded(&ran.out);
-    assert!(said.contains("HOST_LOST") && said.contains("1 of 2 hosts gave no figures; lost: 127.0.0.1 (disconnected)"), "{said}");
+    // fio says "disconnected", or "timed out" where the machine is busy.
+    assert!(said.contains("HOST_LOST") && said.contains("1 of 2 hosts gave no figures; lost: 127.0.0.1 ("), "{said}");
     // Where fio's messages went elsewhere, the count tells.
     let text = std::fs::read_to_string(&result).expect("a result");
     std::fs::write(&result, &text[text.find('{').expect("a document")..]).expect("written");
