@@ -21,7 +21,8 @@ pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> Stri
     }
     text += &paragraphs(&response.sentences, style);
     if !response.open.is_empty() {
-        text += "\n";
+        // A search that was stopped has no answer to stand before its curves.
+        text += if text.ends_with("\n\n") { "" } else { "\n" };
         text += &wrap(&format!("Open loop, {}; response time, from due to completed:", response.arrivals), style.width, "", "  ");
         text += &open_table(response, style);
     }
@@ -178,6 +179,12 @@ mod tests {
         let text = response_text(&response(), true, &Style::default());
         assert!(text.contains("184.3 MB/s (182.3 to ?)"), "45,000 x 4096 = 184.3 MB: {text}");
         assert!(text.contains("45,000   44,900   184   1/2"), "{text}");
+    }
+
+    #[test]
+    fn without_an_answer_one_empty_line_is_enough() {
+        let text = response_text(&Response { most: None, sentences: Vec::new(), ..response() }, false, &Style::default());
+        assert!(!text.contains("\n\n\n") && text.contains("\n\nOpen loop, Poisson arrivals"), "{text}");
     }
 
     /// The corners: the slowest point at the top, the fastest at the right end, the first depth at the bottom.
