@@ -50,7 +50,7 @@ fn a_limit_gives_an_answer_with_its_interval_and_its_figures_in_words() {
 
 /// Twelve servers of 12 ms: 1,000 I/Os a second and not one more, and with even arrivals none of them waits below that. So the most
 /// under any limit over 12 ms is 1,000. In a closed loop eight in flight are 667 a second, sixteen 1,000 in 16 ms each, thirty-two in
-/// 32 ms; unloaded 12 ms meet 1,000 a second at 12 in flight.
+/// 32 ms; unloaded 12 ms meet 1,000 a second at 12 in flight. (Of a p99 limit a machine that stops for 80 ms makes another answer.)
 #[test]
 fn the_most_and_the_knee_of_a_device_of_known_servers() {
     require!(Fuse);
@@ -64,7 +64,7 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
     let load = format!("[known]\nfilename={}\nsize=64m\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\n", device.path().display());
     std::fs::write(&file, load).expect("a job file");
     measured(|| {
-        let ran = fathom(search(&format!("{} --slo=p99<=40ms --arrivals=even --for=700ms --precision=2% --json", file.display())));
+        let ran = fathom(search(&format!("{} --slo=p90<=40ms --arrivals=even --for=700ms --precision=2% --json", file.display())));
         let json = document(&ran.out);
         let most = |name: &str| json.0["most"][name].as_f64().ok_or_else(|| format!("no {name}: {}\n{}", ran.out, ran.err));
         near("the most IOPS", most("iops")?, 1_000.0, 20.0)?;
