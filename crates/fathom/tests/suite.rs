@@ -69,6 +69,9 @@ fn a_file_that_may_not_be_written_is_only_read() {
     assert!(std::fs::read(&file).expect("it is there").iter().all(|byte| *byte == 7), "it is as it was");
     let refused = fathom(suite(&format!("pts-iops {file}"))).expect(2);
     assert!(refused.err.contains("may not be written") && refused.err.contains("--destroy=CODE"), "{}", refused.err);
+    // What it would take is told before it is allowed (regression 0296).
+    let planned = fathom(suite(&format!("pts-iops {file} --dry-run"))).expect(2);
+    assert!(planned.out.contains("measuring: 4h 40m to 23h 20m") && planned.err.contains("--destroy="), "{}\n{}", planned.out, planned.err);
 }
 
 /// The engine moves nothing, so every round is like the others: five of them, then the arithmetic and the means.

@@ -22,6 +22,10 @@ const BEYOND: f64 = 1.25;
 const PARTS: u32 = 6;
 /// Trials become longer where a limit needs it, but not longer than this, unless short ones are.
 const LONGEST: Duration = Duration::from_secs(60);
+/// What says that the program, and not the target, was held up.
+const HELD_UP: [&str; 3] = ["GENERATOR_STALL", "CPU_THROTTLED", "WORKER_WAITED"];
+/// Such a trial that breaks a limit says nothing of its load: it is measured anew this many times, then taken as it is.
+const ANEW: u32 = 2;
 
 /// What all trials have in common.
 #[derive(Clone, Debug, Default)]
@@ -67,13 +71,15 @@ pub struct Seeking {
     /// Why it could not go on.
     pub failed: Option<String>,
     prepares: bool,
+    /// Trials of the present load that said nothing.
+    held_up: u32,
 }
 
 impl Seeking {
     /// A search that begins with `first`, which prepares the target.
     pub fn new(load: Load, goal: Goal, first: Option<Cell>) -> Seeking {
         let measured = MeasuredLoads { arrivals: goal.arrivals, ..MeasuredLoads::default() };
-        Seeking { load, goal, first, stage: Stage::Ladder(0), measured, answer: None, failed: None, prepares: false }
+        Seeking { load, goal, first, stage: Stage::Ladder(0), measured, answer: None, failed: None, prepares: false, held_up: 0 }
     }
 
     fn cell(&self, key: String, values: (&str, String), settings: Vec<(&str, String)>, repeat: u32, each: Duration) -> Cell {
@@ -170,6 +176,12 @@ impl Seeking {
         self.measured.open.push((load, figures.clone()));
         let verdict = judge(&self.goal.limits, figures);
         let Stage::Seeking(search) = &mut self.stage else { return };
+        let held_up = figures.codes.iter().any(|code| HELD_UP.contains(&code.as_str()));
+        if held_up && !verdict.kept && self.held_up < ANEW {
+            self.held_up += 1;
+            return;
+        }
+        self.held_up = 0;
         search.learn(verdict);
         if let SearchStep::Done(answer) = search.step() {
             self.answer = Some(answer);
@@ -301,6 +313,29 @@ mod tests {
         assert!(told.open.len() >= SHARES.len(), "the curve is there");
         let rising = told.open.windows(2).filter(|two| two[0].figures.latency.p99 > 1.3 * two[1].figures.latency.p99).count();
         assert_eq!(rising, 0, "latency rises with the load: {:?}", told.open);
+    }
+
+    /// Regression 0297: one stall of the machine in a long trial halved the answer.
+    #[test]
+    fn a_trial_in_which_the_program_was_held_up_is_measured_anew() {
+        let limits = vec!["p99<=1ms".parse().expect("a limit")];
+        let goal = Goal { limits, precision: 0.01, arrivals: LoadArrivals::Poisson };
+        let load = Load { jobs: 1, each: Duration::from_secs(2), ..Load::default() };
+        let mut course = Seeking::new(load, goal, None);
+        let device = Servers { count: 1, mean_ns: 50_000.0, service: Service::Exponential, credit_ns: 0.0 };
+        for (number, depth) in DEPTHS.into_iter().enumerate() {
+            let cell = course.next().expect("the ladder");
+            course.learn(&cell, Ok(&figures(&device.closed(depth, 10_000, number as u64), None)));
+        }
+        let slow = figures(&device.open(30_000.0, 10_000, 1), Some(30_000.0));
+        let stalled = CellFigures { codes: vec!["GENERATOR_STALL".to_owned()], ..slow.clone() };
+        let first = course.next().expect("a trial");
+        for figures in [&stalled, &stalled, &slow] {
+            let again = course.next().expect("a trial");
+            assert_eq!(again.key, first.key, "the same load");
+            course.learn(&again, Ok(figures));
+        }
+        assert_ne!(course.next().expect("a trial").key, first.key, "what it says undisturbed counts");
     }
 
     #[test]

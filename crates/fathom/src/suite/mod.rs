@@ -55,7 +55,9 @@ pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String
     let text = |name: &str| saved.one(name).ok_or_else(|| format!("{} does not hold its recipe", run.id));
     let recipe = read_recipe(text("recipe")?, text("recipe-text")?).map_err(|trouble| trouble.to_string())?;
     let subject = saved.subjects().pop().ok_or_else(|| format!("{} does not say what it measured", run.id))?;
-    Prepared::new(&asked, &recipe, subject)?.run(stored)
+    let prepared = Prepared::new(&asked, &recipe, subject)?;
+    prepared.judge()?;
+    prepared.run(stored)
 }
 
 fn begin(arguments: &[String]) -> Result<Outcome, String> {
@@ -77,8 +79,10 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
     let title = format!("{name} on {}", subject.file.display());
     let prepared = Prepared::new(&asked, recipe, subject)?;
     if asked.terms.dry_run {
-        return Ok(say(&(prepared.budget() + "\n" + &prepared.listing())));
+        let said = say(&(prepared.budget() + "\n" + &prepared.listing()));
+        return prepared.judge().map(|()| said);
     }
+    prepared.judge()?;
     let stored = Stored::begin(&asked.terms.store, &keep::experiment("suite", title, saved.write()))?;
     prepared.run(stored)
 }
@@ -103,7 +107,9 @@ struct Prepared<'a> {
 impl<'a> Prepared<'a> {
     fn new(asked: &'a Asked, recipe: &'a Recipe, subject: Subject) -> Result<Prepared<'a>, String> {
         let target = file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))?;
-        let writes = subject.writes || !asked.terms.destroy.is_empty() && !asked.terms.read_only;
+        // A procedure is done whole or not at all, and what it takes may be asked before it is allowed.
+        let allowed = asked.terms.dry_run && recipe.procedure.is_some() || !asked.terms.destroy.is_empty();
+        let writes = subject.writes || allowed && !asked.terms.read_only;
         let size = subject.size.map_or_else(|| whole(&subject), Ok)?;
         let place = Place { target, size, writes, faster: asked.faster.unwrap_or(1) };
         let mut prepared = Prepared { asked, recipe, subject, place, left_out: Vec::new() };
@@ -120,7 +126,7 @@ impl<'a> Prepared<'a> {
         self.recipe.cells(step, &self.place, &[step.levels.iter().map(level).collect()])
     }
 
-    /// Every cell must have a plan, and the guard must agree, before the first is measured. Why the step is left out.
+    /// Every cell must have a plan before the first is measured. Why the step is left out.
     fn check(&self, step: &Step) -> Result<Option<String>, String> {
         for cell in self.cells(step) {
             let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
@@ -128,9 +134,18 @@ impl<'a> Prepared<'a> {
             if writes && !self.place.writes {
                 return Ok(Some("it writes, and the target may not be written".to_owned()));
             }
-            guard::dry_run(&plan, &self.asked.terms.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(None)
+    }
+
+    /// The guard must agree to every cell before the first is measured.
+    fn judge(&self) -> Result<(), String> {
+        let steps = self.recipe.steps.iter().zip(&self.left_out).filter(|(_, why)| why.is_none());
+        for cell in steps.flat_map(|(step, _)| self.cells(step)) {
+            let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
+            guard::dry_run(&plan, &self.asked.terms.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+        }
+        Ok(())
     }
 
     /// Lays out a file that we make.
