@@ -265,11 +265,11 @@ fn the_steady_state_that_fio_saw_is_kept() {
 }
 
 /// Files that remember which of them were opened.
-struct Counted(Memory, std::cell::RefCell<Vec<String>>);
+struct Counted(Memory, std::sync::Mutex<Vec<String>>);
 
 impl Files for Counted {
     fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
-        self.1.borrow_mut().push(path.to_owned());
+        self.1.lock().expect("no panic").push(path.to_owned());
         self.0.open(path)
     }
 }
@@ -280,7 +280,7 @@ fn totals_do_without_the_logs_of_a_result() {
     let (paths, files) = memory(&[("x.json", &own), ("x_iops.1.log", "1000, 30, 0, 0\n"), ("alone_iops.1.log", "1000, 5, 0, 0\n")]);
     let counted = Counted(files, Default::default());
     let totals = import_totals(&paths, &counted);
-    let opened: Vec<String> = counted.1.take();
+    let opened: Vec<String> = counted.1.into_inner().expect("no panic");
     assert!(!opened.contains(&"x_iops.1.log".to_owned()) && opened.contains(&"alone_iops.1.log".to_owned()), "{opened:?}");
     let names: Vec<&str> = totals.results.iter().map(|result| result.entries[0].name.as_str()).collect();
     assert_eq!((names, totals.results[0].entries[0].series.len()), (vec!["j", "alone"], 0));
@@ -295,7 +295,7 @@ fn regression_0280_only_the_logs_of_chosen_results_are_read() {
     let (paths, files) = memory(&all.each_ref().map(|(name, text)| (*name, text.as_str())));
     let counted = Counted(files, Default::default());
     let chosen = import_chosen(&paths, &counted, &|result| result.entries[0].directions[R].ios == 7);
-    let opened: Vec<String> = counted.1.take();
+    let opened: Vec<String> = counted.1.into_inner().expect("no panic");
     assert!(!opened.contains(&"x_iops.1.log".to_owned()) && opened.contains(&"y_iops.1.log".to_owned()), "{opened:?}");
     let (x, y) = (&chosen.results[0].entries[0], &chosen.results[1].entries[0]);
     assert_eq!((x.series.len(), ios(y, R)), (0, vec![7]));
