@@ -12,6 +12,9 @@ const LABEL: f32 = 12.0;
 /// Degrees by which long names are turned, and how long they may be then: the first must not go over the left edge.
 const TURNED: f32 = 60.0;
 const MOST_TURNED: f32 = 150.0;
+/// Plots narrower than this have little beside them: so much on the left, pixels.
+const PHONE: f32 = 500.0;
+const LEFT: f32 = 40.0;
 /// Their size, and how far apart they stand at least.
 const TURNED_LABEL: f32 = 11.0;
 const TURNED_APART: f32 = 15.0;
@@ -69,14 +72,18 @@ fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
         label["width"] = json!(place.floor());
         label["overflow"] = json!("break");
     } else {
-        label["rotate"] = json!(TURNED);
+        let long = longest.min(MOST_TURNED);
+        // On a phone the first of them would hang over the left edge.
+        let hangs = plot < PHONE && long * f32::to_radians(TURNED).cos() - place / 2.0 > LEFT;
+        let turned = if hangs { 90.0 } else { TURNED };
+        label["rotate"] = json!(turned);
         label["fontSize"] = json!(TURNED_LABEL);
         if place >= TURNED_APART {
             label["interval"] = json!(0);
         }
         label["width"] = json!(MOST_TURNED);
         label["overflow"] = json!("truncate");
-        let high = longest.min(MOST_TURNED) * f32::to_radians(TURNED).sin();
+        let high = long * f32::to_radians(turned).sin();
         axis["nameGap"] = json!((high + 24.0).round());
     }
 }
