@@ -24,18 +24,29 @@ const TARGET: &str = "x86_64-unknown-none";
 const PLACE: &str = "// ---\n";
 
 fn main() {
-    ["build.rs", "src/house.js", "src/stage.js"].into_iter().for_each(|file| println!("cargo:rerun-if-changed={file}"));
+    ["build.rs", "src/house.js", "src/stage.js"]
+        .into_iter()
+        .for_each(|file| println!("cargo:rerun-if-changed={file}"));
     println!("cargo:rerun-if-env-changed=FATHOM_ECHARTS");
     let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let given = env::var_os("FATHOM_ECHARTS").and_then(|path| checked(Path::new(&path)));
-    let script = given.or_else(|| of_package(true)).or_else(|| of_package(false)).unwrap_or_default();
+    let script = given
+        .or_else(|| of_package(true))
+        .or_else(|| of_package(false))
+        .unwrap_or_default();
     if script.is_empty() {
         // What cargo could not say for want of the lock file it may say another time.
         println!("cargo:rerun-if-changed=../../Cargo.lock");
         let (package, version) = PACKAGE;
-        println!("cargo:warning={SCRIPT} of the package {package} {version} was not found (or is not the one expected): this build draws no charts");
+        println!(
+            "cargo:warning={SCRIPT} of the package {package} {version} was not found (or is not the one expected): this build draws no charts"
+        );
     }
-    let compiled = if script.is_empty() { Vec::new() } else { compiled(&script) };
+    let compiled = if script.is_empty() {
+        Vec::new()
+    } else {
+        compiled(&script)
+    };
     fs::write(folder.join("echarts.js"), script).expect("OUT_DIR can be written");
     fs::write(folder.join("stage.bin"), compiled).expect("OUT_DIR can be written");
 }
@@ -43,13 +54,24 @@ fn main() {
 /// The script among the sources of the package, which cargo brings if it may.
 fn of_package(offline: bool) -> Option<String> {
     let mut cargo = Command::new(env::var_os("CARGO")?);
-    cargo.args(["metadata", "--format-version=1", "--locked", "--filter-platform", TARGET]);
-    cargo.args(["--manifest-path", "Cargo.toml"]).current_dir(env::var_os("CARGO_MANIFEST_DIR")?);
+    cargo.args([
+        "metadata",
+        "--format-version=1",
+        "--locked",
+        "--filter-platform",
+        TARGET,
+    ]);
+    cargo
+        .args(["--manifest-path", "Cargo.toml"])
+        .current_dir(env::var_os("CARGO_MANIFEST_DIR")?);
     if offline {
         cargo.arg("--offline");
     }
     let told: Value = serde_json::from_slice(&cargo.output().ok()?.stdout).ok()?;
-    let is_it = |package: &&Value| (package["name"].as_str(), package["version"].as_str()) == (Some(PACKAGE.0), Some(PACKAGE.1));
+    let is_it = |package: &&Value| {
+        (package["name"].as_str(), package["version"].as_str())
+            == (Some(PACKAGE.0), Some(PACKAGE.1))
+    };
     let manifest = told["packages"].as_array()?.iter().find(is_it)?["manifest_path"].as_str()?;
     checked(&Path::new(manifest).parent()?.join(SCRIPT))
 }
@@ -57,7 +79,10 @@ fn of_package(offline: bool) -> Option<String> {
 /// The file, if it is the one expected.
 fn checked(path: &Path) -> Option<String> {
     let bytes = fs::read(path).ok()?;
-    let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sum: String = Sha256::digest(&bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     String::from_utf8(bytes).ok().filter(|_| sum == SHA256)
 }
 
@@ -65,7 +90,9 @@ fn checked(path: &Path) -> Option<String> {
 fn compiled(script: &str) -> Vec<u8> {
     let read = |file: &str| fs::read_to_string(file).expect("it is part of the crate");
     let stage = read("src/stage.js");
-    let (before, after) = stage.split_once(PLACE).expect("the stage has a place for the scripts");
+    let (before, after) = stage
+        .split_once(PLACE)
+        .expect("the stage has a place for the scripts");
     let source = format!("{before}{script}\n{}\n{after}", read("src/house.js"));
     let runtime = Runtime::new().expect("memory for an engine");
     runtime.set_max_stack_size(4 << 20);
@@ -74,9 +101,18 @@ fn compiled(script: &str) -> Vec<u8> {
         Ok("big") => WriteOptionsEndianness::Big,
         _ => WriteOptionsEndianness::Little,
     };
-    let options = WriteOptions { endianness, strip_source: true, strip_debug: true, ..WriteOptions::default() };
-    context.with(|ctx| {
-        let module = Module::declare(ctx.clone(), "stage", source).catch(&ctx);
-        module.map_err(|error| error.to_string()).and_then(|module| module.write(options).map_err(|error| error.to_string()))
-    }).expect("the script compiles")
+    let options = WriteOptions {
+        endianness,
+        strip_source: true,
+        strip_debug: true,
+        ..WriteOptions::default()
+    };
+    context
+        .with(|ctx| {
+            let module = Module::declare(ctx.clone(), "stage", source).catch(&ctx);
+            module
+                .map_err(|error| error.to_string())
+                .and_then(|module| module.write(options).map_err(|error| error.to_string()))
+        })
+        .expect("the script compiles")
 }

@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, hear, spec};
 use fathom_import::{Files, Import, import};
-use fathom_model::{Bytes, DeviceFacts, Direction, PerDirection, Personality, ReplayReading, ReplayTiming, TraceAction};
+use fathom_model::{
+    Bytes, DeviceFacts, Direction, PerDirection, Personality, ReplayReading, ReplayTiming,
+    TraceAction,
+};
 use fathom_plan::{
-    Includes, Level, OptionRow, Place, Reading, Setting, Source, Surroundings, TraceReader, options, parse_args, plan, read_recipe, read_value, show_commands,
-    survey,
+    Includes, Level, OptionRow, Place, Reading, Setting, Source, Surroundings, TraceReader,
+    options, parse_args, plan, read_recipe, read_value, show_commands, survey,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -77,7 +80,11 @@ impl Surroundings for Machine<'_> {
 
 impl Includes for Machine<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        if path == "f" { Ok(self.job_file.to_vec()) } else { Err("no such file".to_owned()) }
+        if path == "f" {
+            Ok(self.job_file.to_vec())
+        } else {
+            Err("no such file".to_owned())
+        }
     }
 }
 
@@ -91,23 +98,44 @@ pub fn job_file(bytes: &[u8]) {
 
 /// The first two bytes choose an option, the rest is its value: read alone, and as a line of a job.
 pub fn option_value(bytes: &[u8]) {
-    let Some((choice, value)) = bytes.split_first_chunk::<2>() else { return };
-    let Ok(value) = std::str::from_utf8(value) else { return };
+    let Some((choice, value)) = bytes.split_first_chunk::<2>() else {
+        return;
+    };
+    let Ok(value) = std::str::from_utf8(value) else {
+        return;
+    };
     let rows: Vec<&OptionRow> = options().collect();
     let row = rows[usize::from(u16::from_le_bytes(*choice)) % rows.len()];
-    let engine = row.engines.first().map_or(String::new(), |engine| format!("ioengine={engine}\n"));
+    let engine = row
+        .engines
+        .first()
+        .map_or(String::new(), |engine| format!("ioengine={engine}\n"));
     let text = format!("[j]\nsize=1m\n{engine}{}={value}\n", row.name);
     for personality in PERSONALITIES {
         let _ = read_value(row, Some(value), &mut Reading::new(personality, 4));
         run(&["f".to_owned()], personality, text.as_bytes());
-        run(&["--name=j".to_owned(), "--size=1m".to_owned(), format!("--{}={value}", row.name)], personality, b"");
+        run(
+            &[
+                "--name=j".to_owned(),
+                "--size=1m".to_owned(),
+                format!("--{}={value}", row.name),
+            ],
+            personality,
+            b"",
+        );
     }
 }
 
 /// Each line is an argument; `f` among them names a job file of one job.
 pub fn command_line(bytes: &[u8]) {
-    let Ok(text) = std::str::from_utf8(bytes) else { return };
-    let arguments: Vec<String> = text.split('\n').take(MOST_ARGUMENTS).map(str::to_owned).collect();
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let arguments: Vec<String> = text
+        .split('\n')
+        .take(MOST_ARGUMENTS)
+        .map(str::to_owned)
+        .collect();
     for personality in PERSONALITIES {
         run(&arguments, personality, b"[global]\nbs=4k\n[j]\nsize=1m\n");
     }
@@ -128,18 +156,37 @@ pub fn io_log(bytes: &[u8]) {
     };
     let skip = PerDirection([true, false, true]);
     let redirect = Some("/t".to_owned());
-    let lenient = ReplayReading { timing: ReplayTiming::AfterLast, lenient: true, scale: 3, align: 512, ..strict.clone() };
-    let aside = ReplayReading { redirect, skip, skip_sync: true, time_percent: 7, folder: Some("d".to_owned()), ..lenient.clone() };
+    let lenient = ReplayReading {
+        timing: ReplayTiming::AfterLast,
+        lenient: true,
+        scale: 3,
+        align: 512,
+        ..strict.clone()
+    };
+    let aside = ReplayReading {
+        redirect,
+        skip,
+        skip_sync: true,
+        time_percent: 7,
+        folder: Some("d".to_owned()),
+        ..lenient.clone()
+    };
     for reading in [strict, lenient, aside] {
         keeps_to_its_survey(bytes, &reading);
     }
     for personality in PERSONALITIES {
-        run(&["--name=j".to_owned(), "--read_iolog=f".to_owned()], personality, bytes);
+        run(
+            &["--name=j".to_owned(), "--read_iolog=f".to_owned()],
+            personality,
+            bytes,
+        );
     }
 }
 
 fn keeps_to_its_survey(bytes: &[u8], reading: &ReplayReading) {
-    let Ok(survey) = survey(bytes, "f", reading) else { return };
+    let Ok(survey) = survey(bytes, "f", reading) else {
+        return;
+    };
     let mut reader = TraceReader::new(bytes, reading).expect("it was read before");
     let mut ios = [0u64; 3];
     while let Some(io) = reader.next_io().expect("it was read before") {
@@ -151,22 +198,41 @@ fn keeps_to_its_survey(bytes: &[u8], reading: &ReplayReading) {
             TraceAction::Sync | TraceAction::Datasync => continue,
         };
         ios[direction as usize] += 1;
-        assert!(file.uses[direction] && io.offset >= file.start && io.offset + u64::from(io.len) <= file.end);
+        assert!(
+            file.uses[direction]
+                && io.offset >= file.start
+                && io.offset + u64::from(io.len) <= file.end
+        );
         assert!(direction == Direction::Trim || io.len <= survey.replay.largest);
     }
-    assert_eq!((ios, reader.paths()), (survey.replay.ios.0, &survey.paths[..]));
+    assert_eq!(
+        (ios, reader.paths()),
+        (survey.replay.ios.0, &survey.paths[..])
+    );
 }
 
 /// Plans, and shows the plan as command lines, as the program would before it touches anything.
 fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
     let machine = Machine { job_file };
-    let Ok(invocation) = parse_args(arguments, personality) else { return };
+    let Ok(invocation) = parse_args(arguments, personality) else {
+        return;
+    };
     match in_time(|| plan(&invocation, &machine, &machine)) {
-        Ok(planned) => planned.warnings.iter().chain(&planned.notes).for_each(|said| drop(said.to_string())),
+        Ok(planned) => planned
+            .warnings
+            .iter()
+            .chain(&planned.notes)
+            .for_each(|said| drop(said.to_string())),
         Err(problems) => {
             // A few thousand mistakes tell no more than the first thousand.
-            assert!(!problems.is_empty() && problems.len() <= 1000, "{} problems", problems.len());
-            problems.iter().for_each(|problem| drop(problem.to_string()));
+            assert!(
+                !problems.is_empty() && problems.len() <= 1000,
+                "{} problems",
+                problems.len()
+            );
+            problems
+                .iter()
+                .for_each(|problem| drop(problem.to_string()));
         }
     }
     let _ = in_time(|| show_commands("fio", &invocation, &machine, &machine));
@@ -208,7 +274,15 @@ pub fn result(bytes: &[u8]) {
 
 /// The bytes are a log of every kind, beside a result that says it wrote them.
 pub fn result_log(bytes: &[u8]) {
-    let names = ["x_iops.1.log", "x_bw.1.log", "x_clat.1.log", "x_lat.2.log", "x_clat_hist.1.log", "y_clat.1.log", "x.json"];
+    let names = [
+        "x_iops.1.log",
+        "x_bw.1.log",
+        "x_clat.1.log",
+        "x_lat.2.log",
+        "x_clat_hist.1.log",
+        "y_clat.1.log",
+        "x.json",
+    ];
     judged(import(&names.map(str::to_owned), &OneFile(bytes)));
 }
 
@@ -219,16 +293,27 @@ impl Files for OneFile<'_> {
     fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
         let writer = br#"{"fio version": "fio-3.33", "jobs": [{"jobname": "x", "job options": {"write_bw_log": "x", "log_avg_msec": "250", "numjobs": "2",
             "group_reporting": "", "bs": "4k"}, "read": {"total_ios": 100, "iops": 1.0}, "write": {"total_ios": 9}, "trim": {"total_ios": 1}}]}"#;
-        let bytes = if path == "x.json" && self.0.first() != Some(&b'{') { &writer[..] } else { self.0 };
+        let bytes = if path == "x.json" && self.0.first() != Some(&b'{') {
+            &writer[..]
+        } else {
+            self.0
+        };
         Ok(Box::new(Cursor::new(bytes.to_vec())))
     }
 }
 
 /// What every shown result goes through. Memory is bounded: so are its moments.
 fn judged(all: Import) {
-    all.troubles.iter().for_each(|trouble| drop(trouble.why.to_string()));
+    all.troubles
+        .iter()
+        .for_each(|trouble| drop(trouble.why.to_string()));
     for result in all.results {
-        assert!(result.entries.iter().all(|entry| entry.series.len() <= 1 << 20));
+        assert!(
+            result
+                .entries
+                .iter()
+                .all(|entry| entry.series.len() <= 1 << 20)
+        );
         let findings = fathom_analyse::imported(result);
         let _ = fathom_analyse::joined(&findings.entries);
         let mut ink = Vec::new();
@@ -240,7 +325,9 @@ fn judged(all: Import) {
 pub fn spec_sheet(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (sheets, troubles) = spec::read_sheets("s.toml", &text);
-    troubles.iter().for_each(|trouble| drop(trouble.to_string()));
+    troubles
+        .iter()
+        .for_each(|trouble| drop(trouble.to_string()));
     for sheet in &sheets {
         drop(spec::report("/dev/x", &DeviceFacts::default(), sheet, true));
         for figure in &sheet.figures {
@@ -261,9 +348,18 @@ pub fn recipe(bytes: &[u8]) {
         Err(trouble) => return drop(trouble.to_string()),
     };
     for size in [0, 1 << 20, u64::MAX] {
-        let place = Place { target: "/t".to_owned(), size: Bytes::new(size), writes: true, faster: 1 };
+        let place = Place {
+            target: "/t".to_owned(),
+            size: Bytes::new(size),
+            writes: true,
+            faster: 1,
+        };
         for step in &recipe.steps {
-            let level = |level: &Level| Setting { option: level.option.clone(), value: "1".to_owned(), label: "?".to_owned() };
+            let level = |level: &Level| Setting {
+                option: level.option.clone(),
+                value: "1".to_owned(),
+                label: "?".to_owned(),
+            };
             let cells = recipe.cells(step, &place, &[step.levels.iter().map(level).collect()]);
             assert!(cells.len() <= 1 << 20, "{} cells", cells.len());
         }
@@ -275,15 +371,26 @@ pub fn recording(bytes: &[u8]) {
     let whole = |body: &[u8]| [body, &crc32(body).to_le_bytes()].concat();
     if let Ok(read) = fathom_store::read_recording(&whole(bytes)) {
         let again = fathom_store::write_recording(&read);
-        assert!(fathom_store::read_recording(&again).is_ok(), "what is read can be written and read");
+        assert!(
+            fathom_store::read_recording(&again).is_ok(),
+            "what is read can be written and read"
+        );
     }
     let _ = fathom_store::read_recording(bytes);
 }
 
 /// CRC-32 (IEEE 802.3), as at the end of a document.
 fn crc32(bytes: &[u8]) -> u32 {
-    let bit = |crc: u32, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 };
-    !bytes.iter().fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
+    let bit = |crc: u32, _| {
+        if crc & 1 == 1 {
+            crc >> 1 ^ 0xedb8_8320
+        } else {
+            crc >> 1
+        }
+    };
+    !bytes
+        .iter()
+        .fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
 }
 
 /// The bytes are a captured sysfs tree: every device in it is surveyed and followed down.
@@ -306,17 +413,33 @@ pub fn device_tree(bytes: &[u8]) {
 
 /// Whether a line can stand in a captured tree; what cannot never comes from a kernel.
 fn is_of_tree(line: &str) -> bool {
-    let Some(file) = line.strip_prefix("  ") else { return line.is_ascii() && line.starts_with('/') };
-    let hex = |value: &str| value.split_whitespace().all(|byte| byte.is_ascii() && u8::from_str_radix(byte, 16).is_ok());
+    let Some(file) = line.strip_prefix("  ") else {
+        return line.is_ascii() && line.starts_with('/');
+    };
+    let hex = |value: &str| {
+        value
+            .split_whitespace()
+            .all(|byte| byte.is_ascii() && u8::from_str_radix(byte, 16).is_ok())
+    };
     let value = file.split_once(" =").map(|(_, value)| value);
-    file.is_ascii() && (file.contains(" -> ") || value.is_some_and(|value| !value.is_empty() && value.strip_prefix('x').is_none_or(hex)))
+    file.is_ascii()
+        && (file.contains(" -> ")
+            || value
+                .is_some_and(|value| !value.is_empty() && value.strip_prefix('x').is_none_or(hex)))
 }
 
 /// The bytes are an INI file of fio-plot, and the same as flags, a word a line.
 pub fn plot_ini(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let words: Vec<String> = text.split('\n').take(MOST_ARGUMENTS).map(str::to_owned).collect();
-    for read in [fathom_import::fio_plot_ini(&text, None), fathom_import::fio_plot_flags(&words)] {
+    let words: Vec<String> = text
+        .split('\n')
+        .take(MOST_ARGUMENTS)
+        .map(str::to_owned)
+        .collect();
+    for read in [
+        fathom_import::fio_plot_ini(&text, None),
+        fathom_import::fio_plot_flags(&words),
+    ] {
         match read {
             Ok(wish) => assert!(wish.scale.is_finite() && wish.unknown.len() <= 100),
             Err(error) => assert!(error.to_string().len() < 4096 + bytes.len()),
@@ -332,15 +455,42 @@ pub fn device_pages(bytes: &[u8]) {
         rest = more;
         page.to_vec()
     };
-    let ata = AtaPages { identify: page(512), smart: page(512), failing: None };
-    let scsi = ScsiPages { caching: page(64), temperature: page(64), exceptions: page(64), solid_state: page(64) };
-    let nvme = NvmePages { smart: page(512), controller: page(4096), cache: Some(1) };
-    let pages = Pages { nvme: Some(nvme), ata: Some(ata), scsi: Some(scsi), unread: vec![String::from_utf8_lossy(bytes).into_owned()] };
-    for pages in [Pages { nvme: None, ..pages.clone() }, pages] {
+    let ata = AtaPages {
+        identify: page(512),
+        smart: page(512),
+        failing: None,
+    };
+    let scsi = ScsiPages {
+        caching: page(64),
+        temperature: page(64),
+        exceptions: page(64),
+        solid_state: page(64),
+    };
+    let nvme = NvmePages {
+        smart: page(512),
+        controller: page(4096),
+        cache: Some(1),
+    };
+    let pages = Pages {
+        nvme: Some(nvme),
+        ata: Some(ata),
+        scsi: Some(scsi),
+        unread: vec![String::from_utf8_lossy(bytes).into_owned()],
+    };
+    for pages in [
+        Pages {
+            nvme: None,
+            ..pages.clone()
+        },
+        pages,
+    ] {
         hear(&mut DeviceFacts::default(), &pages);
     }
     let (head, tail) = bytes.split_at(bytes.len() / 2);
     drop(fathom_device::signatures(head, tail, Bytes::new(1 << 30)));
     let text = String::from_utf8_lossy(bytes);
-    let _ = (fathom_device::Mark::parse(&text), fathom_device::Manifest::parse(&text));
+    let _ = (
+        fathom_device::Mark::parse(&text),
+        fathom_device::Manifest::parse(&text),
+    );
 }

@@ -47,7 +47,12 @@ impl Crossing {
     #[must_use]
     pub fn new(mut splits: Vec<Split>) -> Crossing {
         splits.sort_by_key(|split| (split.outstanding(), split.jobs));
-        Crossing { ladder: splits.chunk_by(|a, b| a.outstanding() == b.outstanding()).map(<[Split]>::to_vec).collect() }
+        Crossing {
+            ladder: splits
+                .chunk_by(|a, b| a.outstanding() == b.outstanding())
+                .map(<[Split]>::to_vec)
+                .collect(),
+        }
     }
 
     /// One place for each number outstanding: that with the fewest jobs.
@@ -60,7 +65,15 @@ impl Crossing {
     fn crossed(&self) -> Vec<&Vec<Split>> {
         let able: Vec<&Vec<Split>> = self.ladder.iter().filter(|rung| rung.len() > 1).collect();
         let n = able.len();
-        let mut places: Vec<usize> = (0..CROSSINGS.min(n)).map(|i| if n <= CROSSINGS { i } else { i * (n - 1) / (CROSSINGS - 1) }).collect();
+        let mut places: Vec<usize> = (0..CROSSINGS.min(n))
+            .map(|i| {
+                if n <= CROSSINGS {
+                    i
+                } else {
+                    i * (n - 1) / (CROSSINGS - 1)
+                }
+            })
+            .collect();
         places.dedup();
         places.into_iter().map(|at| able[at]).collect()
     }
@@ -68,31 +81,57 @@ impl Crossing {
     /// The places that check the line: the same number outstanding from the most jobs.
     #[must_use]
     pub fn checks(&self) -> Vec<usize> {
-        self.crossed().into_iter().filter_map(|rung| rung.last()).map(|split| split.place).collect()
+        self.crossed()
+            .into_iter()
+            .filter_map(|rung| rung.last())
+            .map(|split| split.place)
+            .collect()
     }
 
     /// The remaining splits next to a crossing that differs by more than `limit` (a share). A crossing that could not be
     /// measured proves nothing and counts as one that differs.
     #[must_use]
     pub fn fill(&self, limit: f64, iops: &dyn Fn(usize) -> Option<f64>) -> Vec<usize> {
-        let crossed: Vec<(u64, bool)> =
-            self.crossed().iter().map(|rung| (rung[0].outstanding(), difference(rung, iops).is_none_or(|share| share > limit))).collect();
+        let crossed: Vec<(u64, bool)> = self
+            .crossed()
+            .iter()
+            .map(|rung| {
+                (
+                    rung[0].outstanding(),
+                    difference(rung, iops).is_none_or(|share| share > limit),
+                )
+            })
+            .collect();
         let doubtful = |outstanding: u64| {
             let below = crossed.iter().rev().find(|(at, _)| *at <= outstanding);
             let above = crossed.iter().find(|(at, _)| *at >= outstanding);
             below.into_iter().chain(above).any(|(_, differs)| *differs)
         };
-        let rungs = self.ladder.iter().filter(|rung| rung.len() > 1 && doubtful(rung[0].outstanding()));
-        rungs.flatten().filter(|split| iops(split.place).is_none()).map(|split| split.place).collect()
+        let rungs = self
+            .ladder
+            .iter()
+            .filter(|rung| rung.len() > 1 && doubtful(rung[0].outstanding()));
+        rungs
+            .flatten()
+            .filter(|split| iops(split.place).is_none())
+            .map(|split| split.place)
+            .collect()
     }
 
     /// The largest difference that was seen; nothing where there was nothing to compare.
     #[must_use]
     pub fn agreement(&self, iops: &dyn Fn(usize) -> Option<f64>) -> Option<Agreement> {
-        let seen: Vec<(f64, u64)> =
-            self.crossed().into_iter().filter_map(|rung| Some((difference(rung, iops)?, rung[0].outstanding()))).collect();
+        let seen: Vec<(f64, u64)> = self
+            .crossed()
+            .into_iter()
+            .filter_map(|rung| Some((difference(rung, iops)?, rung[0].outstanding())))
+            .collect();
         let most = seen.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        Some(Agreement { compared: seen.len(), most: most.0, at: most.1 })
+        Some(Agreement {
+            compared: seen.len(),
+            most: most.0,
+            at: most.1,
+        })
     }
 }
 
@@ -100,7 +139,11 @@ impl Crossing {
 fn difference(rung: &[Split], iops: &dyn Fn(usize) -> Option<f64>) -> Option<f64> {
     let (few, many) = (iops(rung.first()?.place)?, iops(rung.last()?.place)?);
     let larger = few.max(many);
-    Some(if larger > 0.0 { (few - many).abs() / larger } else { 0.0 })
+    Some(if larger > 0.0 {
+        (few - many).abs() / larger
+    } else {
+        0.0
+    })
 }
 
 #[cfg(test)]
@@ -111,7 +154,11 @@ mod tests {
 
     /// The grid of seven depths and seven jobs; place = row x 7 + column.
     fn grid() -> (Crossing, Vec<Split>) {
-        let place = |i: usize| Split { place: i, depth: STEPS[i / 7], jobs: STEPS[i % 7] };
+        let place = |i: usize| Split {
+            place: i,
+            depth: STEPS[i / 7],
+            jobs: STEPS[i % 7],
+        };
         let splits: Vec<Split> = (0..49).map(place).collect();
         (Crossing::new(splits.clone()), splits)
     }
@@ -125,27 +172,66 @@ mod tests {
     fn a_line_and_three_checks_stand_for_49_cells() {
         let (crossing, splits) = grid();
         let line = crossing.line();
-        let outstanding: Vec<u64> = line.iter().map(|place| splits[*place].outstanding()).collect();
-        assert_eq!(outstanding, [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]);
-        assert!(line.iter().take(7).all(|place| splits[*place].jobs == 1), "as few jobs as possible");
+        let outstanding: Vec<u64> = line
+            .iter()
+            .map(|place| splits[*place].outstanding())
+            .collect();
+        assert_eq!(
+            outstanding,
+            [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]
+        );
+        assert!(
+            line.iter().take(7).all(|place| splits[*place].jobs == 1),
+            "as few jobs as possible"
+        );
         let checks = crossing.checks();
-        let checked: Vec<(u64, u64)> = checks.iter().map(|place| (splits[*place].outstanding(), splits[*place].jobs)).collect();
+        let checked: Vec<(u64, u64)> = checks
+            .iter()
+            .map(|place| (splits[*place].outstanding(), splits[*place].jobs))
+            .collect();
         assert_eq!(checked, [(2, 2), (64, 64), (2048, 64)]);
-        let iops = |place: usize| Some(fair(&splits[place])).filter(|_| line.contains(&place) || checks.contains(&place));
-        assert_eq!(crossing.fill(0.1, &iops), Vec::<usize>::new(), "they agree: 33 cells are spared");
-        assert_eq!(crossing.agreement(&iops), Some(Agreement { compared: 3, most: 0.0, at: 2048 }));
+        let iops = |place: usize| {
+            Some(fair(&splits[place])).filter(|_| line.contains(&place) || checks.contains(&place))
+        };
+        assert_eq!(
+            crossing.fill(0.1, &iops),
+            Vec::<usize>::new(),
+            "they agree: 33 cells are spared"
+        );
+        assert_eq!(
+            crossing.agreement(&iops),
+            Some(Agreement {
+                compared: 3,
+                most: 0.0,
+                at: 2048
+            })
+        );
     }
 
     #[test]
     fn the_grid_is_filled_where_the_checks_disagree_and_only_there() {
         let (crossing, splits) = grid();
         // Many jobs cost a third from 1024 outstanding on.
-        let rate = |split: &Split| if split.outstanding() >= 1024 && split.jobs > 32 { fair(split) * 0.67 } else { fair(split) };
+        let rate = |split: &Split| {
+            if split.outstanding() >= 1024 && split.jobs > 32 {
+                fair(split) * 0.67
+            } else {
+                fair(split)
+            }
+        };
         let known: Vec<usize> = [crossing.line(), crossing.checks()].concat();
         let iops = |place: usize| Some(rate(&splits[place])).filter(|_| known.contains(&place));
         let fill = crossing.fill(0.1, &iops);
-        assert!(!fill.is_empty() && fill.iter().all(|place| splits[*place].outstanding() > 64), "above the last agreeing check");
-        let expected = splits.iter().filter(|split| (65..=2048).contains(&split.outstanding()) && !known.contains(&split.place)).count();
+        assert!(
+            !fill.is_empty() && fill.iter().all(|place| splits[*place].outstanding() > 64),
+            "above the last agreeing check"
+        );
+        let expected = splits
+            .iter()
+            .filter(|split| {
+                (65..=2048).contains(&split.outstanding()) && !known.contains(&split.place)
+            })
+            .count();
         assert_eq!(fill.len(), expected);
         let worst = crossing.agreement(&iops).expect("compared");
         assert!((worst.most - 0.33).abs() < 1e-9 && worst.at == 2048);
@@ -162,7 +248,18 @@ mod tests {
 
     #[test]
     fn a_single_axis_has_nothing_to_check() {
-        let crossing = Crossing::new((0..5).map(|i| Split { place: i, depth: 1 << i, jobs: 1 }).collect());
-        assert_eq!((crossing.line(), crossing.checks()), (vec![0, 1, 2, 3, 4], vec![]));
+        let crossing = Crossing::new(
+            (0..5)
+                .map(|i| Split {
+                    place: i,
+                    depth: 1 << i,
+                    jobs: 1,
+                })
+                .collect(),
+        );
+        assert_eq!(
+            (crossing.line(), crossing.checks()),
+            (vec![0, 1, 2, 3, 4], vec![])
+        );
     }
 }

@@ -77,7 +77,11 @@ mod tests {
     #[test]
     fn known_answers() {
         for (value, bin, middle) in KNOWN {
-            assert_eq!((fio_bin(value), fio_middle(fio_bin(value))), (bin, middle), "{value} ns");
+            assert_eq!(
+                (fio_bin(value), fio_middle(fio_bin(value))),
+                (bin, middle),
+                "{value} ns"
+            );
         }
     }
 

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use fathom_model::{CellFigures, CellLatency, Findings, Histogram, Interval, JobRecording, Recording, Verdict, Weight};
+use fathom_model::{
+    CellFigures, CellLatency, Findings, Histogram, Interval, JobRecording, Recording, Verdict,
+    Weight,
+};
 
 /// Parts of the measured time.
 const PARTS: usize = crate::search::SEARCH_PARTS;
@@ -10,12 +13,29 @@ const PARTS: usize = crate::search::SEARCH_PARTS;
 /// The figures of a whole recording: all jobs and directions together. `sides` are the jobs of each target, where several
 /// were loaded at once.
 #[must_use]
-pub fn cell_figures(recording: &Recording, findings: &Findings, sides: &[Range<usize>]) -> CellFigures {
-    let rates = |jobs: &[JobRecording]| jobs.iter().map(rate).fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+pub fn cell_figures(
+    recording: &Recording,
+    findings: &Findings,
+    sides: &[Range<usize>],
+) -> CellFigures {
+    let rates = |jobs: &[JobRecording]| {
+        jobs.iter()
+            .map(rate)
+            .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    };
     let (iops, bandwidth) = rates(&recording.jobs);
-    let open = recording.jobs.iter().any(|job| job.directions.iter().any(|(_, seen)| seen.response.count() > 0));
+    let open = recording.jobs.iter().any(|job| {
+        job.directions
+            .iter()
+            .any(|(_, seen)| seen.response.count() > 0)
+    });
     let weighty = |finding: &&fathom_model::Finding| finding.weight != Weight::Note;
-    let mut codes: Vec<String> = findings.findings.iter().filter(weighty).map(|finding| finding.code.to_owned()).collect();
+    let mut codes: Vec<String> = findings
+        .findings
+        .iter()
+        .filter(weighty)
+        .map(|finding| finding.code.to_owned())
+        .collect();
     codes.dedup();
     CellFigures {
         iops,
@@ -23,25 +43,45 @@ pub fn cell_figures(recording: &Recording, findings: &Findings, sides: &[Range<u
         offered: offered(recording),
         latency: latency(recording, open),
         bad: recording.jobs.iter().map(bad).sum(),
-        error: recording.jobs.iter().find_map(|job| job.error.as_ref()).map_or(0, |error| error.errno),
+        error: recording
+            .jobs
+            .iter()
+            .find_map(|job| job.error.as_ref())
+            .map_or(0, |error| error.errno),
         elapsed: recording.elapsed,
         end: findings.end,
-        verdict: if findings.entries.is_empty() { Verdict::Invalid } else { findings.verdict },
+        verdict: if findings.entries.is_empty() {
+            Verdict::Invalid
+        } else {
+            findings.verdict
+        },
         codes,
         parts: parts(recording, open),
-        sides: sides.iter().map(|side| rates(recording.jobs.get(side.clone()).unwrap_or(&[])).0).collect(),
+        sides: sides
+            .iter()
+            .map(|side| rates(recording.jobs.get(side.clone()).unwrap_or(&[])).0)
+            .collect(),
     }
 }
 
 /// Good I/Os and bytes per second of one job's measured time.
 fn rate(job: &JobRecording) -> (f64, f64) {
     let seconds = job.ended.saturating_sub(job.measured_from).as_secs_f64();
-    let sum = job.directions.iter().fold((0, 0), |sum, (_, seen)| (sum.0 + seen.counts.ok, sum.1 + seen.counts.bytes_ok));
-    if seconds > 0.0 { (sum.0 as f64 / seconds, sum.1 as f64 / seconds) } else { (0.0, 0.0) }
+    let sum = job.directions.iter().fold((0, 0), |sum, (_, seen)| {
+        (sum.0 + seen.counts.ok, sum.1 + seen.counts.bytes_ok)
+    });
+    if seconds > 0.0 {
+        (sum.0 as f64 / seconds, sum.1 as f64 / seconds)
+    } else {
+        (0.0, 0.0)
+    }
 }
 
 fn bad(job: &JobRecording) -> u64 {
-    job.directions.iter().map(|(_, seen)| seen.counts.planned.saturating_sub(seen.counts.ok)).sum()
+    job.directions
+        .iter()
+        .map(|(_, seen)| seen.counts.planned.saturating_sub(seen.counts.ok))
+        .sum()
 }
 
 /// I/Os that were due each second of the measured time.
@@ -50,8 +90,16 @@ fn offered(recording: &Recording) -> Option<f64> {
     let open = jobs.filter(|(job, _)| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
     let due = open.map(|(_, seen)| {
         let seconds = seen.ended.saturating_sub(seen.measured_from).as_secs_f64();
-        let planned: u64 = seen.directions.iter().map(|(_, one)| one.counts.planned).sum();
-        if seconds > 0.0 { planned as f64 / seconds } else { 0.0 }
+        let planned: u64 = seen
+            .directions
+            .iter()
+            .map(|(_, one)| one.counts.planned)
+            .sum();
+        if seconds > 0.0 {
+            planned as f64 / seconds
+        } else {
+            0.0
+        }
     });
     let due: Vec<f64> = due.collect();
     (!due.is_empty()).then(|| due.iter().sum())
@@ -69,7 +117,9 @@ fn latency(recording: &Recording, open: bool) -> CellLatency {
 fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
     let all = || recording.jobs.iter().flat_map(|job| &job.intervals);
     let middle = |one: &Interval| one.start.get() + one.length.get() / 2;
-    let (Some(first), Some(last)) = (all().map(middle).min(), all().map(middle).max()) else { return Vec::new() };
+    let (Some(first), Some(last)) = (all().map(middle).min(), all().map(middle).max()) else {
+        return Vec::new();
+    };
     let longest = all().map(|one| one.length.get()).max().unwrap_or(0);
     let span = last - first + 1;
     if span < longest * (PARTS as u64 - 1) {
@@ -77,9 +127,14 @@ fn parts(recording: &Recording, open: bool) -> Vec<CellLatency> {
     }
     let mut seen = vec![Histogram::new(); PARTS];
     for one in all() {
-        let part = &mut seen[((middle(one) - first) as u128 * PARTS as u128 / u128::from(span)) as usize];
+        let part =
+            &mut seen[((middle(one) - first) as u128 * PARTS as u128 / u128::from(span)) as usize];
         for (_, direction) in one.directions.iter() {
-            if open { direction.response.add_to(part) } else { direction.clat.add_to(part) }
+            if open {
+                direction.response.add_to(part)
+            } else {
+                direction.clat.add_to(part)
+            }
         }
     }
     seen.iter().map(few).collect()

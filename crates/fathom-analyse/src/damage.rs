@@ -8,18 +8,51 @@ use crate::figures::{bytes, count, duration};
 pub(crate) fn classes(counts: &DamageCounts) -> String {
     let mut seen: Vec<_> = counts.seen().collect();
     seen.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let words: Vec<_> = seen.into_iter().map(|(class, n)| format!("{} {}", count(n), class.word())).collect();
+    let words: Vec<_> = seen
+        .into_iter()
+        .map(|(class, n)| format!("{} {}", count(n), class.word()))
+        .collect();
     words.join(", ")
 }
 
 /// One wrong block in a sentence. Times are told from the start of the run, `started` nanoseconds since 1970.
 pub(crate) fn sentence(damage: &Damage, started: u64) -> String {
-    let Damage { class, path, offset, len, sectors, .. } = damage;
+    let Damage {
+        class,
+        path,
+        offset,
+        len,
+        sectors,
+        ..
+    } = damage;
     let whole = sectors.1 * 512 >= *len;
-    let part = if whole { String::new() } else { format!(", sectors {} to {} of it", sectors.0, sectors.0 + sectors.1 - 1) };
-    let mut text = format!("{} at byte {} of {} ({}{part})", class.word(), count(*offset), path.display(), bytes((*len).into()));
-    let parts = [writes(damage, started), elsewhere(damage), damage.detail.clone(), again(damage.again).to_owned()];
-    for (n, part) in parts.into_iter().filter(|part| !part.is_empty()).enumerate() {
+    let part = if whole {
+        String::new()
+    } else {
+        format!(
+            ", sectors {} to {} of it",
+            sectors.0,
+            sectors.0 + sectors.1 - 1
+        )
+    };
+    let mut text = format!(
+        "{} at byte {} of {} ({}{part})",
+        class.word(),
+        count(*offset),
+        path.display(),
+        bytes((*len).into())
+    );
+    let parts = [
+        writes(damage, started),
+        elsewhere(damage),
+        damage.detail.clone(),
+        again(damage.again).to_owned(),
+    ];
+    for (n, part) in parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .enumerate()
+    {
         text += if n == 0 { ": " } else { "; " };
         text += &part;
     }
@@ -27,17 +60,35 @@ pub(crate) fn sentence(damage: &Damage, started: u64) -> String {
 }
 
 fn writes(damage: &Damage, started: u64) -> String {
-    let one = |what: &str, mark: &Option<WriteMark>| mark.map(|mark| format!("{what} {}", write(&mark, damage, started)));
-    let all: Vec<_> = [one("expected", &damage.expected), one("found", &damage.found)].into_iter().flatten().collect();
+    let one = |what: &str, mark: &Option<WriteMark>| {
+        mark.map(|mark| format!("{what} {}", write(&mark, damage, started)))
+    };
+    let all: Vec<_> = [
+        one("expected", &damage.expected),
+        one("found", &damage.found),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     all.join(", ")
 }
 
 /// `generation 3 (write 49,153, written at 2.310 s)`; the run is named where it is another one.
 fn write(mark: &WriteMark, damage: &Damage, started: u64) -> String {
-    let generation = if mark.generation > 0 { format!("generation {} ", mark.generation) } else { String::new() };
+    let generation = if mark.generation > 0 {
+        format!("generation {} ", mark.generation)
+    } else {
+        String::new()
+    };
     let foreign = damage.class == DamageClass::OtherRun || damage.class == DamageClass::OtherTarget;
-    let run = if foreign { format!(" of job {} of run {:016x}", mark.job, mark.run) } else { String::new() };
-    let when = mark.when_unix_ns.map_or(String::new(), |when| format!(", written {}", moment(when, started)));
+    let run = if foreign {
+        format!(" of job {} of run {:016x}", mark.job, mark.run)
+    } else {
+        String::new()
+    };
+    let when = mark.when_unix_ns.map_or(String::new(), |when| {
+        format!(", written {}", moment(when, started))
+    });
     format!("{generation}(write {}{run}{when})", count(mark.number))
 }
 
@@ -49,8 +100,14 @@ fn moment(when: u64, started: u64) -> String {
 }
 
 fn elsewhere(damage: &Damage) -> String {
-    let Some((path, offset)) = &damage.elsewhere else { return String::new() };
-    let other = if *path == damage.path { String::new() } else { format!(" of {}", path.display()) };
+    let Some((path, offset)) = &damage.elsewhere else {
+        return String::new();
+    };
+    let other = if *path == damage.path {
+        String::new()
+    } else {
+        format!(" of {}", path.display())
+    };
     match damage.found {
         Some(_) => format!("the data belongs at byte {}{other}", count(*offset)),
         None => format!("its data is at byte {}{other}", count(*offset)),
@@ -60,7 +117,9 @@ fn elsewhere(damage: &Damage) -> String {
 fn again(look: SecondLook) -> &'static str {
     match look {
         SecondLook::Same => "a second read gave the same, so it is stored like this",
-        SecondLook::Good => "a second read was right, so the stored data is good and the way to it is not",
+        SecondLook::Good => {
+            "a second read was right, so the stored data is good and the way to it is not"
+        }
         SecondLook::Changed => "a second read gave other bytes, wrong as well",
         SecondLook::NotTried => "",
     }
@@ -79,7 +138,13 @@ mod tests {
     const START: u64 = 1_700_000_000_000_000_000;
 
     fn mark(generation: u32, number: u64, when: Option<u64>) -> Option<WriteMark> {
-        Some(WriteMark { run: 0xabc, job: 1, generation, number, when_unix_ns: when })
+        Some(WriteMark {
+            run: 0xabc,
+            job: 1,
+            generation,
+            number,
+            when_unix_ns: when,
+        })
     }
 
     fn lost() -> Damage {
@@ -108,11 +173,22 @@ mod tests {
 
     #[test]
     fn parts_places_and_other_runs_are_named() {
-        let mut damage = Damage { class: DamageClass::OtherRun, sectors: (6, 2), again: SecondLook::Good, ..lost() };
+        let mut damage = Damage {
+            class: DamageClass::OtherRun,
+            sectors: (6, 2),
+            again: SecondLook::Good,
+            ..lost()
+        };
         damage.found = mark(1, 7, Some(START - 3_600_000_000_000));
         damage.elsewhere = Some(("/mnt/y".into(), 8192));
         let text = sentence(&damage, START);
-        for part in ["sectors 6 to 7 of it", "of job 1 of run 0000000000000abc", "1.0 h before the run", "belongs at byte 8,192 of /mnt/y", "a second read was right"] {
+        for part in [
+            "sectors 6 to 7 of it",
+            "of job 1 of run 0000000000000abc",
+            "1.0 h before the run",
+            "belongs at byte 8,192 of /mnt/y",
+            "a second read was right",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

@@ -1,7 +1,8 @@
 //! One direction of an entry, or all of them as one.
 
 use fathom_model::{
-    Accounting, Counts, Direction, DirectionRecording, DirectionSummary, Histogram, Interval, LatencySummary, Nanos,
+    Accounting, Counts, Direction, DirectionRecording, DirectionSummary, Histogram, Interval,
+    LatencySummary, Nanos,
 };
 
 use crate::latency::{merged, summary};
@@ -15,7 +16,9 @@ const KIB: u64 = 1024;
 pub(crate) fn direction_summary(members: &[Member], directions: &[Direction]) -> DirectionSummary {
     let accounting = &members[0].job.accounting;
     let lists = Lists::of(accounting);
-    let all = |pick: fn(&DirectionRecording) -> &Histogram| merged(recordings(members, directions).map(pick));
+    let all = |pick: fn(&DirectionRecording) -> &Histogram| {
+        merged(recordings(members, directions).map(pick))
+    };
     let counts = counts(members, directions);
     let mut made = DirectionSummary {
         bytes: counts.bytes_ok,
@@ -51,7 +54,11 @@ struct Lists<'a> {
 impl<'a> Lists<'a> {
     fn of(accounting: &'a Accounting) -> Self {
         let list = |wanted: bool| {
-            if wanted { &accounting.percentiles[..] } else { &[] }
+            if wanted {
+                &accounting.percentiles[..]
+            } else {
+                &[]
+            }
         };
         Lists {
             slat: list(accounting.slat_percentiles),
@@ -66,7 +73,9 @@ fn recordings<'a>(
     members: &'a [Member],
     directions: &'a [Direction],
 ) -> impl Iterator<Item = &'a DirectionRecording> + 'a {
-    members.iter().flat_map(move |m| directions.iter().map(move |d| &m.seen.directions[*d]))
+    members
+        .iter()
+        .flat_map(move |m| directions.iter().map(move |d| &m.seen.directions[*d]))
 }
 
 fn present(histogram: &Histogram, percentiles: &[f64]) -> Option<LatencySummary> {
@@ -82,8 +91,17 @@ pub(crate) fn counts(members: &[Member], directions: &[Direction]) -> Counts {
 
 /// Longest run time of a member that moved anything in these directions, in milliseconds rounded up as in fio.
 fn runtime_ms(members: &[Member], directions: &[Direction]) -> u64 {
-    let used = |m: &&Member| directions.iter().any(|d| moved(&m.seen.directions[*d].counts));
-    members.iter().filter(used).map(|m| rounded_up_ms(m.run_time())).max().unwrap_or(0)
+    let used = |m: &&Member| {
+        directions
+            .iter()
+            .any(|d| moved(&m.seen.directions[*d].counts))
+    };
+    members
+        .iter()
+        .filter(used)
+        .map(|m| rounded_up_ms(m.run_time()))
+        .max()
+        .unwrap_or(0)
 }
 
 fn moved(counts: &Counts) -> bool {

@@ -6,8 +6,17 @@ use fathom_model::{DiskCounters, DiskRecording, DiskSummary, Nanos};
 pub(crate) fn disk_summary(disk: &DiskRecording, elapsed: Nanos) -> DiskSummary {
     let delta = delta(&disk.before, &disk.after);
     let ms = elapsed.get() as f64 / 1e6;
-    let util = if ms > 0.0 { (delta.io_ticks as f64 * 100.0 / ms).min(100.0) } else { 0.0 };
-    DiskSummary { name: disk.name.clone(), delta, util, size: None }
+    let util = if ms > 0.0 {
+        (delta.io_ticks as f64 * 100.0 / ms).min(100.0)
+    } else {
+        0.0
+    };
+    DiskSummary {
+        name: disk.name.clone(),
+        delta,
+        util,
+        size: None,
+    }
 }
 
 /// Counters only grow; one that shrank was reset with its device and counts as nothing.

@@ -1,8 +1,8 @@
 //! One entry of the result: a job, or the clones of a group as one.
 
 use fathom_model::{
-    Accounting, Damage, Direction, DirectionSummary, Entry, Histogram, JobError, LatencySummary, Nanos, PerDirection,
-    Recording, Shows, Unified, Usage, VerifyCounts,
+    Accounting, Damage, Direction, DirectionSummary, Entry, Histogram, JobError, LatencySummary,
+    Nanos, PerDirection, Recording, Shows, Unified, Usage, VerifyCounts,
 };
 
 use crate::damage::sentence;
@@ -34,9 +34,18 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         tid: seen.tid,
         words: entry_words(members),
         rw: fio_word(&job.pattern),
-        block_sizes: PerDirection::from_fn(|d| (job.pattern.block_size[d].min(), job.pattern.block_size[d].max())),
+        block_sizes: PerDirection::from_fn(|d| {
+            (
+                job.pattern.block_size[d].min(),
+                job.pattern.block_size[d].max(),
+            )
+        }),
         engine: engine(&members[0]).to_owned(),
-        depth: if members.iter().any(Member::does_io) { job.queue.depth } else { 0 },
+        depth: if members.iter().any(Member::does_io) {
+            job.queue.depth
+        } else {
+            0
+        },
         error,
         error_text,
         errors_continued: continued(members),
@@ -64,7 +73,10 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         steady: steady(members),
         latency: search(members),
         damages: damages(members).cloned().collect(),
-        damage_lines: damages(members).take(TOLD).map(|one| sentence(one, recording.started_unix_ns)).collect(),
+        damage_lines: damages(members)
+            .take(TOLD)
+            .map(|one| sentence(one, recording.started_unix_ns))
+            .collect(),
         counts: counts(members, &Direction::ALL),
         offered: offered(members),
         notes: notes(members),
@@ -75,15 +87,24 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
 }
 
 fn all_clat<'a>(members: &'a [Member]) -> impl Iterator<Item = &'a Histogram> {
-    members.iter().flat_map(|m| m.seen.directions.iter().map(|(_, d)| &d.clat))
+    members
+        .iter()
+        .flat_map(|m| m.seen.directions.iter().map(|(_, d)| &d.clat))
 }
 
 /// The first error that ended a member, or that one went on after: errno and words.
 fn first_error(members: &[Member]) -> Option<(i32, String)> {
     let stopped = members.iter().find_map(|m| m.seen.error.as_ref());
     let told = |e: &JobError| (e.errno, format!("{}: {}", errno::words(e.errno), e.what));
-    let passed = || members.iter().filter(|m| m.seen.errors_continued > 0).find_map(Member::first_errno);
-    stopped.map(told).or_else(|| passed().map(|code| (code, errno::words(code))))
+    let passed = || {
+        members
+            .iter()
+            .filter(|m| m.seen.errors_continued > 0)
+            .find_map(Member::first_errno)
+    };
+    stopped
+        .map(told)
+        .or_else(|| passed().map(|code| (code, errno::words(code))))
 }
 
 /// How many errors were passed over, and the first one's errno, where the user asked for that.
@@ -95,14 +116,18 @@ fn continued(members: &[Member]) -> Option<(u64, i32)> {
 }
 
 /// All directions as one. For `both`, the samples of the directions are added up as fio does.
-fn mixed(members: &[Member], directions: &PerDirection<DirectionSummary>) -> Option<DirectionSummary> {
+fn mixed(
+    members: &[Member],
+    directions: &PerDirection<DirectionSummary>,
+) -> Option<DirectionSummary> {
     match members[0].job.accounting.unified {
         Unified::Apart => None,
         Unified::Mixed => Some(direction_summary(members, &Direction::ALL)),
         Unified::Both => {
             let mut all = direction_summary(members, &Direction::ALL);
             all.bw_samples = Tally::sum(directions.iter().map(|(_, d)| &d.bw_samples)).samples();
-            all.iops_samples = Tally::sum(directions.iter().map(|(_, d)| &d.iops_samples)).samples();
+            all.iops_samples =
+                Tally::sum(directions.iter().map(|(_, d)| &d.iops_samples)).samples();
             Some(all)
         }
     }
@@ -111,7 +136,10 @@ fn mixed(members: &[Member], directions: &PerDirection<DirectionSummary>) -> Opt
 fn sync(members: &[Member]) -> LatencySummary {
     let accounting = &members[0].job.accounting;
     let wanted = accounting.clat_percentiles || accounting.lat_percentiles;
-    summary(&merged(members.iter().map(|m| &m.seen.sync)), if wanted { &accounting.percentiles } else { &[] })
+    summary(
+        &merged(members.iter().map(|m| &m.seen.sync)),
+        if wanted { &accounting.percentiles } else { &[] },
+    )
 }
 
 fn usage(members: &[Member]) -> Usage {
@@ -127,13 +155,19 @@ fn usage(members: &[Member]) -> Usage {
 
 /// `part` of `whole` in percent.
 pub(crate) fn percent_of(part: Nanos, whole: Nanos) -> f64 {
-    if whole.is_zero() { 0.0 } else { part.get() as f64 * 100.0 / whole.get() as f64 }
+    if whole.is_zero() {
+        0.0
+    } else {
+        part.get() as f64 * 100.0 / whole.get() as f64
+    }
 }
 
 fn added(members: &[Member], levels: fn(&Member) -> [u64; 7]) -> [u64; 7] {
     let mut sum = [0; 7];
     for member in members {
-        sum.iter_mut().zip(levels(member)).for_each(|(mine, theirs)| *mine += theirs);
+        sum.iter_mut()
+            .zip(levels(member))
+            .for_each(|(mine, theirs)| *mine += theirs);
     }
     sum
 }

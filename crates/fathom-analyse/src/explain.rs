@@ -18,7 +18,9 @@ pub struct Explanation {
 /// What a finding means, by its number or its name; nothing for one that there is not. Letter case does not matter.
 #[must_use]
 pub fn explain(code: &str) -> Option<&'static Explanation> {
-    EXPLANATIONS.iter().find(|e| e.code.eq_ignore_ascii_case(code) || e.id.eq_ignore_ascii_case(code))
+    EXPLANATIONS
+        .iter()
+        .find(|e| e.code.eq_ignore_ascii_case(code) || e.id.eq_ignore_ascii_case(code))
 }
 
 /// The number of a name; every finding has one, which a test sees to.
@@ -559,7 +561,12 @@ mod tests {
         let mut explained: Vec<_> = EXPLANATIONS.iter().map(|e| e.code).collect();
         for code in &codes {
             let e = explain(code).unwrap_or_else(|| panic!("{code} has no explanation"));
-            assert!([e.means, e.matters, e.remedy].iter().all(|text| text.ends_with('.')), "{code}");
+            assert!(
+                [e.means, e.matters, e.remedy]
+                    .iter()
+                    .all(|text| text.ends_with('.')),
+                "{code}"
+            );
         }
         explained.sort_unstable();
         explained.dedup();

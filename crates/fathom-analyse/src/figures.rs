@@ -10,7 +10,11 @@ pub(crate) fn bytes(n: u64) -> String {
     }
     let power = n.ilog2() as usize / 10;
     let text = format!("{:.2}", n as f64 / 1024f64.powi(power as i32));
-    format!("{} {}", text.trim_end_matches('0').trim_end_matches('.'), UNITS[power - 1])
+    format!(
+        "{} {}",
+        text.trim_end_matches('0').trim_end_matches('.'),
+        UNITS[power - 1]
+    )
 }
 
 /// `948 ms`, `2.0 ms`, `1.00 s`, `12 ns`, `2.0 h`: three figures or two.
@@ -57,7 +61,11 @@ pub(crate) fn percent(share: f64) -> String {
 
 /// `part` of `whole` in percent; nothing of nothing is 0.
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 * 100.0 / whole as f64
+    }
 }
 
 /// A rate without needless decimals: `200`, `12.5`, `1,500,000`.
@@ -70,7 +78,10 @@ pub(crate) fn rate(per_second: f64) -> String {
 
 /// Whether `spans` leave out less than a tenth of a run that lasted `whole`: what they tell is then true of all of it.
 pub(crate) fn holds_all_along(spans: &[TimeSpan], whole: Nanos) -> bool {
-    let covered: u64 = spans.iter().map(|span| span.to.saturating_sub(span.from).get()).sum();
+    let covered: u64 = spans
+        .iter()
+        .map(|span| span.to.saturating_sub(span.from).get())
+        .sum();
     covered as f64 >= 0.9 * whole.get() as f64
 }
 
@@ -82,8 +93,17 @@ pub(crate) fn when_words(spans: &[TimeSpan]) -> String {
         [one] if one.from == one.to => format!(" Seen at {}.", at(one.from)),
         [one] => format!(" Seen from {} to {}.", at(one.from), at(one.to)),
         [first, rest @ ..] => {
-            let times = if rest.len() == 1 { "once more".to_owned() } else { format!("{} more times", rest.len()) };
-            format!(" Seen from {} to {} and {times}, the last until {}.", at(first.from), at(first.to), at(rest[rest.len() - 1].to))
+            let times = if rest.len() == 1 {
+                "once more".to_owned()
+            } else {
+                format!("{} more times", rest.len())
+            };
+            format!(
+                " Seen from {} to {} and {times}, the last until {}.",
+                at(first.from),
+                at(first.to),
+                at(rest[rest.len() - 1].to)
+            )
         }
     }
 }
@@ -112,10 +132,25 @@ mod tests {
 
     #[test]
     fn times_read_as_people_tell_them() {
-        let span = |from: u64, to: u64| TimeSpan { from: Nanos::from_secs(from), to: Nanos::from_secs(to) };
-        assert_eq!(when_words(&[span(12, 14)]), " Seen from 12.00 s to 14.00 s.");
-        assert_eq!(when_words(&[span(1, 2), span(12, 14)]), " Seen from 1.00 s to 2.00 s and once more, the last until 14.00 s.");
-        assert_eq!((when_words(&[span(3, 3)]), when_words(&[])), (" Seen at 3.00 s.".to_owned(), String::new()));
-        assert!(holds_all_along(&[span(0, 5), span(6, 10)], Nanos::from_secs(10)) && !holds_all_along(&[span(0, 5)], Nanos::from_secs(10)));
+        let span = |from: u64, to: u64| TimeSpan {
+            from: Nanos::from_secs(from),
+            to: Nanos::from_secs(to),
+        };
+        assert_eq!(
+            when_words(&[span(12, 14)]),
+            " Seen from 12.00 s to 14.00 s."
+        );
+        assert_eq!(
+            when_words(&[span(1, 2), span(12, 14)]),
+            " Seen from 1.00 s to 2.00 s and once more, the last until 14.00 s."
+        );
+        assert_eq!(
+            (when_words(&[span(3, 3)]), when_words(&[])),
+            (" Seen at 3.00 s.".to_owned(), String::new())
+        );
+        assert!(
+            holds_all_along(&[span(0, 5), span(6, 10)], Nanos::from_secs(10))
+                && !holds_all_along(&[span(0, 5)], Nanos::from_secs(10))
+        );
     }
 }

@@ -17,8 +17,16 @@ pub struct Repeats<'a> {
 #[must_use]
 pub fn grid(axes: Vec<String>, cells: Vec<(Vec<String>, Repeats<'_>)>) -> Grid {
     let all = cells.len();
-    let rows: Vec<GridRow> = cells.into_iter().filter_map(|(values, repeats)| row(values, repeats)).collect();
-    Grid { axes, left_out: (all - rows.len()) as u32, rows, sentences: Vec::new() }
+    let rows: Vec<GridRow> = cells
+        .into_iter()
+        .filter_map(|(values, repeats)| row(values, repeats))
+        .collect();
+    Grid {
+        axes,
+        left_out: (all - rows.len()) as u32,
+        rows,
+        sentences: Vec::new(),
+    }
 }
 
 fn row(values: Vec<String>, repeats: Repeats<'_>) -> Option<GridRow> {
@@ -26,7 +34,12 @@ fn row(values: Vec<String>, repeats: Repeats<'_>) -> Option<GridRow> {
     if iops.is_empty() && repeats.failed.is_none() {
         return None;
     }
-    Some(GridRow { values, iops: estimate(&iops), figures: together(repeats.figures), failed: repeats.failed.map(str::to_owned) })
+    Some(GridRow {
+        values,
+        iops: estimate(&iops),
+        figures: together(repeats.figures),
+        failed: repeats.failed.map(str::to_owned),
+    })
 }
 
 /// Means of the figures, the worst of the verdicts, the largest of the maxima, all codes.
@@ -34,10 +47,17 @@ fn together(all: &[CellFigures]) -> CellFigures {
     let n = all.len().max(1) as f64;
     let mean = |of: &dyn Fn(&CellFigures) -> f64| all.iter().map(of).sum::<f64>() / n;
     let latency = |of: fn(&CellLatency) -> f64| mean(&|figures| of(&figures.latency));
-    let mut codes: Vec<String> = all.iter().flat_map(|figures| figures.codes.iter().cloned()).collect();
+    let mut codes: Vec<String> = all
+        .iter()
+        .flat_map(|figures| figures.codes.iter().cloned())
+        .collect();
     codes.sort();
     codes.dedup();
-    let sides = all.iter().map(|figures| figures.sides.len()).max().unwrap_or(0);
+    let sides = all
+        .iter()
+        .map(|figures| figures.sides.len())
+        .max()
+        .unwrap_or(0);
     let offered: Vec<f64> = all.iter().filter_map(|figures| figures.offered).collect();
     CellFigures {
         iops: mean(&|figures| figures.iops),
@@ -50,15 +70,28 @@ fn together(all: &[CellFigures]) -> CellFigures {
             p99: latency(|l| l.p99),
             p999: latency(|l| l.p999),
             p9999: latency(|l| l.p9999),
-            max: all.iter().map(|figures| figures.latency.max).fold(0.0, f64::max),
+            max: all
+                .iter()
+                .map(|figures| figures.latency.max)
+                .fold(0.0, f64::max),
         },
         bad: all.iter().map(|figures| figures.bad).sum(),
-        error: all.iter().map(|figures| figures.error).find(|error| *error != 0).unwrap_or(0),
+        error: all
+            .iter()
+            .map(|figures| figures.error)
+            .find(|error| *error != 0)
+            .unwrap_or(0),
         elapsed: Nanos::new(all.iter().map(|figures| figures.elapsed.get()).sum()),
         parts: Vec::new(),
         end: RunEnd::Completed,
-        verdict: all.iter().map(|figures| figures.verdict).max().unwrap_or(Verdict::Invalid),
+        verdict: all
+            .iter()
+            .map(|figures| figures.verdict)
+            .max()
+            .unwrap_or(Verdict::Invalid),
         codes,
-        sides: (0..sides).map(|side| mean(&|figures| figures.sides.get(side).copied().unwrap_or(0.0))).collect(),
+        sides: (0..sides)
+            .map(|side| mean(&|figures| figures.sides.get(side).copied().unwrap_or(0.0)))
+            .collect(),
     }
 }

@@ -2,13 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{Direction, DirectionSummary, Entry, GroupDirection, GroupSummary, PerDirection};
+use fathom_model::{
+    Direction, DirectionSummary, Entry, GroupDirection, GroupSummary, PerDirection,
+};
 
 /// One summary for each reporting group, by number. Bandwidth is all bytes over the longest run time.
 pub(crate) fn groups(entries: &[Entry]) -> Vec<GroupSummary> {
     let mut by_number: BTreeMap<u32, Vec<&Entry>> = BTreeMap::new();
-    entries.iter().for_each(|entry| by_number.entry(entry.group).or_default().push(entry));
-    by_number.into_iter().map(|(group, members)| summary(group, &members)).collect()
+    entries
+        .iter()
+        .for_each(|entry| by_number.entry(entry.group).or_default().push(entry));
+    by_number
+        .into_iter()
+        .map(|(group, members)| summary(group, &members))
+        .collect()
 }
 
 fn summary(group: u32, entries: &[&Entry]) -> GroupSummary {
@@ -17,7 +24,11 @@ fn summary(group: u32, entries: &[&Entry]) -> GroupSummary {
         line(shown.map(|e| &e.directions[d]))
     });
     let mixed = mixed_line(entries);
-    GroupSummary { group, directions, mixed }
+    GroupSummary {
+        group,
+        directions,
+        mixed,
+    }
 }
 
 /// `mixed` covers all entries once one of them asks for it.
@@ -30,10 +41,13 @@ fn mixed_line(entries: &[&Entry]) -> Option<GroupDirection> {
 }
 
 fn line<'a>(members: impl Iterator<Item = &'a DirectionSummary>) -> Option<GroupDirection> {
-    members.filter(|d| d.runtime_ms > 0).fold(None, |line, d| Some(with(line, d))).map(|mut line| {
-        line.bandwidth = line.bytes as f64 * 1e3 / line.max_runtime_ms as f64;
-        line
-    })
+    members
+        .filter(|d| d.runtime_ms > 0)
+        .fold(None, |line, d| Some(with(line, d)))
+        .map(|mut line| {
+            line.bandwidth = line.bytes as f64 * 1e3 / line.max_runtime_ms as f64;
+            line
+        })
 }
 
 fn with(line: Option<GroupDirection>, d: &DirectionSummary) -> GroupDirection {
@@ -50,7 +64,11 @@ fn with(line: Option<GroupDirection>, d: &DirectionSummary) -> GroupDirection {
 
 /// The three directions of one group as fio adds them for `unified_rw_reporting=both`: bandwidths are summed.
 fn sum(lines: &[Option<GroupDirection>]) -> Option<GroupDirection> {
-    lines.iter().flatten().copied().reduce(|a, b| joined(&a, &b))
+    lines
+        .iter()
+        .flatten()
+        .copied()
+        .reduce(|a, b| joined(&a, &b))
 }
 
 fn joined(a: &GroupDirection, b: &GroupDirection) -> GroupDirection {

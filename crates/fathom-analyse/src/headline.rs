@@ -10,7 +10,11 @@ pub fn headline(findings: &Findings) -> Vec<(String, f64)> {
     let several = findings.entries.len() > 1;
     let mut figures = Vec::new();
     for entry in &findings.entries {
-        let before = if several { format!("{}: ", entry.name) } else { String::new() };
+        let before = if several {
+            format!("{}: ", entry.name)
+        } else {
+            String::new()
+        };
         of_entry(entry, &before, &mut figures);
     }
     unlike(figures)
@@ -30,9 +34,17 @@ pub fn cell_headline(cell: &CellFigures) -> Vec<(String, f64)> {
         ("p99.99", latency.p9999),
         ("max", latency.max),
     ];
-    let rates = [("iops", Some(cell.iops)), ("bandwidth", Some(cell.bandwidth)), ("offered", cell.offered)];
-    let rates = rates.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    rates.chain(spread.map(|(name, ns)| (name.to_owned(), ns / 1e9))).collect()
+    let rates = [
+        ("iops", Some(cell.iops)),
+        ("bandwidth", Some(cell.bandwidth)),
+        ("offered", cell.offered),
+    ];
+    let rates = rates
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    rates
+        .chain(spread.map(|(name, ns)| (name.to_owned(), ns / 1e9)))
+        .collect()
 }
 
 /// The findings of a result as lists show them.
@@ -53,9 +65,15 @@ pub fn found(findings: &Findings) -> Vec<Found> {
 }
 
 fn of_entry(entry: &Entry, before: &str, into: &mut Vec<(String, f64)>) {
-    let used = entry.directions.iter().filter(|(_, summary)| summary.counts.planned > 0);
+    let used = entry
+        .directions
+        .iter()
+        .filter(|(_, summary)| summary.counts.planned > 0);
     let mixed = entry.mixed.iter().map(|summary| ("mixed", summary));
-    for (word, summary) in used.map(|(direction, summary)| (direction.word(), summary)).chain(mixed) {
+    for (word, summary) in used
+        .map(|(direction, summary)| (direction.word(), summary))
+        .chain(mixed)
+    {
         of_direction(summary, &format!("{before}{word}"), into);
     }
     if entry.sync.n > 0 {
@@ -66,7 +84,11 @@ fn of_entry(entry: &Entry, before: &str, into: &mut Vec<(String, f64)>) {
 fn of_direction(summary: &DirectionSummary, name: &str, into: &mut Vec<(String, f64)>) {
     into.push((format!("{name} iops"), summary.iops));
     into.push((format!("{name} bandwidth"), summary.bandwidth));
-    of_latency(summary.response.as_ref().unwrap_or(&summary.clat), name, into);
+    of_latency(
+        summary.response.as_ref().unwrap_or(&summary.clat),
+        name,
+        into,
+    );
 }
 
 fn of_latency(latency: &LatencySummary, name: &str, into: &mut Vec<(String, f64)>) {
@@ -74,7 +96,12 @@ fn of_latency(latency: &LatencySummary, name: &str, into: &mut Vec<(String, f64)
         return;
     }
     into.push((format!("{name} mean"), latency.mean / 1e9));
-    into.extend(latency.percentiles.iter().map(|(percent, value)| (format!("{name} p{percent}"), *value as f64 / 1e9)));
+    into.extend(
+        latency
+            .percentiles
+            .iter()
+            .map(|(percent, value)| (format!("{name} p{percent}"), *value as f64 / 1e9)),
+    );
     into.push((format!("{name} max"), latency.max as f64 / 1e9));
 }
 
@@ -82,10 +109,20 @@ fn of_latency(latency: &LatencySummary, name: &str, into: &mut Vec<(String, f64)
 fn unlike(figures: Vec<(String, f64)>) -> Vec<(String, f64)> {
     let mut seen = std::collections::HashMap::new();
     let mut numbered = |name: String| {
-        let count = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1u32);
-        if *count == 1 { name } else { format!("{name} #{count}") }
+        let count = seen
+            .entry(name.clone())
+            .and_modify(|n| *n += 1)
+            .or_insert(1u32);
+        if *count == 1 {
+            name
+        } else {
+            format!("{name} #{count}")
+        }
     };
-    figures.into_iter().map(|(name, value)| (numbered(name), value)).collect()
+    figures
+        .into_iter()
+        .map(|(name, value)| (numbered(name), value))
+        .collect()
 }
 
 #[cfg(test)]
@@ -96,15 +133,46 @@ mod tests {
     #[test]
     fn a_second_figure_of_a_name_is_numbered() {
         let two = vec![("read iops".to_owned(), 1.0), ("read iops".to_owned(), 2.0)];
-        assert_eq!(unlike(two), [("read iops".to_owned(), 1.0), ("read iops #2".to_owned(), 2.0)]);
+        assert_eq!(
+            unlike(two),
+            [
+                ("read iops".to_owned(), 1.0),
+                ("read iops #2".to_owned(), 2.0)
+            ]
+        );
     }
 
     #[test]
     fn latencies_are_seconds_and_carry_their_percentile() {
-        let clat = LatencySummary { n: 2, mean: 1500.0, max: 2000, percentiles: vec![(50.0, 1000), (99.9, 2000)], ..LatencySummary::default() };
+        let clat = LatencySummary {
+            n: 2,
+            mean: 1500.0,
+            max: 2000,
+            percentiles: vec![(50.0, 1000), (99.9, 2000)],
+            ..LatencySummary::default()
+        };
         let mut figures = Vec::new();
-        of_direction(&DirectionSummary { iops: 7.0, bandwidth: 28_672.0, clat, ..DirectionSummary::default() }, Direction::Read.word(), &mut figures);
-        let expected = [("iops", 7.0), ("bandwidth", 28_672.0), ("mean", 1.5e-6), ("p50", 1e-6), ("p99.9", 2e-6), ("max", 2e-6)];
-        assert_eq!(figures, expected.map(|(name, value)| (format!("read {name}"), value)));
+        of_direction(
+            &DirectionSummary {
+                iops: 7.0,
+                bandwidth: 28_672.0,
+                clat,
+                ..DirectionSummary::default()
+            },
+            Direction::Read.word(),
+            &mut figures,
+        );
+        let expected = [
+            ("iops", 7.0),
+            ("bandwidth", 28_672.0),
+            ("mean", 1.5e-6),
+            ("p50", 1e-6),
+            ("p99.9", 2e-6),
+            ("max", 2e-6),
+        ];
+        assert_eq!(
+            figures,
+            expected.map(|(name, value)| (format!("read {name}"), value))
+        );
     }
 }

@@ -14,20 +14,38 @@ pub fn interference(at: &str, alone: &[(String, f64)], together: &CellFigures) -
     if together.sides.len() != alone.len() || alone.iter().any(|(_, iops)| *iops <= 0.0) {
         return None;
     }
-    let losses: Vec<(&str, f64, f64)> =
-        alone.iter().zip(&together.sides).map(|((name, alone), with)| (name.as_str(), *with, 1.0 - with / alone)).collect();
+    let losses: Vec<(&str, f64, f64)> = alone
+        .iter()
+        .zip(&together.sides)
+        .map(|((name, alone), with)| (name.as_str(), *with, 1.0 - with / alone))
+        .collect();
     let sum: f64 = alone.iter().map(|(_, iops)| iops).sum();
     let all: f64 = together.sides.iter().sum();
-    let head = if at.is_empty() { String::new() } else { format!("{at}: ") };
+    let head = if at.is_empty() {
+        String::new()
+    } else {
+        format!("{at}: ")
+    };
     let each: Vec<String> = losses
         .iter()
         .map(|(name, with, loss)| {
-            let change = if *loss >= 0.0 { format!("{:.0} % less", loss * 100.0) } else { format!("{:.0} % more", -loss * 100.0) };
-            format!("{name} {} ({change} than alone)", count(with.round() as u64))
+            let change = if *loss >= 0.0 {
+                format!("{:.0} % less", loss * 100.0)
+            } else {
+                format!("{:.0} % more", -loss * 100.0)
+            };
+            format!(
+                "{name} {} ({change} than alone)",
+                count(with.round() as u64)
+            )
         })
         .collect();
     let verdict = if losses.iter().any(|(_, _, loss)| *loss > WORTH_A_WORD) {
-        if all < sum * (1.0 - WORTH_A_WORD) { "they share something that is full" } else { "in all they do as much, but not each its part: repeats tell chance from a shared limit" }
+        if all < sum * (1.0 - WORTH_A_WORD) {
+            "they share something that is full"
+        } else {
+            "in all they do as much, but not each its part: repeats tell chance from a shared limit"
+        }
     } else {
         "they do not hold each other up"
     };
@@ -64,15 +82,25 @@ mod tests {
     #[test]
     fn a_shared_link_is_told_and_separate_ones_too() {
         let alone = [("a".to_owned(), 10_000.0), ("b".to_owned(), 20_000.0)];
-        let shared = interference("bs=4k", &alone, &together(&[5_000.0, 10_000.0])).expect("a sentence");
+        let shared =
+            interference("bs=4k", &alone, &together(&[5_000.0, 10_000.0])).expect("a sentence");
         assert_eq!(
             shared,
             "bs=4k: together 15,000 IOPS, 50 % of the sum alone: a 5,000 (50 % less than alone), b 10,000 (50 % less than alone); they share something that is full."
         );
         let apart = interference("", &alone, &together(&[9_900.0, 20_100.0])).expect("a sentence");
-        assert!(apart.starts_with("together 30,000 IOPS, 100 %") && apart.ends_with("they do not hold each other up."), "{apart}");
-        let shifted = interference("", &alone, &together(&[5_000.0, 26_000.0])).expect("a sentence");
-        assert!(shifted.contains("b 26,000 (30 % more than alone)") && shifted.contains("but not each its part"), "{shifted}");
+        assert!(
+            apart.starts_with("together 30,000 IOPS, 100 %")
+                && apart.ends_with("they do not hold each other up."),
+            "{apart}"
+        );
+        let shifted =
+            interference("", &alone, &together(&[5_000.0, 26_000.0])).expect("a sentence");
+        assert!(
+            shifted.contains("b 26,000 (30 % more than alone)")
+                && shifted.contains("but not each its part"),
+            "{shifted}"
+        );
         assert_eq!(interference("", &alone, &together(&[1.0])), None);
     }
 }

@@ -61,17 +61,30 @@ pub struct Knee {
 /// What each rule says of a curve, in any order of its points. Nothing for fewer than three depths: two points bend nowhere.
 #[must_use]
 pub fn knees(points: &[ClosedPoint]) -> Vec<Knee> {
-    let mut points: Vec<ClosedPoint> = points.iter().copied().filter(|point| point.depth > 0 && point.iops > 0.0).collect();
+    let mut points: Vec<ClosedPoint> = points
+        .iter()
+        .copied()
+        .filter(|point| point.depth > 0 && point.iops > 0.0)
+        .collect();
     points.sort_by_key(|point| point.depth);
     points.dedup_by_key(|point| point.depth);
     if points.len() < 3 {
         return Vec::new();
     }
-    vec![kneedle(&points), nearly_all(&points), twice(&points), asymptotes(&points)]
+    vec![
+        kneedle(&points),
+        nearly_all(&points),
+        twice(&points),
+        asymptotes(&points),
+    ]
 }
 
 fn peak(points: &[ClosedPoint]) -> ClosedPoint {
-    points.iter().copied().max_by(|a, b| a.iops.total_cmp(&b.iops)).expect("three points at least")
+    points
+        .iter()
+        .copied()
+        .max_by(|a, b| a.iops.total_cmp(&b.iops))
+        .expect("three points at least")
 }
 
 fn iops(value: f64) -> String {
@@ -83,53 +96,104 @@ fn iops(value: f64) -> String {
 fn kneedle(points: &[ClosedPoint]) -> Knee {
     let rule = KneeRule::Kneedle;
     let (first, last) = (points[0], points[points.len() - 1]);
-    let (low, high) = (points.iter().map(|point| point.iops).fold(f64::INFINITY, f64::min), peak(points).iops);
+    let (low, high) = (
+        points
+            .iter()
+            .map(|point| point.iops)
+            .fold(f64::INFINITY, f64::min),
+        peak(points).iops,
+    );
     let (width, height) = (f64::from(last.depth - first.depth), high - low);
-    let above = |point: &ClosedPoint| (point.iops - low) / height - f64::from(point.depth - first.depth) / width;
-    let at = (0..points.len()).max_by(|a, b| above(&points[*a]).total_cmp(&above(&points[*b]))).expect("three points at least");
+    let above = |point: &ClosedPoint| {
+        (point.iops - low) / height - f64::from(point.depth - first.depth) / width
+    };
+    let at = (0..points.len())
+        .max_by(|a, b| above(&points[*a]).total_cmp(&above(&points[*b])))
+        .expect("three points at least");
     let (most, step) = (above(&points[at]), 1.0 / (points.len() - 1) as f64);
-    let comes_down = points[at..].iter().any(|point| above(point) < most - SENSITIVITY * step);
+    let comes_down = points[at..]
+        .iter()
+        .any(|point| above(point) < most - SENSITIVITY * step);
     if height <= 0.0 || most <= 0.0 || !comes_down {
         let words = "Kneedle: no knee; the throughput lies nowhere far above the straight line from the lowest to the deepest queue.";
-        return Knee { rule, depth: None, sentence: words.to_owned() };
+        return Knee {
+            rule,
+            depth: None,
+            sentence: words.to_owned(),
+        };
     }
     let knee = points[at];
     let sentence = format!(
         "Kneedle: depth {}, with {} IOPS; there the curve lies furthest above the straight line from depth {} to {} ({:.2} of the axes).",
-        knee.depth, iops(knee.iops), first.depth, last.depth, most
+        knee.depth,
+        iops(knee.iops),
+        first.depth,
+        last.depth,
+        most
     );
-    Knee { rule, depth: Some(f64::from(knee.depth)), sentence }
+    Knee {
+        rule,
+        depth: Some(f64::from(knee.depth)),
+        sentence,
+    }
 }
 
 fn nearly_all(points: &[ClosedPoint]) -> Knee {
     let most = peak(points);
-    let knee = points.iter().find(|point| point.iops >= NEARLY_ALL * most.iops).expect("the peak itself is one");
+    let knee = points
+        .iter()
+        .find(|point| point.iops >= NEARLY_ALL * most.iops)
+        .expect("the peak itself is one");
     let last = points[points.len() - 1];
-    let grows = if knee.depth == last.depth { "; it is the deepest tried, and more may come" } else { "" };
+    let grows = if knee.depth == last.depth {
+        "; it is the deepest tried, and more may come"
+    } else {
+        ""
+    };
     let sentence = format!(
         "95 % of peak: depth {} is the lowest with 95 % of the most: {} of {} IOPS ({:.1} %, the most at depth {}){grows}.",
-        knee.depth, iops(knee.iops), iops(most.iops), 100.0 * knee.iops / most.iops, most.depth
+        knee.depth,
+        iops(knee.iops),
+        iops(most.iops),
+        100.0 * knee.iops / most.iops,
+        most.depth
     );
     let depth = (knee.depth < last.depth).then(|| f64::from(knee.depth));
-    Knee { rule: KneeRule::NearlyAll, depth, sentence }
+    Knee {
+        rule: KneeRule::NearlyAll,
+        depth,
+        sentence,
+    }
 }
 
 fn twice(points: &[ClosedPoint]) -> Knee {
     let unloaded = points[0];
-    let knee = points.iter().find(|point| point.mean_ns >= TWICE * unloaded.mean_ns);
+    let knee = points
+        .iter()
+        .find(|point| point.mean_ns >= TWICE * unloaded.mean_ns);
     let sentence = match knee {
         Some(knee) => format!(
             "R >= 2 R0: depth {} is the first to wait twice as long: {} against {} at depth {}.",
-            knee.depth, duration(knee.mean_ns), duration(unloaded.mean_ns), unloaded.depth
+            knee.depth,
+            duration(knee.mean_ns),
+            duration(unloaded.mean_ns),
+            unloaded.depth
         ),
         None => {
             let last = points[points.len() - 1];
             let times = last.mean_ns / unloaded.mean_ns;
             let (deep, shallow) = (duration(last.mean_ns), duration(unloaded.mean_ns));
-            format!("R >= 2 R0: not reached; depth {} takes {deep}, {times:.2} times the {shallow} at depth {}.", last.depth, unloaded.depth)
+            format!(
+                "R >= 2 R0: not reached; depth {} takes {deep}, {times:.2} times the {shallow} at depth {}.",
+                last.depth, unloaded.depth
+            )
         }
     };
-    Knee { rule: KneeRule::Twice, depth: knee.map(|knee| f64::from(knee.depth)), sentence }
+    Knee {
+        rule: KneeRule::Twice,
+        depth: knee.map(|knee| f64::from(knee.depth)),
+        sentence,
+    }
 }
 
 /// Below N* the latency bounds the throughput, above it the busiest part does.
@@ -138,9 +202,16 @@ fn asymptotes(points: &[ClosedPoint]) -> Knee {
     let meets = unloaded.mean_ns * 1e-9 * most.iops;
     let sentence = format!(
         "N* = R0 x Xmax: {meets:.1} I/Os in flight, where {} at depth {} meets {} IOPS at depth {}.",
-        duration(unloaded.mean_ns), unloaded.depth, iops(most.iops), most.depth
+        duration(unloaded.mean_ns),
+        unloaded.depth,
+        iops(most.iops),
+        most.depth
     );
-    Knee { rule: KneeRule::Asymptotes, depth: Some(meets), sentence }
+    Knee {
+        rule: KneeRule::Asymptotes,
+        depth: Some(meets),
+        sentence,
+    }
 }
 
 #[cfg(test)]
@@ -152,22 +223,36 @@ mod tests {
     fn curve(depths: &[u32], iops: impl Fn(f64) -> f64) -> Vec<ClosedPoint> {
         let point = |depth: &u32| {
             let x = iops(f64::from(*depth));
-            ClosedPoint { depth: *depth, iops: x, mean_ns: f64::from(*depth) / x * 1e9 }
+            ClosedPoint {
+                depth: *depth,
+                iops: x,
+                mean_ns: f64::from(*depth) / x * 1e9,
+            }
         };
         depths.iter().map(point).collect()
     }
 
     fn depth(points: &[ClosedPoint], rule: KneeRule) -> Option<f64> {
-        knees(points).into_iter().find(|knee| knee.rule == rule).expect("every rule answers").depth
+        knees(points)
+            .into_iter()
+            .find(|knee| knee.rule == rule)
+            .expect("every rule answers")
+            .depth
     }
 
     /// X(N) = ((N/R0)^-m + Xmax^-m)^(-1/m): three drives whose parameters were fitted to published measurements, and what the
     /// three rules said of the measurements themselves.
     #[test]
     fn three_published_drives_have_their_knees() {
-        let drives = [("PM883", 117e-6, 52_400.0, 6.4, [8.0, 8.0, 16.0]), ("D3-S4610", 118e-6, 53_400.0, 2.0, [16.0, 32.0, 16.0]), ("860 PRO", 112e-6, 74_500.0, 2.7, [16.0, 32.0, 16.0])];
+        let drives = [
+            ("PM883", 117e-6, 52_400.0, 6.4, [8.0, 8.0, 16.0]),
+            ("D3-S4610", 118e-6, 53_400.0, 2.0, [16.0, 32.0, 16.0]),
+            ("860 PRO", 112e-6, 74_500.0, 2.7, [16.0, 32.0, 16.0]),
+        ];
         for (name, unloaded, most, m, [kneedle, nearly, twice]) in drives {
-            let points = curve(&DEPTHS, |n| ((n / unloaded).powf(-m) + f64::powf(most, -m)).powf(-1.0 / m));
+            let points = curve(&DEPTHS, |n| {
+                ((n / unloaded).powf(-m) + f64::powf(most, -m)).powf(-1.0 / m)
+            });
             assert_eq!(depth(&points, KneeRule::Kneedle), Some(kneedle), "{name}");
             assert_eq!(depth(&points, KneeRule::NearlyAll), Some(nearly), "{name}");
             assert_eq!(depth(&points, KneeRule::Twice), Some(twice), "{name}");
@@ -183,9 +268,15 @@ mod tests {
         assert_eq!(depth(&points, KneeRule::NearlyAll), Some(8.0));
         assert_eq!(depth(&points, KneeRule::Twice), Some(16.0));
         assert!((depth(&points, KneeRule::Asymptotes).expect("N*") - 8.0).abs() < 1e-9);
-        let words: Vec<String> = knees(&points).into_iter().map(|knee| knee.sentence).collect();
+        let words: Vec<String> = knees(&points)
+            .into_iter()
+            .map(|knee| knee.sentence)
+            .collect();
         assert!(words[1].contains("80,000 of 80,000 IOPS"), "{words:?}");
-        assert!(words[2].contains("200 us against 100 us at depth 1"), "{words:?}");
+        assert!(
+            words[2].contains("200 us against 100 us at depth 1"),
+            "{words:?}"
+        );
         assert!(words[3].contains("8.0 I/Os in flight"), "{words:?}");
     }
 
@@ -196,13 +287,19 @@ mod tests {
         assert_eq!(depth(&points, KneeRule::NearlyAll), None);
         assert_eq!(depth(&points, KneeRule::Twice), None);
         let words = knees(&points);
-        assert!(words[1].sentence.contains("more may come") && words[2].sentence.contains("1.00 times"), "{words:?}");
+        assert!(
+            words[1].sentence.contains("more may come") && words[2].sentence.contains("1.00 times"),
+            "{words:?}"
+        );
         assert!(knees(&points[..2]).is_empty(), "two points bend nowhere");
     }
 
     #[test]
     fn a_flat_line_has_no_kneedle() {
         assert_eq!(depth(&curve(&DEPTHS, |_| 5_000.0), KneeRule::Kneedle), None);
-        assert_eq!(depth(&curve(&DEPTHS, |_| 5_000.0), KneeRule::NearlyAll), Some(1.0));
+        assert_eq!(
+            depth(&curve(&DEPTHS, |_| 5_000.0), KneeRule::NearlyAll),
+            Some(1.0)
+        );
     }
 }

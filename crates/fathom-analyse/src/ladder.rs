@@ -20,20 +20,39 @@ struct Rung {
 pub fn ladders(findings: &Findings) -> Vec<String> {
     let mut kinds: Vec<(&str, (u32, u32), Vec<Rung>)> = Vec::new();
     for entry in findings.entries.iter().filter(|entry| is_rung(entry)) {
-        let sizes = entry.directions.iter().zip(entry.block_sizes.0).find(|((_, summary), _)| summary.ios > 0);
-        let Some(((_, _), sizes)) = sizes else { continue };
-        let rung = Rung { depth: entry.depth * entry.members, iops: entry.little.iops, mean_ns: entry.little.mean_ns };
-        match kinds.iter_mut().find(|(rw, known, _)| *rw == entry.rw && *known == sizes) {
+        let sizes = entry
+            .directions
+            .iter()
+            .zip(entry.block_sizes.0)
+            .find(|((_, summary), _)| summary.ios > 0);
+        let Some(((_, _), sizes)) = sizes else {
+            continue;
+        };
+        let rung = Rung {
+            depth: entry.depth * entry.members,
+            iops: entry.little.iops,
+            mean_ns: entry.little.mean_ns,
+        };
+        match kinds
+            .iter_mut()
+            .find(|(rw, known, _)| *rw == entry.rw && *known == sizes)
+        {
             Some((_, _, rungs)) => rungs.push(rung),
             None => kinds.push((&entry.rw, sizes, vec![rung])),
         }
     }
-    kinds.into_iter().filter_map(|(rw, sizes, rungs)| sentence(rw, sizes, rungs)).collect()
+    kinds
+        .into_iter()
+        .filter_map(|(rw, sizes, rungs)| sentence(rw, sizes, rungs))
+        .collect()
 }
 
 /// Errors and open loops have no place on a ladder.
 fn is_rung(entry: &Entry) -> bool {
-    entry.error == 0 && entry.offered.is_none() && entry.little.iops > 0.0 && entry.little.mean_ns > 0.0
+    entry.error == 0
+        && entry.offered.is_none()
+        && entry.little.iops > 0.0
+        && entry.little.mean_ns > 0.0
 }
 
 fn sentence(rw: &str, (smallest, largest): (u32, u32), mut rungs: Vec<Rung>) -> Option<String> {
@@ -42,19 +61,34 @@ fn sentence(rw: &str, (smallest, largest): (u32, u32), mut rungs: Vec<Rung>) -> 
     if rungs.len() < 3 || smallest != largest {
         return None;
     }
-    let most = rungs.iter().copied().max_by(|a, b| a.iops.total_cmp(&b.iops))?;
-    let enough = rungs.iter().copied().find(|rung| rung.iops >= ENOUGH * most.iops)?;
+    let most = rungs
+        .iter()
+        .copied()
+        .max_by(|a, b| a.iops.total_cmp(&b.iops))?;
+    let enough = rungs
+        .iter()
+        .copied()
+        .find(|rung| rung.iops >= ENOUGH * most.iops)?;
     let what = format!("{rw} of {}", bytes(u64::from(smallest)));
     let deepest = rungs.last()?;
     if enough.depth == deepest.depth {
         let words = "still grows at the deepest queue tried: it may give more, deeper";
-        return Some(format!("{what}: {} IOPS at depth {}, which {words}.", count(most.iops.round() as u64), most.depth));
+        return Some(format!(
+            "{what}: {} IOPS at depth {}, which {words}.",
+            count(most.iops.round() as u64),
+            most.depth
+        ));
     }
     let share = 100.0 * enough.iops / most.iops;
     let wait = deepest.mean_ns / enough.mean_ns;
     Some(format!(
         "{what}: depth {} is deep enough: it gives {} IOPS, {share:.0} % of the most seen ({} at depth {}), at {} each; depth {} waits {wait:.1} times as long.",
-        enough.depth, count(enough.iops.round() as u64), count(most.iops.round() as u64), most.depth, duration(enough.mean_ns), deepest.depth
+        enough.depth,
+        count(enough.iops.round() as u64),
+        count(most.iops.round() as u64),
+        most.depth,
+        duration(enough.mean_ns),
+        deepest.depth
     ))
 }
 
@@ -66,23 +100,40 @@ mod tests {
     fn four_servers(depths: &[u32]) -> Vec<Rung> {
         let rung = |depth: u32| {
             let iops = f64::from(depth.min(4)) * 10_000.0;
-            Rung { depth, iops, mean_ns: f64::from(depth) / iops * 1e9 }
+            Rung {
+                depth,
+                iops,
+                mean_ns: f64::from(depth) / iops * 1e9,
+            }
         };
         depths.iter().map(|depth| rung(*depth)).collect()
     }
 
     #[test]
     fn the_depth_that_is_enough_is_that_of_the_servers() {
-        let words = sentence("randread", (4096, 4096), four_servers(&[16, 1, 2, 4, 8])).expect("a sentence");
-        assert!(words.contains("depth 4 is deep enough") && words.contains("40,000 IOPS"), "{words}");
+        let words = sentence("randread", (4096, 4096), four_servers(&[16, 1, 2, 4, 8]))
+            .expect("a sentence");
+        assert!(
+            words.contains("depth 4 is deep enough") && words.contains("40,000 IOPS"),
+            "{words}"
+        );
         assert!(words.contains("waits 4.0 times as long"), "{words}");
     }
 
     #[test]
     fn a_ladder_that_still_climbs_says_so() {
-        let words = sentence("randread", (4096, 4096), four_servers(&[1, 2, 4])).expect("a sentence");
+        let words =
+            sentence("randread", (4096, 4096), four_servers(&[1, 2, 4])).expect("a sentence");
         assert!(words.contains("it may give more"), "{words}");
-        assert_eq!(sentence("randread", (4096, 4096), four_servers(&[1, 4])), None, "two points are no ladder");
-        assert_eq!(sentence("randread", (512, 4096), four_servers(&[1, 2, 4])), None, "mixed sizes are no ladder");
+        assert_eq!(
+            sentence("randread", (4096, 4096), four_servers(&[1, 4])),
+            None,
+            "two points are no ladder"
+        );
+        assert_eq!(
+            sentence("randread", (512, 4096), four_servers(&[1, 2, 4])),
+            None,
+            "mixed sizes are no ladder"
+        );
     }
 }

@@ -40,14 +40,20 @@ mod tests {
         let mut h = Histogram::new();
         (1..=100).for_each(|v| h.record(v));
         let s = summary(&h, &[50.0, 99.0, 100.0]);
-        assert_eq!((s.min, s.max, s.mean, s.n, s.overflow), (1, 100, 50.5, 100, 0));
+        assert_eq!(
+            (s.min, s.max, s.mean, s.n, s.overflow),
+            (1, 100, 50.5, 100, 0)
+        );
         assert_eq!(s.percentiles, [(50.0, 50), (99.0, 99), (100.0, 100)]);
         assert_eq!(s.bins.len(), 100);
     }
 
     #[test]
     fn empty_is_zeros_without_percentiles() {
-        assert_eq!(summary(&Histogram::new(), &[50.0]), LatencySummary::default());
+        assert_eq!(
+            summary(&Histogram::new(), &[50.0]),
+            LatencySummary::default()
+        );
     }
 
     #[test]

@@ -36,7 +36,11 @@ pub(crate) fn latency_ranges(histogram: &Histogram) -> LatencyRanges {
     ms[11] += histogram.overflow();
     let total = histogram.count();
     let percent = |n| at_least(n, total, LEAST_LATENCY_PERCENT);
-    LatencyRanges { ns: ns.map(percent), us: us.map(percent), ms: ms.map(percent) }
+    LatencyRanges {
+        ns: ns.map(percent),
+        us: us.map(percent),
+        ms: ms.map(percent),
+    }
 }
 
 fn class(value: u64) -> usize {
@@ -52,7 +56,11 @@ fn long_class(ms: u64) -> usize {
 }
 
 fn at_least(n: u64, total: u64, least: f64) -> f64 {
-    if n == 0 { 0.0 } else { (n as f64 / total as f64 * 100.0).max(least) }
+    if n == 0 {
+        0.0
+    } else {
+        (n as f64 / total as f64 * 100.0).max(least)
+    }
 }
 
 #[cfg(test)]
@@ -71,7 +79,18 @@ mod tests {
     fn latencies_fall_between_the_edges() {
         let mut h = Histogram::new();
         // 1 ns, 3 ns, 200 ns; 1 us, 20.5 us; 1 ms, 1.5 s, 3 s.
-        [1, 3, 200, 1_000, 20_500, 1_000_000, 1_500_000_000, 3_000_000_000].iter().for_each(|v| h.record(*v));
+        [
+            1,
+            3,
+            200,
+            1_000,
+            20_500,
+            1_000_000,
+            1_500_000_000,
+            3_000_000_000,
+        ]
+        .iter()
+        .for_each(|v| h.record(*v));
         let r = latency_ranges(&h);
         assert_eq!(r.ns, [12.5, 12.5, 0., 0., 0., 0., 12.5, 0., 0., 0.]);
         assert_eq!(r.us, [12.5, 0., 0., 0., 12.5, 0., 0., 0., 0., 0.]);

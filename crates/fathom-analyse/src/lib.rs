@@ -5,11 +5,11 @@
 
 mod adaptive;
 mod bins;
+mod causes;
 mod cell;
+mod charts;
 mod compare;
 mod damage;
-mod causes;
-mod charts;
 mod detectors;
 mod direction;
 mod disk;
@@ -20,21 +20,21 @@ mod explain;
 mod figures;
 mod grid;
 mod group;
-mod knee;
 mod headline;
-mod joined;
-mod ladder;
 mod imported;
 mod interference;
+mod joined;
+mod knee;
+mod ladder;
 mod latency;
 mod levels;
 mod little;
 mod members;
+mod outlook;
+mod over_time;
 mod pace;
 mod priorities;
 mod pts;
-mod outlook;
-mod over_time;
 mod response;
 mod samples;
 mod search;
@@ -46,39 +46,45 @@ mod whole;
 mod window;
 mod words;
 
-pub use self::compare::{
-    FEWEST_INTERVALS, Figure, Limit, Measured, QueueSettings, compare, compare_repeats, difference, measured, unlike_settings,
-};
 pub use self::adaptive::{Agreement, Crossing, Split};
-pub use self::cell::cell_figures;
-pub use self::interference::interference;
 pub use self::causes::{CAUSES, Cause, Proof, findings_page};
+pub use self::cell::cell_figures;
 pub use self::charts::{
-    CHARTS, ChartError, ChartKind, Dimension, JobFigures, Promise, Remark, Shown, Told, WayFigures, Wish, chart, classes, jobs_of, report, thin,
+    CHARTS, ChartError, ChartKind, Dimension, JobFigures, Promise, Remark, Shown, Told, WayFigures,
+    Wish, chart, classes, jobs_of, report, thin,
+};
+pub use self::compare::{
+    FEWEST_INTERVALS, Figure, Limit, Measured, QueueSettings, compare, compare_repeats, difference,
+    measured, unlike_settings,
 };
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::estimate::estimate;
-pub use self::grid::{Repeats, grid};
 pub use self::explain::{EXPLANATIONS, Explanation, explain};
-pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
+pub use self::grid::{Repeats, grid};
 pub use self::headline::{cell_headline, found, headline};
-pub use self::joined::joined;
-pub use self::ladder::ladders;
-pub use self::over_time::{entry_figures, over_time};
-pub use self::pts::{PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words};
-pub use self::latency::summary as latency_summary;
 pub use self::imported::{
-    CHECKS, Check, Claims, Handed, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError, Rate, SpecFigure, SpecSheet, Spread, Stream, distinct_share,
-    imported, judge_handed, judge_handed_with, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep, parse_figure,
+    CHECKS, Check, Claims, Handed, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError,
+    Rate, SpecFigure, SpecSheet, Spread, Stream, distinct_share, imported, judge_handed,
+    judge_handed_with, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep,
+    parse_figure,
+};
+pub use self::interference::interference;
+pub use self::joined::joined;
+pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
+pub use self::ladder::ladders;
+pub use self::latency::summary as latency_summary;
+pub use self::outlook::outlook;
+pub use self::over_time::{entry_figures, over_time};
+pub use self::pts::{
+    PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words,
 };
 pub use self::response::{Measured as MeasuredLoads, judge, response};
 pub use self::search::{
-    LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad, SearchStep, SearchVerdict, SloLimit, trial_error,
-    trial_seconds,
+    LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad,
+    SearchStep, SearchVerdict, SloLimit, trial_error, trial_seconds,
 };
 pub use self::tail::{Inflection, inflection};
 pub use self::targets::by_target;
-pub use self::outlook::outlook;
-pub use self::window::{Window, WindowFigures};
 pub use self::whole::{findings, findings_with};
+pub use self::window::{Window, WindowFigures};
 pub use self::words::{load_words, replay_words};

@@ -8,16 +8,34 @@ use crate::members::Member;
 pub(crate) fn little(members: &[Member], directions: &PerDirection<DirectionSummary>) -> Little {
     let asked = members.iter().map(|m| f64::from(m.job.queue.depth)).sum();
     let iops = directions.iter().map(|(_, d)| d.iops).sum();
-    let (n, sum) =
-        directions.iter().fold((0, 0.0), |(n, sum), (_, d)| (n + d.clat.n, sum + d.clat.mean * d.clat.n as f64));
+    let (n, sum) = directions.iter().fold((0, 0.0), |(n, sum), (_, d)| {
+        (n + d.clat.n, sum + d.clat.mean * d.clat.n as f64)
+    });
     let mean_ns = if n > 0 { sum / n as f64 } else { 0.0 };
-    let in_flight = if n > 0 { iops * mean_ns / 1e9 } else { measured_in_flight(members) };
-    Little { asked, in_flight, iops, mean_ns }
+    let in_flight = if n > 0 {
+        iops * mean_ns / 1e9
+    } else {
+        measured_in_flight(members)
+    };
+    Little {
+        asked,
+        in_flight,
+        iops,
+        mean_ns,
+    }
 }
 
 /// Where no latencies were kept: the sum of all times in flight over the run time.
 fn measured_in_flight(members: &[Member]) -> f64 {
-    let longest = members.iter().map(|m| m.run_time().get()).max().unwrap_or(0);
+    let longest = members
+        .iter()
+        .map(|m| m.run_time().get())
+        .max()
+        .unwrap_or(0);
     let sum: u128 = members.iter().map(|m| m.seen.in_flight_ns).sum();
-    if longest == 0 { 0.0 } else { sum as f64 / longest as f64 }
+    if longest == 0 {
+        0.0
+    } else {
+        sum as f64 / longest as f64
+    }
 }

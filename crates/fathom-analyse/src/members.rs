@@ -27,7 +27,10 @@ impl Member<'_> {
 
     /// Whether the worker ended without handing over its recording.
     pub(crate) fn died(&self) -> bool {
-        self.seen.events.iter().any(|e| matches!(e.what, EventKind::WorkerDied { .. }))
+        self.seen
+            .events
+            .iter()
+            .any(|e| matches!(e.what, EventKind::WorkerDied { .. }))
     }
 
     /// errno of the first failed I/O that was noted.

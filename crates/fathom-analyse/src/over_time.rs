@@ -1,6 +1,8 @@
 //! How steadily a cell went: its seconds, and its course in at most twenty parts.
 
-use fathom_model::{CellFigures, CellLatency, Entry, Histogram, Moment, Nanos, OverTime, TimeSlice};
+use fathom_model::{
+    CellFigures, CellLatency, Entry, Histogram, Moment, Nanos, OverTime, TimeSlice,
+};
 
 use crate::figures::{count, percent};
 
@@ -18,26 +20,61 @@ pub fn over_time(cell: &str, series: &[Moment]) -> Option<OverTime> {
     }
     let n = seconds.len() as f64;
     let mean = seconds.iter().sum::<f64>() / n;
-    let variance = seconds.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let deviation = if mean > 0.0 { variance.sqrt() / mean } else { 0.0 };
-    let range = seconds.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+    let variance = seconds
+        .iter()
+        .map(|rate| (rate - mean).powi(2))
+        .sum::<f64>()
+        / (n - 1.0);
+    let deviation = if mean > 0.0 {
+        variance.sqrt() / mean
+    } else {
+        0.0
+    };
+    let range = seconds
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), rate| {
+            (low.min(*rate), high.max(*rate))
+        });
     let whole = |rate: f64| count(rate.round() as u64);
     let sentence = format!(
         "{cell}: steadiness {} of 100; the standard deviation of its {} seconds is {} of their mean of {} IOPS, the slowest has {}, the fastest {}.",
-        (100.0 * (1.0 - deviation)).max(0.0).round(), seconds.len(), percent(100.0 * deviation), whole(mean), whole(range.0), whole(range.1)
+        (100.0 * (1.0 - deviation)).max(0.0).round(),
+        seconds.len(),
+        percent(100.0 * deviation),
+        whole(mean),
+        whole(range.0),
+        whole(range.1)
     );
-    Some(OverTime { cell: cell.to_owned(), mean, deviation, range, sentence, slices: slices(series) })
+    Some(OverTime {
+        cell: cell.to_owned(),
+        mean,
+        deviation,
+        range,
+        sentence,
+        slices: slices(series),
+    })
 }
 
 /// I/Os of each whole second, seconds without any included.
 fn seconds(series: &[Moment]) -> Vec<f64> {
-    let end = series.iter().map(|moment| moment.start.get() + moment.length.get()).max().unwrap_or(0);
-    let start = series.iter().map(|moment| moment.start.get()).min().unwrap_or(0);
+    let end = series
+        .iter()
+        .map(|moment| moment.start.get() + moment.length.get())
+        .max()
+        .unwrap_or(0);
+    let start = series
+        .iter()
+        .map(|moment| moment.start.get())
+        .min()
+        .unwrap_or(0);
     let mut bins = vec![0.0; ((end - start) / SECOND) as usize];
     for moment in series.iter().filter(|moment| moment.length > Nanos::ZERO) {
         let place = moment.start.get() - start;
         // An interval that was merged from several stands for each of its seconds.
-        let (from, spans) = ((place / SECOND) as usize, (moment.length.get() / SECOND).max(1) as usize);
+        let (from, spans) = (
+            (place / SECOND) as usize,
+            (moment.length.get() / SECOND).max(1) as usize,
+        );
         let ios: u64 = moment.directions.iter().map(|(_, seen)| seen.ios).sum();
         for bin in bins.iter_mut().skip(from).take(spans) {
             *bin += ios as f64 / spans as f64;
@@ -74,15 +111,32 @@ fn slice(moments: &[Moment]) -> Option<TimeSlice> {
 /// The figures of one entry in place of those of its whole cell.
 #[must_use]
 pub fn entry_figures(entry: &Entry, cell: &CellFigures) -> CellFigures {
-    let busiest = entry.directions.iter().map(|(_, summary)| summary).max_by_key(|summary| summary.ios);
+    let busiest = entry
+        .directions
+        .iter()
+        .map(|(_, summary)| summary)
+        .max_by_key(|summary| summary.ios);
     let latency = busiest.map(|summary| summary.response.as_ref().unwrap_or(&summary.clat));
     let at = |wanted: f64| {
-        let found = latency.and_then(|latency| latency.percentiles.iter().find(|(percent, _)| *percent == wanted));
+        let found = latency.and_then(|latency| {
+            latency
+                .percentiles
+                .iter()
+                .find(|(percent, _)| *percent == wanted)
+        });
         found.map_or(0.0, |(_, value)| *value as f64)
     };
     CellFigures {
-        iops: entry.directions.iter().map(|(_, summary)| summary.iops).sum(),
-        bandwidth: entry.directions.iter().map(|(_, summary)| summary.bandwidth).sum(),
+        iops: entry
+            .directions
+            .iter()
+            .map(|(_, summary)| summary.iops)
+            .sum(),
+        bandwidth: entry
+            .directions
+            .iter()
+            .map(|(_, summary)| summary.bandwidth)
+            .sum(),
         latency: CellLatency {
             mean: latency.map_or(0.0, |latency| latency.mean),
             p50: at(50.0),
@@ -108,8 +162,17 @@ mod tests {
             let mut latencies = Histogram::new();
             latencies.record_n(1_000_000, *ios);
             let mut directions = PerDirection::<MomentDirection>::default();
-            directions[Direction::Read] = MomentDirection { ios: *ios, bytes: ios * 4096, latencies: SparseHistogram::pack(&latencies), ..MomentDirection::default() };
-            Moment { start: Nanos::from_millis(500 * number as u64), length: Nanos::from_millis(500), directions }
+            directions[Direction::Read] = MomentDirection {
+                ios: *ios,
+                bytes: ios * 4096,
+                latencies: SparseHistogram::pack(&latencies),
+                ..MomentDirection::default()
+            };
+            Moment {
+                start: Nanos::from_millis(500 * number as u64),
+                length: Nanos::from_millis(500),
+                directions,
+            }
         };
         ios.iter().enumerate().map(moment).collect()
     }
@@ -118,16 +181,28 @@ mod tests {
     #[test]
     fn three_seconds_by_hand() {
         let told = over_time("cover", &series(&[40, 50, 60, 40, 55, 55])).expect("three seconds");
-        assert_eq!((told.mean, told.deviation, told.range), (100.0, 0.1, (90.0, 110.0)));
+        assert_eq!(
+            (told.mean, told.deviation, told.range),
+            (100.0, 0.1, (90.0, 110.0))
+        );
         assert!(told.sentence.starts_with("cover: steadiness 90 of 100; the standard deviation of its 3 seconds is 10 % of their mean of 100 IOPS"), "{}", told.sentence);
         assert_eq!(told.slices.len(), 6);
-        assert_eq!((told.slices[1].iops, told.slices[1].bandwidth), (100.0, 409_600.0));
+        assert_eq!(
+            (told.slices[1].iops, told.slices[1].bandwidth),
+            (100.0, 409_600.0)
+        );
         assert!((told.slices[0].p99 / 1e6 - 1.0).abs() < 0.01);
     }
 
     #[test]
     fn a_long_course_has_twenty_parts_and_a_short_one_none() {
-        assert_eq!(over_time("x", &series(&[50; 400])).expect("long").slices.len(), 20);
+        assert_eq!(
+            over_time("x", &series(&[50; 400]))
+                .expect("long")
+                .slices
+                .len(),
+            20
+        );
         assert_eq!(over_time("x", &series(&[50; 4])), None);
     }
 }

@@ -6,14 +6,18 @@ use crate::members::Member;
 
 /// The steady state of an entry; it is kept with the first of the jobs that are looked at together.
 pub(crate) fn steady(members: &[Member]) -> Option<SteadySummary> {
-    members.iter().find_map(|member| member.seen.pace.steady.as_ref()).map(summary)
+    members
+        .iter()
+        .find_map(|member| member.seen.pace.steady.as_ref())
+        .map(summary)
 }
 
 /// As in fio, samples that were not taken count as zeros.
 fn summary(seen: &SteadyRecording) -> SteadySummary {
     let mut seen = seen.clone();
     let n = seen.rule.samples();
-    seen.samples.resize(n.max(seen.samples.len()), SteadySample::default());
+    seen.samples
+        .resize(n.max(seen.samples.len()), SteadySample::default());
     let mean = |of: fn(&SteadySample) -> u64| seen.samples.iter().map(of).sum::<u64>() / n as u64;
     let mean = SteadySample {
         iops: mean(|sample| sample.iops),
@@ -27,7 +31,11 @@ fn summary(seen: &SteadyRecording) -> SteadySummary {
 pub(crate) fn search(members: &[Member]) -> Option<DepthSearch> {
     members.iter().rev().find_map(|member| {
         let target = member.job.pace.latency?;
-        let depth = member.seen.pace.latency_depth.unwrap_or(member.job.queue.depth);
+        let depth = member
+            .seen
+            .pace
+            .latency_depth
+            .unwrap_or(member.job.queue.depth);
         Some(DepthSearch { target, depth })
     })
 }

@@ -13,12 +13,21 @@ pub(crate) fn by_priority(members: &[Member], directions: &[Direction]) -> Vec<P
     if members.iter().all(|member| is_usual(member)) {
         return Vec::new();
     }
-    for (member, direction) in members.iter().flat_map(|m| directions.iter().map(move |d| (m, *d))) {
+    for (member, direction) in members
+        .iter()
+        .flat_map(|m| directions.iter().map(move |d| (m, *d)))
+    {
         let seen = &member.seen.directions[direction];
-        seen.priorities.iter().for_each(|one| add(&mut kept, one.prio, &one.latency));
+        seen.priorities
+            .iter()
+            .for_each(|one| add(&mut kept, one.prio, &one.latency));
         if seen.priorities.is_empty() {
             let all = if total { &seen.lat } else { &seen.clat };
-            add(&mut kept, member.job.engine.settings.priorities.worker.unwrap_or(0), all);
+            add(
+                &mut kept,
+                member.job.engine.settings.priorities.worker.unwrap_or(0),
+                all,
+            );
         }
     }
     kept.retain(|(_, latency)| latency.count() > 0);
@@ -26,7 +35,11 @@ pub(crate) fn by_priority(members: &[Member], directions: &[Direction]) -> Vec<P
         return Vec::new();
     }
     let wanted = accounting.clat_percentiles || accounting.lat_percentiles;
-    let percentiles = if wanted { &accounting.percentiles[..] } else { &[] };
+    let percentiles = if wanted {
+        &accounting.percentiles[..]
+    } else {
+        &[]
+    };
     let summed = |(prio, latency): (u16, Histogram)| PrioritySummary {
         class: (prio >> 13) as u8,
         level: (prio & 7) as u8,

@@ -40,7 +40,11 @@ pub fn pts_window(values: &[f64; PTS_WINDOW]) -> PtsWindow {
     let parts = values.map(|value| (value * PARTS).round() as i128);
     let sum: i128 = parts.iter().sum();
     let excursion = parts.iter().max().expect("five") - parts.iter().min().expect("five");
-    let lean: i128 = parts.iter().zip(-2_i128..).map(|(value, place)| place * value).sum();
+    let lean: i128 = parts
+        .iter()
+        .zip(-2_i128..)
+        .map(|(value, place)| place * value)
+        .sum();
     let mean = sum as f64 / 5.0 / PARTS;
     let slope = lean as f64 / 10.0 / PARTS;
     PtsWindow {
@@ -56,22 +60,38 @@ pub fn pts_window(values: &[f64; PTS_WINDOW]) -> PtsWindow {
 /// The last five rounds of each tracked value; nothing before the fifth round.
 #[must_use]
 pub fn pts_windows(tracked: &[Vec<f64>]) -> Option<Vec<PtsWindow>> {
-    let windows = tracked.iter().map(|series| series.last_chunk::<PTS_WINDOW>().map(pts_window));
-    windows.collect::<Option<Vec<_>>>().filter(|windows| !windows.is_empty())
+    let windows = tracked
+        .iter()
+        .map(|series| series.last_chunk::<PTS_WINDOW>().map(pts_window));
+    windows
+        .collect::<Option<Vec<_>>>()
+        .filter(|windows| !windows.is_empty())
 }
 
 /// The first round, counted from one, in which the windows of all tracked values are steady together.
 #[must_use]
 pub fn pts_steady_round(tracked: &[Vec<f64>]) -> Option<usize> {
     let rounds = tracked.iter().map(Vec::len).min()?;
-    let judged = |series: &Vec<f64>, round: usize| series[..round].last_chunk::<PTS_WINDOW>().map(pts_window);
-    (PTS_WINDOW..=rounds).find(|round| tracked.iter().all(|series| judged(series, *round).is_some_and(|window| window.is_steady())))
+    let judged = |series: &Vec<f64>, round: usize| {
+        series[..round].last_chunk::<PTS_WINDOW>().map(pts_window)
+    };
+    (PTS_WINDOW..=rounds).find(|round| {
+        tracked
+            .iter()
+            .all(|series| judged(series, *round).is_some_and(|window| window.is_steady()))
+    })
 }
 
 /// What a window came to, in words: `name` is what was tracked, `round` the last of the five.
 #[must_use]
 pub fn pts_words(name: &str, round: usize, window: &PtsWindow) -> String {
-    let share = |value: f64| if window.mean > 0.0 { percent(100.0 * value / window.mean) } else { "?".to_owned() };
+    let share = |value: f64| {
+        if window.mean > 0.0 {
+            percent(100.0 * value / window.mean)
+        } else {
+            "?".to_owned()
+        }
+    };
     let verdict = match (window.level, window.flat) {
         (true, true) => "steady",
         (false, true) => "not steady, for it varies too much",
@@ -81,12 +101,19 @@ pub fn pts_words(name: &str, round: usize, window: &PtsWindow) -> String {
     let line = 4.0 * window.slope.abs();
     format!(
         "{name}, rounds {} to {round}: {verdict}; mean {}, largest less smallest {} of it (20 % allowed), best fit {} over the window (10 % allowed).",
-        round + 1 - PTS_WINDOW, figure(window.mean), share(window.excursion), share(line)
+        round + 1 - PTS_WINDOW,
+        figure(window.mean),
+        share(window.excursion),
+        share(line)
     )
 }
 
 fn figure(value: f64) -> String {
-    if value >= 1000.0 { count(value.round() as u64) } else { format!("{value:.2}") }
+    if value >= 1000.0 {
+        count(value.round() as u64)
+    } else {
+        format!("{value:.2}")
+    }
 }
 
 #[cfg(test)]
@@ -113,7 +140,9 @@ mod tests {
 
     /// A linear congruential generator (Knuth, MMIX), so that the series are the same everywhere.
     fn next(state: &mut u64, below: u64) -> u64 {
-        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (*state >> 33) % below
     }
 
@@ -133,15 +162,26 @@ mod tests {
                 })
                 .collect();
             let values: Vec<f64> = series.iter().map(|value| *value as f64).collect();
-            let exact: Vec<bool> = series.windows(5).map(|five| oracle(std::array::from_fn(|i| i128::from(five[i])))).collect();
-            let ours: Vec<bool> = values.windows(5).map(|five| pts_window(five.try_into().expect("five")).is_steady()).collect();
+            let exact: Vec<bool> = series
+                .windows(5)
+                .map(|five| oracle(std::array::from_fn(|i| i128::from(five[i]))))
+                .collect();
+            let ours: Vec<bool> = values
+                .windows(5)
+                .map(|five| pts_window(five.try_into().expect("five")).is_steady())
+                .collect();
             assert_eq!(ours, exact, "{series:?}");
             let first = exact.iter().position(|steady| *steady).map(|at| at + 5);
             assert_eq!(pts_steady_round(&[values]), first);
             accepted += usize::from(first.is_some());
-            exact.iter().for_each(|steady| windows[usize::from(*steady)] += 1);
+            exact
+                .iter()
+                .for_each(|steady| windows[usize::from(*steady)] += 1);
         }
-        assert!((20..180).contains(&accepted), "both answers must be common: {accepted} of 200 accepted");
+        assert!(
+            (20..180).contains(&accepted),
+            "both answers must be common: {accepted} of 200 accepted"
+        );
         assert!(windows.iter().all(|n| *n > 500), "{windows:?}");
     }
 
@@ -159,7 +199,10 @@ mod tests {
             assert_eq!(pts_window(&values).is_steady(), steady, "{values:?}");
         }
         let window = pts_window(&[95.0, 97.5, 100.0, 102.5, 105.0]);
-        assert_eq!((window.mean, window.excursion, window.slope, window.start), (100.0, 10.0, 2.5, 95.0));
+        assert_eq!(
+            (window.mean, window.excursion, window.slope, window.start),
+            (100.0, 10.0, 2.5, 95.0)
+        );
     }
 
     /// Readings of the rule seen elsewhere: +-20 % around the mean, and 10 % for each round. Both would accept these.
@@ -172,10 +215,17 @@ mod tests {
 
     #[test]
     fn all_tracked_values_must_be_steady_together() {
-        let (level, falls) = (vec![100.0; 7], vec![200.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]);
+        let (level, falls) = (
+            vec![100.0; 7],
+            vec![200.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0],
+        );
         assert_eq!(pts_steady_round(&[level.clone()]), Some(5));
         assert_eq!(pts_steady_round(&[level.clone(), falls]), Some(6));
-        assert_eq!(pts_steady_round(&[level, vec![100.0; 4]]), None, "four rounds are no window");
+        assert_eq!(
+            pts_steady_round(&[level, vec![100.0; 4]]),
+            None,
+            "four rounds are no window"
+        );
         assert_eq!(pts_steady_round(&[]), None);
     }
 
@@ -184,6 +234,11 @@ mod tests {
         let window = pts_window(&[92_000.0, 96_000.0, 100_000.0, 104_000.0, 108_000.0]);
         let words = pts_words("4 KiB 0/100", 9, &window);
         assert!(words.starts_with("4 KiB 0/100, rounds 5 to 9: not steady, for it still climbs or falls; mean 100,000,"), "{words}");
-        assert!(words.contains("16 % of it (20 % allowed), best fit 16 % over the window (10 % allowed)"), "{words}");
+        assert!(
+            words.contains(
+                "16 % of it (20 % allowed), best fit 16 % over the window (10 % allowed)"
+            ),
+            "{words}"
+        );
     }
 }

@@ -1,10 +1,14 @@
 //! The curves of a search, and its answer in words.
 
-use fathom_model::{CellFigures, CellLatency, MostLoad, NamedKnee, Response, ResponsePoint, Verdict};
+use fathom_model::{
+    CellFigures, CellLatency, MostLoad, NamedKnee, Response, ResponsePoint, Verdict,
+};
 
 use crate::figures::{count, percent};
 use crate::knee::{ClosedPoint, knees};
-use crate::search::{LoadArrivals, SEARCH_PARTS, SearchAnswer, SearchVerdict, SloLimit, trial_error};
+use crate::search::{
+    LoadArrivals, SEARCH_PARTS, SearchAnswer, SearchVerdict, SloLimit, trial_error,
+};
 
 /// A target that completes less of what was offered does not keep up, whatever the latencies of what it completed.
 const KEEPS_UP: f64 = 0.98;
@@ -27,7 +31,9 @@ const OUT_OF_ORDER: usize = 1;
 /// Whether a trial of an open loop kept all `limits` and kept up with what was offered.
 #[must_use]
 pub fn keeps(limits: &[SloLimit], figures: &CellFigures) -> bool {
-    let keeps_up = figures.offered.is_none_or(|offered| figures.iops >= KEEPS_UP * offered);
+    let keeps_up = figures
+        .offered
+        .is_none_or(|offered| figures.iops >= KEEPS_UP * offered);
     figures.error == 0 && keeps_up && limits.iter().all(|limit| limit.holds(&figures.latency))
 }
 
@@ -42,25 +48,39 @@ pub fn judge(limits: &[SloLimit], figures: &CellFigures) -> SearchVerdict {
     let kept = keeps(limits, figures) && !rises.iter().any(|limit| goes_beyond(limit, parts));
     let holds = |part: &CellLatency| limits.iter().all(|limit| limit.holds(part));
     let (all, none) = (parts.iter().all(holds), !parts.iter().any(holds));
-    let risen = rises.iter().any(|limit| parts.last().is_some_and(|last| !limit.holds(last)));
+    let risen = rises
+        .iter()
+        .any(|limit| parts.last().is_some_and(|last| !limit.holds(last)));
     let sure = parts.len() == SEARCH_PARTS && if kept { all } else { none || risen };
     SearchVerdict { kept, sure }
 }
 
 fn rises(limit: &SloLimit, parts: &[CellLatency]) -> bool {
     let values: Vec<f64> = parts.iter().map(|part| limit.figure.of(part)).collect();
-    let later = |at: usize| values[at + 1..].iter().filter(|later| **later <= values[at]).count();
+    let later = |at: usize| {
+        values[at + 1..]
+            .iter()
+            .filter(|later| **later <= values[at])
+            .count()
+    };
     parts.len() == SEARCH_PARTS && (0..values.len()).map(later).sum::<usize>() <= OUT_OF_ORDER
 }
 
 fn goes_beyond(limit: &SloLimit, parts: &[CellLatency]) -> bool {
-    let (Some(first), Some(last)) = (parts.first(), parts.last()) else { return false };
+    let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
+        return false;
+    };
     2.0 * limit.figure.of(last) - limit.figure.of(first) > limit.most.get() as f64
 }
 
 /// The curves of `measured`, its knees, and what `answer` means.
 #[must_use]
-pub fn response(about: String, limits: &[SloLimit], measured: &Measured, answer: Option<SearchAnswer>) -> Response {
+pub fn response(
+    about: String,
+    limits: &[SloLimit],
+    measured: &Measured,
+    answer: Option<SearchAnswer>,
+) -> Response {
     let open = open_curve(limits, &measured.open);
     let closed = closed_curve(&measured.closed);
     let points = closed.iter().map(|point| ClosedPoint {
@@ -69,7 +89,11 @@ pub fn response(about: String, limits: &[SloLimit], measured: &Measured, answer:
         mean_ns: point.figures.latency.mean,
     });
     let knees = knees(&points.collect::<Vec<_>>()).into_iter();
-    let knees = knees.map(|knee| NamedKnee { rule: knee.rule.name().to_owned(), depth: knee.depth, sentence: knee.sentence });
+    let knees = knees.map(|knee| NamedKnee {
+        rule: knee.rule.name().to_owned(),
+        depth: knee.depth,
+        sentence: knee.sentence,
+    });
     let most = answer.map(|answer| most(answer, limits, measured, open.iter().chain(&closed)));
     let mut sentences: Vec<String> = most.iter().map(|most| words(most, limits)).collect();
     sentences.extend(reservations(&measured.open));
@@ -77,7 +101,16 @@ pub fn response(about: String, limits: &[SloLimit], measured: &Measured, answer:
         LoadArrivals::Poisson => "Poisson arrivals",
         LoadArrivals::Even => "even arrivals",
     };
-    Response { about, arrivals: arrivals.to_owned(), limits: limits.iter().map(ToString::to_string).collect(), most, open, closed, knees: knees.collect(), sentences }
+    Response {
+        about,
+        arrivals: arrivals.to_owned(),
+        limits: limits.iter().map(ToString::to_string).collect(),
+        most,
+        open,
+        closed,
+        knees: knees.collect(),
+        sentences,
+    }
 }
 
 /// Trials of the same load together, rising.
@@ -86,12 +119,31 @@ fn open_curve(limits: &[SloLimit], trials: &[(u64, CellFigures)]) -> Vec<Respons
     loads.sort_unstable();
     loads.dedup();
     let point = |load: u64| {
-        let all = || trials.iter().filter(|(at, _)| *at == load).map(|(_, figures)| figures);
+        let all = || {
+            trials
+                .iter()
+                .filter(|(at, _)| *at == load)
+                .map(|(_, figures)| figures)
+        };
         // A long trial says more than the short one before it.
-        let longest = all().map(|figures| figures.elapsed.get()).max().unwrap_or(0);
-        let all: Vec<&CellFigures> = all().filter(|figures| figures.elapsed.get() >= longest / 2).collect();
-        let kept = (!limits.is_empty()).then(|| all.iter().filter(|figures| judge(limits, figures).kept).count() as u32);
-        ResponsePoint { load: load as f64, trials: all.len() as u32, kept, figures: medians(&all) }
+        let longest = all()
+            .map(|figures| figures.elapsed.get())
+            .max()
+            .unwrap_or(0);
+        let all: Vec<&CellFigures> = all()
+            .filter(|figures| figures.elapsed.get() >= longest / 2)
+            .collect();
+        let kept = (!limits.is_empty()).then(|| {
+            all.iter()
+                .filter(|figures| judge(limits, figures).kept)
+                .count() as u32
+        });
+        ResponsePoint {
+            load: load as f64,
+            trials: all.len() as u32,
+            kept,
+            figures: medians(&all),
+        }
     };
     loads.into_iter().map(point).collect()
 }
@@ -99,7 +151,12 @@ fn open_curve(limits: &[SloLimit], trials: &[(u64, CellFigures)]) -> Vec<Respons
 fn closed_curve(ladder: &[(u32, CellFigures)]) -> Vec<ResponsePoint> {
     let mut points: Vec<ResponsePoint> = ladder
         .iter()
-        .map(|(depth, figures)| ResponsePoint { load: f64::from(*depth), trials: 1, kept: None, figures: figures.clone() })
+        .map(|(depth, figures)| ResponsePoint {
+            load: f64::from(*depth),
+            trials: 1,
+            kept: None,
+            figures: figures.clone(),
+        })
         .collect();
     points.sort_by(|a, b| a.load.total_cmp(&b.load));
     points
@@ -107,14 +164,20 @@ fn closed_curve(ladder: &[(u32, CellFigures)]) -> Vec<ResponsePoint> {
 
 /// The median of each figure; of the rest the worst, or all.
 fn medians(all: &[&CellFigures]) -> CellFigures {
-    let of = |figure: &dyn Fn(&CellFigures) -> f64| median(all.iter().map(|one| figure(one)).collect());
-    let mut codes: Vec<String> = all.iter().flat_map(|one| one.codes.iter().cloned()).collect();
+    let of =
+        |figure: &dyn Fn(&CellFigures) -> f64| median(all.iter().map(|one| figure(one)).collect());
+    let mut codes: Vec<String> = all
+        .iter()
+        .flat_map(|one| one.codes.iter().cloned())
+        .collect();
     codes.sort();
     codes.dedup();
     CellFigures {
         iops: of(&|one| one.iops),
         bandwidth: of(&|one| one.bandwidth),
-        offered: all[0].offered.map(|_| of(&|one| one.offered.unwrap_or(0.0))),
+        offered: all[0]
+            .offered
+            .map(|_| of(&|one| one.offered.unwrap_or(0.0))),
         latency: CellLatency {
             mean: of(&|one| one.latency.mean),
             p50: of(&|one| one.latency.p50),
@@ -125,8 +188,16 @@ fn medians(all: &[&CellFigures]) -> CellFigures {
             max: of(&|one| one.latency.max),
         },
         bad: all.iter().map(|one| one.bad).sum(),
-        error: all.iter().map(|one| one.error).find(|error| *error != 0).unwrap_or(0),
-        verdict: all.iter().map(|one| one.verdict).max().unwrap_or(Verdict::Valid),
+        error: all
+            .iter()
+            .map(|one| one.error)
+            .find(|error| *error != 0)
+            .unwrap_or(0),
+        verdict: all
+            .iter()
+            .map(|one| one.verdict)
+            .max()
+            .unwrap_or(Verdict::Valid),
         codes,
         ..all[0].clone()
     }
@@ -135,18 +206,47 @@ fn medians(all: &[&CellFigures]) -> CellFigures {
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let n = values.len();
-    if n == 0 { 0.0 } else { f64::midpoint(values[(n - 1) / 2], values[n / 2]) }
+    if n == 0 {
+        0.0
+    } else {
+        f64::midpoint(values[(n - 1) / 2], values[n / 2])
+    }
 }
 
-fn most<'a>(answer: SearchAnswer, limits: &[SloLimit], measured: &Measured, points: impl Iterator<Item = &'a ResponsePoint>) -> MostLoad {
+fn most<'a>(
+    answer: SearchAnswer,
+    limits: &[SloLimit],
+    measured: &Measured,
+    points: impl Iterator<Item = &'a ResponsePoint>,
+) -> MostLoad {
     let at = answer.load.unwrap_or(0) as f64;
     let moved = points.filter(|point| point.figures.iops > 0.0);
-    let near = moved.min_by(|a, b| (a.figures.iops - at).abs().total_cmp(&(b.figures.iops - at).abs()));
+    let near = moved.min_by(|a, b| {
+        (a.figures.iops - at)
+            .abs()
+            .total_cmp(&(b.figures.iops - at).abs())
+    });
     let bytes = near.map_or(0.0, |point| point.figures.bandwidth / point.figures.iops);
-    let length = |load: u64| measured.open.iter().filter(|(at, _)| *at == load).map(|(_, figures)| figures.elapsed.as_secs_f64()).fold(0.0, f64::max);
+    let length = |load: u64| {
+        measured
+            .open
+            .iter()
+            .filter(|(at, _)| *at == load)
+            .map(|(_, figures)| figures.elapsed.as_secs_f64())
+            .fold(0.0, f64::max)
+    };
     let seconds = answer.low.map_or(0.0, length);
-    let low = answer.low.map(|low| (low as f64 / (1.0 + trial_error(limits, low as f64, seconds, measured.arrivals))) as u64);
-    MostLoad { load: answer.load, low, high: answer.high, kept: answer.low, seconds, bytes }
+    let low = answer.low.map(|low| {
+        (low as f64 / (1.0 + trial_error(limits, low as f64, seconds, measured.arrivals))) as u64
+    });
+    MostLoad {
+        load: answer.load,
+        low,
+        high: answer.high,
+        kept: answer.low,
+        seconds,
+        bytes,
+    }
 }
 
 fn words(most: &MostLoad, limits: &[SloLimit]) -> String {
@@ -154,23 +254,43 @@ fn words(most: &MostLoad, limits: &[SloLimit]) -> String {
     let limits: Vec<String> = limits.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
     let Some(load) = most.load else {
-        let least = most.high.map_or(String::new(), |least| format!("; {} IOPS, the least that was tried, break {it}", count(least)));
+        let least = most.high.map_or(String::new(), |least| {
+            format!(
+                "; {} IOPS, the least that was tried, break {it}",
+                count(least)
+            )
+        });
         return format!("No load keeps {limits}{least}.");
     };
-    let what = format!("{} IOPS ({:.1} MB/s) are the most that keep {limits}", count(load), load as f64 * most.bytes / 1e6);
+    let what = format!(
+        "{} IOPS ({:.1} MB/s) are the most that keep {limits}",
+        count(load),
+        load as f64 * most.bytes / 1e6
+    );
     let low = most.kept.zip(most.low).map(|(kept, low)| {
         let open = percent(100.0 * (kept as f64 / low.max(1) as f64 - 1.0));
         format!("at {} all {SEARCH_PARTS} parts of a trial of {:.1} s kept {it}, which leaves {open} open for what trials of that length do not show", count(kept), most.seconds)
     });
-    let high = most.high.map(|high| format!("at {} all parts broke {it}, or the response time rose all the time", count(high)));
+    let high = most.high.map(|high| {
+        format!(
+            "at {} all parts broke {it}, or the response time rose all the time",
+            count(high)
+        )
+    });
     match (low, high, most.low.zip(most.high)) {
         (Some(low), Some(high), Some((from, to))) => {
             let wide = percent(100.0 * (to as f64 / from as f64 - 1.0));
             let (from, to) = (count(from), count(to));
-            format!("{what}; {low}; {high}. The truth lies from {from} to {to} IOPS ({wide} apart) with 95 % confidence and more (sign test).")
+            format!(
+                "{what}; {low}; {high}. The truth lies from {from} to {to} IOPS ({wide} apart) with 95 % confidence and more (sign test)."
+            )
         }
-        (Some(low), None, _) => format!("{what}; {low}; and no load was found that breaks {it} every time: more may be possible."),
-        (None, Some(high), _) => format!("{what}; {high}, but no load was found that keeps {it} every time: take the answer as an upper bound."),
+        (Some(low), None, _) => format!(
+            "{what}; {low}; and no load was found that breaks {it} every time: more may be possible."
+        ),
+        (None, Some(high), _) => format!(
+            "{what}; {high}, but no load was found that keeps {it} every time: take the answer as an upper bound."
+        ),
         _ => format!("{what}; no load keeps or breaks {it} every time, so there is no interval."),
     }
 }
@@ -178,14 +298,27 @@ fn words(most: &MostLoad, limits: &[SloLimit]) -> String {
 /// What speaks against single trials: findings, by name, with the number of trials.
 fn reservations(trials: &[(u64, CellFigures)]) -> Option<String> {
     let mut codes: Vec<(&str, usize)> = Vec::new();
-    for code in trials.iter().filter(|(_, figures)| figures.verdict == Verdict::Invalid).flat_map(|(_, figures)| &figures.codes) {
+    for code in trials
+        .iter()
+        .filter(|(_, figures)| figures.verdict == Verdict::Invalid)
+        .flat_map(|(_, figures)| &figures.codes)
+    {
         match codes.iter_mut().find(|(known, _)| known == code) {
             Some((_, n)) => *n += 1,
             None => codes.push((code, 1)),
         }
     }
-    let told: Vec<String> = codes.iter().map(|(code, n)| format!("{code} in {n}")).collect();
-    (!told.is_empty()).then(|| format!("Of {} trials in an open loop some are in doubt: {}; `fathom explain CODE` tells more.", trials.len(), told.join(", ")))
+    let told: Vec<String> = codes
+        .iter()
+        .map(|(code, n)| format!("{code} in {n}"))
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "Of {} trials in an open loop some are in doubt: {}; `fathom explain CODE` tells more.",
+            trials.len(),
+            told.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -199,7 +332,11 @@ mod tests {
             iops,
             bandwidth: iops * 4096.0,
             offered: Some(iops),
-            latency: CellLatency { p99, mean: p99 / 4.0, ..CellLatency::default() },
+            latency: CellLatency {
+                p99,
+                mean: p99 / 4.0,
+                ..CellLatency::default()
+            },
             bad: 0,
             error: 0,
             elapsed: Nanos::ZERO,
@@ -219,61 +356,182 @@ mod tests {
     fn a_load_that_is_not_carried_keeps_nothing() {
         assert!(keeps(&limits(), &figures(1000.0, 1e6)));
         assert!(!keeps(&limits(), &figures(1000.0, 1.01e6)));
-        let behind = CellFigures { offered: Some(1021.0), ..figures(1000.0, 0.5e6) };
+        let behind = CellFigures {
+            offered: Some(1021.0),
+            ..figures(1000.0, 0.5e6)
+        };
         assert!(!keeps(&limits(), &behind), "2.1 % were not carried");
-        assert!(!keeps(&limits(), &CellFigures { error: 5, ..figures(1000.0, 0.5e6) }));
+        assert!(!keeps(
+            &limits(),
+            &CellFigures {
+                error: 5,
+                ..figures(1000.0, 0.5e6)
+            }
+        ));
     }
 
     /// A trial of 12 s in six parts with these 99th percentiles, in ms.
     fn parts(p99: [f64; 6]) -> CellFigures {
         let all = p99.into_iter().fold(0.0, f64::max);
-        let part = |ms: f64| CellLatency { p99: ms * 1e6, mean: ms * 1e6 / 4.0, ..CellLatency::default() };
-        CellFigures { parts: p99.map(part).to_vec(), elapsed: Nanos::from_secs(12), ..figures(1000.0, all * 1e6) }
+        let part = |ms: f64| CellLatency {
+            p99: ms * 1e6,
+            mean: ms * 1e6 / 4.0,
+            ..CellLatency::default()
+        };
+        CellFigures {
+            parts: p99.map(part).to_vec(),
+            elapsed: Nanos::from_secs(12),
+            ..figures(1000.0, all * 1e6)
+        }
     }
 
     #[test]
     fn all_parts_must_agree_to_be_sure() {
         let says = |p99: [f64; 6]| judge(&limits(), &parts(p99));
-        assert_eq!(says([0.9, 0.8, 0.9, 0.7, 0.9, 0.8]), SearchVerdict { kept: true, sure: true });
-        assert_eq!(says([0.9, 0.8, 1.1, 0.7, 0.9, 0.8]), SearchVerdict { kept: false, sure: false });
-        assert_eq!(says([1.9, 1.8, 1.1, 1.7, 1.9, 1.8]), SearchVerdict { kept: false, sure: true });
-        assert_eq!(judge(&limits(), &figures(1000.0, 0.9e6)), SearchVerdict { kept: true, sure: false }, "a short trial has no parts");
+        assert_eq!(
+            says([0.9, 0.8, 0.9, 0.7, 0.9, 0.8]),
+            SearchVerdict {
+                kept: true,
+                sure: true
+            }
+        );
+        assert_eq!(
+            says([0.9, 0.8, 1.1, 0.7, 0.9, 0.8]),
+            SearchVerdict {
+                kept: false,
+                sure: false
+            }
+        );
+        assert_eq!(
+            says([1.9, 1.8, 1.1, 1.7, 1.9, 1.8]),
+            SearchVerdict {
+                kept: false,
+                sure: true
+            }
+        );
+        assert_eq!(
+            judge(&limits(), &figures(1000.0, 0.9e6)),
+            SearchVerdict {
+                kept: true,
+                sure: false
+            },
+            "a short trial has no parts"
+        );
     }
 
     /// A load over the edge whose trial ends before it shows in the percentile of the whole; and a drift too small to matter.
     #[test]
     fn a_response_time_that_rises_is_not_steady() {
         let says = |p99: [f64; 6]| judge(&limits(), &parts(p99));
-        assert_eq!(says([0.1, 0.2, 0.3, 0.5, 0.6, 0.8]), SearchVerdict { kept: false, sure: false }, "1.5 ms after as long again");
-        assert_eq!(says([0.2, 0.1, 0.3, 0.5, 0.9, 1.3]), SearchVerdict { kept: false, sure: true }, "it rose until it broke the limit");
-        assert_eq!(says([0.50, 0.51, 0.52, 0.53, 0.54, 0.55]), SearchVerdict { kept: true, sure: true }, "0.6 ms after as long again");
-        assert_eq!(says([0.3, 0.1, 0.2, 0.5, 0.6, 0.8]), SearchVerdict { kept: true, sure: true }, "two pairs are out of order");
+        assert_eq!(
+            says([0.1, 0.2, 0.3, 0.5, 0.6, 0.8]),
+            SearchVerdict {
+                kept: false,
+                sure: false
+            },
+            "1.5 ms after as long again"
+        );
+        assert_eq!(
+            says([0.2, 0.1, 0.3, 0.5, 0.9, 1.3]),
+            SearchVerdict {
+                kept: false,
+                sure: true
+            },
+            "it rose until it broke the limit"
+        );
+        assert_eq!(
+            says([0.50, 0.51, 0.52, 0.53, 0.54, 0.55]),
+            SearchVerdict {
+                kept: true,
+                sure: true
+            },
+            "0.6 ms after as long again"
+        );
+        assert_eq!(
+            says([0.3, 0.1, 0.2, 0.5, 0.6, 0.8]),
+            SearchVerdict {
+                kept: true,
+                sure: true
+            },
+            "two pairs are out of order"
+        );
     }
 
     #[test]
     fn trials_of_a_load_are_one_point_with_their_medians() {
-        let open = vec![(2000, figures(2000.0, 3e6)), (1000, figures(1000.0, 0.9e6)), (1000, figures(998.0, 1.1e6)), (1000, figures(1001.0, 0.8e6)), (980, parts([0.5; 6]))];
-        let answer = SearchAnswer { load: Some(1000), low: Some(980), high: Some(1020) };
-        let measured = Measured { closed: Vec::new(), open, arrivals: LoadArrivals::Even };
+        let open = vec![
+            (2000, figures(2000.0, 3e6)),
+            (1000, figures(1000.0, 0.9e6)),
+            (1000, figures(998.0, 1.1e6)),
+            (1000, figures(1001.0, 0.8e6)),
+            (980, parts([0.5; 6])),
+        ];
+        let answer = SearchAnswer {
+            load: Some(1000),
+            low: Some(980),
+            high: Some(1020),
+        };
+        let measured = Measured {
+            closed: Vec::new(),
+            open,
+            arrivals: LoadArrivals::Even,
+        };
         let told = response("x".into(), &limits(), &measured, Some(answer));
-        assert_eq!(told.open.iter().map(|point| (point.load, point.trials, point.kept)).collect::<Vec<_>>(), [(980.0, 1, Some(1)), (1000.0, 3, Some(2)), (2000.0, 1, Some(0))]);
+        assert_eq!(
+            told.open
+                .iter()
+                .map(|point| (point.load, point.trials, point.kept))
+                .collect::<Vec<_>>(),
+            [
+                (980.0, 1, Some(1)),
+                (1000.0, 3, Some(2)),
+                (2000.0, 1, Some(0))
+            ]
+        );
         assert_eq!(told.open[1].figures.latency.p99, 0.9e6);
         // (1 ms / 0.99 + 100 ms) in 12 s are 0.84 %.
-        assert_eq!(told.most.map(|most| (most.bytes, most.low)), Some((4096.0, Some(971))));
+        assert_eq!(
+            told.most.map(|most| (most.bytes, most.low)),
+            Some((4096.0, Some(971)))
+        );
         assert!(told.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) are the most that keep p99 <= 1.0 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", told.sentences);
-        assert!(told.sentences[0].contains("from 971 to 1,020 IOPS (5.0 % apart)"), "{:?}", told.sentences);
+        assert!(
+            told.sentences[0].contains("from 971 to 1,020 IOPS (5.0 % apart)"),
+            "{:?}",
+            told.sentences
+        );
     }
 
     #[test]
     fn a_long_trial_stands_for_the_short_one_before_it() {
         let open = vec![(1000, figures(1000.0, 0.5e6)), (1000, parts([2.0; 6]))];
-        let told = response("x".into(), &limits(), &Measured { open, ..Measured::default() }, None);
+        let told = response(
+            "x".into(),
+            &limits(),
+            &Measured {
+                open,
+                ..Measured::default()
+            },
+            None,
+        );
         assert_eq!((told.open[0].trials, told.open[0].kept), (1, Some(0)));
     }
 
     #[test]
     fn an_open_end_is_told() {
-        let tell = |load, low, high| words(&MostLoad { load, low, high, kept: low, seconds: 12.0, bytes: 4096.0 }, &limits());
+        let tell = |load, low, high| {
+            words(
+                &MostLoad {
+                    load,
+                    low,
+                    high,
+                    kept: low,
+                    seconds: 12.0,
+                    bytes: 4096.0,
+                },
+                &limits(),
+            )
+        };
         assert!(tell(None, None, Some(10)).contains("No load keeps p99 <= 1.0 ms; 10 IOPS"));
         assert!(tell(Some(5), Some(5), None).contains("more may be possible"));
         assert!(tell(Some(5), None, Some(6)).contains("upper bound"));

@@ -10,8 +10,17 @@ const SLACK: Nanos = Nanos::from_millis(1);
 const DEFAULT_WINDOW: Nanos = Nanos::from_millis(500);
 
 /// Rates per second of each full window, in units of `unit`, rounded down.
-pub(crate) fn rates(intervals: &[Interval], window: Nanos, unit: u64, amount: impl Fn(&Interval) -> u64) -> Vec<u64> {
-    let window = if window.is_zero() { DEFAULT_WINDOW } else { window };
+pub(crate) fn rates(
+    intervals: &[Interval],
+    window: Nanos,
+    unit: u64,
+    amount: impl Fn(&Interval) -> u64,
+) -> Vec<u64> {
+    let window = if window.is_zero() {
+        DEFAULT_WINDOW
+    } else {
+        window
+    };
     let (mut rates, mut spent, mut moved) = (Vec::new(), Nanos::ZERO, 0);
     for interval in intervals {
         spent += interval.length;
@@ -50,7 +59,10 @@ impl Tally {
         self.min += *min as f64;
         self.max += *max as f64;
         self.mean += mean;
-        self.squares += rates.iter().map(|r| (*r as f64 - mean).powi(2)).sum::<f64>();
+        self.squares += rates
+            .iter()
+            .map(|r| (*r as f64 - mean).powi(2))
+            .sum::<f64>();
         self.count += rates.len() as u64;
     }
 
@@ -67,8 +79,18 @@ impl Tally {
 
     /// The statistics.
     pub(crate) fn samples(&self) -> Samples {
-        let dev = if self.count > 1 { (self.squares / (self.count - 1) as f64).sqrt() } else { 0.0 };
-        Samples { min: self.min, max: self.max, mean: self.mean, dev, count: self.count }
+        let dev = if self.count > 1 {
+            (self.squares / (self.count - 1) as f64).sqrt()
+        } else {
+            0.0
+        };
+        Samples {
+            min: self.min,
+            max: self.max,
+            mean: self.mean,
+            dev,
+            count: self.count,
+        }
     }
 }
 
@@ -78,15 +100,25 @@ mod tests {
     use fathom_model::Direction;
 
     fn intervals(ios: &[u64]) -> Vec<Interval> {
-        let mut made = vec![Interval { length: Nanos::from_millis(100), ..Interval::default() }; ios.len()];
-        made.iter_mut().zip(ios).for_each(|(i, n)| i.directions[Direction::Read].ios = *n);
+        let mut made = vec![
+            Interval {
+                length: Nanos::from_millis(100),
+                ..Interval::default()
+            };
+            ios.len()
+        ];
+        made.iter_mut()
+            .zip(ios)
+            .for_each(|(i, n)| i.directions[Direction::Read].ios = *n);
         made
     }
 
     #[test]
     fn windows_of_half_a_second_without_idle_ones_and_without_the_rest() {
         let moved = [1, 2, 3, 4, 5, 0, 0, 0, 0, 0, 10, 10, 10, 10, 10, 99];
-        let got = rates(&intervals(&moved), Nanos::from_millis(500), 1, |i| i.directions[Direction::Read].ios);
+        let got = rates(&intervals(&moved), Nanos::from_millis(500), 1, |i| {
+            i.directions[Direction::Read].ios
+        });
         // 15 and 50 I/Os in 0.5 s.
         assert_eq!(got, [30, 100]);
     }
@@ -95,7 +127,9 @@ mod tests {
     fn a_window_is_stretched_by_a_short_first_interval() {
         let mut first = intervals(&[6; 6]);
         first[0].length = Nanos::from_millis(40);
-        let got = rates(&first, Nanos::from_millis(500), 1, |i| i.directions[Direction::Read].ios);
+        let got = rates(&first, Nanos::from_millis(500), 1, |i| {
+            i.directions[Direction::Read].ios
+        });
         // 36 in 540 ms.
         assert_eq!(got, [66]);
     }

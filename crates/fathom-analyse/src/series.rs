@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{
-    Direction, Histogram, Interval, IntervalDirection, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram,
+    Direction, Histogram, Interval, IntervalDirection, Moment, MomentDirection, Nanos,
+    PerDirection, SparseHistogram,
 };
 
 use crate::members::Member;
@@ -11,24 +12,42 @@ use crate::members::Member;
 /// One moment for each recorded interval, rising. Intervals are aligned to the run's epoch, so they add up exactly;
 /// where long runs made some members' intervals longer than others', the longest decides.
 pub(crate) fn series(members: &[Member], interval: Nanos) -> Vec<Moment> {
-    let lengths = members.iter().flat_map(|m| &m.seen.intervals).map(|i| i.length);
+    let lengths = members
+        .iter()
+        .flat_map(|m| &m.seen.intervals)
+        .map(|i| i.length);
     let step = lengths.fold(interval, Nanos::max).get().max(1);
     let mut slots: BTreeMap<u64, Vec<&Interval>> = BTreeMap::new();
     for made in members.iter().flat_map(|m| &m.seen.intervals) {
         slots.entry(made.start.get() / step).or_default().push(made);
     }
     let mut scratch = Histogram::new();
-    slots.values().map(|parts| moment(parts, &mut scratch)).collect()
+    slots
+        .values()
+        .map(|parts| moment(parts, &mut scratch))
+        .collect()
 }
 
 fn moment(parts: &[&Interval], scratch: &mut Histogram) -> Moment {
     let start = parts.iter().map(|p| p.start).min().unwrap_or_default();
-    let end = parts.iter().map(|p| p.start + p.length).max().unwrap_or_default();
+    let end = parts
+        .iter()
+        .map(|p| p.start + p.length)
+        .max()
+        .unwrap_or_default();
     let directions = PerDirection::from_fn(|d| direction(parts, d, scratch));
-    Moment { start, length: end.saturating_sub(start), directions }
+    Moment {
+        start,
+        length: end.saturating_sub(start),
+        directions,
+    }
 }
 
-fn direction(parts: &[&Interval], direction: Direction, scratch: &mut Histogram) -> MomentDirection {
+fn direction(
+    parts: &[&Interval],
+    direction: Direction,
+    scratch: &mut Histogram,
+) -> MomentDirection {
     let mut made = MomentDirection::default();
     scratch.clear();
     for part in parts.iter().map(|p| &p.directions[direction]) {
@@ -48,5 +67,9 @@ fn direction(parts: &[&Interval], direction: Direction, scratch: &mut Histogram)
 }
 
 fn latencies(part: &IntervalDirection) -> &SparseHistogram {
-    if part.response.is_empty() { &part.clat } else { &part.response }
+    if part.response.is_empty() {
+        &part.clat
+    } else {
+        &part.response
+    }
 }

@@ -19,14 +19,22 @@ const QUEUED: f64 = 1.5;
 /// Percentile that stands for a target without a queue: rarer ones are luck.
 const UNLOADED: f64 = 5.0;
 /// Findings that speak of the machine that generates the load.
-const HOST: [&str; 5] = ["GENERATOR_STALL", "CPU_THROTTLED", "STEAL", "HOST_BUSY", "WORKER_WAITED"];
+const HOST: [&str; 5] = [
+    "GENERATOR_STALL",
+    "CPU_THROTTLED",
+    "STEAL",
+    "HOST_BUSY",
+    "WORKER_WAITED",
+];
 /// Findings named in the last sentence.
 const NAMED: usize = 3;
 
 /// The sentences for one entry; none for one that did nothing.
 pub(crate) fn story(seat: &Seat, limits: &[IoLimit], found: &[Finding]) -> Vec<String> {
     let entry = seat.entry;
-    let Some(main) = busiest(entry) else { return Vec::new() };
+    let Some(main) = busiest(entry) else {
+        return Vec::new();
+    };
     let mut told = vec![reached(entry)];
     told.extend(host(seat, main, found).unwrap_or_else(|| limit(seat, main, limits)));
     told.extend(tail(entry, main));
@@ -36,7 +44,9 @@ pub(crate) fn story(seat: &Seat, limits: &[IoLimit], found: &[Finding]) -> Vec<S
 
 /// The direction with the most I/Os.
 fn busiest(entry: &Entry) -> Option<Direction> {
-    let most = Direction::ALL.into_iter().max_by_key(|d| (entry.directions[*d].ios, std::cmp::Reverse(*d as usize)))?;
+    let most = Direction::ALL
+        .into_iter()
+        .max_by_key(|d| (entry.directions[*d].ios, std::cmp::Reverse(*d as usize)))?;
     (entry.directions[most].ios > 0).then_some(most)
 }
 
@@ -50,32 +60,67 @@ fn felt(summary: &DirectionSummary) -> &LatencySummary {
 }
 
 fn value(summary: &LatencySummary, percent: f64) -> Option<u64> {
-    summary.percentiles.iter().find(|(p, _)| (p - percent).abs() < 1e-9).map(|(_, value)| *value)
+    summary
+        .percentiles
+        .iter()
+        .find(|(p, _)| (p - percent).abs() < 1e-9)
+        .map(|(_, value)| *value)
 }
 
 /// `Reached 41,234 reads per second (161 MiB/s) at 95.0 us on average, and ...`.
 fn reached(entry: &Entry) -> String {
-    let used = Direction::ALL.into_iter().map(|d| (d, &entry.directions[d])).filter(|(_, s)| s.ios > 0);
+    let used = Direction::ALL
+        .into_iter()
+        .map(|d| (d, &entry.directions[d]))
+        .filter(|(_, s)| s.ios > 0);
     let one = |(d, s): (Direction, &DirectionSummary)| {
         let mean = felt(s).mean;
-        let latency = if mean > 0.0 { format!(" at {} on average", duration(mean)) } else { String::new() };
-        format!("{} {}s per second ({}/s){latency}", rate(s.iops), d.word(), bytes(s.bandwidth as u64))
+        let latency = if mean > 0.0 {
+            format!(" at {} on average", duration(mean))
+        } else {
+            String::new()
+        };
+        format!(
+            "{} {}s per second ({}/s){latency}",
+            rate(s.iops),
+            d.word(),
+            bytes(s.bandwidth as u64)
+        )
     };
-    format!("Reached {}.", used.map(one).collect::<Vec<_>>().join(" and "))
+    format!(
+        "Reached {}.",
+        used.map(one).collect::<Vec<_>>().join(" and ")
+    )
 }
 
 /// What the host did to the run comes before what the target did.
 fn host(seat: &Seat, main: Direction, found: &[Finding]) -> Option<Vec<String>> {
-    let is = |f: &&Finding| f.weight > Weight::Note && HOST.contains(&f.code) && concerns(f, seat.entry);
+    let is =
+        |f: &&Finding| f.weight > Weight::Note && HOST.contains(&f.code) && concerns(f, seat.entry);
     let finding = found.iter().find(is)?;
-    let told = format!("This host, not the target, is the limit as far as can be told ({}): {}", finding.id, finding.evidence);
-    Some(std::iter::once(told).chain(without_the_host(seat, main, finding)).collect())
+    let told = format!(
+        "This host, not the target, is the limit as far as can be told ({}): {}",
+        finding.id, finding.evidence
+    );
+    Some(
+        std::iter::once(told)
+            .chain(without_the_host(seat, main, finding))
+            .collect(),
+    )
 }
 
 /// What would lift it, and how deep to queue for the rate that was reached; an open loop has no depth to choose.
 fn without_the_host(seat: &Seat, main: Direction, finding: &Finding) -> Option<String> {
-    let (little, unloaded) = (&seat.entry.little, unloaded(&seat.entry.directions[main].clat));
-    if unloaded <= 0.0 || seat.members.iter().any(|member| member.is_null() || is_open_loop(&member.job.pace)) {
+    let (little, unloaded) = (
+        &seat.entry.little,
+        unloaded(&seat.entry.directions[main].clat),
+    );
+    if unloaded <= 0.0
+        || seat
+            .members
+            .iter()
+            .any(|member| member.is_null() || is_open_loop(&member.job.pace))
+    {
         return None;
     }
     Some(format!(
@@ -89,7 +134,9 @@ fn without_the_host(seat: &Seat, main: Direction, finding: &Finding) -> Option<S
 
 /// Latency without a queue, nanoseconds.
 fn unloaded(summary: &LatencySummary) -> f64 {
-    value(summary, UNLOADED).or_else(|| value(summary, 1.0)).unwrap_or(summary.min) as f64
+    value(summary, UNLOADED)
+        .or_else(|| value(summary, 1.0))
+        .unwrap_or(summary.min) as f64
 }
 
 /// Little's law: how many in flight give this rate where none waits. A twentieth of an I/O is within the width of a bucket.
@@ -98,19 +145,28 @@ fn enough(iops: f64, unloaded: f64) -> f64 {
 }
 
 fn concerns(finding: &Finding, entry: &Entry) -> bool {
-    finding.about.as_ref().is_none_or(|name| *name == entry.name)
+    finding
+        .about
+        .as_ref()
+        .is_none_or(|name| *name == entry.name)
 }
 
 /// What limits it now, what would lift it, and how deep to queue.
 fn limit(seat: &Seat, main: Direction, limits: &[IoLimit]) -> Vec<String> {
     if seat.members.iter().all(|member| member.is_null()) {
         let iops = rate(seat.entry.little.iops);
-        return vec![format!("Nothing but this program limits it: the target is none, and {iops} per second are what it can generate.")];
+        return vec![format!(
+            "Nothing but this program limits it: the target is none, and {iops} per second are what it can generate."
+        )];
     }
     if let Some(words) = group_limit(seat.entry, limits) {
         return vec![words];
     }
-    if seat.members.iter().any(|member| is_open_loop(&member.job.pace)) {
+    if seat
+        .members
+        .iter()
+        .any(|member| is_open_loop(&member.job.pace))
+    {
         return vec![open_loop(seat.entry, main)];
     }
     if let Some(words) = generator(seat.entry) {
@@ -121,11 +177,25 @@ fn limit(seat: &Seat, main: Direction, limits: &[IoLimit]) -> Vec<String> {
 
 fn group_limit(entry: &Entry, limits: &[IoLimit]) -> Option<String> {
     let got = |limit: &IoLimit| {
-        let summary = &entry.directions[if limit.reads { Direction::Read } else { Direction::Write }];
-        if limit.ios { summary.iops } else { summary.bandwidth }
+        let summary = &entry.directions[if limit.reads {
+            Direction::Read
+        } else {
+            Direction::Write
+        }];
+        if limit.ios {
+            summary.iops
+        } else {
+            summary.bandwidth
+        }
     };
-    let limit = limits.iter().find(|limit| got(limit) >= AT_LIMIT * limit.per_second as f64)?;
-    let figure = if limit.ios { format!("{} I/Os", count(limit.per_second)) } else { bytes(limit.per_second) };
+    let limit = limits
+        .iter()
+        .find(|limit| got(limit) >= AT_LIMIT * limit.per_second as f64)?;
+    let figure = if limit.ios {
+        format!("{} I/Os", count(limit.per_second))
+    } else {
+        bytes(limit.per_second)
+    };
     Some(format!(
         "The limit of {figure} per second that the control group of this process has on {} holds it; nothing but a higher \
          limit would lift it.",
@@ -136,7 +206,10 @@ fn group_limit(entry: &Entry, limits: &[IoLimit]) -> Option<String> {
 /// The rate was set; what can be said is whether the target kept up.
 fn open_loop(entry: &Entry, main: Direction) -> String {
     let summary = &entry.directions[main];
-    let (asked, dropped) = (entry.offered.clone().unwrap_or_default(), entry.counts.not_sent);
+    let (asked, dropped) = (
+        entry.offered.clone().unwrap_or_default(),
+        entry.counts.not_sent,
+    );
     let waited = felt(summary).mean - summary.clat.mean;
     if dropped == 0 && waited < summary.clat.mean {
         return format!(
@@ -155,7 +228,9 @@ fn open_loop(entry: &Entry, main: Direction) -> String {
 }
 
 fn generator(entry: &Entry) -> Option<String> {
-    let ceiling = entry.ceiling_iops.filter(|ceiling| entry.little.iops >= NEAR_CEILING * ceiling)?;
+    let ceiling = entry
+        .ceiling_iops
+        .filter(|ceiling| entry.little.iops >= NEAR_CEILING * ceiling)?;
     Some(format!(
         "This program is the limit, not the target: the same plan reaches {} I/Os per second on a target that answers at \
          once, and {} of that were used; more jobs, larger blocks or a cheaper engine would lift it.",
@@ -258,9 +333,24 @@ fn tail(entry: &Entry, main: Direction) -> Option<String> {
 
 /// The findings that change what the figures mean.
 fn qualified(entry: &Entry, found: &[Finding]) -> Option<String> {
-    let serious = found.iter().filter(|f| f.weight > Weight::Note && concerns(f, entry));
+    let serious = found
+        .iter()
+        .filter(|f| f.weight > Weight::Note && concerns(f, entry));
     let all: Vec<String> = serious.map(|f| format!("{} {}", f.id, f.code)).collect();
-    let more = if all.len() > NAMED { format!(" and {} more", all.len() - NAMED) } else { String::new() };
-    let what = if all.len() == 1 { "1 finding changes" } else { &format!("{} findings change", all.len()) };
-    (!all.is_empty()).then(|| format!("{what} what these figures mean: {}{more}.", all[..all.len().min(NAMED)].join(", ")))
+    let more = if all.len() > NAMED {
+        format!(" and {} more", all.len() - NAMED)
+    } else {
+        String::new()
+    };
+    let what = if all.len() == 1 {
+        "1 finding changes"
+    } else {
+        &format!("{} findings change", all.len())
+    };
+    (!all.is_empty()).then(|| {
+        format!(
+            "{what} what these figures mean: {}{more}.",
+            all[..all.len().min(NAMED)].join(", ")
+        )
+    })
 }

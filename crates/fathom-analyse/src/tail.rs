@@ -26,7 +26,10 @@ const BEYOND: f64 = 10.0;
 #[must_use]
 pub fn inflection(ladder: &[(f64, u64)], n: u64) -> Option<Inflection> {
     let carried = |p: f64| n as f64 * (100.0 - p) / 100.0 + 0.5 >= BEYOND;
-    let steps = ladder.windows(2).map(|pair| Inflection { last: pair[0], next: pair[1] });
+    let steps = ladder.windows(2).map(|pair| Inflection {
+        last: pair[0],
+        next: pair[1],
+    });
     let mut steps = steps.filter(|step| step.next.0 > step.last.0 && carried(step.next.0));
     steps.find(|step| step.last.1 > 0 && step.ratio() >= RATIO)
 }
@@ -36,8 +39,10 @@ mod tests {
     use super::*;
 
     /// Percentiles that fio prints by default.
-    const LADDER: [f64; 17] =
-        [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+    const LADDER: [f64; 17] = [
+        1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9,
+        99.95, 99.99,
+    ];
 
     fn ladder(values: [u64; 17]) -> Vec<(f64, u64)> {
         LADDER.into_iter().zip(values).collect()
@@ -47,13 +52,25 @@ mod tests {
     /// reads P95, their writes P99.5.
     #[test]
     fn published_runs_bend_where_their_authors_say() {
-        let sequential = [53, 53, 53, 53, 53, 54, 55, 55, 59, 60, 73, 75, 91, 99, 235, 433, 2343];
-        let reads = [155, 204, 231, 265, 297, 322, 338, 355, 379, 412, 478, 873, 2073, 2212, 2409, 2540, 6849];
-        let writes = [60, 76, 85, 105, 127, 149, 172, 194, 217, 241, 277, 314, 371, 449, 1696, 2737, 6456];
+        let sequential = [
+            53, 53, 53, 53, 53, 54, 55, 55, 59, 60, 73, 75, 91, 99, 235, 433, 2343,
+        ];
+        let reads = [
+            155, 204, 231, 265, 297, 322, 338, 355, 379, 412, 478, 873, 2073, 2212, 2409, 2540,
+            6849,
+        ];
+        let writes = [
+            60, 76, 85, 105, 127, 149, 172, 194, 217, 241, 277, 314, 371, 449, 1696, 2737, 6456,
+        ];
         let last = |values| inflection(&ladder(values), 4_000_000).map(|step| step.last.0);
-        assert_eq!((last(sequential), last(reads), last(writes)), (Some(99.5), Some(95.0), Some(99.5)));
+        assert_eq!(
+            (last(sequential), last(reads), last(writes)),
+            (Some(99.5), Some(95.0), Some(99.5))
+        );
         // Four drives, no step.
-        let even = [97, 101, 102, 102, 103, 106, 116, 119, 123, 123, 124, 127, 133, 145, 186, 196, 221];
+        let even = [
+            97, 101, 102, 102, 103, 106, 116, 119, 123, 123, 124, 127, 133, 145, 186, 196, 221,
+        ];
         assert_eq!(last(even), None);
     }
 

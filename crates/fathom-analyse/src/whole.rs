@@ -20,24 +20,50 @@ pub fn findings(recording: &Recording) -> Findings {
 #[must_use]
 pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings {
     let members = entries(recording);
-    let mut entries: Vec<Entry> = members.iter().map(|members| entry(members, recording)).collect();
+    let mut entries: Vec<Entry> = members
+        .iter()
+        .map(|members| entry(members, recording))
+        .collect();
     let groups = groups(&entries);
     for entry in &mut entries {
-        let group = groups.iter().find(|g| g.group == entry.group).expect("every entry is in a group");
+        let group = groups
+            .iter()
+            .find(|g| g.group == entry.group)
+            .expect("every entry is in a group");
         for (d, line) in group.directions.iter() {
-            entry.directions[d].bw_share = bandwidth_share(&entry.directions[d], line.map_or(0.0, |l| l.bandwidth));
+            entry.directions[d].bw_share =
+                bandwidth_share(&entry.directions[d], line.map_or(0.0, |l| l.bandwidth));
         }
         if let Some(mixed) = &mut entry.mixed {
             mixed.bw_share = bandwidth_share(mixed, group.mixed.map_or(0.0, |l| l.bandwidth));
         }
     }
-    let disks = recording.disks.iter().map(|disk| disk_summary(disk, recording.elapsed)).collect::<Vec<_>>();
-    let seats = entries.iter().zip(&members).map(|(entry, members)| Seat { entry, members }).collect();
-    let scene = Scene { recording, seats, disks: &disks };
+    let disks = recording
+        .disks
+        .iter()
+        .map(|disk| disk_summary(disk, recording.elapsed))
+        .collect::<Vec<_>>();
+    let seats = entries
+        .iter()
+        .zip(&members)
+        .map(|(entry, members)| Seat { entry, members })
+        .collect();
+    let scene = Scene {
+        recording,
+        seats,
+        disks: &disks,
+    };
     let found = detect(&scene, detectors);
     let limits = &recording.conditions.limits;
-    let stories: Vec<_> = scene.seats.iter().map(|seat| story(seat, limits, &found)).collect();
-    entries.iter_mut().zip(stories).for_each(|(entry, story)| entry.story = story);
+    let stories: Vec<_> = scene
+        .seats
+        .iter()
+        .map(|seat| story(seat, limits, &found))
+        .collect();
+    entries
+        .iter_mut()
+        .zip(stories)
+        .for_each(|(entry, story)| entry.story = story);
     let plan = &recording.plan;
     Findings {
         personality: plan.personality,
@@ -48,14 +74,23 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
         elapsed: recording.elapsed,
         end: recording.end,
         groups,
-        disks: if plan.jobs.iter().any(|job| job.accounting.disk_util) { disks } else { Vec::new() },
+        disks: if plan.jobs.iter().any(|job| job.accounting.disk_util) {
+            disks
+        } else {
+            Vec::new()
+        },
         targets: recording.targets.clone(),
         verdict: verdict(&found),
         findings: found,
         clock: recording.clock.clone(),
         host: recording.host.clone(),
         conditions: recording.conditions.clone(),
-        messages: plan.warnings.iter().chain(&recording.messages).cloned().collect(),
+        messages: plan
+            .warnings
+            .iter()
+            .chain(&recording.messages)
+            .cloned()
+            .collect(),
         entries,
         imported: None,
         spec: None,

@@ -33,7 +33,12 @@ pub struct Window {
 
 impl Default for Window {
     fn default() -> Window {
-        Window { counts: vec![0; BUCKETS], ios: 0, bytes: 0, at: Nanos::ZERO }
+        Window {
+            counts: vec![0; BUCKETS],
+            ios: 0,
+            bytes: 0,
+            at: Nanos::ZERO,
+        }
     }
 }
 
@@ -44,7 +49,11 @@ impl Window {
         let mut all = Histogram::new();
         let (mut ios, mut bytes) = (0, 0);
         for (_, seen) in state.jobs.iter().flat_map(|job| job.directions.iter()) {
-            all.merge(if seen.response.count() > 0 { &seen.response } else { &seen.clat });
+            all.merge(if seen.response.count() > 0 {
+                &seen.response
+            } else {
+                &seen.clat
+            });
             ios += seen.counts.ok;
             bytes += seen.counts.bytes_ok;
         }

@@ -3,7 +3,8 @@
 //! The words say what is done, not what was typed: `rw=rw` is sequential however random it looks.
 
 use fathom_model::{
-    Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Plan, Rate, Replay, ReplayTiming, SyncMode, Traffic,
+    Access, Arrivals, BlockSizes, Direction, Distribution, Job, Pace, Pattern, Plan, Rate, Replay,
+    ReplayTiming, SyncMode, Traffic,
 };
 
 use crate::figures::{bytes, counted, rate};
@@ -47,7 +48,14 @@ pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
     }
     parts.push(format!("queue depth {}", job.queue.depth));
     parts.push(engine.to_owned());
-    parts.push(if job.files.direct { "direct" } else { "buffered" }.to_owned());
+    parts.push(
+        if job.files.direct {
+            "direct"
+        } else {
+            "buffered"
+        }
+        .to_owned(),
+    );
     parts.extend(durability(job));
     parts.extend(offered_by(&[job]).map(|words| format!("open loop at {words}")));
     parts.join(", ")
@@ -58,23 +66,43 @@ pub(crate) fn plan_words(job: &Job, engine: &str) -> String {
 pub fn load_words(plan: &Plan) -> String {
     let mut kinds: Vec<String> = Vec::new();
     for job in &plan.jobs {
-        let direct = if job.files.direct { "direct" } else { "buffered" };
-        let parts = [pattern(&job.pattern), blocks(&job.pattern)].into_iter().chain(spread(&job.pattern));
-        let words = parts.chain([direct.to_owned()]).collect::<Vec<_>>().join(", ");
+        let direct = if job.files.direct {
+            "direct"
+        } else {
+            "buffered"
+        };
+        let parts = [pattern(&job.pattern), blocks(&job.pattern)]
+            .into_iter()
+            .chain(spread(&job.pattern));
+        let words = parts
+            .chain([direct.to_owned()])
+            .collect::<Vec<_>>()
+            .join(", ");
         if !kinds.contains(&words) {
             kinds.push(words);
         }
     }
     kinds.truncate(SPELLED_OUT);
     let jobs = plan.jobs.len();
-    kinds.join("; ") + &if jobs > 1 { format!(", {jobs} jobs") } else { String::new() }
+    kinds.join("; ")
+        + &if jobs > 1 {
+            format!(", {jobs} jobs")
+        } else {
+            String::new()
+        }
 }
 
 /// What a replay does, in words: `replay of x.log at its own times (120 reads, 3 writes, 2 syncs)`.
 #[must_use]
 pub fn replay_words(replay: &Replay) -> String {
-    let held = Direction::ALL.into_iter().map(|d| (replay.ios[d], d.word())).chain([(replay.syncs, "sync")]);
-    let held: Vec<String> = held.filter(|(n, _)| *n > 0).map(|(n, word)| counted(n, word)).collect();
+    let held = Direction::ALL
+        .into_iter()
+        .map(|d| (replay.ios[d], d.word()))
+        .chain([(replay.syncs, "sync")]);
+    let held: Vec<String> = held
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| counted(n, word))
+        .collect();
     let speed = match (replay.reading.timing, replay.reading.time_percent) {
         (ReplayTiming::AsFast, _) => "as fast as it goes".to_owned(),
         (ReplayTiming::OnTime, 100) => "at its own times".to_owned(),
@@ -86,7 +114,11 @@ pub fn replay_words(replay: &Replay) -> String {
 
 /// The engine that carried the I/O; the planned one for a job that never started.
 pub(crate) fn engine<'a>(member: &Member<'a>) -> &'a str {
-    if member.seen.engine.is_empty() { member.job.engine.kind.word() } else { &member.seen.engine }
+    if member.seen.engine.is_empty() {
+        member.job.engine.kind.word()
+    } else {
+        &member.seen.engine
+    }
 }
 
 fn pattern(pattern: &Pattern) -> String {
@@ -97,14 +129,22 @@ fn pattern(pattern: &Pattern) -> String {
         }
         Access::Sequential { skip } => format!("backward (by {})", bytes(skip.unsigned_abs())),
         Access::Random { every: 0 | 1, .. } => partly_random(pattern),
-        Access::Random { every, identical: false } => format!("random every {every} I/Os, sequential between,"),
-        Access::Random { every, identical: true } => format!("random, each address {every} times,"),
+        Access::Random {
+            every,
+            identical: false,
+        } => format!("random every {every} I/Os, sequential between,"),
+        Access::Random {
+            every,
+            identical: true,
+        } => format!("random, each address {every} times,"),
     };
     format!("{order} {}", traffic(pattern.traffic))
 }
 
 fn partly_random(pattern: &Pattern) -> String {
-    let used = Direction::ALL.into_iter().filter(|d| pattern.traffic.uses(*d));
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|d| pattern.traffic.uses(*d));
     match used.map(|d| pattern.random_percent[d]).min() {
         Some(share) if share < 100 => format!("{share} % random"),
         _ => "random".to_owned(),
@@ -117,7 +157,10 @@ fn traffic(traffic: Traffic) -> String {
         Traffic::Write => "write".to_owned(),
         Traffic::Trim => "trim".to_owned(),
         Traffic::ReadWrite { read_percent } => {
-            format!("mixed {read_percent}/{} read/write", 100u8.saturating_sub(read_percent))
+            format!(
+                "mixed {read_percent}/{} read/write",
+                100u8.saturating_sub(read_percent)
+            )
         }
         Traffic::TrimWrite => "trim, then write".to_owned(),
         Traffic::Logged { .. } => "mixed".to_owned(),
@@ -125,8 +168,13 @@ fn traffic(traffic: Traffic) -> String {
 }
 
 fn blocks(pattern: &Pattern) -> String {
-    let used: Vec<Direction> = Direction::ALL.into_iter().filter(|d| pattern.traffic.uses(*d)).collect();
-    let alike = used.iter().all(|d| pattern.block_size[*d] == pattern.block_size[used[0]]);
+    let used: Vec<Direction> = Direction::ALL
+        .into_iter()
+        .filter(|d| pattern.traffic.uses(*d))
+        .collect();
+    let alike = used
+        .iter()
+        .all(|d| pattern.block_size[*d] == pattern.block_size[used[0]]);
     if alike {
         return format!("{} blocks", sizes(&pattern.block_size[used[0]]));
     }
@@ -136,7 +184,11 @@ fn blocks(pattern: &Pattern) -> String {
 
 fn sizes(sizes: &BlockSizes) -> String {
     let (min, max) = (sizes.min(), sizes.max());
-    if min == max { bytes(min.into()) } else { format!("{} to {}", bytes(min.into()), bytes(max.into())) }
+    if min == max {
+        bytes(min.into())
+    } else {
+        format!("{} to {}", bytes(min.into()), bytes(max.into()))
+    }
 }
 
 /// Which addresses are hot, when not all are alike.
@@ -144,16 +196,21 @@ fn spread(pattern: &Pattern) -> Option<String> {
     if !matches!(pattern.access, Access::Random { .. }) {
         return None;
     }
-    let used = Direction::ALL.into_iter().filter(|d| pattern.traffic.uses(*d));
-    used.map(|d| &pattern.distribution[d]).find_map(|distribution| match distribution {
-        Distribution::Uniform => None,
-        Distribution::Zipf { theta, .. } => Some(format!("zipf {theta}")),
-        Distribution::Pareto { power, .. } => Some(format!("pareto {power}")),
-        Distribution::Normal { deviation, .. } => Some(format!("normal {deviation} %")),
-        Distribution::Aged { .. } => Some("as flash ages".to_owned()),
-        Distribution::Zoned(_) | Distribution::ZonedAbs(_) => Some("zoned".to_owned()),
-        Distribution::Sequence { blocks, .. } => Some(format!("a sequence of {} blocks", blocks.len())),
-    })
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|d| pattern.traffic.uses(*d));
+    used.map(|d| &pattern.distribution[d])
+        .find_map(|distribution| match distribution {
+            Distribution::Uniform => None,
+            Distribution::Zipf { theta, .. } => Some(format!("zipf {theta}")),
+            Distribution::Pareto { power, .. } => Some(format!("pareto {power}")),
+            Distribution::Normal { deviation, .. } => Some(format!("normal {deviation} %")),
+            Distribution::Aged { .. } => Some("as flash ages".to_owned()),
+            Distribution::Zoned(_) | Distribution::ZonedAbs(_) => Some("zoned".to_owned()),
+            Distribution::Sequence { blocks, .. } => {
+                Some(format!("a sequence of {} blocks", blocks.len()))
+            }
+        })
 }
 
 fn durability(job: &Job) -> Vec<String> {
@@ -164,8 +221,16 @@ fn durability(job: &Job) -> Vec<String> {
         SyncMode::Dsync => Some("O_DSYNC".to_owned()),
     };
     let writes = job.pattern.traffic.uses(Direction::Write);
-    let parts = [mode, every(job.sync.fsync_every, "fsync"), every(job.sync.fdatasync_every, "fdatasync")];
-    if writes { parts.into_iter().flatten().collect() } else { Vec::new() }
+    let parts = [
+        mode,
+        every(job.sync.fsync_every, "fsync"),
+        every(job.sync.fdatasync_every, "fdatasync"),
+    ];
+    if writes {
+        parts.into_iter().flatten().collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The planned rate of all members together: `200 reads per second, Poisson`; nothing in a closed loop.
@@ -174,14 +239,20 @@ pub(crate) fn offered(members: &[Member]) -> Option<String> {
 }
 
 fn offered_by(jobs: &[&Job]) -> Option<String> {
-    let parts: Vec<String> = Direction::ALL.into_iter().filter_map(|d| offered_direction(jobs, d)).collect();
+    let parts: Vec<String> = Direction::ALL
+        .into_iter()
+        .filter_map(|d| offered_direction(jobs, d))
+        .collect();
     let poisson = jobs.iter().any(|job| job.pace.process == Arrivals::Poisson);
     (!parts.is_empty()).then(|| parts.join(" and ") + if poisson { " (Poisson)" } else { "" })
 }
 
 fn offered_direction(jobs: &[&Job], direction: Direction) -> Option<String> {
     let (mut ios, mut bandwidth) = (0.0, 0.0);
-    for job in jobs.iter().filter(|job| job.pattern.traffic.uses(direction)) {
+    for job in jobs
+        .iter()
+        .filter(|job| job.pattern.traffic.uses(direction))
+    {
         match job.pace.rate[direction] {
             Some(Rate::Iops(n)) => ios += n,
             Some(Rate::Bandwidth(n)) => bandwidth += n,
@@ -189,15 +260,23 @@ fn offered_direction(jobs: &[&Job], direction: Direction) -> Option<String> {
         }
     }
     let ios = (ios > 0.0).then(|| format!("{} {}s per second", rate(ios), direction.word()));
-    let bandwidth =
-        (bandwidth > 0.0).then(|| format!("{} per second of {}s", bytes(bandwidth as u64), direction.word()));
+    let bandwidth = (bandwidth > 0.0).then(|| {
+        format!(
+            "{} per second of {}s",
+            bytes(bandwidth as u64),
+            direction.word()
+        )
+    });
     let parts: Vec<String> = ios.into_iter().chain(bandwidth).collect();
     (!parts.is_empty()).then(|| parts.join(" and "))
 }
 
 /// Whether I/Os are due by a plan: a rate, or the times of a log.
 pub(crate) fn is_open_loop(pace: &Pace) -> bool {
-    let by_log = pace.replay.as_ref().is_some_and(|replay| replay.reading.timing != ReplayTiming::AsFast);
+    let by_log = pace
+        .replay
+        .as_ref()
+        .is_some_and(|replay| replay.reading.timing != ReplayTiming::AsFast);
     by_log || pace.rate.iter().any(|(_, rate)| rate.is_some())
 }
 

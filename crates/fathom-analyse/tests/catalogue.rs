@@ -83,14 +83,21 @@ const GIVEN: &[(&str, &str)] = &[
 #[test]
 fn no_number_ever_changes() {
     let now: Vec<_> = EXPLANATIONS.iter().map(|one| (one.id, one.code)).collect();
-    assert_eq!(now, GIVEN, "a number or a name changed; new ones are added at the end of both tables");
+    assert_eq!(
+        now, GIVEN,
+        "a number or a name changed; new ones are added at the end of both tables"
+    );
 }
 
 #[test]
 fn numbers_follow_each_other_and_names_are_apart() {
     for (index, (id, code)) in GIVEN.iter().enumerate() {
         assert_eq!(*id, format!("F{:03}", index + 1));
-        assert_eq!(GIVEN.iter().filter(|other| other.1 == *code).count(), 1, "{code}");
+        assert_eq!(
+            GIVEN.iter().filter(|other| other.1 == *code).count(),
+            1,
+            "{code}"
+        );
     }
 }
 
@@ -100,7 +107,12 @@ fn each_is_found_by_number_and_name_in_any_case() {
         let by_id = explain(&id.to_lowercase()).expect("by number");
         assert_eq!(by_id, explain(&code.to_lowercase()).expect("by name"));
         assert_eq!((by_id.id, by_id.code), (*id, *code));
-        assert!([by_id.means, by_id.matters, by_id.remedy].iter().all(|text| text.len() > 10), "{id}");
+        assert!(
+            [by_id.means, by_id.matters, by_id.remedy]
+                .iter()
+                .all(|text| text.len() > 10),
+            "{id}"
+        );
     }
     assert_eq!(explain("F000"), None);
 }

@@ -13,11 +13,19 @@ struct Wrong {
 }
 
 fn stream(iops: f64, latency_us: Option<f64>) -> Vec<Stream> {
-    vec![Stream { direction: Direction::Read, iops, latency_ns: latency_us.map(|us| us * 1e3), is_median: false }]
+    vec![Stream {
+        direction: Direction::Read,
+        iops,
+        latency_ns: latency_us.map(|us| us * 1e3),
+        is_median: false,
+    }]
 }
 
 fn result(imported: Imported) -> Handed {
-    Handed { results: vec![imported], ..Handed::default() }
+    Handed {
+        results: vec![imported],
+        ..Handed::default()
+    }
 }
 
 fn claim(imported: Imported, claims: Claims) -> Handed {
@@ -38,61 +46,248 @@ fn reads(iops: f64, latency_us: Option<f64>) -> Imported {
 }
 
 fn on(link: &str, imported: Imported) -> Imported {
-    Imported { link: Some(link.parse().expect("a link")), links: 1, ..imported }
+    Imported {
+        link: Some(link.parse().expect("a link")),
+        links: 1,
+        ..imported
+    }
 }
 
 fn sheet() -> SpecSheet {
-    let promise = SpecFigure { direction: Direction::Read, random: true, value: 100e3, is_bandwidth: false, block: Some(4 * KIB), in_flight: Some(1.0) };
-    SpecSheet { model: "Swift 1".into(), part_prefixes: vec!["SW1".into()], figures: vec![promise] }
+    let promise = SpecFigure {
+        direction: Direction::Read,
+        random: true,
+        value: 100e3,
+        is_bandwidth: false,
+        block: Some(4 * KIB),
+        in_flight: Some(1.0),
+    };
+    SpecSheet {
+        model: "Swift 1".into(),
+        part_prefixes: vec!["SW1".into()],
+        figures: vec![promise],
+    }
 }
 
 /// What is said of one result.
 fn wrong_results() -> Vec<Wrong> {
-    let per_job = Imported { jobs: Some(4), per_job: true, closed: false, ..reads(1_000.0, None) };
-    let other_part = Imported { part_number: Some("QZ9-1".into()), sheet: Some(sheet()), ..reads(99_000.0, None) };
-    let skewed = Imported { zipf: Some(1.2), region: Some(1 << 40), ios: Some(100_000), ..reads(118.0, Some(8_474.0)) };
+    let per_job = Imported {
+        jobs: Some(4),
+        per_job: true,
+        closed: false,
+        ..reads(1_000.0, None)
+    };
+    let other_part = Imported {
+        part_number: Some("QZ9-1".into()),
+        sheet: Some(sheet()),
+        ..reads(99_000.0, None)
+    };
+    let skewed = Imported {
+        zipf: Some(1.2),
+        region: Some(1 << 40),
+        ios: Some(100_000),
+        ..reads(118.0, Some(8_474.0))
+    };
     let is = |code, says, handed| Wrong { code, says, handed };
     vec![
-        is("NOTHING_DONE", "0 I/Os were completed", result(Imported { ios: Some(0), ..reads(0.0, None) })),
-        is("IO_ERROR", "error 5 (Input/output error)", result(Imported { error: 5, ..reads(1_000.0, None) })),
+        is(
+            "NOTHING_DONE",
+            "0 I/Os were completed",
+            result(Imported {
+                ios: Some(0),
+                ..reads(0.0, None)
+            }),
+        ),
+        is(
+            "IO_ERROR",
+            "error 5 (Input/output error)",
+            result(Imported {
+                error: 5,
+                ..reads(1_000.0, None)
+            }),
+        ),
         // 20,000 in 10 s are 2,000 a second.
-        is("SUMMARY_DISAGREES", "says 1,000 read IOPS, but its own amount and time come to 2,000", result(Imported { rates: Rate::both(Direction::Read, (1_000.0, 20_000), (0.0, 0), 10_000), ..reads(1_000.0, None) })),
-        is("LITTLE_DISAGREES", "1.50 in flight", result(reads(10_000.0, Some(150.0)))),
+        is(
+            "SUMMARY_DISAGREES",
+            "says 1,000 read IOPS, but its own amount and time come to 2,000",
+            result(Imported {
+                rates: Rate::both(Direction::Read, (1_000.0, 20_000), (0.0, 0), 10_000),
+                ..reads(1_000.0, None)
+            }),
+        ),
+        is(
+            "LITTLE_DISAGREES",
+            "1.50 in flight",
+            result(reads(10_000.0, Some(150.0))),
+        ),
         is("PER_JOB_FIGURES", "1 of 4 jobs", result(per_job)),
         // 200,000 x 4 KiB = 819 MB/s on 600 MB/s.
-        is("ABOVE_LINK", "137 % of what", result(on("sata6", reads(200_000.0, None)))),
-        is("IN_FLIGHT_MISCOUNTED", "2 in flight are claimed", claim(reads(1_000.0, None), Claims { in_flight: Some(2.0), ..Claims::default() })),
-        is("LINE_CODING_IGNORED", "750 MB/s is claimed", claim(on("sata6", reads(1_000.0, None)), Claims { ceiling: Some(750e6), ..Claims::default() })),
+        is(
+            "ABOVE_LINK",
+            "137 % of what",
+            result(on("sata6", reads(200_000.0, None))),
+        ),
+        is(
+            "IN_FLIGHT_MISCOUNTED",
+            "2 in flight are claimed",
+            claim(
+                reads(1_000.0, None),
+                Claims {
+                    in_flight: Some(2.0),
+                    ..Claims::default()
+                },
+            ),
+        ),
+        is(
+            "LINE_CODING_IGNORED",
+            "750 MB/s is claimed",
+            claim(
+                on("sata6", reads(1_000.0, None)),
+                Claims {
+                    ceiling: Some(750e6),
+                    ..Claims::default()
+                },
+            ),
+        ),
         // 100,000 x 4 KiB = 409.6 MB/s = 68 % of 600.
-        is("HEADROOM_MISJUDGED", "68 %", claim(on("sata6", reads(100_000.0, None)), Claims { share: Some(0.3), ..Claims::default() })),
-        is("PATTERN_MISNAMED", "sequential", claim(reads(1_000.0, None), Claims { pattern: Some("sequential".into()), ..Claims::default() })),
-        is("BLOCK_ASSUMED", "takes 512", claim(Imported { logical_block: Some(512), ..reads(1_000.0, None) }, Claims { smallest_block: Some(4096), ..Claims::default() })),
-        is("ATTACHMENT_IN_THE_WAY", "P420i", result(Imported { attachment: Some("HP P420i, RAID 0 of one drive".into()), ..reads(1_000.0, None) })),
-        is("PART_NUMBER_DISAGREES", "QZ9-1", claim(other_part, Claims { model: Some("Swift 1".into()), ..Claims::default() })),
-        is("SPEC_MISSED", "40 % of the 100,000", result(Imported { sheet: Some(sheet()), ..reads(40_000.0, None) })),
+        is(
+            "HEADROOM_MISJUDGED",
+            "68 %",
+            claim(
+                on("sata6", reads(100_000.0, None)),
+                Claims {
+                    share: Some(0.3),
+                    ..Claims::default()
+                },
+            ),
+        ),
+        is(
+            "PATTERN_MISNAMED",
+            "sequential",
+            claim(
+                reads(1_000.0, None),
+                Claims {
+                    pattern: Some("sequential".into()),
+                    ..Claims::default()
+                },
+            ),
+        ),
+        is(
+            "BLOCK_ASSUMED",
+            "takes 512",
+            claim(
+                Imported {
+                    logical_block: Some(512),
+                    ..reads(1_000.0, None)
+                },
+                Claims {
+                    smallest_block: Some(4096),
+                    ..Claims::default()
+                },
+            ),
+        ),
+        is(
+            "ATTACHMENT_IN_THE_WAY",
+            "P420i",
+            result(Imported {
+                attachment: Some("HP P420i, RAID 0 of one drive".into()),
+                ..reads(1_000.0, None)
+            }),
+        ),
+        is(
+            "PART_NUMBER_DISAGREES",
+            "QZ9-1",
+            claim(
+                other_part,
+                Claims {
+                    model: Some("Swift 1".into()),
+                    ..Claims::default()
+                },
+            ),
+        ),
+        is(
+            "SPEC_MISSED",
+            "40 % of the 100,000",
+            result(Imported {
+                sheet: Some(sheet()),
+                ..reads(40_000.0, None)
+            }),
+        ),
         is("REPEATS_CACHED", "zipf 1.2", result(skewed)),
     ]
 }
 
 /// What is said of several, and of what comes with them.
 fn wrong_together() -> Vec<Wrong> {
-    let logs = ImportedLogs { name: "two".into(), window_ms: 250, runtime_ms: 1000, total_ios: 100, jobs: vec![vec![(250, 200.0), (1000, 200.0)]] };
-    let spread = |ios, ns: f64| Spread { ios, percentiles: vec![(50.0, ns), (99.0, ns), (99.9, ns)] };
-    let hosts = Hosts { there: vec!["a".into()], wanted: Some(2), ..Hosts::default() };
+    let logs = ImportedLogs {
+        name: "two".into(),
+        window_ms: 250,
+        runtime_ms: 1000,
+        total_ios: 100,
+        jobs: vec![vec![(250, 200.0), (1000, 200.0)]],
+    };
+    let spread = |ios, ns: f64| Spread {
+        ios,
+        percentiles: vec![(50.0, ns), (99.0, ns), (99.9, ns)],
+    };
+    let hosts = Hosts {
+        there: vec!["a".into()],
+        wanted: Some(2),
+        ..Hosts::default()
+    };
     let malformed = vec![parse_figure("80,00").expect_err("neither 80 nor 8,000")];
     let is = |code, says, handed| Wrong { code, says, handed };
     vec![
-        is("STATE_DIFFERS", "75 % apart", Handed { results: vec![reads(4_000.0, None), reads(7_000.0, None)], ..Handed::default() }),
-        is("LOGS_MISLEAD", "2 of 4 rows are missing", Handed { logs: vec![logs], ..Handed::default() }),
-        is("NUMBER_MALFORMED", "'80,00'", Handed { malformed, ..Handed::default() }),
+        is(
+            "STATE_DIFFERS",
+            "75 % apart",
+            Handed {
+                results: vec![reads(4_000.0, None), reads(7_000.0, None)],
+                ..Handed::default()
+            },
+        ),
+        is(
+            "LOGS_MISLEAD",
+            "2 of 4 rows are missing",
+            Handed {
+                logs: vec![logs],
+                ..Handed::default()
+            },
+        ),
+        is(
+            "NUMBER_MALFORMED",
+            "'80,00'",
+            Handed {
+                malformed,
+                ..Handed::default()
+            },
+        ),
         // 19 of 20 take 1 ms, one takes 20 ms: 10.5 ms is the p99 of neither.
-        is("PERCENTILES_AVERAGED", "10.5 ms", Handed { spreads: vec![spread(1_900, 1e6), spread(100, 20e6)], percentiles: vec![(99.0, 10.5e6)], ..Handed::default() }),
-        is("HOST_LOST", "1 of 2 hosts", Handed { hosts, ..Handed::default() }),
+        is(
+            "PERCENTILES_AVERAGED",
+            "10.5 ms",
+            Handed {
+                spreads: vec![spread(1_900, 1e6), spread(100, 20e6)],
+                percentiles: vec![(99.0, 10.5e6)],
+                ..Handed::default()
+            },
+        ),
+        is(
+            "HOST_LOST",
+            "1 of 2 hosts",
+            Handed {
+                hosts,
+                ..Handed::default()
+            },
+        ),
     ]
 }
 
 fn wrongs() -> Vec<Wrong> {
-    wrong_results().into_iter().chain(wrong_together()).collect()
+    wrong_results()
+        .into_iter()
+        .chain(wrong_together())
+        .collect()
 }
 
 fn codes(found: &[Finding]) -> Vec<&str> {
@@ -113,16 +308,33 @@ fn each_says_its_sentence_and_no_other_does() {
     for wrong in wrongs() {
         let found = judge_handed(&wrong.handed);
         assert_eq!(codes(&found), [wrong.code], "{found:#?}");
-        assert!(found[0].evidence.contains(wrong.says), "{}: {}", wrong.code, found[0].evidence);
-        assert!(explain(found[0].id).is_some_and(|told| told.code == wrong.code), "{}", found[0].id);
+        assert!(
+            found[0].evidence.contains(wrong.says),
+            "{}: {}",
+            wrong.code,
+            found[0].evidence
+        );
+        assert!(
+            explain(found[0].id).is_some_and(|told| told.code == wrong.code),
+            "{}",
+            found[0].id
+        );
     }
 }
 
 #[test]
 fn switched_off_nobody_says_it() {
     for wrong in wrongs() {
-        let others: Vec<Check> = CHECKS.into_iter().filter(|check| check.code != wrong.code).collect();
-        assert_eq!(codes(&judge_handed_with(&wrong.handed, &others)), [""; 0], "{}", wrong.code);
+        let others: Vec<Check> = CHECKS
+            .into_iter()
+            .filter(|check| check.code != wrong.code)
+            .collect();
+        assert_eq!(
+            codes(&judge_handed_with(&wrong.handed, &others)),
+            [""; 0],
+            "{}",
+            wrong.code
+        );
     }
 }
 
@@ -132,7 +344,13 @@ fn clean_figures_have_no_findings() {
     for depth in 1..=1_000_u32 {
         let latency_us = 80.0 + f64::from(depth) * 7.0;
         let iops = f64::from(depth) * 1e6 / latency_us;
-        let clean = on("pcie4x4", Imported { depth: Some(depth), ..reads(iops, Some(latency_us)) });
+        let clean = on(
+            "pcie4x4",
+            Imported {
+                depth: Some(depth),
+                ..reads(iops, Some(latency_us))
+            },
+        );
         assert_eq!(judge_handed(&result(clean)), [], "{depth}");
     }
 }

@@ -10,16 +10,28 @@ use sample::*;
 use scenes::*;
 
 fn without(code: &str) -> Vec<Detector> {
-    DETECTORS.iter().copied().filter(|d| d.code != code).collect()
+    DETECTORS
+        .iter()
+        .copied()
+        .filter(|d| d.code != code)
+        .collect()
 }
 
 #[test]
 fn every_detector_has_a_scene_here() {
     let scenes: Vec<_> = wrongs().iter().map(|w| w.code).collect();
     for detector in DETECTORS {
-        assert!(scenes.contains(&detector.code), "{} has no scene", detector.code);
+        assert!(
+            scenes.contains(&detector.code),
+            "{} has no scene",
+            detector.code
+        );
     }
-    assert!(scenes.iter().all(|code| DETECTORS.iter().any(|detector| detector.code == *code)));
+    assert!(
+        scenes
+            .iter()
+            .all(|code| DETECTORS.iter().any(|detector| detector.code == *code))
+    );
 }
 
 #[test]
@@ -27,7 +39,9 @@ fn each_says_its_sentence() {
     let mut wrong = Vec::new();
     for w in wrongs() {
         let found = findings(&(w.make)()).findings;
-        let Some(f) = found.iter().find(|f| f.code == w.code) else { panic!("{} is silent: {found:#?}", w.code) };
+        let Some(f) = found.iter().find(|f| f.code == w.code) else {
+            panic!("{} is silent: {found:#?}", w.code)
+        };
         let told = (f.evidence.as_str(), f.weight, f.about.as_deref());
         if told != (w.evidence, w.weight, w.about) || f.advice.is_empty() {
             wrong.push(format!("{}: {told:?}", w.code));
@@ -40,7 +54,13 @@ fn each_says_its_sentence() {
 fn switched_off_nobody_says_it() {
     for w in wrongs() {
         let found = findings_with(&(w.make)(), &without(w.code)).findings;
-        assert!(found.iter().all(|f| f.code != w.code && f.evidence != w.evidence), "{}", w.code);
+        assert!(
+            found
+                .iter()
+                .all(|f| f.code != w.code && f.evidence != w.evidence),
+            "{}",
+            w.code
+        );
     }
 }
 
@@ -54,7 +74,10 @@ fn a_scene_sets_off_little_else() {
         ("GENERATOR_STALL", &["PERCENTILE_INFLECTION"]),
     ];
     for w in wrongs() {
-        let allowed = also.iter().find(|(code, _)| *code == w.code).map_or(&[][..], |(_, others)| others);
+        let allowed = also
+            .iter()
+            .find(|(code, _)| *code == w.code)
+            .map_or(&[][..], |(_, others)| others);
         for f in findings(&(w.make)()).findings {
             assert!(
                 f.code == w.code || allowed.contains(&f.code),
@@ -69,7 +92,12 @@ fn a_scene_sets_off_little_else() {
 
 #[test]
 fn a_clean_run_has_no_findings() {
-    for recording in [clean(), open_loop(), writes(|_| {}), verifying(2_048, 2_048, 0)] {
+    for recording in [
+        clean(),
+        open_loop(),
+        writes(|_| {}),
+        verifying(2_048, 2_048, 0),
+    ] {
         let judged = findings(&recording);
         assert_eq!(judged.findings, []);
         assert_eq!(judged.verdict, Verdict::Valid);
@@ -113,10 +141,19 @@ fn errors_the_user_asked_to_go_on_after_only_degrade() {
     r.plan.jobs[0].errors.continue_read = true;
     r.jobs[0].errors_continued = 1;
     let judged = findings(&r);
-    assert_eq!(judged.findings.iter().map(|f| f.weight).collect::<Vec<_>>(), [Weight::Degrades]);
-    assert_eq!((judged.entries[0].errors_continued, judged.entries[0].error), (Some((1, 5)), 5));
+    assert_eq!(
+        judged.findings.iter().map(|f| f.weight).collect::<Vec<_>>(),
+        [Weight::Degrades]
+    );
+    assert_eq!(
+        (judged.entries[0].errors_continued, judged.entries[0].error),
+        (Some((1, 5)), 5)
+    );
     // An errno named by ignore_error passes without being counted as gone on after.
-    r.plan.jobs[0].errors = ErrorPolicy { ignore: [vec![5], Vec::new(), Vec::new()], ..ErrorPolicy::default() };
+    r.plan.jobs[0].errors = ErrorPolicy {
+        ignore: [vec![5], Vec::new(), Vec::new()],
+        ..ErrorPolicy::default()
+    };
     r.jobs[0].errors_continued = 0;
     assert_eq!(findings(&r).verdict, Verdict::Degraded);
 }
@@ -124,12 +161,18 @@ fn errors_the_user_asked_to_go_on_after_only_degrade() {
 #[test]
 fn a_stall_in_a_closed_loop_is_told_once_for_the_run() {
     let mut r = clean();
-    let stall = |at, ms| Stall { at: Nanos::from_millis(at), lasted: Nanos::from_millis(ms) };
+    let stall = |at, ms| Stall {
+        at: Nanos::from_millis(at),
+        lasted: Nanos::from_millis(ms),
+    };
     // Two watchdogs saw the same second; 20 ms is a scheduler's business.
     r.stalls = vec![stall(2_000, 1_000), stall(2_010, 990), stall(4_000, 20)];
     let judged = findings(&r);
     let f = &judged.findings[0];
-    assert_eq!((f.code, f.weight, judged.findings.len()), ("GENERATOR_STALL", Weight::Invalidates, 1));
+    assert_eq!(
+        (f.code, f.weight, judged.findings.len()),
+        ("GENERATOR_STALL", Weight::Invalidates, 1)
+    );
     assert_eq!(
         f.evidence,
         "The generator was held up 2 times, 1.00 s in all (10 % of the run), for up to 1.00 s at 2.00 s of the run; no \
@@ -148,13 +191,21 @@ fn a_stall_in_a_closed_loop_is_told_once_for_the_run() {
 #[test]
 fn clones_alike_are_told_once_with_their_number() {
     let mut jobs = vec![job("same"); 3];
-    jobs.iter_mut().enumerate().for_each(|(i, job)| (job.clone, job.number) = (i as u32, i as u32 + 1));
+    jobs.iter_mut()
+        .enumerate()
+        .for_each(|(i, job)| (job.clone, job.number) = (i as u32, i as u32 + 1));
     let mut r = run_of(jobs);
     (0..3).for_each(|i| fill(&mut r, i, Direction::Read, 10_000, MS));
     (0..3).for_each(|i| r.plan.jobs[i].engine.kind = EngineKind::Psync);
     let judged = findings(&r);
     assert_eq!(judged.findings.len(), 1);
-    assert!(judged.findings[0].evidence.ends_with("depth 1. (2 more like this)"), "{}", judged.findings[0].evidence);
+    assert!(
+        judged.findings[0]
+            .evidence
+            .ends_with("depth 1. (2 more like this)"),
+        "{}",
+        judged.findings[0].evidence
+    );
 }
 
 #[test]
@@ -188,7 +239,10 @@ fn a_mixed_job_that_only_stamps_owes_no_check() {
         let job = &mut recording.plan.jobs[0];
         job.pattern.traffic = traffic;
         job.verify.as_mut().expect("it verifies").after_writes = false;
-        findings(&recording).findings.iter().any(|f| f.code == "VERIFY_NOTHING")
+        findings(&recording)
+            .findings
+            .iter()
+            .any(|f| f.code == "VERIFY_NOTHING")
     };
     assert!(!stamping(Traffic::ReadWrite { read_percent: 50 }));
     assert!(stamping(Traffic::Read), "what only reads is there to check");
@@ -206,7 +260,12 @@ fn thresholds_leave_room_for_healthy_runs() {
         |r| r.clock.drift_ppm = 400.0,
         |r| r.host.busy_percent = Some(89.0),
         |r| r.jobs[0].usage.system = Nanos::from_secs(8),
-        |r| r.stalls = vec![Stall { at: Nanos::from_secs(1), lasted: Nanos::from_millis(99) }],
+        |r| {
+            r.stalls = vec![Stall {
+                at: Nanos::from_secs(1),
+                lasted: Nanos::from_millis(99),
+            }]
+        },
         |r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (5, 5),
         |r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_millis(10_400)),
         |r| r.jobs[0].region = Bytes::from_mib(80),
@@ -230,8 +289,13 @@ fn thresholds_leave_room_for_healthy_runs() {
 
 #[test]
 fn half_of_the_depth_is_told_but_degrades_nothing() {
-    let judged = findings(&with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (8, 8)));
-    assert_eq!(judged.findings.iter().map(|f| f.code).collect::<Vec<_>>(), ["LITTLE_DISAGREES"]);
+    let judged = findings(&with(|r| {
+        (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (8, 8)
+    }));
+    assert_eq!(
+        judged.findings.iter().map(|f| f.code).collect::<Vec<_>>(),
+        ["LITTLE_DISAGREES"]
+    );
     assert_eq!(judged.verdict, Verdict::Valid);
 }
 
@@ -254,14 +318,22 @@ fn a_closed_loop_that_rests_or_flushes_need_not_fill_its_queue() {
 
 fn think() -> Think {
     let (time, spin, io_time) = (Nanos::from_millis(1), Nanos::ZERO, Nanos::ZERO);
-    Think { time, spin, blocks: 1, by_issue: false, io_time, forgiven: false }
+    Think {
+        time,
+        spin,
+        blocks: 1,
+        by_issue: false,
+        io_time,
+        forgiven: false,
+    }
 }
 
 #[test]
 fn a_full_target_is_the_aim_of_fill_device() {
     let mut r = writes(|job| job.files.layout.fill_device = true);
     let c = &mut r.jobs[0].directions[Direction::Write].counts;
-    (c.planned, c.failed, c.bytes_asked, c.bytes_missing) = (c.planned + 4, 4, c.bytes_asked + 4 * 4096, 4 * 4096);
+    (c.planned, c.failed, c.bytes_asked, c.bytes_missing) =
+        (c.planned + 4, 4, c.bytes_asked + 4 * 4096, 4 * 4096);
     assert_eq!(findings(&r).findings, []);
 }
 
@@ -272,8 +344,17 @@ fn a_dead_worker_is_told_once() {
     let dead = &mut r.jobs[0];
     (dead.launched, dead.measured_from, dead.ended) = (at, at, at);
     dead.intervals.clear();
-    dead.error = Some(JobError { errno: 5, what: "the worker died: it panicked".to_owned(), at });
-    event(&mut r, EventKind::WorkerDied { why: "it panicked".to_owned() });
+    dead.error = Some(JobError {
+        errno: 5,
+        what: "the worker died: it panicked".to_owned(),
+        at,
+    });
+    event(
+        &mut r,
+        EventKind::WorkerDied {
+            why: "it panicked".to_owned(),
+        },
+    );
     let codes: Vec<_> = findings(&r).findings.iter().map(|f| f.code).collect();
     assert_eq!(codes, ["WORKER_DIED"]);
 }
@@ -282,13 +363,20 @@ fn a_dead_worker_is_told_once() {
 fn a_job_that_could_not_start_is_told_once() {
     let mut r = run_of(vec![job("clean")]);
     let what = "cannot open /data/file".to_owned();
-    r.jobs[0].error = Some(JobError { errno: 2, what, at: Nanos::ZERO });
+    r.jobs[0].error = Some(JobError {
+        errno: 2,
+        what,
+        at: Nanos::ZERO,
+    });
     r.jobs[0].ended = Nanos::ZERO;
     let judged = findings(&r);
     assert_eq!(judged.findings.len(), 1);
     let f = &judged.findings[0];
     assert_eq!((f.code, f.weight), ("IO_ERROR", Weight::Invalidates));
-    assert_eq!(f.evidence, "The job failed: cannot open /data/file (No such file or directory).");
+    assert_eq!(
+        f.evidence,
+        "The job failed: cannot open /data/file (No such file or directory)."
+    );
 }
 
 #[test]
@@ -297,10 +385,21 @@ fn an_error_ends_a_timed_job_early() {
     one_failure(&mut r);
     r.plan.jobs[0].limits.runtime = Some(Nanos::from_secs(60));
     let what = "read of 4096 bytes at offset 1048576 failed".to_owned();
-    r.jobs[0].error = Some(JobError { errno: 5, what, at: Nanos::from_secs(10) });
+    r.jobs[0].error = Some(JobError {
+        errno: 5,
+        what,
+        at: Nanos::from_secs(10),
+    });
     let found = findings(&r).findings;
-    assert_eq!(found.iter().map(|f| f.code).collect::<Vec<_>>(), ["IO_ERROR", "RAN_SHORT"]);
-    assert!(found[1].evidence.ends_with("asked for: read of 4096 bytes at offset 1048576 failed."));
+    assert_eq!(
+        found.iter().map(|f| f.code).collect::<Vec<_>>(),
+        ["IO_ERROR", "RAN_SHORT"]
+    );
+    assert!(
+        found[1]
+            .evidence
+            .ends_with("asked for: read of 4096 bytes at offset 1048576 failed.")
+    );
     // Others that were told to end with it did not run short by themselves.
     r.jobs[0].error = None;
     r.plan.jobs[0].exit.exit_all = true;
@@ -327,10 +426,21 @@ fn a_poisson_shortfall_within_chance_is_none() {
 #[test]
 fn nothing_at_all_is_judged_without_panic() {
     let empty = findings(&run_of(Vec::new()));
-    assert_eq!((empty.entries.len(), empty.groups.len(), empty.findings.len()), (0, 0, 0));
+    assert_eq!(
+        (
+            empty.entries.len(),
+            empty.groups.len(),
+            empty.findings.len()
+        ),
+        (0, 0, 0)
+    );
     let mut r = run_of(vec![job("clean")]);
     r.elapsed = Nanos::ZERO;
-    r.jobs[0] = JobRecording { ended: Nanos::ZERO, intervals: Vec::new(), ..idle(&job("clean")) };
+    r.jobs[0] = JobRecording {
+        ended: Nanos::ZERO,
+        intervals: Vec::new(),
+        ..idle(&job("clean"))
+    };
     r.disks = vec![disk("vda", (0, 0), (0, 0))];
     assert_eq!(findings(&r).findings[0].code, "NOTHING_DONE");
 }
@@ -340,30 +450,73 @@ fn nothing_at_all_is_judged_without_panic() {
 fn who_was_ended_before_the_first_io_did_nothing_wrong() {
     let mut r = run_of(vec![job("quick"), job("slow")]);
     fill(&mut r, 0, Direction::Read, 10_000, MS);
-    r.jobs[1] = JobRecording { ended: Nanos::ZERO, intervals: Vec::new(), ..idle(&job("slow")) };
-    assert!(findings(&r).findings.iter().any(|one| one.code == "NOTHING_DONE"));
+    r.jobs[1] = JobRecording {
+        ended: Nanos::ZERO,
+        intervals: Vec::new(),
+        ..idle(&job("slow"))
+    };
+    assert!(
+        findings(&r)
+            .findings
+            .iter()
+            .any(|one| one.code == "NOTHING_DONE")
+    );
     r.plan.jobs[0].exit.exit_all = true;
-    assert!(findings(&r).findings.iter().all(|one| one.code != "NOTHING_DONE"));
+    assert!(
+        findings(&r)
+            .findings
+            .iter()
+            .all(|one| one.code != "NOTHING_DONE")
+    );
 }
 
 /// What has a time says which: a stall when it was, a quota in the samples in which it throttled, and what holds all along none in its sentence.
 #[test]
 fn findings_tell_when() {
-    let span = |from_ms: u64, to_ms: u64| TimeSpan { from: Nanos::from_millis(from_ms), to: Nanos::from_millis(to_ms) };
-    let made = |recording: &Recording, code: &str| findings(recording).findings.into_iter().find(|f| f.code == code).expect("it is found");
-    let stall = wrongs().into_iter().find(|w| w.code == "GENERATOR_STALL").expect("its scene");
-    assert_eq!(made(&(stall.make)(), "GENERATOR_STALL").when, [span(5000, 6003)]);
+    let span = |from_ms: u64, to_ms: u64| TimeSpan {
+        from: Nanos::from_millis(from_ms),
+        to: Nanos::from_millis(to_ms),
+    };
+    let made = |recording: &Recording, code: &str| {
+        findings(recording)
+            .findings
+            .into_iter()
+            .find(|f| f.code == code)
+            .expect("it is found")
+    };
+    let stall = wrongs()
+        .into_iter()
+        .find(|w| w.code == "GENERATOR_STALL")
+        .expect("its scene");
+    assert_eq!(
+        made(&(stall.make)(), "GENERATOR_STALL").when,
+        [span(5000, 6003)]
+    );
     let throttled = |seconds: &[u64]| {
         let mut recording = clean();
         recording.host.cpu_throttles = Some(43);
-        let sample = |n: u64| Sample { start: Nanos::from_secs(n), length: Nanos::from_secs(1), throttles: Some(u64::from(seconds.contains(&n))), ..Sample::default() };
+        let sample = |n: u64| Sample {
+            start: Nanos::from_secs(n),
+            length: Nanos::from_secs(1),
+            throttles: Some(u64::from(seconds.contains(&n))),
+            ..Sample::default()
+        };
         recording.conditions.telemetry.samples = (0..10).map(sample).collect();
         made(&recording, "CPU_THROTTLED")
     };
     let part = throttled(&[2, 3, 7]);
     assert_eq!(part.when, [span(2000, 4000), span(7000, 8000)]);
-    assert!(part.evidence.ends_with(" Seen from 2.00 s to 4.00 s and once more, the last until 8.00 s."), "{}", part.evidence);
+    assert!(
+        part.evidence
+            .ends_with(" Seen from 2.00 s to 4.00 s and once more, the last until 8.00 s."),
+        "{}",
+        part.evidence
+    );
     let all: Vec<u64> = (0..10).collect();
     let along = throttled(&all);
-    assert!(along.when == [span(0, 10_000)] && !along.evidence.contains("Seen"), "{}", along.evidence);
+    assert!(
+        along.when == [span(0, 10_000)] && !along.evidence.contains("Seen"),
+        "{}",
+        along.evidence
+    );
 }

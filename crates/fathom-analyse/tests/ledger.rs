@@ -7,7 +7,12 @@ use fathom_model::{Direction, Finding, Weight};
 const KIB: u64 = 1024;
 
 fn stream(direction: Direction, iops: f64, latency_us: Option<f64>) -> Stream {
-    Stream { direction, iops, latency_ns: latency_us.map(|us| us * 1e3), is_median: true }
+    Stream {
+        direction,
+        iops,
+        latency_ns: latency_us.map(|us| us * 1e3),
+        is_median: true,
+    }
 }
 
 fn read(iops: f64, latency_us: Option<f64>) -> Vec<Stream> {
@@ -21,20 +26,32 @@ fn write(iops: f64) -> Vec<Stream> {
 /// The only finding, which must be this one and say all of this.
 fn only(imported: &Imported, code: &str, parts: &[&str]) -> Finding {
     let found = judge_imported(imported);
-    assert_eq!(found.iter().map(|f| f.code).collect::<Vec<_>>(), [code], "{found:#?}");
+    assert_eq!(
+        found.iter().map(|f| f.code).collect::<Vec<_>>(),
+        [code],
+        "{found:#?}"
+    );
     says(&found[0], parts);
     found[0].clone()
 }
 
 fn says(finding: &Finding, parts: &[&str]) {
     for part in parts {
-        assert!(finding.evidence.contains(part), "'{part}' is not in: {}", finding.evidence);
+        assert!(
+            finding.evidence.contains(part),
+            "'{part}' is not in: {}",
+            finding.evidence
+        );
     }
     assert!(!finding.id.is_empty() && !finding.advice.is_empty());
 }
 
 fn of(found: &[Finding], code: &str) -> Finding {
-    found.iter().find(|f| f.code == code).unwrap_or_else(|| panic!("no {code} in {found:#?}")).clone()
+    found
+        .iter()
+        .find(|f| f.code == code)
+        .unwrap_or_else(|| panic!("no {code} in {found:#?}"))
+        .clone()
 }
 
 /// A-27 and A-31 (trap 3): 19,588 x 16 KiB on SATA at 6 Gbit/s, "715 MB/s theoretical max". 6e9 / 10 = 600 MB/s;
@@ -47,11 +64,28 @@ fn a_27_the_ceiling_ignores_line_coding() {
         streams: write(19_588.0),
         block: Some(16 * KIB),
         link: Some("sata6".parse().expect("a link")),
-        claims: Claims { ceiling: Some(715.0 * 1024.0 * 1024.0), ..Claims::default() },
+        claims: Claims {
+            ceiling: Some(715.0 * 1024.0 * 1024.0),
+            ..Claims::default()
+        },
         ..Imported::default()
     };
-    only(&row, "LINE_CODING_IGNORED", &["750 MB/s is claimed", "carries 600 MB/s after 8b/10b", "53 % of that, not 43 %"]);
-    let right = Imported { claims: Claims { ceiling: Some(600e6), ..Claims::default() }, ..row };
+    only(
+        &row,
+        "LINE_CODING_IGNORED",
+        &[
+            "750 MB/s is claimed",
+            "carries 600 MB/s after 8b/10b",
+            "53 % of that, not 43 %",
+        ],
+    );
+    let right = Imported {
+        claims: Claims {
+            ceiling: Some(600e6),
+            ..Claims::default()
+        },
+        ..row
+    };
     assert_eq!(judge_imported(&right), []);
 }
 
@@ -61,17 +95,30 @@ fn a_27_the_ceiling_ignores_line_coding() {
 fn a_30_eight_mixed_jobs_are_not_sixteen() {
     let row = Imported {
         name: "A-30".into(),
-        streams: vec![stream(Direction::Read, 2_153.0, Some(338.0)), stream(Direction::Write, 540.0, Some(172.0))],
+        streams: vec![
+            stream(Direction::Read, 2_153.0, Some(338.0)),
+            stream(Direction::Write, 540.0, Some(172.0)),
+        ],
         block: Some(16 * KIB),
         depth: Some(1),
         jobs: Some(8),
         per_job: true,
         closed: true,
-        claims: Claims { in_flight: Some(16.0), ..Claims::default() },
+        claims: Claims {
+            in_flight: Some(16.0),
+            ..Claims::default()
+        },
         ..Imported::default()
     };
     let found = judge_imported(&row);
-    says(&of(&found, "IN_FLIGHT_MISCOUNTED"), &["16 in flight are claimed", "8 jobs of depth 1 can have 8", "6.6 were"]);
+    says(
+        &of(&found, "IN_FLIGHT_MISCOUNTED"),
+        &[
+            "16 in flight are claimed",
+            "8 jobs of depth 1 can have 8",
+            "6.6 were",
+        ],
+    );
     assert!((row.in_flight().expect("known") - 6.56).abs() < 0.01);
 }
 
@@ -100,10 +147,21 @@ fn a_52_the_headroom_is_a_third_and_not_two() {
         block: Some(16 * KIB),
         link: Some("pcie3x4".parse().expect("a link")),
         links: 4,
-        claims: Claims { share: Some(1.0 / 3.0), ..Claims::default() },
+        claims: Claims {
+            share: Some(1.0 / 3.0),
+            ..Claims::default()
+        },
         ..Imported::default()
     };
-    only(&row, "HEADROOM_MISJUDGED", &["33 % of the links are claimed", "are 67 % of", "4 x PCIe 3.0 x4"]);
+    only(
+        &row,
+        "HEADROOM_MISJUDGED",
+        &[
+            "33 % of the links are claimed",
+            "are 67 % of",
+            "4 x PCIe 3.0 x4",
+        ],
+    );
 }
 
 /// C-27 and C-30 (trap 5): 4 x 253 x 4 MiB = 3.95 GiB/s = 4.24 GB/s, above PCIe 3.0 x4 (3.94 GB/s).
@@ -121,7 +179,13 @@ fn c_27_the_threads_did_not_overlap() {
     let found = judge_imported(&row(253.0));
     let above = of(&found, "ABOVE_LINK");
     assert_eq!(above.weight, Weight::Invalidates);
-    says(&above, &["3.95 GiB/s in all is 108 % of what 1 x PCIe 3.0 x4 can carry (3.67 GiB/s)", "did not all run at the same time"]);
+    says(
+        &above,
+        &[
+            "3.95 GiB/s in all is 108 % of what 1 x PCIe 3.0 x4 can carry (3.67 GiB/s)",
+            "did not all run at the same time",
+        ],
+    );
     // C-30: 4 x 240 x 4 MiB = 3.75 GiB/s = 4.03 GB/s, 102 %.
     says(&of(&judge_imported(&row(240.0)), "ABOVE_LINK"), &["102 %"]);
 }
@@ -139,9 +203,19 @@ fn c_31_one_thread_is_not_the_device() {
         link: Some("pcie3x4".parse().expect("a link")),
         ..Imported::default()
     };
-    only(&row, "PER_JOB_FIGURES", &["1 of 4 jobs", "3,372 I/Os per second, 3.29 GiB/s"]);
-    let synchronous = Imported { streams: write(2_900.0), ..row };
-    says(&of(&judge_imported(&synchronous), "ABOVE_LINK"), &["11.33 GiB/s", "309 %"]);
+    only(
+        &row,
+        "PER_JOB_FIGURES",
+        &["1 of 4 jobs", "3,372 I/Os per second, 3.29 GiB/s"],
+    );
+    let synchronous = Imported {
+        streams: write(2_900.0),
+        ..row
+    };
+    says(
+        &of(&judge_imported(&synchronous), "ABOVE_LINK"),
+        &["11.33 GiB/s", "309 %"],
+    );
 }
 
 fn sheet_970() -> SpecSheet {
@@ -156,7 +230,10 @@ fn sheet_970() -> SpecSheet {
     SpecSheet {
         model: "970 EVO Plus 1TB".into(),
         part_prefixes: vec!["MZ-V7S1T0".into()],
-        figures: vec![figure(Direction::Read, 600e3, 128.0), figure(Direction::Write, 550e3, 128.0)],
+        figures: vec![
+            figure(Direction::Read, 600e3, 128.0),
+            figure(Direction::Write, 550e3, 128.0),
+        ],
     }
 }
 
@@ -174,10 +251,19 @@ fn c_35_a_seventh_does_not_match_the_vendor() {
         sheet: Some(sheet_970()),
         ..Imported::default()
     };
-    let parts = ["76,000 I/Os per second is 14 % of the 550,000", "blocks of 512 bytes in place of 4 KiB", "64 in flight in place of 128"];
+    let parts = [
+        "76,000 I/Os per second is 14 % of the 550,000",
+        "blocks of 512 bytes in place of 4 KiB",
+        "64 in flight in place of 128",
+    ];
     only(&row, "SPEC_MISSED", &parts);
     // The reads of the same page do: 4 x 140,000 = 560,000 of 600,000 is 93 %.
-    let reads = Imported { rw: Some("randread".into()), streams: read(560_000.0, None), block: Some(4096), ..row };
+    let reads = Imported {
+        rw: Some("randread".into()),
+        streams: read(560_000.0, None),
+        block: Some(4096),
+        ..row
+    };
     assert_eq!(judge_imported(&reads), []);
 }
 
@@ -209,11 +295,24 @@ fn d_06_the_part_number_is_another_drives() {
         name: "D-06".into(),
         part_number: Some("SAMSUNG MZ7LM1T9".trim_start_matches("SAMSUNG ").into()),
         sheet: Some(sheet_850()),
-        claims: Claims { model: Some("SSD 850 EVO 2.5 SATA III 1TB".into()), ..Claims::default() },
+        claims: Claims {
+            model: Some("SSD 850 EVO 2.5 SATA III 1TB".into()),
+            ..Claims::default()
+        },
         ..Imported::default()
     };
-    only(&row, "PART_NUMBER_DISAGREES", &["MZ7LM1T9 is taken for a SSD 850 EVO", "begin with MZ-75E or MZ-N5E"]);
-    let right = Imported { part_number: Some("MZ75E1T0".into()), ..row };
+    only(
+        &row,
+        "PART_NUMBER_DISAGREES",
+        &[
+            "MZ7LM1T9 is taken for a SSD 850 EVO",
+            "begin with MZ-75E or MZ-N5E",
+        ],
+    );
+    let right = Imported {
+        part_number: Some("MZ75E1T0".into()),
+        ..row
+    };
     assert_eq!(judge_imported(&right), []);
 }
 
@@ -232,24 +331,43 @@ fn against_850(rw: &str, streams: Vec<Stream>, block: u64, depth: u32) -> Import
 #[test]
 fn d_07_and_d_08_confirm_the_sheet() {
     let mib = 1024.0 * 1024.0;
-    assert_eq!(judge_imported(&against_850("read", read(534e6 / mib, None), 1024 * KIB, 8)), []);
-    assert_eq!(judge_imported(&against_850("write", write(515e6 / mib), 1024 * KIB, 8)), []);
+    assert_eq!(
+        judge_imported(&against_850("read", read(534e6 / mib, None), 1024 * KIB, 8)),
+        []
+    );
+    assert_eq!(
+        judge_imported(&against_850("write", write(515e6 / mib), 1024 * KIB, 8)),
+        []
+    );
 }
 
 /// D-09 (trap 9): "80,00" is refused; read as 80,000 it would be 82 % of 98,000.
 #[test]
 fn d_09_a_malformed_figure_is_refused() {
-    let refused = parse_figure("80,00").expect_err("neither 80 nor 8,000").finding();
-    assert_eq!((refused.code, refused.weight), ("NUMBER_MALFORMED", Weight::Invalidates));
+    let refused = parse_figure("80,00")
+        .expect_err("neither 80 nor 8,000")
+        .finding();
+    assert_eq!(
+        (refused.code, refused.weight),
+        ("NUMBER_MALFORMED", Weight::Invalidates)
+    );
     says(&refused, &["'80,00'"]);
     let meant = parse_figure("80,000").expect("a figure");
-    only(&against_850("randread", read(meant, None), 4 * KIB, 32), "SPEC_MISSED", &["80,000", "82 % of the 98,000"]);
+    only(
+        &against_850("randread", read(meant, None), 4 * KIB, 32),
+        "SPEC_MISSED",
+        &["80,000", "82 % of the 98,000"],
+    );
 }
 
 /// D-10: 67,000 of 90,000 is 74 %.
 #[test]
 fn d_10_three_quarters_of_the_sheet() {
-    only(&against_850("randwrite", write(67_000.0), 4 * KIB, 32), "SPEC_MISSED", &["67,000", "74 % of the 90,000"]);
+    only(
+        &against_850("randwrite", write(67_000.0), 4 * KIB, 32),
+        "SPEC_MISSED",
+        &["67,000", "74 % of the 90,000"],
+    );
 }
 
 /// D-21 (trap 11): at depth 1, 8.5 ms are 117.6 per second and not 125.
@@ -257,23 +375,53 @@ fn d_10_three_quarters_of_the_sheet() {
 fn d_21_eight_and_a_half_milliseconds_are_not_125() {
     let row = Imported {
         name: "D-21".into(),
-        streams: vec![Stream { direction: Direction::Read, iops: 125.0, latency_ns: Some(8.5e6), is_median: false }],
+        streams: vec![Stream {
+            direction: Direction::Read,
+            iops: 125.0,
+            latency_ns: Some(8.5e6),
+            is_median: false,
+        }],
         depth: Some(1),
         jobs: Some(1),
         closed: true,
         ..Imported::default()
     };
-    let found = only(&row, "LITTLE_DISAGREES", &["125 I/Os per second x 8.5 ms = 1.06 in flight", "117.6 per second"]);
+    let found = only(
+        &row,
+        "LITTLE_DISAGREES",
+        &[
+            "125 I/Os per second x 8.5 ms = 1.06 in flight",
+            "117.6 per second",
+        ],
+    );
     assert_eq!(found.weight, Weight::Degrades);
 }
 
 /// A-12 (trap 1): rw=rw, described as "same as the randwrite".
 #[test]
 fn trap_1_rw_is_not_random() {
-    let claims = Claims { pattern: Some("random, 80 % reads".into()), ..Claims::default() };
-    let row = Imported { rw: Some("rw".into()), jobs: Some(8), claims, ..Imported::default() };
-    only(&row, "PATTERN_MISNAMED", &["rw=rw is sequential (8 streams of it)", "random, 80 % reads"]);
-    let right = Imported { rw: Some("randrw".into()), ..row };
+    let claims = Claims {
+        pattern: Some("random, 80 % reads".into()),
+        ..Claims::default()
+    };
+    let row = Imported {
+        rw: Some("rw".into()),
+        jobs: Some(8),
+        claims,
+        ..Imported::default()
+    };
+    only(
+        &row,
+        "PATTERN_MISNAMED",
+        &[
+            "rw=rw is sequential (8 streams of it)",
+            "random, 80 % reads",
+        ],
+    );
+    let right = Imported {
+        rw: Some("randrw".into()),
+        ..row
+    };
     assert_eq!(judge_imported(&right), []);
 }
 
@@ -290,16 +438,32 @@ fn trap_10_skew_is_a_cache_and_no_shorter_seek() {
         ios: Some(1_180),
         ..Imported::default()
     };
-    only(&row(1.05), "REPEATS_CACHED", &["1,180 I/Os under zipf 1.05", "seeks are as long as before"]);
+    only(
+        &row(1.05),
+        "REPEATS_CACHED",
+        &["1,180 I/Os under zipf 1.05", "seeks are as long as before"],
+    );
     let repeats = |theta| 1.0 - distinct_share(theta, 1_000_000_000_000 / 8192, 1_180);
-    assert!((repeats(1.05) - 0.30).abs() < 0.06 && (repeats(1.1) - 0.44).abs() < 0.06, "{} {}", repeats(1.05), repeats(1.1));
+    assert!(
+        (repeats(1.05) - 0.30).abs() < 0.06 && (repeats(1.1) - 0.44).abs() < 0.06,
+        "{} {}",
+        repeats(1.05),
+        repeats(1.1)
+    );
 }
 
 /// B-28 (trap 12): waves of latency that came from the controller.
 #[test]
 fn trap_12_a_controller_looks_like_the_drive() {
-    let behind = |path: &str| Imported { attachment: Some(path.into()), ..Imported::default() };
-    only(&behind("HP P420i, RAID 0 of one drive"), "ATTACHMENT_IN_THE_WAY", &["P420i", "1 drive"]);
+    let behind = |path: &str| Imported {
+        attachment: Some(path.into()),
+        ..Imported::default()
+    };
+    only(
+        &behind("HP P420i, RAID 0 of one drive"),
+        "ATTACHMENT_IN_THE_WAY",
+        &["P420i", "1 drive"],
+    );
     only(&behind(""), "ATTACHMENT_IN_THE_WAY", &["is not recorded"]);
     assert_eq!(judge_imported(&behind("AHCI, 3 Gbit/s")), []);
 }
@@ -318,21 +482,42 @@ fn point(iops: f64, latency_us: Option<f64>, depth: u32) -> Imported {
 /// Trap 13: 166 us at depth 1 and 123 us at depth 2; 13,700 at depth 1 in one run and 7,800 in another.
 #[test]
 fn trap_13_the_device_was_in_another_state() {
-    let found = judge_sweep(&[point(6_000.0, Some(166.0), 1), point(16_260.0, Some(123.0), 2)]);
+    let found = judge_sweep(&[
+        point(6_000.0, Some(166.0), 1),
+        point(16_260.0, Some(123.0), 2),
+    ]);
     assert_eq!(found.len(), 1);
     says(&found[0], &["166 us with 1 in flight and 123 us with 2"]);
     let found = judge_sweep(&[point(13_700.0, None, 1), point(7_800.0, None, 1)]);
-    says(&of(&found, "STATE_DIFFERS"), &["7,800 and 13,700", "76 % apart"]);
-    let sane = [point(9_000.0, Some(110.0), 1), point(17_000.0, Some(117.0), 2), point(9_200.0, Some(108.0), 1)];
+    says(
+        &of(&found, "STATE_DIFFERS"),
+        &["7,800 and 13,700", "76 % apart"],
+    );
+    let sane = [
+        point(9_000.0, Some(110.0), 1),
+        point(17_000.0, Some(117.0), 2),
+        point(9_200.0, Some(108.0), 1),
+    ];
     assert_eq!(judge_sweep(&sane), []);
 }
 
 /// E-08 (trap 14): "flash minimum 4096", yet a drive that reports 512 takes 512.
 #[test]
 fn trap_14_the_device_says_what_it_takes() {
-    let claims = Claims { smallest_block: Some(4096), ..Claims::default() };
-    let row = Imported { logical_block: Some(512), claims, ..Imported::default() };
-    only(&row, "BLOCK_ASSUMED", &["4096 bytes are claimed", "takes 512"]);
+    let claims = Claims {
+        smallest_block: Some(4096),
+        ..Claims::default()
+    };
+    let row = Imported {
+        logical_block: Some(512),
+        claims,
+        ..Imported::default()
+    };
+    only(
+        &row,
+        "BLOCK_ASSUMED",
+        &["4096 bytes are claimed", "takes 512"],
+    );
 }
 
 /// Two logs of four windows; the second job completed nothing in two of them.
@@ -340,11 +525,27 @@ fn trap_14_the_device_says_what_it_takes() {
 fn logs_without_rows_for_idle_windows_are_told() {
     let full = vec![(250, 100.0), (500, 100.0), (750, 100.0), (1000, 100.0)];
     let starved = vec![(250, 100.0), (1000, 100.0)];
-    let logs = ImportedLogs { name: "two".into(), window_ms: 250, runtime_ms: 1000, total_ios: 150, jobs: vec![full.clone(), starved] };
+    let logs = ImportedLogs {
+        name: "two".into(),
+        window_ms: 250,
+        runtime_ms: 1000,
+        total_ios: 150,
+        jobs: vec![full.clone(), starved],
+    };
     let found = judge_logs(&logs).expect("rows are missing");
     // By row number both have 100 in their first two rows: 200; in truth 150 in a second.
-    says(&found, &["2 of 8 rows are missing (25 %", "show 200 I/Os per second, the summary says 150", "100 % of its I/Os"]);
-    let whole = ImportedLogs { jobs: vec![full.clone(), full], ..logs };
+    says(
+        &found,
+        &[
+            "2 of 8 rows are missing (25 %",
+            "show 200 I/Os per second, the summary says 150",
+            "100 % of its I/Os",
+        ],
+    );
+    let whole = ImportedLogs {
+        jobs: vec![full.clone(), full],
+        ..logs
+    };
     assert_eq!(judge_logs(&whole), None);
 }
 

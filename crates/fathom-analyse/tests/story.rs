@@ -8,7 +8,7 @@ use fathom_analyse::findings;
 use fathom_model::*;
 
 use sample::*;
-use scenes::{with, wrongs, writes};
+use scenes::{with, writes, wrongs};
 
 fn story(recording: &Recording) -> Vec<String> {
     findings(recording).entries.remove(0).story
@@ -35,7 +35,11 @@ fn a_queue_that_does_not_wait_is_the_limit_itself() {
 #[test]
 fn a_queue_that_waits_is_deeper_than_needed() {
     let r = with(|r| {
-        let JobRecording { directions, intervals, .. } = &mut r.jobs[0];
+        let JobRecording {
+            directions,
+            intervals,
+            ..
+        } = &mut r.jobs[0];
         let mut part = Histogram::new();
         part.record_n(MS / 4, 40);
         part.record_n(MS * 13 / 12, 360);
@@ -66,43 +70,94 @@ fn one_at_a_time_is_one_over_the_latency() {
     let mut r = run_of(vec![planned]);
     fill(&mut r, 0, Direction::Read, 10_000, MS);
     let told = story(&r);
-    assert!(told[1].starts_with("One I/O at a time is the limit: at 1.0 ms each, no more than 1,000 per second"), "{}", told[1]);
+    assert!(
+        told[1].starts_with(
+            "One I/O at a time is the limit: at 1.0 ms each, no more than 1,000 per second"
+        ),
+        "{}",
+        told[1]
+    );
 }
 
 #[test]
 fn limits_that_are_known_are_named() {
     let limited = with(|r| {
-        r.conditions.limits = vec![IoLimit { disk: "vda".to_owned(), reads: true, ios: true, per_second: 4_100 }];
+        r.conditions.limits = vec![IoLimit {
+            disk: "vda".to_owned(),
+            reads: true,
+            ios: true,
+            per_second: 4_100,
+        }];
     });
-    assert!(story(&limited)[1].contains("4,100 I/Os per second that the control group"), "{:?}", story(&limited));
+    assert!(
+        story(&limited)[1].contains("4,100 I/Os per second that the control group"),
+        "{:?}",
+        story(&limited)
+    );
     let tool = with(|r| r.jobs[0].ceiling_iops = Some(4_500.0));
-    assert!(story(&tool)[1].contains("4,500 I/Os per second on a target that answers at once, and 89 %"), "{:?}", story(&tool));
+    assert!(
+        story(&tool)[1]
+            .contains("4,500 I/Os per second on a target that answers at once, and 89 %"),
+        "{:?}",
+        story(&tool)
+    );
     let open = open_loop();
-    assert!(story(&open)[1].contains("(200 reads per second), and the target keeps up"), "{:?}", story(&open));
+    assert!(
+        story(&open)[1].contains("(200 reads per second), and the target keeps up"),
+        "{:?}",
+        story(&open)
+    );
 }
 
 #[test]
 fn a_busy_host_comes_before_the_target() {
     let told = story(&with(|r| r.host.busy_percent = Some(98.0)));
-    assert!(told[1].starts_with("This host, not the target, is the limit as far as can be told (F023): "), "{told:?}");
+    assert!(
+        told[1]
+            .starts_with("This host, not the target, is the limit as far as can be told (F023): "),
+        "{told:?}"
+    );
     // 4,000 per second of 1 ms each are 4 in flight.
     assert!(told[2].starts_with("What would lift it: ") && told[2].ends_with("; a queue of 4 is enough for the rate reached (4,000 per second x 1.0 ms without waiting)."), "{told:?}");
-    assert_eq!(told.last().map(String::as_str), Some("1 finding changes what these figures mean: F023 HOST_BUSY."));
+    assert_eq!(
+        told.last().map(String::as_str),
+        Some("1 finding changes what these figures mean: F023 HOST_BUSY.")
+    );
 }
 
 #[test]
 fn every_sentence_has_its_figures_and_there_are_three_to_six() {
     let clean_ones = [clean(), open_loop(), writes(|_| {})];
-    for r in clean_ones.into_iter().chain(wrongs().into_iter().map(|w| (w.make)())) {
+    for r in clean_ones
+        .into_iter()
+        .chain(wrongs().into_iter().map(|w| (w.make)()))
+    {
         let judged = findings(&r);
         for entry in judged.entries.iter().filter(|entry| entry.counts.ok > 0) {
             assert!((3..=6).contains(&entry.story.len()), "{:?}", entry.story);
             for sentence in &entry.story {
-                assert!(sentence.contains(|c: char| c.is_ascii_digit()) && sentence.ends_with('.'), "{sentence}");
-                assert!(!sentence.contains("NaN") && !sentence.contains("inf "), "{sentence}");
+                assert!(
+                    sentence.contains(|c: char| c.is_ascii_digit()) && sentence.ends_with('.'),
+                    "{sentence}"
+                );
+                assert!(
+                    !sentence.contains("NaN") && !sentence.contains("inf "),
+                    "{sentence}"
+                );
             }
         }
-        assert_eq!(findings(&r).entries.iter().map(|e| e.story.clone()).collect::<Vec<_>>(), judged.entries.iter().map(|e| e.story.clone()).collect::<Vec<_>>());
+        assert_eq!(
+            findings(&r)
+                .entries
+                .iter()
+                .map(|e| e.story.clone())
+                .collect::<Vec<_>>(),
+            judged
+                .entries
+                .iter()
+                .map(|e| e.story.clone())
+                .collect::<Vec<_>>()
+        );
     }
 }
 

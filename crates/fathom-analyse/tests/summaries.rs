@@ -17,33 +17,76 @@ const W: Direction = Direction::Write;
 #[test]
 fn the_clean_run_by_hand() {
     let judged = findings(&clean());
-    let [entry] = &judged.entries[..] else { panic!("one job, one entry") };
+    let [entry] = &judged.entries[..] else {
+        panic!("one job, one entry")
+    };
     let read = &entry.directions[R];
     // 40,000 x 4 KiB in 10 s.
-    assert_eq!((read.ios, read.bytes, read.runtime_ms), (40_000, 163_840_000, 10_000));
+    assert_eq!(
+        (read.ios, read.bytes, read.runtime_ms),
+        (40_000, 163_840_000, 10_000)
+    );
     assert_eq!((read.iops, read.bandwidth), (4_000.0, 16_384_000.0));
     assert_eq!(
-        (read.clat.min, read.clat.max, read.clat.mean, read.clat.stddev, read.clat.n),
+        (
+            read.clat.min,
+            read.clat.max,
+            read.clat.mean,
+            read.clat.stddev,
+            read.clat.n
+        ),
         (MS, MS, 1e6, 0.0, 40_000)
     );
     assert_eq!(read.lat.mean, 1_001_000.0);
-    assert_eq!(read.clat.percentiles, [(50.0, MS), (90.0, MS), (99.0, MS), (99.9, MS)]);
+    assert_eq!(
+        read.clat.percentiles,
+        [(50.0, MS), (90.0, MS), (99.0, MS), (99.9, MS)]
+    );
     // Only clat percentiles were asked for.
-    assert_eq!((read.slat.percentiles.len(), read.lat.percentiles.len()), (0, 0));
+    assert_eq!(
+        (read.slat.percentiles.len(), read.lat.percentiles.len()),
+        (0, 0)
+    );
     // 1,000,000 ns: 2^19 + 58 * 2^13 is the last bin start below it; middle + 2^12.
     assert_eq!(read.clat.bins, [(524_288 + 58 * 8_192 + 4_096, 40_000)]);
     // 20 windows of 2,000 I/Os in 0.5 s; 16,000 KiB/s.
-    let rate = |r: f64| Samples { min: r, max: r, mean: r, dev: 0.0, count: 20 };
-    assert_eq!((read.iops_samples, read.bw_samples), (rate(4_000.0), rate(16_000.0)));
+    let rate = |r: f64| Samples {
+        min: r,
+        max: r,
+        mean: r,
+        dev: 0.0,
+        count: 20,
+    };
+    assert_eq!(
+        (read.iops_samples, read.bw_samples),
+        (rate(4_000.0), rate(16_000.0))
+    );
     assert_eq!(read.bw_share, 100.0);
     assert_eq!(entry.directions[W].runtime_ms, 0);
-    assert_eq!((entry.job_runtime, entry.user_percent, entry.system_percent), (Nanos::from_secs(10), 5.0, 10.0));
-    assert_eq!((entry.switches, entry.major_faults, entry.minor_faults), (7, 1, 2));
+    assert_eq!(
+        (entry.job_runtime, entry.user_percent, entry.system_percent),
+        (Nanos::from_secs(10), 5.0, 10.0)
+    );
+    assert_eq!(
+        (entry.switches, entry.major_faults, entry.minor_faults),
+        (7, 1, 2)
+    );
     assert_eq!(entry.depth_levels, [0.0, 0.0, 100.0, 0.0, 0.0, 0.0, 0.0]);
     // 1 ms is in fio's class `2` of milliseconds (0 and 1).
     assert_eq!((entry.latency_ms[0], entry.latency_us), (100.0, [0.0; 10]));
-    assert_eq!(entry.little, Little { asked: 4.0, in_flight: 4.0, iops: 4_000.0, mean_ns: 1e6 });
-    assert_eq!((entry.elapsed_s, entry.started_unix_ms, entry.tid), (10, 1_700_000_000_000, 4711));
+    assert_eq!(
+        entry.little,
+        Little {
+            asked: 4.0,
+            in_flight: 4.0,
+            iops: 4_000.0,
+            mean_ns: 1e6
+        }
+    );
+    assert_eq!(
+        (entry.elapsed_s, entry.started_unix_ms, entry.tid),
+        (10, 1_700_000_000_000, 4711)
+    );
     assert_eq!(judged.messages, ["a warning", "a message"]);
 }
 
@@ -59,11 +102,18 @@ fn a_group_is_the_exact_merge_of_its_members() {
     r.jobs[1].ended = Nanos::new(8 * SECOND + 1);
     let judged = findings(&r);
     assert_eq!(
-        judged.entries.iter().map(|e| (e.name.as_str(), e.members)).collect::<Vec<_>>(),
+        judged
+            .entries
+            .iter()
+            .map(|e| (e.name.as_str(), e.members))
+            .collect::<Vec<_>>(),
         [("a", 2), ("alone", 1)]
     );
     let read = &judged.entries[0].directions[R];
-    assert_eq!((read.ios, read.runtime_ms, read.iops), (40_000, 10_000, 4_000.0));
+    assert_eq!(
+        (read.ios, read.runtime_ms, read.iops),
+        (40_000, 10_000, 4_000.0)
+    );
     // (10,000 x 1 ms + 30,000 x 2 ms) / 40,000; deviations 0.75 and 0.25 ms: sum of squares 7.5e15 ns2.
     assert_eq!(read.clat.mean, 1_750_000.0);
     assert!(
@@ -72,12 +122,22 @@ fn a_group_is_the_exact_merge_of_its_members() {
         read.clat.stddev
     );
     // fio adds the members' samples: 1,000/s + 3,000/s.
-    assert_eq!((read.iops_samples.mean, read.iops_samples.min, read.iops_samples.count), (4_000.0, 4_000.0, 40));
+    assert_eq!(
+        (
+            read.iops_samples.mean,
+            read.iops_samples.min,
+            read.iops_samples.count
+        ),
+        (4_000.0, 4_000.0, 40)
+    );
     assert_eq!(judged.entries[0].job_runtime, Nanos::new(18 * SECOND + 1));
     // The group line: entries of 16,384,000 and 8,192,000 B/s, all bytes over the longest run time.
     let line = judged.groups[0].directions[R].unwrap();
     assert_eq!((line.bytes, line.bandwidth), (245_760_000, 24_576_000.0));
-    assert_eq!((line.min_bandwidth, line.max_bandwidth), (8_192_000.0, 16_384_000.0));
+    assert_eq!(
+        (line.min_bandwidth, line.max_bandwidth),
+        (8_192_000.0, 16_384_000.0)
+    );
     // 16,000 of 24,000 KiB/s.
     assert!((judged.entries[0].directions[R].bw_share - 200.0 / 3.0).abs() < 1e-9);
     assert_eq!(judged.groups[0].directions[W], None);
@@ -101,13 +161,19 @@ fn mixed_is_all_directions_as_one() {
     let judged = findings(&r);
     let all = judged.entries[0].mixed.as_ref().unwrap();
     assert!(judged.entries[0].show_directions);
-    assert_eq!((all.ios, all.iops, all.clat.mean, all.clat.n), (40_000, 4_000.0, 1_500_000.0, 40_000));
+    assert_eq!(
+        (all.ios, all.iops, all.clat.mean, all.clat.n),
+        (40_000, 4_000.0, 1_500_000.0, 40_000)
+    );
     assert_eq!(all.iops_samples.mean, 4_000.0);
     assert_eq!(judged.groups[0].mixed.unwrap().bandwidth, 16_384_000.0);
     r.plan.jobs[0].accounting.unified = Unified::Mixed;
     let judged = findings(&r);
     assert!(!judged.entries[0].show_directions);
-    assert_eq!(judged.entries[0].mixed.as_ref().unwrap().iops_samples.count, 20);
+    assert_eq!(
+        judged.entries[0].mixed.as_ref().unwrap().iops_samples.count,
+        20
+    );
     assert_eq!(judged.groups[0].directions[R], None);
     assert_eq!(judged.groups[0].mixed.unwrap().bytes, 163_840_000);
 }
@@ -116,17 +182,31 @@ fn mixed_is_all_directions_as_one() {
 fn without_clocks_there_is_no_latency_but_there_are_samples() {
     let mut r = clean();
     let (percentiles, half) = (vec![99.0], Nanos::from_millis(500));
-    r.plan.jobs[0].accounting =
-        Accounting { reduced: true, percentiles, bandwidth_sample: half, iops_sample: half, ..Accounting::default() };
+    r.plan.jobs[0].accounting = Accounting {
+        reduced: true,
+        percentiles,
+        bandwidth_sample: half,
+        iops_sample: half,
+        ..Accounting::default()
+    };
     let d = &mut r.jobs[0].directions[R];
     (d.slat, d.clat, d.lat) = (Histogram::new(), Histogram::new(), Histogram::new());
-    r.jobs[0].intervals.iter_mut().for_each(|i| i.directions[R].clat = SparseHistogram::default());
+    r.jobs[0]
+        .intervals
+        .iter_mut()
+        .for_each(|i| i.directions[R].clat = SparseHistogram::default());
     let judged = findings(&r);
     let entry = &judged.entries[0];
     assert_eq!(entry.shows, Shows::default());
     assert_eq!(entry.directions[R].clat, LatencySummary::default());
     // Regression 0008: fio 3.33 with gtod_reduce=1 has its samples, and kubestr prints them.
-    assert_eq!((entry.directions[R].bw_samples.count, entry.directions[R].iops_samples.mean), (20, 4_000.0));
+    assert_eq!(
+        (
+            entry.directions[R].bw_samples.count,
+            entry.directions[R].iops_samples.mean
+        ),
+        (20, 4_000.0)
+    );
     assert_eq!(entry.directions[R].iops, 4_000.0);
     // 40,000 x 1 ms in 10 s, counted in flight.
     assert_eq!(entry.little.in_flight, 4.0);
@@ -138,9 +218,17 @@ fn without_clocks_there_is_no_latency_but_there_are_samples() {
 fn a_packed_empty_response_is_no_response() {
     let mut r = run_of(vec![job("a")]);
     fill(&mut r, 0, R, 10_000, MS);
-    r.jobs[0].intervals.iter_mut().for_each(|i| i.directions[R].response = SparseHistogram::pack(&Histogram::new()));
+    r.jobs[0]
+        .intervals
+        .iter_mut()
+        .for_each(|i| i.directions[R].response = SparseHistogram::pack(&Histogram::new()));
     let judged = findings(&r);
-    assert!(judged.entries[0].series.iter().all(|moment| moment.directions[R].p99 == Some(MS)));
+    assert!(
+        judged.entries[0]
+            .series
+            .iter()
+            .all(|moment| moment.directions[R].p99 == Some(MS))
+    );
 }
 
 #[test]
@@ -153,7 +241,13 @@ fn the_series_adds_members_interval_by_interval() {
     r.jobs[1].intervals.remove(0);
     let series = &findings(&r).entries[0].series;
     assert_eq!(series.len(), 100);
-    let at = |i: usize| (series[i].start.as_millis(), series[i].directions[R].ios, series[i].directions[R].p50);
+    let at = |i: usize| {
+        (
+            series[i].start.as_millis(),
+            series[i].directions[R].ios,
+            series[i].directions[R].p50,
+        )
+    };
     assert_eq!(at(0), (0, 100, Some(MS)));
     assert_eq!(at(1), (100, 400, Some(200)));
     assert_eq!(series[1].directions[R].max, Some(MS));
@@ -190,7 +284,11 @@ fn intervals_of_different_length_still_add_up() {
     r.jobs[1].intervals = long;
     let series = &findings(&r).entries[0].series;
     assert_eq!(series.len(), 50);
-    assert!(series.iter().all(|m| m.length == Nanos::from_millis(200) && m.directions[R].ios == 400));
+    assert!(
+        series
+            .iter()
+            .all(|m| m.length == Nanos::from_millis(200) && m.directions[R].ios == 400)
+    );
 }
 
 #[test]
@@ -199,7 +297,10 @@ fn cpu_is_in_percent_of_the_time_it_was_counted_over() {
     // Ten seconds of warm-up before, with the same load.
     (r.jobs[0].measured_from, r.jobs[0].ended) = (Nanos::from_secs(10), Nanos::from_secs(20));
     let entry = &findings(&r).entries[0];
-    assert_eq!((entry.user_percent, entry.system_percent, entry.job_runtime), (2.5, 5.0, Nanos::from_secs(10)));
+    assert_eq!(
+        (entry.user_percent, entry.system_percent, entry.job_runtime),
+        (2.5, 5.0, Nanos::from_secs(10))
+    );
 }
 
 #[test]
@@ -207,7 +308,15 @@ fn disks_are_after_minus_before() {
     let mut r = clean();
     r.disks = vec![disk("vda", (163_840_000, 40_000), (0, 0))];
     let d = &findings(&r).disks[0];
-    assert_eq!((d.name.as_str(), d.delta.read_ios, d.delta.read_sectors, d.util), ("vda", 40_000, 320_000, 50.0));
+    assert_eq!(
+        (
+            d.name.as_str(),
+            d.delta.read_ios,
+            d.delta.read_sectors,
+            d.util
+        ),
+        ("vda", 40_000, 320_000, 50.0)
+    );
 }
 
 fn words(change: impl FnOnce(&mut Job)) -> String {
@@ -218,18 +327,30 @@ fn words(change: impl FnOnce(&mut Job)) -> String {
 
 #[test]
 fn patterns_are_named_in_words() {
-    assert_eq!(words(|_| {}), "random read, 4 KiB blocks, queue depth 4, io_uring, direct");
+    assert_eq!(
+        words(|_| {}),
+        "random read, 4 KiB blocks, queue depth 4, io_uring, direct"
+    );
     // The trap of the field: rw=rw is not random.
     let mixed = words(|j| {
         j.pattern.traffic = Traffic::ReadWrite { read_percent: 50 };
         j.pattern.access = Access::Sequential { skip: 0 };
         j.files.direct = false;
     });
-    assert_eq!(mixed, "sequential mixed 50/50 read/write, 4 KiB blocks, queue depth 4, io_uring, buffered");
+    assert_eq!(
+        mixed,
+        "sequential mixed 50/50 read/write, 4 KiB blocks, queue depth 4, io_uring, buffered"
+    );
     let zipf = words(|j| {
         j.pattern.traffic = Traffic::ReadWrite { read_percent: 70 };
-        j.pattern.distribution = PerDirection::all(Distribution::Zipf { theta: 1.2, center: None });
-        j.pattern.block_size[W] = BlockSizes::Range { min: 4096, max: 65536 };
+        j.pattern.distribution = PerDirection::all(Distribution::Zipf {
+            theta: 1.2,
+            center: None,
+        });
+        j.pattern.block_size[W] = BlockSizes::Range {
+            min: 4096,
+            max: 65536,
+        };
         j.sync.fsync_every = 8;
     });
     assert_eq!(
@@ -256,9 +377,18 @@ fn words_of_the_job_file() {
         (job.pattern.traffic, job.pattern.access) = (traffic, access);
         findings(&run_of(vec![job])).entries[0].rw.clone()
     };
-    let random = Access::Random { every: 1, identical: false };
+    let random = Access::Random {
+        every: 1,
+        identical: false,
+    };
     assert_eq!(rw(Traffic::Read, random), "randread");
-    assert_eq!(rw(Traffic::ReadWrite { read_percent: 50 }, Access::Sequential { skip: 0 }), "rw");
+    assert_eq!(
+        rw(
+            Traffic::ReadWrite { read_percent: 50 },
+            Access::Sequential { skip: 0 }
+        ),
+        "rw"
+    );
     assert_eq!(rw(Traffic::TrimWrite, random), "randtrimwrite");
 }
 
@@ -266,9 +396,16 @@ fn words_of_the_job_file() {
 fn errors_are_named() {
     let mut r = clean();
     let what = "read at offset 4096 of /data/file".to_owned();
-    r.jobs[0].error = Some(JobError { errno: 5, what, at: Nanos::from_secs(1) });
+    r.jobs[0].error = Some(JobError {
+        errno: 5,
+        what,
+        at: Nanos::from_secs(1),
+    });
     let entry = &findings(&r).entries[0];
-    assert_eq!((entry.error, entry.error_text.as_str()), (5, "Input/output error: read at offset 4096 of /data/file"));
+    assert_eq!(
+        (entry.error, entry.error_text.as_str()),
+        (5, "Input/output error: read at offset 4096 of /data/file")
+    );
     assert_eq!(entry.errors_continued, None);
 }
 
@@ -277,7 +414,10 @@ fn open_loops_show_response_and_lateness() {
     let entry = &findings(&open_loop()).entries[0];
     let read = &entry.directions[R];
     assert_eq!(entry.offered.as_deref(), Some("200 reads per second"));
-    assert_eq!(read.response.as_ref().unwrap().percentiles, [(50.0, 2 * MS), (90.0, 2 * MS), (99.0, 2 * MS)]);
+    assert_eq!(
+        read.response.as_ref().unwrap().percentiles,
+        [(50.0, 2 * MS), (90.0, 2 * MS), (99.0, 2 * MS)]
+    );
     assert_eq!(read.lateness.as_ref().unwrap().max, 1_000);
     assert_eq!(findings(&clean()).entries[0].directions[R].response, None);
 }
@@ -285,7 +425,13 @@ fn open_loops_show_response_and_lateness() {
 /// Every bin the installed fio prints must be a middle that our conversion produces, for the value itself.
 #[test]
 fn fio_prints_the_bins_we_make() {
-    let args = ["--name=bins", "--ioengine=null", "--size=64m", "--bs=4k", "--output-format=json+"];
+    let args = [
+        "--name=bins",
+        "--ioengine=null",
+        "--size=64m",
+        "--bs=4k",
+        "--output-format=json+",
+    ];
     let Ok(out) = Command::new("fio").args(args).output() else {
         fathom_testkit::skip("fio is not installed");
         return;
@@ -297,7 +443,10 @@ fn fio_prints_the_bins_we_make() {
         let mut r = clean();
         r.jobs[0].directions[R].clat = Histogram::new();
         r.jobs[0].directions[R].clat.record(middle);
-        assert_eq!(findings(&r).entries[0].directions[R].clat.bins, [(middle, 1)]);
+        assert_eq!(
+            findings(&r).entries[0].directions[R].clat.bins,
+            [(middle, 1)]
+        );
     }
 }
 
@@ -306,7 +455,10 @@ fn bin_keys(json: &str) -> Vec<u64> {
     let mut keys = Vec::new();
     for part in json.split("\"bins\" : {").skip(1) {
         let body = part.split('}').next().unwrap_or("");
-        keys.extend(body.lines().filter_map(|line| line.split('"').nth(1)?.parse::<u64>().ok()));
+        keys.extend(
+            body.lines()
+                .filter_map(|line| line.split('"').nth(1)?.parse::<u64>().ok()),
+        );
     }
     keys
 }

@@ -19,7 +19,12 @@ impl Context {
     pub fn new(pairs: usize, seconds: u64, folder: Option<PathBuf>) -> Result<Self, String> {
         let tools = Tools::find()?;
         let parent = folder.unwrap_or_else(|| tools.folder.clone());
-        Ok(Self { tools, pairs, seconds, folder: Folder::new(&parent)? })
+        Ok(Self {
+            tools,
+            pairs,
+            seconds,
+            folder: Folder::new(&parent)?,
+        })
     }
 
     /// `--runtime` and what makes it hold.

@@ -6,7 +6,8 @@ use std::process::{Command, ExitCode};
 use crate::tool::Tools;
 
 pub const NAME: &str = "instructions";
-pub const ABOUT: &str = "instructions for one I/O against the committed ceiling; exit code 1 above it";
+pub const ABOUT: &str =
+    "instructions for one I/O against the committed ceiling; exit code 1 above it";
 
 /// Lines of `DEPTH CEILING`.
 const CEILINGS: &str = include_str!("../instructions.txt");
@@ -25,18 +26,30 @@ pub fn guard(tools: &Tools) -> Result<ExitCode, String> {
         let each = (long?.saturating_sub(short?)) as f64 / (LENGTHS[1] - LENGTHS[0]) as f64;
         over |= each > ceiling;
         let verdict = if each > ceiling { "ABOVE" } else { "within" };
-        println!("null, depth {depth}: {each:.1} instructions per I/O, {verdict} the ceiling of {ceiling}");
+        println!(
+            "null, depth {depth}: {each:.1} instructions per I/O, {verdict} the ceiling of {ceiling}"
+        );
     }
-    Ok(if over { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if over {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
 fn ceilings(text: &str) -> Result<Vec<(u32, f64)>, String> {
-    let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let parse = |line: &str| {
         let (depth, ceiling) = line.split_once(' ')?;
         Some((depth.parse().ok()?, ceiling.trim().parse().ok()?))
     };
-    lines.map(|line| parse(line).ok_or_else(|| format!("instructions.txt: `{line}` is no depth and ceiling"))).collect()
+    lines
+        .map(|line| {
+            parse(line).ok_or_else(|| format!("instructions.txt: `{line}` is no depth and ceiling"))
+        })
+        .collect()
 }
 
 /// Instructions of a whole run.
@@ -45,10 +58,20 @@ fn count(fathom: &Path, depth: u32, ios: u64) -> Result<u64, String> {
         "run --name=count --ioengine=null --rw=randread --bs=4k --size=1g --io_size=16g --iodepth={depth} --number_ios={ios} --output-format=json"
     );
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(fathom).args(job.split(' '));
-    let output = command.output().map_err(|error| format!("valgrind: {error}"))?;
+    command
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(fathom)
+        .args(job.split(' '));
+    let output = command
+        .output()
+        .map_err(|error| format!("valgrind: {error}"))?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    collected(&text).ok_or_else(|| format!("valgrind counted nothing: {}", text.lines().last().unwrap_or("no message")))
+    collected(&text).ok_or_else(|| {
+        format!(
+            "valgrind counted nothing: {}",
+            text.lines().last().unwrap_or("no message")
+        )
+    })
 }
 
 /// The figure after `Collected :`.
@@ -63,14 +86,20 @@ mod tests {
 
     #[test]
     fn ceilings_are_read_and_mistakes_named() {
-        assert_eq!(ceilings("# depth ceiling\n1 400\n32 300.5\n"), Ok(vec![(1, 400.0), (32, 300.5)]));
+        assert_eq!(
+            ceilings("# depth ceiling\n1 400\n32 300.5\n"),
+            Ok(vec![(1, 400.0), (32, 300.5)])
+        );
         assert!(ceilings("1 many").is_err_and(|why| why.contains("1 many")));
         assert!(ceilings(CEILINGS).is_ok_and(|all| all.len() == 2));
     }
 
     #[test]
     fn the_count_is_found_in_what_valgrind_says() {
-        assert_eq!(collected("==1== \n==1== Collected : 286567986\n"), Some(286_567_986));
+        assert_eq!(
+            collected("==1== \n==1== Collected : 286567986\n"),
+            Some(286_567_986)
+        );
         assert_eq!(collected("==1== killed"), None);
     }
 }

@@ -13,18 +13,36 @@ pub struct Machine {
 impl Machine {
     /// Looks at the machine after the runs; `before` is the load average before them.
     pub fn look(context: &Context, before: &str) -> Self {
-        let version = |tool| context.tools.version(tool).unwrap_or_else(|| "unknown".to_owned());
+        let version = |tool| {
+            context
+                .tools
+                .version(tool)
+                .unwrap_or_else(|| "unknown".to_owned())
+        };
         let facts = vec![
             ("CPU", cpu()),
-            ("cores", std::thread::available_parallelism().map_or("unknown".to_owned(), |n| n.to_string())),
+            (
+                "cores",
+                std::thread::available_parallelism()
+                    .map_or("unknown".to_owned(), |n| n.to_string()),
+            ),
             ("memory", memory()),
             ("kernel", line("/proc/sys/kernel/osrelease")),
             ("disk", disk(context.folder.path())),
             ("fathom", version(Tool::Fathom)),
             ("fio", version(Tool::Fio)),
             ("date", today()),
-            ("pairs", format!("{} of {} s each (4 s where CPU time is compared), in the order ABBA", context.pairs, context.seconds)),
-            ("load average", format!("{before} before, {} after", load_average())),
+            (
+                "pairs",
+                format!(
+                    "{} of {} s each (4 s where CPU time is compared), in the order ABBA",
+                    context.pairs, context.seconds
+                ),
+            ),
+            (
+                "load average",
+                format!("{before} before, {} after", load_average()),
+            ),
         ];
         Self { facts }
     }
@@ -32,37 +50,64 @@ impl Machine {
 
 /// Over 1, 5 and 15 minutes.
 pub fn load_average() -> String {
-    line("/proc/loadavg").split_whitespace().take(3).collect::<Vec<_>>().join(" ")
+    line("/proc/loadavg")
+        .split_whitespace()
+        .take(3)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn line(path: &str) -> String {
-    std::fs::read_to_string(path).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+    std::fs::read_to_string(path)
+        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
 fn cpu() -> String {
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = text.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(':').nth(1));
+    let model = text
+        .lines()
+        .find(|line| line.starts_with("model name"))
+        .and_then(|line| line.split(':').nth(1));
     model.map_or_else(|| "unknown".to_owned(), |model| model.trim().to_owned())
 }
 
 fn memory() -> String {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib: Option<u64> = text.lines().next().and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse().ok());
-    kib.map_or_else(|| "unknown".to_owned(), |kib| format!("{:.0} GiB", kib as f64 / 1048576.0))
+    let kib: Option<u64> = text
+        .lines()
+        .next()
+        .and_then(|line| line.split_whitespace().nth(1))
+        .and_then(|n| n.parse().ok());
+    kib.map_or_else(
+        || "unknown".to_owned(),
+        |kib| format!("{:.0} GiB", kib as f64 / 1048576.0),
+    )
 }
 
 /// File system and device of the longest mount that holds `folder`.
 fn disk(folder: &Path) -> String {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
-    let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).filter(|fields| fields.len() > 2);
-    let best = fields.filter(|fields| folder.starts_with(fields[1])).max_by_key(|fields| fields[1].len());
-    best.map_or_else(|| "unknown".to_owned(), |fields| format!("{} on {}", fields[2], fields[0]))
+    let folder = folder
+        .canonicalize()
+        .unwrap_or_else(|_| folder.to_path_buf());
+    let fields = mounts
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>())
+        .filter(|fields| fields.len() > 2);
+    let best = fields
+        .filter(|fields| folder.starts_with(fields[1]))
+        .max_by_key(|fields| fields[1].len());
+    best.map_or_else(
+        || "unknown".to_owned(),
+        |fields| format!("{} on {}", fields[2], fields[0]),
+    )
 }
 
 /// The day in UTC; from days since 1970 by the calendar of 400 years (Hinnant, days_from_civil).
 fn today() -> String {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |past| past.as_secs());
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |past| past.as_secs());
     let (year, month, day) = civil((now / 86_400) as i64);
     format!("{year}-{month:02}-{day:02}")
 }
@@ -73,7 +118,10 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let march = (5 * of_year + 2) / 153;
-    let (day, month) = (of_year - (153 * march + 2) / 5 + 1, if march < 10 { march + 3 } else { march - 9 });
+    let (day, month) = (
+        of_year - (153 * march + 2) / 5 + 1,
+        if march < 10 { march + 3 } else { march - 9 },
+    );
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
 

@@ -1,6 +1,10 @@
 //! fathom and fio side by side: the same jobs in alternating pairs, medians and spread, and what was asked of them.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program of the workshop, whose output this is")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of the workshop, whose output this is"
+)]
 
 mod cases;
 mod context;
@@ -47,7 +51,10 @@ fn main() -> ExitCode {
 
 /// What people wrote for the page `docs/benchmarks.md` stands in `docs/benchmarks-notes.md`.
 fn notes(page: &Path) -> Result<String, String> {
-    let name = page.file_stem().map(|stem| format!("{}-notes.md", stem.to_string_lossy())).unwrap_or_default();
+    let name = page
+        .file_stem()
+        .map(|stem| format!("{}-notes.md", stem.to_string_lossy()))
+        .unwrap_or_default();
     match std::fs::read_to_string(page.with_file_name(name)) {
         Ok(text) => Ok(format!("\n{text}")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -57,7 +64,13 @@ fn notes(page: &Path) -> Result<String, String> {
 
 /// `None` asks for help.
 fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
-    let mut arguments = Arguments { cases: Vec::new(), pairs: 5, seconds: 5, markdown: None, folder: None };
+    let mut arguments = Arguments {
+        cases: Vec::new(),
+        pairs: 5,
+        seconds: 5,
+        markdown: None,
+        folder: None,
+    };
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or_else(|| format!("{word} needs a value"));
         match word.as_str() {
@@ -67,7 +80,11 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments
             "--markdown" => arguments.markdown = Some(value()?.into()),
             "--dir" => arguments.folder = Some(value()?.into()),
             name if known(name) => arguments.cases.push(word),
-            _ => return Err(format!("there is no case or option {word}; --help lists them")),
+            _ => {
+                return Err(format!(
+                    "there is no case or option {word}; --help lists them"
+                ));
+            }
         }
     }
     Ok(Some(arguments))
@@ -83,27 +100,47 @@ fn known(name: &str) -> bool {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| format!("{text} is no number above 0"))
+    text.parse()
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| format!("{text} is no number above 0"))
 }
 
 fn help() {
-    println!("usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir FOLDER] [--markdown FILE]\n");
-    println!("Without CASE all are run, save `{}` and `{}`. FOLDER is on the disk to be measured.\n", instructions::NAME, CLEAN.name);
+    println!(
+        "usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir FOLDER] [--markdown FILE]\n"
+    );
+    println!(
+        "Without CASE all are run, save `{}` and `{}`. FOLDER is on the disk to be measured.\n",
+        instructions::NAME,
+        CLEAN.name
+    );
     cases().for_each(|case| println!("  {:<12} {}", case.name, case.about));
     println!("  {:<12} {}", instructions::NAME, instructions::ABOUT);
 }
 
 fn compare(arguments: &Arguments) -> Result<ExitCode, String> {
     let context = Context::new(arguments.pairs, arguments.seconds, arguments.folder.clone())?;
-    if arguments.cases.iter().any(|name| name == instructions::NAME) {
+    if arguments
+        .cases
+        .iter()
+        .any(|name| name == instructions::NAME)
+    {
         return instructions::guard(&context.tools);
     }
     let before = machine::load_average();
     let mut rows = Vec::new();
     let all = arguments.cases.is_empty();
-    for case in cases().filter(|case| if all { case.name != CLEAN.name } else { arguments.cases.iter().any(|n| n == case.name) }) {
+    for case in cases().filter(|case| {
+        if all {
+            case.name != CLEAN.name
+        } else {
+            arguments.cases.iter().any(|n| n == case.name)
+        }
+    }) {
         eprintln!("fathom-bench: {}: {}", case.name, case.about);
-        let found = (case.run)(&context).unwrap_or_else(|reason| vec![Row::missing(case.about, reason)]);
+        let found =
+            (case.run)(&context).unwrap_or_else(|reason| vec![Row::missing(case.about, reason)]);
         rows.extend(found.into_iter().map(|row| (case.name, row)));
     }
     let machine = Machine::look(&context, &before);
@@ -121,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_page_ends_with_its_notes() {
-        let folder = std::env::temp_dir().join(format!("fathom-bench-notes-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("fathom-bench-notes-{}", std::process::id()));
         std::fs::create_dir(&folder).expect("new");
         let page = folder.join("page.md");
         assert_eq!(notes(&page), Ok(String::new()));

@@ -20,22 +20,38 @@ pub struct Pairs {
 impl Pairs {
     /// A figure of both, pair by pair.
     pub fn figures(&self, figure: impl Fn(&Sample, &Sample) -> f64) -> (Vec<f64>, Vec<f64>) {
-        let of = |samples: &[Sample], idle: &Sample| samples.iter().map(|sample| figure(sample, idle)).collect();
-        (of(&self.ours, &self.idle[0]), of(&self.theirs, &self.idle[1]))
+        let of = |samples: &[Sample], idle: &Sample| {
+            samples.iter().map(|sample| figure(sample, idle)).collect()
+        };
+        (
+            of(&self.ours, &self.idle[0]),
+            of(&self.theirs, &self.idle[1]),
+        )
     }
 }
 
 /// Which goes first in pair `n`: ABBA.
 pub fn order(n: usize) -> [Tool; 2] {
-    if n.is_multiple_of(2) { [Tool::Fathom, Tool::Fio] } else { [Tool::Fio, Tool::Fathom] }
+    if n.is_multiple_of(2) {
+        [Tool::Fathom, Tool::Fio]
+    } else {
+        [Tool::Fio, Tool::Fathom]
+    }
 }
 
 /// Runs `one` for both programs in alternating pairs.
-pub fn alternate<T>(pairs: usize, mut one: impl FnMut(Tool) -> Result<T, String>) -> Result<(Vec<T>, Vec<T>), String> {
+pub fn alternate<T>(
+    pairs: usize,
+    mut one: impl FnMut(Tool) -> Result<T, String>,
+) -> Result<(Vec<T>, Vec<T>), String> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for n in 0..pairs {
         for tool in order(n) {
-            let to = if tool == Tool::Fathom { &mut ours } else { &mut theirs };
+            let to = if tool == Tool::Fathom {
+                &mut ours
+            } else {
+                &mut theirs
+            };
             to.push(one(tool)?);
         }
     }
@@ -43,22 +59,51 @@ pub fn alternate<T>(pairs: usize, mut one: impl FnMut(Tool) -> Result<T, String>
 }
 
 /// Runs one job on both for the usual time. `common` are the options of both, `extra` those of one program alone.
-pub fn timed(context: &Context, common: &[String], extra: &dyn Fn(Tool) -> Vec<String>) -> Result<Pairs, String> {
+pub fn timed(
+    context: &Context,
+    common: &[String],
+    extra: &dyn Fn(Tool) -> Vec<String>,
+) -> Result<Pairs, String> {
     timed_for(context, context.seconds, common, extra)
 }
 
-fn timed_for(context: &Context, seconds: u64, common: &[String], extra: &dyn Fn(Tool) -> Vec<String>) -> Result<Pairs, String> {
-    let run = |tool| once(context, &[common, &extra(tool), &Context::timed(seconds)].concat(), tool);
+fn timed_for(
+    context: &Context,
+    seconds: u64,
+    common: &[String],
+    extra: &dyn Fn(Tool) -> Vec<String>,
+) -> Result<Pairs, String> {
+    let run = |tool| {
+        once(
+            context,
+            &[common, &extra(tool), &Context::timed(seconds)].concat(),
+            tool,
+        )
+    };
     let (ours, theirs) = alternate(context.pairs, run)?;
-    Ok(Pairs { ours, theirs, idle: Default::default() })
+    Ok(Pairs {
+        ours,
+        theirs,
+        idle: Default::default(),
+    })
 }
 
 /// The same, with the CPU time that start and end cost known.
 pub fn timed_with_idle(context: &Context, common: &[String]) -> Result<Pairs, String> {
     let job = [common, &["--number_ios=1".to_owned()]].concat();
-    let idle = |tool| (0..IDLE_RUNS).map(|_| once(context, &job, tool)).collect::<Result<Vec<_>, _>>().map(median_of);
+    let idle = |tool| {
+        (0..IDLE_RUNS)
+            .map(|_| once(context, &job, tool))
+            .collect::<Result<Vec<_>, _>>()
+            .map(median_of)
+    };
     let idle = [idle(Tool::Fathom)?, idle(Tool::Fio)?];
-    Ok(Pairs { idle, ..timed_for(context, context.seconds.max(FOR_CPU_TIME), common, &|_| Vec::new())? })
+    Ok(Pairs {
+        idle,
+        ..timed_for(context, context.seconds.max(FOR_CPU_TIME), common, &|_| {
+            Vec::new()
+        })?
+    })
 }
 
 fn once(context: &Context, job: &[String], tool: Tool) -> Result<Sample, String> {
@@ -74,7 +119,10 @@ fn median_of(mut samples: Vec<Sample>) -> Sample {
 
 /// Words as options.
 pub fn options(words: &str) -> Vec<String> {
-    words.split_whitespace().map(|word| format!("--{word}")).collect()
+    words
+        .split_whitespace()
+        .map(|word| format!("--{word}"))
+        .collect()
 }
 
 #[cfg(test)]

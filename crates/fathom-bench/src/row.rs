@@ -15,8 +15,16 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         let (least, most) = (*sorted.first()?, *sorted.last()?);
         let middle = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 };
-        Some(Self { median, least, most })
+        let median = if sorted.len() % 2 == 1 {
+            sorted[middle]
+        } else {
+            (sorted[middle - 1] + sorted[middle]) / 2.0
+        };
+        Some(Self {
+            median,
+            least,
+            most,
+        })
     }
 }
 
@@ -51,8 +59,18 @@ pub struct Row {
 
 impl Row {
     /// A figure of both, pair by pair.
-    pub fn new(what: impl Into<String>, unit: &'static str, (ours, theirs): (Vec<f64>, Vec<f64>), goal: Goal) -> Self {
-        let ratios: Vec<f64> = ours.iter().zip(&theirs).filter(|(_, b)| **b > 0.0).map(|(a, b)| a / b).collect();
+    pub fn new(
+        what: impl Into<String>,
+        unit: &'static str,
+        (ours, theirs): (Vec<f64>, Vec<f64>),
+        goal: Goal,
+    ) -> Self {
+        let ratios: Vec<f64> = ours
+            .iter()
+            .zip(&theirs)
+            .filter(|(_, b)| **b > 0.0)
+            .map(|(a, b)| a / b)
+            .collect();
         Self {
             what: what.into(),
             unit,
@@ -66,16 +84,23 @@ impl Row {
     }
 
     pub fn peer(self, peer: &str) -> Self {
-        Self { peer: peer.to_owned(), ..self }
+        Self {
+            peer: peer.to_owned(),
+            ..self
+        }
     }
 
     pub fn note(self, note: impl Into<String>) -> Self {
-        Self { note: note.into(), ..self }
+        Self {
+            note: note.into(),
+            ..self
+        }
     }
 
     /// A case that could not be measured.
     pub fn missing(what: &str, reason: String) -> Self {
-        Self::new(what, "", (Vec::new(), Vec::new()), Goal::None).note(format!("not measured: {reason}"))
+        Self::new(what, "", (Vec::new(), Vec::new()), Goal::None)
+            .note(format!("not measured: {reason}"))
     }
 
     /// Whether the goal was reached by the medians; `None` without a goal or a figure.
@@ -99,7 +124,14 @@ mod tests {
 
     #[test]
     fn medians_and_goals() {
-        assert_eq!(Spread::of(&[3.0, 1.0, 2.0]), Some(Spread { median: 2.0, least: 1.0, most: 3.0 }));
+        assert_eq!(
+            Spread::of(&[3.0, 1.0, 2.0]),
+            Some(Spread {
+                median: 2.0,
+                least: 1.0,
+                most: 3.0
+            })
+        );
         assert_eq!(Spread::of(&[4.0, 1.0]).map(|s| s.median), Some(2.5));
         assert_eq!(Spread::of(&[]), None);
         let row = |goal| Row::new("x", "", (vec![4.0, 8.0, 6.0], vec![2.0, 2.0, 2.0]), goal);

@@ -24,9 +24,17 @@ pub struct Sample {
 
 impl Sample {
     pub fn of(run: &Run) -> Result<Self, String> {
-        let job = run.json.pointer("/jobs/0").ok_or("the result holds no job")?;
-        let figure = |at: &str| job.pointer(at).and_then(serde_json::Value::as_f64).unwrap_or(0.0);
-        let both = |at: &str| ["read", "write"].map(|direction| figure(&format!("/{direction}/{at}")));
+        let job = run
+            .json
+            .pointer("/jobs/0")
+            .ok_or("the result holds no job")?;
+        let figure = |at: &str| {
+            job.pointer(at)
+                .and_then(serde_json::Value::as_f64)
+                .unwrap_or(0.0)
+        };
+        let both =
+            |at: &str| ["read", "write"].map(|direction| figure(&format!("/{direction}/{at}")));
         if figure("/error") != 0.0 {
             return Err(format!("the job failed with error {}", figure("/error")));
         }
@@ -35,7 +43,8 @@ impl Sample {
             ios: both("total_ios").iter().sum(),
             iops: iops_by.iter().sum(),
             iops_by,
-            median: ["read", "write"].map(|direction| median(job.pointer(&format!("/{direction}/clat_ns/bins")))),
+            median: ["read", "write"]
+                .map(|direction| median(job.pointer(&format!("/{direction}/clat_ns/bins")))),
             user_us: run.user_us,
             cpu_us: run.user_us + run.system_us,
             wall_ms: run.wall.as_secs_f64() * 1e3,
@@ -58,9 +67,14 @@ impl Sample {
 /// The median of json+ bins, each spread evenly over its width. A percentile as printed is a bin's middle, and bins are
 /// 1 to 2 % wide: too coarse to tell two programs apart that differ by less.
 fn median(bins: Option<&serde_json::Value>) -> f64 {
-    let bins = bins.and_then(serde_json::Value::as_object).into_iter().flatten();
-    let mut bins: Vec<(u64, f64)> =
-        bins.filter_map(|(ns, count)| Some((ns.parse().ok()?, count.as_f64()?))).filter(|(_, count)| *count > 0.0).collect();
+    let bins = bins
+        .and_then(serde_json::Value::as_object)
+        .into_iter()
+        .flatten();
+    let mut bins: Vec<(u64, f64)> = bins
+        .filter_map(|(ns, count)| Some((ns.parse().ok()?, count.as_f64()?)))
+        .filter(|(_, count)| *count > 0.0)
+        .collect();
     bins.sort_by_key(|(ns, _)| *ns);
     let half = bins.iter().map(|(_, count)| count).sum::<f64>() / 2.0;
     let mut seen = 0.0;
@@ -89,7 +103,10 @@ mod tests {
         assert_eq!(width(33_024), 512.0);
         let median = |bins| median(Some(&bins));
         assert_eq!(median(serde_json::json!({"33024": 4})), 33_024.0);
-        assert_eq!(median(serde_json::json!({"33024": 1, "33536": 3})), 33_280.0 + 512.0 / 3.0);
+        assert_eq!(
+            median(serde_json::json!({"33024": 1, "33536": 3})),
+            33_280.0 + 512.0 / 3.0
+        );
         assert_eq!(median(serde_json::json!({})), 0.0);
         assert_eq!(super::median(None), 0.0);
     }

@@ -15,12 +15,18 @@ const RATE: u32 = 15_000;
 const LEAST: u64 = 4;
 
 /// User microseconds of an I/O of both programs, pair by pair, after what a run of one I/O takes; `None` where perf is not to be had.
-pub fn user_each(context: &Context, job: &[String]) -> Result<Option<(Vec<f64>, Vec<f64>)>, String> {
+pub fn user_each(
+    context: &Context,
+    job: &[String],
+) -> Result<Option<(Vec<f64>, Vec<f64>)>, String> {
     if !is_there() {
         return Ok(None);
     }
     let one = [job, &options("number_ios=1")].concat();
-    let idle = [user_us(context, Tool::Fathom, &one)?.0, user_us(context, Tool::Fio, &one)?.0];
+    let idle = [
+        user_us(context, Tool::Fathom, &one)?.0,
+        user_us(context, Tool::Fio, &one)?.0,
+    ];
     let job = [job, &Context::timed(context.seconds.max(LEAST))].concat();
     let each = |tool| {
         let (user, ios) = user_us(context, tool, &job)?;
@@ -33,7 +39,13 @@ pub fn user_each(context: &Context, job: &[String]) -> Result<Option<(Vec<f64>, 
 fn is_there() -> bool {
     let mut command = Command::new("perf");
     let name = std::env::temp_dir().join(format!("fathom-bench-{}.perf", std::process::id()));
-    command.args(recorded()).arg(&name).args(["--", "true"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(recorded())
+        .arg(&name)
+        .args(["--", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let is_there = command.status().is_ok_and(|status| status.success());
     let _ = std::fs::remove_file(name);
     is_there
@@ -42,7 +54,9 @@ fn is_there() -> bool {
 /// The words before the name of the recording. `:u`: what runs in the kernel is not counted.
 fn recorded() -> Vec<OsString> {
     let rate = RATE.to_string();
-    ["record", "--quiet", "-e", "cpu-clock:u", "-F", &rate, "-o"].map(OsString::from).to_vec()
+    ["record", "--quiet", "-e", "cpu-clock:u", "-F", &rate, "-o"]
+        .map(OsString::from)
+        .to_vec()
 }
 
 /// User microseconds and I/Os of a run.
@@ -53,17 +67,31 @@ fn user_us(context: &Context, tool: Tool, job: &[String]) -> Result<(f64, f64), 
     before.extend(recorded());
     before.extend([file.clone().into_os_string(), "--".into()]);
     let run = context.tools.run_under(&before, tool, folder, job)?;
-    let output = Command::new("perf").args(["script", "-F", "period", "-i"]).arg(&file).output();
+    let output = Command::new("perf")
+        .args(["script", "-F", "period", "-i"])
+        .arg(&file)
+        .output();
     let output = output.map_err(|error| format!("perf script: {error}"))?;
     if !output.status.success() {
-        return Err(format!("perf script: {}", String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no message")));
+        return Err(format!(
+            "perf script: {}",
+            String::from_utf8_lossy(&output.stderr)
+                .lines()
+                .next()
+                .unwrap_or("no message")
+        ));
     }
-    Ok((periods(&String::from_utf8_lossy(&output.stdout)) / 1e3, Sample::of(&run)?.ios))
+    Ok((
+        periods(&String::from_utf8_lossy(&output.stdout)) / 1e3,
+        Sample::of(&run)?.ios,
+    ))
 }
 
 /// Nanoseconds that the samples stand for, one number in each line.
 fn periods(text: &str) -> f64 {
-    text.lines().filter_map(|line| line.trim().parse::<f64>().ok()).sum()
+    text.lines()
+        .filter_map(|line| line.trim().parse::<f64>().ok())
+        .sum()
 }
 
 #[cfg(test)]

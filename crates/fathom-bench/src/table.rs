@@ -8,7 +8,10 @@ const COLUMNS: [&str; 7] = ["figure", "fathom", "peer", "", "ratio", "asked", "r
 /// For the screen.
 pub fn text(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
     let mut out = String::from("\n");
-    machine.facts.iter().for_each(|(name, fact)| out += &format!("{name:<14}{fact}\n"));
+    machine
+        .facts
+        .iter()
+        .for_each(|(name, fact)| out += &format!("{name:<14}{fact}\n"));
     let mut last = "";
     for (case, row) in rows {
         if *case != last {
@@ -16,7 +19,10 @@ pub fn text(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
         }
         last = case;
         let [what, ours, theirs, unit, ratio, asked, reached] = cells(row);
-        out += &format!("  {what}\n    {ours} {unit}; {}: {theirs}; ratio {ratio}; asked {asked}; reached {reached}\n", row.peer);
+        out += &format!(
+            "  {what}\n    {ours} {unit}; {}: {theirs}; ratio {ratio}; asked {asked}; reached {reached}\n",
+            row.peer
+        );
         if !row.note.is_empty() {
             out += &format!("    ({})\n", row.note);
         }
@@ -32,11 +38,18 @@ pub fn markdown(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
          that of each pair, fathom to the peer. CPU time is that of the whole program less that of a run of one I/O.\n\n",
     );
     out += "| | |\n| --- | --- |\n";
-    machine.facts.iter().for_each(|(name, fact)| out += &format!("| {name} | {fact} |\n"));
+    machine
+        .facts
+        .iter()
+        .for_each(|(name, fact)| out += &format!("| {name} | {fact} |\n"));
     let mut last = "";
     for (case, row) in rows {
         if *case != last {
-            out += &format!("\n## {case}\n\n| {} |\n|{}\n", COLUMNS.join(" | "), " --- |".repeat(COLUMNS.len()));
+            out += &format!(
+                "\n## {case}\n\n| {} |\n|{}\n",
+                COLUMNS.join(" | "),
+                " --- |".repeat(COLUMNS.len())
+            );
         }
         last = case;
         let mut cells = cells(row);
@@ -57,7 +70,15 @@ fn cells(row: &Row) -> [String; 7] {
         Some(false) => "no",
         None => "-",
     };
-    [row.what.clone(), shown(row.ours), shown(row.theirs), row.unit.to_owned(), shown(row.ratio), asked(row.goal), reached.to_owned()]
+    [
+        row.what.clone(),
+        shown(row.ours),
+        shown(row.theirs),
+        row.unit.to_owned(),
+        shown(row.ratio),
+        asked(row.goal),
+        reached.to_owned(),
+    ]
 }
 
 fn asked(goal: Goal) -> String {
@@ -74,7 +95,14 @@ fn asked(goal: Goal) -> String {
 fn shown(spread: Option<Spread>) -> String {
     spread.map_or_else(
         || "-".to_owned(),
-        |spread| format!("{} ({} - {})", figure(spread.median), figure(spread.least), figure(spread.most)),
+        |spread| {
+            format!(
+                "{} ({} - {})",
+                figure(spread.median),
+                figure(spread.least),
+                figure(spread.most)
+            )
+        },
     )
 }
 
@@ -82,11 +110,19 @@ fn shown(spread: Option<Spread>) -> String {
 fn figure(value: f64) -> String {
     let whole = value.abs().log10().floor().max(0.0);
     if !whole.is_finite() || whole < 4.0 {
-        let decimals = if value.abs() < 0.1 { 4 } else { 3 - whole as usize };
+        let decimals = if value.abs() < 0.1 {
+            4
+        } else {
+            3 - whole as usize
+        };
         return format!("{value:.decimals$}");
     }
     let digits = format!("{:.0}", value.abs());
-    let grouped = digits.as_bytes().rchunks(3).rev().map(|three| String::from_utf8_lossy(three).into_owned());
+    let grouped = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|three| String::from_utf8_lossy(three).into_owned());
     grouped.collect::<Vec<_>>().join(",")
 }
 
@@ -96,15 +132,47 @@ mod tests {
 
     #[test]
     fn figures_have_four_digits() {
-        let shown = [0.0, 0.0123, 0.5, 2.71449, 26.9, 9_999.0, 12_345.6, 19_957_000.0].map(figure);
-        assert_eq!(shown, ["0.0000", "0.0123", "0.500", "2.714", "26.90", "9999", "12,346", "19,957,000"]);
+        let shown = [
+            0.0,
+            0.0123,
+            0.5,
+            2.71449,
+            26.9,
+            9_999.0,
+            12_345.6,
+            19_957_000.0,
+        ]
+        .map(figure);
+        assert_eq!(
+            shown,
+            [
+                "0.0000",
+                "0.0123",
+                "0.500",
+                "2.714",
+                "26.90",
+                "9999",
+                "12,346",
+                "19,957,000"
+            ]
+        );
     }
 
     #[test]
     fn a_row_says_what_was_asked_and_what_was_reached() {
-        let machine = Machine { facts: vec![("CPU", "one".into())] };
-        let row = Row::new("reads", "IOPS", (vec![8.0], vec![4.0]), Goal::RatioAtLeast(4.0));
-        let rows = [("null", row), ("disk", Row::missing("writes", "no disk".into()))];
+        let machine = Machine {
+            facts: vec![("CPU", "one".into())],
+        };
+        let row = Row::new(
+            "reads",
+            "IOPS",
+            (vec![8.0], vec![4.0]),
+            Goal::RatioAtLeast(4.0),
+        );
+        let rows = [
+            ("null", row),
+            ("disk", Row::missing("writes", "no disk".into())),
+        ];
         let page = markdown(&machine, &rows);
         assert!(page.contains("| reads | 8.000 (8.000 - 8.000) | 4.000 (4.000 - 4.000) | IOPS | 2.000 (2.000 - 2.000) | at least 4 | no |"), "{page}");
         assert!(page.contains("writes (not measured: no disk)"), "{page}");

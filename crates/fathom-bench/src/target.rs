@@ -52,5 +52,7 @@ fn fill(path: &Path, mib: usize) -> std::io::Result<()> {
 /// Brings all of a file into the page cache.
 pub fn read_all(path: &Path) -> Result<(), String> {
     let read = || std::io::copy(&mut File::open(path)?, &mut std::io::sink());
-    read().map(|_| ()).map_err(|error| format!("{}: {error}", path.display()))
+    read()
+        .map(|_| ())
+        .map_err(|error| format!("{}: {error}", path.display()))
 }

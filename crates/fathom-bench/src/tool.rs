@@ -46,21 +46,36 @@ pub struct Run {
 impl Tools {
     /// fathom from the build this program is of, and the fio that is installed.
     pub fn find() -> Result<Self, String> {
-        let me = std::env::current_exe().map_err(|error| format!("this program does not know where it lies: {error}"))?;
+        let me = std::env::current_exe()
+            .map_err(|error| format!("this program does not know where it lies: {error}"))?;
         let folder = me.parent().map(Path::to_path_buf).unwrap_or_default();
         let fathom = folder.join("fathom");
         build(&folder)?;
-        let tools = Self { fathom, fio: "fio".into(), folder };
-        tools.version(Tool::Fio).ok_or("fio is not installed; install it (apt install fio) to compare with it")?;
-        tools.version(Tool::Fathom).ok_or("the fathom beside this program does not run")?;
+        let tools = Self {
+            fathom,
+            fio: "fio".into(),
+            folder,
+        };
+        tools
+            .version(Tool::Fio)
+            .ok_or("fio is not installed; install it (apt install fio) to compare with it")?;
+        tools
+            .version(Tool::Fathom)
+            .ok_or("the fathom beside this program does not run")?;
         Ok(tools)
     }
 
     /// What the program calls itself.
     pub fn version(&self, tool: Tool) -> Option<String> {
-        let output = Command::new(self.path(tool)).arg("--version").output().ok()?;
+        let output = Command::new(self.path(tool))
+            .arg("--version")
+            .output()
+            .ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        output.status.success().then(|| text.lines().next().unwrap_or("").to_owned())
+        output
+            .status
+            .success()
+            .then(|| text.lines().next().unwrap_or("").to_owned())
     }
 
     pub fn path(&self, tool: Tool) -> &Path {
@@ -76,9 +91,17 @@ impl Tools {
     }
 
     /// The same, started by another program: `before` are its words, which that of `tool` follows.
-    pub fn run_under(&self, before: &[OsString], tool: Tool, folder: &Path, options: &[String]) -> Result<Run, String> {
+    pub fn run_under(
+        &self,
+        before: &[OsString],
+        tool: Tool,
+        folder: &Path,
+        options: &[String],
+    ) -> Result<Run, String> {
         let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
-        let open = |path: &Path| File::create(path).map_err(|error| format!("{}: {error}", path.display()));
+        let open = |path: &Path| {
+            File::create(path).map_err(|error| format!("{}: {error}", path.display()))
+        };
         let own = self.path(tool).as_os_str().to_owned();
         let words: Vec<&OsString> = before.iter().chain([&own]).collect();
         let mut command = Command::new(words[0]);
@@ -86,21 +109,37 @@ impl Tools {
         if tool == Tool::Fathom {
             command.args(["run", "--no-store"]);
         }
-        command.arg("--name=bench").args(options).arg("--output-format=json+").current_dir(folder);
-        command.stdin(Stdio::null()).stdout(open(&stdout)?).stderr(open(&stderr)?);
+        command
+            .arg("--name=bench")
+            .args(options)
+            .arg("--output-format=json+")
+            .current_dir(folder);
+        command
+            .stdin(Stdio::null())
+            .stdout(open(&stdout)?)
+            .stderr(open(&stderr)?);
         let mut run = time(command)?;
         run.json = parse(&stdout).ok_or_else(|| {
             let said = std::fs::read_to_string(&stderr).unwrap_or_default();
-            format!("{tool:?} gave no result: {}", said.lines().next().unwrap_or("no message"))
+            format!(
+                "{tool:?} gave no result: {}",
+                said.lines().next().unwrap_or("no message")
+            )
         })?;
         Ok(run)
     }
 
     /// The code that lets fathom write over `file`, which is a file of ours that the other program wrote.
     pub fn code_for(&self, file: &Path) -> Option<String> {
-        let output = Command::new(&self.fathom).arg("devices").arg(file).output().ok()?;
+        let output = Command::new(&self.fathom)
+            .arg("devices")
+            .arg(file)
+            .output()
+            .ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let line = text.lines().find_map(|line| line.trim().strip_prefix("code"))?;
+        let line = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("code"))?;
         line.split_whitespace().next().map(str::to_owned)
     }
 }
@@ -110,7 +149,9 @@ fn build(folder: &Path) -> Result<(), String> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let mut command = Command::new(cargo);
     command.args(["build", "--quiet", "--package", "fathom", "--manifest-path"]);
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml")).env("CARGO_TARGET_DIR", folder.join(".."));
+    command
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"))
+        .env("CARGO_TARGET_DIR", folder.join(".."));
     if folder.ends_with("release") {
         command.arg("--release");
     }
@@ -125,11 +166,20 @@ fn build(folder: &Path) -> Result<(), String> {
 pub fn time(mut command: Command) -> Result<Run, String> {
     let (user, system) = cpu()?;
     let start = Instant::now();
-    let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("{:?}: {error}", command.get_program()))?;
     let (resident, whole) = watch(&mut child)?.into_iter().unzip();
     let wall = start.elapsed();
     let (user_after, system_after) = cpu()?;
-    Ok(Run { wall, user_us: user_after - user, system_us: system_after - system, resident, whole, json: Value::Null })
+    Ok(Run {
+        wall,
+        user_us: user_after - user,
+        system_us: system_after - system,
+        resident,
+        whole,
+        json: Value::Null,
+    })
 }
 
 /// Waits for a program; looks at its memory only where that does not disturb a short run.
@@ -150,24 +200,35 @@ fn watch(child: &mut Child) -> Result<Vec<(u64, u64)>, String> {
 
 /// KiB resident in a process and its children: anonymous and all.
 fn of_family(pid: u32) -> (u64, u64) {
-    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let children = children.split_whitespace().filter_map(|word| word.parse().ok());
-    children.chain([pid]).map(resident).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    let children =
+        std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok());
+    children
+        .chain([pid])
+        .map(resident)
+        .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
 fn resident(pid: u32) -> (u64, u64) {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let of = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
-        line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
+        line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok())
+            .unwrap_or(0)
     };
     (of("RssAnon:"), of("VmRSS:"))
 }
 
 /// User and system time of all children so far, microseconds.
 fn cpu() -> Result<(f64, f64), String> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage: {error}"))?;
-    Ok((usage.user_time().num_microseconds() as f64, usage.system_time().num_microseconds() as f64))
+    let usage =
+        getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|error| format!("getrusage: {error}"))?;
+    Ok((
+        usage.user_time().num_microseconds() as f64,
+        usage.system_time().num_microseconds() as f64,
+    ))
 }
 
 /// fio may say something before its JSON begins.

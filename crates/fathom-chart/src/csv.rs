@@ -7,7 +7,16 @@ use crate::option::named;
 /// The figures of a chart, in the units of its axes.
 #[must_use]
 pub fn csv(chart: &Chart) -> String {
-    table(chart).into_iter().map(|row| row.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\r\n").collect()
+    table(chart)
+        .into_iter()
+        .map(|row| {
+            row.iter()
+                .map(|cell| quoted(cell))
+                .collect::<Vec<_>>()
+                .join(",")
+                + "\r\n"
+        })
+        .collect()
 }
 
 /// The same as rows of cells, the first one the head.
@@ -31,7 +40,11 @@ fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
             head.extend([format!("{name} from"), format!("{name} to")]);
         }
     }
-    let mut places: Vec<f64> = all.iter().flat_map(|series| series.points.iter().map(|point| point.0)).filter(|x| !x.is_nan()).collect();
+    let mut places: Vec<f64> = all
+        .iter()
+        .flat_map(|series| series.points.iter().map(|point| point.0))
+        .filter(|x| !x.is_nan())
+        .collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let mut rows = vec![head];
@@ -48,7 +61,9 @@ fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
 
 /// The points of a series by place.
 fn order(series: &ChartSeries) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..series.points.len()).filter(|n| !series.points[*n].0.is_nan()).collect();
+    let mut order: Vec<usize> = (0..series.points.len())
+        .filter(|n| !series.points[*n].0.is_nan())
+        .collect();
     order.sort_by(|a, b| series.points[*a].0.total_cmp(&series.points[*b].0));
     order
 }
@@ -56,7 +71,10 @@ fn order(series: &ChartSeries) -> Vec<usize> {
 fn row(chart: &Chart, all: &[ChartSeries], left: &mut [Vec<usize>], x: f64) -> Option<Vec<String>> {
     let (mut row, mut any) = (vec![place(&chart.x, x)], false);
     for (series, left) in all.iter().zip(left) {
-        let divide = chart.y.get(series.axis).map_or(1.0, |axis| axis.unit.divide);
+        let divide = chart
+            .y
+            .get(series.axis)
+            .map_or(1.0, |axis| axis.unit.divide);
         let here = left.pop_if(|n| series.points[*n].0 == x);
         any |= here.is_some();
         row.push(here.map_or(String::new(), |n| number(series.points[n].1 / divide)));
@@ -71,12 +89,20 @@ fn row(chart: &Chart, all: &[ChartSeries], left: &mut [Vec<usize>], x: f64) -> O
 
 fn of_grid(chart: &Chart, grid: &ChartGrid) -> Vec<Vec<String>> {
     let side = chart.y.first().unwrap_or(&chart.x);
-    let value = ChartAxis { title: grid.title.clone(), unit: grid.unit.clone(), ..ChartAxis::default() };
+    let value = ChartAxis {
+        title: grid.title.clone(),
+        unit: grid.unit.clone(),
+        ..ChartAxis::default()
+    };
     let mut rows = vec![vec![named(&chart.x), named(side), named(&value)]];
     for (at, value) in grid.values.iter().enumerate() {
         let Some(value) = value else { continue };
         let (column, row) = (at % grid.columns.max(1), at / grid.columns.max(1));
-        rows.push(vec![field(&chart.x, column, grid.columns), field(side, row, grid.rows), number(value / grid.unit.divide)]);
+        rows.push(vec![
+            field(&chart.x, column, grid.columns),
+            field(side, row, grid.rows),
+            number(value / grid.unit.divide),
+        ]);
     }
     rows
 }
@@ -86,7 +112,9 @@ fn field(axis: &ChartAxis, at: usize, count: usize) -> String {
     let share = (at as f64 + 0.5) / count.max(1) as f64;
     match (&axis.scale, axis.from, axis.to) {
         (AxisScale::Names(_), ..) => place(axis, at as f64),
-        (AxisScale::Log(_), Some(from), Some(to)) if from > 0.0 => number(from * (to / from).powf(share) / axis.unit.divide),
+        (AxisScale::Log(_), Some(from), Some(to)) if from > 0.0 => {
+            number(from * (to / from).powf(share) / axis.unit.divide)
+        }
         (_, Some(from), Some(to)) => number((from + (to - from) * share) / axis.unit.divide),
         _ => at.to_string(),
     }
@@ -110,12 +138,24 @@ fn number(value: f64) -> String {
     }
     let digits = (5 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
     let text = format!("{value:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
 }
 
 /// A name from outside that a spreadsheet would take for a formula gets an apostrophe before it.
 fn quoted(cell: &str) -> String {
     let number = cell.parse::<f64>().is_ok();
-    let safe = if !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{cell}") } else { cell.to_owned() };
-    if safe.contains([',', '"', '\n', '\r']) { format!("\"{}\"", safe.replace('"', "\"\"")) } else { safe }
+    let safe = if !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{cell}")
+    } else {
+        cell.to_owned()
+    };
+    if safe.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", safe.replace('"', "\"\""))
+    } else {
+        safe
+    }
 }

@@ -22,7 +22,9 @@ impl fmt::Display for InkError {
                  reach its registry, or with FATHOM_ECHARTS=/path/to/echarts-5.5.1.min.js"
             ),
             Self::Script(words) => write!(f, "the chart script failed: {words}"),
-            Self::Pixels(words) => write!(f, "the picture could not be turned into pixels: {words}"),
+            Self::Pixels(words) => {
+                write!(f, "the picture could not be turned into pixels: {words}")
+            }
         }
     }
 }

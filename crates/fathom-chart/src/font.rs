@@ -25,10 +25,23 @@ pub(crate) fn database() -> Database {
 /// Width of one line of text in pixels at `size` pixels to the em. A glyph that the font lacks is one em wide: the
 /// script takes that of a Chinese one for the height of a line.
 pub(crate) fn width(text: &str, size: f32, bold: bool) -> f32 {
-    let bytes = if bold { notosans::BOLD_TTF } else { notosans::REGULAR_TTF };
+    let bytes = if bold {
+        notosans::BOLD_TTF
+    } else {
+        notosans::REGULAR_TTF
+    };
     let font = FontRef::new(bytes).expect("the font is part of the program");
-    let (map, widths) = (font.charmap(), font.glyph_metrics(Size::new(size), LocationRef::default()));
-    text.chars().map(|c| map.map(c).and_then(|glyph| widths.advance_width(glyph)).unwrap_or(size)).sum()
+    let (map, widths) = (
+        font.charmap(),
+        font.glyph_metrics(Size::new(size), LocationRef::default()),
+    );
+    text.chars()
+        .map(|c| {
+            map.map(c)
+                .and_then(|glyph| widths.advance_width(glyph))
+                .unwrap_or(size)
+        })
+        .sum()
 }
 
 /// `text` in lines no wider than `room` pixels, broken between words.
@@ -36,7 +49,11 @@ pub(crate) fn wrapped(text: &str, size: f32, room: f32) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let last = lines.last_mut().expect("there is always one");
-        let longer = if last.is_empty() { word.to_owned() } else { format!("{last} {word}") };
+        let longer = if last.is_empty() {
+            word.to_owned()
+        } else {
+            format!("{last} {word}")
+        };
         if last.is_empty() || width(&longer, size, false) <= room {
             *last = longer;
         } else {
@@ -54,14 +71,20 @@ mod tests {
     fn widths_are_those_of_the_font() {
         // Noto Sans has 1000 units to the em; its digits are 572 wide.
         assert!((width("0", 1000.0, false) - 572.0).abs() < 0.5);
-        let alone: f32 = ["1", "2", " ", "3"].iter().map(|text| width(text, 1000.0, true)).sum();
+        let alone: f32 = ["1", "2", " ", "3"]
+            .iter()
+            .map(|text| width(text, 1000.0, true))
+            .sum();
         assert!((width("12 3", 1000.0, true) - alone).abs() < 0.5 && alone > 1000.0);
         assert_eq!(width("国", 14.0, false), 14.0);
     }
 
     #[test]
     fn lines_are_broken_between_words() {
-        assert_eq!(wrapped("aa aa aa", 10.0, width("aa aa", 10.0, false)), ["aa aa", "aa"]);
+        assert_eq!(
+            wrapped("aa aa aa", 10.0, width("aa aa", 10.0, false)),
+            ["aa aa", "aa"]
+        );
         assert_eq!(wrapped("", 10.0, 5.0), [""]);
     }
 }

@@ -15,9 +15,18 @@ const LARGEST: usize = 2400;
 /// A PNG as a `data:` address; fields without a value are clear. Of more fields than there are pixels the largest of each pixel is seen.
 pub(crate) fn url(grid: &ChartGrid, shades: &Shades) -> String {
     let grid = &*shrunk(grid);
-    let scale = if grid.columns.max(grid.rows) * SCALE as usize > LARGEST { 1 } else { SCALE as usize };
-    let (wide, high) = ((grid.columns * scale).clamp(1, LARGEST), (grid.rows * scale).clamp(1, LARGEST));
-    let Some(mut pixels) = Pixmap::new(wide as u32, high as u32) else { return String::new() };
+    let scale = if grid.columns.max(grid.rows) * SCALE as usize > LARGEST {
+        1
+    } else {
+        SCALE as usize
+    };
+    let (wide, high) = (
+        (grid.columns * scale).clamp(1, LARGEST),
+        (grid.rows * scale).clamp(1, LARGEST),
+    );
+    let Some(mut pixels) = Pixmap::new(wide as u32, high as u32) else {
+        return String::new();
+    };
     for (place, pixel) in pixels.pixels_mut().iter_mut().enumerate() {
         // Rows are counted from the bottom, pixels from the top.
         let (column, row) = (place % wide / scale, (high - 1 - place / wide) / scale);
@@ -32,19 +41,33 @@ pub(crate) fn url(grid: &ChartGrid, shades: &Shades) -> String {
 
 /// No more than [`LARGEST`] columns and rows, each value the largest of those it stands for.
 fn shrunk(grid: &ChartGrid) -> Cow<'_, ChartGrid> {
-    let (across, up) = (grid.columns.div_ceil(LARGEST).max(1), grid.rows.div_ceil(LARGEST).max(1));
+    let (across, up) = (
+        grid.columns.div_ceil(LARGEST).max(1),
+        grid.rows.div_ceil(LARGEST).max(1),
+    );
     if across == 1 && up == 1 {
         return Cow::Borrowed(grid);
     }
     let (columns, rows) = (grid.columns.div_ceil(across), grid.rows.div_ceil(up));
     let mut values: Vec<Option<f64>> = vec![None; columns * rows];
-    for (place, value) in grid.values.iter().take(grid.columns * grid.rows).enumerate() {
+    for (place, value) in grid
+        .values
+        .iter()
+        .take(grid.columns * grid.rows)
+        .enumerate()
+    {
         let kept = &mut values[place / grid.columns / up * columns + place % grid.columns / across];
         if let Some(value) = value {
             *kept = Some(kept.map_or(*value, |known| known.max(*value)));
         }
     }
-    Cow::Owned(ChartGrid { columns, rows, values, log: grid.log, ..ChartGrid::default() })
+    Cow::Owned(ChartGrid {
+        columns,
+        rows,
+        values,
+        log: grid.log,
+        ..ChartGrid::default()
+    })
 }
 
 /// RFC 4648, section 4.
@@ -52,7 +75,9 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
-        let bits = (0..3).fold(0u32, |bits, n| bits << 8 | u32::from(three.get(n).copied().unwrap_or(0)));
+        let bits = (0..3).fold(0u32, |bits, n| {
+            bits << 8 | u32::from(three.get(n).copied().unwrap_or(0))
+        });
         for n in 0..4 {
             let letter = LETTERS[(bits >> (18 - 6 * n) & 63) as usize] as char;
             text.push(if n <= three.len() { letter } else { '=' });
@@ -72,16 +97,34 @@ mod tests {
     fn the_largest_of_each_pixel_stays() {
         let columns = 2 * LARGEST + 1;
         let values: Vec<Option<f64>> = (0..columns).map(|n| (n != 1).then_some(n as f64)).collect();
-        let grid = ChartGrid { columns, rows: 1, values, ..ChartGrid::default() };
+        let grid = ChartGrid {
+            columns,
+            rows: 1,
+            values,
+            ..ChartGrid::default()
+        };
         let small = shrunk(&grid);
-        assert_eq!((small.columns, small.rows, small.values.len()), (1601, 1, 1601));
-        assert_eq!((small.values[0], small.values[1], small.values[1600]), (Some(2.0), Some(5.0), Some(4800.0)));
+        assert_eq!(
+            (small.columns, small.rows, small.values.len()),
+            (1601, 1, 1601)
+        );
+        assert_eq!(
+            (small.values[0], small.values[1], small.values[1600]),
+            (Some(2.0), Some(5.0), Some(4800.0))
+        );
     }
 
     #[test]
     fn base64_is_that_of_the_standard() {
         // RFC 4648, section 10.
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")] {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }

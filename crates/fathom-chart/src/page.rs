@@ -32,7 +32,11 @@ impl Page {
     /// An empty page; its title may be any text.
     #[must_use]
     pub fn new(title: &str) -> Page {
-        Page { title: title.to_owned(), body: String::new(), charts: Vec::new() }
+        Page {
+            title: title.to_owned(),
+            body: String::new(),
+            charts: Vec::new(),
+        }
     }
 
     /// Adds markup as it is: texts from outside must have gone through [`escape`].
@@ -44,9 +48,21 @@ impl Page {
     pub fn chart(&mut self, chart: &Chart, derived: &str) {
         let number = self.charts.len();
         self.charts.push(option(chart, Medium::Page));
-        let notes: String = chart.notes.iter().map(|note| format!("<p class=note>{}</p>", escape(note))).collect();
-        let how = if derived.is_empty() { String::new() } else { format!("<p class=note>{}</p>", escape(derived)) };
-        let tall = if matches!(&chart.body, fathom_model::ChartBody::Grid(grid) if grid.solid) { " tall" } else { "" };
+        let notes: String = chart
+            .notes
+            .iter()
+            .map(|note| format!("<p class=note>{}</p>", escape(note)))
+            .collect();
+        let how = if derived.is_empty() {
+            String::new()
+        } else {
+            format!("<p class=note>{}</p>", escape(derived))
+        };
+        let tall = if matches!(&chart.body, fathom_model::ChartBody::Grid(grid) if grid.solid) {
+            " tall"
+        } else {
+            ""
+        };
         self.body += &format!(
             "<figure id=chart{number}><figcaption><h3>{}</h3><p class=sub>{}</p></figcaption><div class=\"plot{tall}\" data-chart={number} role=img \
              aria-label=\"{}\"></div>{notes}<details data-table={number}><summary>Table and derivation</summary>{how}</details></figure>\n",
@@ -105,7 +121,12 @@ mod tests {
     #[test]
     fn no_text_from_outside_becomes_markup() {
         let nasty = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\u{0}";
-        let chart = Chart { title: nasty.into(), subtitle: nasty.into(), notes: vec![nasty.into()], ..Chart::default() };
+        let chart = Chart {
+            title: nasty.into(),
+            subtitle: nasty.into(),
+            notes: vec![nasty.into()],
+            ..Chart::default()
+        };
         let mut page = Page::new(nasty);
         page.chart(&chart, nasty);
         let Ok(text) = page.finish() else {
@@ -114,7 +135,9 @@ mod tests {
         };
         // Before the script of the charts, which is not ours.
         let ours = text.split(SCRIPT).next().unwrap_or_default();
-        assert!(!ours.contains("<script>alert") && !ours.contains("<img") && !ours.contains('\u{0}'));
+        assert!(
+            !ours.contains("<script>alert") && !ours.contains("<img") && !ours.contains('\u{0}')
+        );
         assert_eq!(ours.matches("</script>").count(), 1);
     }
 }

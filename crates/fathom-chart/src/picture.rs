@@ -28,7 +28,12 @@ pub struct Frame {
 
 impl Default for Frame {
     fn default() -> Self {
-        Frame { width: 1000, height: 600, scale: 2.0, theme: Theme::Light }
+        Frame {
+            width: 1000,
+            height: 600,
+            scale: 2.0,
+            theme: Theme::Light,
+        }
     }
 }
 
@@ -37,10 +42,19 @@ impl Default for Frame {
 /// # Errors
 /// Those of the script.
 pub fn svg(chart: &Chart, frame: &Frame, stage: &Stage) -> Result<String, InkError> {
-    let option = option(chart, Medium::Paper { width: frame.width, height: frame.height });
+    let option = option(
+        chart,
+        Medium::Paper {
+            width: frame.width,
+            height: frame.height,
+        },
+    );
     let drawn = stage.draw(&option.to_string(), frame.theme, frame.width, frame.height)?;
     // A map is stretched over its axes, field by field: neither kept in proportion nor blurred.
-    Ok(drawn.replace("<image ", "<image preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\" "))
+    Ok(drawn.replace(
+        "<image ",
+        "<image preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\" ",
+    ))
 }
 
 /// The chart as PNG.
@@ -59,23 +73,43 @@ pub fn png(chart: &Chart, frame: &Frame, stage: &Stage) -> Result<Vec<u8>, InkEr
 
 /// The pixels of an SVG.
 fn rendered(drawn: &str, frame: &Frame) -> Result<Pixmap, InkError> {
-    let options = Options { fontdb: Arc::new(database()), font_family: FAMILY.to_owned(), ..Options::default() };
-    let tree = Tree::from_str(drawn, &options).map_err(|error| InkError::Pixels(error.to_string()))?;
+    let options = Options {
+        fontdb: Arc::new(database()),
+        font_family: FAMILY.to_owned(),
+        ..Options::default()
+    };
+    let tree =
+        Tree::from_str(drawn, &options).map_err(|error| InkError::Pixels(error.to_string()))?;
     let side = |pixels: u32| (pixels as f32 * frame.scale).round().max(1.0) as u32;
     let (width, height) = (side(frame.width), side(frame.height));
     let none = || InkError::Pixels(format!("{width} x {height} pixels are too many"));
     let mut pixels = Pixmap::new(width, height).ok_or_else(none)?;
-    resvg::render(&tree, Transform::from_scale(frame.scale, frame.scale), &mut pixels.as_mut());
+    resvg::render(
+        &tree,
+        Transform::from_scale(frame.scale, frame.scale),
+        &mut pixels.as_mut(),
+    );
     Ok(pixels)
 }
 
 /// Whether anything may reach beyond its axes: an image, or points beyond an end that was set; others reach as far as their points.
 fn is_cut(chart: &Chart) -> bool {
-    let ChartBody::Series(all) = &chart.body else { return true };
-    let beyond = |axis: &ChartAxis, value: f64| axis.from.is_some_and(|from| value < from) || axis.to.is_some_and(|to| value > to);
+    let ChartBody::Series(all) = &chart.body else {
+        return true;
+    };
+    let beyond = |axis: &ChartAxis, value: f64| {
+        axis.from.is_some_and(|from| value < from) || axis.to.is_some_and(|to| value > to)
+    };
     let is_cut = |series: &ChartSeries| {
-        let side = chart.y.get(series.axis).or(chart.y.first()).unwrap_or(&chart.x);
-        series.points.iter().any(|point| beyond(&chart.x, point.0) || beyond(side, point.1))
+        let side = chart
+            .y
+            .get(series.axis)
+            .or(chart.y.first())
+            .unwrap_or(&chart.x);
+        series
+            .points
+            .iter()
+            .any(|point| beyond(&chart.x, point.0) || beyond(side, point.1))
     };
     all.iter().any(is_cut)
 }
@@ -93,7 +127,10 @@ fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut line = Vec::with_capacity(pixels.width() as usize * 3);
     for row in pixels.data().chunks_exact(pixels.width() as usize * 4) {
         line.clear();
-        row.as_chunks::<4>().0.iter().for_each(|pixel| line.extend_from_slice(&pixel[..3]));
+        row.as_chunks::<4>()
+            .0
+            .iter()
+            .for_each(|pixel| line.extend_from_slice(&pixel[..3]));
         rows.write_all(&line)?;
     }
     rows.finish()?;
@@ -109,21 +146,47 @@ mod tests {
     #[test]
     fn regression_0281_only_what_reaches_beyond_its_axes_is_cut() {
         let chart = |to, highest| {
-            let line = ChartSeries { points: vec![(0.0, 1.0), (1.0, highest)], ..ChartSeries::default() };
-            Chart { y: vec![ChartAxis { to, ..ChartAxis::default() }], body: ChartBody::Series(vec![line]), ..Chart::default() }
+            let line = ChartSeries {
+                points: vec![(0.0, 1.0), (1.0, highest)],
+                ..ChartSeries::default()
+            };
+            Chart {
+                y: vec![ChartAxis {
+                    to,
+                    ..ChartAxis::default()
+                }],
+                body: ChartBody::Series(vec![line]),
+                ..Chart::default()
+            }
         };
-        assert!(!is_cut(&chart(None, 1e9)) && !is_cut(&chart(Some(5.0), 5.0)) && is_cut(&chart(Some(5.0), 6.0)));
+        assert!(
+            !is_cut(&chart(None, 1e9))
+                && !is_cut(&chart(Some(5.0), 5.0))
+                && is_cut(&chart(Some(5.0), 6.0))
+        );
         let Ok(stage) = Stage::new() else {
-            eprintln!("SKIP: regression_0281_only_what_reaches_beyond_its_axes_is_cut: this build has no chart script");
+            eprintln!(
+                "SKIP: regression_0281_only_what_reaches_beyond_its_axes_is_cut: this build has no chart script"
+            );
             return;
         };
         // The same pixels with the cut that the SVG has and without it.
         let whole = chart(None, 4.0);
-        let frame = Frame { width: 300, height: 200, ..Frame::default() };
+        let frame = Frame {
+            width: 300,
+            height: 200,
+            ..Frame::default()
+        };
         let pixels = |png: &[u8]| Pixmap::decode_png(png).expect("a picture").take();
-        let cut = rendered(&svg(&whole, &frame, &stage).expect("a picture"), &frame).expect("a picture");
+        let cut =
+            rendered(&svg(&whole, &frame, &stage).expect("a picture"), &frame).expect("a picture");
         let uncut = pixels(&png(&whole, &frame, &stage).expect("a picture"));
-        let differing = cut.data().iter().zip(&uncut).filter(|(one, other)| one.abs_diff(**other) > 8).count();
+        let differing = cut
+            .data()
+            .iter()
+            .zip(&uncut)
+            .filter(|(one, other)| one.abs_diff(**other) > 8)
+            .count();
         assert_eq!(differing, 0);
     }
 }

@@ -22,26 +22,60 @@ pub fn report_page(report: &Report) -> Result<String, InkError> {
     let mut page = Page::new(&report.title);
     page.markup(&format!("<h1>{}</h1>\n", escape(&report.title)));
     if let Some(verdict) = &report.verdict {
-        let class = ["valid", "degraded", "invalid"].into_iter().find(|word| word == verdict).unwrap_or_default();
-        page.markup(&format!("<p><span class=\"verdict {class}\">{}</span></p>\n", escape(&verdict.to_uppercase())));
+        let class = ["valid", "degraded", "invalid"]
+            .into_iter()
+            .find(|word| word == verdict)
+            .unwrap_or_default();
+        page.markup(&format!(
+            "<p><span class=\"verdict {class}\">{}</span></p>\n",
+            escape(&verdict.to_uppercase())
+        ));
     }
-    report.summary.iter().for_each(|said| page.markup(&format!("<p>{}</p>\n", escape(said))));
+    report
+        .summary
+        .iter()
+        .for_each(|said| page.markup(&format!("<p>{}</p>\n", escape(said))));
     findings(&mut page, report);
     section(&mut page, "Figures", &html_table(&report.figures));
     if !report.charts.is_empty() {
         page.markup("<h2>Charts</h2>\n");
-        report.charts.iter().for_each(|(chart, derived)| page.chart(chart, derived));
+        report
+            .charts
+            .iter()
+            .for_each(|(chart, derived)| page.chart(chart, derived));
     }
     if !report.over_time.is_empty() {
-        page.markup(&format!("<h2>Over time</h2>\n<p class=note>{}</p>\n", escape(&report.over_time_derived)));
-        report.over_time.iter().for_each(|chart| page.chart(chart, ""));
+        page.markup(&format!(
+            "<h2>Over time</h2>\n<p class=note>{}</p>\n",
+            escape(&report.over_time_derived)
+        ));
+        report
+            .over_time
+            .iter()
+            .for_each(|chart| page.chart(chart, ""));
     }
     facts(&mut page, report);
     for (place, (name, plan)) in report.plans.iter().enumerate() {
-        let heading = if name.is_empty() { "To repeat it".to_owned() } else { format!("To repeat it: {name}") };
-        folded(&mut page, &heading, &format!("<p class=note>{}</p><pre>{}</pre>", escape(REPEAT), escape(plan)), place == 0);
+        let heading = if name.is_empty() {
+            "To repeat it".to_owned()
+        } else {
+            format!("To repeat it: {name}")
+        };
+        folded(
+            &mut page,
+            &heading,
+            &format!(
+                "<p class=note>{}</p><pre>{}</pre>",
+                escape(REPEAT),
+                escape(plan)
+            ),
+            place == 0,
+        );
     }
-    report.notes.iter().for_each(|note| page.markup(&format!("<p class=note>{}</p>\n", escape(note))));
+    report
+        .notes
+        .iter()
+        .for_each(|note| page.markup(&format!("<p class=note>{}</p>\n", escape(note))));
     page.finish()
 }
 
@@ -52,7 +86,11 @@ fn section(page: &mut Page, heading: &str, inside: &str) {
 fn findings(page: &mut Page, report: &Report) {
     page.markup("<h2>Findings</h2>\n");
     if report.findings.is_empty() {
-        page.markup(if report.verdict.is_some() { "<p>Nothing was found that qualifies these figures.</p>\n" } else { "<p>These results were not judged.</p>\n" });
+        page.markup(if report.verdict.is_some() {
+            "<p>Nothing was found that qualifies these figures.</p>\n"
+        } else {
+            "<p>These results were not judged.</p>\n"
+        });
     }
     for finding in &report.findings {
         page.markup(&format!(
@@ -69,14 +107,19 @@ fn findings(page: &mut Page, report: &Report) {
 fn about(finding: &ReportFinding) -> String {
     match finding.about.as_slice() {
         [] => String::new(),
-        some if some.len() > 6 => format!(" · {} and {} more", some[..5].join(", "), some.len() - 5),
+        some if some.len() > 6 => {
+            format!(" · {} and {} more", some[..5].join(", "), some.len() - 5)
+        }
         some => format!(" · {}", some.join(", ")),
     }
 }
 
 fn facts(page: &mut Page, report: &Report) {
     for (place, (heading, pairs)) in report.facts.iter().enumerate() {
-        let pairs: String = pairs.iter().map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value))).collect();
+        let pairs: String = pairs
+            .iter()
+            .map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>", escape(name), escape(value)))
+            .collect();
         folded(page, heading, &format!("<dl>{pairs}</dl>"), place < OPEN);
     }
 }
@@ -84,14 +127,20 @@ fn facts(page: &mut Page, report: &Report) {
 /// A section that can be opened: in a report of many results only what everybody reads is open.
 fn folded(page: &mut Page, heading: &str, inside: &str, open: bool) {
     let open = if open { " open" } else { "" };
-    page.markup(&format!("<details class=part{open}><summary><h2>{}</h2></summary>\n{inside}\n</details>\n", escape(heading)));
+    page.markup(&format!(
+        "<details class=part{open}><summary><h2>{}</h2></summary>\n{inside}\n</details>\n",
+        escape(heading)
+    ));
 }
 
 fn html_table(rows: &[Vec<String>]) -> String {
     let mut made = String::from("<div class=scroll><table>");
     for (number, row) in rows.iter().enumerate() {
         let tag = if number == 0 { "th" } else { "td" };
-        let cells: String = row.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
+        let cells: String = row
+            .iter()
+            .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell)))
+            .collect();
         made += &format!("<tr>{cells}</tr>");
     }
     made + "</table></div>"
@@ -104,46 +153,88 @@ pub fn report_markdown(report: &Report) -> String {
     if let Some(verdict) = &report.verdict {
         text += &format!("**{}**\n\n", plain(&verdict.to_uppercase()));
     }
-    report.summary.iter().for_each(|said| text += &format!("{}\n\n", plain(said)));
+    report
+        .summary
+        .iter()
+        .for_each(|said| text += &format!("{}\n\n", plain(said)));
     text += "## Findings\n\n";
     if report.findings.is_empty() {
-        text += if report.verdict.is_some() { "Nothing was found that qualifies these figures.\n\n" } else { "These results were not judged.\n\n" };
+        text += if report.verdict.is_some() {
+            "Nothing was found that qualifies these figures.\n\n"
+        } else {
+            "These results were not judged.\n\n"
+        };
     }
     for finding in &report.findings {
-        text += &format!("* **{}**{}: {} {}\n", plain(&finding.name), plain(&about(finding)), plain(&finding.evidence), plain(&finding.advice));
+        text += &format!(
+            "* **{}**{}: {} {}\n",
+            plain(&finding.name),
+            plain(&about(finding)),
+            plain(&finding.evidence),
+            plain(&finding.advice)
+        );
     }
     text += &format!("\n## Figures\n\n{}", markdown_table(&report.figures));
     for (chart, derived) in &report.charts {
-        text += &format!("\n## {}\n\n{}\n\n", plain(&chart.title), plain(&chart.subtitle));
-        chart.notes.iter().for_each(|note| text += &format!("{}\n\n", plain(note)));
+        text += &format!(
+            "\n## {}\n\n{}\n\n",
+            plain(&chart.title),
+            plain(&chart.subtitle)
+        );
+        chart
+            .notes
+            .iter()
+            .for_each(|note| text += &format!("{}\n\n", plain(note)));
         text += &format!("{}\n{}\n", markdown_table(&table(chart)), plain(derived));
     }
     if !report.over_time.is_empty() {
         text += &format!("\n## Over time\n\n{}\n", plain(&report.over_time_derived));
         for chart in report.over_time.iter().take(OVER_TIME) {
-            text += &format!("\n### {}\n\n{}\n\n", plain(&chart.title), plain(&chart.subtitle));
-            chart.notes.iter().for_each(|note| text += &format!("{}\n\n", plain(note)));
+            text += &format!(
+                "\n### {}\n\n{}\n\n",
+                plain(&chart.title),
+                plain(&chart.subtitle)
+            );
+            chart
+                .notes
+                .iter()
+                .for_each(|note| text += &format!("{}\n\n", plain(note)));
             text += &markdown_table(&table(chart));
         }
     }
     for (heading, pairs) in &report.facts {
         text += &format!("\n## {}\n\n", plain(heading));
-        pairs.iter().for_each(|(name, value)| text += &format!("* {}: {}\n", plain(name), plain(value)));
+        pairs
+            .iter()
+            .for_each(|(name, value)| text += &format!("* {}: {}\n", plain(name), plain(value)));
     }
     for (name, plan) in &report.plans {
-        let heading = if name.is_empty() { String::new() } else { format!(": {}", plain(name)) };
+        let heading = if name.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", plain(name))
+        };
         // Four spaces make a block of code that nothing inside can end.
         let block: String = plan.lines().map(|line| format!("    {line}\n")).collect();
         text += &format!("\n## To repeat it{heading}\n\n{}\n\n{block}", plain(REPEAT));
     }
-    report.notes.iter().for_each(|note| text += &format!("\n{}\n", plain(note)));
+    report
+        .notes
+        .iter()
+        .for_each(|note| text += &format!("\n{}\n", plain(note)));
     text
 }
 
 fn markdown_table(rows: &[Vec<String>]) -> String {
     let mut text = String::new();
     for (number, row) in rows.iter().take(ROWS + 1).enumerate() {
-        text += &format!("| {} |\n", row.iter().map(|cell| plain(cell)).collect::<Vec<_>>().join(" | "));
+        text += &format!(
+            "| {} |\n",
+            row.iter()
+                .map(|cell| plain(cell))
+                .collect::<Vec<_>>()
+                .join(" | ")
+        );
         if number == 0 {
             text += &format!("|{}\n", " --- |".repeat(row.len()));
         }

@@ -1,7 +1,7 @@
 //! Draws options without a browser: the script of the page inside QuickJS.
 
-use rquickjs::loader::bundle::{Bundle, ScaBundleData};
 use rquickjs::loader::Loader;
+use rquickjs::loader::bundle::{Bundle, ScaBundleData};
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Runtime};
 
 use crate::error::InkError;
@@ -15,7 +15,8 @@ pub(crate) const HOUSE: &str = include_str!("house.js");
 /// Name of the module.
 const NAME: &str = "stage";
 /// Both, with the lines of `stage.js` around them, as the build compiled them.
-const COMPILED: ScaBundleData<&[u8]> = &[(NAME, include_bytes!(concat!(env!("OUT_DIR"), "/stage.bin")))];
+const COMPILED: ScaBundleData<&[u8]> =
+    &[(NAME, include_bytes!(concat!(env!("OUT_DIR"), "/stage.bin")))];
 
 /// A chart is drawn in less than this; a script that wants more is stuck.
 const MEMORY: usize = 1 << 30;
@@ -48,8 +49,13 @@ impl Stage {
         runtime.set_gc_threshold(LOOK_FOR_GARBAGE);
         // The charts are ours, the depth of their script is not.
         runtime.set_max_stack_size(4 << 20);
-        let context = Context::full(&runtime).map_err(|error| InkError::Script(error.to_string()))?;
-        context.with(|ctx| load(&ctx).catch(&ctx).map_err(|error| InkError::Script(error.to_string())))?;
+        let context =
+            Context::full(&runtime).map_err(|error| InkError::Script(error.to_string()))?;
+        context.with(|ctx| {
+            load(&ctx)
+                .catch(&ctx)
+                .map_err(|error| InkError::Script(error.to_string()))
+        })?;
         Ok(Stage { context })
     }
 
@@ -57,17 +63,30 @@ impl Stage {
     ///
     /// # Errors
     /// What the script says.
-    pub(crate) fn draw(&self, option: &str, theme: Theme, width: u32, height: u32) -> Result<String, InkError> {
+    pub(crate) fn draw(
+        &self,
+        option: &str,
+        theme: Theme,
+        width: u32,
+        height: u32,
+    ) -> Result<String, InkError> {
         self.context.with(|ctx| {
-            let draw: Function = ctx.globals().get("fathom_draw").map_err(|error| InkError::Script(error.to_string()))?;
+            let draw: Function = ctx
+                .globals()
+                .get("fathom_draw")
+                .map_err(|error| InkError::Script(error.to_string()))?;
             let drawn = draw.call((option, theme.roles().to_string(), width, height));
-            drawn.catch(&ctx).map_err(|error| InkError::Script(error.to_string()))
+            drawn
+                .catch(&ctx)
+                .map_err(|error| InkError::Script(error.to_string()))
         })
     }
 }
 
 fn load(ctx: &Ctx) -> rquickjs::Result<()> {
-    let measure = Function::new(ctx.clone(), |text: String, size: f64, bold: bool| -> f64 { f64::from(font::width(&text, size as f32, bold)) })?;
+    let measure = Function::new(ctx.clone(), |text: String, size: f64, bold: bool| -> f64 {
+        f64::from(font::width(&text, size as f32, bold))
+    })?;
     ctx.globals().set("fathom_width", measure)?;
     let (_, done) = Bundle(COMPILED).load(ctx, NAME, None)?.eval()?;
     done.finish::<()>()

@@ -68,7 +68,11 @@ impl Theme {
             Theme::Light => LIGHT,
             Theme::Dark => DARK,
         };
-        roles.into_iter().map(|(role, colour)| (role.to_owned(), json!(colour))).collect::<serde_json::Map<_, _>>().into()
+        roles
+            .into_iter()
+            .map(|(role, colour)| (role.to_owned(), json!(colour)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     }
 }
 
@@ -89,11 +93,23 @@ mod tests {
     /// What people with all cones, without green and without red ones see of linear RGB (Machado and others 2009, severity 1).
     const EYES: [[[f64; 3]; 3]; 3] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
-        [[0.367_322, 0.860_646, -0.227_968], [0.280_085, 0.672_501, 0.047_413], [-0.011_820, 0.042_940, 0.968_881]],
-        [[0.152_286, 1.052_583, -0.204_868], [0.114_503, 0.786_281, 0.099_216], [-0.003_882, -0.048_116, 1.051_998]],
+        [
+            [0.367_322, 0.860_646, -0.227_968],
+            [0.280_085, 0.672_501, 0.047_413],
+            [-0.011_820, 0.042_940, 0.968_881],
+        ],
+        [
+            [0.152_286, 1.052_583, -0.204_868],
+            [0.114_503, 0.786_281, 0.099_216],
+            [-0.003_882, -0.048_116, 1.051_998],
+        ],
     ];
     /// Linear sRGB to XYZ, relative to its white.
-    const XYZ: [[f64; 3]; 3] = [[0.433_9, 0.376_2, 0.189_9], [0.212_6, 0.715_2, 0.072_2], [0.017_7, 0.109_5, 0.872_8]];
+    const XYZ: [[f64; 3]; 3] = [
+        [0.433_9, 0.376_2, 0.189_9],
+        [0.212_6, 0.715_2, 0.072_2],
+        [0.017_7, 0.109_5, 0.872_8],
+    ];
 
     fn times(matrix: &[[f64; 3]; 3], vector: [f64; 3]) -> [f64; 3] {
         matrix.map(|row| row.iter().zip(vector).map(|(a, b)| a * b).sum())
@@ -101,24 +117,52 @@ mod tests {
 
     /// CIELAB of a colour as those eyes see it.
     fn lab(hex: &str, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
-        let part = |at: usize| f64::from(u8::from_str_radix(&hex[at..at + 2], 16).expect("a colour")) / 255.0;
-        let linear = |c: f64| if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+        let part = |at: usize| {
+            f64::from(u8::from_str_radix(&hex[at..at + 2], 16).expect("a colour")) / 255.0
+        };
+        let linear = |c: f64| {
+            if c <= 0.040_45 {
+                c / 12.92
+            } else {
+                ((c + 0.055) / 1.055).powf(2.4)
+            }
+        };
         let seen = times(eyes, [1, 3, 5].map(|at| linear(part(at)))).map(|c| c.clamp(0.0, 1.0));
-        let [x, y, z] = times(&XYZ, seen).map(|t| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        let [x, y, z] = times(&XYZ, seen).map(|t| {
+            if t > 0.008_856 {
+                t.cbrt()
+            } else {
+                7.787 * t + 16.0 / 116.0
+            }
+        });
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
     #[test]
     fn colours_are_told_apart_by_everyone() {
         for roles in [LIGHT, DARK] {
-            let palette: Vec<&str> = roles.iter().filter(|(role, _)| role.starts_with('p')).map(|(_, colour)| *colour).collect();
+            let palette: Vec<&str> = roles
+                .iter()
+                .filter(|(role, _)| role.starts_with('p'))
+                .map(|(_, colour)| *colour)
+                .collect();
             assert_eq!(palette.len(), PALETTE);
             for eyes in &EYES {
                 let seen: Vec<[f64; 3]> = palette.iter().map(|hex| lab(hex, eyes)).collect();
                 for (n, a) in seen.iter().enumerate() {
                     for (m, b) in seen.iter().enumerate().skip(n + 1) {
-                        let apart = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
-                        assert!(apart > 10.0, "{} and {} are {apart:.1} apart", palette[n], palette[m]);
+                        let apart = a
+                            .iter()
+                            .zip(b)
+                            .map(|(a, b)| (a - b).powi(2))
+                            .sum::<f64>()
+                            .sqrt();
+                        assert!(
+                            apart > 10.0,
+                            "{} and {} are {apart:.1} apart",
+                            palette[n],
+                            palette[m]
+                        );
                     }
                 }
             }

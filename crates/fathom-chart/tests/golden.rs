@@ -31,16 +31,26 @@ fn every_chart_looks_as_it_did() {
     let mut differing = Vec::new();
     for (name, kind, jobs, wish) in scenes() {
         let made = chart(kind, &jobs, &wish).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let frame = Frame { width: 800, height: 480, ..Frame::default() };
-        let drawn = plain(&svg(&made, &frame, &stage).unwrap_or_else(|error| panic!("{name}: {error}")));
+        let frame = Frame {
+            width: 800,
+            height: 480,
+            ..Frame::default()
+        };
+        let drawn =
+            plain(&svg(&made, &frame, &stage).unwrap_or_else(|error| panic!("{name}: {error}")));
         let file = folder.join(format!("{name}.svg"));
         if std::env::var_os("FATHOM_BLESS").is_some() {
-            std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, &drawn)).expect("the picture is written");
+            std::fs::create_dir_all(&folder)
+                .and_then(|()| std::fs::write(&file, &drawn))
+                .expect("the picture is written");
         } else if std::fs::read_to_string(&file).ok().as_deref() != Some(&drawn) {
             differing.push(name);
         }
     }
-    assert!(differing.is_empty(), "these look otherwise; FATHOM_BLESS=1 writes them anew, to be looked at: {differing:?}");
+    assert!(
+        differing.is_empty(),
+        "these look otherwise; FATHOM_BLESS=1 writes them anew, to be looked at: {differing:?}"
+    );
 }
 
 #[test]
@@ -48,13 +58,25 @@ fn tables_have_the_figures_in_the_units_of_the_axes() {
     let (jobs, wish) = scene("depth");
     let table = csv(&chart("depth", &jobs, &wish).expect("a chart"));
     // Eight servers of 100 us: at depth 32 80,000 per second, so 0.4 ms each; p99 is 2.5 times that.
-    assert!(table.contains("Queue depth,IOPS (IOPS),mean latency (ms),p99 latency (ms)\r\n"), "{table}");
+    assert!(
+        table.contains("Queue depth,IOPS (IOPS),mean latency (ms),p99 latency (ms)\r\n"),
+        "{table}"
+    );
     assert!(table.contains("32,80000,0.4,1\r\n"), "{table}");
     let (jobs, wish) = scene("load");
     let load = chart("load", &jobs, &wish).expect("a chart");
     // Eight servers are just busy with eight outstanding, which is twice R0 at sixteen; p99 of 250 us is within 600 us also there (500 us).
-    assert!(load.notes[0].contains("The knee by Kneedle: depth 8, with 80,000 IOPS") && load.notes[0].contains("R >= 2 R0: 16"), "{:?}", load.notes);
-    assert!(load.notes[1].contains("80,000 IOPS is the most within p99 of 600 µs"), "{:?}", load.notes);
+    assert!(
+        load.notes[0].contains("The knee by Kneedle: depth 8, with 80,000 IOPS")
+            && load.notes[0].contains("R >= 2 R0: 16"),
+        "{:?}",
+        load.notes
+    );
+    assert!(
+        load.notes[1].contains("80,000 IOPS is the most within p99 of 600 µs"),
+        "{:?}",
+        load.notes
+    );
 }
 
 /// What has a time is in the strip at that time; what has none, and what holds all along, is told in words.
@@ -63,15 +85,49 @@ fn findings_stand_in_the_strip_when_they_were_seen() {
     for kind in ["time", "time-latency", "latency-map"] {
         let (mut jobs, wish) = scene(kind);
         let made = chart(kind, &jobs, &wish).expect("a chart");
-        let throttled: Vec<(f64, f64)> = made.strip.iter().filter(|one| one.words == "CPU_THROTTLED: 43 throttles.").map(|one| (one.from, one.to)).collect();
+        let throttled: Vec<(f64, f64)> = made
+            .strip
+            .iter()
+            .filter(|one| one.words == "CPU_THROTTLED: 43 throttles.")
+            .map(|one| (one.from, one.to))
+            .collect();
         assert_eq!(throttled, [(15e9, 17e9)], "{kind}: {:?}", made.strip);
-        assert!(made.notes.iter().any(|note| note.contains("whole run: STEAL;")), "{kind}: {:?}", made.notes);
-        assert!(made.notes.iter().any(|note| note.contains("at 15.0 s CPU_THROTTLED")), "{kind}: {:?}", made.notes);
-        let all_along = fathom_model::TimeSpan { from: fathom_model::Nanos::ZERO, to: fathom_model::Nanos::from_secs(20) };
-        jobs.iter_mut().flat_map(|job| &mut job.findings).for_each(|finding| finding.when = vec![all_along]);
+        assert!(
+            made.notes
+                .iter()
+                .any(|note| note.contains("whole run: STEAL;")),
+            "{kind}: {:?}",
+            made.notes
+        );
+        assert!(
+            made.notes
+                .iter()
+                .any(|note| note.contains("at 15.0 s CPU_THROTTLED")),
+            "{kind}: {:?}",
+            made.notes
+        );
+        let all_along = fathom_model::TimeSpan {
+            from: fathom_model::Nanos::ZERO,
+            to: fathom_model::Nanos::from_secs(20),
+        };
+        jobs.iter_mut()
+            .flat_map(|job| &mut job.findings)
+            .for_each(|finding| finding.when = vec![all_along]);
         let made = chart(kind, &jobs, &wish).expect("a chart");
-        assert!(made.strip.iter().all(|one| !one.words.contains("THROTTLED")), "{kind}: {:?}", made.strip);
-        assert!(made.notes.iter().any(|note| note.contains("whole run: CPU_THROTTLED, STEAL;")), "{kind}: {:?}", made.notes);
+        assert!(
+            made.strip
+                .iter()
+                .all(|one| !one.words.contains("THROTTLED")),
+            "{kind}: {:?}",
+            made.strip
+        );
+        assert!(
+            made.notes
+                .iter()
+                .any(|note| note.contains("whole run: CPU_THROTTLED, STEAL;")),
+            "{kind}: {:?}",
+            made.notes
+        );
     }
 }
 
@@ -79,19 +135,36 @@ fn findings_stand_in_the_strip_when_they_were_seen() {
 #[test]
 fn regression_0240_a_short_run_has_its_latency_map() {
     let Ok(stage) = Stage::new() else {
-        eprintln!("SKIP: regression_0240_a_short_run_has_its_latency_map: this build has no chart script");
+        eprintln!(
+            "SKIP: regression_0240_a_short_run_has_its_latency_map: this build has no chart script"
+        );
         return;
     };
     let (jobs, wish) = scene("latency-map");
-    let drawn = svg(&chart("latency-map", &jobs, &wish).expect("a chart"), &Frame::default(), &stage).expect("a picture");
+    let drawn = svg(
+        &chart("latency-map", &jobs, &wish).expect("a chart"),
+        &Frame::default(),
+        &stage,
+    )
+    .expect("a picture");
     assert!(drawn.contains("<image ") && drawn.contains("data:image/png;base64,"));
 }
 
 /// A spreadsheet runs what begins with these.
 #[test]
 fn regression_0200_a_name_is_never_a_formula_in_a_table() {
-    let evil = JobFigures { source: "=cmd|' /C calc'!A0".into(), name: "@x".into(), ..job(1, 1, None) };
-    let table = csv(&chart("compare", &[evil, job(2, 1, None)], &Wish::default()).expect("a chart"));
-    assert!(table.lines().all(|line| !line.starts_with(['=', '@', '+', '-'])), "{table}");
+    let evil = JobFigures {
+        source: "=cmd|' /C calc'!A0".into(),
+        name: "@x".into(),
+        ..job(1, 1, None)
+    };
+    let table =
+        csv(&chart("compare", &[evil, job(2, 1, None)], &Wish::default()).expect("a chart"));
+    assert!(
+        table
+            .lines()
+            .all(|line| !line.starts_with(['=', '@', '+', '-'])),
+        "{table}"
+    );
     assert!(table.contains("'=cmd"), "{table}");
 }

@@ -24,7 +24,9 @@ impl Identity {
     /// The identity of a block device; nothing of anything else.
     #[must_use]
     pub fn of(facts: &TargetFacts) -> Option<Self> {
-        let Target::Block(block) = &facts.target else { return None };
+        let Target::Block(block) = &facts.target else {
+            return None;
+        };
         let mut hash = Sha256::new();
         block_identity(&mut hash, block);
         Some(Self(hash.finalize().into()))

@@ -1,8 +1,8 @@
 //! What a measurement on a target should mind, in sentences with their figures. Nothing is said of what is not known.
 
 use fathom_model::{
-    ArrayFacts, BackingFacts, DeviceFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace, HealthState,
-    KernelCache, Link, Medium, TargetRecording,
+    ArrayFacts, BackingFacts, DeviceFacts, DirectProbe, DirectSaid, FileSystemFacts,
+    FileSystemPlace, HealthState, KernelCache, Link, Medium, TargetRecording,
 };
 
 use crate::describe::size;
@@ -16,7 +16,11 @@ pub fn concerns(target: &TargetRecording) -> Vec<String> {
     let mut all: Vec<String> = target.file_system.iter().flat_map(file_system).collect();
     for device in &target.devices {
         let name = &device.before.name;
-        all.extend(of_device(&device.before).into_iter().map(|what| format!("{name}: {what}")));
+        all.extend(
+            of_device(&device.before)
+                .into_iter()
+                .map(|what| format!("{name}: {what}")),
+        );
     }
     all
 }
@@ -24,17 +28,25 @@ pub fn concerns(target: &TargetRecording) -> Vec<String> {
 fn file_system(facts: &FileSystemFacts) -> Vec<String> {
     let kind = &facts.kind;
     let place = match facts.place {
-        FileSystemPlace::Memory => Some(format!("{kind} keeps files in memory: no device is measured")),
-        FileSystemPlace::Network => Some(format!("{kind} keeps files on another host: the network is measured too")),
-        FileSystemPlace::Process => Some(format!("{kind} hands every I/O to a process: that process is measured too")),
+        FileSystemPlace::Memory => Some(format!(
+            "{kind} keeps files in memory: no device is measured"
+        )),
+        FileSystemPlace::Network => Some(format!(
+            "{kind} keeps files on another host: the network is measured too"
+        )),
+        FileSystemPlace::Process => Some(format!(
+            "{kind} hands every I/O to a process: that process is measured too"
+        )),
         _ => None,
     };
     let direct = match (&facts.direct.probe, facts.direct.said) {
-        (DirectProbe::Buffered, _) => {
-            Some(format!("{kind} takes O_DIRECT but reads through the page cache: results are for memory"))
-        }
+        (DirectProbe::Buffered, _) => Some(format!(
+            "{kind} takes O_DIRECT but reads through the page cache: results are for memory"
+        )),
         (DirectProbe::Refused(why), _) => Some(format!("{kind} refuses O_DIRECT here ({why})")),
-        (_, DirectSaid::Buffered) => Some(format!("{kind} says that O_DIRECT is not direct on this file")),
+        (_, DirectSaid::Buffered) => Some(format!(
+            "{kind} says that O_DIRECT is not direct on this file"
+        )),
         _ => None,
     };
     place.into_iter().chain(direct).collect()
@@ -60,7 +72,10 @@ fn link(link: &Link) -> Option<String> {
     let best = link.best.filter(|_| link.is_degraded())?;
     let rate = |bytes: u64| bytes / 1_000_000;
     let (now, could) = (rate(link.now.bytes_per_s), rate(best.bytes_per_s));
-    Some(format!("the link at {} carries {now} MB/s, but both of its ends can do {could} MB/s", link.at))
+    Some(format!(
+        "the link at {} carries {now} MB/s, but both of its ends can do {could} MB/s",
+        link.at
+    ))
 }
 
 fn cache(facts: &DeviceFacts) -> Vec<String> {
@@ -74,10 +89,15 @@ fn cache(facts: &DeviceFacts) -> Vec<String> {
     } else if cache.device_on == Some(true)
         || (cache.device_on.is_none() && cache.kernel == Some(KernelCache::WriteBack))
     {
-        all.push("its write cache is volatile: a write without a flush can be lost with the power".to_owned());
+        all.push(
+            "its write cache is volatile: a write without a flush can be lost with the power"
+                .to_owned(),
+        );
     }
     if let Some(who) = &facts.hypervisor {
-        all.push(format!("it is made by {who}: what a flush does there cannot be shown from inside"));
+        all.push(format!(
+            "it is made by {who}: what a flush does there cannot be shown from inside"
+        ));
     }
     all
 }
@@ -96,7 +116,8 @@ fn requests(facts: &DeviceFacts) -> Option<String> {
 
 fn array(array: &ArrayFacts) -> Option<String> {
     let missing = array.degraded.filter(|missing| *missing > 0);
-    let degraded = missing.map(|missing| format!("{missing} of {} members are missing", array.members));
+    let degraded =
+        missing.map(|missing| format!("{missing} of {} members are missing", array.members));
     let sync = array
         .sync
         .as_ref()
@@ -108,7 +129,10 @@ fn array(array: &ArrayFacts) -> Option<String> {
 
 fn backing(backing: &BackingFacts) -> Option<String> {
     let buffered = backing.direct_io == Some(false);
-    let memory = backing.file_system.as_ref().is_some_and(|facts| facts.place == FileSystemPlace::Memory);
+    let memory = backing
+        .file_system
+        .as_ref()
+        .is_some_and(|facts| facts.place == FileSystemPlace::Memory);
     match (memory, buffered) {
         (true, _) => Some("its file is in memory: no device is measured".to_owned()),
         (false, true) => {
@@ -121,13 +145,18 @@ fn backing(backing: &BackingFacts) -> Option<String> {
 fn health(facts: &DeviceFacts) -> Vec<String> {
     let health = &facts.health;
     let mut all = match &health.state {
-        HealthState::Warns(words) => words.iter().map(|word| format!("its health: {word}")).collect(),
+        HealthState::Warns(words) => words
+            .iter()
+            .map(|word| format!("its health: {word}"))
+            .collect(),
         HealthState::Unknown | HealthState::Good => Vec::new(),
     };
     if let (Some(now), Some(limit)) = (health.temperature_c, health.warning_c.or(health.critical_c))
         && now >= limit - NEAR_C
     {
-        all.push(format!("it has {now:.0} C, and slows down or warns at {limit:.0} C"));
+        all.push(format!(
+            "it has {now:.0} C, and slows down or warns at {limit:.0} C"
+        ));
     }
     all
 }

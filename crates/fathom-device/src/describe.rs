@@ -32,7 +32,9 @@ pub fn size(bytes: Bytes) -> String {
 #[must_use]
 pub fn describe(facts: &TargetFacts) -> String {
     let (headline, lines) = description(facts);
-    let lines = lines.into_iter().map(|(label, value)| format!("\n  {label:<11} {value}"));
+    let lines = lines
+        .into_iter()
+        .map(|(label, value)| format!("\n  {label:<11} {value}"));
     headline + &lines.collect::<String>()
 }
 

@@ -12,14 +12,21 @@ use crate::refusal::Reason;
 /// again with the claim in hand.
 #[must_use]
 pub fn standing(facts: &TargetFacts) -> Standing {
-    let mut standing = Standing { write: write(facts), ..Standing::default() };
+    let mut standing = Standing {
+        write: write(facts),
+        ..Standing::default()
+    };
     let ends = match &facts.target {
         Target::Block(block) => {
             let names = |all: &[Relative]| all.iter().map(|one| one.name.clone()).collect();
             standing.partitions = names(&block.partitions);
             standing.holders = names(&block.holders);
             standing.uses = block.uses.iter().map(use_line).collect();
-            standing.mounted_at = block.uses.iter().filter_map(|used| mount_point(&used.kind)).collect();
+            standing.mounted_at = block
+                .uses
+                .iter()
+                .filter_map(|used| mount_point(&used.kind))
+                .collect();
             standing.mounted_at.dedup();
             &block.ends
         }

@@ -2,7 +2,8 @@
 
 use fathom_analyse::{JobFigures, Remark, WayFigures, classes};
 use fathom_model::{
-    BUCKETS, Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, SparseHistogram, TimeSpan, bucket_range,
+    BUCKETS, Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, SparseHistogram,
+    TimeSpan, bucket_range,
 };
 use serde_json::Value;
 
@@ -22,7 +23,10 @@ pub fn read_cells(text: &str, source: &str) -> Result<Vec<JobFigures>, ImportErr
 /// The jobs of a document.
 pub(crate) fn cells_in(document: &Value, source: &str) -> Result<Vec<JobFigures>, ImportError> {
     let jobs = records(document)?;
-    let cells = jobs.iter().enumerate().map(|(place, job)| cell(document, job, place, jobs.len(), source));
+    let cells = jobs
+        .iter()
+        .enumerate()
+        .map(|(place, job)| cell(document, job, place, jobs.len(), source));
     Ok(cells.filter(|cell| !cell.ways.is_empty()).collect())
 }
 
@@ -32,52 +36,97 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     let entry = &addition["entries"][place];
     let name = job["jobname"].as_str().unwrap_or_default().to_owned();
     let grouped = options.has("group_reporting") || records == 1;
-    let ways = Direction::ALL.into_iter().filter_map(|d| way(&job[d.word()], &entry[d.word()], d));
+    let ways = Direction::ALL
+        .into_iter()
+        .filter_map(|d| way(&job[d.word()], &entry[d.word()], d));
     JobFigures {
         source: source.to_owned(),
-        rw: options.text("rw").or(options.text("readwrite")).unwrap_or_default().to_owned(),
-        block: options.size("bs").or(options.size("blocksize")).or((!options.has("bs")).then_some(4096)),
+        rw: options
+            .text("rw")
+            .or(options.text("readwrite"))
+            .unwrap_or_default()
+            .to_owned(),
+        block: options
+            .size("bs")
+            .or(options.size("blocksize"))
+            .or((!options.has("bs")).then_some(4096)),
         depth: Some(options.depth()),
-        jobs: Some(if grouped { options.number("numjobs").unwrap_or(1) } else { 1 }),
+        jobs: Some(if grouped {
+            options.number("numjobs").unwrap_or(1)
+        } else {
+            1
+        }),
         mix: options.number("rwmixread"),
         offered: options.size("rate_iops").map(|rate| rate as f64),
         ways: ways.collect(),
         cpu: job["usr_cpu"].as_f64().zip(job["sys_cpu"].as_f64()),
-        series: entry["series"].as_array().map_or(Vec::new(), |series| series.iter().map(moment).collect()),
+        series: entry["series"]
+            .as_array()
+            .map_or(Vec::new(), |series| series.iter().map(moment).collect()),
         steady: numbers(&job["steadystate"]["data"]["iops"]),
         findings: findings(addition, &name),
         result: 0,
-        clones: options.number("numjobs").filter(|clones| *clones > 1 && !grouped),
+        clones: options
+            .number("numjobs")
+            .filter(|clones| *clones > 1 && !grouped),
         offset: offset(&options, addition),
         rate: options.size("rate").map(|rate| rate as f64),
-        classes: classes(&shares(&job["latency_ns"]), &shares(&job["latency_us"]), &shares(&job["latency_ms"])),
+        classes: classes(
+            &shares(&job["latency_ns"]),
+            &shares(&job["latency_us"]),
+            &shares(&job["latency_ms"]),
+        ),
         name,
     }
 }
 
 /// Where its region begins; a share of the target (`30%`) where the target is one and its size is told.
 fn offset(options: &Options, addition: &Value) -> Option<u64> {
-    let Some(percent) = options.text("offset").and_then(|text| text.trim().strip_suffix('%')) else { return options.size("offset") };
-    let percent = percent.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
-    let [target] = addition["conditions"]["targets"].as_array()?.as_slice() else { return None };
+    let Some(percent) = options
+        .text("offset")
+        .and_then(|text| text.trim().strip_suffix('%'))
+    else {
+        return options.size("offset");
+    };
+    let percent = percent
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| (0.0..=100.0).contains(percent))?;
+    let [target] = addition["conditions"]["targets"].as_array()?.as_slice() else {
+        return None;
+    };
     Some((target["size_bytes"].as_f64()? * percent / 100.0) as u64)
 }
 
 /// The classes of one unit, in the order of their ends.
 fn shares<const N: usize>(object: &Value) -> [f64; N] {
-    const ENDS: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+    const ENDS: [&str; 12] = [
+        "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
+    ];
     std::array::from_fn(|n| object[ENDS[n]].as_f64().unwrap_or(0.0))
 }
 
 fn numbers(list: &Value) -> Vec<f64> {
-    list.as_array().map_or(Vec::new(), |list| list.iter().filter_map(Value::as_f64).collect())
+    list.as_array().map_or(Vec::new(), |list| {
+        list.iter().filter_map(Value::as_f64).collect()
+    })
 }
 
 fn way(way: &Value, ours: &Value, direction: Direction) -> Option<WayFigures> {
     let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
-    let bandwidth = way["bw_bytes"].as_f64().or_else(|| way["bw"].as_f64().map(|kib| kib * 1024.0));
-    let mean = |new: &str, old: &str| way[new]["mean"].as_f64().or(way[old]["mean"].as_f64().map(|us| us * 1e3)).filter(|mean| *mean > 0.0);
-    let spread = way["iops_stddev"].as_f64().zip(way["iops_samples"].as_u64()).filter(|(_, samples)| *samples > 1);
+    let bandwidth = way["bw_bytes"]
+        .as_f64()
+        .or_else(|| way["bw"].as_f64().map(|kib| kib * 1024.0));
+    let mean = |new: &str, old: &str| {
+        way[new]["mean"]
+            .as_f64()
+            .or(way[old]["mean"].as_f64().map(|us| us * 1e3))
+            .filter(|mean| *mean > 0.0)
+    };
+    let spread = way["iops_stddev"]
+        .as_f64()
+        .zip(way["iops_samples"].as_u64())
+        .filter(|(_, samples)| *samples > 1);
     // In an open loop what users wait for is the response.
     let latency = Some(latency(&ours["response_ns"], 1.0)).filter(|response| response.n > 0);
     Some(WayFigures {
@@ -94,9 +143,18 @@ fn way(way: &Value, ours: &Value, direction: Direction) -> Option<WayFigures> {
 
 /// clat where there is one, lat otherwise; version 2 of fio counts microseconds.
 fn felt(way: &Value) -> LatencySummary {
-    let all = [("clat_ns", 1.0), ("clat", 1e3), ("lat_ns", 1.0), ("lat", 1e3)];
-    let told = all.into_iter().find(|(key, _)| way[*key]["mean"].as_f64().is_some_and(|mean| mean > 0.0));
-    let mut made = told.map_or(LatencySummary::default(), |(key, scale)| latency(&way[key], scale));
+    let all = [
+        ("clat_ns", 1.0),
+        ("clat", 1e3),
+        ("lat_ns", 1.0),
+        ("lat", 1e3),
+    ];
+    let told = all
+        .into_iter()
+        .find(|(key, _)| way[*key]["mean"].as_f64().is_some_and(|mean| mean > 0.0));
+    let mut made = told.map_or(LatencySummary::default(), |(key, scale)| {
+        latency(&way[key], scale)
+    });
     // Without an N of its own (version 2) it is that of all I/Os.
     if made.n == 0 {
         made.n = way["total_ios"].as_u64().unwrap_or(0);
@@ -112,8 +170,15 @@ fn latency(told: &Value, scale: f64) -> LatencySummary {
         mean: figure("mean"),
         stddev: figure("stddev"),
         n: told["N"].as_u64().unwrap_or(0),
-        percentiles: pairs(&told["percentile"]).into_iter().filter(|(percent, _)| *percent > 0.0).map(|(p, v)| (p, (v * scale) as u64)).collect(),
-        bins: pairs(&told["bins"]).into_iter().map(|(value, n)| ((value * scale) as u64, n as u64)).collect(),
+        percentiles: pairs(&told["percentile"])
+            .into_iter()
+            .filter(|(percent, _)| *percent > 0.0)
+            .map(|(p, v)| (p, (v * scale) as u64))
+            .collect(),
+        bins: pairs(&told["bins"])
+            .into_iter()
+            .map(|(value, n)| ((value * scale) as u64, n as u64))
+            .collect(),
         overflow: 0,
     }
 }
@@ -121,7 +186,9 @@ fn latency(told: &Value, scale: f64) -> LatencySummary {
 /// An object whose names are numbers, rising.
 fn pairs(object: &Value) -> Vec<(f64, f64)> {
     let all = object.as_object().into_iter().flatten();
-    let mut pairs: Vec<(f64, f64)> = all.filter_map(|(name, value)| Some((name.parse().ok()?, value.as_f64()?))).collect();
+    let mut pairs: Vec<(f64, f64)> = all
+        .filter_map(|(name, value)| Some((name.parse().ok()?, value.as_f64()?)))
+        .collect();
     pairs.retain(|(name, value)| name.is_finite() && *value >= 0.0);
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
     pairs
@@ -154,7 +221,12 @@ fn moment_direction(told: &Value) -> MomentDirection {
 fn buckets(told: &str) -> SparseHistogram {
     let mut all = Histogram::new();
     for pair in told.split_whitespace() {
-        let Some((bucket, n)) = pair.split_once(':').and_then(|(bucket, n)| Some((bucket.parse::<usize>().ok()?, n.parse::<u64>().ok()?))) else { continue };
+        let Some((bucket, n)) = pair
+            .split_once(':')
+            .and_then(|(bucket, n)| Some((bucket.parse::<usize>().ok()?, n.parse::<u64>().ok()?)))
+        else {
+            continue;
+        };
         if bucket < BUCKETS && n < u64::from(u32::MAX) {
             let (first, last) = bucket_range(bucket);
             all.record_n(first.midpoint(last), n);
@@ -168,23 +240,35 @@ fn findings(addition: &Value, name: &str) -> Vec<Remark> {
     let all = addition["findings"].as_array().into_iter().flatten();
     let about = all.filter(|finding| finding["about"].as_str().is_none_or(|about| about == name));
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-    about.map(|finding| Remark {
-        id: text(finding, "id"),
-        code: text(finding, "code"),
-        grave: match finding["weight"].as_str() {
-            Some("invalidates") => 2,
-            Some("degrades") => 1,
-            _ => 0,
-        },
-        evidence: text(finding, "evidence"),
-        advice: text(finding, "advice"),
-        when: TimeSpan::joined(finding["when"].as_array().into_iter().flatten().map(span).collect()),
-    }).collect()
+    about
+        .map(|finding| Remark {
+            id: text(finding, "id"),
+            code: text(finding, "code"),
+            grave: match finding["weight"].as_str() {
+                Some("invalidates") => 2,
+                Some("degrades") => 1,
+                _ => 0,
+            },
+            evidence: text(finding, "evidence"),
+            advice: text(finding, "advice"),
+            when: TimeSpan::joined(
+                finding["when"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(span)
+                    .collect(),
+            ),
+        })
+        .collect()
 }
 
 fn span(told: &Value) -> TimeSpan {
     let from = told["from_ns"].as_u64().unwrap_or(0);
-    TimeSpan { from: Nanos::new(from), to: Nanos::new(told["to_ns"].as_u64().unwrap_or(from).max(from)) }
+    TimeSpan {
+        from: Nanos::new(from),
+        to: Nanos::new(told["to_ns"].as_u64().unwrap_or(from).max(from)),
+    }
 }
 
 #[cfg(test)]
@@ -195,7 +279,10 @@ mod tests {
     #[test]
     fn planned_rates_have_suffixes() {
         let text = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "job options": {"rw": "randread", "rate_iops": "2k"}, "read": {"iops": 1.0}}]}"#;
-        assert_eq!(read_cells(text, "").expect("a result")[0].offered, Some(2048.0));
+        assert_eq!(
+            read_cells(text, "").expect("a result")[0].offered,
+            Some(2048.0)
+        );
     }
 
     /// 30 % of 1,000 bytes are 300; of two targets nobody knows which is meant.
@@ -209,7 +296,15 @@ mod tests {
             read_cells(&text, "").expect("a result")[0].offset
         };
         let one = r#"{"size_bytes": 1000}"#;
-        assert_eq!((told(one, "30%"), told(one, "4k"), told(&format!("{one},{one}"), "30%"), told(one, "130%")), (Some(300), Some(4096), None, None));
+        assert_eq!(
+            (
+                told(one, "30%"),
+                told(one, "4k"),
+                told(&format!("{one},{one}"), "30%"),
+                told(one, "130%")
+            ),
+            (Some(300), Some(4096), None, None)
+        );
     }
 
     #[test]
@@ -220,16 +315,39 @@ mod tests {
             "fathom": {"findings": [{"id": "F005", "code": "SHORT_IO", "weight": "invalidates", "about": "a", "evidence": "e", "advice": "d"}],
             "entries": [{"series": [{"start_ns": 0, "length_ns": 5, "read": {"ok_ios": 3, "latency_buckets": "36:12 37:4 x 3 99999:1"}}]}]}}"#;
         let cells = read_cells(new, "disk").expect("a result");
-        let [cell] = cells.as_slice() else { panic!("{cells:?}") };
+        let [cell] = cells.as_slice() else {
+            panic!("{cells:?}")
+        };
         let way = &cell.ways[0];
-        assert_eq!((cell.source.as_str(), cell.block, cell.depth, cell.cpu), ("disk", Some(16384), Some(8), Some((3.0, 7.0))));
-        assert_eq!((way.latency.percentiles.as_slice(), way.latency.bins.as_slice()), (&[(99.0, 80)][..], &[(9, 40), (12, 60)][..]));
-        assert_eq!((way.iops_spread, cell.findings[0].grave), (Some((2.0, 9)), 2));
-        let kept = cell.series[0].directions[Direction::Read].latencies.unpack();
+        assert_eq!(
+            (cell.source.as_str(), cell.block, cell.depth, cell.cpu),
+            ("disk", Some(16384), Some(8), Some((3.0, 7.0)))
+        );
+        assert_eq!(
+            (
+                way.latency.percentiles.as_slice(),
+                way.latency.bins.as_slice()
+            ),
+            (&[(99.0, 80)][..], &[(9, 40), (12, 60)][..])
+        );
+        assert_eq!(
+            (way.iops_spread, cell.findings[0].grave),
+            (Some((2.0, 9)), 2)
+        );
+        let kept = cell.series[0].directions[Direction::Read]
+            .latencies
+            .unpack();
         assert_eq!(kept.indexed().collect::<Vec<_>>(), [(36, 12), (37, 4)]);
         let old = r#"{"jobs": [{"jobname": "a", "write": {"iops": 10.0, "bw": 40, "total_ios": 7, "clat": {"mean": 5.0, "percentile": {"0.00": 0, "99.000000": 7}}}}]}"#;
-        let way = read_cells(old, "").expect("a result").remove(0).ways.remove(0);
-        assert_eq!((way.latency.mean, way.latency.n, way.bandwidth), (5000.0, 7, 40960.0));
+        let way = read_cells(old, "")
+            .expect("a result")
+            .remove(0)
+            .ways
+            .remove(0);
+        assert_eq!(
+            (way.latency.mean, way.latency.n, way.bandwidth),
+            (5000.0, 7, 40960.0)
+        );
         assert_eq!(way.latency.percentiles, [(99.0, 7000)]);
     }
 }

@@ -4,8 +4,8 @@ use fathom_analyse::{Hosts, Imported, QueueSettings, Rate, Spread, Stream};
 use fathom_model::{Direction, DirectionSummary, Entry};
 use serde_json::Value;
 
-use crate::error::ImportError;
 use crate::documents::first_document;
+use crate::error::ImportError;
 use crate::options::Options;
 use crate::result::records;
 use crate::terse::{is_terse, terse};
@@ -29,27 +29,56 @@ pub struct ImportedRun {
 /// When there is no such document in `text`.
 pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
     let document = match first_document(text) {
-        Err(why) => return terse("", text)?.map(|result| result.entries.iter().map(of_terse).collect()).ok_or(why),
+        Err(why) => {
+            return terse("", text)?
+                .map(|result| result.entries.iter().map(of_terse).collect())
+                .ok_or(why);
+        }
         Ok(document) => document,
     };
     let real = records(&document)?;
     real.iter().try_for_each(|job| figures_are_numbers(job))?;
-    Ok(real.iter().map(|job| run(&document, job, real.len())).collect())
+    Ok(real
+        .iter()
+        .map(|job| run(&document, job, real.len()))
+        .collect())
 }
 
 /// A terse line says neither depth nor how many jobs were at it.
 fn of_terse(entry: &Entry) -> ImportedRun {
     let used = || entry.directions.iter().filter(|(_, way)| way.iops > 0.0);
     let latency = |mean: f64| (mean > 0.0).then_some(mean);
-    let stream = |(direction, way): (Direction, &DirectionSummary)| Stream { direction, iops: way.iops, latency_ns: latency(way.lat.mean), is_median: false };
+    let stream = |(direction, way): (Direction, &DirectionSummary)| Stream {
+        direction,
+        iops: way.iops,
+        latency_ns: latency(way.lat.mean),
+        is_median: false,
+    };
     let total = |of: fn(&DirectionSummary) -> u64| used().map(|(_, way)| of(way)).sum::<u64>();
     let most = used().map(|(_, way)| way).max_by_key(|way| way.ios);
     // Rates are rounded there: the size is the nearest multiple of a sector.
-    let block = total(|way| way.bytes).checked_div(total(|way| way.ios)).map(|size| (size + 256) / 512 * 512);
+    let block = total(|way| way.bytes)
+        .checked_div(total(|way| way.ios))
+        .map(|size| (size + 256) / 512 * 512);
     ImportedRun {
-        figures: Imported { name: entry.name.clone(), streams: used().map(stream).collect(), block, ios: Some(total(|way| way.ios)), error: entry.error, ..Imported::default() },
+        figures: Imported {
+            name: entry.name.clone(),
+            streams: used().map(stream).collect(),
+            block,
+            ios: Some(total(|way| way.ios)),
+            error: entry.error,
+            ..Imported::default()
+        },
         runtime_ms: used().map(|(_, way)| way.runtime_ms).max().unwrap_or(0),
-        spread: most.map_or_else(Spread::default, |way| Spread { ios: way.ios, percentiles: way.clat.percentiles.iter().map(|(p, ns)| (*p, *ns as f64)).collect() }),
+        spread: most.map_or_else(Spread::default, |way| Spread {
+            ios: way.ios,
+            percentiles: way
+                .clat
+                .percentiles
+                .iter()
+                .map(|(p, ns)| (*p, *ns as f64))
+                .collect(),
+        }),
         ..ImportedRun::default()
     }
 }
@@ -57,12 +86,24 @@ fn of_terse(entry: &Entry) -> ImportedRun {
 /// What stands where a figure must be is one: a text such as `12k` would otherwise pass for 0.
 fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
     let keys = ["iops", "total_ios", "bw", "io_bytes", "runtime"];
-    let all = Direction::ALL.into_iter().flat_map(|direction| keys.map(|key| (direction, key, &job[direction.word()][key])));
-    match all.filter(|(.., value)| !value.is_null()).find(|(.., value)| value.as_f64().is_none_or(|n| n < 0.0)) {
+    let all = Direction::ALL
+        .into_iter()
+        .flat_map(|direction| keys.map(|key| (direction, key, &job[direction.word()][key])));
+    match all
+        .filter(|(.., value)| !value.is_null())
+        .find(|(.., value)| value.as_f64().is_none_or(|n| n < 0.0))
+    {
         None => Ok(()),
         Some((direction, key, value)) => {
-            let name = format!("{} {key} of job '{}'", direction.word(), job["jobname"].as_str().unwrap_or_default());
-            Err(ImportError::Figure { name, value: value.to_string() })
+            let name = format!(
+                "{} {key} of job '{}'",
+                direction.word(),
+                job["jobname"].as_str().unwrap_or_default()
+            );
+            Err(ImportError::Figure {
+                name,
+                value: value.to_string(),
+            })
         }
     }
 }
@@ -72,8 +113,11 @@ fn figures_are_numbers(job: &Value) -> Result<(), ImportError> {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_models(text: &str) -> Result<Vec<String>, ImportError> {
-    let Some(document) = of_fathom_or_fio(text)? else { return Ok(Vec::new()) };
-    let devices = devices(&document).filter_map(|device| device["model"].as_str().map(str::to_owned));
+    let Some(document) = of_fathom_or_fio(text)? else {
+        return Ok(Vec::new());
+    };
+    let devices =
+        devices(&document).filter_map(|device| device["model"].as_str().map(str::to_owned));
     Ok(devices.collect())
 }
 
@@ -87,7 +131,10 @@ fn of_fathom_or_fio(text: &str) -> Result<Option<Value>, ImportError> {
 
 /// Every device below the targets of a result of fathom.
 fn devices(document: &Value) -> impl Iterator<Item = &Value> {
-    let targets = document["fathom"]["targets"].as_array().into_iter().flatten();
+    let targets = document["fathom"]["targets"]
+        .as_array()
+        .into_iter()
+        .flatten();
     targets.flat_map(|target| target["devices"].as_array().into_iter().flatten())
 }
 
@@ -101,9 +148,16 @@ pub fn read_settings(text: &str) -> Result<QueueSettings, ImportError> {
     let mut all = QueueSettings::new();
     for device in devices(&document) {
         let word = |key: &str| device[key].as_str().unwrap_or_default().to_owned();
-        let settings = device["queue"]["settings"].as_object().into_iter().flatten();
-        let settings = settings.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-        all.insert([word("name"), word("model"), word("serial")], settings.collect());
+        let settings = device["queue"]["settings"]
+            .as_object()
+            .into_iter()
+            .flatten();
+        let settings =
+            settings.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        all.insert(
+            [word("name"), word("model"), word("serial")],
+            settings.collect(),
+        );
     }
     Ok(all)
 }
@@ -114,15 +168,25 @@ pub fn read_settings(text: &str) -> Result<QueueSettings, ImportError> {
 /// # Errors
 /// When there is no such document in `text`.
 pub fn read_hosts(text: &str) -> Result<Hosts, ImportError> {
-    let Some(document) = of_fathom_or_fio(text)? else { return Ok(Hosts::default()) };
+    let Some(document) = of_fathom_or_fio(text)? else {
+        return Ok(Hosts::default());
+    };
     let name = |job: &&Value| {
         let host = job["hostname"].as_str()?;
-        Some(job["port"].as_u64().map_or(host.to_owned(), |port| format!("{host}:{port}")))
+        Some(
+            job["port"]
+                .as_u64()
+                .map_or(host.to_owned(), |port| format!("{host}:{port}")),
+        )
     };
     let mut there: Vec<String> = records(&document)?.iter().filter_map(name).collect();
     there.sort();
     there.dedup();
-    Ok(Hosts { there, lost: text.lines().filter_map(lost).take(MOST_HOSTS).collect(), wanted: None })
+    Ok(Hosts {
+        there,
+        lost: text.lines().filter_map(lost).take(MOST_HOSTS).collect(),
+        wanted: None,
+    })
 }
 
 /// No more are told.
@@ -134,34 +198,71 @@ fn lost(line: &str) -> Option<(String, String)> {
     let (host, why) = if let Some(rest) = line.strip_prefix("client: host=") {
         (rest.strip_suffix(" disconnected")?, "disconnected")
     } else {
-        (line.strip_prefix("fio: client ")?.strip_suffix(" timed out")?, "timed out")
+        (
+            line.strip_prefix("fio: client ")?
+                .strip_suffix(" timed out")?,
+            "timed out",
+        )
     };
-    Some((host.chars().filter(|c| !c.is_control()).take(253).collect(), why.to_owned()))
+    Some((
+        host.chars().filter(|c| !c.is_control()).take(253).collect(),
+        why.to_owned(),
+    ))
 }
 
 fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
     let options = Options::of(document, job);
     let grouped = options.has("group_reporting") || records == 1;
-    let paced = ["rate", "rate_iops", "thinktime"].iter().any(|name| options.has(name));
+    let paced = ["rate", "rate_iops", "thinktime"]
+        .iter()
+        .any(|name| options.has(name));
     let name = job["jobname"].as_str().unwrap_or_default().to_owned();
-    let streams = Direction::ALL.into_iter().filter_map(|d| stream(&job[d.word()], d)).collect();
-    let total = |key: &str| Direction::ALL.into_iter().filter_map(|d| job[d.word()][key].as_u64()).sum::<u64>();
+    let streams = Direction::ALL
+        .into_iter()
+        .filter_map(|d| stream(&job[d.word()], d))
+        .collect();
+    let total = |key: &str| {
+        Direction::ALL
+            .into_iter()
+            .filter_map(|d| job[d.word()][key].as_u64())
+            .sum::<u64>()
+    };
     ImportedRun {
         figures: Imported {
             name,
-            rw: options.text("rw").or(options.text("readwrite")).map(str::to_owned),
+            rw: options
+                .text("rw")
+                .or(options.text("readwrite"))
+                .map(str::to_owned),
             streams,
-            block: options.size("bs").or(options.size("blocksize")).or((!options.has("bs")).then_some(4096)),
+            block: options
+                .size("bs")
+                .or(options.size("blocksize"))
+                .or((!options.has("bs")).then_some(4096)),
             depth: Some(options.depth()),
-            jobs: Some(if grouped { options.number("numjobs").unwrap_or(1) } else { 1 }),
+            jobs: Some(if grouped {
+                options.number("numjobs").unwrap_or(1)
+            } else {
+                1
+            }),
             closed: !paced,
             ios: Some(total("total_ios")),
-            error: job["error"].as_i64().and_then(|error| i32::try_from(error).ok()).unwrap_or(0),
+            error: job["error"]
+                .as_i64()
+                .and_then(|error| i32::try_from(error).ok())
+                .unwrap_or(0),
             failed: job["total_err"].as_u64().unwrap_or(0),
-            rates: Direction::ALL.into_iter().flat_map(|d| rates(&job[d.word()], d)).collect(),
+            rates: Direction::ALL
+                .into_iter()
+                .flat_map(|d| rates(&job[d.word()], d))
+                .collect(),
             ..Imported::default()
         },
-        runtime_ms: Direction::ALL.into_iter().filter_map(|d| job[d.word()]["runtime"].as_u64()).max().unwrap_or(0),
+        runtime_ms: Direction::ALL
+            .into_iter()
+            .filter_map(|d| job[d.word()]["runtime"].as_u64())
+            .max()
+            .unwrap_or(0),
         log_window_ms: options.number("log_avg_msec").map(u64::from),
         spread: spread(job),
     }
@@ -171,22 +272,37 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
 fn rates(way: &Value, direction: Direction) -> Vec<Rate> {
     let figure = |key: &str| way[key].as_f64().unwrap_or(0.0);
     let count = |key: &str| way[key].as_u64().unwrap_or(0);
-    Rate::both(direction, (figure("iops"), count("total_ios")), (figure("bw_bytes"), count("io_bytes")), count("runtime"))
+    Rate::both(
+        direction,
+        (figure("iops"), count("total_ios")),
+        (figure("bw_bytes"), count("io_bytes")),
+        count("runtime"),
+    )
 }
 
 /// `clat_ns` (version 3) or `clat` (version 2, microseconds).
 fn spread(job: &Value) -> Spread {
     let ios = |d: &Direction| job[d.word()]["total_ios"].as_u64().unwrap_or(0);
-    let most = Direction::ALL.into_iter().max_by_key(ios).unwrap_or(Direction::Read);
+    let most = Direction::ALL
+        .into_iter()
+        .max_by_key(ios)
+        .unwrap_or(Direction::Read);
     let of = |key: &str, scale: f64| {
         let listed = job[most.word()][key]["percentile"].as_object()?;
-        let one = |(p, value): (&String, &Value)| Some((p.parse::<f64>().ok()?, value.as_f64()? * scale));
+        let one =
+            |(p, value): (&String, &Value)| Some((p.parse::<f64>().ok()?, value.as_f64()? * scale));
         let mut all: Vec<(f64, f64)> = listed.iter().filter_map(one).collect();
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         (!all.is_empty()).then_some(all)
     };
-    let percentiles = of("clat_ns", 1.0).or_else(|| of("lat_ns", 1.0)).or_else(|| of("clat", 1e3)).unwrap_or_default();
-    Spread { ios: ios(&most), percentiles }
+    let percentiles = of("clat_ns", 1.0)
+        .or_else(|| of("lat_ns", 1.0))
+        .or_else(|| of("clat", 1e3))
+        .unwrap_or_default();
+    Spread {
+        ios: ios(&most),
+        percentiles,
+    }
 }
 
 /// `lat_ns` (version 3) or `lat` (version 2, microseconds).
@@ -194,7 +310,12 @@ fn stream(way: &Value, direction: Direction) -> Option<Stream> {
     let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
     let mean = |key: &str| way[key]["mean"].as_f64().filter(|mean| *mean > 0.0);
     let latency_ns = mean("lat_ns").or_else(|| mean("lat").map(|us| us * 1e3));
-    Some(Stream { direction, iops, latency_ns, is_median: false })
+    Some(Stream {
+        direction,
+        iops,
+        latency_ns,
+        is_median: false,
+    })
 }
 
 #[cfg(test)]
@@ -209,10 +330,18 @@ mod tests {
     #[test]
     fn a_grouped_job_has_all_its_figures() {
         let runs = read_result(NEW).expect("a result");
-        let [run] = runs.as_slice() else { panic!("{runs:?}") };
+        let [run] = runs.as_slice() else {
+            panic!("{runs:?}")
+        };
         let figures = &run.figures;
-        assert_eq!((figures.depth, figures.jobs, figures.block), (Some(8), Some(4), Some(16384)));
-        assert_eq!((run.runtime_ms, run.log_window_ms, figures.ios), (60001, Some(250), Some(60000)));
+        assert_eq!(
+            (figures.depth, figures.jobs, figures.block),
+            (Some(8), Some(4), Some(16384))
+        );
+        assert_eq!(
+            (run.runtime_ms, run.log_window_ms, figures.ios),
+            (60001, Some(250), Some(60000))
+        );
         // 1000 per second x 32 ms = 32 in flight, of 8 x 4.
         assert_eq!(figures.little(), Some(1.0));
     }
@@ -221,7 +350,10 @@ mod tests {
     fn microseconds_of_old_versions_are_microseconds() {
         let old = r#"{"jobs": [{"jobname": "a", "job options": {"ioengine": "sync", "iodepth": "32"},
             "read": {"iops": 200.0, "lat": {"mean": 5000.0}}}]}"#;
-        assert_eq!(read_result(old).expect("a result")[0].figures.little(), Some(1.0));
+        assert_eq!(
+            read_result(old).expect("a result")[0].figures.little(),
+            Some(1.0)
+        );
     }
 
     #[test]
@@ -235,8 +367,12 @@ mod tests {
         let result = "client: host=b disconnected\n\n{\"client_stats\": [{\"jobname\": \"x\", \"hostname\": \"a\", \"port\": 1}, \
                       {\"jobname\": \"All clients\", \"hostname\": \"\"}]}\nfio: client c timed out\n";
         let hosts = read_hosts(result).expect("a result");
-        let lost = [("b", "disconnected"), ("c", "timed out")].map(|(host, why)| (host.to_owned(), why.to_owned()));
-        assert_eq!((hosts.there, hosts.lost), (vec!["a:1".to_owned()], lost.to_vec()));
+        let lost = [("b", "disconnected"), ("c", "timed out")]
+            .map(|(host, why)| (host.to_owned(), why.to_owned()));
+        assert_eq!(
+            (hosts.there, hosts.lost),
+            (vec!["a:1".to_owned()], lost.to_vec())
+        );
         assert_eq!(read_hosts(NEW).expect("a result"), Hosts::default());
     }
 
@@ -245,17 +381,34 @@ mod tests {
         let text = r#"{"jobs": [{"jobname": "a", "read": {"total_ios": 1, "clat_ns": {"percentile": {"50.000000": 7}}},
             "write": {"total_ios": 2, "clat_ns": {"percentile": {"99.000000": 9, "50.000000": 8}}}}]}"#;
         let spread = &read_result(text).expect("a result")[0].spread;
-        assert_eq!((spread.ios, spread.percentiles.as_slice()), (2, &[(50.0, 8.0), (99.0, 9.0)][..]));
+        assert_eq!(
+            (spread.ios, spread.percentiles.as_slice()),
+            (2, &[(50.0, 8.0), (99.0, 9.0)][..])
+        );
     }
 
     #[test]
     fn what_is_no_result_is_refused_with_its_place() {
         assert_eq!(read_result(""), Err(ImportError::NoDocument));
-        assert_eq!(read_result("fio: no such file"), Err(ImportError::NoDocument));
+        assert_eq!(
+            read_result("fio: no such file"),
+            Err(ImportError::NoDocument)
+        );
         assert_eq!(read_result("{\"a\": 1}"), Err(ImportError::NoJobs));
-        assert!(matches!(read_result("{\n\"jobs\": [\n"), Err(ImportError::Malformed { line: 3, .. })));
+        assert!(matches!(
+            read_result("{\n\"jobs\": [\n"),
+            Err(ImportError::Malformed { line: 3, .. })
+        ));
         let deep = "{\"a\":".repeat(100_000);
-        assert!(matches!(read_result(&deep), Err(ImportError::Malformed { .. })));
-        assert_eq!(read_result("{\"jobs\": [1, null, {}]}").expect("odd but harmless").len(), 3);
+        assert!(matches!(
+            read_result(&deep),
+            Err(ImportError::Malformed { .. })
+        ));
+        assert_eq!(
+            read_result("{\"jobs\": [1, null, {}]}")
+                .expect("odd but harmless")
+                .len(),
+            3
+        );
     }
 }

@@ -27,7 +27,12 @@ pub(crate) struct Documents {
 /// When there are more values than memory should hold.
 pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
     // Each value stands behind a comma or opens its list or object.
-    if text.bytes().filter(|byte| matches!(byte, b',' | b'{' | b'[')).count() > MOST_VALUES {
+    if text
+        .bytes()
+        .filter(|byte| matches!(byte, b',' | b'{' | b'['))
+        .count()
+        > MOST_VALUES
+    {
         return Err(ImportError::TooManyValues);
     }
     let mut all = Documents::default();
@@ -48,7 +53,10 @@ pub(crate) fn documents(text: &str) -> Result<Documents, ImportError> {
             }
             failed => {
                 let why = failed.and_then(Result::err);
-                all.broken = all.broken.or(why.map(|error| ImportError::Malformed { line: error.line(), why: words(&error) }));
+                all.broken = all.broken.or(why.map(|error| ImportError::Malformed {
+                    line: error.line(),
+                    why: words(&error),
+                }));
                 tries += 1;
                 at += line.len();
             }
@@ -65,7 +73,9 @@ fn object_in(line: &str, listed: &mut Option<Option<usize>>) -> Option<usize> {
     if line.starts_with('[') {
         *listed = Some(None);
     }
-    let Some(indent) = listed.as_mut() else { return line.starts_with('{').then_some(0) };
+    let Some(indent) = listed.as_mut() else {
+        return line.starts_with('{').then_some(0);
+    };
     let begin = line.find(|c: char| !matches!(c, '[' | ',' | ' ' | '\t' | '\r'))?;
     let stands_in = line.len() - line.trim_ascii_start().len();
     let is_one = line[begin..].starts_with('{') && stands_in <= *indent.get_or_insert(stands_in);
@@ -75,7 +85,12 @@ fn object_in(line: &str, listed: &mut Option<Option<usize>>) -> Option<usize> {
 /// A result behind a prompt or a message.
 fn within_a_line(text: &str) -> Option<Value> {
     let begins = text.match_indices('{').take(MOST_TRIES);
-    let mut read = begins.filter_map(|(at, _)| Deserializer::from_str(&text[at..]).into_iter::<Value>().next()?.ok());
+    let mut read = begins.filter_map(|(at, _)| {
+        Deserializer::from_str(&text[at..])
+            .into_iter::<Value>()
+            .next()?
+            .ok()
+    });
     read.find(|value| records(value).is_ok())
 }
 
@@ -85,7 +100,11 @@ fn within_a_line(text: &str) -> Option<Value> {
 /// When there is none.
 pub(crate) fn first_document(text: &str) -> Result<Value, ImportError> {
     let mut all = documents(text)?;
-    if all.found.is_empty() { Err(all.broken.unwrap_or(ImportError::NoDocument)) } else { Ok(all.found.swap_remove(0)) }
+    if all.found.is_empty() {
+        Err(all.broken.unwrap_or(ImportError::NoDocument))
+    } else {
+        Ok(all.found.swap_remove(0))
+    }
 }
 
 /// What the reader says, without the place, which is said apart.
@@ -96,8 +115,17 @@ fn words(error: &serde_json::Error) -> String {
 
 /// Whether a line is of the output for people (`--output-format=normal`), whose figures the document has too: they stand in, but for a few.
 fn is_normal(line: &str) -> bool {
-    let heads = ["Starting ", "Run status group", "Disk stats", "Jobs: ", "fio-"];
-    line.starts_with([' ', '\t']) || heads.iter().any(|head| line.starts_with(head)) || line.contains(": (g=") || line.contains(": (groupid=")
+    let heads = [
+        "Starting ",
+        "Run status group",
+        "Disk stats",
+        "Jobs: ",
+        "fio-",
+    ];
+    line.starts_with([' ', '\t'])
+        || heads.iter().any(|head| line.starts_with(head))
+        || line.contains(": (g=")
+        || line.contains(": (groupid=")
 }
 
 /// Keeps the first lines that say something.
@@ -117,10 +145,15 @@ mod tests {
 
     #[test]
     fn documents_are_found_among_text() {
-        let all = documents("fio: error {x}\n{ not json\n{\"a\": 1}\n{\"b\": 2}\nfio: terminating\n").expect("few values");
+        let all =
+            documents("fio: error {x}\n{ not json\n{\"a\": 1}\n{\"b\": 2}\nfio: terminating\n")
+                .expect("few values");
         assert_eq!(all.found.len(), 2);
         assert_eq!(all.text, ["fio: error {x}", "fio: terminating"]);
-        assert!(matches!(all.broken, Some(ImportError::Malformed { line: 1, .. })));
+        assert!(matches!(
+            all.broken,
+            Some(ImportError::Malformed { line: 1, .. })
+        ));
     }
 
     /// As `--output-format=normal,json` of fio 3.33 begins: only the message is one.
@@ -130,7 +163,10 @@ mod tests {
                       j: (groupid=0, jobs=1): err= 0: pid=6185: Sat Nov 21 15:59:39 2026\n  read: IOPS=1992\n    slat (nsec): min=0\n\n\
                       Run status group 0 (all jobs):\n   READ: bw=1\n{\"jobs\": []}\n";
         let all = documents(normal).expect("few values");
-        assert_eq!((all.found.len(), all.text), (1, vec!["fio: terminating on signal 2".to_owned()]));
+        assert_eq!(
+            (all.found.len(), all.text),
+            (1, vec!["fio: terminating on signal 2".to_owned()])
+        );
     }
 
     /// As a list in one line, indented as many programs write it, and as `fathom import --json` does.
@@ -147,9 +183,16 @@ mod tests {
             assert_eq!((all.found.len(), all.broken), (2, None), "{text}");
         }
         // The inside of a broken one is not mistaken for another.
-        let all = documents(&format!("[\n  {object},\n  {{\"jobs\": [\n    {{\"jobname\": 1}}\n")).expect("few values");
+        let all = documents(&format!(
+            "[\n  {object},\n  {{\"jobs\": [\n    {{\"jobname\": 1}}\n"
+        ))
+        .expect("few values");
         assert_eq!(all.found.len(), 1);
-        assert!(matches!(all.broken, Some(ImportError::Malformed { line: 3, .. })), "{:?}", all.broken);
+        assert!(
+            matches!(all.broken, Some(ImportError::Malformed { line: 3, .. })),
+            "{:?}",
+            all.broken
+        );
         assert!(documents("[1, 2]").is_ok_and(|all| all.found.is_empty() && all.broken.is_none()));
     }
 
@@ -161,9 +204,20 @@ mod tests {
 
     #[test]
     fn hostile_text_comes_back() {
-        for text in ["{\"a\":".repeat(100_000), "{\n".repeat(200_000), "[".repeat(1 << 20), "\0".repeat(1000), "{\"a\":[".repeat(70), "x{".repeat(100_000), "[\n{".repeat(100_000)] {
+        for text in [
+            "{\"a\":".repeat(100_000),
+            "{\n".repeat(200_000),
+            "[".repeat(1 << 20),
+            "\0".repeat(1000),
+            "{\"a\":[".repeat(70),
+            "x{".repeat(100_000),
+            "[\n{".repeat(100_000),
+        ] {
             assert!(documents(&text).is_ok_and(|all| all.found.is_empty()));
         }
-        assert_eq!(documents(&",".repeat(MOST_VALUES + 1)).err(), Some(ImportError::TooManyValues));
+        assert_eq!(
+            documents(&",".repeat(MOST_VALUES + 1)).err(),
+            Some(ImportError::TooManyValues)
+        );
     }
 }

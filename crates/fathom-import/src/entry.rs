@@ -1,7 +1,8 @@
 //! One job record of fio's JSON as an entry.
 
 use fathom_model::{
-    Direction, DirectionSummary, Entry, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, Samples, Shows, SparseHistogram,
+    Direction, DirectionSummary, Entry, Histogram, LatencySummary, Moment, MomentDirection, Nanos,
+    PerDirection, Samples, Shows, SparseHistogram,
 };
 use serde_json::{Map, Value};
 
@@ -11,7 +12,9 @@ use crate::options::{Options, pairs};
 
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
-const CLASSES: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+const CLASSES: [&str; 12] = [
+    "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
+];
 /// Most I/Os in one bin, a trillion: sums over any distribution then stay exact.
 const MOST_IOS: u64 = 1 << 40;
 
@@ -26,24 +29,42 @@ pub(crate) struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     pub(crate) fn of(document: &'a Value, program: &str, records: usize) -> Self {
-        Reading { document, old: major(program).is_some_and(|major| major < 3), records }
+        Reading {
+            document,
+            old: major(program).is_some_and(|major| major < 3),
+            records,
+        }
     }
 }
 
 impl Reading<'_> {
     /// What fathom adds to this record in a document of its own.
     fn addition(&self, job: &Value) -> &Value {
-        let place = self.document["jobs"].as_array().and_then(|jobs| jobs.iter().position(|other| std::ptr::eq(other, job)));
-        place.map_or(&Value::Null, |place| &self.document["fathom"]["entries"][place])
+        let place = self.document["jobs"]
+            .as_array()
+            .and_then(|jobs| jobs.iter().position(|other| std::ptr::eq(other, job)));
+        place.map_or(&Value::Null, |place| {
+            &self.document["fathom"]["entries"][place]
+        })
     }
 }
 
 impl Reading<'_> {
     /// The port of a record's server, where two servers of one host have a job of that name: `:8766`.
     fn port(&self, job: &Value) -> String {
-        let same = |other: &&Value| ["jobname", "hostname"].iter().all(|key| other[*key] == job[*key]) && other["port"] != job["port"];
-        let shared = self.document["client_stats"].as_array().is_some_and(|all| all.iter().any(|other| same(&other)));
-        job["port"].as_u64().filter(|_| shared).map_or(String::new(), |port| format!(":{port}"))
+        let same = |other: &&Value| {
+            ["jobname", "hostname"]
+                .iter()
+                .all(|key| other[*key] == job[*key])
+                && other["port"] != job["port"]
+        };
+        let shared = self.document["client_stats"]
+            .as_array()
+            .is_some_and(|all| all.iter().any(|other| same(&other)));
+        job["port"]
+            .as_u64()
+            .filter(|_| shared)
+            .map_or(String::new(), |port| format!(":{port}"))
     }
 }
 
@@ -67,8 +88,16 @@ pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError
         entry.mixed = Some(summary(reading, &job["mixed"])?);
         entry.show_directions = job["read"].is_object();
     }
-    let filled = |of: fn(&DirectionSummary) -> &LatencySummary| entry.directions.0.iter().any(|way| of(way).mean > 0.0);
-    let listed = |of: fn(&DirectionSummary) -> &LatencySummary| entry.directions.0.iter().any(|way| !of(way).percentiles.is_empty());
+    let filled = |of: fn(&DirectionSummary) -> &LatencySummary| {
+        entry.directions.0.iter().any(|way| of(way).mean > 0.0)
+    };
+    let listed = |of: fn(&DirectionSummary) -> &LatencySummary| {
+        entry
+            .directions
+            .0
+            .iter()
+            .any(|way| !of(way).percentiles.is_empty())
+    };
     entry.shows = Shows {
         slat: filled(|way| &way.slat),
         clat: filled(|way| &way.clat),
@@ -81,7 +110,12 @@ pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError
     entry.words = words(&entry, &options);
     let ours = reading.addition(job);
     entry.steady = crate::steady::steady(&job["steadystate"]);
-    entry.series = ours["series"].as_array().into_iter().flatten().map(moment).collect();
+    entry.series = ours["series"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(moment)
+        .collect();
     written_before(&mut entry, ours);
     Ok(entry)
 }
@@ -89,22 +123,51 @@ pub(crate) fn entry(reading: &Reading, job: &Value) -> Result<Entry, ImportError
 /// What the record says of the job itself.
 fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
     let grouped = options.has("group_reporting") || reading.records == 1;
-    let members = if grouped { options.number("numjobs").unwrap_or(1).max(1) } else { 1 };
+    let members = if grouped {
+        options.number("numjobs").unwrap_or(1).max(1)
+    } else {
+        1
+    };
     let named = job["jobname"].as_str().unwrap_or_default();
-    let paced = ["rate", "rate_iops", "thinktime"].into_iter().find_map(|name| Some(format!("{name}={}", options.text(name)?)));
-    let table = |name: &str, keys: &[&str]| keys.iter().map(|key| lenient(&job[name], key)).collect::<Vec<f64>>();
-    let (levels, handed, reaped) = (table("iodepth_level", &DEPTHS), table("iodepth_submit", &BATCHES), table("iodepth_complete", &BATCHES));
+    let paced = ["rate", "rate_iops", "thinktime"]
+        .into_iter()
+        .find_map(|name| Some(format!("{name}={}", options.text(name)?)));
+    let table = |name: &str, keys: &[&str]| {
+        keys.iter()
+            .map(|key| lenient(&job[name], key))
+            .collect::<Vec<f64>>()
+    };
+    let (levels, handed, reaped) = (
+        table("iodepth_level", &DEPTHS),
+        table("iodepth_submit", &BATCHES),
+        table("iodepth_complete", &BATCHES),
+    );
     let mut entry = Entry {
-        name: job["hostname"].as_str().map_or(named.to_owned(), |host| format!("{named} on {host}{}", reading.port(job))),
+        name: job["hostname"].as_str().map_or(named.to_owned(), |host| {
+            format!("{named} on {host}{}", reading.port(job))
+        }),
         group: lenient(job, "groupid") as u32,
         description: job["desc"].as_str().map(str::to_owned),
         options: pairs(&job["job options"]),
         members,
-        rw: options.text("rw").or(options.text("readwrite")).unwrap_or(if options.are_told() { "read" } else { "" }).to_owned(),
+        rw: options
+            .text("rw")
+            .or(options.text("readwrite"))
+            .unwrap_or(if options.are_told() { "read" } else { "" })
+            .to_owned(),
         engine: options.text("ioengine").unwrap_or_default().to_owned(),
-        depth: if options.are_told() { options.depth() } else { 0 },
+        depth: if options.are_told() {
+            options.depth()
+        } else {
+            0
+        },
         error: job["error"].as_i64().unwrap_or(0) as i32,
-        errors_continued: (lenient(job, "total_err") > 0.0).then(|| (lenient(job, "total_err") as u64, lenient(job, "first_error") as i32)),
+        errors_continued: (lenient(job, "total_err") > 0.0).then(|| {
+            (
+                lenient(job, "total_err") as u64,
+                lenient(job, "first_error") as i32,
+            )
+        }),
         elapsed_s: lenient(job, "elapsed") as u64,
         started_unix_ms: lenient(job, "job_start") as u64,
         show_directions: true,
@@ -121,20 +184,36 @@ fn described(reading: &Reading, job: &Value, options: &Options) -> Entry {
     entry.depth_levels.copy_from_slice(&levels);
     entry.submit_levels.copy_from_slice(&handed);
     entry.complete_levels.copy_from_slice(&reaped);
-    entry.latency_ns.copy_from_slice(&table("latency_ns", &CLASSES[..10]));
-    entry.latency_us.copy_from_slice(&table("latency_us", &CLASSES[..10]));
-    entry.latency_ms.copy_from_slice(&table("latency_ms", &CLASSES));
+    entry
+        .latency_ns
+        .copy_from_slice(&table("latency_ns", &CLASSES[..10]));
+    entry
+        .latency_us
+        .copy_from_slice(&table("latency_us", &CLASSES[..10]));
+    entry
+        .latency_ms
+        .copy_from_slice(&table("latency_ms", &CLASSES));
     entry
 }
 
 /// One size for all as asked; otherwise what was moved, where it comes out even.
-fn block_sizes(options: &Options, directions: &PerDirection<DirectionSummary>) -> PerDirection<(u32, u32)> {
+fn block_sizes(
+    options: &Options,
+    directions: &PerDirection<DirectionSummary>,
+) -> PerDirection<(u32, u32)> {
     let asked = options.size("bs").or(options.size("blocksize"));
-    let asked = asked.or((options.are_told() && !["bs", "blocksize", "bsrange", "bssplit"].iter().any(|name| options.has(name))).then_some(4096));
+    let asked = asked.or((options.are_told()
+        && !["bs", "blocksize", "bsrange", "bssplit"]
+            .iter()
+            .any(|name| options.has(name)))
+    .then_some(4096));
     PerDirection::from_fn(|direction| {
         let way = &directions[direction];
         let even = (way.ios > 0 && way.bytes % way.ios == 0).then(|| way.bytes / way.ios);
-        let size = asked.or(even).and_then(|size| u32::try_from(size).ok()).unwrap_or(0);
+        let size = asked
+            .or(even)
+            .and_then(|size| u32::try_from(size).ok())
+            .unwrap_or(0);
         (size, size)
     })
 }
@@ -142,7 +221,12 @@ fn block_sizes(options: &Options, directions: &PerDirection<DirectionSummary>) -
 /// `randread, 4k blocks, queue depth 32, 4 jobs, libaio, direct`.
 fn words(entry: &Entry, options: &Options) -> String {
     let mut parts = vec![entry.rw.clone()];
-    parts.extend(options.text("bs").or(options.text("blocksize")).map(|size| format!("{size} blocks")));
+    parts.extend(
+        options
+            .text("bs")
+            .or(options.text("blocksize"))
+            .map(|size| format!("{size} blocks")),
+    );
     parts.extend((entry.depth > 0).then(|| format!("queue depth {}", entry.depth)));
     parts.extend((entry.members > 1).then(|| format!("{} jobs", entry.members)));
     parts.push(entry.engine.clone());
@@ -160,7 +244,10 @@ fn summary(reading: &Reading, way: &Value) -> Result<DirectionSummary, ImportErr
         0.0 => kib,
         exact => exact,
     };
-    for name in ["slat", "clat", "lat"].iter().flat_map(|name| [format!("{name}_ns"), (*name).to_owned()]) {
+    for name in ["slat", "clat", "lat"]
+        .iter()
+        .flat_map(|name| [format!("{name}_ns"), (*name).to_owned()])
+    {
         figure(&way[name.as_str()], "mean")?;
     }
     let mut made = DirectionSummary {
@@ -176,20 +263,43 @@ fn summary(reading: &Reading, way: &Value) -> Result<DirectionSummary, ImportErr
         lat: latency(way, "lat", reading),
         bw_samples: samples(way, ["bw_min", "bw_max", "bw_mean", "bw_dev", "bw_samples"]),
         bw_share: lenient(way, "bw_agg"),
-        iops_samples: samples(way, ["iops_min", "iops_max", "iops_mean", "iops_stddev", "iops_samples"]),
+        iops_samples: samples(
+            way,
+            [
+                "iops_min",
+                "iops_max",
+                "iops_mean",
+                "iops_stddev",
+                "iops_samples",
+            ],
+        ),
         ..DirectionSummary::default()
     };
     // Old versions do not say how many.
-    for latency in [&mut made.slat, &mut made.clat, &mut made.lat].into_iter().filter(|latency| latency.n == 0 && latency.mean > 0.0) {
+    for latency in [&mut made.slat, &mut made.clat, &mut made.lat]
+        .into_iter()
+        .filter(|latency| latency.n == 0 && latency.mean > 0.0)
+    {
         latency.n = ios;
     }
-    (made.counts.planned, made.counts.ok, made.counts.bytes_ok, made.counts.bytes_asked) = (ios, ios, bytes, bytes);
+    (
+        made.counts.planned,
+        made.counts.ok,
+        made.counts.bytes_ok,
+        made.counts.bytes_asked,
+    ) = (ios, ios, bytes, bytes);
     Ok(made)
 }
 
 fn samples(way: &Value, [min, max, mean, dev, count]: [&str; 5]) -> Samples {
     let at = |name| lenient(way, name);
-    Samples { min: at(min), max: at(max), mean: at(mean), dev: at(dev), count: at(count) as u64 }
+    Samples {
+        min: at(min),
+        max: at(max),
+        mean: at(mean),
+        dev: at(dev),
+        count: at(count) as u64,
+    }
 }
 
 /// `clat_ns` of version 3, or `clat` in microseconds.
@@ -201,9 +311,19 @@ fn latency(way: &Value, name: &str, reading: &Reading) -> LatencySummary {
             _ => return LatencySummary::default(),
         },
     };
-    let whole = |name: &str| of.get(name).and_then(Value::as_f64).filter(|value| (0.0..=1e18).contains(value)).unwrap_or(0.0) * scale;
+    let whole = |name: &str| {
+        of.get(name)
+            .and_then(Value::as_f64)
+            .filter(|value| (0.0..=1e18).contains(value))
+            .unwrap_or(0.0)
+            * scale
+    };
     let list = |name: &str| of.get(name).and_then(Value::as_object);
-    let count = of.get("N").and_then(Value::as_u64).filter(|n| *n <= MOST_IOS).unwrap_or(0);
+    let count = of
+        .get("N")
+        .and_then(Value::as_u64)
+        .filter(|n| *n <= MOST_IOS)
+        .unwrap_or(0);
     LatencySummary {
         min: whole("min") as u64,
         max: whole("max") as u64,
@@ -219,22 +339,40 @@ fn latency(way: &Value, name: &str, reading: &Reading) -> LatencySummary {
 /// Rising, without the empty places that old versions write as `0.00`, several times.
 fn percentiles(of: &Map<String, Value>, scale: f64) -> Vec<(f64, u64)> {
     let known = of.iter().filter_map(|(name, value)| {
-        let percent = name.parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0)?;
-        let value = value.as_f64().filter(|value| (0.0..=1e18).contains(value))?;
+        let percent = name
+            .parse::<f64>()
+            .ok()
+            .filter(|percent| *percent > 0.0 && *percent <= 100.0)?;
+        let value = value
+            .as_f64()
+            .filter(|value| (0.0..=1e18).contains(value))?;
         Some((percent, (value * scale) as u64))
     });
     let mut known: Vec<_> = known.collect();
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     // Without I/O every percentile is 0.
-    if known.iter().all(|(_, value)| *value == 0) { Vec::new() } else { known }
+    if known.iter().all(|(_, value)| *value == 0) {
+        Vec::new()
+    } else {
+        known
+    }
 }
 
 /// (middle, count), rising. Old versions number their bins of microseconds.
 fn bins(of: &Map<String, Value>, old: bool) -> Vec<(u64, u64)> {
     let known = of.iter().filter_map(|(name, count)| {
         let place = name.parse::<u64>().ok().filter(|place| *place <= 1 << 60)?;
-        let count = count.as_u64().filter(|count| (1..=MOST_IOS).contains(count))?;
-        Some((if old { crate::hist_log::middle_of(place as usize)?.saturating_mul(1000) } else { place }, count))
+        let count = count
+            .as_u64()
+            .filter(|count| (1..=MOST_IOS).contains(count))?;
+        Some((
+            if old {
+                crate::hist_log::middle_of(place as usize)?.saturating_mul(1000)
+            } else {
+                place
+            },
+            count,
+        ))
     });
     let mut known: Vec<_> = known.collect();
     known.sort_unstable();
@@ -246,10 +384,13 @@ fn written_before(entry: &mut Entry, ours: &Value) {
     let whole = |value: &Value| value.as_u64().and_then(|value| u32::try_from(value).ok());
     entry.members = whole(&ours["members"]).unwrap_or(entry.members);
     entry.depth = whole(&ours["depth"]).unwrap_or(entry.depth);
-    entry.rw = ours["rw"].as_str().map_or(std::mem::take(&mut entry.rw), str::to_owned);
+    entry.rw = ours["rw"]
+        .as_str()
+        .map_or(std::mem::take(&mut entry.rw), str::to_owned);
     for direction in Direction::ALL {
         let size = whole(&ours["block_sizes"][direction as usize]);
-        entry.block_sizes[direction] = size.map_or(entry.block_sizes[direction], |size| (size, size));
+        entry.block_sizes[direction] =
+            size.map_or(entry.block_sizes[direction], |size| (size, size));
     }
 }
 
@@ -257,13 +398,26 @@ fn moment(of: &Value) -> Moment {
     let nanos = |name: &str| Nanos::new(lenient(of, name) as u64);
     let directions = PerDirection::from_fn(|direction| {
         let way = &of[direction.word()];
-        let told = |name: &str| way[name].as_f64().filter(|value| (0.0..=1e18).contains(value)).map(|value| value as u64);
+        let told = |name: &str| {
+            way[name]
+                .as_f64()
+                .filter(|value| (0.0..=1e18).contains(value))
+                .map(|value| value as u64)
+        };
         let count = |name: &str| told(name).unwrap_or(0);
         let mut spread = Histogram::new();
-        let listed = way["bins"].as_object().map_or(Vec::new(), |of| bins(of, false));
-        listed.into_iter().for_each(|(middle, n)| spread.record_n(middle, n));
+        let listed = way["bins"]
+            .as_object()
+            .map_or(Vec::new(), |of| bins(of, false));
+        listed
+            .into_iter()
+            .for_each(|(middle, n)| spread.record_n(middle, n));
         MomentDirection {
-            latencies: if spread.count() > 0 { SparseHistogram::pack(&spread) } else { SparseHistogram::default() },
+            latencies: if spread.count() > 0 {
+                SparseHistogram::pack(&spread)
+            } else {
+                SparseHistogram::default()
+            },
             ios: count("ok_ios"),
             bytes: count("ok_bytes"),
             bad: count("bad_ios"),
@@ -273,7 +427,11 @@ fn moment(of: &Value) -> Moment {
             mean: told("mean_ns"),
         }
     });
-    Moment { start: nanos("start_ns"), length: nanos("length_ns"), directions }
+    Moment {
+        start: nanos("start_ns"),
+        length: nanos("length_ns"),
+        directions,
+    }
 }
 
 #[cfg(test)]
@@ -281,7 +439,10 @@ mod tests {
     use super::*;
 
     fn one(text: &str) -> Result<Entry, ImportError> {
-        Ok(crate::result::results("f", text)?.remove(0).entries.remove(0))
+        Ok(crate::result::results("f", text)?
+            .remove(0)
+            .entries
+            .remove(0))
     }
 
     /// fio 2.18: amounts in KiB, times in microseconds, three empty percentiles, no nanosecond classes.
@@ -294,11 +455,27 @@ mod tests {
             "lat": {"mean": 2417.680876}}, "latency_us": {"750": 2.5}}]}"#)
         .expect("a result");
         let read = &old.directions[Direction::Read];
-        assert_eq!((read.bytes, read.bytes / read.ios, read.ios), (528_102 * 4096, 4096, 528_102));
-        assert!((read.bandwidth - 528_102.0 * 4096.0 / 10.004).abs() < 1.0, "{}", read.bandwidth);
-        assert_eq!(read.clat.percentiles, [(50.0, 2_320_000), (99.0, 6_304_000)]);
-        assert_eq!((read.clat.min, read.clat.mean.round()), (138_000, 2_409_206.0));
-        assert_eq!((old.depth, old.members, old.rw.as_str(), old.latency_us[8]), (8, 16, "randread", 2.5));
+        assert_eq!(
+            (read.bytes, read.bytes / read.ios, read.ios),
+            (528_102 * 4096, 4096, 528_102)
+        );
+        assert!(
+            (read.bandwidth - 528_102.0 * 4096.0 / 10.004).abs() < 1.0,
+            "{}",
+            read.bandwidth
+        );
+        assert_eq!(
+            read.clat.percentiles,
+            [(50.0, 2_320_000), (99.0, 6_304_000)]
+        );
+        assert_eq!(
+            (read.clat.min, read.clat.mean.round()),
+            (138_000, 2_409_206.0)
+        );
+        assert_eq!(
+            (old.depth, old.members, old.rw.as_str(), old.latency_us[8]),
+            (8, 16, "randread", 2.5)
+        );
         assert_eq!(old.block_sizes[Direction::Read], (4096, 4096));
     }
 
@@ -307,18 +484,45 @@ mod tests {
         let read = one(r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "a", "read": {"iops": 3.0, "total_ios": 3, "bw_bytes": 12288,
             "clat_ns": {"N": 3, "mean": 300, "bins": {"1032": 1, "97": 2, "junk": 1, "98": -4}}}}]}"#)
         .expect("a result");
-        assert_eq!(read.directions[Direction::Read].clat.bins, [(97, 2), (1032, 1)]);
-        assert_eq!((read.depth, read.rw.as_str(), read.directions[Direction::Read].bandwidth), (0, "", 12288.0));
+        assert_eq!(
+            read.directions[Direction::Read].clat.bins,
+            [(97, 2), (1032, 1)]
+        );
+        assert_eq!(
+            (
+                read.depth,
+                read.rw.as_str(),
+                read.directions[Direction::Read].bandwidth
+            ),
+            (0, "", 12288.0)
+        );
     }
 
     #[test]
     fn figures_that_no_run_has_are_refused_by_name() {
-        for (figure, text) in [("iops", "-1"), ("iops", "1e300"), ("total_ios", "\"80,00\""), ("io_bytes", "1e19"), ("runtime", "true")] {
-            let text = format!("{{\"jobs\": [{{\"jobname\": \"a\", \"read\": {{\"{figure}\": {text}}}}}]}}");
-            assert!(matches!(one(&text), Err(ImportError::Figure { name, .. }) if name == figure), "{text}");
+        for (figure, text) in [
+            ("iops", "-1"),
+            ("iops", "1e300"),
+            ("total_ios", "\"80,00\""),
+            ("io_bytes", "1e19"),
+            ("runtime", "true"),
+        ] {
+            let text = format!(
+                "{{\"jobs\": [{{\"jobname\": \"a\", \"read\": {{\"{figure}\": {text}}}}}]}}"
+            );
+            assert!(
+                matches!(one(&text), Err(ImportError::Figure { name, .. }) if name == figure),
+                "{text}"
+            );
         }
-        assert!(matches!(one("{\"jobs\": [{\"read\": {\"iops\": 80,00}}]}"), Err(ImportError::Malformed { .. })));
-        assert!(one("{\"jobs\": [1, null, \"x\"]}").is_ok(), "odd but harmless");
+        assert!(matches!(
+            one("{\"jobs\": [{\"read\": {\"iops\": 80,00}}]}"),
+            Err(ImportError::Malformed { .. })
+        ));
+        assert!(
+            one("{\"jobs\": [1, null, \"x\"]}").is_ok(),
+            "odd but harmless"
+        );
     }
 
     #[test]
@@ -326,7 +530,16 @@ mod tests {
         let text = r#"{"fio version": "fio-3.33", "global options": [{"rw": "randread", "iodepth": "4", "ioengine": "libaio"}], "client_stats": [
             {"jobname": "a", "hostname": "h1", "read": {"iops": 1.0}}, {"jobname": "a", "hostname": "h2", "read": {"iops": 2.0}},
             {"jobname": "All clients", "read": {"iops": 3.0}}]}"#;
-        let entries = crate::result::results("f", text).expect("a result").remove(0).entries;
-        assert_eq!(entries.iter().map(|entry| (entry.name.as_str(), entry.depth)).collect::<Vec<_>>(), [("a on h1", 4), ("a on h2", 4)]);
+        let entries = crate::result::results("f", text)
+            .expect("a result")
+            .remove(0)
+            .entries;
+        assert_eq!(
+            entries
+                .iter()
+                .map(|entry| (entry.name.as_str(), entry.depth))
+                .collect::<Vec<_>>(),
+            [("a on h1", 4), ("a on h2", 4)]
+        );
     }
 }

@@ -6,7 +6,6 @@ use std::fmt;
 use fathom_analyse::{Dimension, Shown, Wish};
 use fathom_model::Direction;
 
-
 /// What follows a flag.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
@@ -26,11 +25,21 @@ struct Setting {
 }
 
 const fn setting(key: &'static str, short: &'static str, takes: Takes) -> Setting {
-    Setting { key, short, takes, idle: "" }
+    Setting {
+        key,
+        short,
+        takes,
+        idle: "",
+    }
 }
 
 const fn idle(key: &'static str, short: &'static str, takes: Takes, idle: &'static str) -> Setting {
-    Setting { key, short, takes, idle }
+    Setting {
+        key,
+        short,
+        takes,
+        idle,
+    }
 }
 
 const LOOK: &str = "the look is the same for every chart, chosen to be read on a phone, in print and with any colour vision";
@@ -66,10 +75,30 @@ const SETTINGS: [Setting; 48] = [
     setting("max_iops", "", Takes::One),
     setting("max_bw", "", Takes::One),
     setting("truncate_xaxis", "", Takes::One),
-    idle("percentile", "-p", Takes::One, "--chart=percentiles draws all of them"),
-    idle("max_z", "-m", Takes::One, "the axis ends above the highest bar, and none is cut off"),
-    idle("moving_average", "-e", Takes::One, "a moving average hides the dips that the chart is for"),
-    idle("draw_total", "", Takes::Nothing, "reads and writes are lines of their own"),
+    idle(
+        "percentile",
+        "-p",
+        Takes::One,
+        "--chart=percentiles draws all of them",
+    ),
+    idle(
+        "max_z",
+        "-m",
+        Takes::One,
+        "the axis ends above the highest bar, and none is cut off",
+    ),
+    idle(
+        "moving_average",
+        "-e",
+        Takes::One,
+        "a moving average hides the dips that the chart is for",
+    ),
+    idle(
+        "draw_total",
+        "",
+        Takes::Nothing,
+        "reads and writes are lines of their own",
+    ),
     idle("disable_grid", "", Takes::Nothing, LOOK),
     idle("enable_markers", "", Takes::Nothing, LOOK),
     idle("line_width", "-w", Takes::One, LOOK),
@@ -91,13 +120,25 @@ const SETTINGS: [Setting; 48] = [
 const ELSEWHERE: [Setting; 5] = [
     idle("show_cpu", "", Takes::Nothing, "--chart=cpu draws it"),
     idle("show_ss", "", Takes::Nothing, "--chart=window draws it"),
-    idle("disable_fio_version", "", Takes::Nothing, "the version is not in the chart"),
+    idle(
+        "disable_fio_version",
+        "",
+        Takes::Nothing,
+        "the version is not in the chart",
+    ),
     idle("include_hosts", "", Takes::Many, "choose hosts with --name"),
     idle("exclude_hosts", "", Takes::Many, "choose hosts with --name"),
 ];
 /// What we call [`KINDS`].
 const OURS: [&str; 6] = ["3d", "depth", "jobs", "distribution", "time", "compare"];
-const KINDS: [&str; 6] = ["bargraph3d", "bargraph2d_qd", "bargraph2d_nj", "histogram", "loggraph", "compare_graph"];
+const KINDS: [&str; 6] = [
+    "bargraph3d",
+    "bargraph2d_qd",
+    "bargraph2d_nj",
+    "histogram",
+    "loggraph",
+    "compare_graph",
+];
 
 /// So many keys that nobody knows are told.
 const MOST_UNKNOWN: usize = 20;
@@ -155,9 +196,17 @@ pub enum FioPlotError {
 impl fmt::Display for FioPlotError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Option(word) => write!(f, "fio-plot has no option '{}'; its options and ours do not mix", word.escape_debug()),
+            Self::Option(word) => write!(
+                f,
+                "fio-plot has no option '{}'; its options and ours do not mix",
+                word.escape_debug()
+            ),
             Self::Value(flag) => write!(f, "{}: needs a value", flag.escape_debug()),
-            Self::Line(number, text) => write!(f, "line {number}: '{}' is no KEY = VALUE", text.escape_debug()),
+            Self::Line(number, text) => write!(
+                f,
+                "line {number}: '{}' is no KEY = VALUE",
+                text.escape_debug()
+            ),
             Self::Kind => write!(f, "which chart? graphtype is one of {}", KINDS.join(", ")),
             Self::Results => write!(f, "which results? input_directory (-i) names their folders"),
             Self::Setting { key, why } => write!(f, "{key}: {why}"),
@@ -168,13 +217,20 @@ impl fmt::Display for FioPlotError {
 impl std::error::Error for FioPlotError {}
 
 fn wrong<T>(key: &'static str, why: impl Into<String>) -> Result<T, FioPlotError> {
-    Err(FioPlotError::Setting { key, why: why.into() })
+    Err(FioPlotError::Setting {
+        key,
+        why: why.into(),
+    })
 }
 
 /// Whether `words` ask for a chart by fio-plot's flags.
 #[must_use]
 pub fn is_fio_plot(words: &[String]) -> bool {
-    let kind = |word: &String| all().any(|known| KINDS.contains(&known.key) && (known.short == word || long(known) == *word));
+    let kind = |word: &String| {
+        all().any(|known| {
+            KINDS.contains(&known.key) && (known.short == word || long(known) == *word)
+        })
+    };
     words.iter().any(kind)
 }
 
@@ -211,7 +267,9 @@ fn flags(words: &[String]) -> Result<Given, FioPlotError> {
             _ => (word.as_str(), None),
         };
         // One of its long flags is written with an underscore.
-        let known = all().find(|known| (known.short == name && !name.is_empty()) || long(known) == name.replace('_', "-"));
+        let known = all().find(|known| {
+            (known.short == name && !name.is_empty()) || long(known) == name.replace('_', "-")
+        });
         let Some(known) = known.filter(|_| name.starts_with('-')) else {
             return Err(FioPlotError::Option(word.clone()));
         };
@@ -221,7 +279,11 @@ fn flags(words: &[String]) -> Result<Given, FioPlotError> {
             Takes::One => 1,
             Takes::Many => usize::MAX,
         };
-        while values.len() < most && rest.peek().is_some_and(|next| !next.starts_with('-') || next.len() == 1) {
+        while values.len() < most
+            && rest
+                .peek()
+                .is_some_and(|next| !next.starts_with('-') || next.len() == 1)
+        {
             values.extend(rest.next().cloned());
         }
         if values.is_empty() && known.takes != Takes::Nothing {
@@ -240,18 +302,34 @@ fn keys(text: &str) -> Result<(Given, Vec<String>), FioPlotError> {
         if line.is_empty() || line.starts_with(['#', ';', '[']) {
             continue;
         }
-        let (key, value) = line.split_once(['=', ':']).ok_or_else(|| FioPlotError::Line(number + 1, line.chars().take(80).collect()))?;
-        let (key, value) = (key.trim().to_ascii_lowercase(), value.trim().replace("%%", "%"));
+        let (key, value) = line
+            .split_once(['=', ':'])
+            .ok_or_else(|| FioPlotError::Line(number + 1, line.chars().take(80).collect()))?;
+        let (key, value) = (
+            key.trim().to_ascii_lowercase(),
+            value.trim().replace("%%", "%"),
+        );
         let Some(known) = all().find(|known| known.key == key) else {
             if unknown.len() < MOST_UNKNOWN {
-                unknown.push(format!("'{}'", key.chars().take(40).collect::<String>().escape_debug()));
+                unknown.push(format!(
+                    "'{}'",
+                    key.chars().take(40).collect::<String>().escape_debug()
+                ));
             }
             continue;
         };
-        let off = known.takes == Takes::Nothing && !["1", "yes", "true", "on"].contains(&value.to_ascii_lowercase().as_str());
+        let off = known.takes == Takes::Nothing
+            && !["1", "yes", "true", "on"].contains(&value.to_ascii_lowercase().as_str());
         if !value.is_empty() && !off {
             let list = known.takes == Takes::Many;
-            let words = if list { value.split(',').map(|word| word.trim().to_owned()).collect() } else { vec![value] };
+            let words = if list {
+                value
+                    .split(',')
+                    .map(|word| word.trim().to_owned())
+                    .collect()
+            } else {
+                vec![value]
+            };
             given.insert(known.key, words);
         }
     }
@@ -260,13 +338,31 @@ fn keys(text: &str) -> Result<(Given, Vec<String>), FioPlotError> {
 
 /// The same in our words.
 fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotWish, FioPlotError> {
-    let word = |key: &str| given.get(key).and_then(|words| words.first()).map(String::as_str);
-    let kind = match word("graphtype") {
-        Some(kind) => KINDS.into_iter().find(|known| *known == kind).map_or_else(|| wrong("graphtype", format!("one of {}", KINDS.join(", "))), Ok)?,
-        None => KINDS.into_iter().find(|kind| given.contains_key(kind)).ok_or(FioPlotError::Kind)?,
+    let word = |key: &str| {
+        given
+            .get(key)
+            .and_then(|words| words.first())
+            .map(String::as_str)
     };
-    let results = given.get("input_directory").cloned().ok_or(FioPlotError::Results)?;
-    let named = || word("title").map_or("fio-plot".to_owned(), |title| title.replace([' ', '/'], "-"));
+    let kind = match word("graphtype") {
+        Some(kind) => KINDS.into_iter().find(|known| *known == kind).map_or_else(
+            || wrong("graphtype", format!("one of {}", KINDS.join(", "))),
+            Ok,
+        )?,
+        None => KINDS
+            .into_iter()
+            .find(|kind| given.contains_key(kind))
+            .ok_or(FioPlotError::Kind)?,
+    };
+    let results = given
+        .get("input_directory")
+        .cloned()
+        .ok_or(FioPlotError::Results)?;
+    let named = || {
+        word("title").map_or("fio-plot".to_owned(), |title| {
+            title.replace([' ', '/'], "-")
+        })
+    };
     Ok(FioPlotWish {
         results,
         chart: OURS[KINDS.iter().position(|known| *known == kind).unwrap_or(1)],
@@ -282,16 +378,31 @@ fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotWish, FioPlotErro
 
 fn wish(given: &Given, kind: &str) -> Result<Wish, FioPlotError> {
     let word = |key: &str| given.get(key).and_then(|words| words.first()).cloned();
-    let rw = word("rw").into_iter().flat_map(|rw| if rw == "rw" || rw == "readwrite" { vec!["rw".into(), "readwrite".into()] } else { vec![rw] });
+    let rw = word("rw").into_iter().flat_map(|rw| {
+        if rw == "rw" || rw == "readwrite" {
+            vec!["rw".into(), "readwrite".into()]
+        } else {
+            vec![rw]
+        }
+    });
     let one = |wanted: bool| if wanted { vec![1] } else { Vec::new() };
-    let (depths, jobs): (Vec<u32>, Vec<u32>) = (numbers(given, "iodepth")?, numbers(given, "numjobs")?);
+    let (depths, jobs): (Vec<u32>, Vec<u32>) =
+        (numbers(given, "iodepth")?, numbers(given, "numjobs")?);
     let of_types = types(given, kind)?;
     Ok(Wish {
         rw: rw.collect(),
         direction: filter(given)?,
         // What is not said is one, but where it is on an axis.
-        depths: if depths.is_empty() { one(!["bargraph3d", "bargraph2d_qd"].contains(&kind)) } else { depths },
-        jobs: if jobs.is_empty() { one(!["bargraph3d", "bargraph2d_nj"].contains(&kind)) } else { jobs },
+        depths: if depths.is_empty() {
+            one(!["bargraph3d", "bargraph2d_qd"].contains(&kind))
+        } else {
+            depths
+        },
+        jobs: if jobs.is_empty() {
+            one(!["bargraph3d", "bargraph2d_nj"].contains(&kind))
+        } else {
+            jobs
+        },
         metric: of_types.first().copied(),
         also: of_types.get(1).copied(),
         title: word("title"),
@@ -308,11 +419,25 @@ fn types(given: &Given, kind: &str) -> Result<Vec<Dimension>, FioPlotError> {
         "iops" => Ok(Dimension::Iops),
         "bw" => Ok(Dimension::Bandwidth),
         "lat" | "clat" => Ok(Dimension::Mean),
-        "slat" if kind == "loggraph" => wrong("type", "submission latencies are not kept over time; lat and clat are"),
+        "slat" if kind == "loggraph" => wrong(
+            "type",
+            "submission latencies are not kept over time; lat and clat are",
+        ),
         "slat" => Ok(Dimension::Slat),
-        other => wrong("type", format!("'{}' is none of bw, iops, lat, slat, clat", other.escape_debug())),
+        other => wrong(
+            "type",
+            format!(
+                "'{}' is none of bw, iops, lat, slat, clat",
+                other.escape_debug()
+            ),
+        ),
     };
-    let mut all: Vec<Dimension> = given.get("type").into_iter().flatten().map(meant).collect::<Result<_, _>>()?;
+    let mut all: Vec<Dimension> = given
+        .get("type")
+        .into_iter()
+        .flatten()
+        .map(meant)
+        .collect::<Result<_, _>>()?;
     all.dedup();
     match (kind, all.len()) {
         ("loggraph" | "bargraph3d", 0) => wrong("type", "this chart needs one (-t iops, bw, lat)"),
@@ -324,18 +449,36 @@ fn types(given: &Given, kind: &str) -> Result<Vec<Dimension>, FioPlotError> {
 }
 
 fn filter(given: &Given) -> Result<Option<Direction>, FioPlotError> {
-    let words: Vec<&str> = given.get("filter").into_iter().flatten().map(String::as_str).collect();
+    let words: Vec<&str> = given
+        .get("filter")
+        .into_iter()
+        .flatten()
+        .map(String::as_str)
+        .collect();
     match words.as_slice() {
         [] | ["read", "write"] | ["write", "read"] => Ok(None),
-        [one] => Direction::ALL.into_iter().find(|d| d.word() == *one).map_or_else(|| wrong("filter", "read or write"), |direction| Ok(Some(direction))),
+        [one] => Direction::ALL
+            .into_iter()
+            .find(|d| d.word() == *one)
+            .map_or_else(
+                || wrong("filter", "read or write"),
+                |direction| Ok(Some(direction)),
+            ),
         _ => wrong("filter", "read, write or both"),
     }
 }
 
 /// Limits of axes, each in the unit that the axis is read in.
 fn shown(given: &Given, kind: &str, types: &[Dimension]) -> Result<Shown, FioPlotError> {
-    let mut shown = Shown { until: real(given, "truncate_xaxis")?, ..Shown::default() };
-    let sides = if kind == "loggraph" { types.to_vec() } else { vec![Dimension::Iops, Dimension::Mean] };
+    let mut shown = Shown {
+        until: real(given, "truncate_xaxis")?,
+        ..Shown::default()
+    };
+    let sides = if kind == "loggraph" {
+        types.to_vec()
+    } else {
+        vec![Dimension::Iops, Dimension::Mean]
+    };
     for (side, figure) in sides.iter().enumerate().take(2) {
         let (least, most): (&'static str, &[&'static str]) = match figure {
             Dimension::Iops => ("min_iops", &["max_iops"]),
@@ -350,9 +493,20 @@ fn shown(given: &Given, kind: &str, types: &[Dimension]) -> Result<Shown, FioPlo
     Ok(shown)
 }
 
-fn number<T: std::str::FromStr>(given: &Given, key: &'static str) -> Result<Option<T>, FioPlotError> {
+fn number<T: std::str::FromStr>(
+    given: &Given,
+    key: &'static str,
+) -> Result<Option<T>, FioPlotError> {
     let word = given.get(key).and_then(|words| words.first());
-    word.map(|word| word.parse().or_else(|_| wrong(key, format!("'{}' is no number that it can be", word.escape_debug())))).transpose()
+    word.map(|word| {
+        word.parse().or_else(|_| {
+            wrong(
+                key,
+                format!("'{}' is no number that it can be", word.escape_debug()),
+            )
+        })
+    })
+    .transpose()
 }
 
 /// A number that an axis can end at.
@@ -364,14 +518,19 @@ fn real(given: &Given, key: &'static str) -> Result<Option<f64>, FioPlotError> {
 }
 
 fn numbers(given: &Given, key: &'static str) -> Result<Vec<u32>, FioPlotError> {
-    let read = |word: &String| word.parse().or_else(|_| wrong(key, format!("'{}' is no number", word.escape_debug())));
+    let read = |word: &String| {
+        word.parse()
+            .or_else(|_| wrong(key, format!("'{}' is no number", word.escape_debug())))
+    };
     given.get(key).into_iter().flatten().map(read).collect()
 }
 
 /// What was set and changes nothing, by the reason.
 fn idle_in(given: &Given) -> Vec<(&'static str, Vec<&'static str>)> {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    all().filter(|known| !known.idle.is_empty() && given.contains_key(known.key)).for_each(|known| reasons.entry(known.idle).or_default().push(known.key));
+    all()
+        .filter(|known| !known.idle.is_empty() && given.contains_key(known.key))
+        .for_each(|known| reasons.entry(known.idle).or_default().push(known.key));
     reasons.into_iter().collect()
 }
 
@@ -381,26 +540,76 @@ mod tests {
 
     #[test]
     fn flags_and_files_say_the_same() {
-        let words = ["-i", "a", "b", "-T", "A drive", "-l", "-r", "randread", "-n", "1", "--dpi=100"].map(str::to_owned);
+        let words = [
+            "-i",
+            "a",
+            "b",
+            "-T",
+            "A drive",
+            "-l",
+            "-r",
+            "randread",
+            "-n",
+            "1",
+            "--dpi=100",
+        ]
+        .map(str::to_owned);
         assert!(is_fio_plot(&words) && !is_fio_plot(&words[..4]));
         let flags = fio_plot_flags(&words).expect("a wish");
         let text = "[graphtype]\ngraphtype = bargraph2d_qd\n[settings]\nInput_Directory = a, b\ntitle: A drive\nrw=randread\nnumjobs=1\ndpi = 100\ncompare_graph = no\n";
         let file = fio_plot_ini(text, None).expect("a wish");
         assert_eq!(format!("{flags:?}"), format!("{file:?}"));
-        assert_eq!((file.results.as_slice(), file.chart, file.output.as_str(), file.scale), (&["a".to_owned(), "b".to_owned()][..], "depth", "A-drive.png", 1.0));
+        assert_eq!(
+            (
+                file.results.as_slice(),
+                file.chart,
+                file.output.as_str(),
+                file.scale
+            ),
+            (
+                &["a".to_owned(), "b".to_owned()][..],
+                "depth",
+                "A-drive.png",
+                1.0
+            )
+        );
     }
 
     /// regression 0291: `dpi = nan` and `max_iops = inf` were taken for a size and the end of an axis.
     #[test]
     fn what_sets_nothing_is_refused_with_its_place() {
         let said = |text: &str| fio_plot_ini(text, None).expect_err(text).to_string();
-        assert_eq!(said("graphtype = loggraph\nwhat is this\n"), "line 2: 'what is this' is no KEY = VALUE");
-        assert!(said("").starts_with("which chart?") && said("histogram = yes").starts_with("which results?"));
-        let with = |line: &str| format!("input_directory = a\ngraphtype = loggraph\ntype = iops\n{line}\n");
-        for (line, why) in [("dpi = nan", "dpi: NaN is no"), ("max_iops = inf", "max_iops: inf is no"), ("iodepth = 1,x", "iodepth: 'x' is no number"), ("type = speed", "type: 'speed'")] {
-            assert!(said(&with(line)).starts_with(why), "{line}: {}", said(&with(line)));
+        assert_eq!(
+            said("graphtype = loggraph\nwhat is this\n"),
+            "line 2: 'what is this' is no KEY = VALUE"
+        );
+        assert!(
+            said("").starts_with("which chart?")
+                && said("histogram = yes").starts_with("which results?")
+        );
+        let with = |line: &str| {
+            format!("input_directory = a\ngraphtype = loggraph\ntype = iops\n{line}\n")
+        };
+        for (line, why) in [
+            ("dpi = nan", "dpi: NaN is no"),
+            ("max_iops = inf", "max_iops: inf is no"),
+            ("iodepth = 1,x", "iodepth: 'x' is no number"),
+            ("type = speed", "type: 'speed'"),
+        ] {
+            assert!(
+                said(&with(line)).starts_with(why),
+                "{line}: {}",
+                said(&with(line))
+            );
         }
-        let many = with(&(0..100).map(|n| format!("shoe{n} = 1\n")).collect::<String>());
-        assert_eq!(fio_plot_ini(&many, Some("x.svg")).map(|wish| (wish.unknown.len(), wish.output)), Ok((MOST_UNKNOWN, "x.svg".to_owned())));
+        let many = with(
+            &(0..100)
+                .map(|n| format!("shoe{n} = 1\n"))
+                .collect::<String>(),
+        );
+        assert_eq!(
+            fio_plot_ini(&many, Some("x.svg")).map(|wish| (wish.unknown.len(), wish.output)),
+            Ok((MOST_UNKNOWN, "x.svg".to_owned()))
+        );
     }
 }

@@ -68,13 +68,26 @@ impl fmt::Display for HistLogError {
         write!(f, "line {}: ", self.line)?;
         match &self.problem {
             HistLogProblem::Unreadable(error) => write!(f, "{error}"),
-            HistLogProblem::TooLong => write!(f, "longer than {LONGEST_LINE} bytes; is this a histogram log?"),
-            HistLogProblem::NoNumber(field) => write!(f, "field {field} is no whole number; is this a histogram log?"),
-            HistLogProblem::NoDirection(n) => write!(f, "direction {n} is none of 0 (read), 1 (write), 2 (trim)"),
-            HistLogProblem::Bins(n) => {
-                write!(f, "{n} bins are neither {BINS} nor one of its halves (log_hist_coarseness); was it cut off?")
+            HistLogProblem::TooLong => write!(
+                f,
+                "longer than {LONGEST_LINE} bytes; is this a histogram log?"
+            ),
+            HistLogProblem::NoNumber(field) => write!(
+                f,
+                "field {field} is no whole number; is this a histogram log?"
+            ),
+            HistLogProblem::NoDirection(n) => {
+                write!(f, "direction {n} is none of 0 (read), 1 (write), 2 (trim)")
             }
-            HistLogProblem::OtherBins(n) => write!(f, "{n} bins, but the lines before have another number"),
+            HistLogProblem::Bins(n) => {
+                write!(
+                    f,
+                    "{n} bins are neither {BINS} nor one of its halves (log_hist_coarseness); was it cut off?"
+                )
+            }
+            HistLogProblem::OtherBins(n) => {
+                write!(f, "{n} bins, but the lines before have another number")
+            }
             HistLogProblem::TooMany => write!(f, "the counts add up to more than {MOST_IOS} I/Os"),
         }
     }
@@ -92,7 +105,12 @@ impl std::error::Error for HistLogError {
 impl<R: BufRead> HistLog<R> {
     /// Reads from `input`.
     pub fn new(input: R) -> Self {
-        HistLog { input, number: 0, bins: None, ended: false }
+        HistLog {
+            input,
+            number: 0,
+            bins: None,
+            ended: false,
+        }
     }
 
     /// The next line that holds something, or nothing at the end.
@@ -101,7 +119,9 @@ impl<R: BufRead> HistLog<R> {
         loop {
             self.number += 1;
             bytes.clear();
-            let taken = (&mut self.input).take(LONGEST_LINE + 1).read_until(b'\n', &mut bytes);
+            let taken = (&mut self.input)
+                .take(LONGEST_LINE + 1)
+                .read_until(b'\n', &mut bytes);
             if taken.map_err(HistLogProblem::Unreadable)? == 0 {
                 return Ok(None);
             }
@@ -116,7 +136,8 @@ impl<R: BufRead> HistLog<R> {
 
     fn parse(&mut self, bytes: &[u8]) -> Result<HistLine, HistLogProblem> {
         let fields = bytes.split(|byte| *byte == b',').enumerate();
-        let mut numbers = fields.map(|(at, field)| number(field).ok_or(HistLogProblem::NoNumber(at + 1)));
+        let mut numbers =
+            fields.map(|(at, field)| number(field).ok_or(HistLogProblem::NoNumber(at + 1)));
         let mut next = |at| numbers.next().unwrap_or(Err(HistLogProblem::NoNumber(at)));
         let (millis, direction, block_size) = (next(1)?, next(2)?, next(3)?);
         let direction = direction_of(direction)?;
@@ -124,15 +145,26 @@ impl<R: BufRead> HistLog<R> {
         if !(0..=6).any(|coarseness| [BINS, OLD_BINS].contains(&(counts.len() << coarseness))) {
             return Err(HistLogProblem::Bins(counts.len()));
         }
-        if self.bins.replace(counts.len()).is_some_and(|before| before != counts.len()) {
+        if self
+            .bins
+            .replace(counts.len())
+            .is_some_and(|before| before != counts.len())
+        {
             return Err(HistLogProblem::OtherBins(counts.len()));
         }
-        let total = counts.iter().try_fold(0_u64, |sum, count| sum.checked_add(*count));
+        let total = counts
+            .iter()
+            .try_fold(0_u64, |sum, count| sum.checked_add(*count));
         if total.is_none_or(|total| total > MOST_IOS) {
             return Err(HistLogProblem::TooMany);
         }
         let at = Nanos::new(millis.saturating_mul(1_000_000));
-        Ok(HistLine { at, direction, block_size, counts })
+        Ok(HistLine {
+            at,
+            direction,
+            block_size,
+            counts,
+        })
     }
 }
 
@@ -143,14 +175,24 @@ impl<R: BufRead> Iterator for HistLog<R> {
         if self.ended {
             return None;
         }
-        let line = self.line().map_err(|problem| HistLogError { line: self.number, problem }).transpose();
+        let line = self
+            .line()
+            .map_err(|problem| HistLogError {
+                line: self.number,
+                problem,
+            })
+            .transpose();
         self.ended = !matches!(line, Some(Ok(_)));
         line
     }
 }
 
 fn number(field: &[u8]) -> Option<u64> {
-    std::str::from_utf8(field.trim_ascii()).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
+    std::str::from_utf8(field.trim_ascii())
+        .ok()
+        .filter(|text| !text.starts_with('+'))?
+        .parse()
+        .ok()
 }
 
 fn direction_of(number: u64) -> Result<Direction, HistLogProblem> {
@@ -188,7 +230,12 @@ impl HistLine {
         let mut histogram = Histogram::new();
         let width = 1 << self.coarseness();
         let unit = if self.all() == OLD_BINS { 1000 } else { 1 };
-        for (at, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        for (at, count) in self
+            .counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+        {
             let (first, last) = (first_of(at * width), first_of((at + 1) * width) - 1);
             histogram.record_n((first + (last - first).div_ceil(2)) * unit, *count);
         }
@@ -232,9 +279,16 @@ mod tests {
     #[test]
     fn a_line_is_read_with_its_latencies() {
         let text = line("1000, 1, 4096", &[(5, 2), (128, 1), (1855, 3)], BINS);
-        let lines: Vec<HistLine> = HistLog::new(text.as_bytes()).map(|line| line.expect("a line")).collect();
-        let [line] = lines.as_slice() else { panic!("{lines:?}") };
-        assert_eq!((line.at, line.direction, line.block_size), (Nanos::from_millis(1000), Direction::Write, 4096));
+        let lines: Vec<HistLine> = HistLog::new(text.as_bytes())
+            .map(|line| line.expect("a line"))
+            .collect();
+        let [line] = lines.as_slice() else {
+            panic!("{lines:?}")
+        };
+        assert_eq!(
+            (line.at, line.direction, line.block_size),
+            (Nanos::from_millis(1000), Direction::Write, 4096)
+        );
         let histogram = line.histogram();
         // Bin 128 is 128 and 129 ns; the last is what fio's manual names 17,112,760,320 ns.
         assert_eq!(histogram.sum(), 2 * 5 + 129 + 3 * 17_112_760_320);
@@ -245,7 +299,10 @@ mod tests {
     fn coarse_logs_are_read() {
         for coarseness in 0..=6 {
             let text = line("1, 0, 1", &[(0, 1)], BINS >> coarseness);
-            let line = HistLog::new(text.as_bytes()).next().expect("a line").expect("readable");
+            let line = HistLog::new(text.as_bytes())
+                .next()
+                .expect("a line")
+                .expect("readable");
             assert_eq!(line.coarseness(), coarseness);
             assert!(line.histogram().sum() < 1 << coarseness.max(1));
         }
@@ -255,19 +312,39 @@ mod tests {
     #[test]
     fn logs_of_old_versions_count_microseconds() {
         let text = line("1, 0, 1", &[(7, 1), (128, 2)], OLD_BINS);
-        let line = HistLog::new(text.as_bytes()).next().expect("a line").expect("readable");
-        assert_eq!((line.coarseness(), line.histogram().sum()), (0, 7_000 + 2 * 129_000));
+        let line = HistLog::new(text.as_bytes())
+            .next()
+            .expect("a line")
+            .expect("readable");
+        assert_eq!(
+            (line.coarseness(), line.histogram().sum()),
+            (0, 7_000 + 2 * 129_000)
+        );
     }
 
     #[test]
     fn what_is_no_histogram_log_is_refused_with_its_place() {
         let good = line("1, 0, 4096", &[(9, 1)], BINS);
-        assert_eq!(problem("x"), "line 1: field 1 is no whole number; is this a histogram log?");
-        assert_eq!(problem("1"), "line 1: field 2 is no whole number; is this a histogram log?");
-        assert!(problem(&format!("{good}\n1, 3, 4, 5")).starts_with("line 3: direction 3 is none of"));
+        assert_eq!(
+            problem("x"),
+            "line 1: field 1 is no whole number; is this a histogram log?"
+        );
+        assert_eq!(
+            problem("1"),
+            "line 1: field 2 is no whole number; is this a histogram log?"
+        );
+        assert!(
+            problem(&format!("{good}\n1, 3, 4, 5")).starts_with("line 3: direction 3 is none of")
+        );
         assert!(problem("1, 0, 4096, 1, 2").starts_with("line 1: 2 bins are neither 1856 nor"));
-        assert!(problem(&(good.clone() + &line("1, 0, 4096", &[], BINS / 2))).starts_with("line 2: 928 bins, but"));
-        assert!(problem(&line("1, 0, 1", &[(0, u64::MAX), (1, 1)], BINS)).contains("add up to more than"));
+        assert!(
+            problem(&(good.clone() + &line("1, 0, 4096", &[], BINS / 2)))
+                .starts_with("line 2: 928 bins, but")
+        );
+        assert!(
+            problem(&line("1, 0, 1", &[(0, u64::MAX), (1, 1)], BINS))
+                .contains("add up to more than")
+        );
         assert!(problem(&"1, ".repeat(40_000)).contains("longer than 65536 bytes"));
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use fathom_model::{Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, Moment, Nanos, Provenance};
+use fathom_model::{
+    Direction, Entry, Histogram, ImportedResult, LatencySummary, LogKind, Moment, Nanos, Provenance,
+};
 
 use crate::error::ImportError;
 use crate::logs::{Group, LogFile, Trouble, looked_at};
@@ -54,7 +56,12 @@ pub struct FileTrouble {
 pub fn import(paths: &[String], files: &dyn Files) -> Import {
     let mut groups = Groups::new();
     let mut all = Import::default();
-    take_all(&paths.iter().map(String::as_str).collect::<Vec<_>>(), files, &mut all, &mut groups);
+    take_all(
+        &paths.iter().map(String::as_str).collect::<Vec<_>>(),
+        files,
+        &mut all,
+        &mut groups,
+    );
     lay(&mut all, groups, files);
     all
 }
@@ -69,7 +76,11 @@ pub fn import_totals(paths: &[String], files: &dyn Files) -> Import {
 /// The same with what happened over time in the results that are `wanted`, as they are told without it: logs that by their names only
 /// others beside them wrote are not opened.
 #[must_use]
-pub fn import_chosen(paths: &[String], files: &dyn Files, wanted: &dyn Fn(&ImportedResult) -> bool) -> Import {
+pub fn import_chosen(
+    paths: &[String],
+    files: &dyn Files,
+    wanted: &dyn Fn(&ImportedResult) -> bool,
+) -> Import {
     let mut groups = Groups::new();
     let mut all = Import::default();
     let (mut logs, mut others) = (Vec::new(), Vec::new());
@@ -85,7 +96,10 @@ pub fn import_chosen(paths: &[String], files: &dyn Files, wanted: &dyn Fn(&Impor
     let mut known: BTreeMap<(String, String), bool> = BTreeMap::new();
     let mut opened = Vec::new();
     for (path, prefix) in logs {
-        let passed = known.get(&prefix).copied().unwrap_or_else(|| passed_over(&all.results, &chosen, &prefix));
+        let passed = known
+            .get(&prefix)
+            .copied()
+            .unwrap_or_else(|| passed_over(&all.results, &chosen, &prefix));
         known.insert(prefix, passed);
         if !passed {
             opened.push(path);
@@ -97,8 +111,17 @@ pub fn import_chosen(paths: &[String], files: &dyn Files, wanted: &dyn Fn(&Impor
 }
 
 /// Whether results wrote the logs of this folder and prefix of which none is chosen.
-fn passed_over(results: &[ImportedResult], chosen: &[bool], (folder, prefix): &(String, String)) -> bool {
-    let mut wrote = results.iter().zip(chosen).filter(|(result, _)| claims(result, folder, prefix)).map(|(_, chosen)| *chosen).peekable();
+fn passed_over(
+    results: &[ImportedResult],
+    chosen: &[bool],
+    (folder, prefix): &(String, String),
+) -> bool {
+    let mut wrote = results
+        .iter()
+        .zip(chosen)
+        .filter(|(result, _)| claims(result, folder, prefix))
+        .map(|(_, chosen)| *chosen)
+        .peekable();
     wrote.peek().is_some() && !wrote.any(|chosen| chosen)
 }
 
@@ -110,8 +133,15 @@ fn take_all(paths: &[&str], files: &dyn Files, all: &mut Import, groups: &mut Gr
     for (path, looked) in paths.iter().zip(look_all(paths, files)) {
         match looked {
             Ok(Looked::Results(found)) => all.results.extend(found),
-            Ok(Looked::Log(log)) => groups.entry((log.name.folder.clone(), log.name.prefix.clone())).or_default().files.push(log),
-            Err(why) => all.troubles.push(FileTrouble { file: (*path).to_owned(), why }),
+            Ok(Looked::Log(log)) => groups
+                .entry((log.name.folder.clone(), log.name.prefix.clone()))
+                .or_default()
+                .files
+                .push(log),
+            Err(why) => all.troubles.push(FileTrouble {
+                file: (*path).to_owned(),
+                why,
+            }),
         }
     }
 }
@@ -119,7 +149,12 @@ fn take_all(paths: &[&str], files: &dyn Files, all: &mut Import, groups: &mut Gr
 /// What each file is: the second half by a thread of its own, which takes a third off the time of a folder of results. More threads
 /// would hold more of the largest files at once.
 fn look_all(paths: &[&str], files: &dyn Files) -> Vec<Result<Looked, ImportError>> {
-    let look_each = |paths: &[&str]| paths.iter().map(|path| look(path, files)).collect::<Vec<_>>();
+    let look_each = |paths: &[&str]| {
+        paths
+            .iter()
+            .map(|path| look(path, files))
+            .collect::<Vec<_>>()
+    };
     let (first, second) = paths.split_at(paths.len().div_ceil(2));
     std::thread::scope(|scope| {
         let other = std::thread::Builder::new().spawn_scoped(scope, || look_each(second));
@@ -139,8 +174,19 @@ fn lay(all: &mut Import, groups: Groups, files: &dyn Files) {
     let open = |path: &str| files.open(path).map_err(ImportError::Unreadable);
     for ((folder, prefix), group) in groups {
         let mut troubles = Vec::new();
-        give(&mut all.results, &folder, &prefix, &group, &open, &mut troubles);
-        all.troubles.extend(troubles.into_iter().map(|(file, why)| FileTrouble { file, why }));
+        give(
+            &mut all.results,
+            &folder,
+            &prefix,
+            &group,
+            &open,
+            &mut troubles,
+        );
+        all.troubles.extend(
+            troubles
+                .into_iter()
+                .map(|(file, why)| FileTrouble { file, why }),
+        );
     }
 }
 
@@ -155,20 +201,32 @@ fn look(path: &str, files: &dyn Files) -> Result<Looked, ImportError> {
     // Room for most results and logs, so that they are read at once.
     let mut bytes = Vec::with_capacity(HEAD);
     let unreadable = |error: std::io::Error| ImportError::Unreadable(error.to_string());
-    (&mut input).take(HEAD as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    (&mut input)
+        .take(HEAD as u64)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     let name = LogName::of(path);
     if bytes.trim_ascii().is_empty() && bytes.len() < HEAD {
         // A job in which nothing completed leaves an empty log.
-        return name.map(|name| Looked::Log(looked_at(path, name, &[]))).ok_or(ImportError::Empty);
+        return name
+            .map(|name| Looked::Log(looked_at(path, name, &[])))
+            .ok_or(ImportError::Empty);
     }
     match log_of(path, name, &bytes) {
         Some(log) => return log.map(Looked::Log),
-        None if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => return Err(ImportError::Utf16),
+        None if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
+            return Err(ImportError::Utf16);
+        }
         // A picture or the image of a disk, which may be large: the rest need not be read.
-        None if bytes.iter().find(|byte| [0, b'{'].contains(*byte)) == Some(&0) => return Err(ImportError::NoDocument),
+        None if bytes.iter().find(|byte| [0, b'{'].contains(*byte)) == Some(&0) => {
+            return Err(ImportError::NoDocument);
+        }
         None => {}
     }
-    input.take(LARGEST + 1 - bytes.len() as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+    input
+        .take(LARGEST + 1 - bytes.len() as u64)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
     if bytes.len() as u64 > LARGEST {
         return Err(ImportError::TooLarge);
     }
@@ -177,16 +235,28 @@ fn look(path: &str, files: &dyn Files) -> Result<Looked, ImportError> {
 
 /// Whether the beginning of a file is that of a log.
 fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFile, ImportError>> {
-    let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+    let first = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| !line.trim_ascii().is_empty())?;
     let mut seen: Vec<Row> = Vec::new();
     let mut line = first.to_vec();
     line.push(b'\n');
     let is_row = rows(&mut &line[..], &mut |row| seen.push(row)).is_ok() && !seen.is_empty();
     let columns = first.split(|byte| *byte == b',').count();
-    let is_hist = columns > 30 && first.iter().all(|byte| byte.is_ascii_digit() || b", \r\t".contains(byte));
+    let is_hist = columns > 30
+        && first
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || b", \r\t".contains(byte));
     match name {
         // A histogram log says of itself what it is.
-        name if is_hist => Some(Ok(looked_at(path, LogName { kind: LogKind::Hist, ..name.unwrap_or_else(|| LogName::bare(path)) }, head))),
+        name if is_hist => Some(Ok(looked_at(
+            path,
+            LogName {
+                kind: LogKind::Hist,
+                ..name.unwrap_or_else(|| LogName::bare(path))
+            },
+            head,
+        ))),
         Some(name) if is_row => Some(Ok(looked_at(path, name, head))),
         None if is_row => Some(Err(ImportError::LogOfWhat)),
         // A log whose first line is damaged is told as a log.
@@ -194,7 +264,13 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
             rows(&mut &line[..], &mut |_| {}).err().map(Err)
         }
         // The header of zlib (RFC 1950).
-        Some(_) if head.first() == Some(&0x78) && head.len() > 1 && (u32::from(head[0]) * 256 + u32::from(head[1])) % 31 == 0 => Some(Err(ImportError::Packed)),
+        Some(_)
+            if head.first() == Some(&0x78)
+                && head.len() > 1
+                && (u32::from(head[0]) * 256 + u32::from(head[1])) % 31 == 0 =>
+        {
+            Some(Err(ImportError::Packed))
+        }
         _ => None,
     }
 }
@@ -203,9 +279,15 @@ fn log_of(path: &str, name: Option<LogName>, head: &[u8]) -> Option<Result<LogFi
 fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
     let text = String::from_utf8_lossy(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes));
     // With `--output-format=normal,json,terse` all three are there, and JSON says most.
-    let read = if text.contains('{') { results(path, &text) } else { Err(ImportError::NoDocument) };
+    let read = if text.contains('{') {
+        results(path, &text)
+    } else {
+        Err(ImportError::NoDocument)
+    };
     match read {
-        Err(why) if text.lines().any(is_terse) => Ok(terse(path, &text)?.map_or(Err(why), |result| Ok(vec![result]))?),
+        Err(why) if text.lines().any(is_terse) => {
+            Ok(terse(path, &text)?.map_or(Err(why), |result| Ok(vec![result]))?)
+        }
         read => read,
     }
 }
@@ -215,37 +297,81 @@ fn document(path: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError
 /// # Errors
 /// When it is no result.
 pub fn read_text(name: &str, bytes: &[u8]) -> Result<Vec<ImportedResult>, ImportError> {
-    if bytes.trim_ascii().is_empty() { Err(ImportError::Empty) } else { document(name, bytes) }
+    if bytes.trim_ascii().is_empty() {
+        Err(ImportError::Empty)
+    } else {
+        document(name, bytes)
+    }
 }
 
 /// Gives the logs of a prefix to the result they belong to, or makes one of them.
-fn give(all: &mut Vec<ImportedResult>, folder: &str, prefix: &str, group: &Group, open: crate::logs::Open, troubles: &mut Vec<Trouble>) {
-    let claims: Vec<usize> = (0..all.len()).filter(|place| claims(&all[*place], folder, prefix)).collect();
-    let several = claims.iter().copied().max_by_key(|place| all[*place].written_unix_ms).filter(|place| owners(&all[*place], prefix).len() > 1);
+fn give(
+    all: &mut Vec<ImportedResult>,
+    folder: &str,
+    prefix: &str,
+    group: &Group,
+    open: crate::logs::Open,
+    troubles: &mut Vec<Trouble>,
+) {
+    let claims: Vec<usize> = (0..all.len())
+        .filter(|place| claims(&all[*place], folder, prefix))
+        .collect();
+    let several = claims
+        .iter()
+        .copied()
+        .max_by_key(|place| all[*place].written_unix_ms)
+        .filter(|place| owners(&all[*place], prefix).len() > 1);
     if let Some(place) = several {
         return several_entries(&mut all[place], prefix, group, open, troubles);
     }
-    let asked = claims.iter().find_map(|place| asked_window(&all[*place], prefix));
-    let Some(mut line) = group.timelines(1, asked, &|_| 0, open, troubles).pop() else { return };
-    let fits = |place: &&usize| owners(&all[**place], prefix).first().is_some_and(|entry| fit(&all[**place].entries[*entry], &line, group).is_some());
-    let closeness = |place: &usize| owners(&all[*place], prefix).first().and_then(|entry| fit(&all[*place].entries[*entry], &line, group)).unwrap_or(0.0);
-    let best = claims.iter().filter(fits).max_by(|a, b| closeness(a).total_cmp(&closeness(b))).copied();
+    let asked = claims
+        .iter()
+        .find_map(|place| asked_window(&all[*place], prefix));
+    let Some(mut line) = group.timelines(1, asked, &|_| 0, open, troubles).pop() else {
+        return;
+    };
+    let fits = |place: &&usize| {
+        owners(&all[**place], prefix)
+            .first()
+            .is_some_and(|entry| fit(&all[**place].entries[*entry], &line, group).is_some())
+    };
+    let closeness = |place: &usize| {
+        owners(&all[*place], prefix)
+            .first()
+            .and_then(|entry| fit(&all[*place].entries[*entry], &line, group))
+            .unwrap_or(0.0)
+    };
+    let best = claims
+        .iter()
+        .filter(fits)
+        .max_by(|a, b| closeness(a).total_cmp(&closeness(b)))
+        .copied();
     match best {
         Some(place) => {
-            let old = crate::entry::major(&all[place].source.program).is_some_and(|major| major < 3);
+            let old =
+                crate::entry::major(&all[place].source.program).is_some_and(|major| major < 3);
             let entry = owners(&all[place], prefix)[0];
             belongs(&mut all[place], entry, &mut line, old);
             add_files(&mut all[place].source, group);
         }
         None => {
-            let names: Vec<String> = claims.iter().filter_map(|place| all[*place].source.files.first().cloned()).collect();
+            let names: Vec<String> = claims
+                .iter()
+                .filter_map(|place| all[*place].source.files.first().cloned())
+                .collect();
             all.push(logs_alone(folder, prefix, group, line, &names));
         }
     }
 }
 
 /// Jobs without group reporting share a prefix: the number in a log's name counts the jobs of the whole run.
-fn several_entries(result: &mut ImportedResult, prefix: &str, group: &Group, open: crate::logs::Open, troubles: &mut Vec<Trouble>) {
+fn several_entries(
+    result: &mut ImportedResult,
+    prefix: &str,
+    group: &Group,
+    open: crate::logs::Open,
+    troubles: &mut Vec<Trouble>,
+) {
     let owners = owners(result, prefix);
     let ends: Vec<u32> = owners
         .iter()
@@ -254,9 +380,19 @@ fn several_entries(result: &mut ImportedResult, prefix: &str, group: &Group, ope
             Some(*sum)
         })
         .collect();
-    let part_of = |job: usize| ends.iter().position(|end| job < *end as usize).unwrap_or(ends.len() - 1);
+    let part_of = |job: usize| {
+        ends.iter()
+            .position(|end| job < *end as usize)
+            .unwrap_or(ends.len() - 1)
+    };
     let old = crate::entry::major(&result.source.program).is_some_and(|major| major < 3);
-    let lines = group.timelines(owners.len(), asked_window(result, prefix), &part_of, open, troubles);
+    let lines = group.timelines(
+        owners.len(),
+        asked_window(result, prefix),
+        &part_of,
+        open,
+        troubles,
+    );
     for (entry, mut line) in owners.into_iter().zip(lines) {
         belongs(result, entry, &mut line, old);
     }
@@ -265,7 +401,11 @@ fn several_entries(result: &mut ImportedResult, prefix: &str, group: &Group, ope
 
 /// Whether a result says that it wrote logs of this name into the folder it lies in.
 fn claims(result: &ImportedResult, folder: &str, prefix: &str) -> bool {
-    let near = result.source.files.first().is_some_and(|file| split(file).0 == folder);
+    let near = result
+        .source
+        .files
+        .first()
+        .is_some_and(|file| split(file).0 == folder);
     near && !owners(result, prefix).is_empty()
 }
 
@@ -273,35 +413,60 @@ fn claims(result: &ImportedResult, folder: &str, prefix: &str) -> bool {
 fn owners(result: &ImportedResult, prefix: &str) -> Vec<usize> {
     let globals = &result.globals;
     let wrote = |entry: &Entry| {
-        let logs = entry.options.iter().chain(globals).filter(|(name, _)| name.starts_with("write_") && name.ends_with("_log") && name != "write_iolog");
-        logs.into_iter().any(|(_, value)| value.as_ref().map_or(entry.name == prefix, |value| split(value).1 == prefix || entry.name == prefix && value.is_empty()))
+        let logs = entry.options.iter().chain(globals).filter(|(name, _)| {
+            name.starts_with("write_") && name.ends_with("_log") && name != "write_iolog"
+        });
+        logs.into_iter().any(|(_, value)| {
+            value.as_ref().map_or(entry.name == prefix, |value| {
+                split(value).1 == prefix || entry.name == prefix && value.is_empty()
+            })
+        })
     };
-    (0..result.entries.len()).filter(|place| wrote(&result.entries[*place])).collect()
+    (0..result.entries.len())
+        .filter(|place| wrote(&result.entries[*place]))
+        .collect()
 }
 
 fn asked_window(result: &ImportedResult, prefix: &str) -> Option<u64> {
     let place = *owners(result, prefix).first()?;
     let own = result.entries[place].options.iter().chain(&result.globals);
-    own.into_iter().find(|(name, _)| name == "log_avg_msec").and_then(|(_, value)| value.as_ref()?.trim().parse().ok())
+    own.into_iter()
+        .find(|(name, _)| name == "log_avg_msec")
+        .and_then(|(_, value)| value.as_ref()?.trim().parse().ok())
 }
 
 /// How well rows and figures agree, 0 to 1; nothing where the rows cannot be this entry's: another run has written over them.
 fn fit(entry: &Entry, line: &Timeline, group: &Group) -> Option<f64> {
-    let used = |direction: Direction| entry.directions[direction].ios > 0 || entry.mixed.as_ref().is_some_and(|mixed| mixed.ios > 0);
-    if Direction::ALL.into_iter().any(|direction| line.used(direction) && !used(direction)) {
+    let used = |direction: Direction| {
+        entry.directions[direction].ios > 0
+            || entry.mixed.as_ref().is_some_and(|mixed| mixed.ios > 0)
+    };
+    if Direction::ALL
+        .into_iter()
+        .any(|direction| line.used(direction) && !used(direction))
+    {
         return None;
     }
     let logs = group.jobs();
-    if group.files.iter().all(|file| file.name.job > 0) && logs.len() > entry.members as usize && entry.members > 0 {
+    if group.files.iter().all(|file| file.name.job > 0)
+        && logs.len() > entry.members as usize
+        && entry.members > 0
+    {
         return None;
     }
-    let rows: f64 = Direction::ALL.into_iter().flat_map(|direction| line.cells(direction)).map(|cell| cell.ios).sum();
+    let rows: f64 = Direction::ALL
+        .into_iter()
+        .flat_map(|direction| line.cells(direction))
+        .map(|cell| cell.ios)
+        .sum();
     let all: u64 = entry.directions.0.iter().map(|way| way.ios).sum();
     if rows == 0.0 || all == 0 {
         return Some(0.0);
     }
     let ratio = rows / all as f64;
-    (ACCOUNTED..=1.0 / ACCOUNTED).contains(&ratio).then(|| ratio.min(1.0 / ratio))
+    (ACCOUNTED..=1.0 / ACCOUNTED)
+        .contains(&ratio)
+        .then(|| ratio.min(1.0 / ratio))
 }
 
 /// Lays a timeline under an entry.
@@ -312,10 +477,16 @@ fn belongs(result: &mut ImportedResult, place: usize, line: &mut Timeline, micro
     let entry = &mut result.entries[place];
     let mut series = line.moments();
     fill_bytes(entry, &mut series);
-    let (rows, all) = (total(&series), entry.directions.0.iter().map(|way| way.ios).sum::<u64>());
+    let (rows, all) = (
+        total(&series),
+        entry.directions.0.iter().map(|way| way.ios).sum::<u64>(),
+    );
     if rows > 0 && all > 0 && rows * 100 < all * 95 {
         let share = rows as f64 * 100.0 / all as f64;
-        result.source.notes.push(format!("the logs of {} account for {share:.0} % of its I/Os: the summary is right", entry.name));
+        result.source.notes.push(format!(
+            "the logs of {} account for {share:.0} % of its I/Os: the summary is right",
+            entry.name
+        ));
     }
     entry.series = series;
 }
@@ -328,9 +499,16 @@ fn fill_bytes(entry: &Entry, series: &mut [Moment]) {
             continue;
         }
         let size = u64::from(size);
-        let known = |of: fn(&fathom_model::MomentDirection) -> u64| series.iter().any(|moment| of(&moment.directions[direction]) > 0);
+        let known = |of: fn(&fathom_model::MomentDirection) -> u64| {
+            series
+                .iter()
+                .any(|moment| of(&moment.directions[direction]) > 0)
+        };
         let (ios, bytes) = (known(|way| way.ios), known(|way| way.bytes));
-        for way in series.iter_mut().map(|moment| &mut moment.directions[direction]) {
+        for way in series
+            .iter_mut()
+            .map(|moment| &mut moment.directions[direction])
+        {
             match (ios, bytes) {
                 (true, false) => way.bytes = way.ios * size,
                 (false, true) => way.ios = way.bytes / size,
@@ -341,18 +519,33 @@ fn fill_bytes(entry: &Entry, series: &mut [Moment]) {
 }
 
 fn total(series: &[Moment]) -> u64 {
-    series.iter().flat_map(|moment| &moment.directions.0).map(|way| way.ios).sum()
+    series
+        .iter()
+        .flat_map(|moment| &moment.directions.0)
+        .map(|way| way.ios)
+        .sum()
 }
 
 fn add_files(source: &mut Provenance, group: &Group) {
-    source.files.extend(group.files.iter().map(|file| file.path.clone()));
+    source
+        .files
+        .extend(group.files.iter().map(|file| file.path.clone()));
 }
 
 /// A result made of logs alone.
-fn logs_alone(folder: &str, prefix: &str, group: &Group, mut line: Timeline, claimed: &[String]) -> ImportedResult {
+fn logs_alone(
+    folder: &str,
+    prefix: &str,
+    group: &Group,
+    mut line: Timeline,
+    claimed: &[String],
+) -> ImportedResult {
     let mut notes = Vec::new();
     if !claimed.is_empty() {
-        notes.push(format!("{} says that it wrote these logs, but their rows are those of another run", short(claimed)));
+        notes.push(format!(
+            "{} says that it wrote these logs, but their rows are those of another run",
+            short(claimed)
+        ));
     }
     if group.files.iter().all(|file| !file.each) && in_microseconds(&line) {
         line.in_nanoseconds();
@@ -360,20 +553,53 @@ fn logs_alone(folder: &str, prefix: &str, group: &Group, mut line: Timeline, cla
     }
     let series = line.moments();
     let elapsed = Nanos::from_millis(line.end());
-    let mut entry = Entry { name: prefix.to_owned(), members: group.jobs().len() as u32, show_directions: true, ..Entry::default() };
-    for direction in Direction::ALL.into_iter().filter(|direction| line.used(*direction)) {
+    let mut entry = Entry {
+        name: prefix.to_owned(),
+        members: group.jobs().len() as u32,
+        show_directions: true,
+        ..Entry::default()
+    };
+    for direction in Direction::ALL
+        .into_iter()
+        .filter(|direction| line.used(*direction))
+    {
         summed(&mut entry, direction, &line);
     }
-    let used: Vec<&str> = Direction::ALL.into_iter().filter(|direction| line.used(*direction)).map(Direction::word).collect();
-    entry.words = format!("logs of {} {} ({})", entry.members, if entry.members == 1 { "job" } else { "jobs" }, used.join(" and "));
+    let used: Vec<&str> = Direction::ALL
+        .into_iter()
+        .filter(|direction| line.used(*direction))
+        .map(Direction::word)
+        .collect();
+    entry.words = format!(
+        "logs of {} {} ({})",
+        entry.members,
+        if entry.members == 1 { "job" } else { "jobs" },
+        used.join(" and ")
+    );
     entry.series = series;
-    let unknown = ["device, host and conditions", "queue depth", "pattern", "version of fio", "figures of the whole run: these are the sums of the logs"];
-    let mut source = Provenance { program: String::new(), files: Vec::new(), unknown: unknown.map(str::to_owned).to_vec(), notes };
+    let unknown = [
+        "device, host and conditions",
+        "queue depth",
+        "pattern",
+        "version of fio",
+        "figures of the whole run: these are the sums of the logs",
+    ];
+    let mut source = Provenance {
+        program: String::new(),
+        files: Vec::new(),
+        unknown: unknown.map(str::to_owned).to_vec(),
+        notes,
+    };
     add_files(&mut source, group);
     if source.files.is_empty() {
         source.files.push(format!("{folder}{prefix}"));
     }
-    ImportedResult { source, elapsed, entries: vec![entry], ..ImportedResult::default() }
+    ImportedResult {
+        source,
+        elapsed,
+        entries: vec![entry],
+        ..ImportedResult::default()
+    }
 }
 
 fn short(names: &[String]) -> String {
@@ -386,34 +612,68 @@ fn short(names: &[String]) -> String {
 
 /// Whether rates and latencies only make sense together when those are microseconds: less than a fiftieth of an I/O in flight.
 fn in_microseconds(line: &Timeline) -> bool {
-    let cells = || Direction::ALL.into_iter().flat_map(|direction| line.cells(direction));
+    let cells = || {
+        Direction::ALL
+            .into_iter()
+            .flat_map(|direction| line.cells(direction))
+    };
     let seconds = line.end() as f64 / 1e3;
-    let busy: f64 = cells().filter_map(|cell| Some(cell.ios * cell.clat.get().or(cell.lat.get())?)).sum::<f64>() / 1e9;
+    let busy: f64 = cells()
+        .filter_map(|cell| Some(cell.ios * cell.clat.get().or(cell.lat.get())?))
+        .sum::<f64>()
+        / 1e9;
     busy > 0.0 && seconds > 0.0 && busy / seconds < 0.02
 }
 
 /// The figures of a whole run, as far as its logs have them.
 fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
     let cells = line.cells(direction);
-    let (ios, bytes) = cells.iter().fold((0.0, 0.0), |sum, cell| (sum.0 + cell.ios, sum.1 + cell.bytes));
+    let (ios, bytes) = cells.iter().fold((0.0, 0.0), |sum, cell| {
+        (sum.0 + cell.ios, sum.1 + cell.bytes)
+    });
     let seconds = (line.end() as f64 / 1e3).max(1e-3);
     let mean = |of: fn(&crate::timeline::Cell) -> Option<f64>| {
         let known = cells.iter().filter_map(|cell| Some((of(cell)?, cell.ios)));
-        let (sum, weight) = known.fold((0.0, 0.0), |sum, (value, ios)| (sum.0 + value * ios, sum.1 + ios));
+        let (sum, weight) = known.fold((0.0, 0.0), |sum, (value, ios)| {
+            (sum.0 + value * ios, sum.1 + ios)
+        });
         if weight > 0.0 { sum / weight } else { 0.0 }
     };
     let way = &mut entry.directions[direction];
-    (way.ios, way.bytes, way.iops, way.bandwidth) = (ios.round() as u64, bytes.round() as u64, ios / seconds, bytes / seconds);
+    (way.ios, way.bytes, way.iops, way.bandwidth) = (
+        ios.round() as u64,
+        bytes.round() as u64,
+        ios / seconds,
+        bytes / seconds,
+    );
     way.runtime_ms = line.end();
-    way.clat = LatencySummary { mean: mean(|cell| cell.clat.get()), n: way.ios, ..LatencySummary::default() };
-    way.lat = LatencySummary { mean: mean(|cell| cell.lat.get()), n: way.ios, ..LatencySummary::default() };
+    way.clat = LatencySummary {
+        mean: mean(|cell| cell.clat.get()),
+        n: way.ios,
+        ..LatencySummary::default()
+    };
+    way.lat = LatencySummary {
+        mean: mean(|cell| cell.lat.get()),
+        n: way.ios,
+        ..LatencySummary::default()
+    };
     let mut spread = Histogram::new();
-    cells.iter().for_each(|cell| cell.latencies.add_to(&mut spread));
+    cells
+        .iter()
+        .for_each(|cell| cell.latencies.add_to(&mut spread));
     if spread.count() > 0 {
         way.clat = fathom_analyse::latency_summary(&spread, &PERCENTILES);
     }
-    (way.counts.planned, way.counts.ok, way.counts.bytes_ok, way.counts.bytes_asked) = (way.ios, way.ios, way.bytes, way.bytes);
+    (
+        way.counts.planned,
+        way.counts.ok,
+        way.counts.bytes_ok,
+        way.counts.bytes_asked,
+    ) = (way.ios, way.ios, way.bytes, way.bytes);
 }
 
 /// Those that fio lists.
-const PERCENTILES: [f64; 17] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];

@@ -21,14 +21,17 @@ mod result;
 mod row;
 mod steady;
 mod terse;
-mod told;
 mod timeline;
+mod told;
 
 pub use self::cells::read_cells;
 pub use self::document::{ImportedRun, read_hosts, read_models, read_result, read_settings};
 pub use self::error::ImportError;
 pub use self::fio_plot::{FioPlotError, FioPlotWish, fio_plot_flags, fio_plot_ini, is_fio_plot};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
-pub use self::importer::{FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_chosen, import_totals, read_text};
+pub use self::importer::{
+    FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_chosen, import_totals,
+    read_text,
+};
 pub use self::log::read_iops_log;
 pub use self::told::read_told;

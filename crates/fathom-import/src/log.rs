@@ -7,13 +7,27 @@ use crate::error::ImportError;
 /// # Errors
 /// The first line that is no row.
 pub fn read_iops_log(text: &str) -> Result<Vec<(u64, f64)>, ImportError> {
-    let rows = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    rows.map(|(index, line)| row(line).map_err(|why| ImportError::LogLine { line: index + 1, why })).collect()
+    let rows = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    rows.map(|(index, line)| {
+        row(line).map_err(|why| ImportError::LogLine {
+            line: index + 1,
+            why,
+        })
+    })
+    .collect()
 }
 
 fn row(line: &str) -> Result<(u64, f64), &'static str> {
     let mut words = line.split(',').map(str::trim);
-    let mut next = |why| words.next().and_then(|word| word.parse::<u64>().ok()).ok_or(why);
+    let mut next = |why| {
+        words
+            .next()
+            .and_then(|word| word.parse::<u64>().ok())
+            .ok_or(why)
+    };
     let time = next("a row begins with the time in milliseconds")?;
     let value = next("the second column is the value, a whole number")?;
     next("the third column is the direction, 0, 1 or 2")?;
@@ -34,7 +48,13 @@ mod tests {
     #[test]
     fn what_is_no_row_is_refused_with_its_line() {
         for text in ["250, 48, 0, 0\nx, 1, 0, 0", "250, 48, 0, 0\n1"] {
-            assert!(matches!(read_iops_log(text), Err(ImportError::LogLine { line: 2, .. })), "{text}");
+            assert!(
+                matches!(
+                    read_iops_log(text),
+                    Err(ImportError::LogLine { line: 2, .. })
+                ),
+                "{text}"
+            );
         }
     }
 }

@@ -44,23 +44,59 @@ pub(crate) fn looked_at(path: &str, name: LogName, head: &[u8]) -> LogFile {
     let mut seen: Vec<Row> = Vec::new();
     let _ = rows(&mut &head[..], &mut |row| seen.push(row));
     let each = seen.first().is_some_and(|row| row.size > 0) && name.kind != LogKind::Hist;
-    let hist = || std::str::from_utf8(head).ok()?.split(',').next()?.trim().parse().ok();
-    let first = if name.kind == LogKind::Hist { hist() } else { seen.first().map(|row| row.at) };
-    LogFile { path: path.to_owned(), name, first, window: window(&seen), each }
+    let hist = || {
+        std::str::from_utf8(head)
+            .ok()?
+            .split(',')
+            .next()?
+            .trim()
+            .parse()
+            .ok()
+    };
+    let first = if name.kind == LogKind::Hist {
+        hist()
+    } else {
+        seen.first().map(|row| row.at)
+    };
+    LogFile {
+        path: path.to_owned(),
+        name,
+        first,
+        window: window(&seen),
+        each,
+    }
 }
 
 /// The smallest distance of rows of one direction that is not rare: missing rows make larger ones, a late timer smaller ones.
 fn window(seen: &[Row]) -> Option<u64> {
     let mut gaps: Vec<u64> = Vec::new();
     for direction in Direction::ALL {
-        let times: Vec<u64> = seen.iter().filter(|row| row.direction == direction).map(|row| row.at).collect();
-        gaps.extend(times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).filter(|gap| *gap > 0));
+        let times: Vec<u64> = seen
+            .iter()
+            .filter(|row| row.direction == direction)
+            .map(|row| row.at)
+            .collect();
+        gaps.extend(
+            times
+                .windows(2)
+                .map(|pair| pair[1].saturating_sub(pair[0]))
+                .filter(|gap| *gap > 0),
+        );
     }
     gaps.sort_unstable();
     let rare = gaps.len() / 50;
-    let usual = |gap: u64| gaps.iter().filter(|other| other.abs_diff(gap) * 20 <= gap).count() > rare;
+    let usual = |gap: u64| {
+        gaps.iter()
+            .filter(|other| other.abs_diff(gap) * 20 <= gap)
+            .count()
+            > rare
+    };
     let smallest = *gaps.iter().find(|gap| usual(**gap))?;
-    let near: Vec<u64> = gaps.iter().copied().filter(|other| other.abs_diff(smallest) * 20 <= smallest).collect();
+    let near: Vec<u64> = gaps
+        .iter()
+        .copied()
+        .filter(|other| other.abs_diff(smallest) * 20 <= smallest)
+        .collect();
     Some(near[near.len() / 2])
 }
 
@@ -72,35 +108,67 @@ pub(crate) type Trouble = (String, ImportError);
 impl Group {
     /// The window of its rows in milliseconds, as far as its own rows tell.
     pub(crate) fn window(&self) -> Option<u64> {
-        let rate = |file: &&LogFile| matches!(file.name.kind, LogKind::Bw | LogKind::Iops) && !file.each;
+        let rate =
+            |file: &&LogFile| matches!(file.name.kind, LogKind::Bw | LogKind::Iops) && !file.each;
         let shown = |all: Vec<&LogFile>| all.iter().filter_map(|file| file.window).min();
-        shown(self.files.iter().filter(rate).collect()).or(shown(self.files.iter().filter(|file| !file.each).collect()))
+        shown(self.files.iter().filter(rate).collect())
+            .or(shown(self.files.iter().filter(|file| !file.each).collect()))
     }
 
     /// Its logs job by job, those rising; hosts apart.
     pub(crate) fn jobs(&self) -> Vec<Vec<&LogFile>> {
         let mut jobs: BTreeMap<(&str, u32), Vec<&LogFile>> = BTreeMap::new();
         for file in &self.files {
-            jobs.entry((&file.name.host, file.name.job)).or_default().push(file);
+            jobs.entry((&file.name.host, file.name.job))
+                .or_default()
+                .push(file);
         }
         jobs.into_values().collect()
     }
 
     /// When its first window began, in its own milliseconds: 0 unless it counts from 1970.
     fn origin(&self, window: u64) -> u64 {
-        let first = self.files.iter().filter_map(|file| file.first).min().unwrap_or(0);
-        if first < EPOCH_MS { 0 } else { first.saturating_sub(window) / window * window }
+        let first = self
+            .files
+            .iter()
+            .filter_map(|file| file.first)
+            .min()
+            .unwrap_or(0);
+        if first < EPOCH_MS {
+            0
+        } else {
+            first.saturating_sub(window) / window * window
+        }
     }
 
     /// One timeline for each of `parts`; `part_of` says to which a job (by its place among all) belongs.
-    pub(crate) fn timelines(&self, parts: usize, window: Option<u64>, part_of: &dyn Fn(usize) -> usize, open: Open, troubles: &mut Vec<Trouble>) -> Vec<Timeline> {
+    pub(crate) fn timelines(
+        &self,
+        parts: usize,
+        window: Option<u64>,
+        part_of: &dyn Fn(usize) -> usize,
+        open: Open,
+        troubles: &mut Vec<Trouble>,
+    ) -> Vec<Timeline> {
         let each = self.files.iter().any(|file| file.each);
-        let window = window.filter(|ms| *ms > 0).or(self.window()).unwrap_or(if each { FINE_MS } else { USUAL_MS });
-        let (origin, most) = (self.origin(window), (MOST_STEPS / parts.max(1)).clamp(256, LONGEST));
+        let window = window
+            .filter(|ms| *ms > 0)
+            .or(self.window())
+            .unwrap_or(if each { FINE_MS } else { USUAL_MS });
+        let (origin, most) = (
+            self.origin(window),
+            (MOST_STEPS / parts.max(1)).clamp(256, LONGEST),
+        );
         let mut all = vec![Timeline::new(origin, window, most); parts];
         for (place, mut mine) in self.jobs().into_iter().enumerate() {
             mine.sort_by_key(|file| ORDER.iter().position(|kind| *kind == file.name.kind));
-            let mut job = Job { line: Timeline::new(origin, window, most), window, counted: false, sized: false, spread: false };
+            let mut job = Job {
+                line: Timeline::new(origin, window, most),
+                window,
+                counted: false,
+                sized: false,
+                spread: false,
+            };
             for file in mine {
                 if let Err(why) = job.read(file, open, troubles) {
                     troubles.push((file.path.clone(), why));
@@ -113,7 +181,14 @@ impl Group {
 }
 
 /// Counts first: they weigh the means.
-const ORDER: [LogKind; 6] = [LogKind::Iops, LogKind::Bw, LogKind::Hist, LogKind::Clat, LogKind::Lat, LogKind::Slat];
+const ORDER: [LogKind; 6] = [
+    LogKind::Iops,
+    LogKind::Bw,
+    LogKind::Hist,
+    LogKind::Clat,
+    LogKind::Lat,
+    LogKind::Slat,
+];
 
 /// The logs of one job on their way.
 struct Job {
@@ -128,7 +203,12 @@ struct Job {
 }
 
 impl Job {
-    fn read(&mut self, file: &LogFile, open: Open, troubles: &mut Vec<Trouble>) -> Result<(), ImportError> {
+    fn read(
+        &mut self,
+        file: &LogFile,
+        open: Open,
+        troubles: &mut Vec<Trouble>,
+    ) -> Result<(), ImportError> {
         if file.first.is_none() || file.name.kind == LogKind::Slat {
             return Ok(());
         }
@@ -136,9 +216,19 @@ impl Job {
         if file.name.kind == LogKind::Hist {
             return self.histograms(input);
         }
-        let cut = if file.each { self.each(file.name.kind, &mut *input)? } else { self.windows(file.name.kind, &mut *input)? };
+        let cut = if file.each {
+            self.each(file.name.kind, &mut *input)?
+        } else {
+            self.windows(file.name.kind, &mut *input)?
+        };
         if cut {
-            troubles.push((file.path.clone(), ImportError::LogLine { line: 0, why: "its last line is cut off and left out" }));
+            troubles.push((
+                file.path.clone(),
+                ImportError::LogLine {
+                    line: 0,
+                    why: "its last line is cut off and left out",
+                },
+            ));
         }
         Ok(())
     }
@@ -152,16 +242,28 @@ impl Job {
         let line = &mut self.line;
         let cut = rows(input, &mut |row| {
             let value = row.value as f64;
-            line.share(row.direction, row.at, window, &mut |cell, begin, part| match kind {
-                LogKind::Iops => cell.ios += value * seconds * part,
-                LogKind::Bw => cell.bytes += value * 1024.0 * seconds * part,
-                LogKind::Clat | LogKind::Lat => {
-                    let weight = counts.as_ref().map_or(1.0, |counts| counts.ios(row.direction, begin)) * part;
-                    let mean = if kind == LogKind::Clat { &mut cell.clat } else { &mut cell.lat };
-                    mean.add(value, weight);
-                }
-                LogKind::Slat | LogKind::Hist | LogKind::Trace => {}
-            });
+            line.share(
+                row.direction,
+                row.at,
+                window,
+                &mut |cell, begin, part| match kind {
+                    LogKind::Iops => cell.ios += value * seconds * part,
+                    LogKind::Bw => cell.bytes += value * 1024.0 * seconds * part,
+                    LogKind::Clat | LogKind::Lat => {
+                        let weight = counts
+                            .as_ref()
+                            .map_or(1.0, |counts| counts.ios(row.direction, begin))
+                            * part;
+                        let mean = if kind == LogKind::Clat {
+                            &mut cell.clat
+                        } else {
+                            &mut cell.lat
+                        };
+                        mean.add(value, weight);
+                    }
+                    LogKind::Slat | LogKind::Hist | LogKind::Trace => {}
+                },
+            );
         })?;
         self.counted |= kind == LogKind::Iops;
         self.sized |= kind == LogKind::Bw;
@@ -180,7 +282,11 @@ impl Job {
             cell.ios += if count { 1.0 } else { 0.0 };
             cell.bytes += if size { row.size as f64 } else { 0.0 };
             if latency {
-                let mean = if kind == LogKind::Clat { &mut cell.clat } else { &mut cell.lat };
+                let mean = if kind == LogKind::Clat {
+                    &mut cell.clat
+                } else {
+                    &mut cell.lat
+                };
                 mean.add(row.value as f64, 1.0);
             }
             if keep {
@@ -223,14 +329,21 @@ impl Spread {
     fn add(&mut self, line: &mut Timeline, row: &Row) {
         let step = line.step();
         let open = &mut self.open[row.direction as usize];
-        if open.as_ref().is_some_and(|(at, _)| *at / step != row.at / step) {
+        if open
+            .as_ref()
+            .is_some_and(|(at, _)| *at / step != row.at / step)
+        {
             Self::put(line, row.direction, open);
         }
-        open.get_or_insert_with(|| (row.at, Histogram::new())).1.record(row.value);
+        open.get_or_insert_with(|| (row.at, Histogram::new()))
+            .1
+            .record(row.value);
     }
 
     fn put(line: &mut Timeline, direction: Direction, open: &mut Option<(u64, Histogram)>) {
-        let Some((at, mut histogram)) = open.take() else { return };
+        let Some((at, mut histogram)) = open.take() else {
+            return;
+        };
         let cell = line.at(direction, at);
         cell.latencies.add_to(&mut histogram);
         cell.latencies = SparseHistogram::pack(&histogram);

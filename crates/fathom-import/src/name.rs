@@ -32,7 +32,12 @@ impl LogName {
         let (folder, file) = split(path);
         // As `log_store_compressed` names them.
         let file = file.strip_suffix(".fz").unwrap_or(file);
-        let here = |at: usize| KINDS.iter().find(|(word, _)| file[at..].starts_with(word)).map(|(word, kind)| (at, word, *kind));
+        let here = |at: usize| {
+            KINDS
+                .iter()
+                .find(|(word, _)| file[at..].starts_with(word))
+                .map(|(word, kind)| (at, word, *kind))
+        };
         let (at, word, kind) = file.rmatch_indices('_').find_map(|(at, _)| here(at))?;
         let rest = &file[at + word.len()..];
         let (number, rest) = rest.split_once('.').unwrap_or((rest, ""));
@@ -41,7 +46,13 @@ impl LogName {
             Err(_) => (0, &file[at + word.len()..]),
         };
         let host = rest.split_once("log.").map_or("", |(_, host)| host);
-        Some(LogName { folder: folder.to_owned(), prefix: file[..at].to_owned(), kind, job, host: host.to_owned() })
+        Some(LogName {
+            folder: folder.to_owned(),
+            prefix: file[..at].to_owned(),
+            kind,
+            job,
+            host: host.to_owned(),
+        })
     }
 }
 
@@ -50,7 +61,13 @@ impl LogName {
     pub(crate) fn bare(path: &str) -> LogName {
         let (folder, file) = split(path);
         let prefix = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
-        LogName { folder: folder.to_owned(), prefix: prefix.to_owned(), kind: LogKind::Hist, job: 0, host: String::new() }
+        LogName {
+            folder: folder.to_owned(),
+            prefix: prefix.to_owned(),
+            kind: LogKind::Hist,
+            job: 0,
+            host: String::new(),
+        }
     }
 }
 
@@ -65,12 +82,39 @@ mod tests {
 
     #[test]
     fn names_of_all_versions() {
-        let parts = |path: &str| LogName::of(path).map(|name| (name.folder, name.prefix, name.kind.word(), name.job, name.host));
-        let expect = |folder: &str, prefix: &str, kind, job, host: &str| Some((folder.to_owned(), prefix.to_owned(), kind, job, host.to_owned()));
-        assert_eq!(parts("a/b/x-iodepth-1_bw.12.log"), expect("a/b/", "x-iodepth-1", "bw", 12, ""));
+        let parts = |path: &str| {
+            LogName::of(path).map(|name| {
+                (
+                    name.folder,
+                    name.prefix,
+                    name.kind.word(),
+                    name.job,
+                    name.host,
+                )
+            })
+        };
+        let expect = |folder: &str, prefix: &str, kind, job, host: &str| {
+            Some((
+                folder.to_owned(),
+                prefix.to_owned(),
+                kind,
+                job,
+                host.to_owned(),
+            ))
+        };
+        assert_eq!(
+            parts("a/b/x-iodepth-1_bw.12.log"),
+            expect("a/b/", "x-iodepth-1", "bw", 12, "")
+        );
         assert_eq!(parts("x_lat_clat.log"), expect("", "x_lat", "clat", 0, ""));
-        assert_eq!(parts("x_clat_hist.1.log.host-7"), expect("", "x", "clat_hist", 1, "host-7"));
-        assert_eq!(parts("agg-read_bw.log"), expect("", "agg-read", "bw", 0, ""));
+        assert_eq!(
+            parts("x_clat_hist.1.log.host-7"),
+            expect("", "x", "clat_hist", 1, "host-7")
+        );
+        assert_eq!(
+            parts("agg-read_bw.log"),
+            expect("", "agg-read", "bw", 0, "")
+        );
         assert_eq!(parts("x_clat.1.log.fz"), expect("", "x", "clat", 1, ""));
         assert_eq!(parts("x.log"), None);
     }

@@ -16,8 +16,14 @@ pub(crate) fn figure(of: &Value, name: &str) -> Result<f64, ImportError> {
     if value.is_null() {
         return Ok(0.0);
     }
-    let wrong = || ImportError::Figure { name: name.to_owned(), value: shortened(&value.to_string()) };
-    value.as_f64().filter(|figure| (0.0..=LARGEST).contains(figure)).ok_or_else(wrong)
+    let wrong = || ImportError::Figure {
+        name: name.to_owned(),
+        value: shortened(&value.to_string()),
+    };
+    value
+        .as_f64()
+        .filter(|figure| (0.0..=LARGEST).contains(figure))
+        .ok_or_else(wrong)
 }
 
 /// The same as a whole number.
@@ -27,7 +33,10 @@ pub(crate) fn count(of: &Value, name: &str) -> Result<u64, ImportError> {
 
 /// A figure that a result can do without: 0 where it makes no sense (fio writes the largest number for "none").
 pub(crate) fn lenient(of: &Value, name: &str) -> f64 {
-    of[name].as_f64().filter(|figure| (0.0..=LARGEST).contains(figure)).unwrap_or(0.0)
+    of[name]
+        .as_f64()
+        .filter(|figure| (0.0..=LARGEST).contains(figure))
+        .unwrap_or(0.0)
 }
 
 fn shortened(text: &str) -> String {

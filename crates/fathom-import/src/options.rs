@@ -5,7 +5,11 @@ use serde_json::{Map, Value};
 /// The global options; of several servers, those of the first.
 fn global(document: &Value) -> Option<&Map<String, Value>> {
     let options = &document["global options"];
-    options.as_array().and_then(|list| list.first()).unwrap_or(options).as_object()
+    options
+        .as_array()
+        .and_then(|list| list.first())
+        .unwrap_or(options)
+        .as_object()
 }
 
 /// Global options and those of the job, which come first.
@@ -16,7 +20,10 @@ pub(crate) struct Options<'a> {
 
 impl<'a> Options<'a> {
     pub(crate) fn of(document: &'a Value, job: &'a Value) -> Self {
-        Self { own: job["job options"].as_object(), global: global(document) }
+        Self {
+            own: job["job options"].as_object(),
+            global: global(document),
+        }
     }
 
     /// Whether the result tells any.
@@ -50,7 +57,10 @@ impl<'a> Options<'a> {
     pub(crate) fn size(&self, name: &str) -> Option<u64> {
         let text = self.text(name)?.trim().to_ascii_lowercase();
         let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let shift = match text[digits.len()..].trim_end_matches('b').trim_end_matches('i') {
+        let shift = match text[digits.len()..]
+            .trim_end_matches('b')
+            .trim_end_matches('i')
+        {
             "" => 0,
             "k" => 10,
             "m" => 20,
@@ -64,7 +74,20 @@ impl<'a> Options<'a> {
 
 /// Options as they stand in a result; a flag has no value there, or an empty one. A list of servers' options gives the first.
 pub(crate) fn pairs(options: &Value) -> Vec<(String, Option<String>)> {
-    let first = options.as_array().and_then(|list| list.first()).unwrap_or(options);
-    let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    first.as_object().into_iter().flatten().map(|(name, value)| (name.clone(), text(value))).collect()
+    let first = options
+        .as_array()
+        .and_then(|list| list.first())
+        .unwrap_or(options);
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
+    first
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.clone(), text(value)))
+        .collect()
 }

@@ -17,7 +17,9 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
     if all.found.is_empty() {
         return Err(all.broken.unwrap_or(ImportError::NoDocument));
     }
-    let cut = all.broken.filter(|_| all.found.iter().any(|one| records(one).is_ok()));
+    let cut = all
+        .broken
+        .filter(|_| all.found.iter().any(|one| records(one).is_ok()));
     all.found.dedup_by(|later, earlier| {
         let continued = continues(earlier, later);
         if continued {
@@ -32,9 +34,15 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
             Err(why) => left_out = left_out.or(Some(why)),
         }
     }
-    let Some(last) = results.last_mut() else { return Err(left_out.unwrap_or(ImportError::NoJobs)) };
-    last.source.notes.extend(all.text.into_iter().map(|line| format!("fio said: {line}")));
-    last.source.notes.extend(left_out.map(|why| format!("another document in the file is left out: {why}")));
+    let Some(last) = results.last_mut() else {
+        return Err(left_out.unwrap_or(ImportError::NoJobs));
+    };
+    last.source
+        .notes
+        .extend(all.text.into_iter().map(|line| format!("fio said: {line}")));
+    last.source
+        .notes
+        .extend(left_out.map(|why| format!("another document in the file is left out: {why}")));
     Ok(results)
 }
 
@@ -43,60 +51,131 @@ pub(crate) fn results(file: &str, text: &str) -> Result<Vec<ImportedResult>, Imp
 /// # Errors
 /// When it has none.
 pub(crate) fn records(document: &Value) -> Result<Vec<&Value>, ImportError> {
-    let jobs = ["jobs", "client_stats"].iter().find_map(|key| document[*key].as_array()).ok_or(ImportError::NoJobs)?;
-    Ok(jobs.iter().filter(|job| job["jobname"] != "All clients").collect())
+    let jobs = ["jobs", "client_stats"]
+        .iter()
+        .find_map(|key| document[*key].as_array())
+        .ok_or(ImportError::NoJobs)?;
+    Ok(jobs
+        .iter()
+        .filter(|job| job["jobname"] != "All clients")
+        .collect())
 }
 
 /// Whether `later` is the same run some time after `earlier` (`--status-interval`): it began at the same time and did no less, and as much
 /// time passed between them as it grew older. Where nothing tells the time they are two.
 fn continues(earlier: &Value, later: &Value) -> bool {
-    let (Ok(before), Ok(after)) = (records(earlier), records(later)) else { return false };
-    let named = |jobs: &[&Value]| jobs.iter().map(|job| job["jobname"].clone()).collect::<Vec<_>>();
-    let elapsed = |jobs: &[&Value]| jobs.iter().map(|job| lenient(job, "elapsed")).fold(0.0, f64::max);
-    let began = |jobs: &[&Value]| jobs.iter().map(|job| lenient(job, "job_start") as u64).collect::<Vec<_>>();
-    let done = |jobs: &[&Value]| jobs.iter().flat_map(|job| Direction::ALL.map(|way| lenient(&job[way.word()], "total_ios"))).sum::<f64>();
-    if lenient(earlier, "timestamp") == 0.0 || began(&before) != began(&after) || done(&after) < done(&before) {
+    let (Ok(before), Ok(after)) = (records(earlier), records(later)) else {
+        return false;
+    };
+    let named = |jobs: &[&Value]| {
+        jobs.iter()
+            .map(|job| job["jobname"].clone())
+            .collect::<Vec<_>>()
+    };
+    let elapsed = |jobs: &[&Value]| {
+        jobs.iter()
+            .map(|job| lenient(job, "elapsed"))
+            .fold(0.0, f64::max)
+    };
+    let began = |jobs: &[&Value]| {
+        jobs.iter()
+            .map(|job| lenient(job, "job_start") as u64)
+            .collect::<Vec<_>>()
+    };
+    let done = |jobs: &[&Value]| {
+        jobs.iter()
+            .flat_map(|job| Direction::ALL.map(|way| lenient(&job[way.word()], "total_ios")))
+            .sum::<f64>()
+    };
+    if lenient(earlier, "timestamp") == 0.0
+        || began(&before) != began(&after)
+        || done(&after) < done(&before)
+    {
         return false;
     }
     let written = lenient(later, "timestamp") - lenient(earlier, "timestamp");
     let aged = elapsed(&after) - elapsed(&before);
-    named(&before) == named(&after) && written >= 0.0 && aged >= 0.0 && (written - aged).abs() <= 2.0 && (aged > 0.0 || written < 2.0)
+    named(&before) == named(&after)
+        && written >= 0.0
+        && aged >= 0.0
+        && (written - aged).abs() <= 2.0
+        && (aged > 0.0 || written < 2.0)
 }
 
 fn result(file: &str, document: &Value) -> Result<ImportedResult, ImportError> {
     let records = records(document)?;
-    let program = document["fio version"].as_str().unwrap_or_default().to_owned();
+    let program = document["fio version"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
     let reading = Reading::of(document, &program, records.len());
-    let entries = records.iter().map(|job| entry(&reading, job)).collect::<Result<Vec<_>, _>>()?;
-    let runtime = entries.iter().flat_map(|entry| &entry.directions.0).map(|way| way.runtime_ms).max().unwrap_or(0);
+    let entries = records
+        .iter()
+        .map(|job| entry(&reading, job))
+        .collect::<Result<Vec<_>, _>>()?;
+    let runtime = entries
+        .iter()
+        .flat_map(|entry| &entry.directions.0)
+        .map(|way| way.runtime_ms)
+        .max()
+        .unwrap_or(0);
     let mut notes = Vec::new();
     for one in entries.iter().filter(|one| one.error != 0).take(3) {
         notes.push(format!("{} failed with error {}", one.name, one.error));
     }
-    if entries.iter().all(|entry| entry.directions.0.iter().all(|way| way.ios == 0)) {
+    if entries
+        .iter()
+        .all(|entry| entry.directions.0.iter().all(|way| way.ios == 0))
+    {
         notes.push("no I/O completed in it".to_owned());
     }
-    let source = Provenance { program, files: vec![file.to_owned()], unknown: unknown(document, &entries), notes };
+    let source = Provenance {
+        program,
+        files: vec![file.to_owned()],
+        unknown: unknown(document, &entries),
+        notes,
+    };
     Ok(ImportedResult {
         source: imported_before(&document["fathom"]["imported"]).unwrap_or(source),
         written_unix_ms: written(document),
         elapsed: Nanos::from_millis(runtime),
         globals: crate::options::pairs(&document["global options"]),
         entries,
-        disks: document["disk_util"].as_array().into_iter().flatten().map(disk).collect(),
+        disks: document["disk_util"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(disk)
+            .collect(),
     })
 }
 
 /// Where a result comes from that fathom has imported and written down.
 fn imported_before(imported: &Value) -> Option<Provenance> {
-    let texts = |name: &str| imported[name].as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect();
+    let texts = |name: &str| {
+        imported[name]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|text| text.as_str().map(str::to_owned))
+            .collect()
+    };
     let program = imported["program"].as_str()?.to_owned();
-    Some(Provenance { program, files: texts("files"), unknown: texts("unknown"), notes: texts("notes") })
+    Some(Provenance {
+        program,
+        files: texts("files"),
+        unknown: texts("unknown"),
+        notes: texts("notes"),
+    })
 }
 
 fn written(document: &Value) -> u64 {
     let millis = lenient(document, "timestamp_ms");
-    if millis > 0.0 { millis as u64 } else { (lenient(document, "timestamp") * 1e3) as u64 }
+    if millis > 0.0 {
+        millis as u64
+    } else {
+        (lenient(document, "timestamp") * 1e3) as u64
+    }
 }
 
 /// What a document of fio does not tell, and what this one does not.
@@ -106,8 +185,16 @@ fn unknown(document: &Value, entries: &[fathom_model::Entry]) -> Vec<String> {
     say(entries.iter().any(|entry| entry.depth == 0), "queue depth");
     say(entries.iter().any(|entry| entry.rw.is_empty()), "pattern");
     say(document["fio version"].is_null(), "version of fio");
-    let ways = || entries.iter().flat_map(|entry| &entry.directions.0).filter(|way| way.ios > 0);
-    say(ways().any(|way| way.clat.bins.is_empty() && way.lat.bins.is_empty()), "latencies beyond the percentiles listed");
+    let ways = || {
+        entries
+            .iter()
+            .flat_map(|entry| &entry.directions.0)
+            .filter(|way| way.ios > 0)
+    };
+    say(
+        ways().any(|way| way.clat.bins.is_empty() && way.lat.bins.is_empty()),
+        "latencies beyond the percentiles listed",
+    );
     unknown
 }
 
@@ -126,7 +213,12 @@ fn disk(disk: &Value) -> DiskSummary {
         time_in_queue: count("in_queue"),
         ..DiskCounters::default()
     };
-    DiskSummary { name: disk["name"].as_str().unwrap_or_default().to_owned(), delta, util: lenient(disk, "util"), size: None }
+    DiskSummary {
+        name: disk["name"].as_str().unwrap_or_default().to_owned(),
+        delta,
+        util: lenient(disk, "util"),
+        size: None,
+    }
 }
 
 #[cfg(test)]
@@ -145,20 +237,42 @@ mod tests {
     fn states_of_one_run_are_one_result_and_two_runs_are_two() {
         let text = state(1000, 1, 10) + &state(1001, 2, 20) + &state(1002, 3, 30);
         let one = results("f", &text).expect("a result");
-        assert_eq!(one.iter().map(|one| one.entries[0].directions.0[0].ios).collect::<Vec<_>>(), [30]);
+        assert_eq!(
+            one.iter()
+                .map(|one| one.entries[0].directions.0[0].ios)
+                .collect::<Vec<_>>(),
+            [30]
+        );
         let two = results("f", &(state(1000, 10, 100) + &state(1060, 10, 101))).expect("results");
         assert_eq!(two.len(), 2);
         // Of two short runs in one second neither is lost; nor where there is no time at all.
-        assert_eq!(results("f", &(state(1000, 1, 100) + &state(1000, 1, 90))).expect("results").len(), 2);
-        assert_eq!(results("f", &(state(0, 1, 100) + &state(0, 1, 100))).expect("results").len(), 2);
+        assert_eq!(
+            results("f", &(state(1000, 1, 100) + &state(1000, 1, 90)))
+                .expect("results")
+                .len(),
+            2
+        );
+        assert_eq!(
+            results("f", &(state(0, 1, 100) + &state(0, 1, 100)))
+                .expect("results")
+                .len(),
+            2
+        );
     }
 
     #[test]
     fn a_document_that_is_cut_off_does_not_take_the_rest_along() {
         let text = state(1000, 1, 10) + "{\"fio version\": \"fio-3.33\", \"jobs\": [\n";
         let one = results("f", &text).expect("a result");
-        assert!(one[0].source.notes[0].contains("left out: line 2 of the JSON"), "{:?}", one[0].source.notes);
-        assert!(matches!(results("f", "{\"jobs\": [\n"), Err(ImportError::Malformed { line: 2, .. })));
+        assert!(
+            one[0].source.notes[0].contains("left out: line 2 of the JSON"),
+            "{:?}",
+            one[0].source.notes
+        );
+        assert!(matches!(
+            results("f", "{\"jobs\": [\n"),
+            Err(ImportError::Malformed { line: 2, .. })
+        ));
         assert_eq!(results("f", "{\"a\": 1}").err(), Some(ImportError::NoJobs));
     }
 }

@@ -39,7 +39,12 @@ pub(crate) struct Row {
 /// # Errors
 /// The first line that is no row.
 pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bool, ImportError> {
-    let mut taken = Taken { line: 0, first: Vec::new(), maxima: None, take };
+    let mut taken = Taken {
+        line: 0,
+        first: Vec::new(),
+        maxima: None,
+        take,
+    };
     let (mut buffer, mut held) = (vec![0; CHUNK], 0);
     loop {
         let got = match input.read(&mut buffer[held..]) {
@@ -47,7 +52,10 @@ pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bo
             got => got.map_err(|error| ImportError::Unreadable(error.to_string()))?,
         };
         let end = held + got;
-        let whole = buffer[..end].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let whole = buffer[..end]
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |at| at + 1);
         let mut rest = &buffer[..whole];
         while !rest.is_empty() {
             if let Err(why) = taken.line(&mut rest) {
@@ -62,7 +70,10 @@ pub(crate) fn rows(input: &mut dyn Read, take: &mut dyn FnMut(Row)) -> Result<bo
         buffer.copy_within(whole..end, 0);
         held = end - whole;
         if held == LARGEST_CHUNK {
-            return Err(ImportError::LogLine { line: taken.line + 1, why: "it is longer than any row" });
+            return Err(ImportError::LogLine {
+                line: taken.line + 1,
+                why: "it is longer than any row",
+            });
         }
         // Most logs are short, and clean memory costs more than reading them.
         if end == buffer.len() {
@@ -96,17 +107,27 @@ impl Taken<'_> {
             }
             None => {
                 self.first.push((line, columns, count));
-                if self.first.len() == LOOKED_AT { self.decide() } else { Ok(()) }
+                if self.first.len() == LOOKED_AT {
+                    self.decide()
+                } else {
+                    Ok(())
+                }
             }
         }
     }
 
     /// Where the third column is always a direction, there are no maxima.
     fn decide(&mut self) -> Result<(), ImportError> {
-        let maxima = self.first.iter().any(|(_, columns, _)| columns[2] > 2) && self.first.iter().all(|(_, columns, count)| *count > 4 && columns[3] <= 2);
+        let maxima = self.first.iter().any(|(_, columns, _)| columns[2] > 2)
+            && self
+                .first
+                .iter()
+                .all(|(_, columns, count)| *count > 4 && columns[3] <= 2);
         self.maxima = Some(maxima);
         for (line, columns, count) in std::mem::take(&mut self.first) {
-            (self.take)(row(&columns, count, maxima).map_err(|why| ImportError::LogLine { line, why })?);
+            (self.take)(
+                row(&columns, count, maxima).map_err(|why| ImportError::LogLine { line, why })?,
+            );
         }
         Ok(())
     }
@@ -116,7 +137,10 @@ impl Taken<'_> {
         text.push(b'\n');
         let read = self.line(&mut &text[..]);
         // Too few columns show themselves only in the first rows here; later ones were refused at once.
-        let short = self.first.pop_if(|(line, _, count)| *line == self.line && *count < 3).is_some();
+        let short = self
+            .first
+            .pop_if(|(line, _, count)| *line == self.line && *count < 3)
+            .is_some();
         let cut = read.is_err() || short;
         if self.maxima.is_none() {
             self.decide()?;
@@ -134,7 +158,9 @@ fn fields(rest: &mut &[u8], columns: &mut [u64; COLUMNS]) -> Result<usize, &'sta
             return Ok(0);
         }
         let value = number(rest).ok_or(EXPECTED[count.min(3)])?;
-        *columns.get_mut(count).ok_or("it has more columns than any log of fio")? = value;
+        *columns
+            .get_mut(count)
+            .ok_or("it has more columns than any log of fio")? = value;
         count += 1;
         blanks(rest);
         if end_of_line(rest) {
@@ -185,7 +211,9 @@ fn based(rest: &mut &[u8], skip: usize, base: u32) -> Option<u64> {
     let mut value = 0_u64;
     let mut at = skip;
     while let Some(digit) = rest.get(at).and_then(|byte| (*byte as char).to_digit(base)) {
-        value = value.checked_mul(u64::from(base))?.checked_add(u64::from(digit))?;
+        value = value
+            .checked_mul(u64::from(base))?
+            .checked_add(u64::from(digit))?;
         at += 1;
     }
     *rest = &rest[at..];
@@ -197,14 +225,22 @@ fn row(columns: &[u64; COLUMNS], count: usize, maxima: bool) -> Result<Row, &'st
     if count < 2 {
         return Err(EXPECTED[1]);
     }
-    let direction = *Direction::ALL.get(columns[2 + shift] as usize).filter(|_| count > 2 + shift).ok_or(EXPECTED[2])?;
+    let direction = *Direction::ALL
+        .get(columns[2 + shift] as usize)
+        .filter(|_| count > 2 + shift)
+        .ok_or(EXPECTED[2])?;
     if columns[0] > LATEST_MS {
         return Err("the time in milliseconds is beyond any run");
     }
     if columns[1] > LARGEST_VALUE {
         return Err("the value is beyond any device");
     }
-    Ok(Row { at: columns[0], value: columns[1], direction, size: columns[3 + shift] })
+    Ok(Row {
+        at: columns[0],
+        value: columns[1],
+        direction,
+        size: columns[3 + shift],
+    })
 }
 
 #[cfg(test)]
@@ -213,7 +249,9 @@ mod tests {
 
     fn all(text: &str) -> Result<(Vec<(u64, u64, usize, u64)>, bool), ImportError> {
         let mut seen = Vec::new();
-        let cut = rows(&mut text.as_bytes(), &mut |row| seen.push((row.at, row.value, row.direction as usize, row.size)))?;
+        let cut = rows(&mut text.as_bytes(), &mut |row| {
+            seen.push((row.at, row.value, row.direction as usize, row.size))
+        })?;
         Ok((seen, cut))
     }
 
@@ -236,36 +274,73 @@ mod tests {
     #[test]
     fn a_last_line_that_is_cut_off_is_left_out_and_said() {
         for cut in ["500, 1", "500,", "5", "500, 12x"] {
-            assert_eq!(all(&format!("250, 48, 0, 0\n{cut}")), Ok((vec![(250, 48, 0, 0)], true)), "{cut}");
+            assert_eq!(
+                all(&format!("250, 48, 0, 0\n{cut}")),
+                Ok((vec![(250, 48, 0, 0)], true)),
+                "{cut}"
+            );
         }
-        assert_eq!(all("250, 48, 0, 0\n500, 1, 0, 0"), Ok((vec![(250, 48, 0, 0), (500, 1, 0, 0)], false)));
+        assert_eq!(
+            all("250, 48, 0, 0\n500, 1, 0, 0"),
+            Ok((vec![(250, 48, 0, 0), (500, 1, 0, 0)], false))
+        );
     }
 
     #[test]
     fn what_is_no_row_is_refused_with_its_line() {
-        let bad = ["x, 1, 0, 0", "1, 80.5, 0, 0", "1, 80,00, 0, 0", "1, -5, 0, 0", "1, 1, 3, 0", "99999999999999, 1, 0, 0", "1, 99999999999999999, 0, 0",
-            "1, 1, 0, 0, 0, 0, 0, 0, 0", "1, 18446744073709551616, 0, 0", "1", "\0\0", "1; 2; 0; 0"];
+        let bad = [
+            "x, 1, 0, 0",
+            "1, 80.5, 0, 0",
+            "1, 80,00, 0, 0",
+            "1, -5, 0, 0",
+            "1, 1, 3, 0",
+            "99999999999999, 1, 0, 0",
+            "1, 99999999999999999, 0, 0",
+            "1, 1, 0, 0, 0, 0, 0, 0, 0",
+            "1, 18446744073709551616, 0, 0",
+            "1",
+            "\0\0",
+            "1; 2; 0; 0",
+        ];
         for bad in bad {
             let text = format!("250, 48, 0, 0\n{bad}\n500, 1, 0, 0\n");
-            assert!(matches!(all(&text), Err(ImportError::LogLine { line: 2, .. })), "{bad}: {:?}", all(&text));
+            assert!(
+                matches!(all(&text), Err(ImportError::LogLine { line: 2, .. })),
+                "{bad}: {:?}",
+                all(&text)
+            );
         }
         let many = "250, 48, 0, 0\n".repeat(1000) + "250, 48, 7, 0\n";
-        assert!(matches!(all(&many), Err(ImportError::LogLine { line: 1001, .. })));
-        assert!(matches!(all(&"1".repeat(LARGEST_CHUNK + 5)), Err(ImportError::LogLine { line: 1, .. })));
+        assert!(matches!(
+            all(&many),
+            Err(ImportError::LogLine { line: 1001, .. })
+        ));
+        assert!(matches!(
+            all(&"1".repeat(LARGEST_CHUNK + 5)),
+            Err(ImportError::LogLine { line: 1, .. })
+        ));
     }
 
     /// regression 0250: rows before a damaged line near the beginning were lost, and the log seemed to be empty.
     #[test]
     fn what_stands_before_a_damaged_line_is_taken() {
         let mut seen = Vec::new();
-        let read = rows(&mut &b"250, 48, 0, 0\n500, x, 0, 0\n750, 1, 0, 0\n"[..], &mut |row| seen.push(row.at));
-        assert!(matches!(read, Err(ImportError::LogLine { line: 2, .. })) && seen == [250], "{read:?} {seen:?}");
+        let read = rows(
+            &mut &b"250, 48, 0, 0\n500, x, 0, 0\n750, 1, 0, 0\n"[..],
+            &mut |row| seen.push(row.at),
+        );
+        assert!(
+            matches!(read, Err(ImportError::LogLine { line: 2, .. })) && seen == [250],
+            "{read:?} {seen:?}"
+        );
     }
 
     /// Lines that straddle two chunks are whole.
     #[test]
     fn long_logs_are_read_to_their_end() {
-        let text: String = (1..=100_000).map(|i| format!("{i}, {}, 0, 0\n", i * 7)).collect();
+        let text: String = (1..=100_000)
+            .map(|i| format!("{i}, {}, 0, 0\n", i * 7))
+            .collect();
         let (seen, cut) = all(&text).expect("a log");
         assert!(!cut && seen.len() == 100_000 && seen[77_776] == (77_777, 544_439, 0, 0));
     }

@@ -1,6 +1,8 @@
 //! What `steadystate` came to, as fio tells it: `ss` (`iops_slope:0.3%`), what was seen, and a sample for each interval.
 
-use fathom_model::{Nanos, SteadyMeasure, SteadyRecording, SteadyRule, SteadySample, SteadySummary};
+use fathom_model::{
+    Nanos, SteadyMeasure, SteadyRecording, SteadyRule, SteadySample, SteadySummary,
+};
 use serde_json::Value;
 
 use crate::number::lenient;
@@ -11,7 +13,9 @@ const MOST: usize = 1 << 20;
 /// What a job record says; nothing where it was not asked for or makes no sense.
 pub(crate) fn steady(told: &Value) -> Option<SteadySummary> {
     let (what, limit) = told["ss"].as_str()?.split_once(':')?;
-    let (word, slope) = what.strip_suffix("_slope").map_or((what, false), |word| (word, true));
+    let (word, slope) = what
+        .strip_suffix("_slope")
+        .map_or((what, false), |word| (word, true));
     let measure = match word {
         "iops" => SteadyMeasure::Iops,
         "bw" => SteadyMeasure::Bandwidth,
@@ -23,8 +27,20 @@ pub(crate) fn steady(told: &Value) -> Option<SteadySummary> {
     let duration = Nanos::from_millis((lenient(told, "duration").min(1e9) * 1e3) as u64);
     // fio looks every second unless told otherwise, and does not say.
     let interval = Nanos::new(duration.get() / (samples.len() as u64).max(1));
-    let rule = SteadyRule { measure, slope, limit: number(limit)?, percent: limit.trim_end().ends_with('%'), duration, ramp: Nanos::ZERO, interval };
-    let mean = SteadySample { iops: whole(data, "iops_mean"), bandwidth: whole(data, "bw_mean"), latency: Nanos::new(whole(data, "lat_mean")) };
+    let rule = SteadyRule {
+        measure,
+        slope,
+        limit: number(limit)?,
+        percent: limit.trim_end().ends_with('%'),
+        duration,
+        ramp: Nanos::ZERO,
+        interval,
+    };
+    let mean = SteadySample {
+        iops: whole(data, "iops_mean"),
+        bandwidth: whole(data, "bw_mean"),
+        latency: Nanos::new(whole(data, "lat_mean")),
+    };
     let seen = SteadyRecording {
         rule,
         attained: lenient(told, "attained") > 0.0,
@@ -39,9 +55,20 @@ pub(crate) fn steady(told: &Value) -> Option<SteadySummary> {
 fn samples(data: &Value) -> Vec<SteadySample> {
     let list = |name: &str| data[name].as_array().map_or(&[][..], Vec::as_slice);
     let (iops, bandwidth, latency) = (list("iops"), list("bw"), list("lat_ns"));
-    let at = |list: &[Value], place: usize| list.get(place).and_then(Value::as_f64).filter(|value| (0.0..=1e18).contains(value)).unwrap_or(0.0) as u64;
-    let one = |place| SteadySample { iops: at(iops, place), bandwidth: at(bandwidth, place), latency: Nanos::new(at(latency, place)) };
-    (0..iops.len().max(bandwidth.len()).min(MOST)).map(one).collect()
+    let at = |list: &[Value], place: usize| {
+        list.get(place)
+            .and_then(Value::as_f64)
+            .filter(|value| (0.0..=1e18).contains(value))
+            .unwrap_or(0.0) as u64
+    };
+    let one = |place| SteadySample {
+        iops: at(iops, place),
+        bandwidth: at(bandwidth, place),
+        latency: Nanos::new(at(latency, place)),
+    };
+    (0..iops.len().max(bandwidth.len()).min(MOST))
+        .map(one)
+        .collect()
 }
 
 fn whole(data: &Value, name: &str) -> u64 {
@@ -50,7 +77,11 @@ fn whole(data: &Value, name: &str) -> u64 {
 
 /// `0.300000%`
 fn number(text: &str) -> Option<f64> {
-    text.trim().trim_end_matches('%').parse::<f64>().ok().filter(|value| value.is_finite())
+    text.trim()
+        .trim_end_matches('%')
+        .parse::<f64>()
+        .ok()
+        .filter(|value| value.is_finite())
 }
 
 #[cfg(test)]
@@ -64,17 +95,34 @@ mod tests {
             "slope": -1.2, "data": {"bw_mean": 4096000, "iops_mean": 1000, "iops": [1001, 1000, 999], "bw": [4100096, 4096000, 4091904]}});
         let read = steady(&told).expect("it was asked for");
         let rule = read.seen.rule;
-        assert_eq!((rule.measure, rule.slope, rule.limit, rule.percent), (SteadyMeasure::Iops, true, 0.3, true));
-        assert_eq!((rule.duration, rule.interval, rule.samples()), (Nanos::from_millis(3000), Nanos::from_millis(1000), 3));
+        assert_eq!(
+            (rule.measure, rule.slope, rule.limit, rule.percent),
+            (SteadyMeasure::Iops, true, 0.3, true)
+        );
+        assert_eq!(
+            (rule.duration, rule.interval, rule.samples()),
+            (Nanos::from_millis(3000), Nanos::from_millis(1000), 3)
+        );
         assert!(read.seen.attained && read.seen.slope == -1.2 && read.seen.criterion == 0.12);
-        assert_eq!(read.seen.samples.iter().map(|sample| (sample.iops, sample.bandwidth)).collect::<Vec<_>>(), [(1001, 4_100_096), (1000, 4_096_000), (999, 4_091_904)]);
+        assert_eq!(
+            read.seen
+                .samples
+                .iter()
+                .map(|sample| (sample.iops, sample.bandwidth))
+                .collect::<Vec<_>>(),
+            [(1001, 4_100_096), (1000, 4_096_000), (999, 4_091_904)]
+        );
         assert_eq!((read.mean.iops, read.mean.bandwidth), (1000, 4_096_000));
     }
 
     #[test]
     fn nonsense_is_no_steady_state() {
         for ss in ["", "iops", "speed:1%", "iops:x", "iops:inf"] {
-            assert_eq!(steady(&serde_json::json!({"ss": ss, "duration": 1e300})), None, "{ss}");
+            assert_eq!(
+                steady(&serde_json::json!({"ss": ss, "duration": 1e300})),
+                None,
+                "{ss}"
+            );
         }
         assert!(steady(&serde_json::json!({"ss": "lat:5", "duration": 1e300, "data": {"iops": ["x", -1, 1e99]}})).is_some());
     }

@@ -1,7 +1,10 @@
 //! fio's terse lines, versions 2 to 5: fields told apart by position. What is behind the latency classes (disks, a description) is
 //! left out.
 
-use fathom_model::{Direction, DirectionSummary, Entry, ImportedResult, LatencySummary, Nanos, Provenance, Samples, Shows};
+use fathom_model::{
+    Direction, DirectionSummary, Entry, ImportedResult, LatencySummary, Nanos, Provenance, Samples,
+    Shows,
+};
 
 use crate::error::ImportError;
 
@@ -28,7 +31,11 @@ fn layout(version: &str) -> Option<Layout> {
         "5" => (5, &Direction::ALL[..], 47),
         _ => return None,
     };
-    Some(Layout { head, directions, width })
+    Some(Layout {
+        head,
+        directions,
+        width,
+    })
 }
 
 /// Whether a line is one of these. From version 3 on the program names itself; a line of zeros is what ezFIO writes for a test that it
@@ -36,8 +43,13 @@ fn layout(version: &str) -> Option<Layout> {
 pub(crate) fn is_terse(line: &str) -> bool {
     let mut fields = line.split(';');
     let version = fields.next().unwrap_or_default();
-    let Some(layout) = layout(version) else { return false };
-    let named = version == "2" || fields.next().is_some_and(|name| name.chars().any(char::is_alphabetic));
+    let Some(layout) = layout(version) else {
+        return false;
+    };
+    let named = version == "2"
+        || fields
+            .next()
+            .is_some_and(|name| name.chars().any(char::is_alphabetic));
     named && line.split(';').count() >= layout.head + layout.directions.len() * layout.width
 }
 
@@ -52,15 +64,34 @@ pub(crate) fn terse(file: &str, text: &str) -> Result<Option<ImportedResult>, Im
         if fields[0] != "2" {
             program = fields[1].to_owned();
         }
-        entries.push(entry(&fields).map_err(|why| ImportError::LogLine { line: number + 1, why })?);
+        entries.push(entry(&fields).map_err(|why| ImportError::LogLine {
+            line: number + 1,
+            why,
+        })?);
     }
     if entries.is_empty() {
         return Ok(None);
     }
-    let runtime = entries.iter().flat_map(|entry: &Entry| &entry.directions.0).map(|way| way.runtime_ms).max().unwrap_or(0);
-    let unknown = ["device, host and conditions", "queue depth", "pattern", "exact number of I/Os", "latencies beyond the percentiles listed"];
+    let runtime = entries
+        .iter()
+        .flat_map(|entry: &Entry| &entry.directions.0)
+        .map(|way| way.runtime_ms)
+        .max()
+        .unwrap_or(0);
+    let unknown = [
+        "device, host and conditions",
+        "queue depth",
+        "pattern",
+        "exact number of I/Os",
+        "latencies beyond the percentiles listed",
+    ];
     Ok(Some(ImportedResult {
-        source: Provenance { program, files: vec![file.to_owned()], unknown: unknown.map(str::to_owned).to_vec(), notes: Vec::new() },
+        source: Provenance {
+            program,
+            files: vec![file.to_owned()],
+            unknown: unknown.map(str::to_owned).to_vec(),
+            notes: Vec::new(),
+        },
         elapsed: Nanos::from_millis(runtime),
         entries,
         ..ImportedResult::default()
@@ -71,26 +102,45 @@ fn entry(fields: &[&str]) -> Result<Entry, &'static str> {
     let layout = layout(fields[0]).ok_or("it is no terse line")?;
     let mut entry = Entry {
         name: fields[layout.head - 3].to_owned(),
-        group: fields[layout.head - 2].parse().map_err(|_| "the group is a whole number")?,
-        error: fields[layout.head - 1].parse().map_err(|_| "the error is a whole number")?,
+        group: fields[layout.head - 2]
+            .parse()
+            .map_err(|_| "the group is a whole number")?,
+        error: fields[layout.head - 1]
+            .parse()
+            .map_err(|_| "the error is a whole number")?,
         members: 1,
         show_directions: true,
-        shows: Shows { slat: true, clat: true, lat: true, clat_percentiles: true, ..Shows::default() },
+        shows: Shows {
+            slat: true,
+            clat: true,
+            lat: true,
+            clat_percentiles: true,
+            ..Shows::default()
+        },
         ..Entry::default()
     };
     for (place, direction) in layout.directions.iter().enumerate() {
         let at = layout.head + place * layout.width;
         entry.directions[*direction] = direction_of(&fields[at..at + layout.width])?;
     }
-    rest(&mut entry, &fields[layout.head + layout.directions.len() * layout.width..]);
+    rest(
+        &mut entry,
+        &fields[layout.head + layout.directions.len() * layout.width..],
+    );
     Ok(entry)
 }
 
 /// CPU, depths and latency classes; left at zero where the line is cut off.
 fn rest(entry: &mut Entry, fields: &[&str]) {
-    let at = |place: usize| fields.get(place).and_then(|field| number(field).ok()).unwrap_or(0.0);
+    let at = |place: usize| {
+        fields
+            .get(place)
+            .and_then(|field| number(field).ok())
+            .unwrap_or(0.0)
+    };
     (entry.user_percent, entry.system_percent) = (at(0), at(1));
-    (entry.switches, entry.major_faults, entry.minor_faults) = (at(2) as u64, at(3) as u64, at(4) as u64);
+    (entry.switches, entry.major_faults, entry.minor_faults) =
+        (at(2) as u64, at(3) as u64, at(4) as u64);
     entry.depth_levels = std::array::from_fn(|place| at(5 + place));
     entry.latency_us = std::array::from_fn(|place| at(12 + place));
     entry.latency_ms = std::array::from_fn(|place| at(22 + place));
@@ -98,14 +148,26 @@ fn rest(entry: &mut Entry, fields: &[&str]) {
 
 /// KiB, KiB/s, I/Os per second, milliseconds; latencies in microseconds.
 fn direction_of(fields: &[&str]) -> Result<DirectionSummary, &'static str> {
-    let all = |range: std::ops::Range<usize>| fields[range].iter().map(|field| number(field)).collect::<Result<Vec<f64>, _>>();
+    let all = |range: std::ops::Range<usize>| {
+        fields[range]
+            .iter()
+            .map(|field| number(field))
+            .collect::<Result<Vec<f64>, _>>()
+    };
     let (head, bw) = (all(0..4)?, all(36..41)?);
     let (bytes, runtime_ms) = ((head[0] * 1024.0) as u64, head[3] as u64);
     let ios = (head[2] * head[3] / 1e3).round() as u64;
     let latency = |values: &[f64]| {
         let at = |place: usize| values[place] * 1e3;
         let n = if values[2] > 0.0 { ios } else { 0 };
-        LatencySummary { min: at(0) as u64, max: at(1) as u64, mean: at(2), stddev: at(3), n, ..LatencySummary::default() }
+        LatencySummary {
+            min: at(0) as u64,
+            max: at(1) as u64,
+            mean: at(2),
+            stddev: at(3),
+            n,
+            ..LatencySummary::default()
+        }
     };
     let mut made = DirectionSummary {
         bytes,
@@ -116,17 +178,37 @@ fn direction_of(fields: &[&str]) -> Result<DirectionSummary, &'static str> {
         slat: latency(&all(4..8)?),
         clat: latency(&all(8..12)?),
         lat: latency(&all(32..36)?),
-        bw_samples: Samples { min: bw[0], max: bw[1], mean: bw[3], dev: bw[4], count: 0 },
+        bw_samples: Samples {
+            min: bw[0],
+            max: bw[1],
+            mean: bw[3],
+            dev: bw[4],
+            count: 0,
+        },
         bw_share: bw[2],
         ..DirectionSummary::default()
     };
-    made.clat.percentiles = fields[12..12 + PERCENTILES].iter().filter_map(|field| percentile(field)).collect();
+    made.clat.percentiles = fields[12..12 + PERCENTILES]
+        .iter()
+        .filter_map(|field| percentile(field))
+        .collect();
     if fields.len() > 41 {
         let iops = all(41..47)?;
         made.bw_samples.count = iops[0] as u64;
-        made.iops_samples = Samples { min: iops[1], max: iops[2], mean: iops[3], dev: iops[4], count: iops[5] as u64 };
+        made.iops_samples = Samples {
+            min: iops[1],
+            max: iops[2],
+            mean: iops[3],
+            dev: iops[4],
+            count: iops[5] as u64,
+        };
     }
-    (made.counts.planned, made.counts.ok, made.counts.bytes_ok, made.counts.bytes_asked) = (ios, ios, bytes, bytes);
+    (
+        made.counts.planned,
+        made.counts.ok,
+        made.counts.bytes_ok,
+        made.counts.bytes_asked,
+    ) = (ios, ios, bytes, bytes);
     Ok(made)
 }
 
@@ -139,7 +221,10 @@ fn percentile(field: &str) -> Option<(f64, u64)> {
 
 fn number(field: &str) -> Result<f64, &'static str> {
     let value = field.trim().trim_end_matches('%').parse::<f64>();
-    value.ok().filter(|value| (0.0..=LARGEST).contains(value)).ok_or("a field of the terse line is no figure")
+    value
+        .ok()
+        .filter(|value| (0.0..=LARGEST).contains(value))
+        .ok_or("a field of the terse line is no figure")
 }
 
 #[cfg(test)]
@@ -147,34 +232,84 @@ mod tests {
     use super::*;
 
     fn direction(iops: u32, extra: usize) -> String {
-        let figures = format!("4000;400;{iops};10000;1;2;1.5;0.1;10;90;40.5;3.25;50.000000%=40;99.000000%=80");
-        figures + &";0%=0".repeat(18) + ";11;92;42;3;380;420;100.000000%;400;5" + &";7".repeat(extra)
+        let figures = format!(
+            "4000;400;{iops};10000;1;2;1.5;0.1;10;90;40.5;3.25;50.000000%=40;99.000000%=80"
+        );
+        figures
+            + &";0%=0".repeat(18)
+            + ";11;92;42;3;380;420;100.000000%;400;5"
+            + &";7".repeat(extra)
     }
 
     fn line(head: &str, directions: usize, extra: usize) -> String {
-        let ways: Vec<String> = (0..directions).map(|place| direction(if place == 0 { 100 } else { 0 }, extra)).collect();
-        format!("{head};{}{}\n", ways.join(";"), ";5.500000%;1;2;3;4".to_owned() + &";1%".repeat(29))
+        let ways: Vec<String> = (0..directions)
+            .map(|place| direction(if place == 0 { 100 } else { 0 }, extra))
+            .collect();
+        format!(
+            "{head};{}{}\n",
+            ways.join(";"),
+            ";5.500000%;1;2;3;4".to_owned() + &";1%".repeat(29)
+        )
     }
 
     #[test]
     fn every_version_is_read_to_the_same_figures() {
-        let heads = [("2;name;0;0", 3, 0), ("3;fio-3.33;name;0;0", 2, 0), ("4;fio-3.33;name;0;0", 3, 0), ("5;fio-3.33;name;0;0", 3, 6)];
+        let heads = [
+            ("2;name;0;0", 3, 0),
+            ("3;fio-3.33;name;0;0", 2, 0),
+            ("4;fio-3.33;name;0;0", 3, 0),
+            ("5;fio-3.33;name;0;0", 3, 6),
+        ];
         for (head, directions, extra) in heads {
             let text = format!("fio: some note\n{}", line(head, directions, extra));
             let result = terse("f", &text).expect("readable").expect("there is one");
-            let [entry] = result.entries.as_slice() else { panic!("{result:?}") };
+            let [entry] = result.entries.as_slice() else {
+                panic!("{result:?}")
+            };
             let read = &entry.directions[Direction::Read];
-            assert_eq!((entry.name.as_str(), read.iops, read.bandwidth, read.runtime_ms), ("name", 100.0, 409_600.0, 10_000), "{head}");
-            assert_eq!((read.clat.mean, read.lat.min, read.ios), (40_500.0, 11_000, 1000), "{head}");
-            assert_eq!(read.clat.percentiles, [(50.0, 40_000), (99.0, 80_000)], "{head}");
-            assert_eq!((read.bw_samples.mean, entry.user_percent, entry.latency_ms[11]), (400.0, 5.5, 1.0), "{head}");
+            assert_eq!(
+                (
+                    entry.name.as_str(),
+                    read.iops,
+                    read.bandwidth,
+                    read.runtime_ms
+                ),
+                ("name", 100.0, 409_600.0, 10_000),
+                "{head}"
+            );
+            assert_eq!(
+                (read.clat.mean, read.lat.min, read.ios),
+                (40_500.0, 11_000, 1000),
+                "{head}"
+            );
+            assert_eq!(
+                read.clat.percentiles,
+                [(50.0, 40_000), (99.0, 80_000)],
+                "{head}"
+            );
+            assert_eq!(
+                (
+                    read.bw_samples.mean,
+                    entry.user_percent,
+                    entry.latency_ms[11]
+                ),
+                (400.0, 5.5, 1.0),
+                "{head}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_figure_is_refused_with_its_line() {
         let text = line("3;fio-3.33;name;0;0", 2, 0).replace("40.5", "40,5");
-        assert!(matches!(terse("f", &text), Err(ImportError::LogLine { line: 1, .. })));
-        assert!(terse("f", "3;fio-3.33;cut;0;0;1;2\nfio: x\n").expect("readable").is_none());
+        assert!(matches!(
+            terse("f", &text),
+            Err(ImportError::LogLine { line: 1, .. })
+        ));
+        assert!(
+            terse("f", "3;fio-3.33;cut;0;0;1;2\nfio: x\n")
+                .expect("readable")
+                .is_none()
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! What logs say, laid out in steps of equal length. A step without a row is a zero: fio writes none where nothing completed.
 
-use fathom_model::{Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram};
+use fathom_model::{
+    Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram,
+};
 
 /// A row this near to the edge of a step ends there: fio's timer is late by a few milliseconds.
 const NEAR: f64 = 0.05;
@@ -59,7 +61,13 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     pub(crate) fn new(origin: u64, step: u64, most: usize) -> Self {
-        Timeline { origin, step: step.max(1), most: most.max(1), end: 0, cells: PerDirection::default() }
+        Timeline {
+            origin,
+            step: step.max(1),
+            most: most.max(1),
+            end: 0,
+            cells: PerDirection::default(),
+        }
     }
 
     pub(crate) fn step(&self) -> u64 {
@@ -72,7 +80,13 @@ impl Timeline {
     }
 
     /// Shares the window of `window` ms that ends `at` out over the steps it touches: `add` gets each with its part of the whole.
-    pub(crate) fn share(&mut self, direction: Direction, at: u64, window: u64, add: &mut dyn FnMut(&mut Cell, u64, f64)) {
+    pub(crate) fn share(
+        &mut self,
+        direction: Direction,
+        at: u64,
+        window: u64,
+        add: &mut dyn FnMut(&mut Cell, u64, f64),
+    ) {
         let to = self.snapped(at.saturating_sub(self.origin));
         let from = self.snapped(to.saturating_sub(window.max(1)));
         let (to, length) = (to.max(from + 1), (to.max(from + 1) - from) as f64);
@@ -85,7 +99,11 @@ impl Timeline {
         }
         for index in from / step..=last as u64 {
             let (begin, end) = (from.max(index * step), to.min((index + 1) * step));
-            add(&mut cells[index as usize], index * step, (end - begin) as f64 / length);
+            add(
+                &mut cells[index as usize],
+                index * step,
+                (end - begin) as f64 / length,
+            );
         }
     }
 
@@ -103,7 +121,9 @@ impl Timeline {
 
     /// I/Os in the step that begins at this millisecond; its neighbours count where steps differ.
     pub(crate) fn ios(&self, direction: Direction, begin: u64) -> f64 {
-        self.cells[direction].get((begin / self.step) as usize).map_or(0.0, |cell| cell.ios)
+        self.cells[direction]
+            .get((begin / self.step) as usize)
+            .map_or(0.0, |cell| cell.ios)
     }
 
     pub(crate) fn used(&self, direction: Direction) -> bool {
@@ -136,7 +156,11 @@ impl Timeline {
     fn double(&mut self) {
         self.step *= 2;
         for cells in &mut self.cells.0 {
-            let pairs = cells.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0].clone(), |sum, other| joined(sum, other)));
+            let pairs = cells.chunks(2).map(|pair| {
+                pair.iter()
+                    .skip(1)
+                    .fold(pair[0].clone(), |sum, other| joined(sum, other))
+            });
             *cells = pairs.collect();
         }
     }
@@ -166,7 +190,10 @@ impl Timeline {
             cell.clat.sum *= 1e3;
             cell.lat.sum *= 1e3;
             let mut longer = Histogram::new();
-            cell.latencies.unpack().buckets().for_each(|(middle, n)| longer.record_n((middle * 1e3) as u64, n));
+            cell.latencies
+                .unpack()
+                .buckets()
+                .for_each(|(middle, n)| longer.record_n((middle * 1e3) as u64, n));
             cell.latencies = SparseHistogram::pack(&longer);
         }
     }
@@ -180,9 +207,15 @@ impl Timeline {
             let length = self.step.min(self.end - start);
             let directions = PerDirection::from_fn(|direction| {
                 let cell = self.cells[direction].get(index as usize);
-                cell.map_or_else(MomentDirection::default, |cell| one(cell, &mut carried[direction as usize]))
+                cell.map_or_else(MomentDirection::default, |cell| {
+                    one(cell, &mut carried[direction as usize])
+                })
             });
-            Moment { start: Nanos::from_millis(start), length: Nanos::from_millis(length), directions }
+            Moment {
+                start: Nanos::from_millis(start),
+                length: Nanos::from_millis(length),
+                directions,
+            }
         };
         (0..count).map(moment).collect()
     }
@@ -211,8 +244,17 @@ fn one(cell: &Cell, (ios, bytes): &mut (f64, f64)) -> MomentDirection {
         whole.max(0.0) as u64
     };
     let spread = (!cell.latencies.is_empty()).then(|| cell.latencies.unpack());
-    let percentile = |percent| spread.as_ref().and_then(|spread| spread.percentile(percent)).map(|ns| ns.round() as u64);
-    let mean = cell.clat.get().or(cell.lat.get()).or(spread.as_ref().map(Histogram::mean));
+    let percentile = |percent| {
+        spread
+            .as_ref()
+            .and_then(|spread| spread.percentile(percent))
+            .map(|ns| ns.round() as u64)
+    };
+    let mean = cell
+        .clat
+        .get()
+        .or(cell.lat.get())
+        .or(spread.as_ref().map(Histogram::mean));
     MomentDirection {
         ios: whole(cell.ios, ios),
         bytes: whole(cell.bytes, bytes),
@@ -232,7 +274,10 @@ mod tests {
     const R: Direction = Direction::Read;
 
     fn counts(line: &Timeline) -> Vec<u64> {
-        line.moments().iter().map(|moment| moment.directions[R].ios).collect()
+        line.moments()
+            .iter()
+            .map(|moment| moment.directions[R].ios)
+            .collect()
     }
 
     #[test]
@@ -251,7 +296,9 @@ mod tests {
         assert_eq!(counts(&line), [0, 4, 3]);
         let mut long = Timeline::new(0, 100, 4);
         for at in 1..=1000 {
-            long.share(R, at * 100 + at % 90, 100, &mut |cell, _, part| cell.ios += 3.3 * part);
+            long.share(R, at * 100 + at % 90, 100, &mut |cell, _, part| {
+                cell.ios += 3.3 * part
+            });
         }
         assert!(long.moments().len() <= 4, "{}", long.moments().len());
         assert_eq!(counts(&long).iter().sum::<u64>(), 3300);

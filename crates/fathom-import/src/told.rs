@@ -17,8 +17,17 @@ pub fn read_told(text: &str, source: &str) -> Result<Told, ImportError> {
     let ours = &document["fathom"];
     let entries = ours["entries"].as_array().map_or(&[][..], Vec::as_slice);
     let story = |entry: &Value| {
-        let words = entry["story"].as_array()?.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
-        Some(format!("{}: {words}", entry["name"].as_str().unwrap_or_default())).filter(|_| !words.is_empty())
+        let words = entry["story"]
+            .as_array()?
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(" ");
+        Some(format!(
+            "{}: {words}",
+            entry["name"].as_str().unwrap_or_default()
+        ))
+        .filter(|_| !words.is_empty())
     };
     Ok(Told {
         source: source.to_owned(),
@@ -37,17 +46,27 @@ fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
     for target in ours["targets"].as_array().into_iter().flatten() {
         all.push(("Target".to_owned(), flat(target)));
         for device in target["devices"].as_array().into_iter().flatten() {
-            all.push((format!("Device {}", device["name"].as_str().unwrap_or_default()), flat(device)));
+            all.push((
+                format!("Device {}", device["name"].as_str().unwrap_or_default()),
+                flat(device),
+            ));
         }
     }
     for (heading, key) in [("Host", "host"), ("Conditions", "conditions")] {
         all.push((heading.to_owned(), flat(&ours[key])));
     }
-    for target in ours["conditions"]["targets"].as_array().into_iter().flatten() {
+    for target in ours["conditions"]["targets"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
         all.push(("Target at the end".to_owned(), flat(target)));
     }
     for disk in document["disk_util"].as_array().into_iter().flatten() {
-        all.push((format!("Disk {}", disk["name"].as_str().unwrap_or_default()), flat(disk)));
+        all.push((
+            format!("Disk {}", disk["name"].as_str().unwrap_or_default()),
+            flat(disk),
+        ));
     }
     all.retain(|(_, pairs)| !pairs.is_empty());
     all
@@ -56,19 +75,65 @@ fn facts(document: &Value) -> Vec<(String, Vec<(String, String)>)> {
 fn measurement(document: &Value) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     let ours = &document["fathom"];
-    pairs.extend(ours["version"].as_u64().map(|version| ("Measured by".to_owned(), format!("fathom, document version {version}"))));
-    for (name, key) in [("Written in the format of", "fio version"), ("Time", "time")] {
-        pairs.extend(document[key].as_str().map(|text| (name.to_owned(), text.to_owned())));
+    pairs.extend(ours["version"].as_u64().map(|version| {
+        (
+            "Measured by".to_owned(),
+            format!("fathom, document version {version}"),
+        )
+    }));
+    for (name, key) in [
+        ("Written in the format of", "fio version"),
+        ("Time", "time"),
+    ] {
+        pairs.extend(
+            document[key]
+                .as_str()
+                .map(|text| (name.to_owned(), text.to_owned())),
+        );
     }
-    pairs.extend(ours["elapsed_ns"].as_f64().map(|ns| ("Length of the run".to_owned(), format!("{:.1} s", ns / 1e9))));
-    pairs.extend(ours["end"].as_str().map(|end| ("End".to_owned(), end.to_owned())));
-    let set = |one: &Value| format!("{}{}={}", one["job"].as_str().map_or(String::new(), |job| format!("{job}.")), word(&one["option"]), word(&one["value"]));
-    let overrides: Vec<String> = ours["overrides"].as_array().into_iter().flatten().map(set).collect();
-    let messages: Vec<&str> = ours["messages"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    for (name, told) in [("Set on the command line", overrides.join(" ")), ("Noticed", messages.join("; "))] {
+    pairs.extend(
+        ours["elapsed_ns"]
+            .as_f64()
+            .map(|ns| ("Length of the run".to_owned(), format!("{:.1} s", ns / 1e9))),
+    );
+    pairs.extend(
+        ours["end"]
+            .as_str()
+            .map(|end| ("End".to_owned(), end.to_owned())),
+    );
+    let set = |one: &Value| {
+        format!(
+            "{}{}={}",
+            one["job"]
+                .as_str()
+                .map_or(String::new(), |job| format!("{job}.")),
+            word(&one["option"]),
+            word(&one["value"])
+        )
+    };
+    let overrides: Vec<String> = ours["overrides"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(set)
+        .collect();
+    let messages: Vec<&str> = ours["messages"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    for (name, told) in [
+        ("Set on the command line", overrides.join(" ")),
+        ("Noticed", messages.join("; ")),
+    ] {
         pairs.extend((!told.is_empty()).then(|| (name.to_owned(), told)));
     }
-    pairs.extend(ours["clock"]["source"].as_str().map(|clock| ("Clock".to_owned(), clock.to_owned())));
+    pairs.extend(
+        ours["clock"]["source"]
+            .as_str()
+            .map(|clock| ("Clock".to_owned(), clock.to_owned())),
+    );
     pairs
 }
 
@@ -87,14 +152,30 @@ fn walk(value: &Value, path: &str, pairs: &mut Vec<(String, String)>) {
         Value::Object(map) => {
             for (name, inner) in map {
                 let name = name.replace('_', " ");
-                walk(inner, &if path.is_empty() { name } else { format!("{path}: {name}") }, pairs);
+                walk(
+                    inner,
+                    &if path.is_empty() {
+                        name
+                    } else {
+                        format!("{path}: {name}")
+                    },
+                    pairs,
+                );
             }
         }
-        Value::Array(list) if list.iter().all(|one| one.is_string() || one.is_number()) && !list.is_empty() => {
-            pairs.push((path.to_owned(), list.iter().map(word).collect::<Vec<_>>().join(", ")));
+        Value::Array(list)
+            if list.iter().all(|one| one.is_string() || one.is_number()) && !list.is_empty() =>
+        {
+            pairs.push((
+                path.to_owned(),
+                list.iter().map(word).collect::<Vec<_>>().join(", "),
+            ));
         }
         Value::Null | Value::Array(_) => {}
-        Value::Number(number) if counts_bytes(path) => pairs.push((path.to_owned(), number.as_u64().map_or_else(|| number.to_string(), bytes))),
+        Value::Number(number) if counts_bytes(path) => pairs.push((
+            path.to_owned(),
+            number.as_u64().map_or_else(|| number.to_string(), bytes),
+        )),
         other => pairs.push((path.to_owned(), word(other))),
     }
 }
@@ -110,12 +191,18 @@ fn bytes(n: u64) -> String {
     let power = (n.max(1).ilog2() / 10).min(5);
     match power {
         0 => n.to_string(),
-        power => format!("{:.1} {} ({n})", n as f64 / f64::from(power * 10).exp2(), UNITS[power as usize - 1]),
+        power => format!(
+            "{:.1} {} ({n})",
+            n as f64 / f64::from(power * 10).exp2(),
+            UNITS[power as usize - 1]
+        ),
     }
 }
 
 fn word(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The jobs as a job file, from the options that the result repeats.
@@ -136,7 +223,11 @@ fn plan(document: &Value) -> Result<String, ImportError> {
     }
     for job in records(document)? {
         if let Some(options) = job["job options"].as_object() {
-            let own: Map<String, Value> = options.iter().filter(|(name, _)| *name != "name").map(|(n, v)| (n.clone(), v.clone())).collect();
+            let own: Map<String, Value> = options
+                .iter()
+                .filter(|(name, _)| *name != "name")
+                .map(|(n, v)| (n.clone(), v.clone()))
+                .collect();
             section(job["jobname"].as_str().unwrap_or("job"), &own);
         }
     }
@@ -152,9 +243,25 @@ mod tests {
         let text = r#"{"fio version": "fio-3.33", "global options": {"bs": "4k", "direct": "1"}, "jobs": [{"jobname": "a", "job options": {"name": "a", "rw": "randread", "group_reporting": ""},
             "read": {"iops": 10.0}}], "fathom": {"verdict": "degraded", "host": {"kernel": "6.1", "cpus": 2, "nothing": null}, "entries": [{"name": "a", "story": ["It was fast.", "Very."]}]}}"#;
         let told = read_told(text, "x").expect("a result");
-        assert_eq!(told.plan, "[global]\nbs=4k\ndirect=1\n\n[a]\nrw=randread\ngroup_reporting");
-        assert_eq!((told.verdict.as_deref(), told.stories.as_slice()), (Some("degraded"), &["a: It was fast. Very.".to_owned()][..]));
-        assert_eq!((super::bytes(25_276_502_016), super::bytes(512)), ("23.5 GiB (25276502016)".to_owned(), "512".to_owned()));
-        assert!(told.facts.contains(&("Host".into(), vec![("kernel".into(), "6.1".into()), ("cpus".into(), "2".into())])), "{:?}", told.facts);
+        assert_eq!(
+            told.plan,
+            "[global]\nbs=4k\ndirect=1\n\n[a]\nrw=randread\ngroup_reporting"
+        );
+        assert_eq!(
+            (told.verdict.as_deref(), told.stories.as_slice()),
+            (Some("degraded"), &["a: It was fast. Very.".to_owned()][..])
+        );
+        assert_eq!(
+            (super::bytes(25_276_502_016), super::bytes(512)),
+            ("23.5 GiB (25276502016)".to_owned(), "512".to_owned())
+        );
+        assert!(
+            told.facts.contains(&(
+                "Host".into(),
+                vec![("kernel".into(), "6.1".into()), ("cpus".into(), "2".into())]
+            )),
+            "{:?}",
+            told.facts
+        );
     }
 }

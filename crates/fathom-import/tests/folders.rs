@@ -18,7 +18,10 @@ fn entries(all: &Import) -> usize {
 
 fn named<'a>(all: &'a Import, file: &str) -> &'a ImportedResult {
     let of = |result: &&ImportedResult| result.source.files[0].ends_with(file);
-    all.results.iter().find(of).unwrap_or_else(|| panic!("{file} is not there"))
+    all.results
+        .iter()
+        .find(of)
+        .unwrap_or_else(|| panic!("{file} is not there"))
 }
 
 /// (folder, results from documents, results from logs alone, job records)
@@ -39,8 +42,20 @@ fn every_folder_is_read() {
         let all = read(&folder.path().join("fio-results").join(name));
         let json = |result: &&ImportedResult| result.source.files[0].ends_with(".json");
         let from_documents = all.results.iter().filter(json).count();
-        let troubles: Vec<_> = all.troubles.iter().filter(|trouble| !trouble.file.ends_with(".md")).collect();
-        assert_eq!((from_documents, all.results.len() - from_documents, entries(&all)), (documents, alone, records), "{name}: {troubles:?}");
+        let troubles: Vec<_> = all
+            .troubles
+            .iter()
+            .filter(|trouble| !trouble.file.ends_with(".md"))
+            .collect();
+        assert_eq!(
+            (
+                from_documents,
+                all.results.len() - from_documents,
+                entries(&all)
+            ),
+            (documents, alone, records),
+            "{name}: {troubles:?}"
+        );
         assert!(troubles.is_empty(), "{name}: {troubles:?}");
     }
 }
@@ -51,21 +66,52 @@ fn every_folder_is_read() {
 fn sums_are_those_of_the_documents() {
     let Some(folder) = results() else { return };
     for (name, ios, bytes, latencies) in [
-        ("fio-2.18-ssd", 37_509_691_u64, 153_639_694_336_u64, 11_107_433_073.0),
+        (
+            "fio-2.18-ssd",
+            37_509_691_u64,
+            153_639_694_336_u64,
+            11_107_433_073.0,
+        ),
         ("floppy", 10_080, 41_287_680, 109_846_654_369.0),
-        ("intel-d3-s4610-hba", 229_623_562, 940_538_109_952, 827_532_074.0),
+        (
+            "intel-d3-s4610-hba",
+            229_623_562,
+            940_538_109_952,
+            827_532_074.0,
+        ),
         ("many-jobs-per-file", 76_279, 312_438_784, 280_196_229_451.0),
-        ("raid5-8x2tb-md", 4_498_545, 18_426_040_320, 43_398_724_567.0),
+        (
+            "raid5-8x2tb-md",
+            4_498_545,
+            18_426_040_320,
+            43_398_724_567.0,
+        ),
         ("wd740gd-10k", 595_334, 2_438_488_064, 66_577_571_525.0),
     ] {
         let all = read(&folder.path().join("fio-results").join(name));
-        let ways: Vec<_> = all.results.iter().flat_map(|result| &result.entries).flat_map(|entry| &entry.directions.0).collect();
-        let sums = (ways.iter().map(|way| way.ios).sum::<u64>(), ways.iter().map(|way| way.bytes).sum::<u64>());
+        let ways: Vec<_> = all
+            .results
+            .iter()
+            .flat_map(|result| &result.entries)
+            .flat_map(|entry| &entry.directions.0)
+            .collect();
+        let sums = (
+            ways.iter().map(|way| way.ios).sum::<u64>(),
+            ways.iter().map(|way| way.bytes).sum::<u64>(),
+        );
         let mean: f64 = ways.iter().map(|way| way.lat.mean).sum();
         assert_eq!(sums, (ios, bytes), "{name}");
-        assert!((mean - latencies).abs() <= 1.0, "{name}: {mean} and {latencies}");
+        assert!(
+            (mean - latencies).abs() <= 1.0,
+            "{name}: {mean} and {latencies}"
+        );
         // Nobody changed these files, and no job in them failed.
-        let wrong = |result: ImportedResult| fathom_analyse::imported(result).findings.into_iter().find(|found| ["SUMMARY_DISAGREES", "IO_ERROR"].contains(&found.code));
+        let wrong = |result: ImportedResult| {
+            fathom_analyse::imported(result)
+                .findings
+                .into_iter()
+                .find(|found| ["SUMMARY_DISAGREES", "IO_ERROR"].contains(&found.code))
+        };
         assert_eq!(all.results.into_iter().find_map(wrong), None, "{name}");
     }
 }
@@ -74,13 +120,49 @@ fn sums_are_those_of_the_documents() {
 fn the_broken_folder_is_told_file_by_file() {
     let Some(folder) = results() else { return };
     let all = read(&folder.path().join("fio-results/broken"));
-    let troubles: Vec<(&str, &ImportError)> = all.troubles.iter().map(|trouble| (trouble.file.rsplit_once("broken/").expect("inside").1, &trouble.why)).collect();
-    assert_eq!(troubles, [("party/fio/1m/write-64-8.json", &ImportError::Empty)]);
+    let troubles: Vec<(&str, &ImportError)> = all
+        .troubles
+        .iter()
+        .map(|trouble| {
+            (
+                trouble.file.rsplit_once("broken/").expect("inside").1,
+                &trouble.why,
+            )
+        })
+        .collect();
+    assert_eq!(
+        troubles,
+        [("party/fio/1m/write-64-8.json", &ImportError::Empty)]
+    );
     let interrupted = named(&all, "randread-1-1.json");
-    assert!(interrupted.source.notes.iter().any(|note| note == "fio said: fio: terminating on signal 2"), "{:?}", interrupted.source.notes);
+    assert!(
+        interrupted
+            .source
+            .notes
+            .iter()
+            .any(|note| note == "fio said: fio: terminating on signal 2"),
+        "{:?}",
+        interrupted.source.notes
+    );
     let failed = named(&all, "write-64-1.json");
-    assert!(failed.source.notes.iter().any(|note| note.contains("time_based requires a runtime")), "{:?}", failed.source.notes);
-    assert!(failed.source.notes.iter().any(|note| note == "no I/O completed in it"), "{:?}", failed.source.notes);
+    assert!(
+        failed
+            .source
+            .notes
+            .iter()
+            .any(|note| note.contains("time_based requires a runtime")),
+        "{:?}",
+        failed.source.notes
+    );
+    assert!(
+        failed
+            .source
+            .notes
+            .iter()
+            .any(|note| note == "no I/O completed in it"),
+        "{:?}",
+        failed.source.notes
+    );
 }
 
 /// Rows x window of the IOPS logs, by hand (awk), and what the summary says: 1,666, 483 and 478 I/Os per second for the last three, of which
@@ -97,16 +179,35 @@ fn logs_of_many_jobs_add_up_by_time() {
     ];
     for (file, direction, supported) in cases {
         let entry = &named(&all, file).entries[0];
-        let series: u64 = entry.series.iter().map(|moment| moment.directions[direction].ios).sum();
-        assert!((series as f64 / supported - 1.0).abs() < 0.001, "{file}: {series} of {supported}");
+        let series: u64 = entry
+            .series
+            .iter()
+            .map(|moment| moment.directions[direction].ios)
+            .sum();
+        assert!(
+            (series as f64 / supported - 1.0).abs() < 0.001,
+            "{file}: {series} of {supported}"
+        );
         let seconds = entry.directions[direction].runtime_ms as f64 / 1e3;
-        eprintln!("{file}: {:.0} I/Os per second from the logs, {:.0} from the summary", series as f64 / seconds, entry.directions[direction].iops);
+        eprintln!(
+            "{file}: {:.0} I/Os per second from the logs, {:.0} from the summary",
+            series as f64 / seconds,
+            entry.directions[direction].iops
+        );
         // The whole run is there: 60 seconds of 250 ms, not the 33 of the shortest log.
         assert!(entry.series.len() >= 239, "{} moments", entry.series.len());
-        let gaps = entry.series.windows(2).filter(|pair| pair[0].start + pair[0].length != pair[1].start).count();
+        let gaps = entry
+            .series
+            .windows(2)
+            .filter(|pair| pair[0].start + pair[0].length != pair[1].start)
+            .count();
         assert_eq!(gaps, 0);
     }
-    let with_logs = all.results.iter().filter(|result| !result.entries[0].series.is_empty()).count();
+    let with_logs = all
+        .results
+        .iter()
+        .filter(|result| !result.entries[0].series.is_empty())
+        .count();
     assert_eq!(with_logs, 5);
 }
 
@@ -115,19 +216,62 @@ fn logs_of_many_jobs_add_up_by_time() {
 fn logs_go_where_their_rows_belong() {
     let Some(folder) = results() else { return };
     let all = read(&folder.path().join("fio-results/intel-d3-s4610-hba"));
-    let with_logs: Vec<&ImportedResult> = all.results.iter().filter(|result| !result.entries[0].series.is_empty()).collect();
-    let names: Vec<&str> = with_logs.iter().map(|result| result.source.files[0].rsplit_once('/').expect("a folder").1).collect();
-    assert_eq!(names, ["randwrite-1-64.json", "randwrite-16-64.json", "randwrite-2-64.json", "randwrite-32-64.json", "randwrite-4-64.json", "randwrite-64-64.json", "randwrite-8-64.json"]);
+    let with_logs: Vec<&ImportedResult> = all
+        .results
+        .iter()
+        .filter(|result| !result.entries[0].series.is_empty())
+        .collect();
+    let names: Vec<&str> = with_logs
+        .iter()
+        .map(|result| result.source.files[0].rsplit_once('/').expect("a folder").1)
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "randwrite-1-64.json",
+            "randwrite-16-64.json",
+            "randwrite-2-64.json",
+            "randwrite-32-64.json",
+            "randwrite-4-64.json",
+            "randwrite-64-64.json",
+            "randwrite-8-64.json"
+        ]
+    );
     for result in with_logs {
         let entry = &result.entries[0];
-        let rows: u64 = entry.series.iter().map(|moment| moment.directions[W].ios).sum();
+        let rows: u64 = entry
+            .series
+            .iter()
+            .map(|moment| moment.directions[W].ios)
+            .sum();
         let share = rows as f64 / entry.directions[W].ios as f64;
-        assert!((0.97..1.03).contains(&share), "{}: {share}", result.source.files[0]);
-        assert!(entry.series.iter().all(|moment| moment.directions[R].ios == 0));
+        assert!(
+            (0.97..1.03).contains(&share),
+            "{}: {share}",
+            result.source.files[0]
+        );
+        assert!(
+            entry
+                .series
+                .iter()
+                .all(|moment| moment.directions[R].ios == 0)
+        );
         // Means of the windows, weighted by their I/Os, are those of the run.
         let way = &entry.directions[W];
-        let sum: f64 = entry.series.iter().map(|moment| moment.directions[W].mean.unwrap_or(0) as f64 * moment.directions[W].ios as f64).sum();
-        assert!((sum / rows as f64 / way.clat.mean - 1.0).abs() < 0.1, "{}: {} and {}", result.source.files[0], sum / rows as f64, way.clat.mean);
+        let sum: f64 = entry
+            .series
+            .iter()
+            .map(|moment| {
+                moment.directions[W].mean.unwrap_or(0) as f64 * moment.directions[W].ios as f64
+            })
+            .sum();
+        assert!(
+            (sum / rows as f64 / way.clat.mean - 1.0).abs() < 0.1,
+            "{}: {} and {}",
+            result.source.files[0],
+            sum / rows as f64,
+            way.clat.mean
+        );
     }
 }
 
@@ -141,9 +285,19 @@ fn logs_without_a_document_are_a_result() {
     assert!(entry.series.len() > 9_000, "{}", entry.series.len());
     for direction in [R, W] {
         let way = &entry.directions[direction];
-        assert!((4_000.0..6_000.0).contains(&way.iops) && (way.bytes as f64 / way.ios as f64 / 4096.0 - 1.0).abs() < 0.01, "{way:?}");
+        assert!(
+            (4_000.0..6_000.0).contains(&way.iops)
+                && (way.bytes as f64 / way.ios as f64 / 4096.0 - 1.0).abs() < 0.01,
+            "{way:?}"
+        );
     }
-    assert!(result.source.unknown.iter().any(|what| what == "queue depth"));
+    assert!(
+        result
+            .source
+            .unknown
+            .iter()
+            .any(|what| what == "queue depth")
+    );
 }
 
 /// Old microseconds and new nanoseconds give latencies that agree with rate and depth alike.
@@ -151,15 +305,39 @@ fn logs_without_a_document_are_a_result() {
 fn units_of_all_versions_agree_with_littles_law() {
     let Some(folder) = results() else { return };
     let mut ratios: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for name in ["fio-2.18-ssd", "wd740gd-10k", "intel-d3-s4610-hba", "many-jobs-per-file"] {
+    for name in [
+        "fio-2.18-ssd",
+        "wd740gd-10k",
+        "intel-d3-s4610-hba",
+        "many-jobs-per-file",
+    ] {
         let all = read(&folder.path().join("fio-results").join(name));
-        for entry in all.results.iter().flat_map(|result| fathom_analyse::joined(&result.entries)) {
-            let flying: f64 = entry.directions.0.iter().map(|way| way.iops * way.lat.mean / 1e9).sum();
-            ratios.entry(name).or_default().push(flying / f64::from(entry.depth * entry.members));
+        for entry in all
+            .results
+            .iter()
+            .flat_map(|result| fathom_analyse::joined(&result.entries))
+        {
+            let flying: f64 = entry
+                .directions
+                .0
+                .iter()
+                .map(|way| way.iops * way.lat.mean / 1e9)
+                .sum();
+            ratios
+                .entry(name)
+                .or_default()
+                .push(flying / f64::from(entry.depth * entry.members));
         }
     }
     for (name, ratios) in ratios {
-        let near = ratios.iter().filter(|ratio| (0.9..=1.1).contains(*ratio)).count();
-        assert!(near * 100 >= ratios.len() * 80, "{name}: {near} of {}", ratios.len());
+        let near = ratios
+            .iter()
+            .filter(|ratio| (0.9..=1.1).contains(*ratio))
+            .count();
+        assert!(
+            near * 100 >= ratios.len() * 80,
+            "{name}: {near} of {}",
+            ratios.len()
+        );
     }
 }

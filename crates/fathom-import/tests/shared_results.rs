@@ -13,7 +13,9 @@ use fathom_import::{ImportedRun, read_iops_log, read_result};
 
 fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
-    std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).expect("a file");
+    std::fs::File::open(path)
+        .and_then(|mut file| file.read_to_end(&mut bytes))
+        .expect("a file");
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -27,23 +29,43 @@ fn littles_law_holds_on_nearly_every_point() {
     for path in documents {
         match read_result(&text(&path)) {
             Ok(runs) => {
-                let points: Vec<_> = runs.iter().filter_map(|run| Some((run, run.figures.little()?))).collect();
+                let points: Vec<_> = runs
+                    .iter()
+                    .filter_map(|run| Some((run, run.figures.little()?)))
+                    .collect();
                 all += points.len();
-                agree += points.iter().filter(|(_, ratio)| (ratio - 1.0).abs() <= 0.05).count();
-                points.iter().for_each(|(run, ratio)| says_as_much(run, *ratio));
+                agree += points
+                    .iter()
+                    .filter(|(_, ratio)| (ratio - 1.0).abs() <= 0.05)
+                    .count();
+                points
+                    .iter()
+                    .for_each(|(run, ratio)| says_as_much(run, *ratio));
             }
             Err(_) => broken += 1,
         }
     }
     let share = agree as f64 * 100.0 / all as f64;
-    eprintln!("Little's law within 5 % on {agree} of {all} points ({share:.1} %); {broken} documents are no results");
-    assert!(share >= 95.0 && broken <= 2, "{agree} of {all}, {broken} broken");
+    eprintln!(
+        "Little's law within 5 % on {agree} of {all} points ({share:.1} %); {broken} documents are no results"
+    );
+    assert!(
+        share >= 95.0 && broken <= 2,
+        "{agree} of {all}, {broken} broken"
+    );
 }
 
 /// The check speaks exactly where rate, latency and depth disagree.
 fn says_as_much(run: &ImportedRun, ratio: f64) {
-    let told = judge_imported(&run.figures).iter().any(|f| f.code == "LITTLE_DISAGREES");
-    assert_eq!(told, !(0.95..=1.05).contains(&ratio), "{}: {ratio}", run.figures.name);
+    let told = judge_imported(&run.figures)
+        .iter()
+        .any(|f| f.code == "LITTLE_DISAGREES");
+    assert_eq!(
+        told,
+        !(0.95..=1.05).contains(&ratio),
+        "{}: {ratio}",
+        run.figures.name
+    );
 }
 
 /// Points whose logs, drawn as they are, tell another story than the summary. The fifth has all its rows.
@@ -55,18 +77,40 @@ fn logs_that_mislead_are_recognised() {
     files(&array, ".log", &mut logs);
     let mut points: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for path in logs {
-        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
         if let Some((point, _)) = name.split_once("_iops.") {
             points.entry(point.to_owned()).or_default().push(path);
         }
     }
-    let told: Vec<String> = points.iter().filter_map(|(point, logs)| told(&array, point, logs)).collect();
+    let told: Vec<String> = points
+        .iter()
+        .filter_map(|(point, logs)| told(&array, point, logs))
+        .collect();
     assert_eq!(points.len(), 5);
     told.iter().for_each(|line| eprintln!("{line}"));
-    let names: Vec<&str> = told.iter().filter_map(|line| line.split(':').next()).collect();
-    assert_eq!(names, ["randread 64 x 64", "randwrite 1 x 1", "randwrite 32 x 32", "randwrite 64 x 64"]);
+    let names: Vec<&str> = told
+        .iter()
+        .filter_map(|line| line.split(':').next())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "randread 64 x 64",
+            "randwrite 1 x 1",
+            "randwrite 32 x 32",
+            "randwrite 64 x 64"
+        ]
+    );
     // By row number, and in truth: 1,666, 483 and 478 I/Os per second.
-    for (line, summary) in [(&told[0], "the summary says 1,66"), (&told[2], "the summary says 48"), (&told[3], "the summary says 47")] {
+    for (line, summary) in [
+        (&told[0], "the summary says 1,66"),
+        (&told[2], "the summary says 48"),
+        (&told[3], "the summary says 47"),
+    ] {
         assert!(line.contains(summary), "{line}");
     }
 }
@@ -74,10 +118,16 @@ fn logs_that_mislead_are_recognised() {
 /// What is said of one point, after its name.
 fn told(array: &Path, point: &str, logs: &[PathBuf]) -> Option<String> {
     let words: Vec<&str> = point.split('-').collect();
-    let [rw, _, depth, _, jobs] = words[..] else { panic!("{point}") };
-    let runs = read_result(&text(&array.join(format!("{rw}-{depth}-{jobs}.json")))).expect("a result");
+    let [rw, _, depth, _, jobs] = words[..] else {
+        panic!("{point}")
+    };
+    let runs =
+        read_result(&text(&array.join(format!("{rw}-{depth}-{jobs}.json")))).expect("a result");
     let run = &runs[0];
-    let rows = logs.iter().map(|path| read_iops_log(&text(path)).expect("a log")).collect();
+    let rows = logs
+        .iter()
+        .map(|path| read_iops_log(&text(path)).expect("a log"))
+        .collect();
     let imported = ImportedLogs {
         name: format!("{rw} {depth} x {jobs}"),
         window_ms: run.log_window_ms.expect("averaged"),

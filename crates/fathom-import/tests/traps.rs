@@ -21,7 +21,15 @@ impl Files for Memory {
 
 fn memory(files: &[(&str, &str)]) -> (Vec<String>, Memory) {
     let paths = files.iter().map(|(path, _)| (*path).to_owned()).collect();
-    (paths, Memory(files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()))
+    (
+        paths,
+        Memory(
+            files
+                .iter()
+                .map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()))
+                .collect(),
+        ),
+    )
 }
 
 fn read(files: &[(&str, &str)]) -> Import {
@@ -37,28 +45,54 @@ fn one(files: &[(&str, &str)]) -> ImportedResult {
 }
 
 fn ios(entry: &Entry, direction: Direction) -> Vec<u64> {
-    entry.series.iter().map(|moment| moment.directions[direction].ios).collect()
+    entry
+        .series
+        .iter()
+        .map(|moment| moment.directions[direction].ios)
+        .collect()
 }
 
 /// A result of fio 3 of one second: options, then the figures of its directions.
 fn document(options: &str, ways: &str) -> String {
-    format!(r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{"bs": "4k", "ioengine": "libaio", {options}}}, {ways}}}]}}"#)
+    format!(
+        r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{"bs": "4k", "ioengine": "libaio", {options}}}, {ways}}}]}}"#
+    )
 }
 
 fn way(direction: &str, ios: u64) -> String {
-    format!(r#""{direction}": {{"io_bytes": {}, "iops": {ios}.0, "runtime": 1000, "total_ios": {ios}, "bw_bytes": {}}}"#, ios * 4096, ios * 4096)
+    format!(
+        r#""{direction}": {{"io_bytes": {}, "iops": {ios}.0, "runtime": 1000, "total_ios": {ios}, "bw_bytes": {}}}"#,
+        ios * 4096,
+        ios * 4096
+    )
 }
 
 /// Trap 1: two runs wrote logs of one name, and the later wrote over those of the earlier. The direction in the rows tells whose they are.
 #[test]
 fn trap_1_rows_belong_to_a_run_and_not_to_a_name() {
     let options = r#""write_iops_log": "random-read-depth-1", "log_avg_msec": "500""#;
-    let (reads, writes) = (document(options, &way("read", 70)), document(options, &way("write", 40)));
-    let all = read(&[("f/randread.json", &reads), ("f/randwrite.json", &writes), ("f/random-read-depth-1_iops.1.log", "500, 30, 1, 0\n1000, 50, 1, 0\n")]);
+    let (reads, writes) = (
+        document(options, &way("read", 70)),
+        document(options, &way("write", 40)),
+    );
+    let all = read(&[
+        ("f/randread.json", &reads),
+        ("f/randwrite.json", &writes),
+        (
+            "f/random-read-depth-1_iops.1.log",
+            "500, 30, 1, 0\n1000, 50, 1, 0\n",
+        ),
+    ]);
     assert!(all.troubles.is_empty(), "{:?}", all.troubles);
-    assert!(all.results[0].entries[0].series.is_empty(), "reads have lost theirs");
+    assert!(
+        all.results[0].entries[0].series.is_empty(),
+        "reads have lost theirs"
+    );
     assert_eq!(ios(&all.results[1].entries[0], W), [15, 25]);
-    assert_eq!(all.results[1].source.files, ["f/randwrite.json", "f/random-read-depth-1_iops.1.log"]);
+    assert_eq!(
+        all.results[1].source.files,
+        ["f/randwrite.json", "f/random-read-depth-1_iops.1.log"]
+    );
 }
 
 /// Trap 2: fio up to 3.1 writes the name "0.00" three times into each object of percentiles.
@@ -66,7 +100,10 @@ fn trap_1_rows_belong_to_a_run_and_not_to_a_name() {
 fn trap_2_a_name_three_times_in_one_object_is_no_percentile() {
     let clat = r#""read": {"total_ios": 5, "iops": 5.0, "clat_ns": {"mean": 10.0, "percentile": {"50.000000": 9, "99.990000": 12, "0.00": 0, "0.00": 0, "0.00": 0}}}"#;
     let result = one(&[("a", &document(r#""rw": "randread""#, clat))]);
-    assert_eq!(result.entries[0].directions[R].clat.percentiles, [(50.0, 9), (99.99, 12)]);
+    assert_eq!(
+        result.entries[0].directions[R].clat.percentiles,
+        [(50.0, 9), (99.99, 12)]
+    );
 }
 
 /// Trap 3: version 2 counts microseconds and KiB and has no classes of nanoseconds; its logs count microseconds too.
@@ -75,10 +112,23 @@ fn trap_3_old_units_become_nanoseconds_and_bytes() {
     let old = r#"{"fio version": "fio-2.18", "jobs": [{"jobname": "j", "job options": {"bs": "4k", "write_lat_log": "x", "write_iops_log": "x", "log_avg_msec": "1000"},
         "read": {"io_bytes": 400, "bw": 400, "iops": 100.0, "runtime": 1000, "total_ios": 100, "clat": {"min": 5, "max": 90, "mean": 20.5,
         "percentile": {"99.000000": 80}}, "slat": {"mean": 1.5}, "lat": {"mean": 22.0}}, "latency_us": {"50": 97.5}, "latency_ms": {"2": 2.5}}]}"#;
-    let result = one(&[("x.json", old), ("x_iops.1.log", "1000, 100, 0, 0\n"), ("x_clat.1.log", "1000, 21, 0, 0\n")]);
+    let result = one(&[
+        ("x.json", old),
+        ("x_iops.1.log", "1000, 100, 0, 0\n"),
+        ("x_clat.1.log", "1000, 21, 0, 0\n"),
+    ]);
     let (entry, way) = (&result.entries[0], &result.entries[0].directions[R]);
     assert_eq!((way.bytes, way.bandwidth), (409_600, 409_600.0));
-    assert_eq!((way.clat.min, way.clat.max, way.clat.mean, way.slat.mean, way.lat.mean), (5_000, 90_000, 20_500.0, 1_500.0, 22_000.0));
+    assert_eq!(
+        (
+            way.clat.min,
+            way.clat.max,
+            way.clat.mean,
+            way.slat.mean,
+            way.lat.mean
+        ),
+        (5_000, 90_000, 20_500.0, 1_500.0, 22_000.0)
+    );
     assert_eq!(way.clat.percentiles, [(99.0, 80_000)]);
     assert!(entry.latency_ns.iter().all(|share| *share == 0.0));
     assert_eq!((entry.latency_us[4], entry.latency_ms[0]), (97.5, 2.5));
@@ -89,46 +139,120 @@ fn trap_3_old_units_become_nanoseconds_and_bytes() {
 #[test]
 fn trap_4_a_missing_row_is_a_zero_however_far_apart_rows_are() {
     let options = r#""write_iops_log": "x", "log_avg_msec": "250""#;
-    let result = one(&[("x.json", &document(options, &way("read", 30))), ("x_iops.1.log", "250, 40, 0, 0\n1000, 80, 0, 0\n")]);
+    let result = one(&[
+        ("x.json", &document(options, &way("read", 30))),
+        ("x_iops.1.log", "250, 40, 0, 0\n1000, 80, 0, 0\n"),
+    ]);
     assert_eq!(ios(&result.entries[0], R), [10, 0, 0, 20]);
     // No document: the distance of the rows is the window, 12 seconds of four I/Os each second.
-    let floppy = one(&[("floppy_iops.1.log", "12000, 4, 0, 0\n24000, 4, 0, 0\n48003, 4, 0, 0\n")]);
+    let floppy = one(&[(
+        "floppy_iops.1.log",
+        "12000, 4, 0, 0\n24000, 4, 0, 0\n48003, 4, 0, 0\n",
+    )]);
     let entry = &floppy.entries[0];
-    assert_eq!((ios(entry, R), entry.series[0].length), (vec![48, 48, 0, 48], Nanos::from_millis(12_000)));
+    assert_eq!(
+        (ios(entry, R), entry.series[0].length),
+        (vec![48, 48, 0, 48], Nanos::from_millis(12_000))
+    );
 }
 
 /// Trap 5: jobs apart or as one, options that are not told, sizes with a percent sign.
 #[test]
 fn trap_5_several_jobs_and_options_that_are_absent() {
-    let job = |name: &str, options: &str| format!(r#"{{"jobname": "{name}", "job options": {{{options}}}, {}}}"#, way("read", 10));
+    let job = |name: &str, options: &str| {
+        format!(
+            r#"{{"jobname": "{name}", "job options": {{{options}}}, {}}}"#,
+            way("read", 10)
+        )
+    };
     let several = format!(
         r#"{{"fio version": "fio-3.1", "global options": {{"bs": "8k", "size": "100%%", "numjobs": "2"}}, "jobs": [{}, {}]}}"#,
         job("a", ""),
         job("b", r#""iodepth": "16", "ioengine": "libaio""#)
     );
     let result = one(&[("several.json", &several)]);
-    let told: Vec<_> = result.entries.iter().map(|entry| (entry.name.as_str(), entry.depth, entry.members, entry.block_sizes[R].0)).collect();
+    let told: Vec<_> = result
+        .entries
+        .iter()
+        .map(|entry| {
+            (
+                entry.name.as_str(),
+                entry.depth,
+                entry.members,
+                entry.block_sizes[R].0,
+            )
+        })
+        .collect();
     // Without group_reporting each record is one job; without iodepth there is one in flight.
     assert_eq!(told, [("a", 1, 1, 8192), ("b", 16, 1, 8192)]);
-    assert!(result.globals.contains(&("size".to_owned(), Some("100%%".to_owned()))), "{:?}", result.globals);
-    let grouped = one(&[("one.json", &document(r#""numjobs": "16", "group_reporting": """#, &way("read", 10)))]);
-    assert_eq!((grouped.entries[0].members, grouped.entries[0].depth), (16, 1));
+    assert!(
+        result
+            .globals
+            .contains(&("size".to_owned(), Some("100%%".to_owned()))),
+        "{:?}",
+        result.globals
+    );
+    let grouped = one(&[(
+        "one.json",
+        &document(
+            r#""numjobs": "16", "group_reporting": """#,
+            &way("read", 10),
+        ),
+    )]);
+    assert_eq!(
+        (grouped.entries[0].members, grouped.entries[0].depth),
+        (16, 1)
+    );
     // Nothing is told at all: unknown, not 1.
-    let bare = one(&[("bare.json", r#"{"jobs": [{"jobname": "x", "read": {"iops": 1.0, "total_ios": 1}}]}"#)]);
-    assert_eq!((bare.entries[0].depth, bare.source.unknown.iter().any(|what| what == "queue depth")), (0, true));
+    let bare = one(&[(
+        "bare.json",
+        r#"{"jobs": [{"jobname": "x", "read": {"iops": 1.0, "total_ios": 1}}]}"#,
+    )]);
+    assert_eq!(
+        (
+            bare.entries[0].depth,
+            bare.source.unknown.iter().any(|what| what == "queue depth")
+        ),
+        (0, true)
+    );
 }
 
 /// Trap 6: errors before a document, notices behind it, nothing at all.
 #[test]
 fn trap_6_text_around_documents_and_empty_files() {
     let good = document(r#""rw": "randread""#, &way("read", 7));
-    let around = format!("fio: io_u error on file /dev/sda: Input/output error: {{x}}\nfio: pid=7, err=5\n{good}\nfio: terminating on signal 2\n");
+    let around = format!(
+        "fio: io_u error on file /dev/sda: Input/output error: {{x}}\nfio: pid=7, err=5\n{good}\nfio: terminating on signal 2\n"
+    );
     let result = one(&[("around.json", &around)]);
     assert_eq!(result.entries[0].directions[R].ios, 7);
-    assert!(result.source.notes.contains(&"fio said: fio: terminating on signal 2".to_owned()), "{:?}", result.source.notes);
-    let all = read(&[("a.json", ""), ("b.json", "fio: failed parsing bs=\n"), ("c.json", &good), ("d.json", " \n\n")]);
-    let why: Vec<(&str, &ImportError)> = all.troubles.iter().map(|trouble| (trouble.file.as_str(), &trouble.why)).collect();
-    assert_eq!(why, [("a.json", &ImportError::Empty), ("b.json", &ImportError::NoDocument), ("d.json", &ImportError::Empty)]);
+    assert!(
+        result
+            .source
+            .notes
+            .contains(&"fio said: fio: terminating on signal 2".to_owned()),
+        "{:?}",
+        result.source.notes
+    );
+    let all = read(&[
+        ("a.json", ""),
+        ("b.json", "fio: failed parsing bs=\n"),
+        ("c.json", &good),
+        ("d.json", " \n\n"),
+    ]);
+    let why: Vec<(&str, &ImportError)> = all
+        .troubles
+        .iter()
+        .map(|trouble| (trouble.file.as_str(), &trouble.why))
+        .collect();
+    assert_eq!(
+        why,
+        [
+            ("a.json", &ImportError::Empty),
+            ("b.json", &ImportError::NoDocument),
+            ("d.json", &ImportError::Empty)
+        ]
+    );
     assert_eq!(all.results.len(), 1);
 }
 
@@ -136,28 +260,60 @@ fn trap_6_text_around_documents_and_empty_files() {
 #[test]
 fn trap_7_logs_of_all_versions_and_bins() {
     let options = r#""write_iops_log": "x", "log_avg_msec": "500""#;
-    for rows in ["500, 20, 0, 0\n1000, 40, 0, 0\n", "500, 20, 0, 0, 0\n1000, 40, 0, 0, 0\n", "500, 20, 0, 0, 0, 0x0004, 3\n1000, 40, 0, 0, 0, 0x0004, 3\n"] {
-        let result = one(&[("x.json", &document(options, &way("read", 30))), ("x_iops.1.log", rows)]);
+    for rows in [
+        "500, 20, 0, 0\n1000, 40, 0, 0\n",
+        "500, 20, 0, 0, 0\n1000, 40, 0, 0, 0\n",
+        "500, 20, 0, 0, 0, 0x0004, 3\n1000, 40, 0, 0, 0, 0x0004, 3\n",
+    ] {
+        let result = one(&[
+            ("x.json", &document(options, &way("read", 30))),
+            ("x_iops.1.log", rows),
+        ]);
         assert_eq!(ios(&result.entries[0], R), [10, 20], "{rows}");
     }
     let plus = r#""read": {"total_ios": 3, "iops": 3.0, "clat_ns": {"mean": 400.0, "N": 3, "bins": {"1032": 1, "97": 2}}}"#;
     let result = one(&[("plus.json", &document(r#""rw": "randread""#, plus))]);
-    assert_eq!(result.entries[0].directions[R].clat.bins, [(97, 2), (1032, 1)]);
-    assert!(!result.source.unknown.iter().any(|what| what.starts_with("latencies")), "{:?}", result.source.unknown);
+    assert_eq!(
+        result.entries[0].directions[R].clat.bins,
+        [(97, 2), (1032, 1)]
+    );
+    assert!(
+        !result
+            .source
+            .unknown
+            .iter()
+            .any(|what| what.starts_with("latencies")),
+        "{:?}",
+        result.source.unknown
+    );
 }
 
 /// Trap 8: what those folders have none of: other block sizes, several servers, logs with a row for each I/O.
 #[test]
 fn trap_8_other_block_sizes_and_several_servers() {
     let sized = |size: &str, bytes: u64| {
-        let ways = format!(r#""read": {{"io_bytes": {}, "iops": 10.0, "runtime": 1000, "total_ios": 10}}"#, bytes * 10);
-        let text = format!(r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{{size}}}, {ways}}}]}}"#);
+        let ways = format!(
+            r#""read": {{"io_bytes": {}, "iops": 10.0, "runtime": 1000, "total_ios": 10}}"#,
+            bytes * 10
+        );
+        let text = format!(
+            r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "j", "job options": {{{size}}}, {ways}}}]}}"#
+        );
         one(&[("x.json", &text)]).entries[0].block_sizes[R]
     };
     assert_eq!(sized(r#""bs": "1m""#, 1 << 20), (1 << 20, 1 << 20));
     assert_eq!(sized(r#""blocksize": "16k""#, 16_384), (16_384, 16_384));
-    assert_eq!(sized(r#""bsrange": "4k-64k""#, 12_288), (12_288, 12_288), "what was moved, where nothing says better");
-    let record = |host: &str, ios: u64| format!(r#"{{"jobname": "j", "hostname": "{host}", "port": 8765, {}}}"#, way("read", ios));
+    assert_eq!(
+        sized(r#""bsrange": "4k-64k""#, 12_288),
+        (12_288, 12_288),
+        "what was moved, where nothing says better"
+    );
+    let record = |host: &str, ios: u64| {
+        format!(
+            r#"{{"jobname": "j", "hostname": "{host}", "port": 8765, {}}}"#,
+            way("read", ios)
+        )
+    };
     let servers = format!(
         "client: host=c disconnected\n{{\"fio version\": \"fio-3.33\", \"global options\": [{{\"bs\": \"4k\", \"write_iops_log\": \"x\", \"log_avg_msec\": \"500\"}}], \
          \"client_stats\": [{}, {}, {{\"jobname\": \"All clients\", {}}}], \"disk_util\": []}}\n",
@@ -165,14 +321,44 @@ fn trap_8_other_block_sizes_and_several_servers() {
         record("b", 30),
         way("read", 40)
     );
-    let result = one(&[("c.json", &servers), ("x_iops.1.log.a", "500, 10, 0, 0\n1000, 10, 0, 0\n"), ("x_iops.1.log.b", "500, 30, 0, 0\n1000, 30, 0, 0\n")]);
-    let told: Vec<_> = result.entries.iter().map(|entry| (entry.name.as_str(), ios(entry, R))).collect();
+    let result = one(&[
+        ("c.json", &servers),
+        ("x_iops.1.log.a", "500, 10, 0, 0\n1000, 10, 0, 0\n"),
+        ("x_iops.1.log.b", "500, 30, 0, 0\n1000, 30, 0, 0\n"),
+    ]);
+    let told: Vec<_> = result
+        .entries
+        .iter()
+        .map(|entry| (entry.name.as_str(), ios(entry, R)))
+        .collect();
     assert_eq!(told, [("j on a", vec![5, 5]), ("j on b", vec![15, 15])]);
-    assert!(result.source.notes.iter().any(|note| note.contains("host=c disconnected")));
+    assert!(
+        result
+            .source
+            .notes
+            .iter()
+            .any(|note| note.contains("host=c disconnected"))
+    );
     // One row for each I/O: time, latency in ns, direction, size.
-    let each = one(&[("x.json", &document(r#""write_lat_log": "x""#, &way("read", 4))), ("x_clat.1.log", "0, 100, 0, 4096\n0, 300, 0, 4096\n250, 200, 0, 4096\n999, 400, 0, 4096\n")]);
+    let each = one(&[
+        (
+            "x.json",
+            &document(r#""write_lat_log": "x""#, &way("read", 4)),
+        ),
+        (
+            "x_clat.1.log",
+            "0, 100, 0, 4096\n0, 300, 0, 4096\n250, 200, 0, 4096\n999, 400, 0, 4096\n",
+        ),
+    ]);
     let series = &each.entries[0].series;
-    assert_eq!((series[0].directions[R].ios, series[0].directions[R].mean, series[0].directions[R].bytes), (2, Some(200), 8192));
+    assert_eq!(
+        (
+            series[0].directions[R].ios,
+            series[0].directions[R].mean,
+            series[0].directions[R].bytes
+        ),
+        (2, Some(200), 8192)
+    );
     assert_eq!(ios(&each.entries[0], R).iter().sum::<u64>(), 4);
 }
 
@@ -181,26 +367,62 @@ fn trap_8_other_block_sizes_and_several_servers() {
 fn what_fio_says_of_errors_and_sums_is_heard() {
     let told = |text: &str| {
         let code = |found: &fathom_model::Finding| found.code;
-        let imported = fathom_analyse::imported(one(&[("x.json", text)])).findings.iter().map(code).collect::<Vec<_>>();
+        let imported = fathom_analyse::imported(one(&[("x.json", text)]))
+            .findings
+            .iter()
+            .map(code)
+            .collect::<Vec<_>>();
         let runs = fathom_import::read_result(text).expect("a result");
-        let checked = fathom_analyse::judge_imported(&runs[0].figures).iter().map(code).collect::<Vec<_>>();
+        let checked = fathom_analyse::judge_imported(&runs[0].figures)
+            .iter()
+            .map(code)
+            .collect::<Vec<_>>();
         assert_eq!(imported, checked);
         imported
     };
     let good = document(r#""rate_iops": "700""#, &way("read", 700));
     assert_eq!(told(&good), [""; 0]);
-    assert_eq!(told(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "error": 5"#)), ["IO_ERROR"]);
-    assert_eq!(told(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "total_err": 3, "first_error": 5"#)), ["IO_ERROR"]);
-    assert_eq!(told(&good.replace(r#""iops": 700.0"#, r#""iops": 7000.0"#)), ["SUMMARY_DISAGREES"]);
-    assert_eq!(told(&good.replace(r#""bw_bytes": 2867200"#, r#""bw_bytes": 8601600"#)), ["SUMMARY_DISAGREES"]);
+    assert_eq!(
+        told(&good.replace(r#""jobname": "j""#, r#""jobname": "j", "error": 5"#)),
+        ["IO_ERROR"]
+    );
+    assert_eq!(
+        told(&good.replace(
+            r#""jobname": "j""#,
+            r#""jobname": "j", "total_err": 3, "first_error": 5"#
+        )),
+        ["IO_ERROR"]
+    );
+    assert_eq!(
+        told(&good.replace(r#""iops": 700.0"#, r#""iops": 7000.0"#)),
+        ["SUMMARY_DISAGREES"]
+    );
+    assert_eq!(
+        told(&good.replace(r#""bw_bytes": 2867200"#, r#""bw_bytes": 8601600"#)),
+        ["SUMMARY_DISAGREES"]
+    );
 }
 
 /// regression 0293: two servers on one host had jobs of one name, which were then taken for clones of one job.
 #[test]
 fn servers_on_one_host_are_told_apart() {
-    let record = |job: &str, port: u32| format!(r#"{{"jobname": "{job}", "hostname": "h", "port": {port}, {}}}"#, way("read", 10));
-    let servers = format!("{{\"fio version\": \"fio-3.33\", \"client_stats\": [{}, {}, {}]}}\n", record("a", 8765), record("a", 8766), record("b", 8766));
-    let names: Vec<String> = one(&[("c.json", &servers)]).entries.into_iter().map(|entry| entry.name).collect();
+    let record = |job: &str, port: u32| {
+        format!(
+            r#"{{"jobname": "{job}", "hostname": "h", "port": {port}, {}}}"#,
+            way("read", 10)
+        )
+    };
+    let servers = format!(
+        "{{\"fio version\": \"fio-3.33\", \"client_stats\": [{}, {}, {}]}}\n",
+        record("a", 8765),
+        record("a", 8766),
+        record("b", 8766)
+    );
+    let names: Vec<String> = one(&[("c.json", &servers)])
+        .entries
+        .into_iter()
+        .map(|entry| entry.name)
+        .collect();
     assert_eq!(names, ["a on h:8765", "a on h:8766", "b on h"]);
 }
 
@@ -208,60 +430,166 @@ fn servers_on_one_host_are_told_apart() {
 /// zeros that only looks terse.
 #[test]
 fn folders_of_ezfio_are_read() {
-    let result = document(r#""readwrite": "randrw", "iodepth": "16", "numjobs": "4", "group_reporting": "1""#, &way("read", 7));
-    let test = format!("[JOBFILE]\n[test-/dev/sda]\nreadwrite=randrw\nbs=4096\n\n[STDOUT]\n{result}\n[STDERR]\n\n");
-    let left_out = format!("[STDOUT]\nTest not run because block size 512 below iominsize 4096\n3;{}\n", "0;".repeat(100));
-    let all = read(&[("e/Test_Rand", &test), ("e/Test_512", &left_out), ("e/ezfio_tests.csv", "Type,Write %,Block Size\nRand,0,4096,4,16,7,0.03,0,0\n")]);
-    let told: Vec<_> = all.results.iter().map(|one| (one.entries[0].depth, one.entries[0].members, one.entries[0].directions[R].ios)).collect();
+    let result = document(
+        r#""readwrite": "randrw", "iodepth": "16", "numjobs": "4", "group_reporting": "1""#,
+        &way("read", 7),
+    );
+    let test = format!(
+        "[JOBFILE]\n[test-/dev/sda]\nreadwrite=randrw\nbs=4096\n\n[STDOUT]\n{result}\n[STDERR]\n\n"
+    );
+    let left_out = format!(
+        "[STDOUT]\nTest not run because block size 512 below iominsize 4096\n3;{}\n",
+        "0;".repeat(100)
+    );
+    let all = read(&[
+        ("e/Test_Rand", &test),
+        ("e/Test_512", &left_out),
+        (
+            "e/ezfio_tests.csv",
+            "Type,Write %,Block Size\nRand,0,4096,4,16,7,0.03,0,0\n",
+        ),
+    ]);
+    let told: Vec<_> = all
+        .results
+        .iter()
+        .map(|one| {
+            (
+                one.entries[0].depth,
+                one.entries[0].members,
+                one.entries[0].directions[R].ios,
+            )
+        })
+        .collect();
     assert_eq!(told, [(16, 4, 7)]);
-    assert!(all.troubles.iter().all(|trouble| trouble.why == ImportError::NoDocument) && all.troubles.len() == 2, "{:?}", all.troubles);
+    assert!(
+        all.troubles
+            .iter()
+            .all(|trouble| trouble.why == ImportError::NoDocument)
+            && all.troubles.len() == 2,
+        "{:?}",
+        all.troubles
+    );
 }
 
 /// What a file is, is seen in it: JSON in a `.log`, terse lines in a `.json`, a histogram log of any name, rows without a name.
 #[test]
 fn kinds_are_told_by_content() {
     let good = document(r#""rw": "randread""#, &way("read", 7));
-    let direction = format!("4000;400;100;10000;1;2;1.5;0.1;10;90;40.5;3.25;50.000000%=40{};11;92;42;3;380;420;100.000000%;400;5", ";0%=0".repeat(19));
-    let terse = format!("3;fio-3.33;t;0;0;{direction};{direction};5.5%;1%;2;3;4{}\n", ";1%".repeat(29));
+    let direction = format!(
+        "4000;400;100;10000;1;2;1.5;0.1;10;90;40.5;3.25;50.000000%=40{};11;92;42;3;380;420;100.000000%;400;5",
+        ";0%=0".repeat(19)
+    );
+    let terse = format!(
+        "3;fio-3.33;t;0;0;{direction};{direction};5.5%;1%;2;3;4{}\n",
+        ";1%".repeat(29)
+    );
     let mut bins = vec!["0"; 29 * 64];
     bins[5] = "2";
     let hist = format!("1000, 1, 4096, {}\n", bins.join(", "));
     // A check reads it too: 4,000 KiB in 1,000 I/Os of 42 us; depth and jobs are in no terse line.
-    let [run] = &fathom_import::read_result(&terse).expect("a terse line")[..] else { panic!("one job") };
+    let [run] = &fathom_import::read_result(&terse).expect("a terse line")[..] else {
+        panic!("one job")
+    };
     let told = &run.figures;
-    assert_eq!((told.streams.len(), told.streams[0].iops, told.streams[0].latency_ns, told.block, told.ios), (2, 100.0, Some(42_000.0), Some(4096), Some(2000)));
-    assert_eq!((told.depth, told.jobs, run.spread.percentiles.as_slice()), (None, None, &[(50.0, 40_000.0)][..]));
-    let all = read(&[("x_bw.1.log", &good), ("t.json", &terse), ("what.txt", &hist), ("rows.json", "250, 48, 0, 0\n500, 1, 0, 0\n")]);
-    let names: Vec<&str> = all.results.iter().map(|result| result.entries[0].name.as_str()).collect();
+    assert_eq!(
+        (
+            told.streams.len(),
+            told.streams[0].iops,
+            told.streams[0].latency_ns,
+            told.block,
+            told.ios
+        ),
+        (2, 100.0, Some(42_000.0), Some(4096), Some(2000))
+    );
+    assert_eq!(
+        (told.depth, told.jobs, run.spread.percentiles.as_slice()),
+        (None, None, &[(50.0, 40_000.0)][..])
+    );
+    let all = read(&[
+        ("x_bw.1.log", &good),
+        ("t.json", &terse),
+        ("what.txt", &hist),
+        ("rows.json", "250, 48, 0, 0\n500, 1, 0, 0\n"),
+    ]);
+    let names: Vec<&str> = all
+        .results
+        .iter()
+        .map(|result| result.entries[0].name.as_str())
+        .collect();
     assert_eq!(names, ["j", "t", "what"]);
     // Of several formats in one file JSON says most: an exact number of I/Os (regression 0255); a broken one leaves the terse line.
-    assert_eq!(one(&[("all.out", &format!("{good}\n{terse}"))]).entries[0].directions[R].ios, 7);
-    assert_eq!(one(&[("all.out", &format!("{{ \"jobs\": [\n{terse}"))]).entries[0].name, "t");
+    assert_eq!(
+        one(&[("all.out", &format!("{good}\n{terse}"))]).entries[0].directions[R].ios,
+        7
+    );
+    assert_eq!(
+        one(&[("all.out", &format!("{{ \"jobs\": [\n{terse}"))]).entries[0].name,
+        "t"
+    );
     assert_eq!(all.results[2].entries[0].directions[W].ios, 2);
     assert_eq!(all.troubles.len(), 1);
-    assert_eq!((all.troubles[0].file.as_str(), &all.troubles[0].why), ("rows.json", &ImportError::LogOfWhat));
+    assert_eq!(
+        (all.troubles[0].file.as_str(), &all.troubles[0].why),
+        ("rows.json", &ImportError::LogOfWhat)
+    );
 }
 
 /// Several results in one file: a list of them, and one that cannot be read among good ones.
 #[test]
 fn lists_of_results_are_read_and_a_bad_one_takes_no_other_along() {
-    let (seven, nine) = (document(r#""rw": "randread""#, &way("read", 7)), document(r#""rw": "randread""#, &way("read", 9)));
-    let told = |text: &str| read(&[("all.json", text)]).results.iter().map(|result| result.entries[0].directions[R].ios).collect::<Vec<_>>();
+    let (seven, nine) = (
+        document(r#""rw": "randread""#, &way("read", 7)),
+        document(r#""rw": "randread""#, &way("read", 9)),
+    );
+    let told = |text: &str| {
+        read(&[("all.json", text)])
+            .results
+            .iter()
+            .map(|result| result.entries[0].directions[R].ios)
+            .collect::<Vec<_>>()
+    };
     assert_eq!(told(&format!("[{seven}, {nine}]")), [7, 9]);
     assert_eq!(told(&format!("[\n  {seven},\n  {nine}\n]\n")), [7, 9]);
     assert_eq!(told(&format!("{seven}\n{{\"a\": 1}}\n{nine}\n")), [7, 9]);
-    let all = read(&[("all.json", &format!("[{seven},\n{}]", nine.replace("\"total_ios\": 9", "\"total_ios\": -9")))]);
+    let all = read(&[(
+        "all.json",
+        &format!(
+            "[{seven},\n{}]",
+            nine.replace("\"total_ios\": 9", "\"total_ios\": -9")
+        ),
+    )]);
     assert_eq!(all.results.len(), 1);
-    assert!(all.results[0].source.notes.iter().any(|note| note.contains("left out: 'total_ios' is -9")), "{:?}", all.results[0].source.notes);
+    assert!(
+        all.results[0]
+            .source
+            .notes
+            .iter()
+            .any(|note| note.contains("left out: 'total_ios' is -9")),
+        "{:?}",
+        all.results[0].source.notes
+    );
 }
 
 #[test]
 fn the_steady_state_that_fio_saw_is_kept() {
     let steady = r#""steadystate": {"ss": "iops:10.000000%", "duration": 2, "attained": 1, "criterion": "1.000000%", "max_deviation": 1.0, "slope": 0.0,
         "data": {"bw_mean": 40, "iops_mean": 10, "iops": [10, 11], "bw": [40, 44]}}, "#;
-    let entry = one(&[("s.json", &document(r#""rw": "read""#, &(steady.to_owned() + &way("read", 7))))]).entries.remove(0);
+    let entry = one(&[(
+        "s.json",
+        &document(r#""rw": "read""#, &(steady.to_owned() + &way("read", 7))),
+    )])
+    .entries
+    .remove(0);
     let seen = entry.steady.expect("it was asked for").seen;
-    assert_eq!((seen.attained, seen.rule.limit, seen.samples.len(), seen.samples[1].iops), (true, 10.0, 2, 11));
+    assert_eq!(
+        (
+            seen.attained,
+            seen.rule.limit,
+            seen.samples.len(),
+            seen.samples[1].iops
+        ),
+        (true, 10.0, 2, 11)
+    );
 }
 
 /// Files that remember which of them were opened.
@@ -277,26 +605,55 @@ impl Files for Counted {
 #[test]
 fn totals_do_without_the_logs_of_a_result() {
     let own = document(r#""write_iops_log": "x""#, &way("read", 30));
-    let (paths, files) = memory(&[("x.json", &own), ("x_iops.1.log", "1000, 30, 0, 0\n"), ("alone_iops.1.log", "1000, 5, 0, 0\n")]);
+    let (paths, files) = memory(&[
+        ("x.json", &own),
+        ("x_iops.1.log", "1000, 30, 0, 0\n"),
+        ("alone_iops.1.log", "1000, 5, 0, 0\n"),
+    ]);
     let counted = Counted(files, Default::default());
     let totals = import_totals(&paths, &counted);
     let opened: Vec<String> = counted.1.into_inner().expect("no panic");
-    assert!(!opened.contains(&"x_iops.1.log".to_owned()) && opened.contains(&"alone_iops.1.log".to_owned()), "{opened:?}");
-    let names: Vec<&str> = totals.results.iter().map(|result| result.entries[0].name.as_str()).collect();
-    assert_eq!((names, totals.results[0].entries[0].series.len()), (vec!["j", "alone"], 0));
-    assert_eq!(ios(&import(&paths, &counted.0).results[0].entries[0], R), [30]);
+    assert!(
+        !opened.contains(&"x_iops.1.log".to_owned())
+            && opened.contains(&"alone_iops.1.log".to_owned()),
+        "{opened:?}"
+    );
+    let names: Vec<&str> = totals
+        .results
+        .iter()
+        .map(|result| result.entries[0].name.as_str())
+        .collect();
+    assert_eq!(
+        (names, totals.results[0].entries[0].series.len()),
+        (vec!["j", "alone"], 0)
+    );
+    assert_eq!(
+        ios(&import(&paths, &counted.0).results[0].entries[0], R),
+        [30]
+    );
 }
 
 /// regression 0280: a chart of one cell of a grid read the logs of all others.
 #[test]
 fn regression_0280_only_the_logs_of_chosen_results_are_read() {
-    let of = |name: &str, ios| document(&format!(r#""write_iops_log": "{name}""#), &way("read", ios));
-    let all = [("x.json", of("x", 30)), ("y.json", of("y", 7)), ("x_iops.1.log", "1000, 30, 0, 0\n".into()), ("y_iops.1.log", "1000, 7, 0, 0\n".into())];
+    let of =
+        |name: &str, ios| document(&format!(r#""write_iops_log": "{name}""#), &way("read", ios));
+    let all = [
+        ("x.json", of("x", 30)),
+        ("y.json", of("y", 7)),
+        ("x_iops.1.log", "1000, 30, 0, 0\n".into()),
+        ("y_iops.1.log", "1000, 7, 0, 0\n".into()),
+    ];
     let (paths, files) = memory(&all.each_ref().map(|(name, text)| (*name, text.as_str())));
     let counted = Counted(files, Default::default());
-    let chosen = import_chosen(&paths, &counted, &|result| result.entries[0].directions[R].ios == 7);
+    let chosen = import_chosen(&paths, &counted, &|result| {
+        result.entries[0].directions[R].ios == 7
+    });
     let opened: Vec<String> = counted.1.into_inner().expect("no panic");
-    assert!(!opened.contains(&"x_iops.1.log".to_owned()) && opened.contains(&"y_iops.1.log".to_owned()), "{opened:?}");
+    assert!(
+        !opened.contains(&"x_iops.1.log".to_owned()) && opened.contains(&"y_iops.1.log".to_owned()),
+        "{opened:?}"
+    );
     let (x, y) = (&chosen.results[0].entries[0], &chosen.results[1].entries[0]);
     assert_eq!((x.series.len(), ios(y, R)), (0, vec![7]));
 }

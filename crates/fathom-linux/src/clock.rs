@@ -35,7 +35,10 @@ impl LinuxClock {
     /// A clock on CLOCK_MONOTONIC alone.
     #[must_use]
     pub fn monotonic() -> Self {
-        Self { epoch: monotonic(), tsc: None }
+        Self {
+            epoch: monotonic(),
+            tsc: None,
+        }
     }
 
     /// How time is read, what a reading costs (measured now, in some microseconds), and how far the clock has gone from
@@ -43,7 +46,12 @@ impl LinuxClock {
     #[must_use]
     pub fn facts(&self) -> ClockFacts {
         ClockFacts {
-            source: if self.tsc.is_some() { "tsc" } else { "monotonic" }.to_owned(),
+            source: if self.tsc.is_some() {
+                "tsc"
+            } else {
+                "monotonic"
+            }
+            .to_owned(),
             cost_ns: self.cost(),
             drift_ppm: self.drift(),
         }
@@ -97,7 +105,10 @@ impl Clock for LinuxClock {
 /// CLOCK_MONOTONIC, nanoseconds.
 #[inline]
 pub(crate) fn monotonic() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: the call writes one timespec, which lives through it; it cannot fail for this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -105,10 +116,18 @@ pub(crate) fn monotonic() -> u64 {
 
 fn sleep_until_monotonic(at_ns: u64) {
     let at = Duration::from_nanos(at_ns);
-    let at = libc::timespec { tv_sec: at.as_secs() as libc::time_t, tv_nsec: at.subsec_nanos().into() };
+    let at = libc::timespec {
+        tv_sec: at.as_secs() as libc::time_t,
+        tv_nsec: at.subsec_nanos().into(),
+    };
     // SAFETY: the call reads one timespec, which lives through it.
     let sleep = || unsafe {
-        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const at, std::ptr::null_mut())
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const at,
+            std::ptr::null_mut(),
+        )
     };
     while sleep() == libc::EINTR {}
 }
@@ -138,7 +157,11 @@ mod tests {
             let mut before = clock.now();
             for _ in 0..200_000 {
                 let now = clock.now();
-                assert!(now >= before, "{now:?} after {before:?} by {}", clock.facts().source);
+                assert!(
+                    now >= before,
+                    "{now:?} after {before:?} by {}",
+                    clock.facts().source
+                );
                 before = now;
             }
         }
@@ -156,7 +179,11 @@ mod tests {
             let most = before.elapsed().as_nanos() as f64;
             // 100 ppm of 100 ms.
             let allowed = least - 10_000.0..=most + 10_000.0;
-            assert!(allowed.contains(&passed), "{passed} is not in {allowed:?} by {}", clock.facts().source);
+            assert!(
+                allowed.contains(&passed),
+                "{passed} is not in {allowed:?} by {}",
+                clock.facts().source
+            );
         }
     }
 
@@ -171,7 +198,11 @@ mod tests {
                 late.push((clock.now() - at).get());
             }
             late.sort_unstable();
-            assert!(late[5] < 1_000_000, "the better quarter is up to {} ns late", late[5]);
+            assert!(
+                late[5] < 1_000_000,
+                "the better quarter is up to {} ns late",
+                late[5]
+            );
         }
     }
 

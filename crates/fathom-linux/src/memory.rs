@@ -31,7 +31,11 @@ impl Memory {
     fn map(len: usize) -> Result<Self, i32> {
         let huge = len.next_multiple_of(HUGE_PAGE);
         let tries = [(huge, libc::MAP_HUGETLB), (len, 0)];
-        let tries = if len >= HUGE_PAGE { &tries[..] } else { &tries[1..] };
+        let tries = if len >= HUGE_PAGE {
+            &tries[..]
+        } else {
+            &tries[1..]
+        };
         let mut errno = 0;
         for &(len, flags) in tries {
             match Self::map_with(len, flags) {
@@ -52,11 +56,21 @@ impl Memory {
     pub(crate) fn untouched(len: usize, flags: i32) -> Result<Self, i32> {
         let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: a new anonymous mapping at an address the kernel chooses touches nothing that exists.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
+        };
         if base == libc::MAP_FAILED {
             return Err(last_errno());
         }
-        let base = NonNull::new(base.cast()).expect("mmap without MAP_FIXED never returns address zero");
+        let base =
+            NonNull::new(base.cast()).expect("mmap without MAP_FIXED never returns address zero");
         Ok(Self { base, len })
     }
 
@@ -112,9 +126,17 @@ impl Arena {
             ),
         };
         let stride = size.max(1).next_multiple_of(PAGE);
-        let len = stride.checked_mul(depth).ok_or_else(|| refused(libc::ENOMEM))?;
+        let len = stride
+            .checked_mul(depth)
+            .ok_or_else(|| refused(libc::ENOMEM))?;
         let memory = Arc::new(Memory::map(len).map_err(refused)?);
-        Ok(Self { memory, stride, size, in_flight: vec![false; depth].into_boxed_slice(), lent: 0 })
+        Ok(Self {
+            memory,
+            stride,
+            size,
+            in_flight: vec![false; depth].into_boxed_slice(),
+            lent: 0,
+        })
     }
 
     #[inline]
@@ -196,7 +218,10 @@ impl Arena {
 
     #[inline]
     fn address(&self, slot: u32) -> *mut u8 {
-        self.memory.base.as_ptr().wrapping_add(slot as usize * self.stride)
+        self.memory
+            .base
+            .as_ptr()
+            .wrapping_add(slot as usize * self.stride)
     }
 }
 
@@ -215,7 +240,15 @@ mod tests {
 
     #[test]
     fn slots_are_aligned_apart_and_as_large_as_asked() {
-        for (depth, size) in [(1, 0), (1, 1), (3, 512), (7, 4096), (5, 5000), (3, 1 << 20), (2, 3 << 20)] {
+        for (depth, size) in [
+            (1, 0),
+            (1, 1),
+            (3, 512),
+            (7, 4096),
+            (5, 5000),
+            (3, 1 << 20),
+            (2, 3 << 20),
+        ] {
             let mut arena = Arena::new(depth, size).expect("a few MiB");
             for slot in 0..depth {
                 let buffer = arena.buffer(slot);
@@ -224,7 +257,12 @@ mod tests {
                 buffer.fill(slot as u8 + 1);
             }
             for slot in 0..depth {
-                assert!(arena.buffer(slot).iter().all(|&byte| byte == slot as u8 + 1));
+                assert!(
+                    arena
+                        .buffer(slot)
+                        .iter()
+                        .all(|&byte| byte == slot as u8 + 1)
+                );
             }
         }
     }
@@ -234,7 +272,10 @@ mod tests {
         let arena = Arena::new(10, 4096).expect("small");
         let (pieces, slots) = arena.pieces(3 * 4096 + 5).expect("a slot fits");
         assert_eq!(slots, 3);
-        assert_eq!(pieces.iter().map(|piece| piece.iov_len).collect::<Vec<_>>(), [12288, 12288, 12288, 4096]);
+        assert_eq!(
+            pieces.iter().map(|piece| piece.iov_len).collect::<Vec<_>>(),
+            [12288, 12288, 12288, 4096]
+        );
         assert!(arena.pieces(4095).is_none());
     }
 

@@ -1,6 +1,10 @@
 //! The host against other programs' answers: filefrag, gzip, fincore, sha256sum, /proc.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "tests tell what they skipped")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests tell what they skipped"
+)]
 
 use std::fs;
 use std::os::fd::AsFd;
@@ -12,11 +16,12 @@ use std::time::{Duration, Instant};
 
 use fathom_device::{Access, Intent, Span, judge};
 use fathom_linux::{
-    DirectIo, HostWatch, LinuxClock, LinuxHost, cache_state, direct_io, dump_requests, examine, hold, interrupts,
-    written_share,
+    DirectIo, HostWatch, LinuxClock, LinuxHost, cache_state, direct_io, dump_requests, examine,
+    hold, interrupts, written_share,
 };
 use fathom_load::{
-    Engine, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, OpenFile, Op, Request, Wait,
+    Engine, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, Op, OpenFile, Request,
+    Wait,
 };
 use fathom_model::{Bytes, EngineKind, EngineSettings, EngineSpec, Fadvise, Fallocate, SyncMode};
 
@@ -27,7 +32,8 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("host-{name}-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("host-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder for tests");
         Self(folder)
     }
@@ -92,7 +98,10 @@ fn wish(path: &Path, size: u64) -> LayOut {
 }
 
 fn for_reading(path: &Path, size: u64) -> LayOut {
-    LayOut { content: true, ..wish(path, size) }
+    LayOut {
+        content: true,
+        ..wish(path, size)
+    }
 }
 
 fn lay_out(host: &LinuxHost, file: &LayOut) -> Result<FileFacts, HostError> {
@@ -100,19 +109,32 @@ fn lay_out(host: &LinuxHost, file: &LayOut) -> Result<FileFacts, HostError> {
 }
 
 fn run(command: &str) -> String {
-    let output = Command::new("sh").arg("-c").arg(command).output().expect("a shell");
-    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(command)
+        .output()
+        .expect("a shell");
+    assert!(
+        output.status.success(),
+        "{command}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 fn has(program: &str) -> bool {
-    let found = Command::new("sh").arg("-c").arg(format!("command -v {program}")).output();
+    let found = Command::new("sh")
+        .arg("-c")
+        .arg(format!("command -v {program}"))
+        .output();
     found.is_ok_and(|output| output.status.success())
 }
 
 /// Bytes that gzip makes of a file.
 fn packed(path: &Path) -> u64 {
-    run(&format!("gzip -1 -c '{}' | wc -c", path.display())).parse().expect("a number")
+    run(&format!("gzip -1 -c '{}' | wc -c", path.display()))
+        .parse()
+        .expect("a number")
 }
 
 /// Whether filefrag and SEEK_HOLE both find the file written from end to end.
@@ -120,12 +142,16 @@ fn is_solid(path: &Path) -> bool {
     let file = fs::File::open(path).expect("there");
     let size = file.metadata().expect("facts").len();
     let hole = rustix::fs::seek(&file, rustix::fs::SeekFrom::Hole(0)).expect("SEEK_HOLE");
-    hole == size && (!has("filefrag") || !run(&format!("filefrag -v '{}'", path.display())).contains("unwritten"))
+    hole == size
+        && (!has("filefrag")
+            || !run(&format!("filefrag -v '{}'", path.display())).contains("unwritten"))
 }
 
 /// Resident bytes as fincore (mincore(2)) counts them.
 fn resident(path: &Path) -> u64 {
-    run(&format!("fincore -b -n -o RES '{}'", path.display())).parse().expect("a number")
+    run(&format!("fincore -b -n -o RES '{}'", path.display()))
+        .parse()
+        .expect("a number")
 }
 
 #[test]
@@ -135,19 +161,33 @@ fn a_file_to_be_read_is_written_from_end_to_end_with_noise() {
     let host = host();
     let mut last = 0;
     let facts = host
-        .lay_out(&for_reading(&path, size), &AtomicBool::new(false), &mut |written| last = written)
+        .lay_out(
+            &for_reading(&path, size),
+            &AtomicBool::new(false),
+            &mut |written| last = written,
+        )
         .expect("laid out");
-    assert_eq!((facts.size.get(), facts.laid_out.get(), last), (size, size, size));
+    assert_eq!(
+        (facts.size.get(), facts.laid_out.get(), last),
+        (size, size, size)
+    );
     assert!(facts.created && !facts.block_device);
     assert!(is_solid(&path));
     let written = fs::File::open(&path).expect("there");
     assert_eq!(written_share(&written, 0..size).expect("a share"), 1.0);
-    assert_eq!(cache_state(&written, 0..size).map_or(0, |state| state.dirty), 0, "no dirty pages");
+    assert_eq!(
+        cache_state(&written, 0..size).map_or(0, |state| state.dirty),
+        0,
+        "no dirty pages"
+    );
     assert!(packed(&path) as f64 >= 0.99 * size as f64, "incompressible");
     let blocks = fs::read(&path).expect("content");
     let mut blocks: Vec<&[u8]> = blocks.chunks(4096).collect();
     blocks.sort_unstable();
-    assert!(blocks.windows(2).all(|pair| pair[0] != pair[1]), "no block twice");
+    assert!(
+        blocks.windows(2).all(|pair| pair[0] != pair[1]),
+        "no block twice"
+    );
 }
 
 #[test]
@@ -170,12 +210,20 @@ fn a_file_that_is_ready_is_left_as_it_is() {
     first.release().expect("sealed");
     let before = fs::metadata(&path).expect("facts");
     let second = host();
-    held(&second, &path, Intent::read(span(MIB)).growing_to(Bytes::new(3 * MIB)));
+    held(
+        &second,
+        &path,
+        Intent::read(span(MIB)).growing_to(Bytes::new(3 * MIB)),
+    );
     let facts = lay_out(&second, &for_reading(&path, 3 * MIB)).expect("ready");
     let after = fs::metadata(&path).expect("facts");
     assert_eq!((facts.laid_out.get(), facts.created), (0, false));
-    assert_eq!((before.ino(), before.mtime_nsec()), (after.ino(), after.mtime_nsec()));
-    let refused = lay_out(&second, &for_reading(&path, 4 * MIB)).expect_err("the guard was asked for 3 MiB");
+    assert_eq!(
+        (before.ino(), before.mtime_nsec()),
+        (after.ino(), after.mtime_nsec())
+    );
+    let refused =
+        lay_out(&second, &for_reading(&path, 4 * MIB)).expect_err("the guard was asked for 3 MiB");
     assert!(refused.what.contains("may not be enlarged"), "{refused}");
     assert_eq!(fs::metadata(&path).expect("facts").len(), 3 * MIB);
 }
@@ -186,18 +234,43 @@ fn only_the_holes_of_an_own_file_are_filled() {
     let path = scratch.file("a");
     let host = host();
     // Reserved but unwritten to 8 MiB; then 1 MiB of ours in the middle.
-    lay_out(&host, &LayOut { writes: true, ..wish(&path, 8 * MIB) }).expect("reserved");
-    let file = fs::File::options().read(true).write(true).open(&path).expect("ours");
-    file.write_all_at(&vec![b'x'; MIB as usize], 4 * MIB).expect("written");
+    lay_out(
+        &host,
+        &LayOut {
+            writes: true,
+            ..wish(&path, 8 * MIB)
+        },
+    )
+    .expect("reserved");
+    let file = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(&path)
+        .expect("ours");
+    file.write_all_at(&vec![b'x'; MIB as usize], 4 * MIB)
+        .expect("written");
     assert_eq!(written_share(&file, 0..8 * MIB).expect("a share"), 0.125);
     let facts = lay_out(&host, &for_reading(&path, 10 * MIB)).expect("filled");
-    assert_eq!((facts.laid_out.get(), facts.size.get()), (9 * MIB, 10 * MIB));
+    assert_eq!(
+        (facts.laid_out.get(), facts.size.get()),
+        (9 * MIB, 10 * MIB)
+    );
     let content = fs::read(&path).expect("content");
-    assert!(content[4 << 20..5 << 20].iter().all(|byte| *byte == b'x'), "what was written stays");
+    assert!(
+        content[4 << 20..5 << 20].iter().all(|byte| *byte == b'x'),
+        "what was written stays"
+    );
     assert!(is_solid(&path));
     assert!(packed(&path) as f64 >= 0.99 * (9 * MIB) as f64);
     // Regression 0011: what a job that reads and writes found was filled again, and what another job had written lost.
-    let facts = lay_out(&host, &LayOut { writes: true, ..for_reading(&path, 10 * MIB) }).expect("left alone");
+    let facts = lay_out(
+        &host,
+        &LayOut {
+            writes: true,
+            ..for_reading(&path, 10 * MIB)
+        },
+    )
+    .expect("left alone");
     assert_eq!(facts.laid_out.get(), 0);
     assert_eq!(fs::read(&path).expect("content"), content);
 }
@@ -215,10 +288,22 @@ fn space_is_reserved_as_asked() {
     ];
     for (number, (mode, size, blocks)) in modes.into_iter().enumerate() {
         let path = scratch.file(&number.to_string());
-        lay_out(&host, &LayOut { writes: true, fallocate: mode, ..wish(&path, MIB) }).expect("reserved");
+        lay_out(
+            &host,
+            &LayOut {
+                writes: true,
+                fallocate: mode,
+                ..wish(&path, MIB)
+            },
+        )
+        .expect("reserved");
         let facts = fs::metadata(&path).expect("facts");
         // The mark may take one block of its own.
-        assert_eq!((facts.len(), facts.blocks() * 512 >= MIB), (size, blocks), "{mode:?}");
+        assert_eq!(
+            (facts.len(), facts.blocks() * 512 >= MIB),
+            (size, blocks),
+            "{mode:?}"
+        );
     }
 }
 
@@ -232,17 +317,41 @@ fn dirty_pages_do_not_survive_invalidation() {
     }
     let host = host();
     lay_out(&host, &wish(&path, 0)).expect("created");
-    fs::File::options().write(true).open(&path).expect("ours").write_all_at(&vec![7; 8 << 20], 0).expect("dirty");
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .expect("ours")
+        .write_all_at(&vec![7; 8 << 20], 0)
+        .expect("dirty");
     let file = fs::File::open(&path).expect("there");
     assert_eq!(resident(&path), 8 * MIB);
-    let half = LayOut { invalidate: Some((0, 4 * MIB)), create: false, ..wish(&path, 0) };
+    let half = LayOut {
+        invalidate: Some((0, 4 * MIB)),
+        create: false,
+        ..wish(&path, 0)
+    };
     lay_out(&host, &half).expect("dropped");
     let state = cache_state(&file, 0..4 * MIB);
     assert_eq!(resident(&path), 4 * MIB, "only the range goes");
     assert!(state.is_err() || state.is_ok_and(|state| state.resident == 0 && state.dirty == 0));
-    lay_out(&host, &LayOut { invalidate: Some((1, 8 * MIB - 1)), ..half.clone() }).expect("dropped");
+    lay_out(
+        &host,
+        &LayOut {
+            invalidate: Some((1, 8 * MIB - 1)),
+            ..half.clone()
+        },
+    )
+    .expect("dropped");
     assert_eq!(resident(&path), 0);
-    lay_out(&host, &LayOut { invalidate: None, pre_read: true, ..half }).expect("read");
+    lay_out(
+        &host,
+        &LayOut {
+            invalidate: None,
+            pre_read: true,
+            ..half
+        },
+    )
+    .expect("read");
     assert_eq!(resident(&path), 8 * MIB);
 }
 
@@ -253,17 +362,39 @@ fn foreign_files_are_read_as_they_are() {
     let file = fs::File::create(&path).expect("theirs");
     file.write_all_at(b"their data", 0).expect("written");
     file.set_len(4 * MIB).expect("sparse");
-    let facts = || (run(&format!("sha256sum '{}'", path.display())), fs::metadata(&path).expect("facts").blocks());
+    let facts = || {
+        (
+            run(&format!("sha256sum '{}'", path.display())),
+            fs::metadata(&path).expect("facts").blocks(),
+        )
+    };
     let before = facts();
     let host = host();
     held(&host, &path, Intent::read(span(4 * MIB)));
     let seen = lay_out(&host, &for_reading(&path, 8 * MIB)).expect("read as it is");
-    assert_eq!((seen.size.get(), seen.laid_out.get(), seen.created), (4 * MIB, 0, false));
+    assert_eq!(
+        (seen.size.get(), seen.laid_out.get(), seen.created),
+        (4 * MIB, 0, false)
+    );
     assert!(lay_out(&host, &for_reading(&path, MIB)).is_ok());
-    let refused = lay_out(&host, &LayOut { writes: true, ..for_reading(&path, 8 * MIB) }).expect_err("not ours");
-    assert!(refused.to_string().contains("may not be enlarged"), "{refused}");
-    let open = OpenFile { writes: true, ..open_file(&path, 4 * MIB) };
-    let error = with_engine(&host, &[open], EngineKind::Psync, Nothing).expect_err("held for reading");
+    let refused = lay_out(
+        &host,
+        &LayOut {
+            writes: true,
+            ..for_reading(&path, 8 * MIB)
+        },
+    )
+    .expect_err("not ours");
+    assert!(
+        refused.to_string().contains("may not be enlarged"),
+        "{refused}"
+    );
+    let open = OpenFile {
+        writes: true,
+        ..open_file(&path, 4 * MIB)
+    };
+    let error =
+        with_engine(&host, &[open], EngineKind::Psync, Nothing).expect_err("held for reading");
     assert!(error.contains("for reading only"), "{error}");
     host.finish(&path, true, true).expect("nothing to do");
     assert_eq!(facts(), before);
@@ -275,19 +406,35 @@ fn nothing_that_came_later_is_taken() {
     let path = scratch.file("a");
     fs::write(&path, "someone else's").expect("written");
     let refused = lay_out(&host(), &for_reading(&path, MIB)).expect_err("never examined");
-    assert!(refused.to_string().contains("after the targets were checked"), "{refused}");
+    assert!(
+        refused
+            .to_string()
+            .contains("after the targets were checked"),
+        "{refused}"
+    );
     assert_eq!(fs::read(&path).expect("there"), b"someone else's");
-    let missing = LayOut { create: false, ..for_reading(&scratch.file("b"), MIB) };
+    let missing = LayOut {
+        create: false,
+        ..for_reading(&scratch.file("b"), MIB)
+    };
     let refused = lay_out(&host(), &missing).expect_err("may not be created");
-    assert!(refused.to_string().contains("allow_file_create=1"), "{refused}");
+    assert!(
+        refused.to_string().contains("allow_file_create=1"),
+        "{refused}"
+    );
 }
 
 #[test]
 fn a_refused_file_leaves_no_folders() {
     let scratch = Scratch::new("no-folders");
-    let changed = || fs::metadata(&scratch.0).map(|facts| (facts.mtime(), facts.mtime_nsec())).expect("facts");
+    let changed = || {
+        fs::metadata(&scratch.0)
+            .map(|facts| (facts.mtime(), facts.mtime_nsec()))
+            .expect("facts")
+    };
     let before = changed();
-    let error = lay_out(&host(), &for_reading(&scratch.file("x/y/a"), 1 << 50)).expect_err("no room for a PiB");
+    let error = lay_out(&host(), &for_reading(&scratch.file("x/y/a"), 1 << 50))
+        .expect_err("no room for a PiB");
     assert_eq!(error.errno, libc::ENOSPC, "{error}");
     assert_eq!(changed(), before, "refused before any folder is made");
     let long = scratch.file("x/y").join("n".repeat(300));
@@ -307,20 +454,27 @@ fn only_what_this_run_created_is_removed() {
     // Another inode under the name stays.
     fs::rename(&path, scratch.file("moved")).expect("moved");
     fs::write(&path, "theirs").expect("written");
-    first.finish(&path, false, true).expect("not ours to remove");
+    first
+        .finish(&path, false, true)
+        .expect("not ours to remove");
     assert_eq!(fs::read(&path).expect("there"), b"theirs");
     fs::rename(scratch.file("moved"), &path).expect("back");
     first.release().expect("sealed");
 
     let second = host();
     held(&second, &path, Intent::write(span(MIB)));
-    second.finish(&path, false, true).expect("of an earlier run");
+    second
+        .finish(&path, false, true)
+        .expect("of an earlier run");
     assert!(path.exists());
 
     let gone = scratch.file("other/folder/b");
     lay_out(&second, &for_reading(&gone, MIB)).expect("laid out");
     second.finish(&gone, false, true).expect("removed");
-    assert!(!scratch.file("other").exists(), "with the folders made for it");
+    assert!(
+        !scratch.file("other").exists(),
+        "with the folders made for it"
+    );
     lay_out(&second, &for_reading(&gone, MIB)).expect("and anew");
     assert!(is_solid(&gone));
 }
@@ -341,7 +495,10 @@ fn a_stop_is_quick_and_the_next_run_goes_on() {
     assert!(stopped_at.expect("some progress").elapsed() < Duration::from_secs(2));
     let facts = lay_out(&host, &for_reading(&path, size)).expect("finished");
     assert!(is_solid(&path));
-    assert!(facts.laid_out.get() < size || !facts.created, "what was written is not written again");
+    assert!(
+        facts.laid_out.get() < size || !facts.created,
+        "what was written is not written again"
+    );
 }
 
 /// Memory file systems have no FIEMAP, and what a stop left unwritten must not look like zeros that were written.
@@ -351,22 +508,38 @@ fn where_holes_are_not_known_a_file_grows_only_by_what_was_written() {
     let mount = scratch.file("mount");
     fs::create_dir_all(&mount).expect("a mount point");
     let shown = mount.display();
-    let mounted = Command::new("sh").arg("-c").arg(format!("mount -t tmpfs -o size=256m none '{shown}'")).status();
+    let mounted = Command::new("sh")
+        .arg("-c")
+        .arg(format!("mount -t tmpfs -o size=256m none '{shown}'"))
+        .status();
     if !mounted.is_ok_and(|status| status.success()) {
         fathom_testkit::skip("a tmpfs cannot be mounted");
         return;
     }
-    let _undo = Undo(vec![vec!["umount".into(), "-l".into(), mount.display().to_string()]]);
+    let _undo = Undo(vec![vec![
+        "umount".into(),
+        "-l".into(),
+        mount.display().to_string(),
+    ]]);
     let path = mount.join("a");
     let first = host();
     lay_out(&first, &for_reading(&path, MIB + 100)).expect("laid out");
     let stop = AtomicBool::new(false);
     let size = 96 * MIB;
-    let outcome = first.lay_out(&for_reading(&path, size), &stop, &mut |_| stop.store(true, Ordering::Relaxed));
+    let outcome = first.lay_out(&for_reading(&path, size), &stop, &mut |_| {
+        stop.store(true, Ordering::Relaxed)
+    });
     assert_eq!(outcome.expect_err("stopped").errno, libc::EINTR);
-    let left = fs::metadata(&path).expect("kept, it was there before").len();
+    let left = fs::metadata(&path)
+        .expect("kept, it was there before")
+        .len();
     assert!(left > MIB && left < size, "{left}");
-    assert!(fs::read(&path).expect("content").chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)));
+    assert!(
+        fs::read(&path)
+            .expect("content")
+            .chunks(4096)
+            .all(|block| block.iter().any(|byte| *byte != 0))
+    );
     let facts = lay_out(&first, &for_reading(&path, size)).expect("finished");
     assert_eq!(facts.laid_out.get(), size - left);
     assert!(packed(&path) as f64 >= 0.99 * size as f64);
@@ -375,46 +548,85 @@ fn where_holes_are_not_known_a_file_grows_only_by_what_was_written() {
 #[test]
 fn a_full_file_system_is_explained_and_left_clean() {
     let scratch = Scratch::new("full");
-    let Some((mount, _undo)) = small_file_system(&scratch) else { return };
+    let Some((mount, _undo)) = small_file_system(&scratch) else {
+        return;
+    };
     let host = host();
     // Held while there was room; then someone else takes it.
     let path = mount.join("deep/er/a");
     lay_out(&host, &wish(&path, 0)).expect("created");
-    held(&host, &mount.join("b"), Intent::write(span(20 * MIB)).growing_to(Bytes::new(20 * MIB)));
+    held(
+        &host,
+        &mount.join("b"),
+        Intent::write(span(20 * MIB)).growing_to(Bytes::new(20 * MIB)),
+    );
     fs::write(mount.join("theirs"), vec![1; 40 << 20]).expect("fits");
     for writes in [false, true] {
-        let file = LayOut { writes, content: !writes, ..wish(&mount.join("b"), 20 * MIB) };
+        let file = LayOut {
+            writes,
+            content: !writes,
+            ..wish(&mount.join("b"), 20 * MIB)
+        };
         let error = lay_out(&host, &file).expect_err("full");
         assert_eq!(error.errno, libc::ENOSPC);
-        assert!(error.what.contains("needs 20971520 bytes") && error.what.contains("lower size="), "{error}");
+        assert!(
+            error.what.contains("needs 20971520 bytes") && error.what.contains("lower size="),
+            "{error}"
+        );
         assert!(!mount.join("b").exists(), "removed");
         let error = lay_out(&host, &file).expect_err("the guard sees it first");
-        assert!(error.errno == libc::ENOSPC && error.what.contains("refused"), "{error}");
+        assert!(
+            error.errno == libc::ENOSPC && error.what.contains("refused"),
+            "{error}"
+        );
         assert!(!mount.join("b").exists());
         if !writes {
             fs::remove_file(mount.join("theirs")).expect("ours");
-            held(&host, &mount.join("b"), Intent::write(span(20 * MIB)).growing_to(Bytes::new(20 * MIB)));
+            held(
+                &host,
+                &mount.join("b"),
+                Intent::write(span(20 * MIB)).growing_to(Bytes::new(20 * MIB)),
+            );
             fs::write(mount.join("theirs"), vec![1; 40 << 20]).expect("fits");
         }
     }
     let error = lay_out(&host, &for_reading(&path, 30 * MIB)).expect_err("full");
-    assert_eq!((error.errno, fs::metadata(&path).expect("laid out before").len()), (libc::ENOSPC, 0));
+    assert_eq!(
+        (
+            error.errno,
+            fs::metadata(&path).expect("laid out before").len()
+        ),
+        (libc::ENOSPC, 0)
+    );
 }
 
 /// 64 MiB of ext4 on a loop device.
 fn small_file_system(scratch: &Scratch) -> Option<(PathBuf, Undo)> {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/loop-control").exists() || !has("mkfs.ext4") {
+    if !rustix::process::geteuid().is_root()
+        || !Path::new("/dev/loop-control").exists()
+        || !has("mkfs.ext4")
+    {
         fathom_testkit::skip("a small file system needs root, loop devices and mkfs.ext4");
         return None;
     }
     let (image, mount) = (scratch.file("image"), scratch.file("mount"));
-    fs::File::create(&image).and_then(|file| file.set_len(64 * MIB)).expect("an image");
+    fs::File::create(&image)
+        .and_then(|file| file.set_len(64 * MIB))
+        .expect("an image");
     fs::create_dir_all(&mount).expect("a mount point");
     run(&format!("mkfs.ext4 -q -m 0 '{}'", image.display()));
     let device = run(&format!("losetup --find --show '{}'", image.display()));
-    let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    let words = |words: &[&str]| {
+        words
+            .iter()
+            .map(|&word| word.to_owned())
+            .collect::<Vec<_>>()
+    };
     let mount_text = mount.to_str().expect("plain");
-    let undo = Undo(vec![words(&["umount", "-l", mount_text]), words(&["losetup", "-d", &device])]);
+    let undo = Undo(vec![
+        words(&["umount", "-l", mount_text]),
+        words(&["losetup", "-d", &device]),
+    ]);
     run(&format!("mount '{device}' '{mount_text}'"));
     Some((mount, undo))
 }
@@ -433,10 +645,25 @@ fn open_file(path: &Path, end: u64) -> OpenFile {
     }
 }
 
-fn with_engine<U: EngineUser>(host: &LinuxHost, files: &[OpenFile], kind: EngineKind, user: U) -> Result<U::Output, String> {
-    let spec = EngineSpec { kind, named: true, settings: EngineSettings::default() };
-    let request = EngineRequest { spec: &spec, depth: 1, buffer_size: 4096, files };
-    host.with_engine(&request, user).map_err(|error| error.to_string())
+fn with_engine<U: EngineUser>(
+    host: &LinuxHost,
+    files: &[OpenFile],
+    kind: EngineKind,
+    user: U,
+) -> Result<U::Output, String> {
+    let spec = EngineSpec {
+        kind,
+        named: true,
+        settings: EngineSettings::default(),
+    };
+    let request = EngineRequest {
+        spec: &spec,
+        depth: 1,
+        buffer_size: 4096,
+        files,
+    };
+    host.with_engine(&request, user)
+        .map_err(|error| error.to_string())
 }
 
 #[derive(Debug)]
@@ -453,10 +680,26 @@ struct ReadOne<'a>(&'a Path);
 impl EngineUser for ReadOne<'_> {
     type Output = (Vec<u8>, Vec<u32>);
     fn run<E: Engine>(self, mut engine: E, _: &'static str, _: Option<String>) -> Self::Output {
-        let request = Request { slot: 0, file: 0, op: Op::Read, len: 4096, offset: 8192, prio: 0 };
+        let request = Request {
+            slot: 0,
+            file: 0,
+            op: Op::Read,
+            len: 4096,
+            offset: 8192,
+            prio: 0,
+        };
         assert_eq!(engine.submit(&[request]), Ok(1));
         let mut done = Vec::new();
-        engine.reap(Wait { at_least: 1, at_most: 1, limit: None }, &mut done).expect("reaped");
+        engine
+            .reap(
+                Wait {
+                    at_least: 1,
+                    at_most: 1,
+                    limit: None,
+                },
+                &mut done,
+            )
+            .expect("reaped");
         assert_eq!(done[0].result, 4096);
         (engine.buffer(0).to_vec(), flags_of(self.0))
     }
@@ -467,8 +710,13 @@ fn flags_of(path: &Path) -> Vec<u32> {
     let all = fs::read_dir("/proc/self/fd").expect("proc").flatten();
     let open = all.filter(|entry| fs::read_link(entry.path()).is_ok_and(|target| target == path));
     let flags = open.filter_map(|entry| {
-        let info = fs::read_to_string(Path::new("/proc/self/fdinfo").join(entry.file_name())).ok()?;
-        let octal = info.lines().find_map(|line| line.strip_prefix("flags:"))?.trim().to_owned();
+        let info =
+            fs::read_to_string(Path::new("/proc/self/fdinfo").join(entry.file_name())).ok()?;
+        let octal = info
+            .lines()
+            .find_map(|line| line.strip_prefix("flags:"))?
+            .trim()
+            .to_owned();
         u32::from_str_radix(&octal, 8).ok()
     });
     flags.collect()
@@ -482,19 +730,43 @@ fn files_are_opened_as_asked_and_read_what_they_hold() {
     lay_out(&host, &for_reading(&path, MIB)).expect("laid out");
     let content = fs::read(&path).expect("content");
     let plain = open_file(&path, MIB);
-    let (block, flags) = with_engine(&host, std::slice::from_ref(&plain), EngineKind::Psync, ReadOne(&path)).expect("read");
+    let (block, flags) = with_engine(
+        &host,
+        std::slice::from_ref(&plain),
+        EngineKind::Psync,
+        ReadOne(&path),
+    )
+    .expect("read");
     assert_eq!(block, content[8192..12288]);
     let noatime = libc::O_NOATIME as u32;
-    let reader = flags.iter().find(|&&flags| flags & noatime != 0).expect("the owner reads without access times");
-    assert_eq!(reader & (libc::O_ACCMODE | libc::O_DIRECT) as u32, libc::O_RDONLY as u32);
-    assert!(flags.iter().all(|flags| flags & libc::O_CLOEXEC as u32 != 0));
+    let reader = flags
+        .iter()
+        .find(|&&flags| flags & noatime != 0)
+        .expect("the owner reads without access times");
+    assert_eq!(
+        reader & (libc::O_ACCMODE | libc::O_DIRECT) as u32,
+        libc::O_RDONLY as u32
+    );
+    assert!(
+        flags
+            .iter()
+            .all(|flags| flags & libc::O_CLOEXEC as u32 != 0)
+    );
 
-    let durable = OpenFile { writes: true, direct: true, sync: SyncMode::Dsync, ..plain.clone() };
+    let durable = OpenFile {
+        writes: true,
+        direct: true,
+        sync: SyncMode::Dsync,
+        ..plain.clone()
+    };
     match with_engine(&host, &[durable], EngineKind::Psync, ReadOne(&path)) {
         Ok((block, flags)) => {
             assert_eq!(block, content[8192..12288]);
             let wanted = (libc::O_RDWR | libc::O_DIRECT | libc::O_DSYNC) as u32;
-            assert!(flags.iter().any(|flags| flags & wanted == wanted), "{flags:?}");
+            assert!(
+                flags.iter().any(|flags| flags & wanted == wanted),
+                "{flags:?}"
+            );
         }
         Err(error) => fathom_testkit::skip(&format!("no direct I/O in the test folder: {error}")),
     }
@@ -511,12 +783,35 @@ fn files_are_created_on_open_and_only_then() {
     let scratch = Scratch::new("on-open");
     let path = scratch.file("sub/a");
     let host = host();
-    let file = OpenFile { writes: true, ..open_file(&path, MIB) };
-    assert!(with_engine(&host, std::slice::from_ref(&file), EngineKind::Psync, Nothing).is_err());
+    let file = OpenFile {
+        writes: true,
+        ..open_file(&path, MIB)
+    };
+    assert!(
+        with_engine(
+            &host,
+            std::slice::from_ref(&file),
+            EngineKind::Psync,
+            Nothing
+        )
+        .is_err()
+    );
     assert!(!path.exists());
-    with_engine(&host, &[OpenFile { create: true, ..file.clone() }], EngineKind::Psync, Nothing).expect("created");
+    with_engine(
+        &host,
+        &[OpenFile {
+            create: true,
+            ..file.clone()
+        }],
+        EngineKind::Psync,
+        Nothing,
+    )
+    .expect("created");
     assert!(path.exists());
-    let missing = OpenFile { path: scratch.file("never"), ..file };
+    let missing = OpenFile {
+        path: scratch.file("never"),
+        ..file
+    };
     with_engine(&host, &[missing.clone()], EngineKind::Null, Nothing).expect("null opens nothing");
     assert!(!missing.path.exists());
 }
@@ -530,9 +825,20 @@ fn a_file_system_without_direct_io_is_named_as_the_reason() {
     }
     let host = host();
     held(&host, path, Intent::read(span(1)));
-    lay_out(&host, &LayOut { invalidate: Some((0, 1)), ..for_reading(path, 1) }).expect("nothing to drop");
-    let direct = OpenFile { direct: true, ..open_file(path, 1) };
-    let error = with_engine(&host, &[direct], EngineKind::Psync, Nothing).expect_err("sysfs has no direct I/O");
+    lay_out(
+        &host,
+        &LayOut {
+            invalidate: Some((0, 1)),
+            ..for_reading(path, 1)
+        },
+    )
+    .expect("nothing to drop");
+    let direct = OpenFile {
+        direct: true,
+        ..open_file(path, 1)
+    };
+    let error = with_engine(&host, &[direct], EngineKind::Psync, Nothing)
+        .expect_err("sysfs has no direct I/O");
     assert!(error.contains("direct=0"), "{error}");
 }
 
@@ -540,7 +846,11 @@ fn a_file_system_without_direct_io_is_named_as_the_reason() {
 fn kernel_folders_are_refused() {
     let name = format!("fathom-host-test-{}", std::process::id());
     let below_dev = Path::new("/dev").join(&name);
-    for path in [Path::new("/proc").join(&name), below_dev.join("a"), Path::new("/sys").join(&name)] {
+    for path in [
+        Path::new("/proc").join(&name),
+        below_dev.join("a"),
+        Path::new("/sys").join(&name),
+    ] {
         let error = lay_out(&host(), &for_reading(&path, MIB)).expect_err("refused");
         assert!(error.what.contains("refused") && !path.exists(), "{error}");
     }
@@ -553,8 +863,17 @@ fn character_devices_pass_through() {
     held(&host, Path::new("/dev/zero"), Intent::read(span(1)));
     let facts = lay_out(&host, &for_reading(Path::new("/dev/zero"), MIB)).expect("nothing to do");
     assert_eq!((facts.size.get(), facts.block_device), (0, false));
-    let direct = OpenFile { direct: true, ..open_file(Path::new("/dev/zero"), MIB) };
-    let (block, _) = with_engine(&host, &[direct], EngineKind::Psync, ReadOne(Path::new("/dev/zero"))).expect("read");
+    let direct = OpenFile {
+        direct: true,
+        ..open_file(Path::new("/dev/zero"), MIB)
+    };
+    let (block, _) = with_engine(
+        &host,
+        &[direct],
+        EngineKind::Psync,
+        ReadOne(Path::new("/dev/zero")),
+    )
+    .expect("read");
     assert_eq!(block, [0; 4096]);
 }
 
@@ -565,80 +884,148 @@ fn direct_io_facts_follow_the_file_system() {
     let facts = direct_io(fs::File::open(scratch.file("a")).expect("there")).expect("facts");
     let kind = run(&format!("stat -f -c %T '{}'", scratch.0.display()));
     match (kind.as_str(), facts) {
-        ("ext2/ext3" | "xfs", DirectIo::Direct { offset_align, memory_align }) => {
+        (
+            "ext2/ext3" | "xfs",
+            DirectIo::Direct {
+                offset_align,
+                memory_align,
+            },
+        ) => {
             assert!(offset_align.is_power_of_two() && memory_align.is_power_of_two());
         }
-        ("ext2/ext3" | "xfs", other) => fathom_testkit::skip(&format!("{kind} here says {other:?} (data=journal, or before Linux 6.1)")),
+        ("ext2/ext3" | "xfs", other) => fathom_testkit::skip(&format!(
+            "{kind} here says {other:?} (data=journal, or before Linux 6.1)"
+        )),
         _ => fathom_testkit::skip(&format!("nothing is known about {kind}")),
     }
     let memory = rustix::fs::memfd_create("a", rustix::fs::MemfdFlags::CLOEXEC).expect("memory");
-    assert_eq!(direct_io(memory.as_fd()).expect("facts"), DirectIo::Unknown, "tmpfs takes O_DIRECT and is RAM");
+    assert_eq!(
+        direct_io(memory.as_fd()).expect("facts"),
+        DirectIo::Unknown,
+        "tmpfs takes O_DIRECT and is RAM"
+    );
 }
 
 /// The row of /proc/diskstats for a device.
 fn diskstats(name: &str) -> Vec<u64> {
     let text = fs::read_to_string("/proc/diskstats").expect("proc");
-    let row = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).find(|row| row[2] == name);
-    row.expect("a row").into_iter().skip(3).map(|field| field.parse().expect("a number")).collect()
+    let row = text
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .find(|row| row[2] == name);
+    row.expect("a row")
+        .into_iter()
+        .skip(3)
+        .map(|field| field.parse().expect("a number"))
+        .collect()
 }
 
 #[test]
 fn disk_counters_are_those_of_the_kernel() {
     let scratch = Scratch::new("disks");
-    let Some((mount, undo)) = small_file_system(&scratch) else { return };
+    let Some((mount, undo)) = small_file_system(&scratch) else {
+        return;
+    };
     let device = &undo.0[1][2];
     let name = device.trim_start_matches("/dev/");
     let host = host();
     lay_out(&host, &for_reading(&mount.join("a"), 4 * MIB)).expect("laid out");
     run("sync -f /tmp; sleep 0.1");
-    let paths = [mount.join("a"), PathBuf::from(device), mount.join("not/there/yet")];
+    let paths = [
+        mount.join("a"),
+        PathBuf::from(device),
+        mount.join("not/there/yet"),
+    ];
     let (before, found, after) = (diskstats(name), host.disks(&paths), diskstats(name));
     let own: Vec<_> = found.iter().filter(|(found, _)| found == name).collect();
-    let [(_, now)] = own[..] else { panic!("{name} once in {found:?}") };
-    let ours = [now.read_ios, now.read_merges, now.read_sectors, now.read_ticks, now.write_ios, now.write_merges, now.write_sectors];
+    let [(_, now)] = own[..] else {
+        panic!("{name} once in {found:?}")
+    };
+    let ours = [
+        now.read_ios,
+        now.read_merges,
+        now.read_sectors,
+        now.read_ticks,
+        now.write_ios,
+        now.write_merges,
+        now.write_sectors,
+    ];
     for (index, value) in ours.into_iter().enumerate() {
-        assert!((before[index]..=after[index]).contains(&value), "field {index}: {value}");
+        assert!(
+            (before[index]..=after[index]).contains(&value),
+            "field {index}: {value}"
+        );
     }
     assert!(now.write_sectors >= 4 * MIB / 512);
     // Below the loop device lies the disk of its image.
     let below = host.disks(&[scratch.file("image")]);
     assert_eq!(found[0].0, name, "the upper device comes first");
-    assert_eq!(found[1..].iter().map(|disk| &disk.0).collect::<Vec<_>>(), below.iter().map(|disk| &disk.0).collect::<Vec<_>>());
+    assert_eq!(
+        found[1..].iter().map(|disk| &disk.0).collect::<Vec<_>>(),
+        below.iter().map(|disk| &disk.0).collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn a_block_device_is_measured_and_left_alone() {
     let scratch = Scratch::new("block");
-    let Some((mount, undo)) = small_file_system(&scratch) else { return };
+    let Some((mount, undo)) = small_file_system(&scratch) else {
+        return;
+    };
     let device = Path::new(&undo.0[1][2]);
     run(&format!("umount '{}'", mount.display()));
     let sum = || run(&format!("sha256sum '{}'", device.display()));
     let before = sum();
     let host = host();
     held(&host, device, Intent::read(span(64 * MIB)));
-    let file = LayOut { invalidate: Some((0, 64 * MIB)), pre_read: true, ..for_reading(device, 64 * MIB) };
+    let file = LayOut {
+        invalidate: Some((0, 64 * MIB)),
+        pre_read: true,
+        ..for_reading(device, 64 * MIB)
+    };
     let facts = lay_out(&host, &file).expect("as it is");
-    let sector: u32 = run(&format!("blockdev --getss '{}'", device.display())).parse().expect("a number");
-    assert_eq!((facts.size.get(), facts.block_device, facts.alignment), (64 * MIB, true, sector));
+    let sector: u32 = run(&format!("blockdev --getss '{}'", device.display()))
+        .parse()
+        .expect("a number");
+    assert_eq!(
+        (facts.size.get(), facts.block_device, facts.alignment),
+        (64 * MIB, true, sector)
+    );
     assert_eq!(host.size_now(device).expect("a size").get(), 64 * MIB);
     assert_eq!((facts.laid_out.get(), sum()), (0, before));
     let open = fs::File::open(device).expect("there");
     let cached = || cache_state(&open, 0..64 * MIB).map(|state| state.resident);
-    lay_out(&host, &LayOut { pre_read: false, ..file }).expect("dropped");
+    lay_out(
+        &host,
+        &LayOut {
+            pre_read: false,
+            ..file
+        },
+    )
+    .expect("dropped");
     assert_eq!(cached().unwrap_or(0), 0);
 }
 
 #[test]
 fn threads_are_settled() {
     let host = host();
-    let first = run("grep Cpus_allowed_list /proc/self/status | grep -o '[0-9]*' | head -1").parse().expect("a CPU");
+    let first = run("grep Cpus_allowed_list /proc/self/status | grep -o '[0-9]*' | head -1")
+        .parse()
+        .expect("a CPU");
     host.settle(&[first], Some(5)).expect("allowed");
     let status = fs::read_to_string("/proc/thread-self/status").expect("proc");
-    assert!(status.contains(&format!("Cpus_allowed_list:\t{first}\n")), "{status}");
+    assert!(
+        status.contains(&format!("Cpus_allowed_list:\t{first}\n")),
+        "{status}"
+    );
     let stat = fs::read_to_string("/proc/thread-self/stat").expect("proc");
     assert!(stat.starts_with(&format!("{} (", host.thread_id())));
     let after_name = stat.rsplit_once(") ").expect("a name").1;
-    assert_eq!(after_name.split(' ').nth(16), Some("5"), "nice is field 19 of proc_pid_stat(5)");
+    assert_eq!(
+        after_name.split(' ').nth(16),
+        Some("5"),
+        "nice is field 19 of proc_pid_stat(5)"
+    );
 
     let error = host.settle(&[100_000], None).expect_err("no such CPU");
     assert!(error.what.contains("may use"), "{error}");
@@ -648,7 +1035,12 @@ fn threads_are_settled() {
 #[test]
 fn the_use_of_a_thread_is_counted() {
     let host = host();
-    let clock = || Duration::try_from(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime)).expect("a time");
+    let clock = || {
+        Duration::try_from(rustix::time::clock_gettime(
+            rustix::time::ClockId::ThreadCPUTime,
+        ))
+        .expect("a time")
+    };
     let (start, cpu, before) = (Instant::now(), clock(), host.usage());
     // Ticks decide what was user time, so there must be plenty of both.
     while clock() - cpu < Duration::from_millis(400) {
@@ -656,11 +1048,24 @@ fn the_use_of_a_thread_is_counted() {
         (0..50).for_each(|_| drop(fs::read("/proc/self/status")));
     }
     let (after, cpu, wall) = (host.usage(), clock() - cpu, start.elapsed());
-    let counted = Duration::from_nanos((after.user + after.system).saturating_sub(before.user + before.system).get());
-    assert!(counted.abs_diff(cpu) < Duration::from_millis(20), "{counted:?} of {cpu:?}");
-    assert!(after.user > before.user && after.system > before.system, "{after:?}");
+    let counted = Duration::from_nanos(
+        (after.user + after.system)
+            .saturating_sub(before.user + before.system)
+            .get(),
+    );
+    assert!(
+        counted.abs_diff(cpu) < Duration::from_millis(20),
+        "{counted:?} of {cpu:?}"
+    );
+    assert!(
+        after.user > before.user && after.system > before.system,
+        "{after:?}"
+    );
     let waited = Duration::from_nanos(after.waited.saturating_sub(before.waited).get());
-    assert!(waited + cpu < wall + Duration::from_millis(20), "{waited:?} and {cpu:?} in {wall:?}");
+    assert!(
+        waited + cpu < wall + Duration::from_millis(20),
+        "{waited:?} and {cpu:?} in {wall:?}"
+    );
 }
 
 #[test]
@@ -675,8 +1080,16 @@ fn the_machine_is_described() {
     assert_eq!(seen.cpus.to_string(), run("nproc"));
     let total = run("grep MemTotal /proc/meminfo | grep -o '[0-9]*'");
     assert_eq!((seen.memory.get() / 1024).to_string(), total);
-    assert!(seen.busy_percent.is_some_and(|busy| busy > 5.0 && busy <= 100.0), "{seen:?}");
-    assert!(seen.steal_percent.is_some_and(|steal| (0.0..=100.0).contains(&steal)), "{seen:?}");
+    assert!(
+        seen.busy_percent
+            .is_some_and(|busy| busy > 5.0 && busy <= 100.0),
+        "{seen:?}"
+    );
+    assert!(
+        seen.steal_percent
+            .is_some_and(|steal| (0.0..=100.0).contains(&steal)),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -686,10 +1099,21 @@ fn small_files_are_read_and_large_ones_refused() {
     let file = fs::File::create(&path).expect("a file");
     for (size, fits) in [(16 * MIB, true), (16 * MIB + 1, false)] {
         file.set_len(size).expect("sparse");
-        assert_eq!(host().read_file(&path).map(|content| content.len() as u64).ok(), fits.then_some(size));
+        assert_eq!(
+            host()
+                .read_file(&path)
+                .map(|content| content.len() as u64)
+                .ok(),
+            fits.then_some(size)
+        );
     }
     run(&format!("mkfifo '{}'", fifo.display()));
-    assert!(host().read_file(&fifo).is_ok_and(|content| content.is_empty()), "a pipe without a writer does not hang");
+    assert!(
+        host()
+            .read_file(&fifo)
+            .is_ok_and(|content| content.is_empty()),
+        "a pipe without a writer does not hang"
+    );
     assert!(host().read_file(&scratch.file("none")).is_err());
 }
 
@@ -714,8 +1138,12 @@ fn signals_are_counted() {
 /// Runs one of the tests below in a process of its own, because it changes the whole process.
 fn alone(name: &str) -> String {
     let own = std::env::current_exe().expect("a test program");
-    let output = Command::new(own).args(["--ignored", "--exact", "--nocapture", name]).output().expect("started");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let output = Command::new(own)
+        .args(["--ignored", "--exact", "--nocapture", name])
+        .output()
+        .expect("started");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{text}");
     text
 }
@@ -735,11 +1163,28 @@ fn alone_with_few_descriptors() {
     let host = host();
     lay_out(&host, &for_reading(&path, MIB)).expect("laid out");
     let files = vec![open_file(&path, MIB); 100];
-    setrlimit(Resource::Nofile, Rlimit { current: Some(40), maximum: Some(400) }).expect("lowered");
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(40),
+            maximum: Some(400),
+        },
+    )
+    .expect("lowered");
     with_engine(&host, &files, EngineKind::Psync, Nothing).expect("the soft limit gives way");
-    setrlimit(Resource::Nofile, Rlimit { current: Some(40), maximum: Some(40) }).expect("lowered");
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: Some(40),
+            maximum: Some(40),
+        },
+    )
+    .expect("lowered");
     let error = with_engine(&host, &files, EngineKind::Psync, Nothing).expect_err("too many");
-    assert!(error.contains("40 files open") && error.contains("ulimit -n"), "{error}");
+    assert!(
+        error.contains("40 files open") && error.contains("ulimit -n"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -749,15 +1194,26 @@ fn alone_with_short_files() {
     let scratch = Scratch::new("short");
     let path = scratch.file("a");
     interrupts();
-    setrlimit(Resource::Fsize, Rlimit { current: Some(MIB), maximum: None }).expect("lowered");
+    setrlimit(
+        Resource::Fsize,
+        Rlimit {
+            current: Some(MIB),
+            maximum: None,
+        },
+    )
+    .expect("lowered");
     let error = lay_out(&host(), &for_reading(&path, 2 * MIB)).expect_err("too long");
     assert_eq!(error.errno, libc::EFBIG);
-    assert!(error.what.contains("ulimit -f") && !path.exists(), "{error}");
+    assert!(
+        error.what.contains("ulimit -f") && !path.exists(),
+        "{error}"
+    );
 }
 
 #[test]
 fn throttles_of_the_control_group_are_counted() {
-    let group = Path::new("/sys/fs/cgroup/cpu").join(format!("fathom-host-test-{}", std::process::id()));
+    let group =
+        Path::new("/sys/fs/cgroup/cpu").join(format!("fathom-host-test-{}", std::process::id()));
     if !rustix::process::geteuid().is_root() || fs::create_dir(&group).is_err() {
         fathom_testkit::skip("no version 1 cpu control group can be made here");
         return;
@@ -766,11 +1222,28 @@ fn throttles_of_the_control_group_are_counted() {
     fs::write(group.join("cpu.cfs_period_us"), "10000").expect("a period");
     fs::write(group.join("cpu.cfs_quota_us"), "2000").expect("a quota");
     let own = std::env::current_exe().expect("a test program");
-    let enter = format!("echo 0 > '{}/cgroup.procs'; exec '{}'", group.display(), own.display());
-    let throttled = run(&format!("{enter} --ignored --exact --nocapture alone_in_a_throttled_group"));
-    let told: u64 = throttled.split("throttles=").nth(1).and_then(|rest| rest.split(';').next()).expect("told").parse().expect("a number");
+    let enter = format!(
+        "echo 0 > '{}/cgroup.procs'; exec '{}'",
+        group.display(),
+        own.display()
+    );
+    let throttled = run(&format!(
+        "{enter} --ignored --exact --nocapture alone_in_a_throttled_group"
+    ));
+    let told: u64 = throttled
+        .split("throttles=")
+        .nth(1)
+        .and_then(|rest| rest.split(';').next())
+        .expect("told")
+        .parse()
+        .expect("a number");
     let stat = fs::read_to_string(group.join("cpu.stat")).expect("cpu.stat");
-    let kernel: u64 = stat.lines().find_map(|line| line.strip_prefix("nr_throttled ")).expect("a line").parse().expect("a number");
+    let kernel: u64 = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("nr_throttled "))
+        .expect("a line")
+        .parse()
+        .expect("a number");
     assert!(told >= 10 && told <= kernel, "{told} of {kernel}");
 }
 

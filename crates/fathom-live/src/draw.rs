@@ -21,10 +21,22 @@ pub fn draw(view: &View, frame: &mut Frame<'_>) {
     let area = frame.area();
     let heat = DECADES as u16 + 2;
     let rows = if area.height >= 34 {
-        vec![Constraint::Length(4), Constraint::Length(6), Constraint::Min(8), Constraint::Length(heat), Constraint::Length(8)]
+        vec![
+            Constraint::Length(4),
+            Constraint::Length(6),
+            Constraint::Min(8),
+            Constraint::Length(heat),
+            Constraint::Length(8),
+        ]
     } else {
         // A small terminal has the figures and the findings.
-        vec![Constraint::Length(4), Constraint::Length(4), Constraint::Min(0), Constraint::Length(0), Constraint::Max(6)]
+        vec![
+            Constraint::Length(4),
+            Constraint::Length(4),
+            Constraint::Min(0),
+            Constraint::Length(0),
+            Constraint::Max(6),
+        ]
     };
     let [head, rate, latency, strip, foot] = Layout::vertical(rows).areas(area);
     progress(view, frame, head);
@@ -35,55 +47,105 @@ pub fn draw(view: &View, frame: &mut Frame<'_>) {
     if strip.height > 2 {
         heat_strip(view, frame, strip);
     }
-    let [found, done] = Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(foot);
+    let [found, done] =
+        Layout::horizontal([Constraint::Percentage(50), Constraint::Percentage(50)]).areas(foot);
     findings(view, frame, found);
     finished(view, frame, done);
 }
 
 fn progress(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let (name, number, all) = &view.cell;
-    let left = view.left.map_or(String::new(), |left| format!(" {} left ", words(left)));
-    let block = Block::bordered().title(format!(" {} ", view.title)).title_bottom(Line::from(" Ctrl-C stops, and keeps what is measured ").right_aligned());
+    let left = view
+        .left
+        .map_or(String::new(), |left| format!(" {} left ", words(left)));
+    let block = Block::bordered()
+        .title(format!(" {} ", view.title))
+        .title_bottom(Line::from(" Ctrl-C stops, and keeps what is measured ").right_aligned());
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    let [first, second] = Layout::vertical([Constraint::Length(1), Constraint::Length(1)]).areas(inner);
-    let over = if *all == 0 { 0.0 } else { (number.saturating_sub(1) as f64 + view.share.unwrap_or(0.0)) / *all as f64 };
-    let gauge = Gauge::default().gauge_style(Style::new().fg(Color::Cyan)).ratio(over.clamp(0.0, 1.0)).label(format!("cell {number} of {all}{left}"));
+    let [first, second] =
+        Layout::vertical([Constraint::Length(1), Constraint::Length(1)]).areas(inner);
+    let over = if *all == 0 {
+        0.0
+    } else {
+        (number.saturating_sub(1) as f64 + view.share.unwrap_or(0.0)) / *all as f64
+    };
+    let gauge = Gauge::default()
+        .gauge_style(Style::new().fg(Color::Cyan))
+        .ratio(over.clamp(0.0, 1.0))
+        .label(format!("cell {number} of {all}{left}"));
     frame.render_widget(gauge, first);
-    let cell = Gauge::default().gauge_style(Style::new().fg(Color::Green)).ratio(view.share.unwrap_or(0.0)).label(format!("{name}: {}", view.words));
+    let cell = Gauge::default()
+        .gauge_style(Style::new().fg(Color::Green))
+        .ratio(view.share.unwrap_or(0.0))
+        .label(format!("{name}: {}", view.words));
     frame.render_widget(cell, second);
 }
 
 fn throughput(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let last = view.steps.back().copied().unwrap_or_default();
-    let title = format!(" {} IOPS   {} MB/s ", grouped(last.iops), grouped(last.bandwidth / 1e6));
-    let data: Vec<u64> = visible(view, area).map(|step| step.iops.max(0.0) as u64).collect();
-    frame.render_widget(Sparkline::default().block(Block::bordered().title(title)).style(Style::new().fg(Color::Cyan)).data(data), area);
+    let title = format!(
+        " {} IOPS   {} MB/s ",
+        grouped(last.iops),
+        grouped(last.bandwidth / 1e6)
+    );
+    let data: Vec<u64> = visible(view, area)
+        .map(|step| step.iops.max(0.0) as u64)
+        .collect();
+    frame.render_widget(
+        Sparkline::default()
+            .block(Block::bordered().title(title))
+            .style(Style::new().fg(Color::Cyan))
+            .data(data),
+        area,
+    );
 }
 
 /// The steps for which there are columns inside a border.
 fn visible(view: &View, area: Rect) -> impl Iterator<Item = &Step> {
     let columns = usize::from(area.width.saturating_sub(2));
-    view.steps.iter().skip(view.steps.len().saturating_sub(columns))
+    view.steps
+        .iter()
+        .skip(view.steps.len().saturating_sub(columns))
 }
 
 fn latencies(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let points = |of: fn(&Step) -> Option<f64>| -> Vec<(f64, f64)> {
-        let known = visible(view, area).enumerate().filter_map(|(x, step)| Some((x as f64, of(step)?.max(1.0).log10())));
+        let known = visible(view, area)
+            .enumerate()
+            .filter_map(|(x, step)| Some((x as f64, of(step)?.max(1.0).log10())));
         known.collect()
     };
     let (p50, p99) = (points(|step| step.p50), points(|step| step.p99));
     let last = view.steps.back().copied().unwrap_or_default();
-    let title = format!(" latency: median {}, p99 {} ", time(last.p50), time(last.p99));
-    let line = |name, data, colour| Dataset::default().name(name).marker(Marker::Braille).graph_type(GraphType::Line).style(Style::new().fg(colour)).data(data);
+    let title = format!(
+        " latency: median {}, p99 {} ",
+        time(last.p50),
+        time(last.p99)
+    );
+    let line = |name, data, colour| {
+        Dataset::default()
+            .name(name)
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(Style::new().fg(colour))
+            .data(data)
+    };
     let logs = [&p50, &p99].into_iter().flatten().map(|point| point.1);
-    let low = logs.clone().fold(f64::INFINITY, f64::min).floor().clamp(LOGS.0, LOGS.1 - 1.0);
+    let low = logs
+        .clone()
+        .fold(f64::INFINITY, f64::min)
+        .floor()
+        .clamp(LOGS.0, LOGS.1 - 1.0);
     let high = logs.fold(0.0, f64::max).ceil().clamp(low + 1.0, LOGS.1);
     let labels = [low, f64::midpoint(low, high), high].map(|log| time(Some(10_f64.powf(log))));
-    let chart = Chart::new(vec![line("median", &p50, Color::Green), line("p99", &p99, Color::Yellow)])
-        .block(Block::bordered().title(title))
-        .x_axis(Axis::default().bounds([0.0, f64::from(area.width.saturating_sub(3)).max(1.0)]))
-        .y_axis(Axis::default().bounds([low, high]).labels(labels));
+    let chart = Chart::new(vec![
+        line("median", &p50, Color::Green),
+        line("p99", &p99, Color::Yellow),
+    ])
+    .block(Block::bordered().title(title))
+    .x_axis(Axis::default().bounds([0.0, f64::from(area.width.saturating_sub(3)).max(1.0)]))
+    .y_axis(Axis::default().bounds([low, high]).labels(labels));
     frame.render_widget(chart, area);
 }
 
@@ -91,13 +153,22 @@ fn heat_strip(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let columns: Vec<[u64; DECADES]> = visible(view, area).map(|step| step.heat).collect();
     let most = columns.iter().flatten().copied().max().unwrap_or(0);
     let row = |decade: usize| {
-        let cells = columns.iter().map(|column| Span::styled(shade(column[decade], most).to_string(), Style::new().fg(colour(decade))));
+        let cells = columns.iter().map(|column| {
+            Span::styled(
+                shade(column[decade], most).to_string(),
+                Style::new().fg(colour(decade)),
+            )
+        });
         Line::from(cells.collect::<Vec<_>>())
     };
     // The slow ones stand above.
     let lines: Vec<Line<'_>> = (0..DECADES).rev().map(row).collect();
-    let title = " how many took how long: each row up is 3.2 times as long, the lowest is below 10 us ";
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(title)), area);
+    let title =
+        " how many took how long: each row up is 3.2 times as long, the lowest is below 10 us ";
+    frame.render_widget(
+        Paragraph::new(lines).block(Block::bordered().title(title)),
+        area,
+    );
 }
 
 /// Any I/O at all is seen; the rest goes by the logarithm, as single slow ones matter.
@@ -119,28 +190,60 @@ fn colour(decade: usize) -> Color {
 
 fn findings(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let line = |(code, evidence): &(String, String)| {
-        Line::from(vec![Span::styled(format!("{code} "), Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD)), Span::raw(evidence.clone())])
+        Line::from(vec![
+            Span::styled(
+                format!("{code} "),
+                Style::new().fg(Color::Yellow).add_modifier(Modifier::BOLD),
+            ),
+            Span::raw(evidence.clone()),
+        ])
     };
     let lines: Vec<Line<'_>> = view.findings.iter().map(line).collect();
-    frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: true }).block(Block::bordered().title(" findings so far ")), area);
+    frame.render_widget(
+        Paragraph::new(lines)
+            .wrap(Wrap { trim: true })
+            .block(Block::bordered().title(" findings so far ")),
+        area,
+    );
 }
 
 fn finished(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let room = usize::from(area.height.saturating_sub(2));
-    let lines: Vec<Line<'_>> = view.done.iter().rev().take(room).map(|line| Line::from(line.clone())).collect();
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" finished, latest first ")), area);
+    let lines: Vec<Line<'_>> = view
+        .done
+        .iter()
+        .rev()
+        .take(room)
+        .map(|line| Line::from(line.clone()))
+        .collect();
+    frame.render_widget(
+        Paragraph::new(lines).block(Block::bordered().title(" finished, latest first ")),
+        area,
+    );
 }
 
 fn words(left: Duration) -> String {
     let s = left.as_secs();
-    if s < 100 { format!("{s} s") } else { format!("{}m {:02}s", s / 60, s % 60) }
+    if s < 100 {
+        format!("{s} s")
+    } else {
+        format!("{}m {:02}s", s / 60, s % 60)
+    }
 }
 
 fn time(ns: Option<f64>) -> String {
     match ns {
         None => "-".to_owned(),
         Some(ns) if ns < 1e3 => format!("{ns:.0} ns"),
-        Some(ns) if ns < 1e6 => format!("{:.3} us", ns / 1e3).chars().take(5).collect::<String>().trim_end_matches('.').to_owned() + " us",
+        Some(ns) if ns < 1e6 => {
+            format!("{:.3} us", ns / 1e3)
+                .chars()
+                .take(5)
+                .collect::<String>()
+                .trim_end_matches('.')
+                .to_owned()
+                + " us"
+        }
         Some(ns) if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
         Some(ns) => format!("{:.2} s", ns / 1e9),
     }
@@ -170,7 +273,13 @@ mod tests {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("memory");
         terminal.draw(|frame| draw(view, frame)).expect("memory");
         let buffer = terminal.backend().buffer();
-        (0..height).map(|y| (0..width).map(|x| buffer[(x, y)].symbol().to_owned()).collect()).collect()
+        (0..height)
+            .map(|y| {
+                (0..width)
+                    .map(|x| buffer[(x, y)].symbol().to_owned())
+                    .collect()
+            })
+            .collect()
     }
 
     fn busy() -> View {
@@ -183,7 +292,13 @@ mod tests {
             heat[1] = 900;
             heat[7] = u64::from(second % 10 == 0);
             let slow = if second % 10 == 0 { 20e6 } else { 0.4e6 };
-            view.step(Step { iops: 95_012.0, bandwidth: 389e6, p50: Some(80e3), p99: Some(slow), heat });
+            view.step(Step {
+                iops: 95_012.0,
+                bandwidth: 389e6,
+                p50: Some(80e3),
+                p99: Some(slow),
+                heat,
+            });
         }
         let finding = Finding {
             id: "F001",
@@ -214,14 +329,20 @@ mod tests {
         ] {
             assert!(all.contains(words), "'{words}' is missing in\n{all}");
         }
-        assert!(!all.contains('\u{1b}'), "names do not speak to the terminal");
+        assert!(
+            !all.contains('\u{1b}'),
+            "names do not speak to the terminal"
+        );
     }
 
     /// 900 fast I/Os in every second fill a row; one slow I/O in each tenth second is seen in another.
     #[test]
     fn single_slow_ones_are_seen_in_the_heat_strip() {
         let screen = drawn(&busy(), 120, 40);
-        let top = screen.iter().position(|line| line.contains("how many took how long")).expect("the strip");
+        let top = screen
+            .iter()
+            .position(|line| line.contains("how many took how long"))
+            .expect("the strip");
         let row = |decade: usize| &screen[top + DECADES - decade];
         assert_eq!(row(1).matches('█').count(), 118, "{}", row(1));
         let slow = row(7).chars().filter(|c| SHADES[1..].contains(c)).count();
@@ -231,17 +352,36 @@ mod tests {
 
     #[test]
     fn no_size_of_terminal_is_too_small() {
-        for (width, height) in [(1, 1), (2, 40), (20, 5), (40, 12), (80, 24), (300, 100), (0, 0)] {
+        for (width, height) in [
+            (1, 1),
+            (2, 40),
+            (20, 5),
+            (40, 12),
+            (80, 24),
+            (300, 100),
+            (0, 0),
+        ] {
             drawn(&busy(), width, height);
             drawn(&View::default(), width, height);
         }
         let small = drawn(&busy(), 80, 24).join("\n");
-        assert!(small.contains("cell 2 of 24") && small.contains("95,012 IOPS") && small.contains("SHORT_IO"), "{small}");
+        assert!(
+            small.contains("cell 2 of 24")
+                && small.contains("95,012 IOPS")
+                && small.contains("SHORT_IO"),
+            "{small}"
+        );
     }
 
     #[test]
     fn figures() {
-        assert_eq!((grouped(1_234_567.0), grouped(12.4)), ("1,234,567".into(), "12".into()));
-        assert_eq!((time(None), time(Some(80e3)), time(Some(123_456.0))), ("-".into(), "80.00 us".into(), "123.4 us".into()));
+        assert_eq!(
+            (grouped(1_234_567.0), grouped(12.4)),
+            ("1,234,567".into(), "12".into())
+        );
+        assert_eq!(
+            (time(None), time(Some(80e3)), time(Some(123_456.0))),
+            ("-".into(), "80.00 us".into(), "123.4 us".into())
+        );
     }
 }

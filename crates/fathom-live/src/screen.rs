@@ -23,7 +23,9 @@ impl<W: Write> FullScreen<W> {
     /// When it is none, or cannot be written to.
     pub fn open(mut out: W) -> io::Result<FullScreen<W>> {
         execute!(out, EnterAlternateScreen, Hide)?;
-        Ok(FullScreen { terminal: Terminal::new(CrosstermBackend::new(out))? })
+        Ok(FullScreen {
+            terminal: Terminal::new(CrosstermBackend::new(out))?,
+        })
     }
 
     /// Shows the view.

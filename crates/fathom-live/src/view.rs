@@ -48,7 +48,10 @@ impl View {
     /// An experiment that has not begun.
     #[must_use]
     pub fn new(title: &str) -> View {
-        View { title: plain(title), ..View::default() }
+        View {
+            title: plain(title),
+            ..View::default()
+        }
     }
 
     /// A cell begins.
@@ -75,7 +78,11 @@ impl View {
 
     /// What is found so far in the running cell.
     pub fn found(&mut self, findings: &[Finding]) {
-        self.findings = findings.iter().take(LINES).map(|finding| (finding.code.to_owned(), plain(&finding.evidence))).collect();
+        self.findings = findings
+            .iter()
+            .take(LINES)
+            .map(|finding| (finding.code.to_owned(), plain(&finding.evidence)))
+            .collect();
     }
 
     /// A cell came to this line.
@@ -89,5 +96,7 @@ impl View {
 
 /// Names come from files and devices; only the view speaks to the terminal.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }

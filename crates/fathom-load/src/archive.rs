@@ -75,7 +75,10 @@ impl Shelf {
         let chunk = std::mem::replace(intervals, Vec::with_capacity(intervals.len()));
         match self.sender.try_send(Message::Intervals(self.job, chunk)) {
             Ok(()) => true,
-            Err(TrySendError::Full(Message::Intervals(_, chunk)) | TrySendError::Disconnected(Message::Intervals(_, chunk))) => {
+            Err(
+                TrySendError::Full(Message::Intervals(_, chunk))
+                | TrySendError::Disconnected(Message::Intervals(_, chunk)),
+            ) => {
                 *intervals = chunk;
                 false
             }
@@ -87,20 +90,46 @@ impl Shelf {
 impl Archive {
     /// An archive of `jobs` jobs, each of which gets back at most `most` intervals of at first `step` nanoseconds; `None`
     /// when no thread can be had.
-    pub fn open(jobs: usize, most: usize, step: u64, make: MakeScratch, keep: Option<KeepIntervals>) -> Option<Archive> {
+    pub fn open(
+        jobs: usize,
+        most: usize,
+        step: u64,
+        make: MakeScratch,
+        keep: Option<KeepIntervals>,
+    ) -> Option<Archive> {
         // All jobs end their intervals at the same moments.
         let (sender, inbox) = sync_channel(WAITING.max(jobs * WAITING_EACH));
         let kept = keep.is_some();
         let in_time = (KEPT_AFTER / step.max(1)).clamp(1, AT_ONCE as u64) as usize;
         let at_once = if kept { in_time } else { AT_ONCE };
-        let shelves = Shelves { keep, file: File::New(make), end: 0, pieces: vec![Vec::new(); jobs], kept: Vec::new(), most, step, trouble: None };
-        let thread = std::thread::Builder::new().name("intervals".into()).stack_size(256 << 10);
+        let shelves = Shelves {
+            keep,
+            file: File::New(make),
+            end: 0,
+            pieces: vec![Vec::new(); jobs],
+            kept: Vec::new(),
+            most,
+            step,
+            trouble: None,
+        };
+        let thread = std::thread::Builder::new()
+            .name("intervals".into())
+            .stack_size(256 << 10);
         thread.spawn(move || shelves.work(&inbox)).ok()?;
-        Some(Archive { sender, at_once, kept })
+        Some(Archive {
+            sender,
+            at_once,
+            kept,
+        })
     }
 
     pub fn shelf(&self, job: usize) -> Shelf {
-        Shelf { job, sender: self.sender.clone(), at_once: self.at_once, kept: self.kept }
+        Shelf {
+            job,
+            sender: self.sender.clone(),
+            at_once: self.at_once,
+            kept: self.kept,
+        }
     }
 
     /// Everything that was taken.
@@ -154,7 +183,10 @@ impl Shelves {
             if let Some(keep) = self.keep.as_mut().filter(|_| !news.is_empty()) {
                 keep(&news);
             }
-            news.into_iter().zip(whole).filter(|(_, whole)| *whole).for_each(|((job, intervals), _)| self.put(job, intervals));
+            news.into_iter()
+                .zip(whole)
+                .filter(|(_, whole)| *whole)
+                .for_each(|((job, intervals), _)| self.put(job, intervals));
             if let Some(reply) = end {
                 // Nobody may wait for it any more.
                 let _ = reply.send(self);
@@ -165,7 +197,9 @@ impl Shelves {
 
     fn put(&mut self, job: usize, intervals: Vec<Interval>) {
         let mut bytes = Vec::new();
-        intervals.iter().for_each(|interval| interval.put(&mut bytes));
+        intervals
+            .iter()
+            .for_each(|interval| interval.put(&mut bytes));
         match self.trouble.is_none().then(|| self.append(&bytes)) {
             Some(Ok(())) => self.note(job, bytes.len() as u32),
             Some(Err(error)) => {
@@ -179,7 +213,11 @@ impl Shelves {
     /// `length` bytes of `job` were added at the end of the file.
     fn note(&mut self, job: usize, length: u32) {
         match self.pieces[job].last_mut() {
-            Some((start, before)) if *start + u64::from(*before) == self.end && *before + length <= LONGEST_PIECE => *before += length,
+            Some((start, before))
+                if *start + u64::from(*before) == self.end && *before + length <= LONGEST_PIECE =>
+            {
+                *before += length
+            }
             _ => self.pieces[job].push((self.end, length)),
         }
         self.end += u64::from(length);
@@ -191,18 +229,26 @@ impl Shelves {
         {
             self.file = File::Open(make()?);
         }
-        let File::Open(file) = &mut self.file else { return Ok(()) };
+        let File::Open(file) = &mut self.file else {
+            return Ok(());
+        };
         // What a failed write left behind it is written over or never looked at.
         file.seek(SeekFrom::Start(self.end))?;
         file.write_all(bytes)
     }
 
     fn keep(&mut self, job: usize, intervals: Vec<Interval>) {
-        let at = self.kept.iter().position(|(of, _)| *of == job).unwrap_or_else(|| {
-            self.kept.push((job, Merged::new(self.most, self.step)));
-            self.kept.len() - 1
-        });
-        intervals.into_iter().for_each(|interval| self.kept[at].1.push(interval));
+        let at = self
+            .kept
+            .iter()
+            .position(|(of, _)| *of == job)
+            .unwrap_or_else(|| {
+                self.kept.push((job, Merged::new(self.most, self.step)));
+                self.kept.len() - 1
+            });
+        intervals
+            .into_iter()
+            .for_each(|interval| self.kept[at].1.push(interval));
     }
 
     /// Puts what was taken from a job since `from`, when its measuring began, before `rest`, which is what it kept itself.
@@ -210,21 +256,32 @@ impl Shelves {
         if self.pieces[job].is_empty() && self.kept.iter().all(|(of, _)| *of != job) {
             return;
         }
-        let mut all = Merged { from, ..Merged::new(self.most, self.step) };
+        let mut all = Merged {
+            from,
+            ..Merged::new(self.most, self.step)
+        };
         for (start, length) in std::mem::take(&mut self.pieces[job]) {
             if let Err(error) = self.read(start, length, &mut all) {
-                self.trouble.get_or_insert(format!("a part could not be read back: {error}"));
+                self.trouble
+                    .get_or_insert(format!("a part could not be read back: {error}"));
             }
         }
         if let Some(at) = self.kept.iter().position(|(of, _)| *of == job) {
-            self.kept.swap_remove(at).1.intervals.into_iter().for_each(|interval| all.push(interval));
+            self.kept
+                .swap_remove(at)
+                .1
+                .intervals
+                .into_iter()
+                .for_each(|interval| all.push(interval));
         }
         rest.drain(..).for_each(|interval| all.push(interval));
         *rest = all.intervals;
     }
 
     fn read(&mut self, start: u64, length: u32, into: &mut Merged) -> io::Result<()> {
-        let File::Open(file) = &mut self.file else { return Ok(()) };
+        let File::Open(file) = &mut self.file else {
+            return Ok(());
+        };
         let mut bytes = vec![0; length as usize];
         file.seek(SeekFrom::Start(start))?;
         file.read_exact(&mut bytes)?;
@@ -256,7 +313,12 @@ struct Merged {
 
 impl Merged {
     fn new(most: usize, step: u64) -> Self {
-        Merged { intervals: Vec::new(), most: most.max(2), step, from: Nanos::ZERO }
+        Merged {
+            intervals: Vec::new(),
+            most: most.max(2),
+            step,
+            from: Nanos::ZERO,
+        }
     }
 
     fn push(&mut self, interval: Interval) {

@@ -20,7 +20,11 @@ struct Exponential {
 
 impl Exponential {
     fn new(rng: Rng) -> Self {
-        Exponential { rng, drawn: [0.0; AHEAD], next: AHEAD }
+        Exponential {
+            rng,
+            drawn: [0.0; AHEAD],
+            next: AHEAD,
+        }
     }
 
     #[inline]
@@ -54,12 +58,23 @@ impl Schedule {
     /// The schedule of a job; `None` for a closed loop.
     pub fn new(job: &Job, start: Nanos) -> Option<Schedule> {
         if job.pace.replay.as_ref().is_some_and(Replay::is_open_loop) {
-            return Some(Schedule { next: u128::from(start.get()) << FRACTION, gap: 0.0, per_byte: false, poisson: None });
+            return Some(Schedule {
+                next: u128::from(start.get()) << FRACTION,
+                gap: 0.0,
+                per_byte: false,
+                poisson: None,
+            });
         }
         let (per_second, per_byte) = job_rate(job)?;
         let gap = 1e9 * (1u64 << FRACTION) as f64 / per_second;
-        let poisson = (job.pace.process == Arrivals::Poisson).then(|| Exponential::new(Rng::new(job.pattern.seed, SEED_ARRIVALS)));
-        let mut schedule = Schedule { next: u128::from(start.get()) << FRACTION, gap, per_byte, poisson };
+        let poisson = (job.pace.process == Arrivals::Poisson)
+            .then(|| Exponential::new(Rng::new(job.pattern.seed, SEED_ARRIVALS)));
+        let mut schedule = Schedule {
+            next: u128::from(start.get()) << FRACTION,
+            gap,
+            per_byte,
+            poisson,
+        };
         if schedule.poisson.is_some() {
             // The first arrival of a Poisson process is a gap away from its start.
             schedule.advance(1);
@@ -87,14 +102,22 @@ impl Schedule {
     /// Goes on to the I/O after one of `len` bytes.
     #[inline]
     pub fn advance(&mut self, len: u32) {
-        let gap = if self.per_byte { self.gap * f64::from(len) } else { self.gap };
+        let gap = if self.per_byte {
+            self.gap * f64::from(len)
+        } else {
+            self.gap
+        };
         let factor = match &mut self.poisson {
             None => 1.0,
             Some(variates) => variates.draw(),
         };
         let step = gap * factor;
         // The way through 64 bits is the short one; it has room for a quarter of an hour.
-        self.next += if step < (1u64 << 63) as f64 { u128::from(step as u64) } else { step as u128 };
+        self.next += if step < (1u64 << 63) as f64 {
+            u128::from(step as u64)
+        } else {
+            step as u128
+        };
     }
 }
 
@@ -104,7 +127,9 @@ fn job_rate(job: &Job) -> Option<(f64, bool)> {
     let rate = &job.pace.rate;
     let share = |direction| match (job.pattern.traffic, direction) {
         (Traffic::ReadWrite { read_percent }, Direction::Read) => f64::from(read_percent) / 100.0,
-        (Traffic::ReadWrite { read_percent }, Direction::Write) => 1.0 - f64::from(read_percent) / 100.0,
+        (Traffic::ReadWrite { read_percent }, Direction::Write) => {
+            1.0 - f64::from(read_percent) / 100.0
+        }
         _ => 1.0,
     };
     let used: Vec<(Direction, Rate)> = Direction::ALL
@@ -113,7 +138,10 @@ fn job_rate(job: &Job) -> Option<(f64, bool)> {
         .filter_map(|d| Some((d, rate[d]?)))
         .collect();
     if let [(_, Rate::Bandwidth(bytes))] = used[..]
-        && !matches!(job.pattern.traffic, Traffic::ReadWrite { .. } | Traffic::TrimWrite)
+        && !matches!(
+            job.pattern.traffic,
+            Traffic::ReadWrite { .. } | Traffic::TrimWrite
+        )
     {
         return Some((bytes, true));
     }
@@ -133,7 +161,11 @@ fn mean_size(sizes: &BlockSizes) -> f64 {
         BlockSizes::Range { min, max } => (f64::from(*min) + f64::from(*max)) / 2.0,
         BlockSizes::Split(parts) => {
             let total: f64 = parts.iter().map(|part| part.1).sum();
-            parts.iter().map(|(size, share)| f64::from(*size) * share).sum::<f64>() / total
+            parts
+                .iter()
+                .map(|(size, share)| f64::from(*size) * share)
+                .sum::<f64>()
+                / total
         }
     }
 }
@@ -144,7 +176,12 @@ mod tests {
 
     fn schedule(per_second: f64, poisson: bool) -> Schedule {
         let gap = 1e9 * (1u64 << FRACTION) as f64 / per_second;
-        Schedule { next: 0, gap, per_byte: false, poisson: poisson.then(|| Exponential::new(Rng::new(1, 1))) }
+        Schedule {
+            next: 0,
+            gap,
+            per_byte: false,
+            poisson: poisson.then(|| Exponential::new(Rng::new(1, 1))),
+        }
     }
 
     #[test]
@@ -153,7 +190,11 @@ mod tests {
             let mut s = schedule(rate, false);
             (0..10_000_000).for_each(|_| s.advance(4096));
             let expected = 1e7 / rate * 1e9;
-            assert!((s.due() as f64 - expected).abs() <= 1.0 + expected * 1e-12, "{rate}: {} {expected}", s.due());
+            assert!(
+                (s.due() as f64 - expected).abs() <= 1.0 + expected * 1e-12,
+                "{rate}: {} {expected}",
+                s.due()
+            );
         }
     }
 
@@ -170,7 +211,10 @@ mod tests {
                 last = s.due();
             }
             // Standard error of the mean is 1/sqrt(n) = 0.16 %; three of them.
-            assert!((last as f64 / n as f64 * rate / 1e9 - 1.0).abs() < 0.0048, "{rate}");
+            assert!(
+                (last as f64 / n as f64 * rate / 1e9 - 1.0).abs() < 0.0048,
+                "{rate}"
+            );
             // Kolmogorov-Smirnov against the exponential law; 1.95/sqrt(n) is the 99.9 % quantile.
             gaps.sort_by(f64::total_cmp);
             let worst = gaps
@@ -192,7 +236,12 @@ mod tests {
     #[test]
     fn bytes_per_second_follow_the_size_of_each_io() {
         let gap = 1e9 * (1u64 << FRACTION) as f64 / 1e6;
-        let mut s = Schedule { next: 0, gap, per_byte: true, poisson: None };
+        let mut s = Schedule {
+            next: 0,
+            gap,
+            per_byte: true,
+            poisson: None,
+        };
         s.advance(1000);
         assert_eq!(s.due(), 1_000_000);
         s.advance(500);

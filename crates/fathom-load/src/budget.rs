@@ -18,12 +18,20 @@ impl Budget {
     pub fn new(job: &Job, region: u64) -> Budget {
         let limits = &job.limits;
         if job.pace.replay.is_some() {
-            return Budget { passes: 1, bytes: u64::MAX, ios: u64::MAX };
+            return Budget {
+                passes: 1,
+                bytes: u64::MAX,
+                ios: u64::MAX,
+            };
         }
         let loops = limits.loops.max(1);
         let ios = limits.ios.unwrap_or(u64::MAX);
         if limits.time_based && limits.runtime.is_some() {
-            return Budget { passes: u64::MAX, bytes: u64::MAX, ios };
+            return Budget {
+                passes: u64::MAX,
+                bytes: u64::MAX,
+                ios,
+            };
         }
         let amount = match (limits.io_size, job.files.file_size, job.files.size) {
             (Some(size), _, _) => Some(size.of(Bytes::new(region)).get()),
@@ -32,8 +40,16 @@ impl Budget {
             _ => None,
         };
         match amount {
-            Some(bytes) => Budget { passes: u64::MAX, bytes: bytes.saturating_mul(loops), ios },
-            None => Budget { passes: loops, bytes: u64::MAX, ios },
+            Some(bytes) => Budget {
+                passes: u64::MAX,
+                bytes: bytes.saturating_mul(loops),
+                ios,
+            },
+            None => Budget {
+                passes: loops,
+                bytes: u64::MAX,
+                ios,
+            },
         }
     }
 
@@ -80,11 +96,25 @@ mod tests {
     fn amounts_are_what_the_options_say() {
         let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
         let mib = 1 << 20;
-        assert_eq!(Budget::new(&job, mib), Budget { passes: 1, bytes: u64::MAX, ios: u64::MAX });
+        assert_eq!(
+            Budget::new(&job, mib),
+            Budget {
+                passes: 1,
+                bytes: u64::MAX,
+                ios: u64::MAX
+            }
+        );
         job.limits.loops = 3;
         assert_eq!(Budget::new(&job, mib).passes, 3);
         job.limits.io_size = Some(Extent::Percent(50));
-        assert_eq!(Budget::new(&job, mib), Budget { passes: u64::MAX, bytes: mib / 2 * 3, ios: u64::MAX });
+        assert_eq!(
+            Budget::new(&job, mib),
+            Budget {
+                passes: u64::MAX,
+                bytes: mib / 2 * 3,
+                ios: u64::MAX
+            }
+        );
         job.limits.io_size = None;
         job.files.file_size = Some((Bytes::new(mib), Bytes::new(mib)));
         job.files.size = Extent::Bytes(Bytes::new(4096));

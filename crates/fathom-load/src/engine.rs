@@ -109,7 +109,12 @@ pub trait EngineUser {
     /// What it returns.
     type Output;
     /// Runs on `engine`; `fallback` says why it is not the one asked for.
-    fn run<E: Engine>(self, engine: E, name: &'static str, fallback: Option<String>) -> Self::Output;
+    fn run<E: Engine>(
+        self,
+        engine: E,
+        name: &'static str,
+        fallback: Option<String>,
+    ) -> Self::Output;
 }
 
 /// Why an engine cannot be had or cannot go on.
@@ -123,7 +128,12 @@ pub struct EngineError {
 
 impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.what, std::io::Error::from_raw_os_error(self.errno))
+        write!(
+            f,
+            "{} ({})",
+            self.what,
+            std::io::Error::from_raw_os_error(self.errno)
+        )
     }
 }
 

@@ -37,8 +37,13 @@ pub(crate) struct Flows {
 
 impl Flows {
     pub fn new(plan: &Plan) -> Flows {
-        let ids = plan.jobs.iter().filter_map(|job| job.pace.flow.map(|flow| flow.id));
-        Flows { flows: ids.map(|id| (id, Arc::default())).collect() }
+        let ids = plan
+            .jobs
+            .iter()
+            .filter_map(|job| job.pace.flow.map(|flow| flow.id));
+        Flows {
+            flows: ids.map(|id| (id, Arc::default())).collect(),
+        }
     }
 
     /// Lets a job in; `None` for a job without a flow.
@@ -46,13 +51,25 @@ impl Flows {
         let share = share?;
         let flow = Arc::clone(self.flows.get(&share.id)?);
         let weight = u64::from(share.weight);
-        let _door = flow.door.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let (ios, before) = (flow.ios.load(Relaxed), flow.weight.fetch_add(weight, Relaxed));
+        let _door = flow
+            .door
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (ios, before) = (
+            flow.ios.load(Relaxed),
+            flow.weight.fetch_add(weight, Relaxed),
+        );
         let mine = u128::from(ios) * u128::from(weight) / u128::from(before.max(1));
         let mine = if before == 0 { 0 } else { mine as u64 };
         flow.ios.fetch_add(mine, Relaxed);
         drop(_door);
-        Some(Member { flow, weight, mine, sleep: share.sleep, until: 0 })
+        Some(Member {
+            flow,
+            weight,
+            mine,
+            sleep: share.sleep,
+            until: 0,
+        })
     }
 }
 
@@ -63,7 +80,10 @@ impl Flows {
     /// done in one burst between the end of one job and that of the next.
     pub fn see_off(&self) {
         for flow in self.flows.values() {
-            let mut leaving = flow.door.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut leaving = flow
+                .door
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
             leaving.retain_mut(|one| {
                 if one.seen {
                     flow.ios.fetch_sub(one.ios, Relaxed);
@@ -100,7 +120,10 @@ impl Member {
 
     /// One I/O goes unless this job's part of all I/Os is above its part of the weights.
     fn claim_one(&mut self) -> bool {
-        let (ios, weight) = (self.flow.ios.load(Relaxed) + 1, self.flow.weight.load(Relaxed));
+        let (ios, weight) = (
+            self.flow.ios.load(Relaxed) + 1,
+            self.flow.weight.load(Relaxed),
+        );
         if u128::from(self.mine) * u128::from(weight) > u128::from(self.weight) * u128::from(ios) {
             return false;
         }
@@ -123,8 +146,16 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        let mut leaving = self.flow.door.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        leaving.push(Leaver { ios: self.mine, weight: self.weight, seen: false });
+        let mut leaving = self
+            .flow
+            .door
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        leaving.push(Leaver {
+            ios: self.mine,
+            weight: self.weight,
+            seen: false,
+        });
     }
 }
 
@@ -133,47 +164,77 @@ mod tests {
     use super::*;
 
     fn flows() -> Flows {
-        Flows { flows: HashMap::from([(1, Arc::default())]) }
+        Flows {
+            flows: HashMap::from([(1, Arc::default())]),
+        }
     }
 
     fn share(weight: u32) -> Option<FlowShare> {
-        Some(FlowShare { id: 1, weight, sleep: Nanos::ZERO })
+        Some(FlowShare {
+            id: 1,
+            weight,
+            sleep: Nanos::ZERO,
+        })
     }
 
     /// Everyone goes as often as it may, `rounds` times.
     fn run(members: &mut [Member], rounds: usize) -> Vec<u64> {
         let before: Vec<u64> = members.iter().map(|member| member.mine).collect();
         for _ in 0..rounds {
-            members.iter_mut().for_each(|member| while member.claim(7, 0) > 0 {});
+            members
+                .iter_mut()
+                .for_each(|member| while member.claim(7, 0) > 0 {});
         }
-        members.iter().zip(before).map(|(member, before)| member.mine - before).collect()
+        members
+            .iter()
+            .zip(before)
+            .map(|(member, before)| member.mine - before)
+            .collect()
     }
 
     #[test]
     fn ios_follow_the_weights() {
         let flows = flows();
-        let mut members: Vec<Member> = [1, 5, 10].into_iter().filter_map(|weight| flows.join(share(weight))).collect();
+        let mut members: Vec<Member> = [1, 5, 10]
+            .into_iter()
+            .filter_map(|weight| flows.join(share(weight)))
+            .collect();
         let done = run(&mut members, 10_000);
         assert!(done[0] > 1000, "{done:?}");
         let ratio = |a: usize, b: usize| done[a] as f64 / done[b] as f64;
-        assert!((ratio(1, 0) - 5.0).abs() < 0.05 && (ratio(2, 0) - 10.0).abs() < 0.1, "{done:?}");
+        assert!(
+            (ratio(1, 0) - 5.0).abs() < 0.05 && (ratio(2, 0) - 10.0).abs() < 0.1,
+            "{done:?}"
+        );
     }
 
     #[test]
     fn who_comes_late_or_leaves_changes_only_what_follows() {
         let flows = flows();
-        let mut members: Vec<Member> = [1, 2].into_iter().filter_map(|weight| flows.join(share(weight))).collect();
+        let mut members: Vec<Member> = [1, 2]
+            .into_iter()
+            .filter_map(|weight| flows.join(share(weight)))
+            .collect();
         run(&mut members, 1000);
         members.extend(flows.join(share(3)));
         let with_three = run(&mut members, 1000);
         // The latecomer owes nothing for the time before: 1 : 2 : 3 from here on.
-        assert!(with_three[2] as f64 / with_three[0] as f64 - 3.0 < 0.1, "{with_three:?}");
+        assert!(
+            with_three[2] as f64 / with_three[0] as f64 - 3.0 < 0.1,
+            "{with_three:?}"
+        );
         members.pop();
         let still_three = run(&mut members, 1000);
-        assert!(still_three[0] < 10 && still_three[1] < 10, "what one leaves is not taken at once: {still_three:?}");
+        assert!(
+            still_three[0] < 10 && still_three[1] < 10,
+            "what one leaves is not taken at once: {still_three:?}"
+        );
         (0..2).for_each(|_| flows.see_off());
         let with_two = run(&mut members, 1000);
-        assert!((with_two[1] as f64 / with_two[0] as f64 - 2.0).abs() < 0.1, "{with_two:?}");
+        assert!(
+            (with_two[1] as f64 / with_two[0] as f64 - 2.0).abs() < 0.1,
+            "{with_two:?}"
+        );
         drop(members);
         (0..2).for_each(|_| flows.see_off());
         let flow = &flows.flows[&1];
@@ -183,7 +244,13 @@ mod tests {
     #[test]
     fn who_is_ahead_sleeps_and_unused_claims_come_back() {
         let flows = flows();
-        let mut fast = flows.join(Some(FlowShare { id: 1, weight: 1, sleep: Nanos::new(100) })).expect("flow 1 is there");
+        let mut fast = flows
+            .join(Some(FlowShare {
+                id: 1,
+                weight: 1,
+                sleep: Nanos::new(100),
+            }))
+            .expect("flow 1 is there");
         let mut slow = flows.join(share(1)).expect("flow 1 is there");
         assert!(fast.claim(100, 1000) < 100);
         assert_eq!((fast.claim(1, 1000), fast.until()), (0, 1100));

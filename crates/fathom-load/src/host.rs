@@ -4,7 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_model::{Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Person, Program, SyncMode, Usage};
+use fathom_model::{
+    Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Person, Program, SyncMode, Usage,
+};
 
 use crate::archive::Scratch;
 use crate::clock::Clock;
@@ -26,7 +28,12 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// When the file is not there and may not be made, or cannot be filled.
-    fn lay_out(&self, file: &LayOut, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError>;
+    fn lay_out(
+        &self,
+        file: &LayOut,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileFacts, HostError>;
 
     /// Gets a path ready for a file-operation engine: what it looks at or removes is made first, as `file` says, and nothing
     /// is held open. What is there already is only removed later where the guard permits it.
@@ -55,13 +62,21 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// When no engine or file can be had.
-    fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError>;
+    fn with_engine<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError>;
 
     /// Runs `user` on an engine that answers at once and moves nothing, but costs what the asked one costs to drive.
     ///
     /// # Errors
     /// When it cannot be had.
-    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError>;
+    fn with_noop<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError>;
 
     /// Ends the life of a file: fsync where asked, unlink where asked (only files this run created).
     ///
@@ -138,7 +153,12 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// When it cannot be started or its output has no place.
-    fn accompany(&self, _program: &Program, _name: &str, _stop: &dyn Fn() -> bool) -> Result<Option<String>, HostError> {
+    fn accompany(
+        &self,
+        _program: &Program,
+        _name: &str,
+        _stop: &dyn Fn() -> bool,
+    ) -> Result<Option<String>, HostError> {
         Ok(None)
     }
 
@@ -245,7 +265,12 @@ pub struct HostError {
 
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.what, std::io::Error::from_raw_os_error(self.errno))
+        write!(
+            f,
+            "{} ({})",
+            self.what,
+            std::io::Error::from_raw_os_error(self.errno)
+        )
     }
 }
 

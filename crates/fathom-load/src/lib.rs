@@ -10,31 +10,33 @@ mod crew;
 mod engine;
 mod flow;
 mod host;
-mod logger;
 mod live;
 mod locks;
-mod payload;
-mod verify;
+mod logger;
 mod null;
 mod offsets;
-mod priorities;
 mod outlook;
 mod overlaps;
+mod payload;
+mod priorities;
 mod recorder;
 mod rng;
-mod targets;
-mod tracelog;
-mod worker;
 mod script;
+mod targets;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tracelog;
+mod verify;
+mod worker;
 
 pub use self::archive::{KeepIntervals, Scratch};
 pub use self::clock::Clock;
 pub use self::crew::{LoadError, States, Watch, run, salvage};
-pub use self::engine::{Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait};
+pub use self::engine::{
+    Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait,
+};
 pub use self::host::{FileFacts, Host, HostError, Kept, LayOut, OpenFile};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
@@ -43,5 +45,6 @@ pub use self::payload::{Filler, Measured, PayloadError, Sampler, measure};
 pub use self::targets::{Reach, reach};
 pub use self::tracelog::TraceSource;
 pub use self::verify::{
-    Canary, Difference, Expected, Fault, HeaderFormat, Mismatch, Stamp, Stamper, StateError, Told, VerifyError, VerifyState, name_hash,
+    Canary, Difference, Expected, Fault, HeaderFormat, Mismatch, Stamp, Stamper, StateError, Told,
+    VerifyError, VerifyState, name_hash,
 };

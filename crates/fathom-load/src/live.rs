@@ -32,7 +32,9 @@ pub(crate) enum Phase {
 impl Phase {
     fn from(value: u8) -> Phase {
         use Phase::*;
-        [Waiting, Preparing, WarmingUp, Running, Verifying, Finishing, Done, Failed][usize::from(value.min(7))]
+        [
+            Waiting, Preparing, WarmingUp, Running, Verifying, Finishing, Done, Failed,
+        ][usize::from(value.min(7))]
     }
 }
 
@@ -85,7 +87,8 @@ impl Live {
     /// A synchronous engine is handed an I/O: should it never come back, this is what is known of it.
     #[inline]
     pub fn carry(&self, direction: Direction, len: u32) {
-        self.carried.store(u64::from(len) << 2 | (direction as u64 + 1), Relaxed);
+        self.carried
+            .store(u64::from(len) << 2 | (direction as u64 + 1), Relaxed);
     }
 
     /// It came back.
@@ -115,13 +118,20 @@ impl Live {
     /// The worker answers.
     pub fn answer(&self, state: JobRecording) {
         // A panic elsewhere while the lock was held leaves an old answer, which this one replaces.
-        *self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Box::new(state));
+        *self
+            .state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Box::new(state));
         self.state_asked.store(false, Relaxed);
     }
 
     /// The last answer, if there was any.
     pub fn state(&self) -> Option<JobRecording> {
-        self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner).as_deref().cloned()
+        self.state
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .as_deref()
+            .cloned()
     }
 
     /// Shows the totals of one direction.

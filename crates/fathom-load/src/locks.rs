@@ -1,6 +1,6 @@
 //! `lockfile`: I/O to a file keeps that of other jobs out while it lasts.
 
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use fathom_model::FileLock;
 
@@ -16,7 +16,10 @@ pub(crate) struct Lock {
 
 impl Lock {
     pub fn new(place: usize) -> Self {
-        Lock { place, lock: Arc::new(RwLock::new(())) }
+        Lock {
+            place,
+            lock: Arc::new(RwLock::new(())),
+        }
     }
 }
 
@@ -48,7 +51,17 @@ impl<U: EngineUser> EngineUser for Locking<U> {
     fn run<E: Engine>(self, engine: E, name: &'static str, fallback: Option<String>) -> U::Output {
         let Locking { user, locks, kind } = self;
         let mut engine = engine;
-        user.run(Locked { inner: &mut engine, locks: &locks, kind, held: Vec::new(), in_flight: 0 }, name, fallback)
+        user.run(
+            Locked {
+                inner: &mut engine,
+                locks: &locks,
+                kind,
+                held: Vec::new(),
+                in_flight: 0,
+            },
+            name,
+            fallback,
+        )
     }
 }
 
@@ -66,18 +79,24 @@ impl<'a> Locked<'a> {
         let locks = self.locks;
         let mut wanted: Vec<(&'a Lock, bool)> = Vec::new();
         for request in batch {
-            let Some(lock) = locks.get(request.file as usize) else { continue };
+            let Some(lock) = locks.get(request.file as usize) else {
+                continue;
+            };
             let alone = self.kind == FileLock::Exclusive || request.op != Op::Read;
-            match wanted.iter_mut().find(|(other, _)| other.place == lock.place) {
+            match wanted
+                .iter_mut()
+                .find(|(other, _)| other.place == lock.place)
+            {
                 Some((_, held_alone)) => *held_alone |= alone,
                 None => wanted.push((lock, alone)),
             }
         }
         wanted.sort_by_key(|(lock, _)| lock.place);
-        self.held.extend(wanted.into_iter().map(|(lock, alone)| match alone {
-            true => Held::Alone(lock.lock.write().unwrap_or_else(PoisonError::into_inner)),
-            false => Held::Shared(lock.lock.read().unwrap_or_else(PoisonError::into_inner)),
-        }));
+        self.held
+            .extend(wanted.into_iter().map(|(lock, alone)| match alone {
+                true => Held::Alone(lock.lock.write().unwrap_or_else(PoisonError::into_inner)),
+                false => Held::Shared(lock.lock.read().unwrap_or_else(PoisonError::into_inner)),
+            }));
     }
 }
 

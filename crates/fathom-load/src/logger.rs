@@ -3,15 +3,21 @@
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
-    Direction, HistEntry, Histogram, LogChunk, LogEntry, LogKind, LogWindow, Logs, Nanos, PerDirection, SparseHistogram,
-    TraceAction, TraceEntry,
+    Direction, HistEntry, Histogram, LogChunk, LogEntry, LogKind, LogWindow, Logs, Nanos,
+    PerDirection, SparseHistogram, TraceAction, TraceEntry,
 };
 
 use crate::engine::{Op, Request};
 
 /// Entries kept before they are handed over: 256 KiB of each log at most.
 const CHUNK: usize = 4096;
-const KINDS: [LogKind; 5] = [LogKind::Bw, LogKind::Iops, LogKind::Lat, LogKind::Clat, LogKind::Slat];
+const KINDS: [LogKind; 5] = [
+    LogKind::Bw,
+    LogKind::Iops,
+    LogKind::Lat,
+    LogKind::Clat,
+    LogKind::Slat,
+];
 
 /// One I/O that completed well.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +88,13 @@ impl Logger {
     pub fn new(setup: LoggerSetup) -> Option<Logger> {
         let logs = &setup.logs;
         let lat = logs.lat.is_some();
-        let wanted = [logs.bw.is_some(), logs.iops.is_some(), lat, lat, lat && !setup.synchronous];
+        let wanted = [
+            logs.bw.is_some(),
+            logs.iops.is_some(),
+            lat,
+            lat,
+            lat && !setup.synchronous,
+        ];
         if !wanted.contains(&true) && logs.hist.is_none() && logs.trace.is_none() {
             return None;
         }
@@ -92,7 +104,11 @@ impl Logger {
             wanted,
             sink: setup.sink,
             start,
-            epoch: if logs.unix_epoch { setup.unix_start_ns } else { 0 },
+            epoch: if logs.unix_epoch {
+                setup.unix_start_ns
+            } else {
+                0
+            },
             zero_rows: setup.zero_rows,
             prio: setup.prio,
             uses: setup.uses,
@@ -120,8 +136,16 @@ impl Logger {
             Op::Fsync => TraceAction::Sync,
             Op::Fdatasync => TraceAction::Datasync,
         };
-        let Request { file, offset, len, .. } = *request;
-        self.trace.push(TraceEntry { at: Nanos::new(at.saturating_sub(self.start)), file, action, offset, len });
+        let Request {
+            file, offset, len, ..
+        } = *request;
+        self.trace.push(TraceEntry {
+            at: Nanos::new(at.saturating_sub(self.start)),
+            file,
+            action,
+            offset,
+            len,
+        });
         if self.trace.len() == CHUNK {
             self.hand_over_trace();
         }
@@ -129,7 +153,10 @@ impl Logger {
 
     fn hand_over_trace(&mut self) {
         let entries = std::mem::take(&mut self.trace);
-        self.send(LogChunk::Trace { job: self.job, entries });
+        self.send(LogChunk::Trace {
+            job: self.job,
+            entries,
+        });
     }
 
     /// Takes note of an I/O.
@@ -167,7 +194,8 @@ impl Logger {
 
     /// One entry for one I/O. A bandwidth of one I/O is its bytes over its latency, in KiB/s, as in fio.
     fn each(&mut self, io: &Logged) {
-        let bandwidth = (u128::from(io.len) * 1_000_000_000 / 1024 / u128::from(io.clat.max(1))) as u64;
+        let bandwidth =
+            (u128::from(io.len) * 1_000_000_000 / 1024 / u128::from(io.clat.max(1))) as u64;
         let values = [bandwidth, 1, io.lat, io.clat, io.slat];
         for (kind, value) in values.into_iter().enumerate() {
             if self.wanted[kind] {
@@ -211,16 +239,34 @@ impl Logger {
             ((u128::from(n) * 1_000_000_000 + length / 2) / length) as u64
         };
         let (bandwidth, iops) = (per_second(window.bytes, 1024), per_second(window.ios, 1));
-        let latency = |of: usize| (rounded(window.latency[of].0, window.ios.max(1)), window.latency[of].1);
-        let values = [(bandwidth, bandwidth), (iops, iops), latency(0), latency(1), latency(2)];
+        let latency = |of: usize| {
+            (
+                rounded(window.latency[of].0, window.ios.max(1)),
+                window.latency[of].1,
+            )
+        };
+        let values = [
+            (bandwidth, bandwidth),
+            (iops, iops),
+            latency(0),
+            latency(1),
+            latency(2),
+        ];
         for (kind, (mean, max)) in values.into_iter().enumerate() {
             let is_rate = kind < 2;
-            if !self.wanted[kind] || (is_rate && self.is_sliver(length)) || (!is_rate && window.ios == 0) {
+            if !self.wanted[kind]
+                || (is_rate && self.is_sliver(length))
+                || (!is_rate && window.ios == 0)
+            {
                 continue;
             }
             let entry = LogEntry {
                 at: Nanos::new(end - self.start + self.epoch),
-                value: if self.logs.window == LogWindow::Max { max } else { mean },
+                value: if self.logs.window == LogWindow::Max {
+                    max
+                } else {
+                    mean
+                },
                 max: (self.logs.window == LogWindow::Both).then_some(max),
                 direction,
                 block_size: 0,
@@ -238,12 +284,20 @@ impl Logger {
             let (hist, block_size) = &mut self.hists[direction];
             if hist.count() > 0 {
                 let at = Nanos::new(end - self.start + self.epoch);
-                entries.push(HistEntry { at, direction, block_size: *block_size, clat: SparseHistogram::pack(hist) });
+                entries.push(HistEntry {
+                    at,
+                    direction,
+                    block_size: *block_size,
+                    clat: SparseHistogram::pack(hist),
+                });
                 hist.clear();
             }
         }
         if !entries.is_empty() {
-            self.send(LogChunk::Histograms { job: self.job, entries });
+            self.send(LogChunk::Histograms {
+                job: self.job,
+                entries,
+            });
         }
         self.hist_start = end;
     }
@@ -260,7 +314,11 @@ impl Logger {
 
     fn hand_over(&mut self, kind: usize) {
         let entries = std::mem::replace(&mut self.buffers[kind], Vec::with_capacity(CHUNK));
-        self.send(LogChunk::Entries { job: self.job, kind: KINDS[kind], entries });
+        self.send(LogChunk::Entries {
+            job: self.job,
+            kind: KINDS[kind],
+            entries,
+        });
     }
 
     fn send(&self, chunk: LogChunk) {
@@ -295,7 +353,12 @@ mod tests {
     /// The entries of a log of two I/Os of 4096 bytes, 10 and 15 ns, in one window or one by one.
     fn entries(average: Nanos) -> Vec<LogEntry> {
         let (sink, source) = std::sync::mpsc::sync_channel(8);
-        let logs = Logs { lat: Some("x".into()), average, window: LogWindow::Both, ..Logs::default() };
+        let logs = Logs {
+            lat: Some("x".into()),
+            average,
+            window: LogWindow::Both,
+            ..Logs::default()
+        };
         let setup = LoggerSetup {
             job: 0,
             logs,
@@ -310,11 +373,25 @@ mod tests {
         let mut logger = Logger::new(setup).expect("a log is asked for");
         for (done, lat) in [(1000, 10), (2000, 15)] {
             let direction = Direction::Read;
-            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: lat, lat, issued: 0, done, prio: 0 });
+            logger.io(&Logged {
+                direction,
+                len: 4096,
+                offset: 0,
+                slat: 0,
+                clat: lat,
+                lat,
+                issued: 0,
+                done,
+                prio: 0,
+            });
         }
         logger.finish(Nanos::from_millis(1));
         let lat = source.iter().find_map(|chunk| match chunk {
-            LogChunk::Entries { kind: LogKind::Lat, entries, .. } => Some(entries),
+            LogChunk::Entries {
+                kind: LogKind::Lat,
+                entries,
+                ..
+            } => Some(entries),
             _ => None,
         });
         lat.expect("there is a latency log")
@@ -323,21 +400,47 @@ mod tests {
     /// Rates of a job of `end` milliseconds with windows of 1000, with one I/O in flight at its end.
     fn rate_rows(end: u64, zero_rows: bool) -> Vec<(u64, u64)> {
         let (sink, source) = std::sync::mpsc::sync_channel(8);
-        let logs = Logs { iops: Some("x".into()), average: Nanos::from_millis(1000), ..Logs::default() };
+        let logs = Logs {
+            iops: Some("x".into()),
+            average: Nanos::from_millis(1000),
+            ..Logs::default()
+        };
         let uses = PerDirection([true, false, false]);
         let start = Nanos::ZERO;
-        let setup = LoggerSetup { job: 0, logs, sink, start, unix_start_ns: 0, zero_rows, synchronous: true, prio: 0, uses };
+        let setup = LoggerSetup {
+            job: 0,
+            logs,
+            sink,
+            start,
+            unix_start_ns: 0,
+            zero_rows,
+            synchronous: true,
+            prio: 0,
+            uses,
+        };
         let mut logger = Logger::new(setup).expect("a log is asked for");
         for done in [500, end].map(|ms| Nanos::from_millis(ms).get()) {
             let (direction, issued) = (Direction::Read, done - 1);
-            logger.io(&Logged { direction, len: 4096, offset: 0, slat: 0, clat: 1, lat: 1, issued, done, prio: 0 });
+            logger.io(&Logged {
+                direction,
+                len: 4096,
+                offset: 0,
+                slat: 0,
+                clat: 1,
+                lat: 1,
+                issued,
+                done,
+                prio: 0,
+            });
         }
         logger.finish(Nanos::new(Nanos::from_millis(end).get() + 1));
         let entries = source.iter().flat_map(|chunk| match chunk {
             LogChunk::Entries { entries, .. } => entries,
             _ => Vec::new(),
         });
-        entries.map(|entry| (entry.at.get() / 1_000_000, entry.value)).collect()
+        entries
+            .map(|entry| (entry.at.get() / 1_000_000, entry.value))
+            .collect()
     }
 
     /// Regression 0007: the I/O that ends 1 ns after the last window was logged as 1,000,000,000 IOPS.
@@ -353,7 +456,12 @@ mod tests {
     /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of what is no window.
     #[test]
     fn means_are_rounded_and_single_ios_have_no_maximum() {
-        let seen = |average| entries(average).iter().map(|e| (e.value, e.max)).collect::<Vec<_>>();
+        let seen = |average| {
+            entries(average)
+                .iter()
+                .map(|e| (e.value, e.max))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(seen(Nanos::from_millis(1)), [(13, Some(15))]);
         assert_eq!(seen(Nanos::ZERO), [(10, None), (15, None)]);
     }

@@ -45,7 +45,9 @@ impl NullEngine {
             return 0;
         }
         if !self.ranges.is_empty() {
-            let Some(&(start, end)) = self.ranges.get(request.file as usize) else { return -EBADF };
+            let Some(&(start, end)) = self.ranges.get(request.file as usize) else {
+                return -EBADF;
+            };
             let past = request.offset.saturating_add(u64::from(request.len));
             if request.offset < start || past > end {
                 return -EINVAL;
@@ -66,7 +68,9 @@ fn zeroed(count: usize, size: usize) -> Result<Vec<u8>, EngineError> {
         what: format!("no memory for {count} buffers of {size} bytes; lower iodepth or bs"),
     };
     let total = count.checked_mul(size).ok_or_else(refused)?;
-    Vec::<u8>::new().try_reserve_exact(total).map_err(|_| refused())?;
+    Vec::<u8>::new()
+        .try_reserve_exact(total)
+        .map_err(|_| refused())?;
     Ok(vec![0; total])
 }
 
@@ -97,7 +101,10 @@ impl Engine for NullEngine {
             assert!(!*flag, "slot {} is in flight", request.slot);
             *flag = true;
             let result = self.outcome(request);
-            self.ring[self.tail & mask] = Completion { slot: request.slot, result };
+            self.ring[self.tail & mask] = Completion {
+                slot: request.slot,
+                result,
+            };
             self.tail = self.tail.wrapping_add(1);
         }
         Ok(batch.len())
@@ -122,12 +129,28 @@ mod tests {
     use super::*;
 
     fn read(slot: u32, offset: u64, len: u32) -> Request {
-        Request { slot, file: 0, op: Op::Read, len, offset, prio: 0 }
+        Request {
+            slot,
+            file: 0,
+            op: Op::Read,
+            len,
+            offset,
+            prio: 0,
+        }
     }
 
     fn reap(engine: &mut NullEngine, at_most: u32) -> Vec<Completion> {
         let mut done = Vec::new();
-        engine.reap(Wait { at_least: 1, at_most, limit: None }, &mut done).expect("null never fails");
+        engine
+            .reap(
+                Wait {
+                    at_least: 1,
+                    at_most,
+                    limit: None,
+                },
+                &mut done,
+            )
+            .expect("null never fails");
         done
     }
 
@@ -139,9 +162,24 @@ mod tests {
             assert_eq!(engine.submit(&batch), Ok(3));
             assert_eq!(
                 reap(&mut engine, 2),
-                [Completion { slot: 2, result: 4096 }, Completion { slot: 0, result: 512 }]
+                [
+                    Completion {
+                        slot: 2,
+                        result: 4096
+                    },
+                    Completion {
+                        slot: 0,
+                        result: 512
+                    }
+                ]
             );
-            assert_eq!(reap(&mut engine, 9), [Completion { slot: 1, result: i64::from(round) }]);
+            assert_eq!(
+                reap(&mut engine, 9),
+                [Completion {
+                    slot: 1,
+                    result: i64::from(round)
+                }]
+            );
             assert!(reap(&mut engine, 9).is_empty());
         }
     }
@@ -149,10 +187,17 @@ mod tests {
     #[test]
     fn refuses_what_lies_outside_the_range() {
         let mut engine = NullEngine::new(1, 4096, &[(4096, 12288)]).expect("small");
-        for (offset, len, result) in
-            [(4096, 4096, 4096), (8192, 4096, 4096), (0, 4096, -22), (8193, 4096, -22), (u64::MAX, 1, -22), (4096, 4097, -22)]
-        {
-            engine.submit(&[read(0, offset, len)]).expect("null never fails");
+        for (offset, len, result) in [
+            (4096, 4096, 4096),
+            (8192, 4096, 4096),
+            (0, 4096, -22),
+            (8193, 4096, -22),
+            (u64::MAX, 1, -22),
+            (4096, 4097, -22),
+        ] {
+            engine
+                .submit(&[read(0, offset, len)])
+                .expect("null never fails");
             assert_eq!(reap(&mut engine, 1)[0].result, result, "{offset}+{len}");
         }
     }
@@ -161,7 +206,9 @@ mod tests {
     #[should_panic(expected = "in flight")]
     fn a_buffer_in_flight_is_not_handed_out() {
         let mut engine = NullEngine::new(1, 4096, &[]).expect("small");
-        engine.submit(&[read(0, 0, 4096)]).expect("null never fails");
+        engine
+            .submit(&[read(0, 0, 4096)])
+            .expect("null never fails");
         engine.buffer(0);
     }
 
@@ -172,7 +219,12 @@ mod tests {
             engine.buffer(slot).fill(slot as u8 + 1);
         }
         for slot in 0..4 {
-            assert!(engine.buffer(slot).iter().all(|&byte| byte == slot as u8 + 1));
+            assert!(
+                engine
+                    .buffer(slot)
+                    .iter()
+                    .all(|&byte| byte == slot as u8 + 1)
+            );
         }
     }
 }

@@ -24,7 +24,10 @@ pub fn foresee(plan: &Plan, size_of: &dyn Fn(&Path) -> u64) -> Result<Foresight,
         if job.engine.kind.has_targets() {
             lay_outs.extend(wants.iter().map(|want| targets::lay_out(job, want)));
         }
-        let regions = wants.into_iter().map(|want| (want.path, want.region.start, want.region.end)).collect();
+        let regions = wants
+            .into_iter()
+            .map(|want| (want.path, want.region.start, want.region.end))
+            .collect();
         all.jobs.push(of_job(job, regions));
     }
     let file = |lay_out: crate::host::LayOut| FileForesight {
@@ -42,7 +45,11 @@ fn of_job(job: &Job, regions: Vec<(std::path::PathBuf, u64, u64)>) -> JobForesig
     let budget = Budget::new(job, region);
     let counted = |n: u64| (n != u64::MAX).then_some(n);
     let stride = u64::from(buffer_size(job)).max(1).next_multiple_of(PAGE);
-    let depth = if job.engine.is_synchronous() { 1 } else { job.queue.depth };
+    let depth = if job.engine.is_synchronous() {
+        1
+    } else {
+        job.queue.depth
+    };
     JobForesight {
         regions,
         passes: counted(budget.passes),

@@ -37,9 +37,17 @@ pub(crate) fn minds_others(job: &Job) -> bool {
 
 impl Busy {
     pub fn new(plan: &Plan) -> Arc<Busy> {
-        let paths: std::collections::BTreeSet<&PathBuf> = plan.jobs.iter().filter(|job| minds_others(job)).flat_map(|job| &job.files.paths).collect();
+        let paths: std::collections::BTreeSet<&PathBuf> = plan
+            .jobs
+            .iter()
+            .filter(|job| minds_others(job))
+            .flat_map(|job| &job.files.paths)
+            .collect();
         let files = paths.into_iter().cloned().zip(0..).collect();
-        Arc::new(Busy { files, ..Busy::default() })
+        Arc::new(Busy {
+            files,
+            ..Busy::default()
+        })
     }
 
     fn number(&self, path: &Path) -> usize {
@@ -57,7 +65,11 @@ impl Busy {
             let mut taken = 0;
             for range in wanted {
                 if let Some(range) = range {
-                    if ranges.iter().any(|other| other.file == range.file && other.start < range.end && range.start < other.end) {
+                    if ranges.iter().any(|other| {
+                        other.file == range.file
+                            && other.start < range.end
+                            && range.start < other.end
+                    }) {
                         break;
                     }
                     ranges.push(*range);
@@ -67,7 +79,11 @@ impl Busy {
             if taken > 0 || !wait {
                 return taken;
             }
-            ranges = self.freed.wait_timeout(ranges, LOOK_UP).unwrap_or_else(PoisonError::into_inner).0;
+            ranges = self
+                .freed
+                .wait_timeout(ranges, LOOK_UP)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
     }
 
@@ -92,7 +108,12 @@ pub(crate) struct Apart<U> {
 
 impl<U> Apart<U> {
     pub fn new(user: U, busy: Arc<Busy>, job: &Job) -> Self {
-        let files = job.files.paths.iter().map(|path| busy.number(path)).collect();
+        let files = job
+            .files
+            .paths
+            .iter()
+            .map(|path| busy.number(path))
+            .collect();
         Apart { user, busy, files }
     }
 }
@@ -105,7 +126,17 @@ impl<U: EngineUser> EngineUser for Apart<U> {
         let Apart { user, busy, files } = self;
         let mut engine = engine;
         let held = vec![None; engine.depth() as usize];
-        user.run(Serial { inner: &mut engine, busy: &busy, files: &files, held, in_flight: 0 }, name, fallback)
+        user.run(
+            Serial {
+                inner: &mut engine,
+                busy: &busy,
+                files: &files,
+                held,
+                in_flight: 0,
+            },
+            name,
+            fallback,
+        )
     }
 }
 
@@ -122,7 +153,11 @@ impl Serial<'_> {
     fn range(&self, request: &Request) -> Option<Range> {
         let moves = !matches!(request.op, Op::Fsync | Op::Fdatasync);
         let file = *self.files.get(request.file as usize)?;
-        moves.then(|| Range { file, start: request.offset, end: request.offset + u64::from(request.len) })
+        moves.then(|| Range {
+            file,
+            start: request.offset,
+            end: request.offset + u64::from(request.len),
+        })
     }
 }
 
@@ -142,8 +177,14 @@ impl Engine for Serial<'_> {
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         let wanted: Vec<Option<Range>> = batch.iter().map(|request| self.range(request)).collect();
         // With something of its own in flight the job goes and reaps; with nothing it waits here for the others.
-        let free = self.busy.take(&wanted, self.in_flight == 0 && !batch.is_empty());
-        let taken = if free > 0 { self.inner.submit(&batch[..free]) } else { Ok(0) };
+        let free = self
+            .busy
+            .take(&wanted, self.in_flight == 0 && !batch.is_empty());
+        let taken = if free > 0 {
+            self.inner.submit(&batch[..free])
+        } else {
+            Ok(0)
+        };
         let kept = *taken.as_ref().unwrap_or(&0);
         for (request, range) in batch[..kept].iter().zip(&wanted) {
             self.held[request.slot as usize] = *range;
@@ -160,7 +201,11 @@ impl Engine for Serial<'_> {
         self.inner.reap(wait, done)?;
         self.in_flight -= (done.len() - before) as u32;
         let held = &mut self.held;
-        self.busy.free(done[before..].iter().filter_map(|completion| held[completion.slot as usize].take()));
+        self.busy.free(
+            done[before..]
+                .iter()
+                .filter_map(|completion| held[completion.slot as usize].take()),
+        );
         Ok(())
     }
 }
@@ -182,7 +227,13 @@ mod tests {
     #[test]
     fn ranges_are_taken_up_to_the_first_that_touches_another() {
         let busy = Busy::default();
-        assert_eq!(busy.take(&[range(0, 0, 8), None, range(0, 8, 16), range(0, 4, 6)], false), 3);
+        assert_eq!(
+            busy.take(
+                &[range(0, 0, 8), None, range(0, 8, 16), range(0, 4, 6)],
+                false
+            ),
+            3
+        );
         assert_eq!(busy.take(&[range(0, 15, 20)], false), 0);
         assert_eq!(busy.take(&[range(1, 15, 20), range(0, 16, 20)], false), 2);
         busy.free([range(0, 8, 16)].into_iter().flatten());
@@ -198,6 +249,13 @@ mod tests {
             busy.free([range(0, 0, 8)].into_iter().flatten());
             assert_eq!(waiter.join().expect("it goes on"), 1);
         });
-        assert_eq!(*busy.ranges(), [Range { file: 0, start: 4, end: 12 }]);
+        assert_eq!(
+            *busy.ranges(),
+            [Range {
+                file: 0,
+                start: 4,
+                end: 12
+            }]
+        );
     }
 }

@@ -24,7 +24,13 @@ impl Prioritised {
     pub fn new(job: &Job) -> Option<Box<Prioritised>> {
         let priorities = &job.engine.settings.priorities;
         let uses = |d: Direction| job.pattern.traffic.uses(d);
-        let shares = PerDirection::from_fn(|d| if uses(d) { priorities.shares[d].clone() } else { Vec::new() });
+        let shares = PerDirection::from_fn(|d| {
+            if uses(d) {
+                priorities.shares[d].clone()
+            } else {
+                Vec::new()
+            }
+        });
         if shares.iter().all(|(_, shares)| shares.is_empty()) {
             return None;
         }
@@ -41,7 +47,9 @@ impl Prioritised {
     /// Gives these I/Os their priorities.
     pub fn assign(&mut self, drafts: &mut [Draft]) {
         for draft in drafts {
-            let Some(direction) = draft.direction() else { continue };
+            let Some(direction) = draft.direction() else {
+                continue;
+            };
             let mut drawn = self.rng.below(100);
             for share in &self.shares[direction] {
                 if share.size.is_some_and(|size| size != draft.len) {
@@ -60,14 +68,21 @@ impl Prioritised {
     pub fn record(&mut self, io: &InFlight, now: u64) {
         let from = if self.total { io.ready } else { io.issued };
         let prio = if io.prio == 0 { self.usual } else { io.prio };
-        if let Some(kept) = self.seen[io.direction].iter_mut().find(|kept| kept.prio == prio) {
+        if let Some(kept) = self.seen[io.direction]
+            .iter_mut()
+            .find(|kept| kept.prio == prio)
+        {
             kept.latency.record(now.saturating_sub(from));
         }
     }
 
     /// Forgets what was kept so far.
     pub fn clear(&mut self) {
-        self.seen.0.iter_mut().flatten().for_each(|kept| kept.latency.clear());
+        self.seen
+            .0
+            .iter_mut()
+            .flatten()
+            .for_each(|kept| kept.latency.clear());
     }
 
     /// What was kept so far.
@@ -79,9 +94,15 @@ impl Prioritised {
 /// One for the usual priority and one for each other, in the order they are named.
 fn distributions(usual: u16, shares: &[PriorityShare]) -> Vec<PriorityRecording> {
     let mut all: Vec<PriorityRecording> = Vec::new();
-    for prio in std::iter::once(usual).chain(shares.iter().map(|share| share.prio)).take(shares.len() + 1) {
+    for prio in std::iter::once(usual)
+        .chain(shares.iter().map(|share| share.prio))
+        .take(shares.len() + 1)
+    {
         if !shares.is_empty() && all.iter().all(|kept| kept.prio != prio) {
-            all.push(PriorityRecording { prio, latency: Histogram::new() });
+            all.push(PriorityRecording {
+                prio,
+                latency: Histogram::new(),
+            });
         }
     }
     all
@@ -95,12 +116,25 @@ mod tests {
     use fathom_model::{Access, Priorities, Traffic};
 
     fn draft(op: Op, len: u32) -> Draft {
-        Draft { offset: 0, len, file: 0, op, then_write: false, prio: 0 }
+        Draft {
+            offset: 0,
+            len,
+            file: 0,
+            op,
+            then_write: false,
+            prio: 0,
+        }
     }
 
     fn with(shares: [Vec<PriorityShare>; 3]) -> Job {
-        let mut job = job(Traffic::ReadWrite { read_percent: 50 }, Access::Sequential { skip: 0 });
-        job.engine.settings.priorities = Priorities { worker: Some(0x4004), shares: PerDirection(shares) };
+        let mut job = job(
+            Traffic::ReadWrite { read_percent: 50 },
+            Access::Sequential { skip: 0 },
+        );
+        job.engine.settings.priorities = Priorities {
+            worker: Some(0x4004),
+            shares: PerDirection(shares),
+        };
         job
     }
 
@@ -111,30 +145,64 @@ mod tests {
 
     #[test]
     fn each_size_has_its_own_shares() {
-        let share = |size, percent, prio| PriorityShare { size: Some(size), percent, prio };
-        let reads = vec![share(4096, 25, 0x2001), share(8192, 100, 0x6002), share(4096, 60, 0x6002)];
-        let mut prioritised = Prioritised::new(&with([reads, Vec::new(), Vec::new()])).expect("it has shares");
+        let share = |size, percent, prio| PriorityShare {
+            size: Some(size),
+            percent,
+            prio,
+        };
+        let reads = vec![
+            share(4096, 25, 0x2001),
+            share(8192, 100, 0x6002),
+            share(4096, 60, 0x6002),
+        ];
+        let mut prioritised =
+            Prioritised::new(&with([reads, Vec::new(), Vec::new()])).expect("it has shares");
         let mut drafts = vec![draft(Op::Read, 4096); 20_000];
         prioritised.assign(&mut drafts);
-        let share_of = |drafts: &[Draft], prio| drafts.iter().filter(|draft| draft.prio == prio).count() as f64 / drafts.len() as f64;
+        let share_of = |drafts: &[Draft], prio| {
+            drafts.iter().filter(|draft| draft.prio == prio).count() as f64 / drafts.len() as f64
+        };
         // The standard error of a share of 20,000 is at most 0.0035.
         for (prio, expected) in [(0x2001, 0.25), (0x6002, 0.60), (0, 0.15)] {
-            assert!((share_of(&drafts, prio) - expected).abs() < 0.018, "{prio:x}: {}", share_of(&drafts, prio));
+            assert!(
+                (share_of(&drafts, prio) - expected).abs() < 0.018,
+                "{prio:x}: {}",
+                share_of(&drafts, prio)
+            );
         }
-        let mut others = [draft(Op::Read, 8192), draft(Op::Read, 512), draft(Op::Write, 4096), draft(Op::Fsync, 0)];
+        let mut others = [
+            draft(Op::Read, 8192),
+            draft(Op::Read, 512),
+            draft(Op::Write, 4096),
+            draft(Op::Fsync, 0),
+        ];
         prioritised.assign(&mut others);
         assert_eq!(others.map(|draft| draft.prio), [0x6002, 0, 0, 0]);
     }
 
     #[test]
     fn latencies_are_kept_by_priority() {
-        let share = PriorityShare { size: None, percent: 50, prio: 0x2000 };
-        let mut prioritised = Prioritised::new(&with([vec![share], Vec::new(), Vec::new()])).expect("it has shares");
+        let share = PriorityShare {
+            size: None,
+            percent: 50,
+            prio: 0x2000,
+        };
+        let mut prioritised =
+            Prioritised::new(&with([vec![share], Vec::new(), Vec::new()])).expect("it has shares");
         for (prio, now) in [(0, 10), (0x2000, 20), (0x2000, 30)] {
-            prioritised.record(&InFlight { prio, ..InFlight::NONE }, now);
+            prioritised.record(
+                &InFlight {
+                    prio,
+                    ..InFlight::NONE
+                },
+                now,
+            );
         }
         let seen = prioritised.seen();
-        let reads: Vec<_> = seen[Direction::Read].iter().map(|kept| (kept.prio, kept.latency.count(), kept.latency.sum())).collect();
+        let reads: Vec<_> = seen[Direction::Read]
+            .iter()
+            .map(|kept| (kept.prio, kept.latency.count(), kept.latency.sum()))
+            .collect();
         assert_eq!(reads, [(0x4004, 1, 10), (0x2000, 2, 50)]);
         assert!(seen[Direction::Write].is_empty());
     }

@@ -4,8 +4,8 @@ mod intervals;
 mod so_far;
 
 use fathom_model::{
-    Counts, Direction, DirectionRecording, Event, EventKind, Histogram, Interval, IntervalDirection, Nanos, PerDirection,
-    SparseHistogram,
+    Counts, Direction, DirectionRecording, Event, EventKind, Histogram, Interval,
+    IntervalDirection, Nanos, PerDirection, SparseHistogram,
 };
 
 pub(crate) use self::intervals::{Intervals, merge_neighbours};
@@ -99,7 +99,12 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// A recorder that measures from `measured_from` on, in intervals aligned to the run's epoch.
-    pub fn new(keep: Keep, measured_from: Nanos, intervals: Intervals, logger: Option<Logger>) -> Self {
+    pub fn new(
+        keep: Keep,
+        measured_from: Nanos,
+        intervals: Intervals,
+        logger: Option<Logger>,
+    ) -> Self {
         let (start, length) = (measured_from.get(), intervals.step());
         Recorder {
             keep,
@@ -123,7 +128,11 @@ impl Recorder {
     /// Counts of the part of the run that an I/O due at `planned` belongs to.
     #[inline]
     fn counts(&mut self, planned: u64, direction: Direction) -> &mut Counts {
-        if planned < self.measured_from { &mut self.warmup[direction] } else { &mut self.directions[direction].counts }
+        if planned < self.measured_from {
+            &mut self.warmup[direction]
+        } else {
+            &mut self.directions[direction].counts
+        }
     }
 
     /// An I/O was handed over.
@@ -174,7 +183,10 @@ impl Recorder {
     fn carried_over(&mut self, io: &InFlight, done: u64) -> bool {
         let measured = done >= self.measured_from;
         if measured {
-            let (warmup, counts) = (&mut self.warmup[io.direction], &mut self.directions[io.direction].counts);
+            let (warmup, counts) = (
+                &mut self.warmup[io.direction],
+                &mut self.directions[io.direction].counts,
+            );
             warmup.planned -= 1;
             warmup.bytes_asked -= u64::from(io.len);
             counts.planned += 1;
@@ -235,7 +247,11 @@ impl Recorder {
         let (mut bytes, mut count) = (0, 0);
         for completion in &done[..done.len().min(TOGETHER)] {
             let io = &slots[completion.slot as usize];
-            if io.direction != direction || completion.result != i64::from(io.len) || io.planned < self.measured_from || io.sync {
+            if io.direction != direction
+                || completion.result != i64::from(io.len)
+                || io.planned < self.measured_from
+                || io.sync
+            {
                 break;
             }
             clat[count] = now.saturating_sub(io.issued);
@@ -251,9 +267,11 @@ impl Recorder {
         live.ios += count as u64;
         live.bytes += bytes;
         self.last_done = now;
-        for (keep, histogram, values) in
-            [(self.keep.clat, &mut live.clat, &clat), (self.keep.slat, &mut total.slat, &slat), (self.keep.lat, &mut total.lat, &lat)]
-        {
+        for (keep, histogram, values) in [
+            (self.keep.clat, &mut live.clat, &clat),
+            (self.keep.slat, &mut total.slat, &slat),
+            (self.keep.lat, &mut total.lat, &lat),
+        ] {
             if keep {
                 histogram.record_all(&values[..count]);
             }
@@ -264,9 +282,20 @@ impl Recorder {
     #[cold]
     fn log(&mut self, io: &InFlight, clat: u64, done: u64) {
         let (slat, lat) = (io.issued - io.ready, done.saturating_sub(io.ready));
-        let (direction, len, offset, issued, prio) = (io.direction, io.len, io.offset, io.issued, io.prio);
+        let (direction, len, offset, issued, prio) =
+            (io.direction, io.len, io.offset, io.issued, io.prio);
         if let Some(logger) = &mut self.logger {
-            logger.io(&Logged { direction, len, offset, slat, clat, lat, issued, done, prio });
+            logger.io(&Logged {
+                direction,
+                len,
+                offset,
+                slat,
+                clat,
+                lat,
+                issued,
+                done,
+                prio,
+            });
         }
     }
 
@@ -274,7 +303,11 @@ impl Recorder {
     pub fn bad(&mut self, io: &InFlight, moved: Option<u64>, done: u64) {
         let asked = u64::from(io.len);
         let measured = io.planned >= self.measured_from || self.carried_over(io, done);
-        let counts = if measured { &mut self.directions[io.direction].counts } else { &mut self.warmup[io.direction] };
+        let counts = if measured {
+            &mut self.directions[io.direction].counts
+        } else {
+            &mut self.warmup[io.direction]
+        };
         match moved {
             Some(bytes) => {
                 counts.short += 1;
@@ -288,7 +321,9 @@ impl Recorder {
                 self.roll(done);
             }
             self.live[io.direction].bad += 1;
-            self.directions[io.direction].bad.record(done.saturating_sub(io.issued));
+            self.directions[io.direction]
+                .bad
+                .record(done.saturating_sub(io.issued));
             self.last_done = done;
         }
     }
@@ -302,7 +337,10 @@ impl Recorder {
 
     /// Something happened.
     pub fn event(&mut self, at: u64, what: EventKind) {
-        self.events.push(Event { at: Nanos::new(at), what });
+        self.events.push(Event {
+            at: Nanos::new(at),
+            what,
+        });
     }
 
     /// Whether an event like that was noted before.
@@ -357,15 +395,27 @@ impl Recorder {
         let known = self.live.0.iter().map(|live| live.ios + live.bad).sum();
         let length = now.min(self.live_end).saturating_sub(self.live_start);
         let directions = PerDirection::from_fn(|d| self.live[d].take());
-        let so_far = Interval { start: Nanos::new(self.live_start), length: Nanos::new(length), directions };
+        let so_far = Interval {
+            start: Nanos::new(self.live_start),
+            length: Nanos::new(length),
+            directions,
+        };
         (std::mem::replace(&mut self.told, known) != known).then_some(so_far)
     }
 
     /// Shows the totals so far, warm-up included.
     pub fn publish(&self, to: &crate::live::Live) {
         for direction in Direction::ALL {
-            let (live, total, warm) = (&self.live[direction], &self.directions[direction].counts, &self.warmup[direction]);
-            to.show(direction, live.ios + total.ok + warm.ok, live.bytes + total.bytes_ok + warm.bytes_ok);
+            let (live, total, warm) = (
+                &self.live[direction],
+                &self.directions[direction].counts,
+                &self.warmup[direction],
+            );
+            to.show(
+                direction,
+                live.ios + total.ok + warm.ok,
+                live.bytes + total.bytes_ok + warm.bytes_ok,
+            );
         }
     }
 
@@ -373,7 +423,10 @@ impl Recorder {
     pub fn done(&self) -> [(u64, u64); 3] {
         Direction::ALL.map(|d| {
             let (live, total, warm) = (&self.live[d], &self.directions[d].counts, &self.warmup[d]);
-            (live.ios + total.ok + warm.ok, live.bytes + total.bytes_ok + warm.bytes_ok)
+            (
+                live.ios + total.ok + warm.ok,
+                live.bytes + total.bytes_ok + warm.bytes_ok,
+            )
         })
     }
 
@@ -394,7 +447,10 @@ impl Recorder {
 
     /// Sum of all service times so far, nanoseconds.
     pub fn service_sum(&self) -> u64 {
-        Direction::ALL.iter().map(|d| (self.live[*d].clat.sum() + self.directions[*d].clat.sum()) as u64).sum()
+        Direction::ALL
+            .iter()
+            .map(|d| (self.live[*d].clat.sum() + self.directions[*d].clat.sum()) as u64)
+            .sum()
     }
 
     /// Time of the last completion that was recorded.
@@ -464,12 +520,28 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn recorder(most: usize) -> Recorder {
-        let keep = Keep { slat: true, clat: true, lat: true, response: true };
-        Recorder::new(keep, Nanos::new(50 * MS), Intervals::new(100 * MS, most, None), None)
+        let keep = Keep {
+            slat: true,
+            clat: true,
+            lat: true,
+            response: true,
+        };
+        Recorder::new(
+            keep,
+            Nanos::new(50 * MS),
+            Intervals::new(100 * MS, most, None),
+            None,
+        )
     }
 
     fn io(planned: u64, ready: u64, issued: u64) -> InFlight {
-        InFlight { planned, ready, issued, len: 4096, ..InFlight::NONE }
+        InFlight {
+            planned,
+            ready,
+            issued,
+            len: 4096,
+            ..InFlight::NONE
+        }
     }
 
     #[test]
@@ -481,9 +553,20 @@ mod tests {
             r.ok(&one, done * MS);
         }
         let recorded = r.finish(Nanos::from_millis(470));
-        let ios: Vec<u64> = recorded.intervals.iter().map(|i| i.directions[Direction::Read].ios).collect();
-        let starts: Vec<u64> = recorded.intervals.iter().map(|i| i.start.as_millis()).collect();
-        assert_eq!((ios, starts), (vec![2, 0, 0, 0, 1], vec![50, 100, 200, 300, 400]));
+        let ios: Vec<u64> = recorded
+            .intervals
+            .iter()
+            .map(|i| i.directions[Direction::Read].ios)
+            .collect();
+        let starts: Vec<u64> = recorded
+            .intervals
+            .iter()
+            .map(|i| i.start.as_millis())
+            .collect();
+        assert_eq!(
+            (ios, starts),
+            (vec![2, 0, 0, 0, 1], vec![50, 100, 200, 300, 400])
+        );
         assert!(recorded.directions[Direction::Read].counts.balanced());
     }
 
@@ -494,12 +577,32 @@ mod tests {
         let (tell, told) = channel();
         let keep: crate::KeepIntervals = Box::new(move |news| {
             let all = news.iter().flat_map(|(_, intervals)| intervals);
-            all.for_each(|i| tell.send((i.start.as_millis(), i.length.as_millis(), i.directions[Direction::Read].ios)).expect("heard"));
+            all.for_each(|i| {
+                tell.send((
+                    i.start.as_millis(),
+                    i.length.as_millis(),
+                    i.directions[Direction::Read].ios,
+                ))
+                .expect("heard")
+            });
         });
-        let make = || -> std::io::Result<Box<dyn crate::Scratch>> { Ok(Box::new(std::io::Cursor::new(Vec::new()))) };
-        let archive = crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(keep)).expect("a thread");
-        let keep = Keep { slat: true, clat: true, lat: true, response: true };
-        let mut r = Recorder::new(keep, Nanos::ZERO, Intervals::new(500 * MS, 100, Some(archive.shelf(0))), None);
+        let make = || -> std::io::Result<Box<dyn crate::Scratch>> {
+            Ok(Box::new(std::io::Cursor::new(Vec::new())))
+        };
+        let archive = crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(keep))
+            .expect("a thread");
+        let keep = Keep {
+            slat: true,
+            clat: true,
+            lat: true,
+            response: true,
+        };
+        let mut r = Recorder::new(
+            keep,
+            Nanos::ZERO,
+            Intervals::new(500 * MS, 100, Some(archive.shelf(0))),
+            None,
+        );
         let done = |r: &mut Recorder, at: u64| {
             r.sent(&io(at * MS, at * MS, at * MS));
             r.ok(&io(at * MS, at * MS, at * MS), at * MS);
@@ -512,7 +615,16 @@ mod tests {
         drop(archive.close());
         let heard: Vec<(u64, u64, u64)> = told.iter().collect();
         // Early on, once; nothing is told twice; then the whole of it, and the empty ones behind it.
-        assert_eq!(heard, [(0, 120, 1), (0, 500, 1), (500, 500, 0), (1000, 500, 0), (1500, 500, 0)]);
+        assert_eq!(
+            heard,
+            [
+                (0, 120, 1),
+                (0, 500, 1),
+                (500, 500, 0),
+                (1000, 500, 0),
+                (1500, 500, 0)
+            ]
+        );
     }
 
     #[test]
@@ -524,7 +636,13 @@ mod tests {
         let recorded = r.finish(Nanos::from_millis(80));
         let d = &recorded.directions[Direction::Read];
         assert_eq!(
-            [d.slat.sum(), d.clat.sum(), d.lat.sum(), d.response.sum(), d.lateness.sum()],
+            [
+                d.slat.sum(),
+                d.clat.sum(),
+                d.lat.sum(),
+                d.response.sum(),
+                d.lateness.sum()
+            ],
             [1, 4, 5, 10, 6].map(|ms| u128::from(ms * MS))
         );
     }
@@ -544,10 +662,17 @@ mod tests {
             .collect();
         for (n, (one, done)) in ios.iter().enumerate() {
             r.sent(one);
-            if n == 3 { r.bad(one, None, *done) } else { r.ok(one, *done) }
+            if n == 3 {
+                r.bad(one, None, *done)
+            } else {
+                r.ok(one, *done)
+            }
         }
         let recorded = r.finish(Nanos::from_millis(520));
-        let (counts, warmup) = (recorded.directions[Direction::Read].counts, recorded.warmup[Direction::Read]);
+        let (counts, warmup) = (
+            recorded.directions[Direction::Read].counts,
+            recorded.warmup[Direction::Read],
+        );
         assert_eq!((counts.ok, counts.failed, warmup.ok), (23, 1, 2));
         assert!(counts.balanced() && warmup.balanced());
         // 24 in 470 ms: the server's 50 per second, to within the part of one I/O that lies before the start.
@@ -569,8 +694,26 @@ mod tests {
         r.not_sent(64 * MS, Direction::Read);
         let recorded = r.finish(Nanos::from_millis(80));
         let counts = recorded.directions[Direction::Read].counts;
-        assert_eq!((counts.planned, counts.ok, counts.short, counts.failed, counts.timed_out, counts.not_sent), (5, 1, 1, 1, 1, 1));
-        assert_eq!((counts.bytes_asked, counts.bytes_ok, counts.bytes_short, counts.bytes_missing), (16384, 4096, 1024, 11264));
+        assert_eq!(
+            (
+                counts.planned,
+                counts.ok,
+                counts.short,
+                counts.failed,
+                counts.timed_out,
+                counts.not_sent
+            ),
+            (5, 1, 1, 1, 1, 1)
+        );
+        assert_eq!(
+            (
+                counts.bytes_asked,
+                counts.bytes_ok,
+                counts.bytes_short,
+                counts.bytes_missing
+            ),
+            (16384, 4096, 1024, 11264)
+        );
         assert!(counts.balanced() && recorded.warmup[Direction::Read].balanced());
         assert_eq!(recorded.directions[Direction::Read].clat.count(), 1);
         assert_eq!(recorded.directions[Direction::Read].bad.count(), 2);
@@ -586,12 +729,23 @@ mod tests {
             r.ok(&one, at + MS);
         }
         let recorded = r.finish(Nanos::new(50 * MS + 1000 * 37 * MS));
-        assert!(recorded.intervals.len() <= 9, "{}", recorded.intervals.len());
-        let ios: u64 = recorded.intervals.iter().map(|i| i.directions[Direction::Read].ios).sum();
+        assert!(
+            recorded.intervals.len() <= 9,
+            "{}",
+            recorded.intervals.len()
+        );
+        let ios: u64 = recorded
+            .intervals
+            .iter()
+            .map(|i| i.directions[Direction::Read].ios)
+            .sum();
         let length: Nanos = recorded.intervals.iter().map(|i| i.length).sum();
         assert_eq!((ios, length), (1000, Nanos::from_millis(37_000)));
         let mut merged = Histogram::new();
-        recorded.intervals.iter().for_each(|i| i.directions[Direction::Read].clat.add_to(&mut merged));
+        recorded
+            .intervals
+            .iter()
+            .for_each(|i| i.directions[Direction::Read].clat.add_to(&mut merged));
         assert_eq!(merged, recorded.directions[Direction::Read].clat);
     }
 }

@@ -10,7 +10,9 @@ pub struct Rng(Xoshiro256PlusPlus);
 impl Rng {
     /// The generator of `purpose` under a job's seed.
     pub fn new(seed: u64, purpose: u64) -> Self {
-        Rng(Xoshiro256PlusPlus::seed_from_u64(seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+        Rng(Xoshiro256PlusPlus::seed_from_u64(
+            seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        ))
     }
 
     /// Any 64 bits.
@@ -64,6 +66,9 @@ mod tests {
         let mut seen = [0u32; 10];
         (0..100_000).for_each(|_| seen[rng.below(10) as usize] += 1);
         // Binomial, sd = sqrt(100000 * 0.1 * 0.9) = 95; six of them.
-        assert!(seen.iter().all(|n| (9_430..=10_570).contains(n)), "{seen:?}");
+        assert!(
+            seen.iter().all(|n| (9_430..=10_570).contains(n)),
+            "{seen:?}"
+        );
     }
 }

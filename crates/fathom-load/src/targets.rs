@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Access, Bytes, Direction, EngineKind, Extent, FileOperation, Job, PerDirection, Replay, ReplayFile, SyncMode};
+use fathom_model::{
+    Access, Bytes, Direction, EngineKind, Extent, FileOperation, Job, PerDirection, Replay,
+    ReplayFile, SyncMode,
+};
 
 use crate::host::{FileFacts, HostError, LayOut, OpenFile};
 use crate::rng::Rng;
@@ -65,7 +68,14 @@ pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, Ho
     let truncates = job.engine.kind == EngineKind::Ftruncate;
     let of = |want: Want| Reach {
         // What lies behind the region is cut off too.
-        range: (want.region.start, if truncates { want.region.end.max(size_of(&want.path)) } else { want.region.end }),
+        range: (
+            want.region.start,
+            if truncates {
+                want.region.end.max(size_of(&want.path))
+            } else {
+                want.region.end
+            },
+        ),
         reads: want.uses[Direction::Read] || job.verify.is_some(),
         writes: deletes || shapes || want.uses[Direction::Write],
         trims: want.uses[Direction::Trim],
@@ -85,22 +95,45 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
         return Ok(Vec::new());
     }
     if let Some(replay) = &job.pace.replay {
-        return Ok(job.files.paths.iter().zip(&replay.files).map(|(path, file)| of_log(job, path, file)).collect());
+        return Ok(job
+            .files
+            .paths
+            .iter()
+            .zip(&replay.files)
+            .map(|(path, file)| of_log(job, path, file))
+            .collect());
     }
-    let uses = PerDirection::from_fn(|d| job.pattern.traffic.uses(d) && (d == Direction::Read || writes(job)));
+    let uses = PerDirection::from_fn(|d| {
+        job.pattern.traffic.uses(d) && (d == Direction::Read || writes(job))
+    });
     let mut rng = Rng::new(job.pattern.seed, SEED_FILE_SIZE);
     let count = job.files.paths.len() as u64;
     let of = |path: &PathBuf| {
-        let there = if job.engine.kind.has_targets() { size_of(path) } else { 0 };
+        let there = if job.engine.kind.has_targets() {
+            size_of(path)
+        } else {
+            0
+        };
         let mut region = region(job, count, there, &mut rng);
         if region.end <= region.start && job.engine.kind.file_operation().is_some() {
-            region = Region { start: 0, end: u64::from(smallest_block(job)) };
+            region = Region {
+                start: 0,
+                end: u64::from(smallest_block(job)),
+            };
         }
         if region.end <= region.start {
             return Err(no_size(job, path, there));
         }
-        let explicit = !matches!((job.files.size, job.files.file_size), (Extent::Whole | Extent::Percent(_), None));
-        Ok(Want { path: path.clone(), region, size: if explicit { region.end } else { 0 }, uses: uses.clone() })
+        let explicit = !matches!(
+            (job.files.size, job.files.file_size),
+            (Extent::Whole | Extent::Percent(_), None)
+        );
+        Ok(Want {
+            path: path.clone(),
+            region,
+            size: if explicit { region.end } else { 0 },
+            uses: uses.clone(),
+        })
     };
     job.files.paths.iter().map(of).collect()
 }
@@ -109,7 +142,15 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
 fn of_log(job: &Job, path: &Path, file: &ReplayFile) -> Want {
     let only_checks = job.verify.as_ref().is_some_and(|verify| verify.only);
     let uses = PerDirection::from_fn(|d| file.uses[d] && (d == Direction::Read || !only_checks));
-    Want { path: path.to_owned(), region: Region { start: file.start, end: file.end }, size: file.end, uses }
+    Want {
+        path: path.to_owned(),
+        region: Region {
+            start: file.start,
+            end: file.end,
+        },
+        size: file.end,
+        uses,
+    }
 }
 
 /// No target takes direct I/O in pieces of less than a sector of 512 bytes; what a target needs beyond that is known when
@@ -123,14 +164,26 @@ fn aligned(job: &Job) -> Result<(), HostError> {
         Extent::Whole | Extent::Percent(_) => 0,
     };
     let refuse = |option: &str, value: u64| {
-        let what = format!("{option}={value} with direct=1: direct I/O needs multiples of 512 bytes; change {option}= or set direct=0");
-        Err(HostError { errno: EINVAL, what })
+        let what = format!(
+            "{option}={value} with direct=1: direct I/O needs multiples of 512 bytes; change {option}= or set direct=0"
+        );
+        Err(HostError {
+            errno: EINVAL,
+            what,
+        })
     };
     if let Some(replay) = &job.pace.replay {
         let aligned = replay.alignment.get() >= SECTOR;
-        return if aligned { Ok(()) } else { Err(unaligned(replay, SECTOR)) };
+        return if aligned {
+            Ok(())
+        } else {
+            Err(unaligned(replay, SECTOR))
+        };
     }
-    match used(job).map(|d| u64::from(job.pattern.block_size[d].min())).find(|size| !size.is_multiple_of(SECTOR)) {
+    match used(job)
+        .map(|d| u64::from(job.pattern.block_size[d].min()))
+        .find(|size| !size.is_multiple_of(SECTOR))
+    {
         Some(size) => refuse("bs", size),
         None if !start.is_multiple_of(SECTOR) => refuse("offset", start),
         None => Ok(()),
@@ -139,8 +192,13 @@ fn aligned(job: &Job) -> Result<(), HostError> {
 
 fn unaligned(replay: &Replay, need: u64) -> HostError {
     let (log, alignment) = (&replay.log, replay.alignment.get());
-    let what = format!("direct I/O needs multiples of {need} bytes, but the I/O of {log} is aligned to {alignment} only; set direct=0");
-    HostError { errno: EINVAL, what }
+    let what = format!(
+        "direct I/O needs multiples of {need} bytes, but the I/O of {log} is aligned to {alignment} only; set direct=0"
+    );
+    HostError {
+        errno: EINVAL,
+        what,
+    }
 }
 
 fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
@@ -152,17 +210,37 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
     });
     let whole = Bytes::new(own_size.unwrap_or(there));
     let step = files_of.offset_increment.of(whole).get() * u64::from(job.clone);
-    let offset = if files_of.offset == Extent::Whole { 0 } else { files_of.offset.of(whole).get() };
+    let offset = if files_of.offset == Extent::Whole {
+        0
+    } else {
+        files_of.offset.of(whole).get()
+    };
     // As in fio, what is appended begins where the file ends now.
-    let offset = if files_of.layout.append { there } else { offset };
-    let align = if files_of.offset_align.is_zero() { block } else { files_of.offset_align.get() };
-    let is_share = matches!(files_of.offset, Extent::Percent(_)) || step > 0 || !files_of.offset_align.is_zero();
-    let start = if is_share { (offset + step).next_multiple_of(align) } else { offset };
+    let offset = if files_of.layout.append {
+        there
+    } else {
+        offset
+    };
+    let align = if files_of.offset_align.is_zero() {
+        block
+    } else {
+        files_of.offset_align.get()
+    };
+    let is_share = matches!(files_of.offset, Extent::Percent(_))
+        || step > 0
+        || !files_of.offset_align.is_zero();
+    let start = if is_share {
+        (offset + step).next_multiple_of(align)
+    } else {
+        offset
+    };
     let end = match (own_size, files_of.size) {
         (Some(size), _) if files_of.layout.append => start + size,
         (Some(size), _) => size,
         (None, Extent::Bytes(size)) if !size.is_zero() => start + size.get() / files,
-        (None, Extent::Percent(share)) => (start + Extent::Percent(share).of(whole).get()).min(there),
+        (None, Extent::Percent(share)) => {
+            (start + Extent::Percent(share).of(whole).get()).min(there)
+        }
         (None, _) => there,
     };
     Region { start, end }
@@ -170,16 +248,31 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
 
 fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
     let what = if there == 0 {
-        format!("{}: {} is not there yet, so its size is not known; add size=", job.name, path.display())
+        format!(
+            "{}: {} is not there yet, so its size is not known; add size=",
+            job.name,
+            path.display()
+        )
     } else {
-        format!("{}: the region lies beyond the {there} bytes of {}; make offset= or size= smaller", job.name, path.display())
+        format!(
+            "{}: the region lies beyond the {there} bytes of {}; make offset= or size= smaller",
+            job.name,
+            path.display()
+        )
     };
-    HostError { errno: EINVAL, what }
+    HostError {
+        errno: EINVAL,
+        what,
+    }
 }
 
 /// Smallest block size of the directions a job uses.
 pub(crate) fn smallest_block(job: &Job) -> u32 {
-    used(job).map(|d| job.pattern.block_size[d].min()).min().unwrap_or(1).max(1)
+    used(job)
+        .map(|d| job.pattern.block_size[d].min())
+        .min()
+        .unwrap_or(1)
+        .max(1)
 }
 
 fn used(job: &Job) -> impl Iterator<Item = Direction> + use<> {
@@ -205,7 +298,9 @@ pub(crate) fn writes(job: &Job) -> bool {
 pub(crate) fn lay_out(job: &Job, want: &Want) -> LayOut {
     let layout = &job.files.layout;
     let stands = job.engine.kind.file_operation().is_some();
-    let reads = stands || want.uses[Direction::Read] || job.verify.as_ref().is_some_and(|verify| verify.only);
+    let reads = stands
+        || want.uses[Direction::Read]
+        || job.verify.as_ref().is_some_and(|verify| verify.only);
     LayOut {
         path: want.path.clone(),
         size: Bytes::new(want.size),
@@ -244,7 +339,11 @@ pub(crate) fn merge(lay_outs: impl IntoIterator<Item = LayOut>) -> Vec<LayOut> {
 ///
 /// # Errors
 /// When nothing of it can be had, or direct I/O cannot be aligned.
-pub(crate) fn settle(job: &Job, want: &Want, facts: &FileFacts) -> Result<(Region, Option<String>), HostError> {
+pub(crate) fn settle(
+    job: &Job,
+    want: &Want,
+    facts: &FileFacts,
+) -> Result<(Region, Option<String>), HostError> {
     let path = want.path.display();
     let size = facts.size.get();
     let refuse = |errno, what| Err(HostError { errno, what });
@@ -252,28 +351,64 @@ pub(crate) fn settle(job: &Job, want: &Want, facts: &FileFacts) -> Result<(Regio
         return settle_log(job, replay, want, facts).map(|region| (region, None));
     }
     let block = u64::from(smallest_block(job));
-    if job.files.direct && facts.alignment > 1 && !block.is_multiple_of(u64::from(facts.alignment)) {
+    if job.files.direct && facts.alignment > 1 && !block.is_multiple_of(u64::from(facts.alignment))
+    {
         let need = facts.alignment;
-        return refuse(EINVAL, format!("{path}: direct I/O in blocks of {block} bytes, but the target needs multiples of {need}; raise bs= or set direct=0"));
+        return refuse(
+            EINVAL,
+            format!(
+                "{path}: direct I/O in blocks of {block} bytes, but the target needs multiples of {need}; raise bs= or set direct=0"
+            ),
+        );
     }
     if facts.block_device && want.region.end > size {
         let end = want.region.end;
-        return refuse(ENOSPC, format!("{path}: the job reaches to byte {end}, the device ends at {size}; make size= or offset= smaller"));
+        return refuse(
+            ENOSPC,
+            format!(
+                "{path}: the job reaches to byte {end}, the device ends at {size}; make size= or offset= smaller"
+            ),
+        );
     }
     if size == 0 || size >= want.region.end || writes(job) {
         return Ok((want.region, None));
     }
     if size < want.region.start + block {
-        return refuse(EINVAL, format!("{path}: the file has {size} bytes, the job starts at {}; make offset= smaller", want.region.start));
+        return refuse(
+            EINVAL,
+            format!(
+                "{path}: the file has {size} bytes, the job starts at {}; make offset= smaller",
+                want.region.start
+            ),
+        );
     }
-    let note = format!("{path} has {size} bytes, not the {} asked for: only these are read", want.region.end);
-    Ok((Region { start: want.region.start, end: size }, Some(note)))
+    let note = format!(
+        "{path} has {size} bytes, not the {} asked for: only these are read",
+        want.region.end
+    );
+    Ok((
+        Region {
+            start: want.region.start,
+            end: size,
+        },
+        Some(note),
+    ))
 }
 
 /// A log knows where it goes: all of that must be there.
-fn settle_log(job: &Job, replay: &Replay, want: &Want, facts: &FileFacts) -> Result<Region, HostError> {
+fn settle_log(
+    job: &Job,
+    replay: &Replay,
+    want: &Want,
+    facts: &FileFacts,
+) -> Result<Region, HostError> {
     let (size, end) = (facts.size.get(), want.region.end);
-    if job.files.direct && !replay.alignment.get().is_multiple_of(u64::from(facts.alignment.max(1))) {
+    if job.files.direct
+        && !replay
+            .alignment
+            .get()
+            .is_multiple_of(u64::from(facts.alignment.max(1)))
+    {
         return Err(unaligned(replay, facts.alignment.into()));
     }
     // A character device has no size.
@@ -281,8 +416,13 @@ fn settle_log(job: &Job, replay: &Replay, want: &Want, facts: &FileFacts) -> Res
         return Ok(want.region);
     }
     let (path, log) = (want.path.display(), &replay.log);
-    let what = format!("{path} has {size} bytes, but {log} goes to byte {end}; set replay_scale or replay_redirect");
-    Err(HostError { errno: if facts.block_device { ENOSPC } else { EINVAL }, what })
+    let what = format!(
+        "{path} has {size} bytes, but {log} goes to byte {end}; set replay_scale or replay_redirect"
+    );
+    Err(HostError {
+        errno: if facts.block_device { ENOSPC } else { EINVAL },
+        what,
+    })
 }
 
 /// How the file is opened for the load.
@@ -294,7 +434,11 @@ pub(crate) fn open(job: &Job, want: &Want, region: Region) -> OpenFile {
         writes: want.changes(),
         reads: want.uses[Direction::Read] || checks,
         direct: job.files.direct,
-        sync: if want.changes() { job.files.sync_mode } else { SyncMode::None },
+        sync: if want.changes() {
+            job.files.sync_mode
+        } else {
+            SyncMode::None
+        },
         fadvise: job.files.layout.fadvise,
         random: matches!(job.pattern.access, Access::Random { .. }),
         create: job.files.layout.create_on_open,

@@ -28,7 +28,10 @@ pub(crate) fn job(traffic: Traffic, access: Access) -> Job {
             service: FileService::RoundRobin,
             service_every: 1,
             open_files: 0,
-            layout: Layout { allow_create: true, ..Layout::default() },
+            layout: Layout {
+                allow_create: true,
+                ..Layout::default()
+            },
         },
         pattern: Pattern {
             traffic,
@@ -43,14 +46,38 @@ pub(crate) fn job(traffic: Traffic, access: Access) -> Job {
             seed: 1,
             zones: None,
         },
-        limits: Limits { loops: 1, ..Limits::default() },
+        limits: Limits {
+            loops: 1,
+            ..Limits::default()
+        },
         pace: Pace::default(),
-        queue: Queue { depth: 1, batch_submit: 1, batch_complete_min: 1, batch_complete_max: 1, low: 1 },
-        engine: EngineSpec { kind: EngineKind::Null, named: true, settings: EngineSettings::default() },
-        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0, dedupe_set: None },
+        queue: Queue {
+            depth: 1,
+            batch_submit: 1,
+            batch_complete_min: 1,
+            batch_complete_max: 1,
+            low: 1,
+        },
+        engine: EngineSpec {
+            kind: EngineKind::Null,
+            named: true,
+            settings: EngineSettings::default(),
+        },
+        payload: Payload {
+            fill: Fill::Random,
+            refill: false,
+            scramble: true,
+            dedupe_percent: 0,
+            dedupe_set: None,
+        },
         verify: None,
         sync: SyncPolicy::default(),
-        accounting: Accounting { slat: true, clat: true, lat: true, ..Accounting::default() },
+        accounting: Accounting {
+            slat: true,
+            clat: true,
+            lat: true,
+            ..Accounting::default()
+        },
         errors: ErrorPolicy::default(),
         cpus: Vec::new(),
         nice: None,
@@ -79,8 +106,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::{
-    Clock, Completion, Engine, EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine,
-    Op, Request, Stop, Wait, Watch,
+    Clock, Completion, Engine, EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError,
+    LayOut, NullEngine, Op, Request, Stop, Wait, Watch,
 };
 
 /// A clock over the standard library's.
@@ -111,7 +138,12 @@ pub(crate) struct FakeHost {
 impl FakeHost {
     pub fn new(rule: Rule) -> Self {
         let clock = StdClock(Instant::now());
-        FakeHost { clock, rule, seen: Mutex::default(), files: Mutex::default() }
+        FakeHost {
+            clock,
+            rule,
+            seen: Mutex::default(),
+            files: Mutex::default(),
+        }
     }
 }
 
@@ -134,8 +166,12 @@ impl FakeEngine<'_> {
             file.resize(range.end, 0);
         }
         match request.op {
-            Op::Read => self.inner.buffer(request.slot)[..range.len()].copy_from_slice(&file[range]),
-            Op::Write => file[range.clone()].copy_from_slice(&self.inner.buffer(request.slot)[..range.len()]),
+            Op::Read => {
+                self.inner.buffer(request.slot)[..range.len()].copy_from_slice(&file[range])
+            }
+            Op::Write => {
+                file[range.clone()].copy_from_slice(&self.inner.buffer(request.slot)[..range.len()])
+            }
             _ => {}
         }
     }
@@ -180,31 +216,67 @@ impl Host for FakeHost {
     fn clock(&self) -> StdClock {
         self.clock.clone()
     }
-    fn lay_out(&self, file: &LayOut, _: &AtomicBool, _: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError> {
+    fn lay_out(
+        &self,
+        file: &LayOut,
+        _: &AtomicBool,
+        _: &mut dyn FnMut(u64),
+    ) -> Result<FileFacts, HostError> {
         let mut files = self.files.lock().expect("not poisoned");
         let bytes = files.entry(file.path.clone()).or_default();
         if bytes.len() < file.size.get() as usize {
             bytes.resize(file.size.get() as usize, 0);
         }
         let size = Bytes::new(bytes.len() as u64);
-        Ok(FileFacts { size, alignment: 1, block_device: false, created: false, laid_out: Bytes::ZERO })
+        Ok(FileFacts {
+            size,
+            alignment: 1,
+            block_device: false,
+            created: false,
+            laid_out: Bytes::ZERO,
+        })
     }
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {
         let files = self.files.lock().expect("not poisoned");
-        files.get(path).map(|f| Bytes::new(f.len() as u64)).ok_or(HostError { errno: 2, what: "not there".into() })
+        files
+            .get(path)
+            .map(|f| Bytes::new(f.len() as u64))
+            .ok_or(HostError {
+                errno: 2,
+                what: "not there".into(),
+            })
     }
-    fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+    fn with_engine<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
         let ranges: Vec<_> = request.files.iter().map(|file| file.range).collect();
         let inner = NullEngine::new(request.depth, request.buffer_size, &ranges)?;
         if request.spec.kind == EngineKind::Null {
             return Ok(user.run(inner, "null", None));
         }
         let path = request.files[0].path.clone();
-        let engine = FakeEngine { host: self, path, inner, spoiled: HashMap::new(), held: HashMap::new(), number: 0 };
+        let engine = FakeEngine {
+            host: self,
+            path,
+            inner,
+            spoiled: HashMap::new(),
+            held: HashMap::new(),
+            number: 0,
+        };
         Ok(user.run(engine, "fake", None))
     }
-    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
-        Ok(user.run(NullEngine::new(request.depth, request.buffer_size, &[])?, "null", None))
+    fn with_noop<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
+        Ok(user.run(
+            NullEngine::new(request.depth, request.buffer_size, &[])?,
+            "null",
+            None,
+        ))
     }
     fn finish(&self, _: &Path, _: bool, _: bool) -> Result<(), HostError> {
         Ok(())
@@ -238,8 +310,20 @@ impl Host for FakeHost {
 /// Runs jobs on a fake machine; `job.engine.kind` other than null goes through the rule.
 pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<LogChunk>) {
     let (logs, entries) = sync_channel(1 << 16);
-    let replays = &|_: &Replay| Err(HostError { errno: 2, what: "no log".into() });
-    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None, keep: None, replays };
+    let replays = &|_: &Replay| {
+        Err(HostError {
+            errno: 2,
+            what: "no log".into(),
+        })
+    };
+    let watch = Watch {
+        stop: &|| Stop::No,
+        progress: &mut |_| {},
+        logs,
+        states: None,
+        keep: None,
+        replays,
+    };
     let recording = crate::run(plan(jobs), host, &|| 1_000_000_000, watch).expect("runs");
     (recording, entries.iter().collect())
 }

@@ -7,11 +7,20 @@ use fathom_model::*;
 use crate::engine::Op;
 use crate::testing::{FakeHost, job, run_on};
 
-const RANDOM: Access = Access::Random { every: 1, identical: false };
+const RANDOM: Access = Access::Random {
+    every: 1,
+    identical: false,
+};
 const SEQUENTIAL: Access = Access::Sequential { skip: 0 };
 
 fn deep(mut job: Job, depth: u32) -> Job {
-    job.queue = Queue { depth, batch_submit: depth, batch_complete_min: 1, batch_complete_max: depth, low: depth };
+    job.queue = Queue {
+        depth,
+        batch_submit: depth,
+        batch_complete_min: 1,
+        batch_complete_max: depth,
+        low: depth,
+    };
     job
 }
 
@@ -29,7 +38,11 @@ fn assert_balanced(job: &JobRecording) {
     for (direction, d) in job.directions.iter() {
         assert!(d.counts.balanced(), "{direction:?}: {:?}", d.counts);
         assert!(job.warmup[direction].balanced());
-        let ios: u64 = job.intervals.iter().map(|i| i.directions[direction].ios).sum();
+        let ios: u64 = job
+            .intervals
+            .iter()
+            .map(|i| i.directions[direction].ios)
+            .sum();
         assert_eq!(ios, d.counts.ok);
     }
 }
@@ -39,7 +52,10 @@ fn a_pass_at_any_depth_does_every_block_once_and_balances() {
     for depth in [1, 3, 32, 500] {
         let done = one(deep(job(Traffic::Read, RANDOM), depth));
         let reads = &done.directions[Direction::Read];
-        assert_eq!((reads.counts.planned, reads.counts.ok, reads.counts.bytes_ok), (256, 256, 1 << 20));
+        assert_eq!(
+            (reads.counts.planned, reads.counts.ok, reads.counts.bytes_ok),
+            (256, 256, 1 << 20)
+        );
         assert_eq!((reads.clat.count(), reads.lat.count()), (256, 256));
         assert_balanced(&done);
         assert!(done.error.is_none());
@@ -48,29 +64,50 @@ fn a_pass_at_any_depth_does_every_block_once_and_balances() {
 
 #[test]
 fn slat_and_clat_add_up_to_lat_exactly() {
-    let done = one(deep(job(Traffic::ReadWrite { read_percent: 50 }, RANDOM), 8));
+    let done = one(deep(
+        job(Traffic::ReadWrite { read_percent: 50 }, RANDOM),
+        8,
+    ));
     for d in [Direction::Read, Direction::Write] {
         let d = &done.directions[d];
         assert_eq!(d.slat.sum() + d.clat.sum(), d.lat.sum());
-        assert_eq!((d.slat.count(), d.clat.count()), (d.lat.count(), d.lat.count()));
+        assert_eq!(
+            (d.slat.count(), d.clat.count()),
+            (d.lat.count(), d.lat.count())
+        );
     }
 }
 
 /// One block over and over: every I/O overlaps every other, so that a deep queue is as good as none.
 #[test]
 fn overlapping_io_waits_its_turn_where_asked() {
-    let sequence = Distribution::Sequence { blocks: vec![3], moves_on: false };
+    let sequence = Distribution::Sequence {
+        blocks: vec![3],
+        moves_on: false,
+    };
     let mut deep = deep(job(Traffic::Write, RANDOM), 8);
     deep.pattern.distribution = PerDirection::all(sequence);
     deep.pattern.without_replacement = false;
     let free = one(deep.clone());
-    assert!(free.depth_levels[1..].iter().sum::<u64>() > 0, "{:?}", free.depth_levels);
+    assert!(
+        free.depth_levels[1..].iter().sum::<u64>() > 0,
+        "{:?}",
+        free.depth_levels
+    );
     deep.pace.serialize_overlap = true;
     let apart = one(deep.clone());
-    assert_eq!(apart.depth_levels[1..].iter().sum::<u64>(), 0, "{:?}", apart.depth_levels);
+    assert_eq!(
+        apart.depth_levels[1..].iter().sum::<u64>(),
+        0,
+        "{:?}",
+        apart.depth_levels
+    );
     assert_eq!(apart.directions[Direction::Write].counts.ok, 256);
     // What touches nothing in flight is not held back.
-    deep.pattern.distribution = PerDirection::all(Distribution::Sequence { blocks: (0..64).collect(), moves_on: false });
+    deep.pattern.distribution = PerDirection::all(Distribution::Sequence {
+        blocks: (0..64).collect(),
+        moves_on: false,
+    });
     assert!(one(deep).depth_levels[1..].iter().sum::<u64>() > 0);
 }
 
@@ -86,8 +123,14 @@ fn each_io_of_a_batch_has_its_share_of_the_hand_over() {
     let (recording, _) = run_on(Arc::new(slow), vec![faked(job)]);
     let reads = &recording.jobs[0].directions[Direction::Read];
     // Eight times 2 ms to hand over: the first waited 2 ms, the last 16; what is left of the 16 is service.
-    let (least, most) = (reads.slat.min().expect("eight"), reads.slat.max().expect("eight"));
-    assert!(least >= Nanos::from_millis(2) && most >= Nanos::from_millis(16) && most > least * 7, "{least:?} {most:?}");
+    let (least, most) = (
+        reads.slat.min().expect("eight"),
+        reads.slat.max().expect("eight"),
+    );
+    assert!(
+        least >= Nanos::from_millis(2) && most >= Nanos::from_millis(16) && most > least * 7,
+        "{least:?} {most:?}"
+    );
     assert!(reads.clat.max().expect("eight") >= Nanos::from_millis(14));
     assert_eq!(reads.slat.sum() + reads.clat.sum(), reads.lat.sum());
 }
@@ -102,10 +145,20 @@ fn short_and_failed_ios_are_apart_and_the_first_error_ends_the_job() {
     let (recording, _) = run_on(Arc::new(host), vec![faked(job(Traffic::Read, SEQUENTIAL))]);
     let done = &recording.jobs[0];
     let counts = done.directions[Direction::Read].counts;
-    assert_eq!((counts.ok, counts.short, counts.failed, counts.planned), (8, 1, 1, 10));
-    assert_eq!((counts.bytes_short, counts.bytes_missing), (512, 3584 + 4096));
+    assert_eq!(
+        (counts.ok, counts.short, counts.failed, counts.planned),
+        (8, 1, 1, 10)
+    );
+    assert_eq!(
+        (counts.bytes_short, counts.bytes_missing),
+        (512, 3584 + 4096)
+    );
     assert_eq!(done.error.as_ref().map(|e| e.errno), Some(5));
-    assert!(done.error.as_ref().is_some_and(|e| e.what.contains("offset 36864")));
+    assert!(
+        done.error
+            .as_ref()
+            .is_some_and(|e| e.what.contains("offset 36864"))
+    );
     assert_balanced(done);
 }
 
@@ -116,7 +169,13 @@ fn continue_on_error_goes_on_and_counts() {
     let host = FakeHost::new(|n, _| (n % 10 == 0).then_some(-5));
     let (recording, _) = run_on(Arc::new(host), vec![job]);
     let done = &recording.jobs[0];
-    assert_eq!((done.errors_continued, done.directions[Direction::Write].counts.failed), (26, 26));
+    assert_eq!(
+        (
+            done.errors_continued,
+            done.directions[Direction::Write].counts.failed
+        ),
+        (26, 26)
+    );
     assert!(done.error.is_none());
     assert_balanced(done);
 }
@@ -126,12 +185,19 @@ fn a_read_beyond_a_shrunken_file_is_a_shrink_not_a_success() {
     let host = Arc::new(FakeHost::new(|n, _| (n >= 5).then_some(0)));
     let shrinking = Arc::clone(&host);
     // The rule answers 0 from the sixth read on; the file itself is cut when the loop asks for its size.
-    shrinking.files.lock().expect("not poisoned").insert("test.0.0".into(), vec![0; 1 << 20]);
+    shrinking
+        .files
+        .lock()
+        .expect("not poisoned")
+        .insert("test.0.0".into(), vec![0; 1 << 20]);
     let mut job = faked(job(Traffic::Read, SEQUENTIAL));
     job.files.size = Extent::Whole;
     let (recording, _) = run_on(host, vec![job]);
     assert_eq!(recording.jobs[0].error.as_ref().map(|e| e.errno), Some(5));
-    assert_eq!(recording.jobs[0].directions[Direction::Read].counts.short, 1);
+    assert_eq!(
+        recording.jobs[0].directions[Direction::Read].counts.short,
+        1
+    );
 }
 
 #[test]
@@ -168,8 +234,15 @@ fn written_blocks_are_read_back_and_a_lost_write_is_found() {
             job.verify = Some(verify.clone());
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
-            assert_eq!((done.verify.planned, done.verify.good, done.verify.bad), (256, 256 - bad, bad), "{access:?}");
-            assert_eq!(done.error.as_ref().map(|e| e.errno), (bad > 0).then_some(84));
+            assert_eq!(
+                (done.verify.planned, done.verify.good, done.verify.bad),
+                (256, 256 - bad, bad),
+                "{access:?}"
+            );
+            assert_eq!(
+                done.error.as_ref().map(|e| e.errno),
+                (bad > 0).then_some(84)
+            );
             assert_eq!(done.directions[Direction::Read].counts.ok, 256);
             assert_balanced(done);
         }
@@ -184,25 +257,44 @@ fn an_amount_that_ends_within_a_pass_is_verified() {
         job.limits.ios = Some(40);
         job.verify = Some(Verify { kind, ..checks() });
         let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![job]);
-        assert_eq!((recording.jobs[0].verify.planned, recording.jobs[0].verify.good), (40, 40), "{kind:?}");
+        assert_eq!(
+            (
+                recording.jobs[0].verify.planned,
+                recording.jobs[0].verify.good
+            ),
+            (40, 40),
+            "{kind:?}"
+        );
     }
 }
 
 /// Regressions 0062 and 0063: places that were never written were read and found wrong.
 #[test]
 fn what_a_job_wrote_is_what_its_twin_verifies() {
-    for (traffic, only) in [(Traffic::Read, false), (Traffic::Write, true), (Traffic::ReadWrite { read_percent: 50 }, true)] {
+    for (traffic, only) in [
+        (Traffic::Read, false),
+        (Traffic::Write, true),
+        (Traffic::ReadWrite { read_percent: 50 }, true),
+    ] {
         let host = Arc::new(FakeHost::new(|_, _| None));
         let writes = if only { traffic } else { Traffic::Write };
         for (traffic, only) in [(writes, false), (traffic, only)] {
             let mut job = faked(job(traffic, RANDOM));
             job.pattern.without_replacement = false;
             job.limits.ios = Some(60);
-            job.verify = Some(Verify { only, after_writes: false, ..checks() });
+            job.verify = Some(Verify {
+                only,
+                after_writes: false,
+                ..checks()
+            });
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
             assert_eq!(done.verify.bad, 0, "{traffic:?} {only}");
-            assert!(done.verify.good > 20 || traffic == writes && !only, "{traffic:?} {only}: {:?}", done.verify);
+            assert!(
+                done.verify.good > 20 || traffic == writes && !only,
+                "{traffic:?} {only}: {:?}",
+                done.verify
+            );
         }
     }
 }
@@ -215,11 +307,19 @@ fn stamping_belongs_to_no_io() {
         let mut job = deep(job(Traffic::Write, SEQUENTIAL), depth);
         job.pattern.block_size = PerDirection::all(BlockSizes::Fixed(1 << 20));
         job.files.size = Extent::Bytes(Bytes::from_mib(32));
-        job.verify = Some(Verify { kind: VerifyKind::Sha512, after_writes: false, ..checks() });
+        job.verify = Some(Verify {
+            kind: VerifyKind::Sha512,
+            after_writes: false,
+            ..checks()
+        });
         let done = one(job);
         let writes = &done.directions[Direction::Write];
         assert_eq!(writes.counts.ok, 32);
-        let least = writes.lat.min().or(writes.clat.min()).expect("32 were recorded");
+        let least = writes
+            .lat
+            .min()
+            .or(writes.clat.min())
+            .expect("32 were recorded");
         assert!(least < Nanos::from_micros(300), "depth {depth}: {least:?}");
     }
 }
@@ -227,19 +327,32 @@ fn stamping_belongs_to_no_io() {
 /// Regression 0131: "0 blocks to verify: 16 right".
 #[test]
 fn reads_that_are_checked_are_blocks_to_verify() {
-    let failing = |n: u64, r: &crate::engine::Request| (n == 60 + 7 && r.op == Op::Read).then_some(-5);
+    let failing =
+        |n: u64, r: &crate::engine::Request| (n == 60 + 7 && r.op == Op::Read).then_some(-5);
     for (kind, depth) in [(VerifyKind::Crc32c, 1), (VerifyKind::Fathom, 4)] {
         let host = Arc::new(FakeHost::new(failing));
         for traffic in [Traffic::Write, Traffic::Read] {
             let mut job = faked(deep(job(traffic, SEQUENTIAL), depth));
             job.limits.ios = Some(60);
             job.errors.continue_read = true;
-            job.verify = Some(Verify { kind, after_writes: false, ..checks() });
+            job.verify = Some(Verify {
+                kind,
+                after_writes: false,
+                ..checks()
+            });
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
             let failed = done.directions[Direction::Read].counts.failed;
-            let expected = if traffic == Traffic::Read { (60, 60 - failed) } else { (0, 0) };
-            assert_eq!((done.verify.planned, done.verify.good), expected, "{kind:?} {traffic:?}");
+            let expected = if traffic == Traffic::Read {
+                (60, 60 - failed)
+            } else {
+                (0, 0)
+            };
+            assert_eq!(
+                (done.verify.planned, done.verify.good),
+                expected,
+                "{kind:?} {traffic:?}"
+            );
         }
     }
 }
@@ -293,12 +406,24 @@ fn a_backlog_verifies_as_it_goes() {
     let host = Arc::new(FakeHost::new(|_, _| None));
     let (recording, _) = run_on(Arc::clone(&host), vec![job]);
     let done = &recording.jobs[0];
-    let (reads, writes) = (done.directions[Direction::Read].counts.ok, done.directions[Direction::Write].counts.ok);
-    assert_eq!(reads, 256, "every I/O was a read, or a write that was read back");
+    let (reads, writes) = (
+        done.directions[Direction::Read].counts.ok,
+        done.directions[Direction::Write].counts.ok,
+    );
+    assert_eq!(
+        reads, 256,
+        "every I/O was a read, or a write that was read back"
+    );
     assert_eq!(done.verify.good, writes);
     let seen = host.seen.lock().expect("not poisoned");
-    let first_write = seen.iter().position(|r| r.op == Op::Write).expect("half are writes");
-    assert_eq!((seen[first_write + 1].op, seen[first_write + 1].offset), (Op::Read, seen[first_write].offset));
+    let first_write = seen
+        .iter()
+        .position(|r| r.op == Op::Write)
+        .expect("half are writes");
+    assert_eq!(
+        (seen[first_write + 1].op, seen[first_write + 1].offset),
+        (Op::Read, seen[first_write].offset)
+    );
 }
 
 #[test]
@@ -324,7 +449,11 @@ fn an_open_loop_keeps_its_rate_and_counts_from_the_due_time() {
     let done = one(job);
     let reads = &done.directions[Direction::Read];
     // The schedule itself is exact; what a busy machine does not send in time is counted as not sent.
-    assert!((999..=1001).contains(&reads.counts.planned), "{}", reads.counts.planned);
+    assert!(
+        (999..=1001).contains(&reads.counts.planned),
+        "{}",
+        reads.counts.planned
+    );
     assert_eq!(reads.response.count(), reads.counts.ok);
     assert!(reads.response.sum() >= reads.lateness.sum());
     assert_balanced(&done);
@@ -333,7 +462,14 @@ fn an_open_loop_keeps_its_rate_and_counts_from_the_due_time() {
 #[test]
 fn a_pause_follows_every_few_ios() {
     let mut job = deep(job(Traffic::Read, RANDOM), 4);
-    let think = Think { time: Nanos::from_millis(5), spin: Nanos::ZERO, blocks: 10, by_issue: false, io_time: Nanos::ZERO, forgiven: false };
+    let think = Think {
+        time: Nanos::from_millis(5),
+        spin: Nanos::ZERO,
+        blocks: 10,
+        by_issue: false,
+        io_time: Nanos::ZERO,
+        forgiven: false,
+    };
     job.pace.think = Some(think);
     job.limits.ios = Some(100);
     let done = one(job);
@@ -364,8 +500,14 @@ fn loops_io_size_and_number_ios_end_where_they_say() {
         one(job).directions[Direction::Read].counts.ok
     };
     assert_eq!(with(|job| job.limits.loops = 3), 768);
-    assert_eq!(with(|job| job.limits.io_size = Some(Extent::Bytes(Bytes::from_mib(2)))), 512);
-    assert_eq!(with(|job| job.limits.io_size = Some(Extent::Bytes(Bytes::from_kib(64)))), 16);
+    assert_eq!(
+        with(|job| job.limits.io_size = Some(Extent::Bytes(Bytes::from_mib(2)))),
+        512
+    );
+    assert_eq!(
+        with(|job| job.limits.io_size = Some(Extent::Bytes(Bytes::from_kib(64)))),
+        16
+    );
     assert_eq!(with(|job| job.limits.ios = Some(10)), 10);
 }
 
@@ -383,7 +525,12 @@ fn jobs_behind_a_stonewall_start_after_the_others_have_ended() {
 #[test]
 fn logs_hold_every_io_in_order() {
     let mut job = job(Traffic::Read, SEQUENTIAL);
-    job.accounting.logs = Logs { bw: Some("x".into()), lat: Some("x".into()), per_job: true, ..Logs::default() };
+    job.accounting.logs = Logs {
+        bw: Some("x".into()),
+        lat: Some("x".into()),
+        per_job: true,
+        ..Logs::default()
+    };
     let (_, chunks) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![job]);
     for wanted in [LogKind::Bw, LogKind::Lat, LogKind::Clat] {
         let entries: Vec<LogEntry> = chunks
@@ -394,7 +541,13 @@ fn logs_hold_every_io_in_order() {
             })
             .flatten()
             .collect();
-        assert!(entries.iter().enumerate().all(|(i, e)| e.offset == i as u64 * 4096), "{wanted:?}");
+        assert!(
+            entries
+                .iter()
+                .enumerate()
+                .all(|(i, e)| e.offset == i as u64 * 4096),
+            "{wanted:?}"
+        );
         assert_eq!(entries.len(), 256);
         assert!(entries.windows(2).all(|w| w[0].at <= w[1].at));
     }
@@ -405,13 +558,21 @@ fn logs_hold_every_io_in_order() {
 #[test]
 fn jobs_that_start_together_are_held_from_the_first_io_on() {
     let mut slow = job(Traffic::Read, RANDOM);
-    slow.pace.flow = Some(FlowShare { id: 1, weight: 1, sleep: Nanos::ZERO });
+    slow.pace.flow = Some(FlowShare {
+        id: 1,
+        weight: 1,
+        sleep: Nanos::ZERO,
+    });
     slow.limits.runtime = Some(Nanos::from_secs(60));
     slow.limits.time_based = true;
     // The fast one ends first, and the other by it: nothing of it is ever free of the flow.
     let mut fast = slow.clone();
     fast.limits.runtime = Some(Nanos::from_millis(200));
-    fast.exit = ExitRule { exit_all: true, exit_all_on_error: false, what: ExitWhat::All };
+    fast.exit = ExitRule {
+        exit_all: true,
+        exit_all_on_error: false,
+        what: ExitWhat::All,
+    };
     slow.section = 1;
     slow.pace.rate = PerDirection::all(Some(Rate::Iops(100.0)));
     let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![fast, slow]);

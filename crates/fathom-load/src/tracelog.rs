@@ -43,12 +43,18 @@ impl Feed {
                 }
             }
         };
-        let thread = std::thread::Builder::new().name("iolog".to_owned()).spawn(body);
+        let thread = std::thread::Builder::new()
+            .name("iolog".to_owned())
+            .spawn(body);
         thread.map_err(|error| HostError {
             errno: error.raw_os_error().unwrap_or(11),
             what: "no thread to read the log of I/O ahead".to_owned(),
         })?;
-        Ok(Feed { chunks, chunk: Vec::new(), next: 0 })
+        Ok(Feed {
+            chunks,
+            chunk: Vec::new(),
+            next: 0,
+        })
     }
 
     /// The next I/O without taking it; `None` at the end.

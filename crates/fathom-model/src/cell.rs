@@ -72,7 +72,12 @@ impl CellState {
     /// The state with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<CellState> {
-        let all = [CellState::Running, CellState::Finished, CellState::Interrupted, CellState::Failed];
+        let all = [
+            CellState::Running,
+            CellState::Finished,
+            CellState::Interrupted,
+            CellState::Failed,
+        ];
         all.into_iter().find(|state| state.word() == word)
     }
 }

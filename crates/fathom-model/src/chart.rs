@@ -66,7 +66,10 @@ pub struct ChartUnit {
 
 impl Default for ChartUnit {
     fn default() -> Self {
-        ChartUnit { word: String::new(), divide: 1.0 }
+        ChartUnit {
+            word: String::new(),
+            divide: 1.0,
+        }
     }
 }
 

@@ -47,8 +47,15 @@ impl FromStr for Metric {
             "mean" => Ok(Metric::Mean),
             "median" => Ok(Metric::Percentile(50.0)),
             other => {
-                let percent: f64 = other.strip_prefix('p').and_then(|text| text.parse().ok()).ok_or(())?;
-                if (0.0..=100.0).contains(&percent) { Ok(Metric::Percentile(percent)) } else { Err(()) }
+                let percent: f64 = other
+                    .strip_prefix('p')
+                    .and_then(|text| text.parse().ok())
+                    .ok_or(())?;
+                if (0.0..=100.0).contains(&percent) {
+                    Ok(Metric::Percentile(percent))
+                } else {
+                    Err(())
+                }
             }
         }
     }

@@ -88,22 +88,50 @@ impl DamageClass {
     #[must_use]
     pub const fn means(self) -> &'static str {
         match self {
-            DamageClass::BitFlip => "memory, a cable or a worn cell; look for corrected errors in the kernel log and SMART data",
-            DamageClass::Zeroed => "the write was dropped, or the place was trimmed or zeroed afterwards",
-            DamageClass::TornSector => "a sector was written in parts: the device promises whole sectors and does not keep it",
+            DamageClass::BitFlip => {
+                "memory, a cable or a worn cell; look for corrected errors in the kernel log and SMART data"
+            }
+            DamageClass::Zeroed => {
+                "the write was dropped, or the place was trimmed or zeroed afterwards"
+            }
+            DamageClass::TornSector => {
+                "a sector was written in parts: the device promises whole sectors and does not keep it"
+            }
             DamageClass::TornBlock => "a write was split and only some parts arrived, in no order",
-            DamageClass::ShornTail => "a write was cut off in the middle: power, a reset, or firmware",
-            DamageClass::MisdirectedWrite => "firmware, a RAID layer or a cache map sent the write to a wrong address",
-            DamageClass::MisdirectedRead => "a wrong address on the way back: controller, cache or driver; the stored data is right",
-            DamageClass::LostWrite => "a write was acknowledged and never stored: a volatile cache, a lying flush, or firmware",
-            DamageClass::Stale => "old data came back: a snapshot, a mirror that was not in step, or a cache",
-            DamageClass::Swapped => "two addresses were exchanged in a map: RAID, thin provisioning or flash translation",
-            DamageClass::OtherRun => "the write of this run was lost and older data shows, or another run writes the same place",
-            DamageClass::OtherTarget => "blocks of another file or device: a wrong mapping below, or another target was copied here",
+            DamageClass::ShornTail => {
+                "a write was cut off in the middle: power, a reset, or firmware"
+            }
+            DamageClass::MisdirectedWrite => {
+                "firmware, a RAID layer or a cache map sent the write to a wrong address"
+            }
+            DamageClass::MisdirectedRead => {
+                "a wrong address on the way back: controller, cache or driver; the stored data is right"
+            }
+            DamageClass::LostWrite => {
+                "a write was acknowledged and never stored: a volatile cache, a lying flush, or firmware"
+            }
+            DamageClass::Stale => {
+                "old data came back: a snapshot, a mirror that was not in step, or a cache"
+            }
+            DamageClass::Swapped => {
+                "two addresses were exchanged in a map: RAID, thin provisioning or flash translation"
+            }
+            DamageClass::OtherRun => {
+                "the write of this run was lost and older data shows, or another run writes the same place"
+            }
+            DamageClass::OtherTarget => {
+                "blocks of another file or device: a wrong mapping below, or another target was copied here"
+            }
             DamageClass::Duplicated => "a block stands at two places: a wrong map entry, or a copy",
-            DamageClass::OtherJob => "two jobs of this run write the same place; give each its own file or offset",
-            DamageClass::Newer => "a write that was not to be there yet; report it with the job file",
-            DamageClass::Altered => "another program wrote here, or the device returned something else entirely",
+            DamageClass::OtherJob => {
+                "two jobs of this run write the same place; give each its own file or offset"
+            }
+            DamageClass::Newer => {
+                "a write that was not to be there yet; report it with the job file"
+            }
+            DamageClass::Altered => {
+                "another program wrote here, or the device returned something else entirely"
+            }
         }
     }
 }
@@ -131,12 +159,18 @@ impl DamageCounts {
 
     /// Adds `other`.
     pub fn add(&mut self, other: &DamageCounts) {
-        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+        self.0
+            .iter_mut()
+            .zip(other.0)
+            .for_each(|(sum, more)| *sum += more);
     }
 
     /// The classes that were seen, with their counts.
     pub fn seen(&self) -> impl Iterator<Item = (DamageClass, u64)> + '_ {
-        DamageClass::ALL.into_iter().map(|class| (class, self.of(class))).filter(|(_, n)| *n > 0)
+        DamageClass::ALL
+            .into_iter()
+            .map(|class| (class, self.of(class)))
+            .filter(|(_, n)| *n > 0)
     }
 }
 

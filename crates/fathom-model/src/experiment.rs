@@ -59,7 +59,9 @@ impl Estimate {
     /// Half of the interval as a share of the mean; nothing for a single value or a mean of zero.
     #[must_use]
     pub fn relative(&self) -> Option<f64> {
-        self.half.filter(|_| self.mean > 0.0).map(|half| half / self.mean)
+        self.half
+            .filter(|_| self.mean > 0.0)
+            .map(|half| half / self.mean)
     }
 }
 

@@ -3,8 +3,9 @@
 //! `fathom-analyse` fills these, `fathom-report` turns them into ink and computes nothing.
 
 use crate::{
-    Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, HostRecording, LatencyTarget, Nanos, Override, PerDirection,
-    Personality, Provenance, RunEnd, SparseHistogram, SteadyRecording, SteadySample, TargetRecording, VerifyCounts, SpecReport,
+    Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, HostRecording, LatencyTarget,
+    Nanos, Override, PerDirection, Personality, Provenance, RunEnd, SparseHistogram, SpecReport,
+    SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
 };
 
 /// One whole run, judged.
@@ -96,7 +97,10 @@ impl TimeSpan {
     /// Of that length from `from` on.
     #[must_use]
     pub fn lasting(from: Nanos, length: Nanos) -> TimeSpan {
-        TimeSpan { from, to: from + length }
+        TimeSpan {
+            from,
+            to: from + length,
+        }
     }
 
     /// The same time in order, those that touch as one, [`TimeSpan::MOST`] of them at most.

@@ -55,8 +55,18 @@ impl Histogram {
     /// An empty histogram. Its 36 KiB are untouched, and so not resident, until values arrive.
     #[must_use]
     pub fn new() -> Self {
-        let counts = vec![0; BUCKETS].into_boxed_slice().try_into().expect("as long as it was made");
-        Histogram { counts, count: 0, sum: 0, min: u64::MAX, max: 0, overflow: 0 }
+        let counts = vec![0; BUCKETS]
+            .into_boxed_slice()
+            .try_into()
+            .expect("as long as it was made");
+        Histogram {
+            counts,
+            count: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+            overflow: 0,
+        }
     }
 
     /// Counts one value, in nanoseconds.
@@ -105,7 +115,10 @@ impl Histogram {
             return;
         }
         let (from, to) = other.span();
-        for (mine, theirs) in self.counts[from..=to].iter_mut().zip(&other.counts[from..=to]) {
+        for (mine, theirs) in self.counts[from..=to]
+            .iter_mut()
+            .zip(&other.counts[from..=to])
+        {
             *mine += theirs;
         }
         self.count += other.count;
@@ -126,7 +139,10 @@ impl Histogram {
 
     /// Buckets between which all counts lie.
     fn span(&self) -> (usize, usize) {
-        (bucket_of(self.min.min(LARGEST_NS)), bucket_of(self.max.min(LARGEST_NS)))
+        (
+            bucket_of(self.min.min(LARGEST_NS)),
+            bucket_of(self.max.min(LARGEST_NS)),
+        )
     }
 
     /// How many values were counted, overflow included.
@@ -157,7 +173,11 @@ impl Histogram {
     /// Exact mean in nanoseconds; 0 when empty.
     #[must_use]
     pub fn mean(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum as f64 / self.count as f64 }
+        if self.count == 0 {
+            0.0
+        } else {
+            self.sum as f64 / self.count as f64
+        }
     }
 
     /// Standard deviation (of a sample, n - 1) in nanoseconds, from bucket middles: within 0.4 % of each value.
@@ -167,7 +187,10 @@ impl Histogram {
             return 0.0;
         }
         let mean = self.mean();
-        let spread: f64 = self.buckets().map(|(middle, n)| (middle - mean).powi(2) * n as f64).sum();
+        let spread: f64 = self
+            .buckets()
+            .map(|(middle, n)| (middle - mean).powi(2) * n as f64)
+            .sum();
         let above = (self.max as f64 - mean).powi(2) * self.overflow as f64;
         ((spread + above) / (self.count - 1) as f64).sqrt()
     }
@@ -176,17 +199,22 @@ impl Histogram {
     /// exact minimum and maximum. Overflow is not among them.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         let (min, max) = (self.min as f64, self.max as f64);
-        self.indexed().map(move |(bucket, n)| {
-            let (first, last) = bucket_range(bucket);
-            ((first + last) as f64 / 2.0, n)
-        })
-        .map(move |(middle, n)| (middle.clamp(min, max), n))
+        self.indexed()
+            .map(move |(bucket, n)| {
+                let (first, last) = bucket_range(bucket);
+                ((first + last) as f64 / 2.0, n)
+            })
+            .map(move |(middle, n)| (middle.clamp(min, max), n))
     }
 
     /// Buckets that are not empty, by number.
     pub fn indexed(&self) -> impl Iterator<Item = (usize, u64)> {
         let (from, to) = if self.count == 0 { (0, 0) } else { self.span() };
-        self.counts[from..=to].iter().enumerate().filter(|(_, n)| **n > 0).map(move |(i, n)| (from + i, *n))
+        self.counts[from..=to]
+            .iter()
+            .enumerate()
+            .filter(|(_, n)| **n > 0)
+            .map(move |(i, n)| (from + i, *n))
     }
 
     /// The value that `percent` (0 to 100) of all values do not exceed: the middle of its bucket, never outside the
@@ -214,7 +242,11 @@ impl Histogram {
     #[must_use]
     pub fn count_above(&self, limit: Nanos) -> u64 {
         let edge = bucket_of(limit.get().min(LARGEST_NS));
-        self.indexed().filter(|(bucket, _)| *bucket > edge).map(|(_, n)| n).sum::<u64>() + self.overflow
+        self.indexed()
+            .filter(|(bucket, _)| *bucket > edge)
+            .map(|(_, n)| n)
+            .sum::<u64>()
+            + self.overflow
     }
 }
 
@@ -297,7 +329,9 @@ impl SparseHistogram {
         }
         into.extend_from_slice(&self.packed);
         let (high, low) = ((self.sum >> 64) as u64, self.sum as u64);
-        [high, low, self.min, self.max].into_iter().for_each(|number| push_number(into, number));
+        [high, low, self.min, self.max]
+            .into_iter()
+            .for_each(|number| push_number(into, number));
     }
 
     /// Takes what [`SparseHistogram::put`] appended; `None` when there is no whole histogram, or one that cannot be.
@@ -305,14 +339,23 @@ impl SparseHistogram {
     pub fn pull(from: &mut &[u8]) -> Option<Self> {
         let (length, overflow) = (pull_number(from)? as usize, pull_number(from)?);
         if length == 0 && overflow == 0 {
-            return Some(SparseHistogram { min: u64::MAX, ..SparseHistogram::default() });
+            return Some(SparseHistogram {
+                min: u64::MAX,
+                ..SparseHistogram::default()
+            });
         }
         let (packed, rest) = from.split_at_checked(length)?;
         *from = rest;
         well_packed(packed, overflow)?;
         let (high, low) = (pull_number(from)?, pull_number(from)?);
         let sum = u128::from(high) << 64 | u128::from(low);
-        Some(SparseHistogram { packed: packed.into(), sum, min: pull_number(from)?, max: pull_number(from)?, overflow })
+        Some(SparseHistogram {
+            packed: packed.into(),
+            sum,
+            min: pull_number(from)?,
+            max: pull_number(from)?,
+            overflow,
+        })
     }
 }
 
@@ -371,7 +414,10 @@ mod tests {
         for bucket in 256..BUCKETS {
             let (first, last) = bucket_range(bucket);
             let middle = (first + last) as f64 / 2.0;
-            assert!((last as f64 - middle) / middle <= 0.01 && (middle - first as f64) / first as f64 <= 0.01);
+            assert!(
+                (last as f64 - middle) / middle <= 0.01
+                    && (middle - first as f64) / first as f64 <= 0.01
+            );
         }
         assert!(LARGEST_NS > 3_600_000_000_000);
     }
@@ -401,7 +447,19 @@ mod tests {
 
     #[test]
     fn many_at_once_are_as_one_by_one() {
-        let values = [0, 1, 127, 128, 255, 256, 257, 70_000, LARGEST_NS, LARGEST_NS + 1, u64::MAX];
+        let values = [
+            0,
+            1,
+            127,
+            128,
+            255,
+            256,
+            257,
+            70_000,
+            LARGEST_NS,
+            LARGEST_NS + 1,
+            u64::MAX,
+        ];
         let (mut together, mut apart) = (Histogram::new(), Histogram::new());
         values.chunks(3).for_each(|part| together.record_all(part));
         values.iter().for_each(|value| apart.record(*value));
@@ -417,7 +475,9 @@ mod tests {
         let mut whole = Histogram::new();
         let mut x = 1u64;
         for i in 0..30_000 {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            x = x
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let value = x >> (20 + i % 40);
             parts[i % 3].record(value);
             whole.record(value);

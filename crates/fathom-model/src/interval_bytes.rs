@@ -9,7 +9,9 @@ impl Interval {
         push_number(into, self.start.get());
         push_number(into, self.length.get());
         for part in &self.directions.0 {
-            [part.ios, part.bytes, part.bad].into_iter().for_each(|number| push_number(into, number));
+            [part.ios, part.bytes, part.bad]
+                .into_iter()
+                .for_each(|number| push_number(into, number));
             part.clat.put(into);
             part.response.put(into);
         }
@@ -18,7 +20,10 @@ impl Interval {
     /// Takes one interval from the front of `from`; `None` when there is no whole one.
     #[must_use]
     pub fn pull(from: &mut &[u8]) -> Option<Interval> {
-        let (start, length) = (Nanos::new(pull_number(from)?), Nanos::new(pull_number(from)?));
+        let (start, length) = (
+            Nanos::new(pull_number(from)?),
+            Nanos::new(pull_number(from)?),
+        );
         let mut directions = PerDirection::default();
         for part in &mut directions.0 {
             *part = IntervalDirection {
@@ -29,7 +34,11 @@ impl Interval {
                 response: SparseHistogram::pull(from)?,
             };
         }
-        Some(Interval { start, length, directions })
+        Some(Interval {
+            start,
+            length,
+            directions,
+        })
     }
 }
 
@@ -40,25 +49,45 @@ mod tests {
 
     fn full() -> Interval {
         let mut clat = Histogram::new();
-        [0, 255, 70_000, 70_000, LARGEST_NS, u64::MAX].into_iter().for_each(|value| clat.record(value));
-        let part = IntervalDirection { ios: 6, bytes: u64::MAX, bad: 1, clat: SparseHistogram::pack(&clat), ..Default::default() };
+        [0, 255, 70_000, 70_000, LARGEST_NS, u64::MAX]
+            .into_iter()
+            .for_each(|value| clat.record(value));
+        let part = IntervalDirection {
+            ios: 6,
+            bytes: u64::MAX,
+            bad: 1,
+            clat: SparseHistogram::pack(&clat),
+            ..Default::default()
+        };
         let mut directions = PerDirection::default();
         directions[Direction::Write] = part;
-        Interval { start: Nanos::from_secs(86_400), length: Nanos::from_millis(100), directions }
+        Interval {
+            start: Nanos::from_secs(86_400),
+            length: Nanos::from_millis(100),
+            directions,
+        }
     }
 
     #[test]
     fn what_was_put_is_pulled_and_a_part_of_it_is_nothing() {
         let mut bytes = Vec::new();
-        [full(), full()].iter().for_each(|interval| interval.put(&mut bytes));
+        [full(), full()]
+            .iter()
+            .for_each(|interval| interval.put(&mut bytes));
         let mut rest = &bytes[..];
         for _ in 0..2 {
             let back = Interval::pull(&mut rest).expect("a whole one");
             assert_eq!((back.start, back.length), (full().start, full().length));
-            let (a, b) = (&back.directions[Direction::Write], &full().directions[Direction::Write]);
+            let (a, b) = (
+                &back.directions[Direction::Write],
+                &full().directions[Direction::Write],
+            );
             assert_eq!((a.ios, a.bytes, a.bad), (b.ios, b.bytes, b.bad));
             assert_eq!(a.clat.unpack(), b.clat.unpack());
-            assert_eq!(back.directions[Direction::Read].clat.unpack(), Histogram::new());
+            assert_eq!(
+                back.directions[Direction::Read].clat.unpack(),
+                Histogram::new()
+            );
         }
         assert!(rest.is_empty());
         for cut in 0..bytes.len() / 2 {

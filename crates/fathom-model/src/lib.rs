@@ -7,8 +7,8 @@ mod cell;
 mod chart;
 mod comparison;
 mod conditions;
-mod device;
 mod damage;
+mod device;
 mod direction;
 mod experiment;
 mod findings;
@@ -21,23 +21,26 @@ mod plan;
 mod progress;
 mod recording;
 mod report;
-mod run;
 mod response;
+mod run;
 mod suite;
 mod units;
 
 pub use self::cell::{Cell, CellState, Content, Found};
 pub use self::chart::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartMark, ChartSeries, ChartUnit, Happening, MarkPlace, SeriesShape,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartMark, ChartSeries, ChartUnit,
+    Happening, MarkPlace, SeriesShape,
 };
 pub use self::comparison::{Comparison, Difference, Metric, Row, Unlike};
 pub use self::conditions::*;
-pub use self::device::*;
 pub use self::damage::*;
+pub use self::device::*;
 pub use self::direction::{Direction, PerDirection};
 pub use self::experiment::{CellFigures, CellLatency, Estimate, Grid, GridRow};
 pub use self::findings::*;
-pub use self::histogram::{BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range};
+pub use self::histogram::{
+    BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range,
+};
 pub use self::imported::{ImportedResult, Provenance};
 pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};
 pub use self::outlook::*;
@@ -45,7 +48,7 @@ pub use self::plan::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::report::{Report, ReportFinding};
+pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
 pub use self::run::{Experiment, Run, RunId, RunState};
 pub use self::suite::{OverTime, SuiteRounds, SuiteStep, SuiteTold, TimeSlice};
-pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
 pub use self::units::{Bytes, Nanos};

@@ -105,18 +105,27 @@ pub struct Amount {
 
 impl Amount {
     /// Nothing at all.
-    pub const NONE: Amount = Amount { least: 0, most: Some(0) };
+    pub const NONE: Amount = Amount {
+        least: 0,
+        most: Some(0),
+    };
 
     /// Exactly this many.
     #[must_use]
     pub const fn exactly(bytes: u64) -> Amount {
-        Amount { least: bytes, most: Some(bytes) }
+        Amount {
+            least: bytes,
+            most: Some(bytes),
+        }
     }
 
     /// Both together.
     #[must_use]
     pub fn plus(self, other: Amount) -> Amount {
         let most = self.most.zip(other.most).map(|(a, b)| a.saturating_add(b));
-        Amount { least: self.least.saturating_add(other.least), most }
+        Amount {
+            least: self.least.saturating_add(other.least),
+            most,
+        }
     }
 }

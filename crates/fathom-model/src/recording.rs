@@ -3,7 +3,8 @@
 //! A recording holds no judgement and no derived statistic; `fathom-analyse` makes those from it.
 
 use crate::{
-    Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, Nanos, PerDirection, Plan, SparseHistogram, SteadyRule, TargetRecording,
+    Bytes, Conditions, Damage, DamageCounts, Direction, Histogram, Nanos, PerDirection, Plan,
+    SparseHistogram, SteadyRule, TargetRecording,
 };
 
 /// One whole run.
@@ -379,7 +380,10 @@ pub struct DiskRecording {
 
 /// Counters of a block device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names are those of the kernel's iostats document; times in ms, sectors of 512 bytes")]
+#[allow(
+    missing_docs,
+    reason = "the names are those of the kernel's iostats document; times in ms, sectors of 512 bytes"
+)]
 pub struct DiskCounters {
     pub read_ios: u64,
     pub read_merges: u64,

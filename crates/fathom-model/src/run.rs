@@ -97,7 +97,9 @@ impl RunState {
     /// The state with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<RunState> {
-        [RunState::Running, RunState::Finished, RunState::Stopped].into_iter().find(|state| state.word() == word)
+        [RunState::Running, RunState::Finished, RunState::Stopped]
+            .into_iter()
+            .find(|state| state.word() == word)
     }
 }
 
@@ -111,7 +113,19 @@ mod tests {
         for name in ["r12", "R12", "12"] {
             assert_eq!(RunId::parse(name), Some(RunId(12)), "{name}");
         }
-        for name in ["", "r", "r0", "012", "rr1", "+1", "-1", "1.5", "r99999999999999999999", "latest", "１"] {
+        for name in [
+            "",
+            "r",
+            "r0",
+            "012",
+            "rr1",
+            "+1",
+            "-1",
+            "1.5",
+            "r99999999999999999999",
+            "latest",
+            "１",
+        ] {
             assert_eq!(RunId::parse(name), None, "{name}");
         }
     }

@@ -34,19 +34,31 @@ impl Diagnostic {
     /// An error about no option in particular.
     #[must_use]
     pub fn error(at: Span, problem: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Error, at, option: None, problem: problem.into(), advice: None }
+        Diagnostic {
+            severity: Severity::Error,
+            at,
+            option: None,
+            problem: problem.into(),
+            advice: None,
+        }
     }
 
     /// A warning about no option in particular.
     #[must_use]
     pub fn warning(at: Span, problem: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Warning, ..Diagnostic::error(at, problem) }
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(at, problem)
+        }
     }
 
     /// A remark about no option in particular.
     #[must_use]
     pub fn note(at: Span, problem: impl Into<String>) -> Self {
-        Diagnostic { severity: Severity::Note, ..Diagnostic::error(at, problem) }
+        Diagnostic {
+            severity: Severity::Note,
+            ..Diagnostic::error(at, problem)
+        }
     }
 
     /// The same, about `option`.

@@ -14,18 +14,19 @@ mod surroundings;
 mod values;
 
 pub use self::command::{
-    Action, CommandOption, Eta, IdleProf, Invocation, OutputFormat, Reporting, Takes, TriggerWish, command_options, help_text,
-    parse_args, show_command,
+    Action, CommandOption, Eta, IdleProf, Invocation, OutputFormat, Reporting, Takes, TriggerWish,
+    command_options, help_text, parse_args, show_command,
 };
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::experiment::{
-    Axis, AxisError, Cell, Quick, QuickError, Sweep, beside, coarse_first, file_value,
-    Level, Place, Recipe, RecipeTrouble, Rounds, Setting, Step, Tracked, read_recipe,
+    Axis, AxisError, Cell, Level, Place, Quick, QuickError, Recipe, RecipeTrouble, Rounds, Setting,
+    Step, Sweep, Tracked, beside, coarse_first, file_value, read_recipe,
 };
 pub use self::iolog::{Survey, TraceError, TraceReader, survey};
 pub use self::jobfile::{Assignment, JobFile, Section, Source};
 pub use self::options::{
-    Kind, OptionRow, Support, Unit, closest, closest_option, cmdhelp, command_help, compatibility, engine_help, find, option_groups, options,
+    Kind, OptionRow, Support, Unit, closest, closest_option, cmdhelp, command_help, compatibility,
+    engine_help, find, option_groups, options,
 };
 pub use self::resolve::{Planned, plan, read_job_files, show_commands};
 pub use self::span::Span;

@@ -24,7 +24,12 @@ impl Folder {
     /// Runs fio on a job file with this text.
     fn fio(&self, text: &str, arguments: &[&str]) -> Output {
         std::fs::write(self.0.join("job.fio"), text).expect("a job file");
-        Command::new("fio").current_dir(&self.0).arg("job.fio").args(arguments).output().expect("fio starts")
+        Command::new("fio")
+            .current_dir(&self.0)
+            .arg("job.fio")
+            .args(arguments)
+            .output()
+            .expect("fio starts")
     }
 }
 
@@ -202,16 +207,40 @@ const LINES: &[&str] = &[
 
 /// Where 3.33 differs from what is followed here, and why.
 const KNOWN: &[(&str, &str)] = &[
-    ("bs=0", "the smallest block is 1 byte; fio takes 0 and stops at run time"),
+    (
+        "bs=0",
+        "the smallest block is 1 byte; fio takes 0 and stops at run time",
+    ),
     ("size=-1", "a size is not negative; fio wraps it round"),
     ("name=", "a name is not empty"),
-    ("rw=randread:0", "--parse-only does not make fio look behind the colon"),
-    ("rw=randread:x", "--parse-only does not make fio look behind the colon"),
-    ("ignore_error=EFOO", "--parse-only does not make fio look at the names"),
-    ("zonemode=strided", "--parse-only does not make fio check what belongs together"),
-    ("wait_for=nobody", "--parse-only does not make fio check what belongs together"),
-    ("size=5z", "zones are refused here where no zoned device is driven"),
-    ("rwmixread=70%", "fio takes it for a negative number and mixes nonsense"),
+    (
+        "rw=randread:0",
+        "--parse-only does not make fio look behind the colon",
+    ),
+    (
+        "rw=randread:x",
+        "--parse-only does not make fio look behind the colon",
+    ),
+    (
+        "ignore_error=EFOO",
+        "--parse-only does not make fio look at the names",
+    ),
+    (
+        "zonemode=strided",
+        "--parse-only does not make fio check what belongs together",
+    ),
+    (
+        "wait_for=nobody",
+        "--parse-only does not make fio check what belongs together",
+    ),
+    (
+        "size=5z",
+        "zones are refused here where no zoned device is driven",
+    ),
+    (
+        "rwmixread=70%",
+        "fio takes it for a negative number and mixes nonsense",
+    ),
     ("log_hist_coarseness=7", "the limit came after 3.33"),
     ("log_window_value=max", "the option came after 3.33"),
 ];
@@ -226,11 +255,14 @@ fn the_same_lines_are_accepted() {
     for line in LINES {
         let text = format!("[j]\nioengine=null\n{line}\n");
         let theirs = folder.fio(&text, &["--parse-only"]).status.success();
-        let ours = Machine::default().with_file("job.fio", &text).plan(Fio, &["--parse-only", "job.fio"]);
+        let ours = Machine::default()
+            .with_file("job.fio", &text)
+            .plan(Fio, &["--parse-only", "job.fio"]);
         if theirs != ours.is_ok() && !KNOWN.iter().any(|(known, _)| known == line) {
             different.push(format!(
                 "{line}: fio {theirs}, here {}",
-                ours.err().map_or("true".into(), |problems| shown(&problems))
+                ours.err()
+                    .map_or("true".into(), |problems| shown(&problems))
             ));
         }
     }
@@ -253,8 +285,12 @@ fn showcmd_prints_the_same_line() {
     for text in FILES {
         let theirs = String::from_utf8(folder.fio(text, &["--showcmd"]).stdout).expect("text");
         let machine = Machine::default().with_file("job.fio", text);
-        let invocation = parse_args(&["--showcmd".into(), "job.fio".into()], Fio).expect("a command line");
-        assert_eq!(show_commands("fio", &invocation, &machine, &machine).expect("a plan"), theirs);
+        let invocation =
+            parse_args(&["--showcmd".into(), "job.fio".into()], Fio).expect("a command line");
+        assert_eq!(
+            show_commands("fio", &invocation, &machine, &machine).expect("a plan"),
+            theirs
+        );
     }
 }
 
@@ -266,10 +302,17 @@ fn jobs_have_the_same_names_groups_and_options() {
     }
     let folder = Folder::new("jobs");
     for text in FILES {
-        let output = String::from_utf8(folder.fio(text, &["--output-format=json"]).stdout).expect("text");
+        let output =
+            String::from_utf8(folder.fio(text, &["--output-format=json"]).stdout).expect("text");
         let json = output.find("{\n").map_or("", |at| &output[at..]);
-        let json: serde_json::Value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {output}"));
-        let theirs: Vec<Seen> = json["jobs"].as_array().expect("jobs").iter().map(their_job).collect();
+        let json: serde_json::Value =
+            serde_json::from_str(json).unwrap_or_else(|error| panic!("{error} in {output}"));
+        let theirs: Vec<Seen> = json["jobs"]
+            .as_array()
+            .expect("jobs")
+            .iter()
+            .map(their_job)
+            .collect();
         let planned = Machine::default()
             .with_file("job.fio", text)
             .plan(Fio, &["job.fio"])
@@ -284,33 +327,56 @@ type Seen = (String, u64, Vec<(String, String)>);
 
 fn their_job(job: &serde_json::Value) -> Seen {
     let text = |value: &serde_json::Value| value.as_str().unwrap_or("").to_owned();
-    let options =
-        job["job options"].as_object().map(|all| all.iter().map(|(name, value)| (name.clone(), text(value))).collect());
+    let options = job["job options"].as_object().map(|all| {
+        all.iter()
+            .map(|(name, value)| (name.clone(), text(value)))
+            .collect()
+    });
     let mut options: Vec<(String, String)> = options.unwrap_or_default();
     options.sort();
-    (text(&job["jobname"]), job["groupid"].as_u64().unwrap_or(0), options)
+    (
+        text(&job["jobname"]),
+        job["groupid"].as_u64().unwrap_or(0),
+        options,
+    )
 }
 
 fn our_job(job: &fathom_model::Job) -> Seen {
-    let mut options: Vec<(String, String)> =
-        job.options.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
+    let mut options: Vec<(String, String)> = job
+        .options
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value.clone()?)))
+        .collect();
     options.sort();
     (job.name.clone(), u64::from(job.group), options)
 }
 
 /// Names at the start of the lines of fio's answer.
 fn named(arguments: &[&str]) -> Vec<String> {
-    let output = Command::new("fio").args(arguments).output().expect("fio starts");
+    let output = Command::new("fio")
+        .args(arguments)
+        .output()
+        .expect("fio starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned()).filter(|name| !name.contains(' ') && !name.is_empty());
+    let name = |line: &str| {
+        Some(line.split_once(':')?.0.trim().to_owned())
+            .filter(|name| !name.contains(' ') && !name.is_empty())
+    };
     text.lines().filter_map(name).collect()
 }
 
 /// The engines that the installed fio can load.
 fn engines() -> Vec<String> {
-    let output = Command::new("fio").arg("--enghelp").output().expect("fio starts");
+    let output = Command::new("fio")
+        .arg("--enghelp")
+        .output()
+        .expect("fio starts");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    text.lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Every option of the installed fio, those of its engines included, has a row in the table.
@@ -323,8 +389,14 @@ fn no_option_of_fio_is_unknown() {
     assert!(general.len() > 200, "{general:?}");
     let engines = engines();
     assert!(engines.iter().any(|name| name == "libaio"), "{engines:?}");
-    let private = engines.iter().flat_map(|engine| named(&[&format!("--enghelp={engine}")]));
-    let unknown: Vec<String> = general.into_iter().chain(private).filter(|name| fathom_plan::find(name).is_none()).collect();
+    let private = engines
+        .iter()
+        .flat_map(|engine| named(&[&format!("--enghelp={engine}")]));
+    let unknown: Vec<String> = general
+        .into_iter()
+        .chain(private)
+        .filter(|name| fathom_plan::find(name).is_none())
+        .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
@@ -382,13 +454,19 @@ const VALUES: &[(&str, &str)] = &[
 /// What a job with this option needs besides.
 const COMPANY: &[(&str, &str)] = &[
     ("verify_only", "verify=crc32c\n"),
-    ("verify_pattern_interval", "verify=pattern\nverify_pattern=%o\n"),
+    (
+        "verify_pattern_interval",
+        "verify=pattern\nverify_pattern=%o\n",
+    ),
     ("rate_min", "rate=1m\n"),
     ("rate_iops_min", "rate_iops=100\n"),
     ("steadystate_ramp_time", "ss=iops:10%\nss_dur=10\n"),
     ("steadystate_duration", "ss=iops:10%\n"),
     ("steadystate", "ss_dur=10\n"),
-    ("latency_percentile", "latency_target=10ms\nlatency_window=1s\n"),
+    (
+        "latency_percentile",
+        "latency_target=10ms\nlatency_window=1s\n",
+    ),
     ("flow_sleep", "flow=1\n"),
     ("atomic", "direct=1\n"),
     ("cpumode", "cpuload=50\n"),
@@ -408,7 +486,10 @@ fn value_of(row: &fathom_plan::OptionRow) -> String {
     match row.kind {
         Kind::Bool | Kind::Flag => "1".to_owned(),
         Kind::Choice(words) | Kind::ChoiceWith(words) => words[0].to_owned(),
-        Kind::One(_) | Kind::Three(_) | Kind::Extent | Kind::Pair(_) => row.min.filter(|min| *min > 0).map_or("1".to_owned(), |min| min.to_string()),
+        Kind::One(_) | Kind::Three(_) | Kind::Extent | Kind::Pair(_) => row
+            .min
+            .filter(|min| *min > 0)
+            .map_or("1".to_owned(), |min| min.to_string()),
         Kind::Floats(_) => "0.5".to_owned(),
         _ => "1".to_owned(),
     }
@@ -418,9 +499,19 @@ fn value_of(row: &fathom_plan::OptionRow) -> String {
 fn section_of(row: &fathom_plan::OptionRow) -> Option<String> {
     let value = Some(value_of(row)).filter(|value| !value.is_empty() && row.name != "ioengine")?;
     let built_in = ["libaio", "io_uring", "pvsync2", "cpuio", "exec", "filestat"];
-    let engine = row.engines.iter().find(|engine| built_in.contains(*engine)).unwrap_or(&"psync");
-    let company = COMPANY.iter().find(|(name, _)| *name == row.name).map_or("", |(_, company)| company);
-    Some(format!("[of {}]\nioengine={engine}\nsize=64k\n{company}{}={value}\n", row.name, row.name))
+    let engine = row
+        .engines
+        .iter()
+        .find(|engine| built_in.contains(*engine))
+        .unwrap_or(&"psync");
+    let company = COMPANY
+        .iter()
+        .find(|(name, _)| *name == row.name)
+        .map_or("", |(_, company)| company);
+    Some(format!(
+        "[of {}]\nioengine={engine}\nsize=64k\n{company}{}={value}\n",
+        row.name, row.name
+    ))
 }
 
 /// Every option that is honoured, once, in a section of its own: what fio takes is taken.
@@ -430,18 +521,41 @@ fn every_honoured_option_is_accepted_by_both() {
         return;
     }
     let private = engines();
-    let private = private.iter().flat_map(|engine| named(&[&format!("--enghelp={engine}")]));
-    let theirs: std::collections::HashSet<String> = named(&["--cmdhelp=all"]).into_iter().chain(private).collect();
+    let private = private
+        .iter()
+        .flat_map(|engine| named(&[&format!("--enghelp={engine}")]));
+    let theirs: std::collections::HashSet<String> = named(&["--cmdhelp=all"])
+        .into_iter()
+        .chain(private)
+        .collect();
     let folder = Folder::new("each");
-    let honoured = fathom_plan::options().filter(|row| row.support == fathom_plan::Support::Honoured && theirs.contains(row.name));
+    let honoured = fathom_plan::options()
+        .filter(|row| row.support == fathom_plan::Support::Honoured && theirs.contains(row.name));
     let sections: Vec<String> = honoured.filter_map(section_of).collect();
     assert!(sections.len() > 170, "{}", sections.len());
     // One start of fio for all of them; only when it refuses the file is each asked for by itself.
-    if !folder.fio(&sections.concat(), &["--parse-only"]).status.success() {
-        let refused = sections.iter().filter(|text| !folder.fio(text, &["--parse-only"]).status.success());
-        panic!("fio does not take, so that nothing is compared: {}", refused.cloned().collect::<String>());
+    if !folder
+        .fio(&sections.concat(), &["--parse-only"])
+        .status
+        .success()
+    {
+        let refused = sections
+            .iter()
+            .filter(|text| !folder.fio(text, &["--parse-only"]).status.success());
+        panic!(
+            "fio does not take, so that nothing is compared: {}",
+            refused.cloned().collect::<String>()
+        );
     }
-    let ours = |text: &String| Machine::default().with_file("job.fio", text).plan(Fio, &["--parse-only", "job.fio"]).err();
-    let apart: Vec<String> = sections.iter().filter_map(|text| Some(format!("{text}{}", shown(&ours(text)?)))).collect();
+    let ours = |text: &String| {
+        Machine::default()
+            .with_file("job.fio", text)
+            .plan(Fio, &["--parse-only", "job.fio"])
+            .err()
+    };
+    let apart: Vec<String> = sections
+        .iter()
+        .filter_map(|text| Some(format!("{text}{}", shown(&ours(text)?))))
+        .collect();
     assert!(apart.is_empty(), "{}", apart.join("\n"));
 }

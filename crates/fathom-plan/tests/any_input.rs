@@ -56,7 +56,8 @@ fn piece() -> impl Strategy<Value = String> {
         ])
         .prop_map(str::to_owned),
         any::<char>().prop_map(String::from),
-        prop::sample::select(options().map(|row| row.name).collect::<Vec<_>>()).prop_map(str::to_owned),
+        prop::sample::select(options().map(|row| row.name).collect::<Vec<_>>())
+            .prop_map(str::to_owned),
     ]
 }
 
@@ -112,7 +113,10 @@ proptest! {
 #[test]
 fn bytes_that_are_no_text_have_a_place() {
     let problem = Source::new("job.fio", b"[j]\nbs=\xff".to_vec()).expect_err("not UTF-8");
-    assert_eq!(problem.to_string(), "job.fio:2:4: not text in UTF-8 (is this a job file?)");
+    assert_eq!(
+        problem.to_string(),
+        "job.fio:2:4: not text in UTF-8 (is this a job file?)"
+    );
 }
 
 /// Files made to cost memory are refused while they are still cheap.
@@ -126,14 +130,23 @@ fn absurdly_large_files_are_refused() {
     let globals = format!("[global]\n{}", "bs=4k\n".repeat(500)).repeat(80);
     let jobs: String = (0..1000).map(|n| format!("[j{n}]\n")).collect();
     assert!(
-        answer(globals + &jobs).ends_with("all jobs together have more than 1000000 options (split the job file)\n")
+        answer(globals + &jobs)
+            .ends_with("all jobs together have more than 1000000 options (split the job file)\n")
     );
-    let globals = format!("[global]\n{}", format!("description={}\n", "x".repeat(8000)).repeat(400));
+    let globals = format!(
+        "[global]\n{}",
+        format!("description={}\n", "x".repeat(8000)).repeat(400)
+    );
     let jobs: String = (0..100).map(|n| format!("[j{n}]\n")).collect();
-    assert!(answer(globals + &jobs).ends_with("the options of all jobs together have more than 33554432 bytes (split the job file)\n"));
+    assert!(answer(globals + &jobs).ends_with(
+        "the options of all jobs together have more than 33554432 bytes (split the job file)\n"
+    ));
     assert!(answer("[j]\nsize=1m\n".repeat(20_000)).contains("more than 16384 workers"));
     assert!(answer("[j]\n".repeat(100_001)).contains("more than 100000 lines"));
-    assert!(answer(format!("[j]\nfilename={}\n", "x".repeat(9000))).contains("the line has more than 8191 bytes"));
+    assert!(
+        answer(format!("[j]\nfilename={}\n", "x".repeat(9000)))
+            .contains("the line has more than 8191 bytes")
+    );
 }
 
 /// Regression 0154: each `wait_for` looked at the names of all jobs, so that thousands of them took five times as long as
@@ -145,10 +158,20 @@ fn a_chain_of_thousands_is_planned_soon() {
         now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
     };
     let plan = |chain: bool| {
-        let wait = |n: usize| if chain && n > 0 { format!("wait_for=a{}\n", n - 1) } else { String::new() };
-        let text: String = (0..16_000).map(|n| format!("[a{n}]\nioengine=null\nsize=1m\n{}", wait(n))).collect();
+        let wait = |n: usize| {
+            if chain && n > 0 {
+                format!("wait_for=a{}\n", n - 1)
+            } else {
+                String::new()
+            }
+        };
+        let text: String = (0..16_000)
+            .map(|n| format!("[a{n}]\nioengine=null\nsize=1m\n{}", wait(n)))
+            .collect();
         let before = busy();
-        let last = support::ours(&text).expect("a plan").plan.jobs[15_999].start.after_section;
+        let last = support::ours(&text).expect("a plan").plan.jobs[15_999]
+            .start
+            .after_section;
         (last, busy() - before)
     };
     let ((last, chained), (none, free)) = (plan(true), plan(false));
@@ -162,12 +185,18 @@ fn a_chain_of_thousands_is_planned_soon() {
 fn a_thousand_unknown_options_are_refused_soon() {
     let mut state = 1_u64;
     let mut letter = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         char::from(b'a' + (state >> 33) as u8 % 26)
     };
     let text: String = (0..1000_usize)
         .map(|n| {
-            let head = if n.is_multiple_of(400) { format!("[j{n}]\n") } else { String::new() };
+            let head = if n.is_multiple_of(400) {
+                format!("[j{n}]\n")
+            } else {
+                String::new()
+            };
             let word: String = (0..8 + n % 56).map(|_| letter()).collect();
             format!("{head}{word}=1\n")
         })
@@ -175,6 +204,7 @@ fn a_thousand_unknown_options_are_refused_soon() {
     let before = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     assert!(support::ours(&text).expect_err("unknown").len() >= 990);
     let after = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let took = (after.tv_sec - before.tv_sec) as f64 + (after.tv_nsec - before.tv_nsec) as f64 / 1e9;
+    let took =
+        (after.tv_sec - before.tv_sec) as f64 + (after.tv_nsec - before.tv_nsec) as f64 / 1e9;
     assert!(took < 1.0, "{took} s");
 }

@@ -18,9 +18,17 @@ fn cases(table: &str) -> Vec<Case> {
     let blocks = table.split("=== ").skip(1);
     blocks
         .map(|block| {
-            let (title, rest) = block.split_once('\n').expect("a title has a line of its own");
-            let (input, messages) = rest.split_once("---\n").expect("messages follow a line of three dashes");
-            Case { title: title.into(), input: input.into(), messages: messages.into() }
+            let (title, rest) = block
+                .split_once('\n')
+                .expect("a title has a line of its own");
+            let (input, messages) = rest
+                .split_once("---\n")
+                .expect("messages follow a line of three dashes");
+            Case {
+                title: title.into(),
+                input: input.into(),
+                messages: messages.into(),
+            }
         })
         .collect()
 }
@@ -36,10 +44,18 @@ fn machine() -> Machine {
 
 fn answer(input: &str) -> String {
     let planned = match input.strip_prefix("$ ") {
-        Some(arguments) => machine().plan(Personality::Fathom, &arguments.split_whitespace().collect::<Vec<_>>()),
-        None => machine().with_file("job.fio", input).plan(Personality::Fathom, &["job.fio"]),
+        Some(arguments) => machine().plan(
+            Personality::Fathom,
+            &arguments.split_whitespace().collect::<Vec<_>>(),
+        ),
+        None => machine()
+            .with_file("job.fio", input)
+            .plan(Personality::Fathom, &["job.fio"]),
     };
-    planned.map_or_else(|problems| shown(&problems), |planned| shown(&planned.warnings))
+    planned.map_or_else(
+        |problems| shown(&problems),
+        |planned| shown(&planned.warnings),
+    )
 }
 
 fn check(name: &str) -> usize {
@@ -47,8 +63,16 @@ fn check(name: &str) -> usize {
     let table = std::fs::read_to_string(&path).expect("the table can be read");
     let cases = cases(&table);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let render = |case: &Case| format!("=== {}\n{}---\n{}", case.title, case.input, answer(&case.input));
-        std::fs::write(&path, cases.iter().map(render).collect::<String>()).expect("the table can be written");
+        let render = |case: &Case| {
+            format!(
+                "=== {}\n{}---\n{}",
+                case.title,
+                case.input,
+                answer(&case.input)
+            )
+        };
+        std::fs::write(&path, cases.iter().map(render).collect::<String>())
+            .expect("the table can be written");
         return cases.len();
     }
     for case in &cases {
@@ -59,7 +83,15 @@ fn check(name: &str) -> usize {
 
 #[test]
 fn each_bad_input_has_its_message() {
-    let count: usize =
-        ["grammar.txt", "values.txt", "meaning.txt", "traps.txt", "command_line.txt"].into_iter().map(check).sum();
+    let count: usize = [
+        "grammar.txt",
+        "values.txt",
+        "meaning.txt",
+        "traps.txt",
+        "command_line.txt",
+    ]
+    .into_iter()
+    .map(check)
+    .sum();
     assert!(count >= 100, "{count} cases");
 }

@@ -36,16 +36,20 @@ fn fio_examples_pass_the_grammar() {
     let includes = Folder(folder);
     let mut refused = 0;
     for name in &names {
-        let invocation = parse_args(&["--parse-only".into(), name.clone()], Personality::Fathom).expect("a file name");
-        read_job_files(&invocation, &machine, &includes).unwrap_or_else(|problems| panic!("{}", shown(&problems)));
+        let invocation = parse_args(&["--parse-only".into(), name.clone()], Personality::Fathom)
+            .expect("a file name");
+        read_job_files(&invocation, &machine, &includes)
+            .unwrap_or_else(|problems| panic!("{}", shown(&problems)));
         if let Err(problems) = plan(&invocation, &machine, &includes) {
             refused += 1;
-            let errors: Vec<Diagnostic> = problems.into_iter().filter(Diagnostic::is_error).collect();
+            let errors: Vec<Diagnostic> =
+                problems.into_iter().filter(Diagnostic::is_error).collect();
             eprint!("{}", shown(&errors));
             assert!(
                 errors
                     .iter()
-                    .all(|error| !error.problem.contains("is no option") || error.problem.contains("ioengine=")),
+                    .all(|error| !error.problem.contains("is no option")
+                        || error.problem.contains("ioengine=")),
                 "{name}"
             );
         }

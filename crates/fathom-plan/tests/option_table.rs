@@ -11,7 +11,10 @@ fn list(text: &'static str) -> BTreeSet<&'static str> {
 #[test]
 fn every_core_option_of_fio_has_one_row() {
     let expected = list(include_str!("fixtures/core_options.txt"));
-    let ours: Vec<&str> = options().filter(|row| row.engines.is_empty()).map(|row| row.name).collect();
+    let ours: Vec<&str> = options()
+        .filter(|row| row.engines.is_empty())
+        .map(|row| row.name)
+        .collect();
     assert_eq!(expected.len(), 251);
     assert_eq!(ours.len(), 251, "a name has two rows");
     assert_eq!(ours.into_iter().collect::<BTreeSet<_>>(), expected);
@@ -20,9 +23,14 @@ fn every_core_option_of_fio_has_one_row() {
 #[test]
 fn every_private_option_of_fio_has_one_row() {
     // `size` of the tiobench profile has the row of the core option.
-    let expected: BTreeSet<&str> =
-        list(include_str!("fixtures/engine_options.txt")).into_iter().filter(|name| *name != "size").collect();
-    let ours: Vec<&str> = options().filter(|row| !row.engines.is_empty()).map(|row| row.name).collect();
+    let expected: BTreeSet<&str> = list(include_str!("fixtures/engine_options.txt"))
+        .into_iter()
+        .filter(|name| *name != "size")
+        .collect();
+    let ours: Vec<&str> = options()
+        .filter(|row| !row.engines.is_empty())
+        .map(|row| row.name)
+        .collect();
     assert_eq!(ours.len(), expected.len(), "a name has two rows");
     assert_eq!(ours.into_iter().collect::<BTreeSet<_>>(), expected);
 }
@@ -38,7 +46,11 @@ fn every_alias_of_fio_leads_to_its_option() {
 #[test]
 fn rows_are_complete() {
     for row in options() {
-        assert!(!row.help.is_empty() && !row.help.ends_with('.'), "{}", row.name);
+        assert!(
+            !row.help.is_empty() && !row.help.ends_with('.'),
+            "{}",
+            row.name
+        );
         match row.support {
             Support::NoEffect { why } => assert!(!why.is_empty(), "{}", row.name),
             Support::Refused { instead } => assert!(!instead.is_empty(), "{}", row.name),
@@ -58,7 +70,11 @@ fn defaults_can_be_read() {
         let Some(default) = row.default else { continue };
         let mut reading = fathom_plan::Reading::new(fathom_model::Personality::Fathom, 4);
         let value = fathom_plan::read_value(row, Some(default), &mut reading);
-        assert!(value.is_ok() || row.min.is_some_and(|min| min > 0), "{}={default}: {value:?}", row.name);
+        assert!(
+            value.is_ok() || row.min.is_some_and(|min| min > 0),
+            "{}={default}: {value:?}",
+            row.name
+        );
     }
 }
 
@@ -84,12 +100,26 @@ fn the_common_options_are_honoured_or_harmless() {
 #[test]
 fn help_answers_the_probes_of_scripts() {
     assert!(fathom_plan::command_help(Some("zonemode")).is_ok_and(|text| text.contains("zbd")));
-    assert!(fathom_plan::engine_help(None).is_ok_and(|text| text.lines().any(|line| line.trim() == "libaio")));
-    assert!(fathom_plan::engine_help(Some("io_uring,hipri")).is_ok_and(|text| text.contains("Polled")));
+    assert!(
+        fathom_plan::engine_help(None)
+            .is_ok_and(|text| text.lines().any(|line| line.trim() == "libaio"))
+    );
+    assert!(
+        fathom_plan::engine_help(Some("io_uring,hipri")).is_ok_and(|text| text.contains("Polled"))
+    );
     assert!(fathom_plan::help_text("fio", fathom_model::Personality::Fio).contains("json+"));
     assert!(!fathom_plan::help_text("fio", fathom_model::Personality::Fio).contains("--destroy"));
-    assert_eq!(fathom_plan::command_help(None).expect("a list").lines().count(), 251);
-    assert!(fathom_plan::command_help(Some("iodpeth")).is_err_and(|problem| problem.to_string().contains("iodepth")));
+    assert_eq!(
+        fathom_plan::command_help(None)
+            .expect("a list")
+            .lines()
+            .count(),
+        251
+    );
+    assert!(
+        fathom_plan::command_help(Some("iodpeth"))
+            .is_err_and(|problem| problem.to_string().contains("iodepth"))
+    );
     assert!(fathom_plan::engine_help(Some("rbd")).is_err());
 }
 

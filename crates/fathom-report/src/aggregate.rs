@@ -21,9 +21,15 @@ pub fn aggregate_bandwidth(recording: &Recording) -> PerDirection<String> {
     for together in intervals(recording).values() {
         let length = u128::from((together.to - together.from).max(1)) * 1024;
         for direction in Direction::ALL {
-            let rate = (u128::from(together.bytes[direction]) * 1_000_000_000 + length / 2) / length;
+            let rate =
+                (u128::from(together.bytes[direction]) * 1_000_000_000 + length / 2) / length;
             // Writing to a String cannot fail.
-            let _ = writeln!(logs[direction], "{}, {rate}, {}, 0, 0", together.to / 1_000_000, direction as u8);
+            let _ = writeln!(
+                logs[direction],
+                "{}, {rate}, {}, 0, 0",
+                together.to / 1_000_000,
+                direction as u8
+            );
         }
     }
     logs
@@ -33,8 +39,15 @@ fn intervals(recording: &Recording) -> BTreeMap<u64, Together> {
     let grid = recording.plan.interval.get().max(1);
     let mut all = BTreeMap::<u64, Together>::new();
     for interval in recording.jobs.iter().flat_map(|job| &job.intervals) {
-        let (start, end) = (interval.start.get(), interval.start.saturating_add(interval.length).get());
-        let fresh = || Together { from: start, to: end, ..Together::default() };
+        let (start, end) = (
+            interval.start.get(),
+            interval.start.saturating_add(interval.length).get(),
+        );
+        let fresh = || Together {
+            from: start,
+            to: end,
+            ..Together::default()
+        };
         let together = all.entry(start / grid).or_insert_with(fresh);
         together.from = together.from.min(start);
         together.to = together.to.max(end);

@@ -22,16 +22,27 @@ pub fn banner(plan: &Plan, style: &Style) -> String {
 fn section(job: &Job) -> String {
     let size = |way: Direction| {
         let sizes = &job.pattern.block_size[way];
-        format!("{}-{}", bytes(sizes.min().into(), Prefix::Iec), bytes(sizes.max().into(), Prefix::Iec))
+        format!(
+            "{}-{}",
+            bytes(sizes.min().into(), Prefix::Iec),
+            bytes(sizes.max().into(), Prefix::Iec)
+        )
     };
-    let (read, write, trim) = (size(Direction::Read), size(Direction::Write), size(Direction::Trim));
+    let (read, write, trim) = (
+        size(Direction::Read),
+        size(Direction::Write),
+        size(Direction::Trim),
+    );
     let sizes = if job.pattern.sizes_by_access {
         format!("(R) {read}, (W) {write}, bs_is_seq_rand")
     } else {
         format!("(R) {read}, (W) {write}, (T) {trim}")
     };
     let (name, group, rw, engine) = (&job.name, job.group, rw_word(job), job.engine.kind.word());
-    format!("{name}: (g={group}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={}\n", job.queue.depth)
+    format!(
+        "{name}: (g={group}): rw={rw}, bs={sizes}, ioengine={engine}, iodepth={}\n",
+        job.queue.depth
+    )
 }
 
 /// fio's word for the pattern.
@@ -51,12 +62,15 @@ fn rw_word(job: &Job) -> String {
 /// `Starting 2 threads and 1 process`.
 #[must_use]
 pub fn starting(threads: usize, processes: usize) -> String {
-    let count = |n: usize, word: &str, plural: &str| format!("{n} {}", if n == 1 { word } else { plural });
+    let count =
+        |n: usize, word: &str, plural: &str| format!("{n} {}", if n == 1 { word } else { plural });
     let workers = match (threads, processes) {
         (threads, 0) => count(threads, "thread", "threads"),
         (0, processes) => count(processes, "process", "processes"),
         (threads, processes) => {
-            count(threads, "thread", "threads") + " and " + &count(processes, "process", "processes")
+            count(threads, "thread", "threads")
+                + " and "
+                + &count(processes, "process", "processes")
         }
     };
     format!("Starting {workers}\n")

@@ -1,22 +1,38 @@
 //! Dates as ctime(3) writes them: `Sat Nov 21 02:47:53 2026`.
 
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
 
 /// `unix_s` seconds since 1970, shown in the zone that is `utc_offset_s` ahead of UTC.
 pub(crate) fn ctime(unix_s: u64, utc_offset_s: i32) -> String {
     let local = unix_s.saturating_add_signed(i64::from(utc_offset_s));
     let (days, second) = (local / 86_400, local % 86_400);
     let (year, month, day) = civil(days);
-    let clock = format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60);
-    format!("{} {} {day:2} {clock} {year}", WEEKDAYS[(days % 7) as usize], MONTHS[month])
+    let clock = format!(
+        "{:02}:{:02}:{:02}",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    );
+    format!(
+        "{} {} {day:2} {clock} {year}",
+        WEEKDAYS[(days % 7) as usize],
+        MONTHS[month]
+    )
 }
 
 /// `unix_s` in that zone as `2026-11-21 02:47`.
 pub(crate) fn minute(unix_s: u64, utc_offset_s: i32) -> String {
     let local = unix_s.saturating_add_signed(i64::from(utc_offset_s));
     let (year, month, day) = civil(local / 86_400);
-    format!("{year}-{:02}-{day:02} {:02}:{:02}", month + 1, local / 3600 % 24, local / 60 % 60)
+    format!(
+        "{year}-{:02}-{day:02} {:02}:{:02}",
+        month + 1,
+        local / 3600 % 24,
+        local / 60 % 60
+    )
 }
 
 /// Year, month (from 0) and day (from 1) of a day counted from 1970-01-01, Gregorian.

@@ -24,15 +24,27 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
     let mut job = None;
     for row in &comparison.rows {
         if job != Some(&row.job) {
-            text += &format!("{}{}\n", if job.is_some() { "\n" } else { "" }, style.clean(&row.job));
+            text += &format!(
+                "{}{}\n",
+                if job.is_some() { "\n" } else { "" },
+                style.clean(&row.job)
+            );
             job = Some(&row.job);
         }
         text += &line(row, style);
     }
     for name in &comparison.alone {
-        text += &wrap(&style.clean(&format!("{name}: only one of the two has it")), style.width, "", "  ");
+        text += &wrap(
+            &style.clean(&format!("{name}: only one of the two has it")),
+            style.width,
+            "",
+            "  ",
+        );
     }
-    text += &differing(comparison).iter().map(|words| wrap(&style.clean(words), style.width, "", "  ")).collect::<String>();
+    text += &differing(comparison)
+        .iter()
+        .map(|words| wrap(&style.clean(words), style.width, "", "  "))
+        .collect::<String>();
     text + "\n" + &wrap(caveat(comparison), style.width, "", "")
 }
 
@@ -48,14 +60,36 @@ fn caveat(comparison: &Comparison) -> &'static str {
 /// Where plans differ, a line each.
 #[must_use]
 pub fn differing(comparison: &Comparison) -> Vec<String> {
-    let value = |value: &Option<String>| value.as_ref().map_or("not set".to_owned(), |value| format!("'{value}'"));
-    let words = |one: &Unlike| format!("{}: {} differs: {} before, {} after", one.job, one.option, value(&one.values.0), value(&one.values.1));
-    comparison.unlike.iter().chain(&comparison.settings).map(words).collect()
+    let value = |value: &Option<String>| {
+        value
+            .as_ref()
+            .map_or("not set".to_owned(), |value| format!("'{value}'"))
+    };
+    let words = |one: &Unlike| {
+        format!(
+            "{}: {} differs: {} before, {} after",
+            one.job,
+            one.option,
+            value(&one.values.0),
+            value(&one.values.1)
+        )
+    };
+    comparison
+        .unlike
+        .iter()
+        .chain(&comparison.settings)
+        .map(words)
+        .collect()
 }
 
 fn line(row: &Row, style: &Style) -> String {
     let name = format!("{} {}", row.direction.word(), row.metric);
-    let figures = format!("  {name:<12} {:>9} -> {:>9}  {:>8}", value(row.metric, row.before), value(row.metric, row.after), percent(row.change));
+    let figures = format!(
+        "  {name:<12} {:>9} -> {:>9}  {:>8}",
+        value(row.metric, row.before),
+        value(row.metric, row.after),
+        percent(row.change)
+    );
     let says = says(row);
     let colour = match worse(row) {
         Some(true) => Colour::Red,
@@ -77,9 +111,18 @@ fn worse(row: &Row) -> Option<bool> {
 
 /// What the intervals say, in words. The change of a whole run need not be that of its usual interval.
 fn says(row: &Row) -> String {
-    let Some(difference) = &row.difference else { return String::new() };
+    let Some(difference) = &row.difference else {
+        return String::new();
+    };
     let (low, high) = difference.interval;
-    let usual = if (low..=high).contains(&row.change) { String::new() } else { format!(": the median interval changed by {}", percent(difference.change)) };
+    let usual = if (low..=high).contains(&row.change) {
+        String::new()
+    } else {
+        format!(
+            ": the median interval changed by {}",
+            percent(difference.change)
+        )
+    };
     let visible = match difference.resolution {
         least if least <= 1.0 => format!("would have seen {:.1} %", 100.0 * least),
         _ => "too uneven to see less than a doubling".to_owned(),
@@ -90,7 +133,10 @@ fn says(row: &Row) -> String {
             format!("{word}{usual} ({} to {})", percent(low), percent(high))
         }
         // The whole may differ for a part of its time: a stall, a cold start.
-        None if row.change.abs() > difference.resolution => format!("no difference shown ({visible}); the median interval changed by {}", percent(difference.change)),
+        None if row.change.abs() > difference.resolution => format!(
+            "no difference shown ({visible}); the median interval changed by {}",
+            percent(difference.change)
+        ),
         None => format!("no difference shown ({visible})"),
     }
 }
@@ -111,7 +157,9 @@ fn percent(share: f64) -> String {
 /// The same as a table in Markdown.
 #[must_use]
 pub fn comparison_markdown(comparison: &Comparison) -> String {
-    let mut text = String::from("| job | figure | before | after | change | intervals say |\n| --- | --- | ---: | ---: | ---: | --- |\n");
+    let mut text = String::from(
+        "| job | figure | before | after | change | intervals say |\n| --- | --- | ---: | ---: | ---: | --- |\n",
+    );
     for row in &comparison.rows {
         let cells = [
             cell(&row.job),
@@ -123,7 +171,12 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         ];
         text += &format!("| {} |\n", cells.join(" | "));
     }
-    for words in differing(comparison).into_iter().chain(comparison.alone.iter().map(|name| format!("{name}: only one of the two has it"))) {
+    for words in differing(comparison).into_iter().chain(
+        comparison
+            .alone
+            .iter()
+            .map(|name| format!("{name}: only one of the two has it")),
+    ) {
         text += &format!("\n* {}\n", cell(&words));
     }
     text + &format!("\n{}\n", caveat(comparison))
@@ -147,7 +200,10 @@ fn cell(text: &str) -> String {
 
 /// JUnit's XML: a test case for each row, failed where `broken` has words for it.
 #[must_use]
-pub fn comparison_junit(comparison: &Comparison, broken: &dyn Fn(&Row) -> Option<String>) -> String {
+pub fn comparison_junit(
+    comparison: &Comparison,
+    broken: &dyn Fn(&Row) -> Option<String>,
+) -> String {
     let failed: Vec<Option<String>> = comparison.rows.iter().map(broken).collect();
     let failures = failed.iter().flatten().count();
     let mut text = format!(
@@ -155,8 +211,17 @@ pub fn comparison_junit(comparison: &Comparison, broken: &dyn Fn(&Row) -> Option
         comparison.rows.len()
     );
     for (row, why) in comparison.rows.iter().zip(failed) {
-        let (job, figure) = (xml(&row.job), format!("{} {}", row.direction.word(), row.metric));
-        let told = format!("{} -> {} ({}) {}", value(row.metric, row.before), value(row.metric, row.after), percent(row.change), says(row));
+        let (job, figure) = (
+            xml(&row.job),
+            format!("{} {}", row.direction.word(), row.metric),
+        );
+        let told = format!(
+            "{} -> {} ({}) {}",
+            value(row.metric, row.before),
+            value(row.metric, row.after),
+            percent(row.change),
+            says(row)
+        );
         let told = xml(&told);
         text += &format!("  <testcase classname=\"{job}\" name=\"{figure}\">");
         text += &match why {
@@ -191,17 +256,43 @@ mod tests {
 
     fn row(job: &str, metric: Metric, before: f64, after: f64, sure: bool) -> Row {
         let change = after / before - 1.0;
-        let half = if sure { change.abs() / 2.0 } else { change.abs() * 2.0 };
+        let half = if sure {
+            change.abs() / 2.0
+        } else {
+            change.abs() * 2.0
+        };
         let interval = (change - half, change + half);
-        let difference = Difference { before, after, change, interval, p: if sure { 0.001 } else { 0.4 }, resolution: half };
-        Row { job: job.into(), direction: Direction::Read, metric, before, after, change, difference: Some(difference) }
+        let difference = Difference {
+            before,
+            after,
+            change,
+            interval,
+            p: if sure { 0.001 } else { 0.4 },
+            resolution: half,
+        };
+        Row {
+            job: job.into(),
+            direction: Direction::Read,
+            metric,
+            before,
+            after,
+            change,
+            difference: Some(difference),
+        }
     }
 
     #[test]
     fn less_is_worse_for_rates_and_better_for_waits() {
-        let style = Style { width: WIDE, ..Style::default() };
+        let style = Style {
+            width: WIDE,
+            ..Style::default()
+        };
         let text = |metric, sure| line(&row("a", metric, 1000.0, 900.0, sure), &style);
-        assert!(text(Metric::Iops, true).contains("-10.0 %  worse (-15.0 % to -5.0 %)"), "{}", text(Metric::Iops, true));
+        assert!(
+            text(Metric::Iops, true).contains("-10.0 %  worse (-15.0 % to -5.0 %)"),
+            "{}",
+            text(Metric::Iops, true)
+        );
         assert!(text(Metric::Percentile(99.0), true).contains("better"));
         assert!(text(Metric::Iops, false).contains("no difference shown (would have seen 20.0 %)"));
         assert!(text(Metric::Iops, false).chars().count() <= WIDE + 1);
@@ -212,19 +303,48 @@ mod tests {
     #[test]
     fn what_differs_for_a_part_of_the_time_is_explained() {
         let mut row = row("a", Metric::Mean, 71.0, 5.4, false);
-        row.difference = Some(Difference { before: 5.5, after: 5.4, change: -0.02, interval: (-0.08, 0.05), p: 0.5, resolution: 0.13 });
-        assert_eq!(says(&row), "no difference shown (would have seen 13.0 %); the median interval changed by -2.0 %");
-        row.difference = Some(Difference { before: 5.5, after: 5.4, change: -0.02, interval: (-0.9, 31.0), p: 0.5, resolution: 31.9 });
-        assert_eq!(says(&row), "no difference shown (too uneven to see less than a doubling)");
+        row.difference = Some(Difference {
+            before: 5.5,
+            after: 5.4,
+            change: -0.02,
+            interval: (-0.08, 0.05),
+            p: 0.5,
+            resolution: 0.13,
+        });
+        assert_eq!(
+            says(&row),
+            "no difference shown (would have seen 13.0 %); the median interval changed by -2.0 %"
+        );
+        row.difference = Some(Difference {
+            before: 5.5,
+            after: 5.4,
+            change: -0.02,
+            interval: (-0.9, 31.0),
+            p: 0.5,
+            resolution: 31.9,
+        });
+        assert_eq!(
+            says(&row),
+            "no difference shown (too uneven to see less than a doubling)"
+        );
     }
 
     #[test]
     fn names_are_no_markup() {
-        let all = Comparison { rows: vec![row("<b>|\"x&\u{1b}", Metric::Iops, 2.0, 1.0, true)], ..Comparison::default() };
+        let all = Comparison {
+            rows: vec![row("<b>|\"x&\u{1b}", Metric::Iops, 2.0, 1.0, true)],
+            ..Comparison::default()
+        };
         let markdown = comparison_markdown(&all);
-        assert!(markdown.contains("| &lt;b&gt;\\|\"x&amp;  | read iops |"), "{markdown}");
+        assert!(
+            markdown.contains("| &lt;b&gt;\\|\"x&amp;  | read iops |"),
+            "{markdown}"
+        );
         let junit = comparison_junit(&all, &|_| Some("more than \"allowed\"".to_owned()));
-        assert!(junit.contains("failures=\"1\"") && junit.contains("&lt;b&gt;|&quot;x&amp; "), "{junit}");
+        assert!(
+            junit.contains("failures=\"1\"") && junit.contains("&lt;b&gt;|&quot;x&amp; "),
+            "{junit}"
+        );
         assert!(junit.contains("message=\"more than &quot;allowed&quot;\""));
         assert!(!comparison(&all, &Style::default()).contains('\u{1b}'));
     }

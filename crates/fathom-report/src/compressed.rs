@@ -33,14 +33,19 @@ pub(crate) fn stream(entries: &[LogEntry], kind: LogKind, logs: &Logs) -> io::Re
     }
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     let timed = matches!(kind, LogKind::Clat | LogKind::Slat);
-    entries.iter().try_for_each(|entry| encoder.write_all(&sample(entry, timed, logs)))?;
+    entries
+        .iter()
+        .try_for_each(|entry| encoder.write_all(&sample(entry, timed, logs)))?;
     encoder.finish()
 }
 
 fn sample(entry: &LogEntry, timed: bool, logs: &Logs) -> Vec<u8> {
     let flag = |set: bool, bit: u32| if set { bit } else { 0 };
     let both = logs.window == LogWindow::Both;
-    let flags = flag(logs.offset, OFFSET) | flag(logs.prio, PRIO) | flag(both, BOTH) | flag(logs.issue_time, ISSUE_TIME);
+    let flags = flag(logs.offset, OFFSET)
+        | flag(logs.prio, PRIO)
+        | flag(both, BOTH)
+        | flag(logs.issue_time, ISSUE_TIME);
     let mut bytes = Vec::with_capacity(BARE + 16);
     for word in [entry.at.as_millis(), entry.value, entry.max.unwrap_or(0)] {
         bytes.extend(word.to_le_bytes());
@@ -91,8 +96,18 @@ fn inflate_stream(samples: &mut impl Read, out: &mut dyn Write) -> io::Result<()
         };
         let (offset, issued) = (next(OFFSET)?, next(ISSUE_TIME)?);
         let entry = entry(&bare, offset, Nanos::new(issued))?;
-        let window = if flags & BOTH != 0 { LogWindow::Both } else { LogWindow::Mean };
-        let logs = Logs { offset: flags & OFFSET != 0, prio: flags & PRIO != 0, issue_time: flags & ISSUE_TIME != 0, window, ..Logs::default() };
+        let window = if flags & BOTH != 0 {
+            LogWindow::Both
+        } else {
+            LogWindow::Mean
+        };
+        let logs = Logs {
+            offset: flags & OFFSET != 0,
+            prio: flags & PRIO != 0,
+            issue_time: flags & ISSUE_TIME != 0,
+            window,
+            ..Logs::default()
+        };
         // Issue times stand in the sample where the log has them.
         out.write_all(lines(&[entry], LogKind::Clat, &logs).as_bytes())?;
     }
@@ -101,16 +116,32 @@ fn inflate_stream(samples: &mut impl Read, out: &mut dyn Write) -> io::Result<()
 
 fn entry(bare: &[u8; BARE], offset: u64, issued: Nanos) -> io::Result<LogEntry> {
     let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bare[at + byte]));
-    let direction = match u32::from_le_bytes([bare[24], bare[25], bare[26], bare[27]]) & !(OFFSET | PRIO | BOTH | ISSUE_TIME) {
+    let direction = match u32::from_le_bytes([bare[24], bare[25], bare[26], bare[27]])
+        & !(OFFSET | PRIO | BOTH | ISSUE_TIME)
+    {
         0 => Direction::Read,
         1 => Direction::Write,
         2 => Direction::Trim,
-        _ => return Err(invalid("its samples are not laid out as those of fio 3.42; inflate it with the fio that wrote it")),
+        _ => {
+            return Err(invalid(
+                "its samples are not laid out as those of fio 3.42; inflate it with the fio that wrote it",
+            ));
+        }
     };
-    let block_size = u32::try_from(word(32)).map_err(|_| invalid("a block size is beyond 4 GiB"))?;
+    let block_size =
+        u32::try_from(word(32)).map_err(|_| invalid("a block size is beyond 4 GiB"))?;
     let prio = u16::from_le_bytes([bare[28], bare[29]]);
     let at = Nanos::from_millis(word(0).min(u64::MAX / 1_000_000));
-    Ok(LogEntry { at, value: word(8), max: Some(word(16)), direction, block_size, offset, prio, issued })
+    Ok(LogEntry {
+        at,
+        value: word(8),
+        max: Some(word(16)),
+        direction,
+        block_size,
+        offset,
+        prio,
+        issued,
+    })
 }
 
 /// False at the end; an end within a sample is an error.
@@ -129,7 +160,10 @@ fn read_whole(from: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
 }
 
 fn invalid(what: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("this is no compressed log: {what}"))
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("this is no compressed log: {what}"),
+    )
 }
 
 #[cfg(test)]
@@ -154,12 +188,24 @@ mod tests {
     fn what_is_inflated_is_what_would_have_been_written() {
         for (offset, issue_time) in [(false, false), (true, false), (true, true)] {
             for (prio, window) in [(false, LogWindow::Mean), (true, LogWindow::Both)] {
-                let logs = Logs { offset, prio, issue_time, window, ..Logs::default() };
+                let logs = Logs {
+                    offset,
+                    prio,
+                    issue_time,
+                    window,
+                    ..Logs::default()
+                };
                 let all = entries();
-                let streams: Vec<u8> = all.chunks(30).flat_map(|some| stream(some, LogKind::Clat, &logs).expect("memory")).collect();
+                let streams: Vec<u8> = all
+                    .chunks(30)
+                    .flat_map(|some| stream(some, LogKind::Clat, &logs).expect("memory"))
+                    .collect();
                 let mut out = Vec::new();
                 inflate_log(&streams[..], &mut out).expect("a log");
-                assert_eq!(String::from_utf8(out).expect("text"), lines(&all, LogKind::Clat, &logs));
+                assert_eq!(
+                    String::from_utf8(out).expect("text"),
+                    lines(&all, LogKind::Clat, &logs)
+                );
             }
         }
     }
@@ -172,7 +218,11 @@ mod tests {
         let whole = stream(&entries(), LogKind::Bw, &Logs::default()).expect("memory");
         let mut wrong = ZlibEncoder::new(Vec::new(), Compression::default());
         wrong.write_all(&[0xff; 80]).expect("memory");
-        for bad in [&whole[..whole.len() / 2], &wrong.finish().expect("memory")[..], &[0x78, 0x9c, 1, 2, 3][..]] {
+        for bad in [
+            &whole[..whole.len() / 2],
+            &wrong.finish().expect("memory")[..],
+            &[0x78, 0x9c, 1, 2, 3][..],
+        ] {
             assert!(inflate_log(bad, &mut Vec::new()).is_err());
         }
     }

@@ -25,7 +25,9 @@ pub struct Place {
 /// The live line of a cell: `3/24 bs=4k iodepth=8: running, 45.0%, read 391MiB/s 100k IOPS, eta 00m:05s; all: 4m 10s left`.
 #[must_use]
 pub fn standing_line(place: &Place, progress: &Progress, width: usize) -> String {
-    let left = place.left.map_or(String::new(), |left| format!("; all: {} left", span(left)));
+    let left = place
+        .left
+        .map_or(String::new(), |left| format!("; all: {} left", span(left)));
     let cell = live_line(progress, Personality::Fathom, usize::MAX);
     let head = format!("{}/{} {}: ", place.number, place.all, place.name);
     // What is left of all is the last thing to be cut off.
@@ -59,7 +61,11 @@ pub fn figures_line(figures: &CellFigures) -> String {
         line += &format!(", {} I/Os did not succeed", grouped(figures.bad));
     }
     if figures.verdict != Verdict::Valid {
-        line += &format!(" ({}: {})", verdict_word(figures.verdict), figures.codes.join(", "));
+        line += &format!(
+            " ({}: {})",
+            verdict_word(figures.verdict),
+            figures.codes.join(", ")
+        );
     }
     line
 }
@@ -68,7 +74,11 @@ pub fn figures_line(figures: &CellFigures) -> String {
 #[must_use]
 pub fn first_look(figures: &CellFigures) -> String {
     let (iops, latency) = (whole(figures.iops), &figures.latency);
-    format!("{iops} IOPS, median {}, p99 {} in a second; the measurement follows", duration(latency.p50), duration(latency.p99))
+    format!(
+        "{iops} IOPS, median {}, p99 {} in a second; the measurement follows",
+        duration(latency.p50),
+        duration(latency.p99)
+    )
 }
 
 fn verdict_word(verdict: Verdict) -> &'static str {
@@ -80,7 +90,11 @@ fn verdict_word(verdict: Verdict) -> &'static str {
 }
 
 pub(crate) fn whole(figure: f64) -> String {
-    if figure >= 99.95 { grouped(figure.round() as u64) } else { format!("{figure:.1}") }
+    if figure >= 99.95 {
+        grouped(figure.round() as u64)
+    } else {
+        format!("{figure:.1}")
+    }
 }
 
 /// `2.5 s`, `45 s`, `4m 10s`, `2h 05m`.
@@ -114,7 +128,11 @@ pub fn grid_text(grid: &Grid, style: &Style) -> String {
         text += &format!("\n{}", folded(&notes, style));
     }
     if grid.left_out > 0 {
-        text += &format!("\n{} of {} cells were not measured.\n", grid.left_out, grid.left_out as usize + grid.rows.len());
+        text += &format!(
+            "\n{} of {} cells were not measured.\n",
+            grid.left_out,
+            grid.left_out as usize + grid.rows.len()
+        );
     }
     if !grid.sentences.is_empty() {
         text += &format!("\n{}", folded(&grid.sentences, style));
@@ -123,7 +141,10 @@ pub fn grid_text(grid: &Grid, style: &Style) -> String {
 }
 
 fn folded(sentences: &[String], style: &Style) -> String {
-    sentences.iter().map(|sentence| wrap(&style.clean(sentence), style.width, "", "  ")).collect()
+    sentences
+        .iter()
+        .map(|sentence| wrap(&style.clean(sentence), style.width, "", "  "))
+        .collect()
 }
 
 fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
@@ -133,7 +154,14 @@ fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
         return columns;
     }
     let latency = &row.figures.latency;
-    columns.push(whole(row.iops.mean) + if row.figures.verdict == Verdict::Valid { "" } else { "*" });
+    columns.push(
+        whole(row.iops.mean)
+            + if row.figures.verdict == Verdict::Valid {
+                ""
+            } else {
+                "*"
+            },
+    );
     if repeated {
         columns.push(error(&row.iops));
     }
@@ -143,7 +171,8 @@ fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
 }
 
 fn error(iops: &Estimate) -> String {
-    iops.relative().map_or("-".to_owned(), |share| format!("{:.1}%", share * 100.0))
+    iops.relative()
+        .map_or("-".to_owned(), |share| format!("{:.1}%", share * 100.0))
 }
 
 /// No note names more rows.
@@ -152,7 +181,11 @@ const MOST_NAMED: usize = 4;
 /// What speaks against rows: once for all of which it is the same.
 fn notes(grid: &Grid) -> Vec<String> {
     let name = |row: &GridRow| {
-        let pairs = grid.axes.iter().zip(&row.values).map(|(axis, value)| format!("{axis}={value}"));
+        let pairs = grid
+            .axes
+            .iter()
+            .zip(&row.values)
+            .map(|(axis, value)| format!("{axis}={value}"));
         pairs.collect::<Vec<_>>().join(" ")
     };
     let mut notes: Vec<(String, Vec<String>)> = Vec::new();
@@ -160,14 +193,21 @@ fn notes(grid: &Grid) -> Vec<String> {
         let what = match &row.failed {
             Some(why) => format!("not measured: {why}"),
             None if row.figures.verdict == Verdict::Valid => continue,
-            None => format!("* {}: {}", verdict_word(row.figures.verdict), row.figures.codes.join(", ")),
+            None => format!(
+                "* {}: {}",
+                verdict_word(row.figures.verdict),
+                row.figures.codes.join(", ")
+            ),
         };
         match notes.iter_mut().find(|(known, _)| *known == what) {
             Some((_, names)) => names.push(name(row)),
             None => notes.push((what, vec![name(row)])),
         }
     }
-    notes.into_iter().map(|(what, names)| format!("{what} ({})", among(&names, grid.rows.len()))).collect()
+    notes
+        .into_iter()
+        .map(|(what, names)| format!("{what} ({})", among(&names, grid.rows.len())))
+        .collect()
 }
 
 /// `all 9`, or their names.
@@ -175,7 +215,11 @@ fn among(names: &[String], all: usize) -> String {
     let n = names.len();
     match n {
         _ if n == all && n > 1 => format!("all {n}"),
-        _ if n > MOST_NAMED => format!("{}; and {} more", names[..MOST_NAMED - 1].join("; "), n + 1 - MOST_NAMED),
+        _ if n > MOST_NAMED => format!(
+            "{}; and {} more",
+            names[..MOST_NAMED - 1].join("; "),
+            n + 1 - MOST_NAMED
+        ),
         _ => names.join("; "),
     }
 }
@@ -183,7 +227,10 @@ fn among(names: &[String], all: usize) -> String {
 /// Values of axes to the left, figures to the right; columns that do not fit on the page are left out from the right.
 pub(crate) fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style: &Style) -> String {
     let width_of = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        let cells = rows
+            .iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count());
         cells.max().unwrap_or(0).max(head[column].chars().count())
     };
     let mut room = style.width;
@@ -199,12 +246,20 @@ pub(crate) fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style:
     let line = |cells: &[String]| {
         let mut text = String::new();
         for (column, width) in widths.iter().enumerate() {
-            let cell = cells.get(column).map_or(String::new(), |cell| style.clean(cell));
-            text += &if column < axes { format!("{cell:width$}  ") } else { format!("{cell:>width$}  ") };
+            let cell = cells
+                .get(column)
+                .map_or(String::new(), |cell| style.clean(cell));
+            text += &if column < axes {
+                format!("{cell:width$}  ")
+            } else {
+                format!("{cell:>width$}  ")
+            };
         }
         text.trim_end().to_owned() + "\n"
     };
-    std::iter::once(line(head)).chain(rows.iter().map(|row| line(row))).collect()
+    std::iter::once(line(head))
+        .chain(rows.iter().map(|row| line(row)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -218,7 +273,13 @@ mod tests {
             iops: 95_012.0,
             bandwidth: 95_012.0 * 4096.0,
             offered: None,
-            latency: CellLatency { mean: 340e3, p50: 336e3, p99: 1.25e6, p999: 2e6, ..CellLatency::default() },
+            latency: CellLatency {
+                mean: 340e3,
+                p50: 336e3,
+                p99: 1.25e6,
+                p999: 2e6,
+                ..CellLatency::default()
+            },
             bad: 0,
             error: 0,
             elapsed: Nanos::from_secs(10),
@@ -232,10 +293,21 @@ mod tests {
 
     #[test]
     fn a_cell_in_a_line() {
-        let place = Place { number: 3, all: 24, name: "bs=4k iodepth=8".into(), left: Some(Duration::from_secs(250)) };
+        let place = Place {
+            number: 3,
+            all: 24,
+            name: "bs=4k iodepth=8".into(),
+            left: Some(Duration::from_secs(250)),
+        };
         let line = cell_line(&place, Ok(&figures()));
-        assert_eq!(line, "3/24 bs=4k iodepth=8: 95,012 IOPS, 389 MB/s, median 336 us, p99 1.25 ms");
-        assert_eq!(cell_line(&place, Err("no")), "3/24 bs=4k iodepth=8: not measured: no");
+        assert_eq!(
+            line,
+            "3/24 bs=4k iodepth=8: 95,012 IOPS, 389 MB/s, median 336 us, p99 1.25 ms"
+        );
+        assert_eq!(
+            cell_line(&place, Err("no")),
+            "3/24 bs=4k iodepth=8: not measured: no"
+        );
         let live = standing_line(&place, &Progress::default(), 60);
         assert_eq!(live, "3/24 bs=4k iodepth=8: waiting; all: 4m 10s left");
         assert!(standing_line(&place, &Progress::default(), 30).ends_with("all: 4m 10s left"));
@@ -245,8 +317,16 @@ mod tests {
     fn the_table_fits_the_page_and_marks_what_is_not_valid() {
         let row = |bs: &str, verdict| GridRow {
             values: vec![bs.to_owned(), "8".to_owned()],
-            iops: Estimate { mean: 95_012.0, half: Some(950.0), n: 3 },
-            figures: CellFigures { verdict, codes: vec!["SHORT_IO".into()], ..figures() },
+            iops: Estimate {
+                mean: 95_012.0,
+                half: Some(950.0),
+                n: 3,
+            },
+            figures: CellFigures {
+                verdict,
+                codes: vec!["SHORT_IO".into()],
+                ..figures()
+            },
             failed: None,
         };
         let mut grid = Grid {
@@ -257,20 +337,49 @@ mod tests {
         };
         let text = grid_text(&grid, &Style::default());
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "bs    iodepth     IOPS  +-95%  MB/s    mean  median      p99    p99.9");
-        assert_eq!(lines[1], "4k    8         95,012   1.0%   389  340 us  336 us  1.25 ms  2.00 ms");
-        assert!(lines[2].contains("95,012*") && text.contains("* INVALID: SHORT_IO (bs=128k iodepth=8)"), "{text}");
-        assert!(text.contains("2 of 4 cells were not measured.") && text.ends_with("It is fast.\n"));
+        assert_eq!(
+            lines[0],
+            "bs    iodepth     IOPS  +-95%  MB/s    mean  median      p99    p99.9"
+        );
+        assert_eq!(
+            lines[1],
+            "4k    8         95,012   1.0%   389  340 us  336 us  1.25 ms  2.00 ms"
+        );
+        assert!(
+            lines[2].contains("95,012*")
+                && text.contains("* INVALID: SHORT_IO (bs=128k iodepth=8)"),
+            "{text}"
+        );
+        assert!(
+            text.contains("2 of 4 cells were not measured.") && text.ends_with("It is fast.\n")
+        );
         grid.rows[0].failed = Some("no room".into());
-        assert!(grid_text(&grid, &Style::default()).contains("not measured: no room (bs=4k iodepth=8)"));
-        let narrow = grid_text(&grid, &Style { width: 40, ..Style::default() });
-        assert!(narrow.lines().take(3).all(|line| line.chars().count() <= 40), "{narrow}");
+        assert!(
+            grid_text(&grid, &Style::default()).contains("not measured: no room (bs=4k iodepth=8)")
+        );
+        let narrow = grid_text(
+            &grid,
+            &Style {
+                width: 40,
+                ..Style::default()
+            },
+        );
+        assert!(
+            narrow
+                .lines()
+                .take(3)
+                .all(|line| line.chars().count() <= 40),
+            "{narrow}"
+        );
     }
 
     #[test]
     fn spans_are_short() {
         let at = |s: u64| span(Duration::from_secs(s));
         assert_eq!(span(Duration::from_millis(2500)), "2.5 s");
-        assert_eq!((at(45), at(250), at(7500)), ("45 s".into(), "4m 10s".into(), "2h 05m".into()));
+        assert_eq!(
+            (at(45), at(250), at(7500)),
+            ("45 s".into(), "4m 10s".into(), "2h 05m".into())
+        );
     }
 }

@@ -24,7 +24,12 @@ pub enum Format {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(findings: &Findings, formats: &[Format], style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(
+    findings: &Findings,
+    formats: &[Format],
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let terse_version = formats.iter().rev().find_map(|format| match format {
         Format::Terse(version) => Some(*version),
         _ => None,

@@ -12,10 +12,18 @@ pub fn idleness_text(idleness: &CpuIdleness) -> String {
         None => "CPU idleness:\n".to_owned(),
     };
     if !idleness.cpus_percent.is_empty() {
-        let each: Vec<String> = idleness.cpus_percent.iter().map(|percent| format!("{percent:.2}%")).collect();
+        let each: Vec<String> = idleness
+            .cpus_percent
+            .iter()
+            .map(|percent| format!("{percent:.2}%"))
+            .collect();
         lines += &format!("  percpu: {}\n", each.join(", "));
     }
-    lines + &format!("  unit work: mean={:.2}us, stddev={:.2}\n", idleness.unit_mean_us, idleness.unit_stddev_us)
+    lines
+        + &format!(
+            "  unit work: mean={:.2}us, stddev={:.2}\n",
+            idleness.unit_mean_us, idleness.unit_stddev_us
+        )
 }
 
 /// The value of `cpu_idleness`.
@@ -24,5 +32,7 @@ pub(crate) fn idleness_object(idleness: &CpuIdleness) -> Object {
     for (cpu, percent) in idleness.cpus_percent.iter().enumerate() {
         object.push(format!("cpu-{cpu}"), *percent);
     }
-    object.with("unit_mean", idleness.unit_mean_us).with("unit_stddev", idleness.unit_stddev_us)
+    object
+        .with("unit_mean", idleness.unit_mean_us)
+        .with("unit_stddev", idleness.unit_stddev_us)
 }

@@ -13,47 +13,112 @@ const LONGEST_NAME: usize = 34;
 /// The table; `left_out` files could not be used, `passed` had nothing to do with results.
 #[must_use]
 pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style) -> String {
-    let files: usize = all.iter().filter_map(|one| one.imported.as_ref()).map(|source| source.files.len()).sum();
-    let count = |n: usize, what: &str| format!("{} {what}{}", grouped(n as u64), if n == 1 { "" } else { "s" });
-    let mut text = format!("{} from {}", count(all.len(), "result"), count(files, "file"));
+    let files: usize = all
+        .iter()
+        .filter_map(|one| one.imported.as_ref())
+        .map(|source| source.files.len())
+        .sum();
+    let count = |n: usize, what: &str| {
+        format!(
+            "{} {what}{}",
+            grouped(n as u64),
+            if n == 1 { "" } else { "s" }
+        )
+    };
+    let mut text = format!(
+        "{} from {}",
+        count(all.len(), "result"),
+        count(files, "file")
+    );
     if left_out > 0 {
         text += &format!(", {} left out", count(left_out, "file"));
     }
     if passed > 0 {
         text += &format!(", {} passed over", count(passed, "other file"));
     }
-    text += &format!("\n\n  {:<LONGEST_NAME$}  {:>9}  {:>10}  {:>8}  {:>8}\n", "", "IOPS", "MB/s", "mean", "p99");
+    text += &format!(
+        "\n\n  {:<LONGEST_NAME$}  {:>9}  {:>10}  {:>8}  {:>8}\n",
+        "", "IOPS", "MB/s", "mean", "p99"
+    );
     all.iter().for_each(|one| text += &lines(one, style));
     text + &sentences(all, style)
 }
 
 fn lines(one: &Findings, style: &Style) -> String {
-    let file = one.sources.first().map_or("", |file| file.rsplit('/').next().unwrap_or(file));
-    let name = file.rsplit_once('.').map_or(file, |(name, ending)| if ["json", "log", "txt"].contains(&ending) { name } else { file });
-    let named = |entry: &Entry| if one.entries.len() == 1 { name.to_owned() } else { format!("{name}: {}", entry.name) };
-    one.entries.iter().map(|entry| entry_lines(&style.clean(&named(entry)), entry)).collect()
+    let file = one
+        .sources
+        .first()
+        .map_or("", |file| file.rsplit('/').next().unwrap_or(file));
+    let name = file.rsplit_once('.').map_or(file, |(name, ending)| {
+        if ["json", "log", "txt"].contains(&ending) {
+            name
+        } else {
+            file
+        }
+    });
+    let named = |entry: &Entry| {
+        if one.entries.len() == 1 {
+            name.to_owned()
+        } else {
+            format!("{name}: {}", entry.name)
+        }
+    };
+    one.entries
+        .iter()
+        .map(|entry| entry_lines(&style.clean(&named(entry)), entry))
+        .collect()
 }
 
 fn entry_lines(name: &str, entry: &Entry) -> String {
-    let used: Vec<_> = entry.directions.iter().filter(|(_, way)| way.iops > 0.0).collect();
+    let used: Vec<_> = entry
+        .directions
+        .iter()
+        .filter(|(_, way)| way.iops > 0.0)
+        .collect();
     if used.is_empty() {
         return format!("  {:<LONGEST_NAME$}  {:>9}\n", shortened(name), "no I/O");
     }
     let several = used.len() > 1;
     let one = |(direction, way): &(fathom_model::Direction, &DirectionSummary)| {
-        let name = if several { format!("{name} {}", direction.word()) } else { name.to_owned() };
-        let latency = if way.clat.mean > 0.0 { &way.clat } else { &way.lat };
+        let name = if several {
+            format!("{name} {}", direction.word())
+        } else {
+            name.to_owned()
+        };
+        let latency = if way.clat.mean > 0.0 {
+            &way.clat
+        } else {
+            &way.lat
+        };
         let time = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0).map_or("-".to_owned(), duration);
-        let p99 = latency.percentiles.iter().find(|(percent, _)| *percent == 99.0).map(|(_, ns)| *ns as f64);
-        let (rate, mean, p99) = (grouped(way.iops.round() as u64), time(Some(latency.mean)), time(p99));
-        format!("  {:<LONGEST_NAME$}  {rate:>9}  {:>10.1}  {mean:>8}  {p99:>8}\n", shortened(&name), way.bandwidth / 1e6)
+        let p99 = latency
+            .percentiles
+            .iter()
+            .find(|(percent, _)| *percent == 99.0)
+            .map(|(_, ns)| *ns as f64);
+        let (rate, mean, p99) = (
+            grouped(way.iops.round() as u64),
+            time(Some(latency.mean)),
+            time(p99),
+        );
+        format!(
+            "  {:<LONGEST_NAME$}  {rate:>9}  {:>10.1}  {mean:>8}  {p99:>8}\n",
+            shortened(&name),
+            way.bandwidth / 1e6
+        )
     };
     used.iter().map(one).collect()
 }
 
 fn shortened(name: &str) -> String {
     let count = name.chars().count();
-    if count <= LONGEST_NAME { name.to_owned() } else { name.chars().skip(count - LONGEST_NAME + 2).fold("..".to_owned(), |text, c| text + &c.to_string()) }
+    if count <= LONGEST_NAME {
+        name.to_owned()
+    } else {
+        name.chars()
+            .skip(count - LONGEST_NAME + 2)
+            .fold("..".to_owned(), |text, c| text + &c.to_string())
+    }
 }
 
 /// What was noticed, what is unknown and what was found, each once with how many results it holds for.
@@ -61,19 +126,44 @@ fn sentences(all: &[Findings], style: &Style) -> String {
     let mut told: BTreeMap<(u8, String), usize> = BTreeMap::new();
     for one in all {
         let source = one.imported.clone().unwrap_or_default();
-        source.notes.into_iter().for_each(|note| *told.entry((0, note)).or_default() += 1);
+        source
+            .notes
+            .into_iter()
+            .for_each(|note| *told.entry((0, note)).or_default() += 1);
         let mut codes: Vec<&str> = one.findings.iter().map(|finding| finding.code).collect();
         codes.sort_unstable();
         codes.dedup();
-        codes.into_iter().for_each(|code| *told.entry((1, format!("found {code}: `fathom check` on the file tells more"))).or_default() += 1);
-        source.unknown.into_iter().for_each(|what| *told.entry((2, format!("not known: {what}"))).or_default() += 1);
+        codes.into_iter().for_each(|code| {
+            *told
+                .entry((
+                    1,
+                    format!("found {code}: `fathom check` on the file tells more"),
+                ))
+                .or_default() += 1
+        });
+        source
+            .unknown
+            .into_iter()
+            .for_each(|what| *told.entry((2, format!("not known: {what}"))).or_default() += 1);
     }
     let mut text = String::new();
     for ((_, words), count) in told {
-        let of = if count == all.len() { String::new() } else { format!(" ({} of {})", grouped(count as u64), grouped(all.len() as u64)) };
+        let of = if count == all.len() {
+            String::new()
+        } else {
+            format!(
+                " ({} of {})",
+                grouped(count as u64),
+                grouped(all.len() as u64)
+            )
+        };
         text += &wrap(&style.clean(&(words + &of)), style.width, "", "  ");
     }
-    if text.is_empty() { text } else { String::from("\n") + &text }
+    if text.is_empty() {
+        text
+    } else {
+        String::from("\n") + &text
+    }
 }
 
 #[cfg(test)]
@@ -84,22 +174,46 @@ mod tests {
 
     #[test]
     fn a_line_for_each_direction_and_a_sentence_for_all() {
-        let mut entry = Entry { name: "a\u{1b}".to_owned(), ..Entry::default() };
+        let mut entry = Entry {
+            name: "a\u{1b}".to_owned(),
+            ..Entry::default()
+        };
         for (direction, iops) in [(Direction::Read, 1234.4), (Direction::Write, 10.0)] {
             let way = &mut entry.directions[direction];
             (way.iops, way.bandwidth, way.clat.mean) = (iops, iops * 4096.0, 2.5e6);
             way.clat.percentiles = vec![(99.0, 9_000_000)];
         }
-        let source = Provenance { unknown: vec!["queue depth".to_owned()], ..Provenance::default() };
+        let source = Provenance {
+            unknown: vec!["queue depth".to_owned()],
+            ..Provenance::default()
+        };
         let findings = |files: &[&str]| {
-            let result = fathom_model::ImportedResult { source: source.clone(), entries: vec![entry.clone()], ..Default::default() };
+            let result = fathom_model::ImportedResult {
+                source: source.clone(),
+                entries: vec![entry.clone()],
+                ..Default::default()
+            };
             let mut one = shown_only(result);
             one.sources = files.iter().map(|file| (*file).to_owned()).collect();
             one
         };
-        let text = imported(&[findings(&["x/randrw-1-1.json"]), findings(&["y.json"])], 1, 0, &Style::default());
-        assert!(text.contains("  randrw-1-1 read                         1,234         5.1   2.50 ms   9.00 ms\n"), "{text}");
-        assert!(text.contains("2 results from 0 files, 1 file left out") && text.contains("\nnot known: queue depth\n"), "{text}");
+        let text = imported(
+            &[findings(&["x/randrw-1-1.json"]), findings(&["y.json"])],
+            1,
+            0,
+            &Style::default(),
+        );
+        assert!(
+            text.contains(
+                "  randrw-1-1 read                         1,234         5.1   2.50 ms   9.00 ms\n"
+            ),
+            "{text}"
+        );
+        assert!(
+            text.contains("2 results from 0 files, 1 file left out")
+                && text.contains("\nnot known: queue depth\n"),
+            "{text}"
+        );
         assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'));
     }
 

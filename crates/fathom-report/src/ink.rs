@@ -20,14 +20,24 @@ impl Style {
             Colour::Red => "31",
             Colour::Dim => "2",
         };
-        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_string() }
+        if self.colour {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_string()
+        }
     }
 
     /// `text` with nothing that could steer a terminal, and nothing but ASCII where that is asked for.
     /// Names and messages come from files and devices; only [`Style::paint`] may speak to the terminal.
     pub(crate) fn clean(&self, text: &str) -> String {
-        let shown = text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c });
-        if self.ascii { shown.fold(String::new(), push_ascii) } else { shown.collect() }
+        let shown = text
+            .chars()
+            .map(|c| if c.is_control() && c != '\n' { '?' } else { c });
+        if self.ascii {
+            shown.fold(String::new(), push_ascii)
+        } else {
+            shown.collect()
+        }
     }
 }
 
@@ -88,7 +98,10 @@ fn pieces(word: &str, width: usize) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let end = rest.char_indices().nth(width).map_or(rest.len(), |(place, _)| place);
+        let end = rest
+            .char_indices()
+            .nth(width)
+            .map_or(rest.len(), |(place, _)| place);
         let (piece, left) = rest.split_at(end);
         rest = left;
         Some(piece)
@@ -113,7 +126,10 @@ mod tests {
         let text = "some words and one_that_is_far_too_long_for_any_line_at_all and more";
         for width in [8, 20, 40, 80] {
             let wrapped = wrap(text, width, "* ", "  ");
-            assert!(wrapped.lines().all(|line| line.chars().count() <= width), "{wrapped}");
+            assert!(
+                wrapped.lines().all(|line| line.chars().count() <= width),
+                "{wrapped}"
+            );
             assert_eq!(wrapped.replace(['\n', ' ', '*'], ""), text.replace(' ', ""));
         }
     }
@@ -122,6 +138,13 @@ mod tests {
     fn terminals_are_never_steered_by_names() {
         let style = Style::default();
         assert_eq!(style.clean("a\u{1b}[31mb\u{9b}c\r"), "a?[31mb?c?");
-        assert_eq!(Style { ascii: true, ..style }.clean("3 µs × 2 ≤ é"), "3 us x 2 <= ?");
+        assert_eq!(
+            Style {
+                ascii: true,
+                ..style
+            }
+            .clean("3 µs × 2 ≤ é"),
+            "3 us x 2 <= ?"
+        );
     }
 }

@@ -6,8 +6,8 @@
 mod aggregate;
 mod banner;
 mod calendar;
-mod compressed;
 mod comparison;
+mod compressed;
 mod devices;
 mod experiment;
 mod format;
@@ -20,8 +20,8 @@ mod number;
 mod outlook;
 mod parquet;
 mod progress;
-mod runs;
 mod response;
+mod runs;
 mod style;
 mod suite;
 mod table;
@@ -32,15 +32,21 @@ mod tree;
 
 pub use self::aggregate::aggregate_bandwidth;
 pub use self::banner::{banner, starting};
-pub use self::devices::{cache_words, device_cards, device_document, device_table, spec_document, spec_text};
-pub use self::experiment::{Place, cell_line, figures_line, first_look, grid_text, span, standing_line};
 pub use self::comparison::{comparison, comparison_junit, comparison_markdown, differing};
 pub use self::compressed::inflate_log;
+pub use self::devices::{
+    cache_words, device_cards, device_document, device_table, spec_document, spec_text,
+};
+pub use self::experiment::{
+    Place, cell_line, figures_line, first_look, grid_text, span, standing_line,
+};
 pub use self::format::{Format, write};
 pub use self::idleness::idleness_text;
-pub use self::json::events::{begin_event, cell_event, done_event, end_event, failed_event, progress_event};
-pub use self::json::grid::grid_json;
 pub use self::imported::imported;
+pub use self::json::events::{
+    begin_event, cell_event, done_event, end_event, failed_event, progress_event,
+};
+pub use self::json::grid::grid_json;
 pub use self::json::json;
 pub use self::json::response::response_json;
 pub use self::json::suite::suite_json;
@@ -48,8 +54,8 @@ pub use self::logs::{LogWriter, Mode};
 pub use self::outlook::outlook_text;
 pub use self::parquet::{ParquetFailed, cells_parquet};
 pub use self::progress::{live_line, plain_line};
-pub use self::runs::{cells_csv, cells_document, cells_text, runs_document, runs_text};
 pub use self::response::response_text;
+pub use self::runs::{cells_csv, cells_document, cells_text, runs_document, runs_text};
 pub use self::style::Style;
 pub use self::suite::suite_text;
 pub use self::terse::{TerseVersion, terse};

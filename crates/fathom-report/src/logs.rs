@@ -4,7 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
 
 use fathom_model::{
-    Accounting, Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs, Plan,
+    Accounting, Direction, HistEntry, Histogram, Job, LogChunk, LogEntry, LogKind, LogWindow, Logs,
+    Plan,
 };
 
 use crate::compressed::stream;
@@ -48,7 +49,12 @@ where
     /// For the logs that the jobs of `plan` ask for; `open` opens a file by its name.
     pub fn new(plan: &Plan, open: F) -> Self {
         let jobs = plan.jobs.iter().map(JobLogs::of).collect();
-        LogWriter { jobs, open, files: HashMap::new(), made: HashSet::new() }
+        LogWriter {
+            jobs,
+            open,
+            files: HashMap::new(),
+            made: HashSet::new(),
+        }
     }
 
     /// Whether any job asks for a log.
@@ -67,25 +73,36 @@ where
             LogChunk::Histograms { job, .. } => (*job, LogKind::Hist),
             LogChunk::Trace { job, .. } => (*job, LogKind::Trace),
         };
-        let Some(job) = self.jobs.get_mut(job as usize) else { return Ok(()) };
-        let Some(name) = job.names.get(&kind).cloned() else { return Ok(()) };
+        let Some(job) = self.jobs.get_mut(job as usize) else {
+            return Ok(());
+        };
+        let Some(name) = job.names.get(&kind).cloned() else {
+            return Ok(());
+        };
         let bytes = match chunk {
-            LogChunk::Entries { entries, .. } if job.logs.compressed => stream(entries, kind, &job.logs)?,
-            LogChunk::Entries { entries, .. } => lines(entries, kind, &job.logs).into_bytes(),
-            LogChunk::Histograms { entries, .. } => {
-                entries.iter().map(|entry| hist_line(entry, job.logs.hist_coarseness)).collect::<String>().into_bytes()
+            LogChunk::Entries { entries, .. } if job.logs.compressed => {
+                stream(entries, kind, &job.logs)?
             }
+            LogChunk::Entries { entries, .. } => lines(entries, kind, &job.logs).into_bytes(),
+            LogChunk::Histograms { entries, .. } => entries
+                .iter()
+                .map(|entry| hist_line(entry, job.logs.hist_coarseness))
+                .collect::<String>()
+                .into_bytes(),
             LogChunk::Trace { entries, .. } => job.trace.lines(entries).into_bytes(),
         };
         let per_job = job.logs.per_job && kind != LogKind::Trace;
-        self.put(&name, per_job, &bytes).map_err(|error| about(&name, &error))
+        self.put(&name, per_job, &bytes)
+            .map_err(|error| about(&name, &error))
     }
 
     fn put(&mut self, name: &str, per_job: bool, bytes: &[u8]) -> io::Result<()> {
         if !self.files.contains_key(name) {
             self.open_file(name, per_job)?;
         }
-        self.files.get_mut(name).map_or(Ok(()), |file| file.write_all(bytes))
+        self.files
+            .get_mut(name)
+            .map_or(Ok(()), |file| file.write_all(bytes))
     }
 
     fn open_file(&mut self, name: &str, per_job: bool) -> io::Result<()> {
@@ -93,9 +110,19 @@ where
             self.close()?;
         }
         let again = !self.made.insert(name.to_string());
-        let mode = if again || !per_job { Mode::Append } else { Mode::Create };
+        let mode = if again || !per_job {
+            Mode::Append
+        } else {
+            Mode::Create
+        };
         let mut file = BufWriter::new((self.open)(name, mode)?);
-        if !again && self.jobs.iter().any(|job| job.names.get(&LogKind::Trace).is_some_and(|trace| trace == name)) {
+        if !again
+            && self.jobs.iter().any(|job| {
+                job.names
+                    .get(&LogKind::Trace)
+                    .is_some_and(|trace| trace == name)
+            })
+        {
             file.write_all(HEADER.as_bytes())?;
         }
         self.files.insert(name.to_string(), file);
@@ -103,7 +130,9 @@ where
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.files.drain().try_for_each(|(_, mut file)| file.flush())
+        self.files
+            .drain()
+            .try_for_each(|(_, mut file)| file.flush())
     }
 
     /// Ends the traces, writes out what is buffered and makes the files of logs that had no entry, as fio does.
@@ -122,7 +151,8 @@ where
         let all: Vec<(String, bool, String)> = self.jobs.iter_mut().flat_map(last).collect();
         for (name, per_job, lines) in all {
             if !lines.is_empty() || !self.made.contains(&name) {
-                self.put(&name, per_job, lines.as_bytes()).map_err(|error| about(&name, &error))?;
+                self.put(&name, per_job, lines.as_bytes())
+                    .map_err(|error| about(&name, &error))?;
             }
         }
         self.close()
@@ -136,7 +166,12 @@ fn about(name: &str, error: &io::Error) -> io::Error {
 impl JobLogs {
     fn of(job: &Job) -> Self {
         let logs = job.accounting.logs.clone();
-        let mut wanted = JobLogs { logs, number: job.number, trace: Trace::of(job), names: HashMap::new() };
+        let mut wanted = JobLogs {
+            logs,
+            number: job.number,
+            trace: Trace::of(job),
+            names: HashMap::new(),
+        };
         for (kind, prefix) in asked(&job.accounting) {
             let prefix = if prefix.is_empty() { &job.name } else { prefix };
             wanted.names.insert(kind, wanted.file_name(prefix, kind));
@@ -148,9 +183,17 @@ impl JobLogs {
     }
 
     fn file_name(&self, prefix: &str, kind: LogKind) -> String {
-        let end = if self.logs.compressed && kind != LogKind::Hist { "log.fz" } else { "log" };
+        let end = if self.logs.compressed && kind != LogKind::Hist {
+            "log.fz"
+        } else {
+            "log"
+        };
         let kind = kind.word();
-        if self.logs.per_job { format!("{prefix}_{kind}.{}.{end}", self.number) } else { format!("{prefix}_{kind}.{end}") }
+        if self.logs.per_job {
+            format!("{prefix}_{kind}.{}.{end}", self.number)
+        } else {
+            format!("{prefix}_{kind}.{end}")
+        }
     }
 }
 
@@ -166,7 +209,8 @@ fn asked(accounting: &Accounting) -> impl Iterator<Item = (LogKind, &String)> {
         (LogKind::Slat, kept(accounting.slat)),
         (LogKind::Hist, logs.hist.as_ref()),
     ];
-    all.into_iter().filter_map(|(kind, prefix)| prefix.map(|prefix| (kind, prefix)))
+    all.into_iter()
+        .filter_map(|(kind, prefix)| prefix.map(|prefix| (kind, prefix)))
 }
 
 /// Bytes of a usual line, to make room for a chunk of them at once.
@@ -222,7 +266,12 @@ const BINS: usize = 29 * 64;
 /// `ms, direction, block size` and the counts of all bins, 2^coarseness of them added into one.
 fn hist_line(entry: &HistEntry, coarseness: u8) -> String {
     let bins = bins(&entry.clat.unpack());
-    let mut line = format!("{}, {}, {}", entry.at.as_millis(), number(entry.direction), entry.block_size);
+    let mut line = format!(
+        "{}, {}, {}",
+        entry.at.as_millis(),
+        number(entry.direction),
+        entry.block_size
+    );
     for group in bins.chunks(1 << coarseness.min(6)) {
         line += &format!(", {}", group.iter().sum::<u64>());
     }

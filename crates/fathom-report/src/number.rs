@@ -36,7 +36,9 @@ pub(crate) fn shorten(number: u64, digits: usize, power: usize, prefix: Prefix) 
         whole /= prefix.step();
         power += 1;
     }
-    let Some(rest) = rest else { return format!("{whole}{}", prefix.word(power)) };
+    let Some(rest) = rest else {
+        return format!("{whole}{}", prefix.word(power));
+    };
     let room = digits.saturating_sub(length(whole));
     if room < 2 {
         whole += u64::from(rest >= prefix.step() / 2);
@@ -62,7 +64,10 @@ pub(crate) fn bytes(number: u64, prefix: Prefix) -> String {
 /// Bytes per second, both ways: `16.3GiB/s` and `17.5GB/s`.
 pub(crate) fn rate_pair(per_second: f64) -> (String, String) {
     let whole = floor(per_second);
-    (bytes(whole, Prefix::Iec) + "/s", bytes(whole, Prefix::Si) + "/s")
+    (
+        bytes(whole, Prefix::Iec) + "/s",
+        bytes(whole, Prefix::Si) + "/s",
+    )
 }
 
 /// A figure as C turns a double into an integer; nothing below zero or not a number gets through.
@@ -87,7 +92,10 @@ pub(crate) fn grouped(number: u64) -> String {
 pub(crate) fn duration(ns: f64) -> String {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
     // 999.5 of a unit rounds to 1000 and so belongs to the next one.
-    let found = units.iter().find(|(size, _)| ns >= size * 0.9995).unwrap_or(&(1.0, "ns"));
+    let found = units
+        .iter()
+        .find(|(size, _)| ns >= size * 0.9995)
+        .unwrap_or(&(1.0, "ns"));
     format!("{} {}", three_figures(ns / found.0), found.1)
 }
 
@@ -103,12 +111,20 @@ fn three_figures(value: f64) -> String {
 /// A capacity, as makers count and as programs do: `1.0 TB (931.5 GiB)`.
 pub(crate) fn capacity(size: fathom_model::Bytes) -> String {
     let decimal = scaled(size.get(), 1000.0, ["bytes", "kB", "MB", "GB", "TB", "PB"]);
-    if size.get() < 1000 { decimal } else { format!("{decimal} ({})", brief(size)) }
+    if size.get() < 1000 {
+        decimal
+    } else {
+        format!("{decimal} ({})", brief(size))
+    }
 }
 
 /// A size with a binary unit: `931.5 GiB`, `64 KiB`.
 pub(crate) fn brief(size: fathom_model::Bytes) -> String {
-    scaled(size.get(), 1024.0, ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"])
+    scaled(
+        size.get(),
+        1024.0,
+        ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"],
+    )
 }
 
 fn scaled(number: u64, base: f64, units: [&str; 6]) -> String {

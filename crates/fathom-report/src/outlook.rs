@@ -14,14 +14,29 @@ pub fn outlook_text(outlook: &Outlook, targets: &[String], style: &Style) -> Str
     for (number, step) in (1..).zip(&outlook.steps) {
         lines += &step_lines(number, step, style);
     }
-    lines += &list("The result has one entry for each of these", &outlook.entries, style);
+    lines += &list(
+        "The result has one entry for each of these",
+        &outlook.entries,
+        style,
+    );
     lines += "\nIn all\n";
     lines += &line(&format!("* {}", all_bytes(outlook)), "  ", "    ", style);
-    lines += &line(&format!("* I/O buffers take at most {} at a time", bytes(outlook.buffers.get(), Prefix::Iec)), "  ", "    ", style);
+    lines += &line(
+        &format!(
+            "* I/O buffers take at most {} at a time",
+            bytes(outlook.buffers.get(), Prefix::Iec)
+        ),
+        "  ",
+        "    ",
+        style,
+    );
     lines += &list("Mind", &outlook.cautions, style);
     if !targets.is_empty() {
         lines += "\nTargets as they are now\n";
-        targets.iter().flat_map(|text| text.lines()).for_each(|text| lines += &format!("  {}\n", style.clean(text)));
+        targets
+            .iter()
+            .flat_map(|text| text.lines())
+            .for_each(|text| lines += &format!("  {}\n", style.clean(text)));
     }
     lines
 }
@@ -34,19 +49,31 @@ fn list(title: &str, items: &[String], style: &Style) -> String {
     if items.is_empty() {
         return String::new();
     }
-    let items: String = items.iter().map(|item| line(&format!("* {item}"), "  ", "    ", style)).collect();
+    let items: String = items
+        .iter()
+        .map(|item| line(&format!("* {item}"), "  ", "    ", style))
+        .collect();
     format!("\n{title}\n{items}")
 }
 
 fn summary(outlook: &Outlook) -> String {
-    let jobs: usize = outlook.steps.iter().flat_map(|step| &step.jobs).map(|job| job.clones).sum();
+    let jobs: usize = outlook
+        .steps
+        .iter()
+        .flat_map(|step| &step.jobs)
+        .map(|job| job.clones)
+        .sum();
     let steps = outlook.steps.len();
     let order = match (jobs, steps) {
         (1, _) => String::new(),
         (_, 1) => ", all at the same time".to_owned(),
         (_, steps) => format!(", in {steps} steps one after another"),
     };
-    format!("{jobs} job{}{order}: {}.", if jobs == 1 { "" } else { "s" }, span(outlook.time))
+    format!(
+        "{jobs} job{}{order}: {}.",
+        if jobs == 1 { "" } else { "s" },
+        span(outlook.time)
+    )
 }
 
 /// `30s`, `10s to 30s`, `at least 10s`.
@@ -68,22 +95,45 @@ fn time(time: Nanos) -> String {
         let text = format!("{:.2}", time.as_secs_f64());
         return format!("{} s", text.trim_end_matches('0').trim_end_matches('.'));
     }
-    let parts = [part(s / 3600, "h"), part(s / 60 % 60, "min"), part(s % 60, "s")];
+    let parts = [
+        part(s / 3600, "h"),
+        part(s / 60 % 60, "min"),
+        part(s % 60, "s"),
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn step_lines(number: usize, step: &OutlookStep, style: &Style) -> String {
-    let when = if number == 1 { "at once" } else { "when everything before has ended" };
-    let together = if step.jobs.len() > 1 { ", its jobs at the same time" } else { "" };
+    let when = if number == 1 {
+        "at once"
+    } else {
+        "when everything before has ended"
+    };
+    let together = if step.jobs.len() > 1 {
+        ", its jobs at the same time"
+    } else {
+        ""
+    };
     let title = format!("Step {number}, {when}{together}: {}", span(step.time));
     let jobs: String = step.jobs.iter().map(|job| job_lines(job, style)).collect();
     format!("\n{}{jobs}", line(&title, "", "  ", style))
 }
 
 fn job_lines(job: &OutlookJob, style: &Style) -> String {
-    let clones = if job.clones > 1 { format!(", {} clones", job.clones) } else { String::new() };
-    let mut lines = line(&format!("{} (group {}{clones}): {}", job.name, job.group, job.words), "  ", "    ", style);
-    let mut row = |name: &str, text: &str| lines += &line(text, &format!("    {name:<8}"), "            ", style);
+    let clones = if job.clones > 1 {
+        format!(", {} clones", job.clones)
+    } else {
+        String::new()
+    };
+    let mut lines = line(
+        &format!("{} (group {}{clones}): {}", job.name, job.group, job.words),
+        "  ",
+        "    ",
+        style,
+    );
+    let mut row = |name: &str, text: &str| {
+        lines += &line(text, &format!("    {name:<8}"), "            ", style)
+    };
     row("begins", &job.begins);
     job.places.iter().for_each(|place| row("where", place));
     row("does", &job.amount);
@@ -107,6 +157,11 @@ fn all_bytes(outlook: &Outlook) -> String {
         };
         format!("{told} {verb}")
     };
-    let told: Vec<String> = outlook.total.iter().filter(|(d, amount)| *d != Direction::Trim || amount.most != Some(0)).map(words).collect();
+    let told: Vec<String> = outlook
+        .total
+        .iter()
+        .filter(|(d, amount)| *d != Direction::Trim || amount.most != Some(0))
+        .map(words)
+        .collect();
     told.join(", ")
 }

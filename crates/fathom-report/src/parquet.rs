@@ -19,7 +19,11 @@ pub struct ParquetFailed(String);
 
 impl Display for ParquetFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the cells do not fit into Parquet: {}; csv and json take them", self.0)
+        write!(
+            f,
+            "the cells do not fit into Parquet: {}; csv and json take them",
+            self.0
+        )
     }
 }
 
@@ -38,13 +42,22 @@ impl From<ParquetError> for ParquetFailed {
 /// When the writer refuses them.
 pub fn cells_parquet(runs: &[(Run, Vec<Cell>)]) -> Result<Vec<u8>, ParquetFailed> {
     let columns = columns(runs);
-    let fields = columns.iter().map(field).collect::<Result<Vec<TypePtr>, ParquetError>>()?;
-    let schema = Type::group_type_builder("cells").with_fields(fields).build()?;
-    let properties = WriterProperties::builder().set_created_by("fathom".to_owned()).build();
+    let fields = columns
+        .iter()
+        .map(field)
+        .collect::<Result<Vec<TypePtr>, ParquetError>>()?;
+    let schema = Type::group_type_builder("cells")
+        .with_fields(fields)
+        .build()?;
+    let properties = WriterProperties::builder()
+        .set_created_by("fathom".to_owned())
+        .build();
     let mut writer = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = writer.next_row_group()?;
     for column in &columns {
-        let Some(mut out) = group.next_column()? else { break };
+        let Some(mut out) = group.next_column()? else {
+            break;
+        };
         write(&column.values, &mut out)?;
         out.close()?;
     }
@@ -54,30 +67,52 @@ pub fn cells_parquet(runs: &[(Run, Vec<Cell>)]) -> Result<Vec<u8>, ParquetFailed
 
 fn field(column: &Column) -> Result<TypePtr, ParquetError> {
     let (physical, logical, repetition) = match column.values {
-        Values::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL),
+        Values::Texts(_) => (
+            Physical::BYTE_ARRAY,
+            Some(LogicalType::String),
+            Repetition::OPTIONAL,
+        ),
         Values::Counts(_) => (Physical::INT64, None, Repetition::REQUIRED),
         Values::Figures(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
     };
-    let field = Type::primitive_type_builder(&column.name, physical).with_logical_type(logical).with_repetition(repetition);
+    let field = Type::primitive_type_builder(&column.name, physical)
+        .with_logical_type(logical)
+        .with_repetition(repetition);
     field.build().map(Arc::new)
 }
 
 fn write(values: &Values, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
     match values {
-        Values::Texts(texts) => optional::<ByteArrayType, _>(texts, |text| ByteArray::from(text.as_str()), out),
+        Values::Texts(texts) => {
+            optional::<ByteArrayType, _>(texts, |text| ByteArray::from(text.as_str()), out)
+        }
         Values::Figures(figures) => optional::<DoubleType, _>(figures, |figure| *figure, out),
         Values::Counts(counts) => {
-            let counts: Vec<i64> = counts.iter().map(|count| i64::try_from(*count).unwrap_or(i64::MAX)).collect();
-            out.typed::<Int64Type>().write_batch(&counts, None, None).map(drop)
+            let counts: Vec<i64> = counts
+                .iter()
+                .map(|count| i64::try_from(*count).unwrap_or(i64::MAX))
+                .collect();
+            out.typed::<Int64Type>()
+                .write_batch(&counts, None, None)
+                .map(drop)
         }
     }
 }
 
 /// What is there, and for each row whether it is.
-fn optional<T: DataType, V>(values: &[Option<V>], to: impl Fn(&V) -> T::T, out: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
-    let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+fn optional<T: DataType, V>(
+    values: &[Option<V>],
+    to: impl Fn(&V) -> T::T,
+    out: &mut SerializedColumnWriter<'_>,
+) -> Result<(), ParquetError> {
+    let levels: Vec<i16> = values
+        .iter()
+        .map(|value| i16::from(value.is_some()))
+        .collect();
     let there: Vec<T::T> = values.iter().flatten().map(to).collect();
-    out.typed::<T>().write_batch(&there, Some(&levels), None).map(drop)
+    out.typed::<T>()
+        .write_batch(&there, Some(&levels), None)
+        .map(drop)
 }
 
 #[cfg(test)]
@@ -88,21 +123,44 @@ mod tests {
     use parquet::record::Field;
 
     fn run() -> Run {
-        let experiment = Experiment { kind: "sweep".into(), name: "größe,\"x\"".into(), ..Experiment::default() };
-        Run { id: RunId::new(12), experiment, state: RunState::Finished, ended_unix_ns: None, cells: 2, finished: 2 }
+        let experiment = Experiment {
+            kind: "sweep".into(),
+            name: "größe,\"x\"".into(),
+            ..Experiment::default()
+        };
+        Run {
+            id: RunId::new(12),
+            experiment,
+            state: RunState::Finished,
+            ended_unix_ns: None,
+            cells: 2,
+            finished: 2,
+        }
     }
 
     fn cells() -> Vec<Cell> {
-        let found = Found { code: "A".into(), weight: "note".into(), about: String::new(), evidence: "b".into() };
+        let found = Found {
+            code: "A".into(),
+            weight: "note".into(),
+            about: String::new(),
+            evidence: "b".into(),
+        };
         let first = Cell {
             position: 1,
             axes: vec![("iodepth".into(), "32".into())],
             started_unix_ns: 1_795_229_273_000_000_001,
-            figures: vec![("read iops".into(), 9_500.4), ("read p99".into(), 0.000_336)],
+            figures: vec![
+                ("read iops".into(), 9_500.4),
+                ("read p99".into(), 0.000_336),
+            ],
             findings: vec![found.clone(), found],
             ..Cell::default()
         };
-        let second = Cell { position: 2, figures: vec![("write iops".into(), 0.1 + 0.2)], ..Cell::default() };
+        let second = Cell {
+            position: 2,
+            figures: vec![("write iops".into(), 0.1 + 0.2)],
+            ..Cell::default()
+        };
         vec![first, second]
     }
 
@@ -110,17 +168,41 @@ mod tests {
     #[test]
     fn cells_come_back_from_parquet() {
         let document = cells_parquet(&[(run(), cells())]).expect("a document");
-        assert!(document.starts_with(b"PAR1") && document.ends_with(b"PAR1"), "the magic of the format");
+        assert!(
+            document.starts_with(b"PAR1") && document.ends_with(b"PAR1"),
+            "the magic of the format"
+        );
         let reader = SerializedFileReader::new(bytes::Bytes::from(document)).expect("Parquet");
-        let rows: Vec<Vec<(String, Field)>> =
-            reader.get_row_iter(None).expect("rows").map(|row| row.expect("a row").into_columns()).collect();
-        let at = |row: usize, name: &str| rows[row].iter().find(|(known, _)| known == name).map(|(_, field)| field.clone()).expect("a column");
+        let rows: Vec<Vec<(String, Field)>> = reader
+            .get_row_iter(None)
+            .expect("rows")
+            .map(|row| row.expect("a row").into_columns())
+            .collect();
+        let at = |row: usize, name: &str| {
+            rows[row]
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, field)| field.clone())
+                .expect("a column")
+        };
         assert_eq!(rows.len(), 2);
         assert_eq!(at(0, "name"), Field::Str("größe,\"x\"".into()));
-        assert_eq!(at(0, "started_unix_ns"), Field::Long(1_795_229_273_000_000_001));
-        assert_eq!((at(0, "iodepth"), at(1, "iodepth")), (Field::Str("32".into()), Field::Null));
-        assert_eq!((at(0, "read iops"), at(1, "read iops")), (Field::Double(9_500.4), Field::Null));
-        assert_eq!((at(0, "write iops"), at(1, "write iops")), (Field::Null, Field::Double(0.1 + 0.2)));
+        assert_eq!(
+            at(0, "started_unix_ns"),
+            Field::Long(1_795_229_273_000_000_001)
+        );
+        assert_eq!(
+            (at(0, "iodepth"), at(1, "iodepth")),
+            (Field::Str("32".into()), Field::Null)
+        );
+        assert_eq!(
+            (at(0, "read iops"), at(1, "read iops")),
+            (Field::Double(9_500.4), Field::Null)
+        );
+        assert_eq!(
+            (at(0, "write iops"), at(1, "write iops")),
+            (Field::Null, Field::Double(0.1 + 0.2))
+        );
         assert_eq!(at(0, "findings"), Field::Str("A A".into()));
     }
 

@@ -21,7 +21,11 @@ pub fn live_line(progress: &Progress, personality: Personality, width: usize) ->
 /// One line for output that is not a terminal, with the time of the run in front and a line end behind.
 #[must_use]
 pub fn plain_line(progress: &Progress) -> String {
-    format!("{}: {}\n", clock_text(progress.elapsed), fathom_line(progress))
+    format!(
+        "{}: {}\n",
+        clock_text(progress.elapsed),
+        fathom_line(progress)
+    )
 }
 
 fn fio_line(progress: &Progress) -> String {
@@ -29,20 +33,28 @@ fn fio_line(progress: &Progress) -> String {
     if running(progress) == 0 {
         return line;
     }
-    line += &format!(": [{}][{}]{}", letters(&progress.jobs), percent(progress), rates(progress));
+    line += &format!(
+        ": [{}][{}]{}",
+        letters(&progress.jobs),
+        percent(progress),
+        rates(progress)
+    );
     line + &format!("[eta {}]", left(progress).map_or("--".into(), clock_text))
 }
 
 /// Jobs that were started and are not over.
 fn running(progress: &Progress) -> usize {
-    let over = |phase: &&JobPhase| !matches!(phase, JobPhase::Waiting | JobPhase::Done | JobPhase::Failed);
+    let over =
+        |phase: &&JobPhase| !matches!(phase, JobPhase::Waiting | JobPhase::Done | JobPhase::Failed);
     progress.jobs.iter().filter(over).count()
 }
 
 /// Neighbouring jobs in the same state share a letter: `P(1),r(3)`.
 fn letters(jobs: &[JobPhase]) -> String {
     let runs = jobs.chunk_by(|a, b| letter(*a) == letter(*b));
-    runs.map(|run| format!("{}({})", letter(run[0]), run.len())).collect::<Vec<_>>().join(",")
+    runs.map(|run| format!("{}({})", letter(run[0]), run.len()))
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// fio's letters; laying out is part of its set-up, `I`.
@@ -67,35 +79,62 @@ fn pattern_letter(pattern: JobPattern) -> char {
         (false, true) => 'w',
         (false, false) => 'd',
     };
-    if pattern.random { small } else { small.to_ascii_uppercase() }
+    if pattern.random {
+        small
+    } else {
+        small.to_ascii_uppercase()
+    }
 }
 
 fn percent(progress: &Progress) -> String {
-    let warming = progress.jobs.iter().all(|phase| !matches!(phase, JobPhase::Running(_)));
+    let warming = progress
+        .jobs
+        .iter()
+        .all(|phase| !matches!(phase, JobPhase::Running(_)));
     match progress.expected {
         Some(expected) if !expected.is_zero() && !warming => {
-            format!("{:.1}%", (progress.elapsed.as_secs_f64() / expected.as_secs_f64() * 100.0).min(100.0))
+            format!(
+                "{:.1}%",
+                (progress.elapsed.as_secs_f64() / expected.as_secs_f64() * 100.0).min(100.0)
+            )
         }
         _ => "-.-%".into(),
     }
 }
 
 fn left(progress: &Progress) -> Option<Nanos> {
-    progress.expected.map(|expected| expected.saturating_sub(progress.elapsed))
+    progress
+        .expected
+        .map(|expected| expected.saturating_sub(progress.elapsed))
 }
 
 /// `[r=391MiB/s][r=100k IOPS]`; nothing while nothing moves.
 fn rates(progress: &Progress) -> String {
-    let moving = || progress.rates.iter().filter(|(_, rate)| rate.bandwidth >= 1.0 || rate.iops >= 1.0);
+    let moving = || {
+        progress
+            .rates
+            .iter()
+            .filter(|(_, rate)| rate.bandwidth >= 1.0 || rate.iops >= 1.0)
+    };
     if moving().next().is_none() {
         return String::new();
     }
     let bandwidth = |per_second: f64| shorten(floor(per_second) / 1024, FIGURES, 1, Prefix::Iec);
-    let bandwidths = moving().map(|(way, rate)| format!("{}={}B/s", initial(way), bandwidth(rate.bandwidth)));
-    let iops =
-        moving().map(|(way, rate)| format!("{}={}", initial(way), shorten(floor(rate.iops), FIGURES, 0, Prefix::Si)));
+    let bandwidths =
+        moving().map(|(way, rate)| format!("{}={}B/s", initial(way), bandwidth(rate.bandwidth)));
+    let iops = moving().map(|(way, rate)| {
+        format!(
+            "{}={}",
+            initial(way),
+            shorten(floor(rate.iops), FIGURES, 0, Prefix::Si)
+        )
+    });
     let join = |parts: Vec<String>| parts.join(",");
-    format!("[{}][{} IOPS]", join(bandwidths.collect()), join(iops.collect()))
+    format!(
+        "[{}][{} IOPS]",
+        join(bandwidths.collect()),
+        join(iops.collect())
+    )
 }
 
 fn initial(direction: Direction) -> &'static str {
@@ -116,13 +155,27 @@ fn clock_text(time: Nanos) -> String {
 fn fathom_line(progress: &Progress) -> String {
     let mut parts = vec![phase_words(progress)];
     if let Some((done, all)) = progress.layout {
-        parts.push(format!("{} of {}", bytes(done.get(), Prefix::Iec), bytes(all.get(), Prefix::Iec)));
+        parts.push(format!(
+            "{} of {}",
+            bytes(done.get(), Prefix::Iec),
+            bytes(all.get(), Prefix::Iec)
+        ));
     }
     parts.extend((percent(progress) != "-.-%").then(|| percent(progress)));
-    parts.extend(progress.rates.iter().filter(|(_, rate)| rate.iops >= 1.0).map(|(way, rate)| {
-        let moved = bytes(floor(rate.bandwidth), Prefix::Iec);
-        format!("{} {moved}/s {} IOPS", way.word(), shorten(floor(rate.iops), FIGURES, 0, Prefix::Si))
-    }));
+    parts.extend(
+        progress
+            .rates
+            .iter()
+            .filter(|(_, rate)| rate.iops >= 1.0)
+            .map(|(way, rate)| {
+                let moved = bytes(floor(rate.bandwidth), Prefix::Iec);
+                format!(
+                    "{} {moved}/s {} IOPS",
+                    way.word(),
+                    shorten(floor(rate.iops), FIGURES, 0, Prefix::Si)
+                )
+            }),
+    );
     // Below a millisecond it is the sleeping of the generator, not a queue that grows.
     let late = progress.lateness.filter(|late| late.get() >= 1_000_000);
     parts.extend(late.map(|late| format!("{} late", duration(late.get() as f64))));
@@ -133,15 +186,34 @@ fn fathom_line(progress: &Progress) -> String {
 
 /// What most needs saying: the earliest phase any started job is in.
 fn phase_words(progress: &Progress) -> String {
-    let jobs = |wanted: fn(&JobPhase) -> bool| progress.jobs.iter().filter(|phase| wanted(phase)).count();
+    let jobs =
+        |wanted: fn(&JobPhase) -> bool| progress.jobs.iter().filter(|phase| wanted(phase)).count();
     let phases: [(&str, usize); 7] = [
-        ("laying out", jobs(|phase| matches!(phase, JobPhase::LayingOut))),
-        ("warming up", jobs(|phase| matches!(phase, JobPhase::WarmingUp))),
-        ("running", jobs(|phase| matches!(phase, JobPhase::Running(_)))),
-        ("verifying", jobs(|phase| matches!(phase, JobPhase::Verifying))),
+        (
+            "laying out",
+            jobs(|phase| matches!(phase, JobPhase::LayingOut)),
+        ),
+        (
+            "warming up",
+            jobs(|phase| matches!(phase, JobPhase::WarmingUp)),
+        ),
+        (
+            "running",
+            jobs(|phase| matches!(phase, JobPhase::Running(_))),
+        ),
+        (
+            "verifying",
+            jobs(|phase| matches!(phase, JobPhase::Verifying)),
+        ),
         ("syncing", jobs(|phase| matches!(phase, JobPhase::Syncing))),
-        ("preparing", jobs(|phase| matches!(phase, JobPhase::Preparing))),
-        ("finishing", jobs(|phase| matches!(phase, JobPhase::Finishing))),
+        (
+            "preparing",
+            jobs(|phase| matches!(phase, JobPhase::Preparing)),
+        ),
+        (
+            "finishing",
+            jobs(|phase| matches!(phase, JobPhase::Finishing)),
+        ),
     ];
     let all = progress.jobs.len();
     match phases.iter().find(|(_, count)| *count > 0) {
@@ -158,9 +230,17 @@ mod tests {
     use super::*;
 
     fn reading() -> Progress {
-        let pattern = JobPattern { random: true, reads: true, writes: false, trims: false };
+        let pattern = JobPattern {
+            random: true,
+            reads: true,
+            writes: false,
+            trims: false,
+        };
         let mut rates = PerDirection::<LiveRate>::default();
-        rates[Direction::Read] = LiveRate { bandwidth: 409_600_000.0, iops: 100_000.0 };
+        rates[Direction::Read] = LiveRate {
+            bandwidth: 409_600_000.0,
+            iops: 100_000.0,
+        };
         Progress {
             jobs: vec![JobPhase::Running(pattern)],
             open_files: 1,
@@ -181,10 +261,18 @@ mod tests {
     #[test]
     fn letters_are_gathered_and_ramps_have_no_percentage() {
         let mut progress = reading();
-        progress.jobs = vec![JobPhase::Done, JobPhase::WarmingUp, JobPhase::WarmingUp, JobPhase::Waiting];
+        progress.jobs = vec![
+            JobPhase::Done,
+            JobPhase::WarmingUp,
+            JobPhase::WarmingUp,
+            JobPhase::Waiting,
+        ];
         progress.expected = None;
         progress.rates = PerDirection::default();
-        assert_eq!(live_line(&progress, Personality::Fio, 100), "Jobs: 2 (f=1): [_(1),/(2),P(1)][-.-%][eta --]");
+        assert_eq!(
+            live_line(&progress, Personality::Fio, 100),
+            "Jobs: 2 (f=1): [_(1),/(2),P(1)][-.-%][eta --]"
+        );
     }
 
     #[test]
@@ -200,12 +288,21 @@ mod tests {
             layout: Some((Bytes::from_mib(512), Bytes::from_mib(1024))),
             ..Progress::default()
         };
-        assert_eq!(live_line(&layout, Personality::Fathom, 100), "laying out 1 of 2 jobs, 512MiB of 1024MiB");
+        assert_eq!(
+            live_line(&layout, Personality::Fathom, 100),
+            "laying out 1 of 2 jobs, 512MiB of 1024MiB"
+        );
     }
 
     #[test]
     fn an_empty_run_has_a_line_too() {
-        assert_eq!(live_line(&Progress::default(), Personality::Fio, 80), "Jobs: 0 (f=0)");
-        assert_eq!(live_line(&Progress::default(), Personality::Fathom, 80), "waiting");
+        assert_eq!(
+            live_line(&Progress::default(), Personality::Fio, 80),
+            "Jobs: 0 (f=0)"
+        );
+        assert_eq!(
+            live_line(&Progress::default(), Personality::Fathom, 80),
+            "waiting"
+        );
     }
 }

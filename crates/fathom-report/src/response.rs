@@ -17,40 +17,84 @@ const MARGIN: usize = 9;
 pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> String {
     let mut text = wrap(&style.clean(&response.about), style.width, "", "  ") + "\n";
     if let Some(most) = &response.most {
-        text += &wrap(&headline(most, by_bytes, &response.limits), style.width, "", "  ");
+        text += &wrap(
+            &headline(most, by_bytes, &response.limits),
+            style.width,
+            "",
+            "  ",
+        );
     }
     text += &paragraphs(&response.sentences, style);
     if !response.open.is_empty() {
         // A search that was stopped has no answer to stand before its curves.
         text += if text.ends_with("\n\n") { "" } else { "\n" };
-        text += &wrap(&format!("Open loop, {}; response time, from due to completed:", response.arrivals), style.width, "", "  ");
+        text += &wrap(
+            &format!(
+                "Open loop, {}; response time, from due to completed:",
+                response.arrivals
+            ),
+            style.width,
+            "",
+            "  ",
+        );
         text += &open_table(response, style);
     }
     text += "\n";
-    text += &wrap("Closed loop; service time, from hand-over to completed:", style.width, "", "  ");
+    text += &wrap(
+        "Closed loop; service time, from hand-over to completed:",
+        style.width,
+        "",
+        "  ",
+    );
     text += &closed_table(response, style);
     text += &picture(response, style);
     if !response.knees.is_empty() {
         text += "\n";
-        text += &wrap("Knees of the closed loop, each by its rule:", style.width, "", "  ");
-        text += &paragraphs(&response.knees.iter().map(|knee| knee.sentence.clone()).collect::<Vec<_>>(), style);
+        text += &wrap(
+            "Knees of the closed loop, each by its rule:",
+            style.width,
+            "",
+            "  ",
+        );
+        text += &paragraphs(
+            &response
+                .knees
+                .iter()
+                .map(|knee| knee.sentence.clone())
+                .collect::<Vec<_>>(),
+            style,
+        );
     }
     text
 }
 
 fn paragraphs(sentences: &[String], style: &Style) -> String {
-    sentences.iter().map(|one| wrap(&style.clean(one), style.width, "  ", "    ")).collect()
+    sentences
+        .iter()
+        .map(|one| wrap(&style.clean(one), style.width, "  ", "    "))
+        .collect()
 }
 
 fn headline(most: &MostLoad, by_bytes: bool, limits: &[String]) -> String {
     let figure = |load: u64| {
-        if by_bytes { format!("{:.1}", load as f64 * most.bytes / 1e6) } else { grouped(load) }
+        if by_bytes {
+            format!("{:.1}", load as f64 * most.bytes / 1e6)
+        } else {
+            grouped(load)
+        }
     };
     let unit = if by_bytes { "MB/s" } else { "IOPS" };
     let limits = limits.join(" and ");
-    let Some(load) = most.load else { return format!("Most with {limits}: none") };
+    let Some(load) = most.load else {
+        return format!("Most with {limits}: none");
+    };
     let end = |end: Option<u64>| end.map_or("?".to_owned(), figure);
-    format!("Most with {limits}: {} {unit} ({} to {})", figure(load), end(most.low), end(most.high))
+    format!(
+        "Most with {limits}: {} {unit} ({} to {})",
+        figure(load),
+        end(most.low),
+        end(most.high)
+    )
 }
 
 fn open_table(response: &Response, style: &Style) -> String {
@@ -61,27 +105,53 @@ fn open_table(response: &Response, style: &Style) -> String {
     }
     head.extend(latency_heads());
     let row = |point: &ResponsePoint| {
-        let mut cells = vec![grouped(point.load.round() as u64), rate(point), whole(point.figures.bandwidth / 1e6)];
+        let mut cells = vec![
+            grouped(point.load.round() as u64),
+            rate(point),
+            whole(point.figures.bandwidth / 1e6),
+        ];
         if judged {
             cells.push(format!("{}/{}", point.kept.unwrap_or(0), point.trials));
         }
         cells.extend(latencies(point));
         cells
     };
-    aligned(&head, &response.open.iter().map(row).collect::<Vec<_>>(), 1, style)
+    aligned(
+        &head,
+        &response.open.iter().map(row).collect::<Vec<_>>(),
+        1,
+        style,
+    )
 }
 
 fn closed_table(response: &Response, style: &Style) -> String {
     let mut head: Vec<String> = ["depth", "IOPS", "MB/s"].map(String::from).to_vec();
     head.extend(latency_heads());
     let row = |point: &ResponsePoint| {
-        let mut cells = vec![grouped(point.load as u64), rate(point), whole(point.figures.bandwidth / 1e6)];
+        let mut cells = vec![
+            grouped(point.load as u64),
+            rate(point),
+            whole(point.figures.bandwidth / 1e6),
+        ];
         cells.extend(latencies(point));
         cells
     };
-    let marked = response.closed.iter().chain(&response.open).any(|point| point.figures.verdict != Verdict::Valid);
-    let note = if marked { "* has findings; the JSON document names them\n" } else { "" };
-    aligned(&head, &response.closed.iter().map(row).collect::<Vec<_>>(), 1, style) + note
+    let marked = response
+        .closed
+        .iter()
+        .chain(&response.open)
+        .any(|point| point.figures.verdict != Verdict::Valid);
+    let note = if marked {
+        "* has findings; the JSON document names them\n"
+    } else {
+        ""
+    };
+    aligned(
+        &head,
+        &response.closed.iter().map(row).collect::<Vec<_>>(),
+        1,
+        style,
+    ) + note
 }
 
 fn latency_heads() -> [String; 4] {
@@ -89,7 +159,12 @@ fn latency_heads() -> [String; 4] {
 }
 
 fn rate(point: &ResponsePoint) -> String {
-    whole(point.figures.iops) + if point.figures.verdict == Verdict::Valid { "" } else { "*" }
+    whole(point.figures.iops)
+        + if point.figures.verdict == Verdict::Valid {
+            ""
+        } else {
+            "*"
+        }
 }
 
 fn latencies(point: &ResponsePoint) -> [String; 4] {
@@ -100,34 +175,65 @@ fn latencies(point: &ResponsePoint) -> [String; 4] {
 /// Both curves on the same axes: IOPS to the right, the 99th percentile upwards in its logarithm.
 fn picture(response: &Response, style: &Style) -> String {
     let of = |points: &[ResponsePoint], mark: char| -> Vec<(f64, f64, char)> {
-        let seen = points.iter().filter(|point| point.figures.iops > 0.0 && point.figures.latency.p99 > 0.0);
-        seen.map(|point| (point.figures.iops, point.figures.latency.p99.ln(), mark)).collect()
+        let seen = points
+            .iter()
+            .filter(|point| point.figures.iops > 0.0 && point.figures.latency.p99 > 0.0);
+        seen.map(|point| (point.figures.iops, point.figures.latency.p99.ln(), mark))
+            .collect()
     };
-    let dots: Vec<(f64, f64, char)> = of(&response.closed, 'c').into_iter().chain(of(&response.open, 'o')).collect();
+    let dots: Vec<(f64, f64, char)> = of(&response.closed, 'c')
+        .into_iter()
+        .chain(of(&response.open, 'o'))
+        .collect();
     let columns = style.width.saturating_sub(MARGIN + 2).min(66);
     if dots.len() < 3 || columns < 20 {
         return String::new();
     }
     let right = dots.iter().map(|dot| dot.0).fold(0.0, f64::max);
-    let (low, high) = dots.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), dot| (low.min(dot.1), high.max(dot.1)));
+    let (low, high) = dots
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), dot| {
+            (low.min(dot.1), high.max(dot.1))
+        });
     let tall = (high - low).max(0.1);
     let mut canvas = vec![vec![' '; columns]; ROWS];
     for (iops, latency, mark) in dots {
         let column = (iops / right * (columns - 1) as f64).round() as usize;
         let row = ROWS - 1 - ((latency - low) / tall * (ROWS - 1) as f64).round() as usize;
         let place = &mut canvas[row][column];
-        *place = if *place == ' ' || *place == mark { mark } else { '*' };
+        *place = if *place == ' ' || *place == mark {
+            mark
+        } else {
+            '*'
+        };
     }
-    let label = |row: usize| duration((low + tall * (ROWS - 1 - row) as f64 / (ROWS - 1) as f64).exp());
-    let mut text = "\n".to_owned() + &wrap("p99 over IOPS: o open loop, c closed loop, * both", style.width, "", "  ");
+    let label =
+        |row: usize| duration((low + tall * (ROWS - 1 - row) as f64 / (ROWS - 1) as f64).exp());
+    let mut text = "\n".to_owned()
+        + &wrap(
+            "p99 over IOPS: o open loop, c closed loop, * both",
+            style.width,
+            "",
+            "  ",
+        );
     for (row, line) in canvas.iter().enumerate() {
-        let name = if row % 4 == 0 || row == ROWS - 1 { label(row) } else { String::new() };
+        let name = if row % 4 == 0 || row == ROWS - 1 {
+            label(row)
+        } else {
+            String::new()
+        };
         let dots: String = line.iter().collect();
         text += &format!("{name:>width$} |{}", dots.trim_end(), width = MARGIN - 1);
         text.push('\n');
     }
     let end = whole(right);
-    text + &format!("{:MARGIN$}+{}\n{:MARGIN$}0{end:>width$}\n", "", "-".repeat(columns), "", width = columns)
+    text + &format!(
+        "{:MARGIN$}+{}\n{:MARGIN$}0{end:>width$}\n",
+        "",
+        "-".repeat(columns),
+        "",
+        width = columns
+    )
 }
 
 #[cfg(test)]
@@ -137,7 +243,13 @@ mod tests {
     use super::*;
 
     fn point(load: f64, iops: f64, p99: f64, kept: Option<u32>) -> ResponsePoint {
-        let latency = CellLatency { mean: p99 / 4.0, p50: p99 / 5.0, p99, p999: 2.0 * p99, ..CellLatency::default() };
+        let latency = CellLatency {
+            mean: p99 / 4.0,
+            p50: p99 / 5.0,
+            p99,
+            p999: 2.0 * p99,
+            ..CellLatency::default()
+        };
         let figures = CellFigures {
             iops,
             bandwidth: iops * 4096.0,
@@ -152,7 +264,12 @@ mod tests {
             sides: Vec::new(),
             parts: Vec::new(),
         };
-        ResponsePoint { load, trials: 2, kept, figures }
+        ResponsePoint {
+            load,
+            trials: 2,
+            kept,
+            figures,
+        }
     }
 
     fn response() -> Response {
@@ -160,10 +277,27 @@ mod tests {
             arrivals: "Poisson arrivals".into(),
             about: "random read".into(),
             limits: vec!["p99 <= 1.0 ms".into()],
-            most: Some(MostLoad { load: Some(45_000), low: Some(44_500), high: None, kept: Some(44_600), seconds: 12.0, bytes: 4096.0 }),
-            open: vec![point(4_500.0, 4_500.0, 2e5, Some(2)), point(45_000.0, 44_900.0, 9e5, Some(1))],
-            closed: vec![point(1.0, 9_000.0, 1.5e5, None), point(128.0, 50_000.0, 4e6, None)],
-            knees: vec![NamedKnee { rule: "Kneedle".into(), depth: None, sentence: "Kneedle: no knee.".into() }],
+            most: Some(MostLoad {
+                load: Some(45_000),
+                low: Some(44_500),
+                high: None,
+                kept: Some(44_600),
+                seconds: 12.0,
+                bytes: 4096.0,
+            }),
+            open: vec![
+                point(4_500.0, 4_500.0, 2e5, Some(2)),
+                point(45_000.0, 44_900.0, 9e5, Some(1)),
+            ],
+            closed: vec![
+                point(1.0, 9_000.0, 1.5e5, None),
+                point(128.0, 50_000.0, 4e6, None),
+            ],
+            knees: vec![NamedKnee {
+                rule: "Kneedle".into(),
+                depth: None,
+                sentence: "Kneedle: no knee.".into(),
+            }],
             sentences: vec!["The answer.".into()],
         }
     }
@@ -171,20 +305,47 @@ mod tests {
     #[test]
     fn the_answer_stands_first_and_every_line_fits() {
         for width in [80, 40] {
-            let text = response_text(&response(), false, &Style { width, ..Style::default() });
+            let text = response_text(
+                &response(),
+                false,
+                &Style {
+                    width,
+                    ..Style::default()
+                },
+            );
             let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            assert!(flat.contains("Most with p99 <= 1.0 ms: 45,000 IOPS (44,500 to ?)"), "{text}");
-            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            assert!(
+                flat.contains("Most with p99 <= 1.0 ms: 45,000 IOPS (44,500 to ?)"),
+                "{text}"
+            );
+            assert!(
+                text.lines().all(|line| line.chars().count() <= width),
+                "{text}"
+            );
         }
         let text = response_text(&response(), true, &Style::default());
-        assert!(text.contains("184.3 MB/s (182.3 to ?)"), "45,000 x 4096 = 184.3 MB: {text}");
+        assert!(
+            text.contains("184.3 MB/s (182.3 to ?)"),
+            "45,000 x 4096 = 184.3 MB: {text}"
+        );
         assert!(text.contains("45,000   44,900   184   1/2"), "{text}");
     }
 
     #[test]
     fn without_an_answer_one_empty_line_is_enough() {
-        let text = response_text(&Response { most: None, sentences: Vec::new(), ..response() }, false, &Style::default());
-        assert!(!text.contains("\n\n\n") && text.contains("\n\nOpen loop, Poisson arrivals"), "{text}");
+        let text = response_text(
+            &Response {
+                most: None,
+                sentences: Vec::new(),
+                ..response()
+            },
+            false,
+            &Style::default(),
+        );
+        assert!(
+            !text.contains("\n\n\n") && text.contains("\n\nOpen loop, Poisson arrivals"),
+            "{text}"
+        );
     }
 
     /// The corners: the slowest point at the top, the fastest at the right end, the first depth at the bottom.
@@ -192,8 +353,20 @@ mod tests {
     fn both_curves_share_their_axes() {
         let text = picture(&response(), &Style::default());
         let rows: Vec<&str> = text.lines().skip(2).collect();
-        assert!(rows[0].starts_with(" 4.00 ms |") && rows[0].ends_with('c') && rows[0].chars().count() == 76, "{text}");
-        assert!(rows[ROWS - 1].starts_with("  150 us |") && rows[ROWS - 1].ends_with('c'), "{text}");
-        assert_eq!(text.matches('o').count() - "over open loop closed loop both".matches('o').count(), 1 + 2, "{text}");
+        assert!(
+            rows[0].starts_with(" 4.00 ms |")
+                && rows[0].ends_with('c')
+                && rows[0].chars().count() == 76,
+            "{text}"
+        );
+        assert!(
+            rows[ROWS - 1].starts_with("  150 us |") && rows[ROWS - 1].ends_with('c'),
+            "{text}"
+        );
+        assert_eq!(
+            text.matches('o').count() - "over open loop closed loop both".matches('o').count(),
+            1 + 2,
+            "{text}"
+        );
     }
 }

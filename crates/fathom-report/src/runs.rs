@@ -19,19 +19,30 @@ pub fn runs_text(runs: &[Run], dead: &dyn Fn(&Run) -> bool, style: &Style) -> St
         let experiment = &run.experiment;
         vec![
             run.id.to_string(),
-            minute(experiment.created_unix_ns / 1_000_000_000, style.utc_offset_s),
+            minute(
+                experiment.created_unix_ns / 1_000_000_000,
+                style.utc_offset_s,
+            ),
             experiment.kind.clone(),
             cells_of(run),
             state(run, dead(run)).to_owned(),
             experiment.name.clone(),
         ]
     });
-    table(&["RUN", "BEGUN", "KIND", "CELLS", "STATE", "NAME"], rows.collect(), style)
+    table(
+        &["RUN", "BEGUN", "KIND", "CELLS", "STATE", "NAME"],
+        rows.collect(),
+        style,
+    )
 }
 
 fn cells_of(run: &Run) -> String {
     let planned = run.experiment.planned.max(run.cells);
-    if run.finished == planned { planned.to_string() } else { format!("{} of {planned}", run.finished) }
+    if run.finished == planned {
+        planned.to_string()
+    } else {
+        format!("{} of {planned}", run.finished)
+    }
 }
 
 fn state(run: &Run, dead: bool) -> &'static str {
@@ -69,8 +80,18 @@ fn run_object(run: &Run, dead: bool) -> Value {
 #[must_use]
 pub fn cells_text(run: &Run, dead: bool, cells: &[Cell], style: &Style) -> String {
     let experiment = &run.experiment;
-    let when = minute(experiment.created_unix_ns / 1_000_000_000, style.utc_offset_s);
-    let head = format!("{}: {} {}, {when}, {}, {} cells", run.id, experiment.kind, experiment.name, state(run, dead), cells_of(run));
+    let when = minute(
+        experiment.created_unix_ns / 1_000_000_000,
+        style.utc_offset_s,
+    );
+    let head = format!(
+        "{}: {} {}, {when}, {}, {} cells",
+        run.id,
+        experiment.kind,
+        experiment.name,
+        state(run, dead),
+        cells_of(run)
+    );
     let mut text = wrap(&style.clean(&head), style.width, "", "  ");
     let axes = names(cells.iter().flat_map(|cell| &cell.axes));
     let figures = shown(cells);
@@ -83,8 +104,13 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[Cell], style: &Style) -> Strin
     heads.push("VERDICT");
     let rows = cells.iter().map(|cell| {
         let mut row = vec![format!("{}.{}", run.id, cell.position)];
-        row.extend(axes.iter().map(|name| value(&cell.axes, name).cloned().unwrap_or_default()));
-        row.extend(figures.iter().map(|name| value(&cell.figures, name).map_or(String::new(), |figure| told(name, *figure))));
+        row.extend(
+            axes.iter()
+                .map(|name| value(&cell.axes, name).cloned().unwrap_or_default()),
+        );
+        row.extend(figures.iter().map(|name| {
+            value(&cell.figures, name).map_or(String::new(), |figure| told(name, *figure))
+        }));
         row.extend(states.then(|| cell.state.word().to_owned()));
         row.push(cell.verdict.clone());
         row
@@ -97,11 +123,18 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[Cell], style: &Style) -> Strin
 fn shown(cells: &[Cell]) -> Vec<String> {
     const SHORT: [&str; 3] = ["iops", "bandwidth", "p99"];
     let all = names(cells.iter().flat_map(|cell| &cell.figures));
-    let whole: Vec<String> = all.iter().filter(|name| SHORT.contains(&name.as_str())).cloned().collect();
+    let whole: Vec<String> = all
+        .iter()
+        .filter(|name| SHORT.contains(&name.as_str()))
+        .cloned()
+        .collect();
     if !whole.is_empty() {
         return whole;
     }
-    all.into_iter().filter(|name| SHORT.iter().any(|end| name.ends_with(end))).take(6).collect()
+    all.into_iter()
+        .filter(|name| SHORT.iter().any(|end| name.ends_with(end)))
+        .take(6)
+        .collect()
 }
 
 /// A figure as people read it, by the unit that its name implies.
@@ -123,7 +156,9 @@ pub fn cells_csv(runs: &[(Run, Vec<Cell>)]) -> String {
     let columns = columns(runs);
     let rows: usize = runs.iter().map(|(_, cells)| cells.len()).sum();
     let head = line(columns.iter().map(|column| column.name.clone()));
-    (0..rows).fold(head, |text, row| text + &line(columns.iter().map(|column| field(&column.values, row))))
+    (0..rows).fold(head, |text, row| {
+        text + &line(columns.iter().map(|column| field(&column.values, row)))
+    })
 }
 
 fn field(values: &Values, row: usize) -> String {
@@ -136,7 +171,11 @@ fn field(values: &Values, row: usize) -> String {
 
 fn line(fields: impl Iterator<Item = String>) -> String {
     let quoted = |field: String| {
-        if field.contains([',', '"', '\n', '\r']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
+        if field.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field
+        }
     };
     fields.map(quoted).collect::<Vec<_>>().join(",") + "\r\n"
 }
@@ -157,10 +196,12 @@ pub fn cells_document(runs: &[(Run, Vec<Cell>)], dead: &dyn Fn(&Run) -> bool) ->
 }
 
 fn cell_object(cell: &Cell) -> Value {
-    let figures: Map<String, Value> = cell.figures.iter().map(|(name, figure)| (name.clone(), Value::from(*figure))).collect();
-    let found = |found: &fathom_model::Found| {
-        json!({ "code": found.code, "weight": found.weight, "about": found.about, "evidence": found.evidence })
-    };
+    let figures: Map<String, Value> = cell
+        .figures
+        .iter()
+        .map(|(name, figure)| (name.clone(), Value::from(*figure)))
+        .collect();
+    let found = |found: &fathom_model::Found| json!({ "code": found.code, "weight": found.weight, "about": found.about, "evidence": found.evidence });
     json!({
         "cell": cell.position,
         "state": cell.state.word(),
@@ -176,7 +217,10 @@ fn cell_object(cell: &Cell) -> Value {
 }
 
 fn texts(pairs: &[(String, String)]) -> Map<String, Value> {
-    pairs.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str()))).collect()
+    pairs
+        .iter()
+        .map(|(name, text)| (name.clone(), Value::from(text.as_str())))
+        .collect()
 }
 
 fn pretty(value: &Value) -> String {
@@ -188,8 +232,17 @@ const LEAST_CUT: usize = 8;
 
 /// Columns as wide as what stands in them, as many as fit on the page; the last of all may be cut at its edge.
 fn table(heads: &[&str], rows: Vec<Vec<String>>, style: &Style) -> String {
-    let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.iter().map(|cell| one_line(cell, style)).collect()).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).chain([heads[column].chars().count()]).max().unwrap_or(0);
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|row| row.iter().map(|cell| one_line(cell, style)).collect())
+        .collect();
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .chain([heads[column].chars().count()])
+            .max()
+            .unwrap_or(0)
+    };
     let mut room = style.width.max(1);
     let fits = |column: &usize| {
         let wide = width(*column);
@@ -200,16 +253,32 @@ fn table(heads: &[&str], rows: Vec<Vec<String>>, style: &Style) -> String {
     };
     let widths: Vec<usize> = (0..heads.len()).take_while(fits).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: String = cells.zip(&widths).map(|(cell, width)| format!("{cell:0$}", width + 2)).collect();
-        format!("{}\n", padded.chars().take(style.width.max(1)).collect::<String>().trim_end())
+        let padded: String = cells
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:0$}", width + 2))
+            .collect();
+        format!(
+            "{}\n",
+            padded
+                .chars()
+                .take(style.width.max(1))
+                .collect::<String>()
+                .trim_end()
+        )
     };
     let head = line(&mut heads.iter().copied());
-    rows.iter().fold(head, |text, row| text + &line(&mut row.iter().map(String::as_str)))
+    rows.iter().fold(head, |text, row| {
+        text + &line(&mut row.iter().map(String::as_str))
+    })
 }
 
 fn one_line(cell: &str, style: &Style) -> String {
     let clean = style.clean(cell).replace('\n', " ");
-    if clean.chars().count() <= WIDEST { clean } else { clean.chars().take(WIDEST - 3).collect::<String>() + "..." }
+    if clean.chars().count() <= WIDEST {
+        clean
+    } else {
+        clean.chars().take(WIDEST - 3).collect::<String>() + "..."
+    }
 }
 
 #[cfg(test)]
@@ -218,8 +287,21 @@ mod tests {
     use fathom_model::{Experiment, Found, RunId};
 
     fn run() -> Run {
-        let experiment = Experiment { kind: "sweep".into(), name: "größe\u{1b}[31m,x".into(), planned: 3, created_unix_ns: 1_795_229_273_000_000_000, ..Experiment::default() };
-        Run { id: RunId::new(12), experiment, state: RunState::Running, ended_unix_ns: None, cells: 2, finished: 2 }
+        let experiment = Experiment {
+            kind: "sweep".into(),
+            name: "größe\u{1b}[31m,x".into(),
+            planned: 3,
+            created_unix_ns: 1_795_229_273_000_000_000,
+            ..Experiment::default()
+        };
+        Run {
+            id: RunId::new(12),
+            experiment,
+            state: RunState::Running,
+            ended_unix_ns: None,
+            cells: 2,
+            finished: 2,
+        }
     }
 
     fn cell(position: u64, depth: &str, iops: f64) -> Cell {
@@ -228,16 +310,35 @@ mod tests {
             axes: vec![("iodepth".into(), depth.into())],
             verdict: "valid".into(),
             figures: vec![("read iops".into(), iops), ("read p99".into(), 0.000_336)],
-            findings: vec![Found { code: "A".into(), weight: "note".into(), about: String::new(), evidence: "b".into() }; 2],
+            findings: vec![
+                Found {
+                    code: "A".into(),
+                    weight: "note".into(),
+                    about: String::new(),
+                    evidence: "b".into()
+                };
+                2
+            ],
             ..Cell::default()
         }
     }
 
     #[test]
     fn a_list_of_runs() {
-        let text = runs_text(&[run()], &|_| true, &Style { ascii: true, ..Style::default() });
-        assert_eq!(text, "RUN  BEGUN             KIND   CELLS   STATE   NAME\nr12  2026-11-21 02:47  sweep  2 of 3  killed  gr??e?[31m,x\n");
-        let document: Value = serde_json::from_str(&runs_document(&[run()], &|_| false)).expect("JSON");
+        let text = runs_text(
+            &[run()],
+            &|_| true,
+            &Style {
+                ascii: true,
+                ..Style::default()
+            },
+        );
+        assert_eq!(
+            text,
+            "RUN  BEGUN             KIND   CELLS   STATE   NAME\nr12  2026-11-21 02:47  sweep  2 of 3  killed  gr??e?[31m,x\n"
+        );
+        let document: Value =
+            serde_json::from_str(&runs_document(&[run()], &|_| false)).expect("JSON");
         assert_eq!(document["runs"][0]["state"], "running");
         assert_eq!(document["runs"][0]["cells_planned"], 3);
     }
@@ -246,34 +347,82 @@ mod tests {
     #[test]
     fn a_narrow_page_has_whole_columns_only() {
         let cells = [cell(1, "1", 123_456.0), cell(2, "2", 9_500.4)];
-        let of = |width: usize| cells_text(&run(), false, &cells, &Style { width, ..Style::default() });
+        let of = |width: usize| {
+            cells_text(
+                &run(),
+                false,
+                &cells,
+                &Style {
+                    width,
+                    ..Style::default()
+                },
+            )
+        };
         for width in 10..60 {
             let text = of(width);
-            let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("r12.1")).collect();
-            assert!(rows.len() == 1 && (rows[0].contains("123,456") || !rows[0].contains("12,") && !rows[0].contains("123")), "{width}: {text}");
+            let rows: Vec<&str> = text
+                .lines()
+                .filter(|line| line.starts_with("r12.1"))
+                .collect();
+            assert!(
+                rows.len() == 1
+                    && (rows[0].contains("123,456")
+                        || !rows[0].contains("12,") && !rows[0].contains("123")),
+                "{width}: {text}"
+            );
             assert!(rows[0].chars().count() <= width, "{width}: {text}");
         }
-        assert!(of(30).contains("read iops") && !of(30).contains("read p99"), "{}", of(30));
+        assert!(
+            of(30).contains("read iops") && !of(30).contains("read p99"),
+            "{}",
+            of(30)
+        );
     }
 
     #[test]
     fn cells_in_a_table_in_csv_and_in_json() {
-        let all = [(run(), vec![cell(1, "1", 9_500.4), cell(2, "a,\"b\"", f64::NAN)])];
+        let all = [(
+            run(),
+            vec![cell(1, "1", 9_500.4), cell(2, "a,\"b\"", f64::NAN)],
+        )];
         let text = cells_text(&all[0].0, false, &all[0].1, &Style::default());
         assert!(text.contains("CELL   iodepth  read iops  read p99  VERDICT\nr12.1  1        9,500      336 us    valid\n"), "{text}");
         let whole = |mut cell: Cell| {
             cell.figures.insert(0, ("iops".into(), 9_501.0));
-            Cell { state: CellState::Interrupted, ..cell }
+            Cell {
+                state: CellState::Interrupted,
+                ..cell
+            }
         };
-        let text = cells_text(&all[0].0, false, &[whole(cell(1, "1", 9_500.4))], &Style::default());
+        let text = cells_text(
+            &all[0].0,
+            false,
+            &[whole(cell(1, "1", 9_500.4))],
+            &Style::default(),
+        );
         assert!(text.contains("CELL   iodepth  iops   STATE        VERDICT\nr12.1  1        9,501  interrupted  valid\n"), "{text}");
         let csv = cells_csv(&all);
         let mut lines = csv.lines();
-        assert_eq!(lines.next(), Some("run,cell,kind,name,state,verdict,started_unix_ns,elapsed_ns,iodepth,read iops,read p99,findings"));
-        assert_eq!(lines.next(), Some("r12,1,sweep,\"größe\u{1b}[31m,x\",finished,valid,0,0,1,9500.4,0.000336,A A"));
+        assert_eq!(
+            lines.next(),
+            Some(
+                "run,cell,kind,name,state,verdict,started_unix_ns,elapsed_ns,iodepth,read iops,read p99,findings"
+            )
+        );
+        assert_eq!(
+            lines.next(),
+            Some("r12,1,sweep,\"größe\u{1b}[31m,x\",finished,valid,0,0,1,9500.4,0.000336,A A")
+        );
         assert!(csv.contains(",\"a,\"\"b\"\"\",NaN,"));
-        let document: Value = serde_json::from_str(&cells_document(&all, &|_| false)).expect("JSON");
-        assert_eq!(document["runs"][0]["cells"][0]["figures"]["read p99"], 0.000_336);
-        assert_eq!(document["runs"][0]["cells"][1]["figures"]["read iops"], Value::Null);
+        let document: Value =
+            serde_json::from_str(&cells_document(&all, &|_| false)).expect("JSON");
+        assert_eq!(
+            document["runs"][0]["cells"][0]["figures"]["read p99"],
+            0.000_336
+        );
+        assert_eq!(
+            document["runs"][0]["cells"][1]["figures"]["read iops"],
+            Value::Null
+        );
     }
 }

@@ -19,6 +19,13 @@ pub struct Style {
 
 impl Default for Style {
     fn default() -> Self {
-        Style { version: "fio-3.42".into(), width: 80, colour: false, ascii: false, utc_offset_s: 0, eta_s: 0 }
+        Style {
+            version: "fio-3.42".into(),
+            width: 80,
+            colour: false,
+            ascii: false,
+            utc_offset_s: 0,
+            eta_s: 0,
+        }
     }
 }

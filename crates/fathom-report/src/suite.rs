@@ -11,7 +11,10 @@ use crate::number::duration;
 #[must_use]
 pub fn suite_text(told: &SuiteTold, style: &Style) -> String {
     let paragraph = |text: &str| wrap(&style.clean(text), style.width, "", "  ");
-    let mut text = paragraph(&format!("{}: {}, on {}", told.name, told.title, told.target));
+    let mut text = paragraph(&format!(
+        "{}: {}, on {}",
+        told.name, told.title, told.target
+    ));
     if let Some(procedure) = &told.procedure {
         text += &paragraph(&format!("{procedure}. Its procedure, not certified."));
     }
@@ -31,18 +34,36 @@ fn step(step: &SuiteStep, style: &Style) -> String {
         text += &self::rounds(rounds, style);
     }
     text += &grid_text(&step.grid, style);
-    step.courses.iter().for_each(|course| text += &self::course(course, style));
+    step.courses
+        .iter()
+        .for_each(|course| text += &self::course(course, style));
     text
 }
 
 /// Convergence: the tracked values round by round, then the arithmetic of the rule.
 fn rounds(rounds: &SuiteRounds, style: &Style) -> String {
     let mut head = vec!["round".to_owned()];
-    head.extend(rounds.tracked.iter().map(|(name, _)| format!("{name} {}", rounds.unit).trim().to_owned()));
-    let all = rounds.tracked.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
+    head.extend(
+        rounds
+            .tracked
+            .iter()
+            .map(|(name, _)| format!("{name} {}", rounds.unit).trim().to_owned()),
+    );
+    let all = rounds
+        .tracked
+        .iter()
+        .map(|(_, values)| values.len())
+        .max()
+        .unwrap_or(0);
     let row = |round: usize| {
-        let values = rounds.tracked.iter().map(|(_, values)| values.get(round).map_or("-".to_owned(), |value| whole(*value)));
-        std::iter::once((round + 1).to_string()).chain(values).collect::<Vec<_>>()
+        let values = rounds.tracked.iter().map(|(_, values)| {
+            values
+                .get(round)
+                .map_or("-".to_owned(), |value| whole(*value))
+        });
+        std::iter::once((round + 1).to_string())
+            .chain(values)
+            .collect::<Vec<_>>()
     };
     let mut text = aligned(&head, &(0..all).map(row).collect::<Vec<_>>(), 1, style);
     for sentence in &rounds.sentences {
@@ -54,11 +75,23 @@ fn rounds(rounds: &SuiteRounds, style: &Style) -> String {
 fn course(course: &OverTime, style: &Style) -> String {
     let head = ["from", "IOPS", "MB/s", "p99", "max"].map(String::from);
     let rows = course.slices.iter().map(|slice| {
-        let figures = [whole(slice.iops), whole(slice.bandwidth / 1e6), duration(slice.p99), duration(slice.max)];
-        std::iter::once(crate::experiment::span(std::time::Duration::from_nanos(slice.start.get()))).chain(figures).collect::<Vec<_>>()
+        let figures = [
+            whole(slice.iops),
+            whole(slice.bandwidth / 1e6),
+            duration(slice.p99),
+            duration(slice.max),
+        ];
+        std::iter::once(crate::experiment::span(std::time::Duration::from_nanos(
+            slice.start.get(),
+        )))
+        .chain(figures)
+        .collect::<Vec<_>>()
     });
     let table = aligned(&head, &rows.collect::<Vec<_>>(), 1, style);
-    format!("\n{}{table}", wrap(&style.clean(&course.sentence), style.width, "  ", "    "))
+    format!(
+        "\n{}{table}",
+        wrap(&style.clean(&course.sentence), style.width, "  ", "    ")
+    )
 }
 
 #[cfg(test)]
@@ -83,14 +116,31 @@ mod tests {
                     steady: None,
                     sentences: vec!["Not steady.".into()],
                 }),
-                courses: vec![OverTime { sentence: "Steady.".into(), slices: vec![TimeSlice { iops: 1000.0, ..TimeSlice::default() }], ..OverTime::default() }],
+                courses: vec![OverTime {
+                    sentence: "Steady.".into(),
+                    slices: vec![TimeSlice {
+                        iops: 1000.0,
+                        ..TimeSlice::default()
+                    }],
+                    ..OverTime::default()
+                }],
                 ..SuiteStep::default()
             }],
             ..SuiteTold::default()
         };
         let text = suite_text(&told, &Style::default());
-        let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words} is missing in\n{text}"));
-        assert!(at("not certified") < at("not purged") && at("not purged") < at("round  bs=4k IOPS") && at("1,200") < at("Not steady."));
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let at = |words: &str| {
+            text.find(words)
+                .unwrap_or_else(|| panic!("{words} is missing in\n{text}"))
+        };
+        assert!(
+            at("not certified") < at("not purged")
+                && at("not purged") < at("round  bs=4k IOPS")
+                && at("1,200") < at("Not steady.")
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
     }
 }

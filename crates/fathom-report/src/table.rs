@@ -24,9 +24,22 @@ pub(crate) struct Column {
 
 /// The columns of all cells of `runs`, in their order.
 pub(crate) fn columns(runs: &[(Run, Vec<Cell>)]) -> Vec<Column> {
-    let rows: Vec<(&Run, &Cell)> = runs.iter().flat_map(|(run, cells)| cells.iter().map(move |cell| (run, cell))).collect();
-    let text = |name: &str, of: &dyn Fn(&Run, &Cell) -> String| column(name, Values::Texts(rows.iter().map(|(run, cell)| Some(of(run, cell))).collect()));
-    let count = |name: &str, of: &dyn Fn(&Cell) -> u64| column(name, Values::Counts(rows.iter().map(|(_, cell)| of(cell)).collect()));
+    let rows: Vec<(&Run, &Cell)> = runs
+        .iter()
+        .flat_map(|(run, cells)| cells.iter().map(move |cell| (run, cell)))
+        .collect();
+    let text = |name: &str, of: &dyn Fn(&Run, &Cell) -> String| {
+        column(
+            name,
+            Values::Texts(rows.iter().map(|(run, cell)| Some(of(run, cell))).collect()),
+        )
+    };
+    let count = |name: &str, of: &dyn Fn(&Cell) -> u64| {
+        column(
+            name,
+            Values::Counts(rows.iter().map(|(_, cell)| of(cell)).collect()),
+        )
+    };
     let mut all = vec![
         text("run", &|run, _| run.id.to_string()),
         count("cell", &|cell| cell.position),
@@ -38,15 +51,42 @@ pub(crate) fn columns(runs: &[(Run, Vec<Cell>)]) -> Vec<Column> {
         count("elapsed_ns", &|cell| cell.elapsed_ns),
     ];
     let axes = names(rows.iter().flat_map(|(_, cell)| &cell.axes));
-    all.extend(axes.iter().map(|name| column(name, Values::Texts(rows.iter().map(|(_, cell)| value(&cell.axes, name).cloned()).collect()))));
+    all.extend(axes.iter().map(|name| {
+        column(
+            name,
+            Values::Texts(
+                rows.iter()
+                    .map(|(_, cell)| value(&cell.axes, name).cloned())
+                    .collect(),
+            ),
+        )
+    }));
     let figures = names(rows.iter().flat_map(|(_, cell)| &cell.figures));
-    all.extend(figures.iter().map(|name| column(name, Values::Figures(rows.iter().map(|(_, cell)| value(&cell.figures, name).copied()).collect()))));
-    all.push(text("findings", &|_, cell| cell.findings.iter().map(|found| found.code.as_str()).collect::<Vec<_>>().join(" ")));
+    all.extend(figures.iter().map(|name| {
+        column(
+            name,
+            Values::Figures(
+                rows.iter()
+                    .map(|(_, cell)| value(&cell.figures, name).copied())
+                    .collect(),
+            ),
+        )
+    }));
+    all.push(text("findings", &|_, cell| {
+        cell.findings
+            .iter()
+            .map(|found| found.code.as_str())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }));
     unlike(all)
 }
 
 fn column(name: &str, values: Values) -> Column {
-    Column { name: name.to_owned(), values }
+    Column {
+        name: name.to_owned(),
+        values,
+    }
 }
 
 /// An axis may be called like a column that every cell has: the second of a name is `name #2`.
@@ -66,12 +106,19 @@ fn unlike(mut all: Vec<Column>) -> Vec<Column> {
 /// Names of pairs, each once, in the order in which they first come.
 pub(crate) fn names<'a, T: 'a>(pairs: impl Iterator<Item = &'a (String, T)>) -> Vec<String> {
     let mut seen = HashSet::new();
-    pairs.map(|(name, _)| name).filter(|name| seen.insert(name.as_str())).cloned().collect()
+    pairs
+        .map(|(name, _)| name)
+        .filter(|name| seen.insert(name.as_str()))
+        .cloned()
+        .collect()
 }
 
 /// The value of a name.
 pub(crate) fn value<'a, T>(pairs: &'a [(String, T)], name: &str) -> Option<&'a T> {
-    pairs.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    pairs
+        .iter()
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value)
 }
 
 #[cfg(test)]
@@ -80,7 +127,15 @@ mod tests {
 
     #[test]
     fn no_two_columns_share_a_name() {
-        let cell = |position| Cell { position, axes: vec![("cell".into(), "layout".into()), ("name #2".into(), "x".into()), ("name".into(), "y".into())], ..Cell::default() };
+        let cell = |position| Cell {
+            position,
+            axes: vec![
+                ("cell".into(), "layout".into()),
+                ("name #2".into(), "x".into()),
+                ("name".into(), "y".into()),
+            ],
+            ..Cell::default()
+        };
         let run = Run {
             id: fathom_model::RunId::new(1),
             experiment: fathom_model::Experiment::default(),
@@ -89,7 +144,10 @@ mod tests {
             cells: 2,
             finished: 2,
         };
-        let names: Vec<String> = columns(&[(run, vec![cell(1), cell(2)])]).into_iter().map(|column| column.name).collect();
+        let names: Vec<String> = columns(&[(run, vec![cell(1), cell(2)])])
+            .into_iter()
+            .map(|column| column.name)
+            .collect();
         assert_eq!(names[8..11], ["cell #2", "name #2", "name #3"]);
         assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
     }

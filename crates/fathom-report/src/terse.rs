@@ -52,7 +52,12 @@ const PERCENTILES: usize = 20;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn terse(findings: &Findings, style: &Style, version: TerseVersion, out: &mut dyn Write) -> io::Result<()> {
+pub fn terse(
+    findings: &Findings,
+    style: &Style,
+    version: TerseVersion,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     for entry in &findings.entries {
         out.write_all(line(entry, &findings.disks, style, version).as_bytes())?;
     }
@@ -109,16 +114,29 @@ fn add_directions(fields: &mut Fields, entry: &Entry, version: TerseVersion) {
 }
 
 /// Bandwidths in KiB/s, latencies in microseconds, run time in milliseconds.
-fn add_direction(fields: &mut Fields, summary: &DirectionSummary, entry: &Entry, version: TerseVersion) {
+fn add_direction(
+    fields: &mut Fields,
+    summary: &DirectionSummary,
+    entry: &Entry,
+    version: TerseVersion,
+) {
     let iops = floor(summary.iops);
-    fields.add_all([summary.bytes / 1024, floor(summary.bandwidth) / 1024, iops, summary.runtime_ms]);
+    fields.add_all([
+        summary.bytes / 1024,
+        floor(summary.bandwidth) / 1024,
+        iops,
+        summary.runtime_ms,
+    ]);
     add_latency(fields, &summary.slat);
     add_latency(fields, &summary.clat);
     add_percentiles(fields, summary, entry);
     add_latency(fields, &summary.lat);
     let bw = &summary.bw_samples;
     fields.add_all([floor(bw.min), floor(bw.max)]);
-    fields.add(format_args!("{:.6}%", if bw.count == 0 { 0.0 } else { summary.bw_share }));
+    fields.add(format_args!(
+        "{:.6}%",
+        if bw.count == 0 { 0.0 } else { summary.bw_share }
+    ));
     fields.add_all([bw.mean, bw.dev].map(six));
     if version == TerseVersion::V5 {
         let iops = &summary.iops_samples;
@@ -144,15 +162,36 @@ fn add_percentiles(fields: &mut Fields, summary: &DirectionSummary, entry: &Entr
         _ => return fields.add_all(["0%=0"; PERCENTILES]),
     };
     let known = &kind(summary).percentiles;
-    let asked = if known.is_empty() { percentiles_asked(entry, kind) } else { known };
-    let values = asked.iter().map(|(percent, ns)| (percent, if known.is_empty() { 0 } else { ns / 1000 }));
-    fields.add_all(values.take(PERCENTILES).map(|(percent, us)| format!("{percent:.6}%={us}")));
-    fields.add_all(std::iter::repeat_n("0%=0", PERCENTILES.saturating_sub(asked.len())));
+    let asked = if known.is_empty() {
+        percentiles_asked(entry, kind)
+    } else {
+        known
+    };
+    let values = asked
+        .iter()
+        .map(|(percent, ns)| (percent, if known.is_empty() { 0 } else { ns / 1000 }));
+    fields.add_all(
+        values
+            .take(PERCENTILES)
+            .map(|(percent, us)| format!("{percent:.6}%={us}")),
+    );
+    fields.add_all(std::iter::repeat_n(
+        "0%=0",
+        PERCENTILES.saturating_sub(asked.len()),
+    ));
 }
 
 /// A direction without I/O shows the percentiles asked for too, as zeros; another direction tells which they were.
-fn percentiles_asked(entry: &Entry, kind: fn(&DirectionSummary) -> &LatencySummary) -> &[(f64, u64)] {
-    let lists = entry.directions.0.iter().chain(&entry.mixed).map(|summary| &kind(summary).percentiles[..]);
+fn percentiles_asked(
+    entry: &Entry,
+    kind: fn(&DirectionSummary) -> &LatencySummary,
+) -> &[(f64, u64)] {
+    let lists = entry
+        .directions
+        .0
+        .iter()
+        .chain(&entry.mixed)
+        .map(|summary| &kind(summary).percentiles[..]);
     lists.max_by_key(|list| list.len()).unwrap_or(&[])
 }
 
@@ -173,13 +212,20 @@ fn add_tables(fields: &mut Fields, entry: &Entry) {
 fn add_disk(fields: &mut Fields, disk: &DiskSummary) {
     let delta = &disk.delta;
     fields.add(&disk.name);
-    fields.add_all([delta.read_ios, delta.write_ios, delta.read_merges, delta.write_merges]);
+    fields.add_all([
+        delta.read_ios,
+        delta.write_ios,
+        delta.read_merges,
+        delta.write_merges,
+    ]);
     fields.add_all([delta.read_ticks, delta.write_ticks, delta.time_in_queue]);
     fields.add(format_args!("{:.2}%", disk.util));
 }
 
 fn add_description(fields: &mut Fields, entry: &Entry, version: TerseVersion) {
-    let Some(text) = entry.description.as_ref().filter(|text| !text.is_empty()) else { return };
+    let Some(text) = entry.description.as_ref().filter(|text| !text.is_empty()) else {
+        return;
+    };
     if version == TerseVersion::V2 {
         fields.0.push('\n');
     }

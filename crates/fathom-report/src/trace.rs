@@ -16,18 +16,40 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub(crate) fn of(job: &Job) -> Trace {
-        let files = job.files.paths.iter().map(|path| path.display().to_string()).collect();
-        Trace { files, begun: false, last: Nanos::ZERO }
+        let files = job
+            .files
+            .paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        Trace {
+            files,
+            begun: false,
+            last: Nanos::ZERO,
+        }
     }
 
     /// Lines of these entries; the files are named before the first.
     pub(crate) fn lines(&mut self, entries: &[TraceEntry]) -> String {
         let mut text = self.begin();
         for entry in entries {
-            let Some(file) = self.files.get(entry.file as usize) else { continue };
-            let TraceEntry { at, action, offset, len, .. } = entry;
+            let Some(file) = self.files.get(entry.file as usize) else {
+                continue;
+            };
+            let TraceEntry {
+                at,
+                action,
+                offset,
+                len,
+                ..
+            } = entry;
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{} {file} {} {offset} {len}", micros(*at), action.word());
+            let _ = writeln!(
+                text,
+                "{} {file} {} {offset} {len}",
+                micros(*at),
+                action.word()
+            );
             self.last = *at;
         }
         text
@@ -46,7 +68,10 @@ impl Trace {
     }
 
     fn of_files(&self, action: &str) -> String {
-        self.files.iter().map(|file| format!("{} {file} {action}\n", micros(self.last))).collect()
+        self.files
+            .iter()
+            .map(|file| format!("{} {file} {action}\n", micros(self.last)))
+            .collect()
     }
 }
 

@@ -120,14 +120,24 @@ impl<'a> Fields<'a> {
 
     /// Adds pairs whose names are known to be apart; used where there are many.
     pub(crate) fn of(pairs: impl IntoIterator<Item = (String, Value<'a>)>) -> Self {
-        Fields(pairs.into_iter().map(|(name, value)| (Cow::Owned(name), value)).collect())
+        Fields(
+            pairs
+                .into_iter()
+                .map(|(name, value)| (Cow::Owned(name), value))
+                .collect(),
+        )
     }
 }
 
 impl<'a> Value<'a> {
     /// One value for each of `items`, made while the document is written.
-    pub(crate) fn each<'v, T, V: Into<Value<'v>>>(items: &'a [T], make: impl Fn(&'a T) -> V + 'a) -> Self {
-        Value::Each(Box::new(move |take| items.iter().try_for_each(|item| take(&make(item).into()))))
+    pub(crate) fn each<'v, T, V: Into<Value<'v>>>(
+        items: &'a [T],
+        make: impl Fn(&'a T) -> V + 'a,
+    ) -> Self {
+        Value::Each(Box::new(move |take| {
+            items.iter().try_for_each(|item| take(&make(item).into()))
+        }))
     }
 
     /// Writes the document as fio does, without a line end after it.
@@ -151,10 +161,19 @@ impl<'a> Value<'a> {
             Value::Float(value) => value.to_string(),
             Value::Text(value) => text(value),
             Value::Object(pairs) => {
-                let pairs = pairs.iter().map(|(name, value)| format!("{}:{}", text(name), value.compact()));
+                let pairs = pairs
+                    .iter()
+                    .map(|(name, value)| format!("{}:{}", text(name), value.compact()));
                 format!("{{{}}}", pairs.collect::<Vec<_>>().join(","))
             }
-            Value::Array(values) => format!("[{}]", values.iter().map(Value::compact).collect::<Vec<_>>().join(",")),
+            Value::Array(values) => format!(
+                "[{}]",
+                values
+                    .iter()
+                    .map(Value::compact)
+                    .collect::<Vec<_>>()
+                    .join(",")
+            ),
             Value::Each(values) => format!("[{}]", made(values).join(",")),
         }
     }
@@ -170,14 +189,20 @@ impl<'a> Value<'a> {
             Value::Float(value) => write!(out, "{value:.6}"),
             Value::Text(text) => write_text(text, out),
             Value::Object(pairs) => write_all(['{', '}'], level, out, |list| {
-                pairs.iter().try_for_each(|(name, value)| list.item(|level, out| {
-                    write_text(name, out)?;
-                    out.write_all(b" : ")?;
-                    value.write_at(level, out)
-                }))
+                pairs.iter().try_for_each(|(name, value)| {
+                    list.item(|level, out| {
+                        write_text(name, out)?;
+                        out.write_all(b" : ")?;
+                        value.write_at(level, out)
+                    })
+                })
             }),
-            Value::Array(values) => write_all(['[', ']'], level, out, |list| values.iter().try_for_each(|value| list.value(value))),
-            Value::Each(values) => write_all(['[', ']'], level, out, |list| values(&mut |value| list.value(value))),
+            Value::Array(values) => write_all(['[', ']'], level, out, |list| {
+                values.iter().try_for_each(|value| list.value(value))
+            }),
+            Value::Each(values) => write_all(['[', ']'], level, out, |list| {
+                values(&mut |value| list.value(value))
+            }),
         }
     }
 }
@@ -205,7 +230,10 @@ impl List<'_> {
         self.item(|level, out| value.write_at(level, out))
     }
 
-    fn item(&mut self, write: impl FnOnce(usize, &mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    fn item(
+        &mut self,
+        write: impl FnOnce(usize, &mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         if !std::mem::take(&mut self.first) {
             self.out.write_all(b",\n")?;
         }
@@ -221,7 +249,11 @@ fn write_all(
     items: impl FnOnce(&mut List<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     writeln!(out, "{open}")?;
-    items(&mut List { out: &mut *out, level: level + 1, first: true })?;
+    items(&mut List {
+        out: &mut *out,
+        level: level + 1,
+        first: true,
+    })?;
     out.write_all(b"\n")?;
     indent(level, out)?;
     write!(out, "{close}")
@@ -250,7 +282,9 @@ mod tests {
 
     fn show<'a>(tree: impl Into<Value<'a>>) -> String {
         let mut out = Vec::new();
-        tree.into().write(&mut out).expect("memory takes everything");
+        tree.into()
+            .write(&mut out)
+            .expect("memory takes everything");
         String::from_utf8(out).expect("JSON is UTF-8")
     }
 
@@ -258,16 +292,23 @@ mod tests {
     fn layout_is_fios() {
         let inner = Object::new().with("mean", 1.5).with("N", 3u64);
         let list = Tree::Array(vec![inner.into()]);
-        let expected =
-            "{\n  \"name\" : \"a\",\n  \"jobs\" : [\n    {\n      \"mean\" : 1.500000,\n      \"N\" : 3\n    }\n  ]\n}";
-        assert_eq!(show(Object::new().with("name", "a").with("jobs", list)), expected);
+        let expected = "{\n  \"name\" : \"a\",\n  \"jobs\" : [\n    {\n      \"mean\" : 1.500000,\n      \"N\" : 3\n    }\n  ]\n}";
+        assert_eq!(
+            show(Object::new().with("name", "a").with("jobs", list)),
+            expected
+        );
         assert_eq!(show(Tree::Array(vec![])), "[\n\n]");
     }
 
     #[test]
     fn every_text_and_figure_stays_valid_json() {
         let nasty = "q\" b\\ tab\t esc\u{1b} e\u{301} \u{1f600}";
-        let text = show(Object::new().with(nasty, nasty).with("nan", f64::NAN).with("inf", f64::INFINITY));
+        let text = show(
+            Object::new()
+                .with(nasty, nasty)
+                .with("nan", f64::NAN)
+                .with("inf", f64::INFINITY),
+        );
         let parsed: serde_json::Value = serde_json::from_str(&text).expect("valid");
         assert_eq!(parsed[nasty], nasty);
         assert_eq!(parsed["nan"], 0.0);
@@ -277,13 +318,19 @@ mod tests {
     fn what_is_made_on_the_way_is_written_like_what_was_there() {
         let numbers = [3_u64, 1, 2];
         let one = |n: &u64| Object::new().with("n", *n);
-        let (there, made) = (numbers.iter().map(one).collect::<Tree>(), Value::each(&numbers, one));
+        let (there, made) = (
+            numbers.iter().map(one).collect::<Tree>(),
+            Value::each(&numbers, one),
+        );
         assert_eq!((made.compact(), show(made)), (there.compact(), show(there)));
         assert_eq!(show(Value::each(&[], one)), "[\n\n]");
     }
 
     #[test]
     fn no_name_stands_twice() {
-        assert_eq!(show(Object::new().with("a", 1u64).with("a", 2u64)), "{\n  \"a\" : 2\n}");
+        assert_eq!(
+            show(Object::new().with("a", 1u64).with("a", 2u64)),
+            "{\n  \"a\" : 2\n}"
+        );
     }
 }

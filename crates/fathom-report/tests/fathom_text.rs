@@ -4,16 +4,25 @@ mod common;
 
 use common::{empty, idle};
 use fathom_model::{
-    Counts, Direction, DirectionSummary, DiskCounters, DiskSummary, Entry, Finding, Findings, GroupDirection,
-    GroupSummary, LatencySummary, Little, Moment, MomentDirection, Nanos, Override, PerDirection, Personality, RunEnd,
-    Samples, TimeSpan, Verdict, VerifyCounts, Weight,
+    Counts, Direction, DirectionSummary, DiskCounters, DiskSummary, Entry, Finding, Findings,
+    GroupDirection, GroupSummary, LatencySummary, Little, Moment, MomentDirection, Nanos, Override,
+    PerDirection, Personality, RunEnd, Samples, TimeSpan, Verdict, VerifyCounts, Weight,
 };
 use fathom_report::{Format, Style, TerseVersion, json, text, write};
 use serde_json::Value;
 
 fn latency(min: u64, mean: f64, max: u64) -> LatencySummary {
     let percentiles = vec![(50.0, mean as u64), (99.0, max - 1), (99.9, max)];
-    LatencySummary { min, max, mean, stddev: 12_345.6, n: 990, percentiles, bins: vec![(min, 990)], overflow: 0 }
+    LatencySummary {
+        min,
+        max,
+        mean,
+        stddev: 12_345.6,
+        n: 990,
+        percentiles,
+        bins: vec![(min, 990)],
+        overflow: 0,
+    }
 }
 
 /// One open-loop job of which ten reads of a thousand were short.
@@ -30,10 +39,18 @@ fn degraded() -> Findings {
         min_runtime_ms: 10_000,
         max_runtime_ms: 10_000,
     };
-    findings.groups = vec![GroupSummary { group: 0, directions: PerDirection([Some(group), None, None]), mixed: None }];
+    findings.groups = vec![GroupSummary {
+        group: 0,
+        directions: PerDirection([Some(group), None, None]),
+        mixed: None,
+    }];
     findings.disks = vec![DiskSummary {
         name: "vda".into(),
-        delta: DiskCounters { read_ios: 1000, read_sectors: 8000, ..DiskCounters::default() },
+        delta: DiskCounters {
+            read_ios: 1000,
+            read_sectors: 8000,
+            ..DiskCounters::default()
+        },
         util: 12.5,
         size: None,
     }];
@@ -42,12 +59,20 @@ fn degraded() -> Findings {
         code: "SHORT_IO",
         weight: Weight::Degrades,
         about: Some("oltp".into()),
-        evidence: "10 of 1,000 reads moved fewer bytes than asked; the first at offset 1,044,480.".into(),
+        evidence: "10 of 1,000 reads moved fewer bytes than asked; the first at offset 1,044,480."
+            .into(),
         advice: "look for a target that is smaller than size=, or for a device that fails.".into(),
-        when: vec![TimeSpan { from: Nanos::from_secs(3), to: Nanos::from_secs(4) }],
+        when: vec![TimeSpan {
+            from: Nanos::from_secs(3),
+            to: Nanos::from_secs(4),
+        }],
     }];
     findings.verdict = Verdict::Degraded;
-    findings.overrides = vec![Override { job: None, option: "iodepth".into(), value: "32".into() }];
+    findings.overrides = vec![Override {
+        job: None,
+        option: "iodepth".into(),
+        value: "32".into(),
+    }];
     findings.messages = vec!["sync_file_range is accepted and has no effect here".into()];
     findings
 }
@@ -63,18 +88,38 @@ fn entry() -> Entry {
         bytes_missing: 20_480,
         ..Counts::default()
     };
-    let samples = Samples { min: 380.0, max: 400.0, mean: 396.0, dev: 4.0, count: 20 };
+    let samples = Samples {
+        min: 380.0,
+        max: 400.0,
+        mean: 396.0,
+        dev: 4.0,
+        count: 20,
+    };
     let mut entry = idle("oltp");
-    entry.words = "random read, 4 KiB blocks, open loop at 100 I/Os per second, io_uring, direct".into();
+    entry.words =
+        "random read, 4 KiB blocks, open loop at 100 I/Os per second, io_uring, direct".into();
     entry.offered = Some("100 I/Os per second".into());
     entry.counts = counts;
-    entry.little = Little { asked: 32.0, in_flight: 31.9, iops: 95_012.0, mean_ns: 336_000.0 };
+    entry.little = Little {
+        asked: 32.0,
+        in_flight: 31.9,
+        iops: 95_012.0,
+        mean_ns: 336_000.0,
+    };
     entry.notes = vec!["addresses were drawn by a permutation".into()];
     entry.series = vec![Moment {
         start: Nanos::from_secs(1),
         length: Nanos::from_secs(1),
         directions: PerDirection([
-            MomentDirection { ios: 99, bytes: 405_504, bad: 1, p50: Some(336_000), p99: None, max: Some(400_000), ..MomentDirection::default() },
+            MomentDirection {
+                ios: 99,
+                bytes: 405_504,
+                bad: 1,
+                p50: Some(336_000),
+                p99: None,
+                max: Some(400_000),
+                ..MomentDirection::default()
+            },
             MomentDirection::default(),
             MomentDirection::default(),
         ]),
@@ -160,8 +205,14 @@ fn scripts_that_parse_fios_text_read_ours() {
     assert_eq!(found("IOPS=99, BW="), 1);
     assert_eq!(found("READ: bw=396KiB/s"), 1);
     // ` lat.*avg=` must find the total latency and nothing else.
-    let lat: Vec<&str> =
-        text.lines().filter(|l| l.split(" lat").nth(1).is_some_and(|rest| rest.contains("avg="))).collect();
+    let lat: Vec<&str> = text
+        .lines()
+        .filter(|l| {
+            l.split(" lat")
+                .nth(1)
+                .is_some_and(|rest| rest.contains("avg="))
+        })
+        .collect();
     assert_eq!(lat.len(), 1, "{lat:?}");
     assert!(lat[0].contains("avg=337.00,"));
 }
@@ -193,8 +244,17 @@ fn a_verdict_is_never_printed_without_its_findings() {
 #[test]
 fn narrow_terminals_lose_nothing() {
     for width in [20, 40, 60] {
-        let narrow = text(&degraded(), &Style { width, ..Style::default() });
-        let wide = narrow.lines().filter(|line| line.chars().count() > width).collect::<Vec<_>>();
+        let narrow = text(
+            &degraded(),
+            &Style {
+                width,
+                ..Style::default()
+            },
+        );
+        let wide = narrow
+            .lines()
+            .filter(|line| line.chars().count() > width)
+            .collect::<Vec<_>>();
         assert_eq!(wide, Vec::<&str>::new());
         let words = |text: &str| text.replace([' ', '\n', '|', ','], "");
         assert_eq!(words(&narrow), words(WHOLE));
@@ -205,7 +265,15 @@ fn narrow_terminals_lose_nothing() {
 fn fios_text_is_the_same_at_any_width() {
     let mut findings = degraded();
     findings.personality = Personality::Fio;
-    let at = |width| text(&findings, &Style { width, ..Style::default() });
+    let at = |width| {
+        text(
+            &findings,
+            &Style {
+                width,
+                ..Style::default()
+            },
+        )
+    };
     assert_eq!(at(40), at(80));
     assert_eq!(at(200), at(80));
 }
@@ -215,8 +283,19 @@ fn a_job_that_moved_nothing_still_says_why() {
     let mut findings = empty(Personality::Fathom);
     let mut entry = idle("broken");
     (entry.error, entry.error_text) = (5, "Input/output error".into());
-    entry.counts = Counts { planned: 1, failed: 1, bytes_asked: 4096, bytes_missing: 4096, ..Counts::default() };
-    entry.verify = Some(VerifyCounts { planned: 1200, good: 1198, bad: 2, ..VerifyCounts::default() });
+    entry.counts = Counts {
+        planned: 1,
+        failed: 1,
+        bytes_asked: 4096,
+        bytes_missing: 4096,
+        ..Counts::default()
+    };
+    entry.verify = Some(VerifyCounts {
+        planned: 1200,
+        good: 1198,
+        bad: 2,
+        ..VerifyCounts::default()
+    });
     findings.entries.push(entry);
     let text = text(&findings, &Style::default());
     assert!(!text.contains("groupid"), "fio leaves it out");
@@ -231,11 +310,24 @@ fn colours_only_where_asked_and_ascii_only_where_asked() {
     findings.findings[0].evidence = "mean 3 µs × 2 \u{1b}[31m".into();
     let plain = text(&findings, &Style::default());
     assert!(!plain.contains('\u{1b}') && plain.contains("3 µs × 2 ?[31m"));
-    let ascii = text(&findings, &Style { ascii: true, ..Style::default() });
+    let ascii = text(
+        &findings,
+        &Style {
+            ascii: true,
+            ..Style::default()
+        },
+    );
     assert!(ascii.is_ascii() && ascii.contains("3 us x 2"));
-    let colour = text(&findings, &Style { colour: true, ..Style::default() });
+    let colour = text(
+        &findings,
+        &Style {
+            colour: true,
+            ..Style::default()
+        },
+    );
     assert!(
-        colour.contains("\u{1b}[33mDEGRADED\u{1b}[0m: ") && colour.contains("\u{1b}[33mDEGRADES\u{1b}[0m F005 SHORT_IO")
+        colour.contains("\u{1b}[33mDEGRADED\u{1b}[0m: ")
+            && colour.contains("\u{1b}[33mDEGRADES\u{1b}[0m F005 SHORT_IO")
     );
 }
 
@@ -256,7 +348,12 @@ fn document(findings: &Findings, plus: bool) -> String {
 }
 
 fn keys(value: &Value) -> Vec<&str> {
-    value.as_object().expect("an object").keys().map(String::as_str).collect()
+    value
+        .as_object()
+        .expect("an object")
+        .keys()
+        .map(String::as_str)
+        .collect()
 }
 
 /// Names and order as fio 3.42's source gives them.
@@ -264,10 +361,24 @@ fn keys(value: &Value) -> Vec<&str> {
 fn keys_of_the_newest_fio() {
     let text = document(&degraded(), false);
     let document: Value = serde_json::from_str(&text).expect("valid JSON");
-    assert_eq!(keys(&document), ["fio version", "timestamp", "timestamp_ms", "time", "jobs", "disk_util", "fathom"]);
+    assert_eq!(
+        keys(&document),
+        [
+            "fio version",
+            "timestamp",
+            "timestamp_ms",
+            "time",
+            "jobs",
+            "disk_util",
+            "fathom"
+        ]
+    );
     assert_eq!(document["timestamp"], 1_795_229_273u64);
     let job = &document["jobs"][0];
-    assert_eq!(keys(job)[..6], ["jobname", "groupid", "job_start", "error", "eta", "elapsed"]);
+    assert_eq!(
+        keys(job)[..6],
+        ["jobname", "groupid", "job_start", "error", "eta", "elapsed"]
+    );
     let end = [
         "latency_depth",
         "latency_target",
@@ -277,7 +388,14 @@ fn keys_of_the_newest_fio() {
         "latency_window_us",
     ];
     assert_eq!(keys(job)[keys(job).len() - 6..], end);
-    let disk = ["name", "read_ios", "write_ios", "read_sectors", "write_sectors", "read_merges"];
+    let disk = [
+        "name",
+        "read_ios",
+        "write_ios",
+        "read_sectors",
+        "write_sectors",
+        "read_merges",
+    ];
     assert_eq!(keys(&document["disk_util"][0])[..6], disk);
     assert!(text.starts_with("{\n  \"fio version\" : \"fio-3.42\",\n") && text.ends_with("\n}\n"));
 }
@@ -286,7 +404,10 @@ fn keys_of_the_newest_fio() {
 fn bare_flags_have_empty_values_and_globals_stand_on_top() {
     let mut findings = degraded();
     findings.globals = vec![("direct".into(), Some("1".into()))];
-    findings.entries[0].options = vec![("group_reporting".into(), None), ("rw".into(), Some("randread".into()))];
+    findings.entries[0].options = vec![
+        ("group_reporting".into(), None),
+        ("rw".into(), Some("randread".into())),
+    ];
     let document: Value = serde_json::from_str(&document(&findings, false)).expect("valid JSON");
     assert_eq!(document["global options"]["direct"], "1");
     assert_eq!(document["jobs"][0]["job options"]["group_reporting"], "");
@@ -296,7 +417,10 @@ fn bare_flags_have_empty_values_and_globals_stand_on_top() {
 fn the_addition_holds_what_the_text_says() {
     let document: Value = serde_json::from_str(&document(&degraded(), true)).expect("valid JSON");
     let ours = &document["fathom"];
-    assert_eq!((&ours["verdict"], &ours["end"]), (&"degraded".into(), &"completed".into()));
+    assert_eq!(
+        (&ours["verdict"], &ours["end"]),
+        (&"degraded".into(), &"completed".into())
+    );
     assert_eq!(ours["findings"][0]["code"], "SHORT_IO");
     assert_eq!(ours["findings"][0]["weight"], "degrades");
     assert_eq!(ours["overrides"][0]["job"], Value::Null);
@@ -304,7 +428,10 @@ fn the_addition_holds_what_the_text_says() {
     let entry = &ours["entries"][0];
     assert_eq!(entry["little"]["in_flight"], 31.9);
     assert_eq!(entry["counts"]["short_ios"], 10);
-    assert_eq!(entry["read"]["response_ns"]["percentile"]["99.900000"], 150_000_000);
+    assert_eq!(
+        entry["read"]["response_ns"]["percentile"]["99.900000"],
+        150_000_000
+    );
     assert_eq!(entry["read"]["lateness_ns"]["max"], 140_000_000);
     assert_eq!(entry["write"], Value::Null);
     assert_eq!(entry["series"][0]["read"]["p50_ns"], 336_000);
@@ -313,7 +440,11 @@ fn the_addition_holds_what_the_text_says() {
 #[test]
 fn formats_come_in_fios_order_whatever_was_asked_first() {
     let mut out = Vec::new();
-    let formats = [Format::Normal, Format::Json, Format::Terse(TerseVersion::V5)];
+    let formats = [
+        Format::Normal,
+        Format::Json,
+        Format::Terse(TerseVersion::V5),
+    ];
     write(&degraded(), &formats, &Style::default(), &mut out).expect("memory takes everything");
     let out = String::from_utf8(out).expect("text");
     let place = |needle: &str| out.find(needle).expect("each is there");
@@ -328,11 +459,24 @@ fn documents_can_follow_each_other() {
     let mut findings = degraded();
     for seconds in [1, 2] {
         findings.elapsed = Nanos::from_secs(seconds);
-        json(&findings, &Style { eta_s: 10 - seconds, ..Style::default() }, false, &mut out)
-            .expect("memory takes everything");
+        json(
+            &findings,
+            &Style {
+                eta_s: 10 - seconds,
+                ..Style::default()
+            },
+            false,
+            &mut out,
+        )
+        .expect("memory takes everything");
     }
     let documents = serde_json::Deserializer::from_slice(&out).into_iter::<Value>();
-    let etas: Vec<u64> =
-        documents.map(|one| one.expect("valid JSON")["jobs"][0]["eta"].as_u64().expect("a number")).collect();
+    let etas: Vec<u64> = documents
+        .map(|one| {
+            one.expect("valid JSON")["jobs"][0]["eta"]
+                .as_u64()
+                .expect("a number")
+        })
+        .collect();
     assert_eq!(etas, [9, 8]);
 }

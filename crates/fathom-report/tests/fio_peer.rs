@@ -24,7 +24,11 @@ struct Said {
 }
 
 fn fio(arguments: &[&str]) -> Option<Said> {
-    let folder = std::env::temp_dir().join(format!("fathom-report-{}-{}", std::process::id(), next_number()));
+    let folder = std::env::temp_dir().join(format!(
+        "fathom-report-{}-{}",
+        std::process::id(),
+        next_number()
+    ));
     std::fs::create_dir(&folder).expect("a folder of our own");
     let run = Command::new("fio")
         .current_dir(&folder)
@@ -50,15 +54,26 @@ fn next_number() -> u32 {
 /// The three formats stand behind one another; the document is between `{` and `}` in column 0.
 fn split(said: &str) -> Said {
     let lines: Vec<&str> = said.lines().collect();
-    let from = lines.iter().position(|line| *line == "{").expect("a document");
+    let from = lines
+        .iter()
+        .position(|line| *line == "{")
+        .expect("a document");
     let to = lines.iter().position(|line| *line == "}").expect("its end");
-    let version = lines[from + 1].split('"').nth(3).expect("a version").to_string();
+    let version = lines[from + 1]
+        .split('"')
+        .nth(3)
+        .expect("a version")
+        .to_string();
     let is_terse = |line: &&&str| line.contains(&format!(";{version};"));
     let owned = |lines: &[&str]| lines.iter().map(ToString::to_string).collect::<Vec<_>>();
     let json = lines[from..=to].join("\n") + "\n";
     let document = serde_json::from_str(&json).expect("fio's JSON");
     Said {
-        terse: lines[..from].iter().filter(is_terse).map(ToString::to_string).collect(),
+        terse: lines[..from]
+            .iter()
+            .filter(is_terse)
+            .map(ToString::to_string)
+            .collect(),
         json,
         text: owned(&lines[to + 1..]),
         before: owned(&lines[..from]),
@@ -69,26 +84,60 @@ fn split(said: &str) -> Said {
 /// The findings and style that would make fio's reports.
 fn findings_of(said: &Said) -> (Findings, Style) {
     let mut findings = common::from_fio(&said.document);
-    for (entry, header) in findings.entries.iter_mut().zip(said.text.iter().filter(|line| line.contains(": pid="))) {
-        let number = |name: &str| header.split(name).nth(1).and_then(|rest| rest.split([',', ')', ':']).next());
-        entry.tid = number("pid=").and_then(|pid| pid.parse().ok()).expect("a pid");
-        entry.members = number("jobs=").and_then(|jobs| jobs.parse().ok()).expect("a count");
-        entry.error_text = header.split(['(', ')']).nth(3).unwrap_or_default().to_string();
+    for (entry, header) in findings
+        .entries
+        .iter_mut()
+        .zip(said.text.iter().filter(|line| line.contains(": pid=")))
+    {
+        let number = |name: &str| {
+            header
+                .split(name)
+                .nth(1)
+                .and_then(|rest| rest.split([',', ')', ':']).next())
+        };
+        entry.tid = number("pid=")
+            .and_then(|pid| pid.parse().ok())
+            .expect("a pid");
+        entry.members = number("jobs=")
+            .and_then(|jobs| jobs.parse().ok())
+            .expect("a count");
+        entry.error_text = header
+            .split(['(', ')'])
+            .nth(3)
+            .unwrap_or_default()
+            .to_string();
     }
-    let version = said.document["fio version"].as_str().expect("a version").to_string();
+    let version = said.document["fio version"]
+        .as_str()
+        .expect("a version")
+        .to_string();
     let eta_s = said.document["jobs"][0]["eta"].as_u64().unwrap_or(0);
-    (findings, Style { version, eta_s, ..Style::default() })
+    (
+        findings,
+        Style {
+            version,
+            eta_s,
+            ..Style::default()
+        },
+    )
 }
 
 /// Keys and lines of fio 3.42 that the installed fio may not have yet.
 fn only_in_newer(line: &str) -> bool {
-    ["\"job_start\"", "\"latency_target_ns\"", "\"latency_window_us\"", "_sectors\""]
-        .iter()
-        .any(|key| line.contains(key))
+    [
+        "\"job_start\"",
+        "\"latency_target_ns\"",
+        "\"latency_window_us\"",
+        "_sectors\"",
+    ]
+    .iter()
+    .any(|key| line.contains(key))
 }
 
 fn as_installed(line: &str, installed: &str) -> String {
-    let mut line = line.replace("target=0.00ns, window=0.00ns", "target=0, window=0").replace("/syncfs:", ":");
+    let mut line = line
+        .replace("target=0.00ns, window=0.00ns", "target=0, window=0")
+        .replace("/syncfs:", ":");
     if let (Some(from), Some(to)) = (line.find(" sectors="), line.find(" merge=")) {
         if !installed.contains(" sectors=") {
             line.replace_range(from..to, "");
@@ -100,8 +149,14 @@ fn as_installed(line: &str, installed: &str) -> String {
 /// Text and numbers of a line, apart.
 fn tokens(line: &str) -> (Vec<&str>, Vec<f64>) {
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    let words = line.split(is_number).filter(|word| !word.is_empty()).collect();
-    let numbers = line.split(|c| !is_number(c)).filter_map(|number| number.parse().ok()).collect();
+    let words = line
+        .split(is_number)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let numbers = line
+        .split(|c| !is_number(c))
+        .filter_map(|number| number.parse().ok())
+        .collect();
     (words, numbers)
 }
 
@@ -110,9 +165,16 @@ fn tokens(line: &str) -> (Vec<&str>, Vec<f64>) {
 fn assert_alike(ours: &str, theirs: &str, slack: f64) {
     let ((words, numbers), (their_words, their_numbers)) = (tokens(ours), tokens(theirs));
     assert_eq!(words, their_words, "\nours   {ours}\ntheirs {theirs}");
-    assert_eq!(numbers.len(), their_numbers.len(), "\nours   {ours}\ntheirs {theirs}");
+    assert_eq!(
+        numbers.len(),
+        their_numbers.len(),
+        "\nours   {ours}\ntheirs {theirs}"
+    );
     for (a, b) in numbers.iter().zip(their_numbers) {
-        assert!((a - b).abs() <= slack, "{a} is not {b}\nours   {ours}\ntheirs {theirs}");
+        assert!(
+            (a - b).abs() <= slack,
+            "{a} is not {b}\nours   {ours}\ntheirs {theirs}"
+        );
     }
 }
 
@@ -131,10 +193,15 @@ fn check_json(findings: &Findings, style: &Style, said: &Said) {
     json(findings, style, true, &mut ours).expect("memory takes everything");
     let ours = String::from_utf8(ours).expect("JSON is text");
     let known = said.json.contains("\"job_start\"");
-    let kept: String =
-        ours.lines().filter(|line| known || !only_in_newer(line)).map(|line| format!("{line}\n")).collect();
+    let kept: String = ours
+        .lines()
+        .filter(|line| known || !only_in_newer(line))
+        .map(|line| format!("{line}\n"))
+        .collect();
     // Leaving out the last line of an object leaves a comma behind.
-    let kept = kept.replace(",\n    }", "\n    }").replace(",\n      }", "\n      }");
+    let kept = kept
+        .replace(",\n    }", "\n    }")
+        .replace(",\n      }", "\n      }");
     if kept != said.json {
         let first = kept.lines().zip(said.json.lines()).find(|(a, b)| a != b);
         panic!("first difference, ours and fio's: {first:?}");
@@ -144,7 +211,10 @@ fn check_json(findings: &Findings, style: &Style, said: &Said) {
 #[track_caller]
 fn check_text(findings: &Findings, style: &Style, said: &Said) {
     let theirs = said.text.join("\n");
-    let ours: Vec<String> = text(findings, style).lines().map(|line| as_installed(line, &theirs)).collect();
+    let ours: Vec<String> = text(findings, style)
+        .lines()
+        .map(|line| as_installed(line, &theirs))
+        .collect();
     for (ours, theirs) in ours.iter().zip(&said.text) {
         if ours.contains(": pid=") {
             // The date is read a second time for the text.
@@ -161,17 +231,24 @@ fn check_text(findings: &Findings, style: &Style, said: &Said) {
 
 #[track_caller]
 fn check_terse(findings: &Findings, style: &Style, said: &Said) {
-    let number = said.terse[0].split(';').next().and_then(|number| number.parse().ok()).expect("a version");
+    let number = said.terse[0]
+        .split(';')
+        .next()
+        .and_then(|number| number.parse().ok())
+        .expect("a version");
     let version = TerseVersion::from_number(number).expect("one that fio has");
     let mut ours = Vec::new();
     terse(findings, style, version, &mut ours).expect("memory takes everything");
     let ours = String::from_utf8(ours).expect("terse is text");
     assert_eq!(ours.lines().count(), said.terse.len());
     for (ours, theirs) in ours.lines().zip(&said.terse) {
-        let (ours, theirs): (Vec<_>, Vec<_>) = (ours.split(';').collect(), theirs.split(';').collect());
+        let (ours, theirs): (Vec<_>, Vec<_>) =
+            (ours.split(';').collect(), theirs.split(';').collect());
         assert_eq!(ours.len(), theirs.len());
         // Ten classes of nanoseconds go into one of microseconds; each was raised to 0.01 when it was below.
-        ours.iter().zip(theirs).for_each(|(ours, theirs)| assert_alike(ours, theirs, 0.1));
+        ours.iter()
+            .zip(theirs)
+            .for_each(|(ours, theirs)| assert_alike(ours, theirs, 0.1));
     }
 }
 
@@ -188,7 +265,12 @@ fn random_reads() {
 
 #[test]
 fn samples_of_a_second() {
-    null_and(&["--rw=randrw", "--time_based", "--runtime=1", "--rate_iops=20000,30000"]);
+    null_and(&[
+        "--rw=randrw",
+        "--time_based",
+        "--runtime=1",
+        "--rate_iops=20000,30000",
+    ]);
 }
 
 #[test]
@@ -236,8 +318,12 @@ fn errors_that_were_gone_on_after() {
 
 #[test]
 fn every_kind_of_percentile() {
-    let kinds =
-        ["--lat_percentiles=1", "--slat_percentiles=1", "--clat_percentiles=1", "--percentile_list=50:99.9:99.999"];
+    let kinds = [
+        "--lat_percentiles=1",
+        "--slat_percentiles=1",
+        "--clat_percentiles=1",
+        "--percentile_list=50:99.9:99.999",
+    ];
     null_and(&[&["--rw=randread", "--iodepth=2"], &kinds[..]].concat());
 }
 
@@ -259,19 +345,42 @@ fn a_job_that_failed() {
 
 #[test]
 fn sections_one_after_the_other_with_defaults() {
-    let rest = ["--name=global", "--bs=8k", "--name=a", "--rw=read", "--name=b", "--rw=write", "--stonewall"];
+    let rest = [
+        "--name=global",
+        "--bs=8k",
+        "--name=a",
+        "--rw=read",
+        "--name=b",
+        "--rw=write",
+        "--stonewall",
+    ];
     check(&[&["--ioengine=null", "--size=1m"], &rest[..]].concat());
 }
 
 #[test]
 fn the_banner() {
-    let Some(said) = fio(&["--name=one", "--ioengine=null", "--size=4m", "--rw=randread", "--numjobs=2"]) else {
+    let Some(said) = fio(&[
+        "--name=one",
+        "--ioengine=null",
+        "--size=4m",
+        "--rw=randread",
+        "--numjobs=2",
+    ]) else {
         return;
     };
-    let version = said.document["fio version"].as_str().expect("a version").to_string();
+    let version = said.document["fio version"]
+        .as_str()
+        .expect("a version")
+        .to_string();
     let one = common::job("one", 1, fathom_model::Logs::default());
-    let clone = fathom_model::Job { clone: 1, ..one.clone() };
-    let style = Style { version, ..Style::default() };
+    let clone = fathom_model::Job {
+        clone: 1,
+        ..one.clone()
+    };
+    let style = Style {
+        version,
+        ..Style::default()
+    };
     let ours = banner(&common::plan(vec![one, clone]), &style) + &starting(0, 2);
     assert_eq!(ours.lines().collect::<Vec<_>>(), said.before[..4]);
 }

@@ -4,7 +4,10 @@ mod common;
 
 use std::io::{self, Write};
 
-use fathom_model::{Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, Personality, SparseHistogram};
+use fathom_model::{
+    Direction, Histogram, Moment, MomentDirection, Nanos, PerDirection, Personality,
+    SparseHistogram,
+};
 use fathom_report::{Style, json};
 
 /// Counts bytes and keeps none.
@@ -24,8 +27,15 @@ impl Write for Counted {
 /// Most that was resident in this process since `forget`, KiB (proc_pid_status(5)).
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("our own process");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .expect("a peak");
+    line.trim()
+        .trim_end_matches("kB")
+        .trim()
+        .parse()
+        .expect("a number")
 }
 
 /// Begins the peak anew (proc_pid_clear_refs(5)); false where that is not allowed.
@@ -37,10 +47,20 @@ fn forget() -> bool {
 fn moment(n: u64) -> Moment {
     let mut latencies = Histogram::new();
     (0..60).for_each(|k| latencies.record(1_000 + 137 * k));
-    let figures = MomentDirection { ios: 60, bytes: 60 << 12, p50: Some(5_000), latencies: SparseHistogram::pack(&latencies), ..MomentDirection::default() };
+    let figures = MomentDirection {
+        ios: 60,
+        bytes: 60 << 12,
+        p50: Some(5_000),
+        latencies: SparseHistogram::pack(&latencies),
+        ..MomentDirection::default()
+    };
     let mut directions = PerDirection::<MomentDirection>::default();
     directions[Direction::Read] = figures;
-    Moment { start: Nanos::from_millis(n * 100), length: Nanos::from_millis(100), directions }
+    Moment {
+        start: Nanos::from_millis(n * 100),
+        length: Nanos::from_millis(100),
+        directions,
+    }
 }
 
 /// regression 0210: json+ of ten minutes took 57 MiB beside the run itself, because it stood in memory twice.

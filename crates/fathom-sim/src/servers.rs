@@ -77,7 +77,11 @@ impl Servers {
         let (mut arrivals, gap) = (Random::new(seed ^ 0xa5a5), 1e9 / rate);
         let mut due = 0.0;
         self.serve(ios, seed, move |_| {
-            due += if how == Coming::Even { gap } else { arrivals.exponential(gap) };
+            due += if how == Coming::Even {
+                gap
+            } else {
+                arrivals.exponential(gap)
+            };
             due
         })
     }
@@ -96,7 +100,8 @@ impl Servers {
     fn serve(&self, ios: u64, seed: u64, mut due: impl FnMut(Option<f64>) -> f64) -> Observed {
         // Time begins late enough for a credit to lie before it.
         let credit = self.credit_ns;
-        let mut free: BinaryHeap<Reverse<u64>> = (0..self.count.max(1)).map(|_| Reverse(0)).collect();
+        let mut free: BinaryHeap<Reverse<u64>> =
+            (0..self.count.max(1)).map(|_| Reverse(0)).collect();
         let mut service = Random::new(seed);
         let (mut latency, mut before, mut last) = (Histogram::new(), None, 0.0_f64);
         let mut parts = vec![Histogram::new(); PARTS];
@@ -120,10 +125,16 @@ impl Servers {
             }
             if number >= warm {
                 latency.record((done - at) as u64);
-                parts[((number - warm) as u128 * PARTS as u128 / u128::from(ios - warm)) as usize].record((done - at) as u64);
+                parts[((number - warm) as u128 * PARTS as u128 / u128::from(ios - warm)) as usize]
+                    .record((done - at) as u64);
             }
         }
-        Observed { iops: (ios - warm) as f64 / (last - begun).max(1.0) * 1e9, latency, parts, elapsed_ns: last - credit }
+        Observed {
+            iops: (ios - warm) as f64 / (last - begun).max(1.0) * 1e9,
+            latency,
+            parts,
+            elapsed_ns: last - credit,
+        }
     }
 }
 
@@ -131,14 +142,23 @@ impl Servers {
 mod tests {
     use super::*;
 
-    const FLASH: Servers = Servers { count: 1, mean_ns: 100_000.0, service: Service::Exponential, credit_ns: 0.0 };
+    const FLASH: Servers = Servers {
+        count: 1,
+        mean_ns: 100_000.0,
+        service: Service::Exponential,
+        credit_ns: 0.0,
+    };
 
     /// M/M/1: R = S / (1 - rho), and the quantile p of the response time is R ln(1 / (1 - p)).
     #[test]
     fn one_server_answers_as_the_textbook_says() {
         let seen = FLASH.open(7_000.0, 2_000_000, 1);
         let mean = 100_000.0 / 0.3;
-        assert!((seen.latency.mean() / mean - 1.0).abs() < 0.02, "{}", seen.latency.mean());
+        assert!(
+            (seen.latency.mean() / mean - 1.0).abs() < 0.02,
+            "{}",
+            seen.latency.mean()
+        );
         let p99 = seen.latency.percentile(99.0).expect("values");
         assert!((p99 / (mean * 100_f64.ln()) - 1.0).abs() < 0.03, "{p99}");
         assert!((seen.iops / 7_000.0 - 1.0).abs() < 0.01, "{}", seen.iops);
@@ -149,17 +169,37 @@ mod tests {
     fn four_servers_wait_as_erlang_says() {
         let device = Servers { count: 4, ..FLASH };
         let seen = device.open(32_000.0, 2_000_000, 2);
-        assert!((seen.latency.mean() / 174_550.0 - 1.0).abs() < 0.02, "{}", seen.latency.mean());
+        assert!(
+            (seen.latency.mean() / 174_550.0 - 1.0).abs() < 0.02,
+            "{}",
+            seen.latency.mean()
+        );
     }
 
     /// With fixed times nothing is left to chance: 4 servers of 100 us are 10,000 IOPS for each in flight, 40,000 at most.
     #[test]
     fn a_closed_loop_climbs_to_the_servers_and_no_further() {
-        let device = Servers { count: 4, service: Service::Fixed, ..FLASH };
-        for (depth, iops, latency) in [(1, 10_000.0, 100_000.0), (4, 40_000.0, 100_000.0), (8, 40_000.0, 200_000.0)] {
+        let device = Servers {
+            count: 4,
+            service: Service::Fixed,
+            ..FLASH
+        };
+        for (depth, iops, latency) in [
+            (1, 10_000.0, 100_000.0),
+            (4, 40_000.0, 100_000.0),
+            (8, 40_000.0, 200_000.0),
+        ] {
             let seen = device.closed(depth, 40_000, 3);
-            assert!((seen.iops / iops - 1.0).abs() < 0.001, "{depth}: {}", seen.iops);
-            assert!((seen.latency.mean() / latency - 1.0).abs() < 0.001, "{depth}: {}", seen.latency.mean());
+            assert!(
+                (seen.iops / iops - 1.0).abs() < 0.001,
+                "{depth}: {}",
+                seen.iops
+            );
+            assert!(
+                (seen.latency.mean() / latency - 1.0).abs() < 0.001,
+                "{depth}: {}",
+                seen.latency.mean()
+            );
         }
         assert_eq!(device.most(), 40_000.0);
     }
@@ -168,16 +208,38 @@ mod tests {
     /// queue grows by 20 ms each second, to 20 x 10 - 50 = 150 ms after ten. That is what `blkio.throttle` does as well.
     #[test]
     fn a_limiter_lets_its_slice_through_first() {
-        let device = Servers { count: 1, mean_ns: 1e6, service: Service::Fixed, credit_ns: 50e6 };
+        let device = Servers {
+            count: 1,
+            mean_ns: 1e6,
+            service: Service::Fixed,
+            credit_ns: 50e6,
+        };
         let seen = device.coming(Coming::Even, 1_020.0, 10_200, 1);
         let max = |part: usize| seen.parts[part].max().expect("values").as_millis();
-        assert!(max(0) == 0 && max(5).abs_diff(150) <= 3, "{} {}", max(0), max(5));
-        assert!(device.coming(Coming::Even, 999.0, 10_000, 1).latency.max().expect("values").get() == 0);
+        assert!(
+            max(0) == 0 && max(5).abs_diff(150) <= 3,
+            "{} {}",
+            max(0),
+            max(5)
+        );
+        assert!(
+            device
+                .coming(Coming::Even, 999.0, 10_000, 1)
+                .latency
+                .max()
+                .expect("values")
+                .get()
+                == 0
+        );
     }
 
     #[test]
     fn a_seed_is_an_identity() {
-        let (a, b, c) = (FLASH.open(5_000.0, 1000, 4), FLASH.open(5_000.0, 1000, 4), FLASH.open(5_000.0, 1000, 5));
+        let (a, b, c) = (
+            FLASH.open(5_000.0, 1000, 4),
+            FLASH.open(5_000.0, 1000, 4),
+            FLASH.open(5_000.0, 1000, 5),
+        );
         assert_eq!((a.iops, a.latency.sum()), (b.iops, b.latency.sum()));
         assert_ne!(a.latency.sum(), c.latency.sum());
     }

@@ -25,6 +25,9 @@ pub(crate) fn insert(into: &'static str, columns: usize, rows: usize) -> AssertS
 mod tests {
     #[test]
     fn two_rows_of_two() {
-        assert_eq!(super::insert("t (a, b)", 2, 2).0, "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4)");
+        assert_eq!(
+            super::insert("t (a, b)", 2, 2).0,
+            "INSERT INTO t (a, b) VALUES ($1, $2), ($3, $4)"
+        );
     }
 }

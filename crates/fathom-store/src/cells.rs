@@ -20,7 +20,12 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be kept; what was kept before stands.
-    pub fn save_cell(&mut self, run: RunId, cell: &Cell, content: &Content) -> Result<(), StoreError> {
+    pub fn save_cell(
+        &mut self,
+        run: RunId,
+        cell: &Cell,
+        content: &Content,
+    ) -> Result<(), StoreError> {
         let kept = packed(content);
         self.change(async |connection| put(connection, run, cell, kept).await)
     }
@@ -44,12 +49,22 @@ impl Store {
     /// When the store cannot be read.
     pub fn cells(&mut self, run: RunId) -> Result<Vec<Cell>, StoreError> {
         let (cells, figures, findings) = self.ask(async |connection| {
-            let cells = sqlx::query(SELECT_CELLS).bind(signed(run.get())).fetch_all(&mut *connection).await?;
-            let figures = sqlx::query(SELECT_FIGURES).bind(signed(run.get())).fetch_all(&mut *connection).await?;
-            let findings = sqlx::query(SELECT_FINDINGS).bind(signed(run.get())).fetch_all(&mut *connection).await?;
+            let cells = sqlx::query(SELECT_CELLS)
+                .bind(signed(run.get()))
+                .fetch_all(&mut *connection)
+                .await?;
+            let figures = sqlx::query(SELECT_FIGURES)
+                .bind(signed(run.get()))
+                .fetch_all(&mut *connection)
+                .await?;
+            let findings = sqlx::query(SELECT_FINDINGS)
+                .bind(signed(run.get()))
+                .fetch_all(&mut *connection)
+                .await?;
             Ok((cells, figures, findings))
         })?;
-        assemble(&cells, &figures, &findings).map_err(|error| crate::error::meaning(&error, &self.place.name))
+        assemble(&cells, &figures, &findings)
+            .map_err(|error| crate::error::meaning(&error, &self.place.name))
     }
 
     /// What was measured in a cell.
@@ -59,24 +74,30 @@ impl Store {
     pub fn content(&mut self, run: RunId, position: u64) -> Result<Content, StoreError> {
         let row = self.ask(async |connection| {
             let select = "SELECT format, body FROM content WHERE run = $1 AND position = $2";
-            sqlx::query_as::<_, (String, Vec<u8>)>(select).bind(signed(run.get())).bind(signed(position)).fetch_optional(connection).await
+            sqlx::query_as::<_, (String, Vec<u8>)>(select)
+                .bind(signed(run.get()))
+                .bind(signed(position))
+                .fetch_optional(connection)
+                .await
         })?;
         match row {
             None => Ok(Content::Nothing),
             Some((format, body)) if format == RECORDING => match read_recording(&body) {
                 Ok(recording) => Ok(Content::Recording(Box::new(recording))),
-                Err(why) => Err(StoreError::Unreadable { name: format!("{run}.{position}"), why }),
+                Err(why) => Err(StoreError::Unreadable {
+                    name: format!("{run}.{position}"),
+                    why,
+                }),
             },
             Some((format, bytes)) => Ok(Content::Imported { format, bytes }),
         }
     }
 }
 
-const SELECT_CELLS: &str =
-    "SELECT position, axes, plan, state, started_ns, elapsed_ns, verdict, notes FROM cell WHERE run = $1 ORDER BY position";
-const SELECT_FIGURES: &str = "SELECT position, name, value FROM figure WHERE run = $1 ORDER BY position, place";
-const SELECT_FINDINGS: &str =
-    "SELECT position, code, weight, about, evidence FROM finding WHERE run = $1 ORDER BY position, place";
+const SELECT_CELLS: &str = "SELECT position, axes, plan, state, started_ns, elapsed_ns, verdict, notes FROM cell WHERE run = $1 ORDER BY position";
+const SELECT_FIGURES: &str =
+    "SELECT position, name, value FROM figure WHERE run = $1 ORDER BY position, place";
+const SELECT_FINDINGS: &str = "SELECT position, code, weight, about, evidence FROM finding WHERE run = $1 ORDER BY position, place";
 
 /// Format and bytes of what was measured.
 fn packed(content: &Content) -> Option<(String, Vec<u8>)> {
@@ -87,15 +108,32 @@ fn packed(content: &Content) -> Option<(String, Vec<u8>)> {
     }
 }
 
-async fn put(connection: &mut AnyConnection, run: RunId, cell: &Cell, kept: Option<(String, Vec<u8>)>) -> sqlx::Result<()> {
+async fn put(
+    connection: &mut AnyConnection,
+    run: RunId,
+    cell: &Cell,
+    kept: Option<(String, Vec<u8>)>,
+) -> sqlx::Result<()> {
     let (number, position) = (signed(run.get()), signed(cell.position));
-    sqlx::query("DELETE FROM cell WHERE run = $1 AND position = $2").bind(number).bind(position).execute(&mut *connection).await?;
+    sqlx::query("DELETE FROM cell WHERE run = $1 AND position = $2")
+        .bind(number)
+        .bind(position)
+        .execute(&mut *connection)
+        .await?;
     put_cell(connection, run, cell).await?;
     put_figures(connection, run, cell).await?;
     put_findings(connection, run, cell).await?;
-    let Some((format, body)) = kept else { return Ok(()) };
+    let Some((format, body)) = kept else {
+        return Ok(());
+    };
     let insert = "INSERT INTO content (run, position, format, body) VALUES ($1, $2, $3, $4)";
-    sqlx::query(insert).bind(number).bind(position).bind(format).bind(body).execute(connection).await?;
+    sqlx::query(insert)
+        .bind(number)
+        .bind(position)
+        .bind(format)
+        .bind(body)
+        .execute(connection)
+        .await?;
     Ok(())
 }
 
@@ -120,10 +158,19 @@ async fn put_cell(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sq
 
 async fn put_figures(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sqlx::Result<()> {
     for (chunk, figures) in cell.figures.chunks(ROWS).enumerate() {
-        let mut query = sqlx::query(batch::insert("figure (run, position, place, name, value)", 5, figures.len()));
+        let mut query = sqlx::query(batch::insert(
+            "figure (run, position, place, name, value)",
+            5,
+            figures.len(),
+        ));
         for (place, (name, value)) in figures.iter().enumerate() {
             let place = (chunk * ROWS + place) as i64;
-            query = query.bind(signed(run.get())).bind(signed(cell.position)).bind(place).bind(name.clone()).bind(Some(*value).filter(|value| !value.is_nan()));
+            query = query
+                .bind(signed(run.get()))
+                .bind(signed(cell.position))
+                .bind(place)
+                .bind(name.clone())
+                .bind(Some(*value).filter(|value| !value.is_nan()));
         }
         query.execute(&mut *connection).await?;
     }
@@ -132,11 +179,22 @@ async fn put_figures(connection: &mut AnyConnection, run: RunId, cell: &Cell) ->
 
 async fn put_findings(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sqlx::Result<()> {
     for (chunk, findings) in cell.findings.chunks(ROWS).enumerate() {
-        let mut query = sqlx::query(batch::insert("finding (run, position, place, code, weight, about, evidence)", 7, findings.len()));
+        let mut query = sqlx::query(batch::insert(
+            "finding (run, position, place, code, weight, about, evidence)",
+            7,
+            findings.len(),
+        ));
         for (place, found) in findings.iter().enumerate() {
             let place = (chunk * ROWS + place) as i64;
-            query = query.bind(signed(run.get())).bind(signed(cell.position)).bind(place);
-            query = query.bind(found.code.clone()).bind(found.weight.clone()).bind(found.about.clone()).bind(found.evidence.clone());
+            query = query
+                .bind(signed(run.get()))
+                .bind(signed(cell.position))
+                .bind(place);
+            query = query
+                .bind(found.code.clone())
+                .bind(found.weight.clone())
+                .bind(found.about.clone())
+                .bind(found.evidence.clone());
         }
         query.execute(&mut *connection).await?;
     }
@@ -151,12 +209,20 @@ fn assemble(cells: &[AnyRow], figures: &[AnyRow], findings: &[AnyRow]) -> sqlx::
     }
     for row in figures {
         if let Some(cell) = by_position.get_mut(&unsigned(row.try_get(0)?)) {
-            cell.figures.push((row.try_get(1)?, row.try_get::<Option<f64>, _>(2)?.unwrap_or(f64::NAN)));
+            cell.figures.push((
+                row.try_get(1)?,
+                row.try_get::<Option<f64>, _>(2)?.unwrap_or(f64::NAN),
+            ));
         }
     }
     for row in findings {
         if let Some(cell) = by_position.get_mut(&unsigned(row.try_get(0)?)) {
-            let found = Found { code: row.try_get(1)?, weight: row.try_get(2)?, about: row.try_get(3)?, evidence: row.try_get(4)? };
+            let found = Found {
+                code: row.try_get(1)?,
+                weight: row.try_get(2)?,
+                about: row.try_get(3)?,
+                evidence: row.try_get(4)?,
+            };
             cell.findings.push(found);
         }
     }

@@ -81,12 +81,24 @@ pub enum StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StoreError::Missing { place } => write!(f, "there is no store at {place} yet: the first run makes it"),
-            StoreError::Closed { place, why } => write!(f, "the store {place} cannot be opened: {why}"),
-            StoreError::Foreign { place } => {
-                write!(f, "{place} is a database of another program and was left as it is: name another file for the store")
+            StoreError::Missing { place } => write!(
+                f,
+                "there is no store at {place} yet: the first run makes it"
+            ),
+            StoreError::Closed { place, why } => {
+                write!(f, "the store {place} cannot be opened: {why}")
             }
-            StoreError::Newer { place, found, known } => write!(
+            StoreError::Foreign { place } => {
+                write!(
+                    f,
+                    "{place} is a database of another program and was left as it is: name another file for the store"
+                )
+            }
+            StoreError::Newer {
+                place,
+                found,
+                known,
+            } => write!(
                 f,
                 "the store {place} was written by a later version of fathom (schema {found}, this one knows {known}): use that version, or name another store"
             ),
@@ -94,11 +106,25 @@ impl fmt::Display for StoreError {
                 f,
                 "the store {place} is damaged ({what}) and was left as it is: put back a copy, try `sqlite3 {place} .recover`, or name another store"
             ),
-            StoreError::Locked { place } => write!(f, "the store {place} is in use by another process: try again when that is done"),
-            StoreError::Full { place } => write!(f, "there is no room for the store {place}: make room, or name another store"),
-            StoreError::ReadOnly { place } => write!(f, "the store {place} may only be read: name another store, or change its permissions"),
-            StoreError::Unknown { name, place } => write!(f, "there is no run {name} in the store {place}; `fathom runs` lists them"),
-            StoreError::Unreadable { name, why } => write!(f, "what {name} recorded cannot be read: {why}"),
+            StoreError::Locked { place } => write!(
+                f,
+                "the store {place} is in use by another process: try again when that is done"
+            ),
+            StoreError::Full { place } => write!(
+                f,
+                "there is no room for the store {place}: make room, or name another store"
+            ),
+            StoreError::ReadOnly { place } => write!(
+                f,
+                "the store {place} may only be read: name another store, or change its permissions"
+            ),
+            StoreError::Unknown { name, place } => write!(
+                f,
+                "there is no run {name} in the store {place}; `fathom runs` lists them"
+            ),
+            StoreError::Unreadable { name, why } => {
+                write!(f, "what {name} recorded cannot be read: {why}")
+            }
             StoreError::Failed { place, what } => write!(f, "the store {place}: {what}"),
         }
     }
@@ -122,7 +148,9 @@ mod code {
 /// What `error` of the database at `place` means.
 pub(crate) fn meaning(error: &sqlx::Error, place: &str) -> StoreError {
     let (place, what) = (place.to_owned(), error.to_string());
-    let sqlx::Error::Database(problem) = error else { return StoreError::Failed { place, what } };
+    let sqlx::Error::Database(problem) = error else {
+        return StoreError::Failed { place, what };
+    };
     let what = problem.message().to_owned();
     let number = problem.code().and_then(|code| code.parse::<u32>().ok());
     if number == Some(code::IOERR_SHMSIZE) {

@@ -31,7 +31,12 @@ impl Journal {
     /// When the store cannot be opened.
     pub fn open(store: &Path, run: RunId, position: u64) -> Result<Journal, StoreError> {
         let store = Store::connect(Place::file(store), Mode::Journal)?;
-        Ok(Journal { store, run, position, place: 0 })
+        Ok(Journal {
+            store,
+            run,
+            position,
+            place: 0,
+        })
     }
 
     /// Keeps what is new of each job, by its place in the plan: all of it or nothing. An interval that starts as the one
@@ -61,16 +66,26 @@ impl Store {
     /// [`StoreError::Damaged`] when a part is none.
     pub fn journal(&mut self, run: RunId, position: u64) -> Result<Vec<Vec<Interval>>, StoreError> {
         let rows = self.ask(async |connection| {
-            let select = "SELECT job, body FROM part WHERE run = $1 AND position = $2 ORDER BY place";
-            sqlx::query(select).bind(signed(run.get())).bind(signed(position)).fetch_all(connection).await
+            let select =
+                "SELECT job, body FROM part WHERE run = $1 AND position = $2 ORDER BY place";
+            sqlx::query(select)
+                .bind(signed(run.get()))
+                .bind(signed(position))
+                .fetch_all(connection)
+                .await
         })?;
-        let damaged = || StoreError::Damaged { place: self.place.name.clone(), what: format!("a part of {run}.{position} is none") };
+        let damaged = || StoreError::Damaged {
+            place: self.place.name.clone(),
+            what: format!("a part of {run}.{position} is none"),
+        };
         let mut jobs = Vec::new();
         for row in rows {
             let read = |error| crate::error::meaning(&error, &self.place.name);
             let job = unsigned(row.try_get("job").map_err(read)?);
             let body: Vec<u8> = row.try_get("body").map_err(read)?;
-            let intervals = pull_intervals(&body).filter(|_| job < MOST_JOBS).ok_or_else(damaged)?;
+            let intervals = pull_intervals(&body)
+                .filter(|_| job < MOST_JOBS)
+                .ok_or_else(damaged)?;
             let job = job as usize;
             if jobs.len() <= job {
                 jobs.resize_with(job + 1, Vec::new);
@@ -84,7 +99,10 @@ impl Store {
 /// Adds intervals of a job to those before them; the whole of one takes the place of its part.
 fn join(before: &mut Vec<Interval>, intervals: Vec<Interval>) {
     for interval in intervals {
-        if before.last().is_some_and(|last| last.start == interval.start) {
+        if before
+            .last()
+            .is_some_and(|last| last.start == interval.start)
+        {
             before.pop();
         }
         before.push(interval);

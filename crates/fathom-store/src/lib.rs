@@ -21,6 +21,6 @@ mod store;
 pub use self::document::{Unreadable, read_recording, write_recording};
 pub use self::error::StoreError;
 pub use self::journal::Journal;
-pub use fathom_model::{Cell, CellState, Content, Experiment, Found, Run, RunId, RunState};
 pub use self::schema::VERSION;
 pub use self::store::Store;
+pub use fathom_model::{Cell, CellState, Content, Experiment, Found, Run, RunId, RunState};

@@ -46,11 +46,22 @@ impl Store {
     ///
     /// # Errors
     /// When there is no such run, or it cannot be kept.
-    pub fn finish(&mut self, run: RunId, state: RunState, now_unix_ns: u64) -> Result<(), StoreError> {
+    pub fn finish(
+        &mut self,
+        run: RunId,
+        state: RunState,
+        now_unix_ns: u64,
+    ) -> Result<(), StoreError> {
         self.stand(run, state, "", Some(now_unix_ns))
     }
 
-    fn stand(&mut self, run: RunId, state: RunState, owner: &str, ended: Option<u64>) -> Result<(), StoreError> {
+    fn stand(
+        &mut self,
+        run: RunId,
+        state: RunState,
+        owner: &str,
+        ended: Option<u64>,
+    ) -> Result<(), StoreError> {
         let changed = self.change(async |connection| {
             sqlx::query("UPDATE run SET state = $1, owner = $2, ended_ns = $3 WHERE number = $4")
                 .bind(state.word())
@@ -60,7 +71,11 @@ impl Store {
                 .execute(connection)
                 .await
         })?;
-        if changed.rows_affected() == 0 { Err(self.unknown(&run.to_string())) } else { Ok(()) }
+        if changed.rows_affected() == 0 {
+            Err(self.unknown(&run.to_string()))
+        } else {
+            Ok(())
+        }
     }
 
     /// Keeps what is known of a run by now: where it runs and with which versions, in place of what was known before.
@@ -69,7 +84,11 @@ impl Store {
     /// When it cannot be kept.
     pub fn describe(&mut self, run: RunId, facts: Vec<(String, String)>) -> Result<(), StoreError> {
         self.change(async |connection| {
-            sqlx::query("UPDATE run SET facts = $1 WHERE number = $2").bind(write_pairs(&facts)).bind(signed(run.get())).execute(connection).await
+            sqlx::query("UPDATE run SET facts = $1 WHERE number = $2")
+                .bind(write_pairs(&facts))
+                .bind(signed(run.get()))
+                .execute(connection)
+                .await
         })?;
         Ok(())
     }
@@ -80,7 +99,11 @@ impl Store {
     /// When it cannot be kept.
     pub fn plan_cells(&mut self, run: RunId, planned: u64) -> Result<(), StoreError> {
         self.change(async |connection| {
-            sqlx::query("UPDATE run SET planned = $1 WHERE number = $2").bind(signed(planned)).bind(signed(run.get())).execute(connection).await
+            sqlx::query("UPDATE run SET planned = $1 WHERE number = $2")
+                .bind(signed(planned))
+                .bind(signed(run.get()))
+                .execute(connection)
+                .await
         })?;
         Ok(())
     }
@@ -90,7 +113,8 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn runs(&mut self) -> Result<Vec<Run>, StoreError> {
-        let rows = self.ask(async |connection| sqlx::query(SELECT_ALL).fetch_all(connection).await)?;
+        let rows =
+            self.ask(async |connection| sqlx::query(SELECT_ALL).fetch_all(connection).await)?;
         rows.iter().map(|row| self.run_of(row)).collect()
     }
 
@@ -99,7 +123,11 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn unfinished(&mut self) -> Result<Vec<Run>, StoreError> {
-        Ok(self.runs()?.into_iter().filter(|run| run.state != RunState::Finished).collect())
+        Ok(self
+            .runs()?
+            .into_iter()
+            .filter(|run| run.state != RunState::Finished)
+            .collect())
     }
 
     /// The run called `name`: `r12`, `12`, or `latest`.
@@ -108,8 +136,15 @@ impl Store {
     /// [`StoreError::Unknown`] when there is none.
     pub fn run(&mut self, name: &str) -> Result<Run, StoreError> {
         let row = match (name, RunId::parse(name)) {
-            ("latest", _) => self.ask(async |connection| sqlx::query(SELECT_LATEST).fetch_optional(connection).await)?,
-            (_, Some(id)) => self.ask(async |connection| sqlx::query(SELECT_ONE).bind(signed(id.get())).fetch_optional(connection).await)?,
+            ("latest", _) => self.ask(async |connection| {
+                sqlx::query(SELECT_LATEST).fetch_optional(connection).await
+            })?,
+            (_, Some(id)) => self.ask(async |connection| {
+                sqlx::query(SELECT_ONE)
+                    .bind(signed(id.get()))
+                    .fetch_optional(connection)
+                    .await
+            })?,
             (_, None) => None,
         };
         match row {
@@ -123,8 +158,17 @@ impl Store {
     /// # Errors
     /// [`StoreError::Unknown`] when there is none.
     pub fn remove(&mut self, run: RunId) -> Result<(), StoreError> {
-        let removed = self.change(async |connection| sqlx::query("DELETE FROM run WHERE number = $1").bind(signed(run.get())).execute(connection).await)?;
-        if removed.rows_affected() == 0 { Err(self.unknown(&run.to_string())) } else { Ok(()) }
+        let removed = self.change(async |connection| {
+            sqlx::query("DELETE FROM run WHERE number = $1")
+                .bind(signed(run.get()))
+                .execute(connection)
+                .await
+        })?;
+        if removed.rows_affected() == 0 {
+            Err(self.unknown(&run.to_string()))
+        } else {
+            Ok(())
+        }
     }
 
     fn run_of(&self, row: &AnyRow) -> Result<Run, StoreError> {

@@ -33,17 +33,33 @@ pub(crate) async fn find(connection: &mut AnyConnection, sqlite: bool) -> sqlx::
     if !tables.iter().any(|name| name == "fathom") {
         return Ok(Found::Foreign);
     }
-    sqlx::query_scalar("SELECT version FROM fathom").fetch_one(connection).await.map(Found::Version)
+    sqlx::query_scalar("SELECT version FROM fathom")
+        .fetch_one(connection)
+        .await
+        .map(Found::Version)
 }
 
 /// Takes a store of version `from` (0 is an empty one) to the newest, inside the transaction of `connection`.
-pub(crate) async fn raise(connection: &mut AnyConnection, from: i64, sqlite: bool) -> sqlx::Result<()> {
+pub(crate) async fn raise(
+    connection: &mut AnyConnection,
+    from: i64,
+    sqlite: bool,
+) -> sqlx::Result<()> {
     for step in &STEPS[from.clamp(0, VERSION) as usize..] {
         let step = step.replace("BYTES", if sqlite { "BLOB" } else { "BYTEA" });
-        for statement in step.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
-            sqlx::query(AssertSqlSafe(statement.to_owned())).execute(&mut *connection).await?;
+        for statement in step
+            .split(';')
+            .map(str::trim)
+            .filter(|statement| !statement.is_empty())
+        {
+            sqlx::query(AssertSqlSafe(statement.to_owned()))
+                .execute(&mut *connection)
+                .await?;
         }
     }
-    sqlx::query("UPDATE fathom SET version = $1").bind(VERSION).execute(connection).await?;
+    sqlx::query("UPDATE fathom SET version = $1")
+        .bind(VERSION)
+        .execute(connection)
+        .await?;
     Ok(())
 }

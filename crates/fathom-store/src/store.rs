@@ -62,7 +62,9 @@ impl Store {
             return Err(StoreError::Missing { place: place.name });
         }
         match Store::connect(place.clone(), Mode::Write) {
-            Err(StoreError::ReadOnly { .. } | StoreError::Closed { .. }) => Store::connect(place, Mode::Read),
+            Err(StoreError::ReadOnly { .. } | StoreError::Closed { .. }) => {
+                Store::connect(place, Mode::Read)
+            }
             other => other,
         }
     }
@@ -87,19 +89,38 @@ impl Store {
         if !self.sqlite {
             return Ok(());
         }
-        let said: String = self.ask(async |connection| sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(connection).await)?;
+        let said: String = self.ask(async |connection| {
+            sqlx::query_scalar("PRAGMA integrity_check(1)")
+                .fetch_one(connection)
+                .await
+        })?;
         match said.as_str() {
             "ok" => Ok(()),
-            _ => Err(StoreError::Damaged { place: self.place.name.clone(), what: said }),
+            _ => Err(StoreError::Damaged {
+                place: self.place.name.clone(),
+                what: said,
+            }),
         }
     }
 
     pub(crate) fn connect(place: Place, mode: Mode) -> Result<Store, StoreError> {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| StoreError::Closed { place: place.name.clone(), why: error.to_string() })?;
-        let mut store = Store { sqlite: place.file.is_some(), place, connection: None, runtime, mode, ready: false };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        let runtime = runtime.map_err(|error| StoreError::Closed {
+            place: place.name.clone(),
+            why: error.to_string(),
+        })?;
+        let mut store = Store {
+            sqlite: place.file.is_some(),
+            place,
+            connection: None,
+            runtime,
+            mode,
+            ready: false,
+        };
         store.prepare(mode)?;
         Ok(store)
     }
@@ -111,7 +132,9 @@ impl Store {
             // Without a log beside it nobody writes it, and it needs no lock that could not be had.
             Mode::Read => "mode=ro&immutable=1",
         })?;
-        self.runtime.block_on(AnyConnection::connect(&address)).map_err(|error| meaning(&error, &self.place.name))
+        self.runtime
+            .block_on(AnyConnection::connect(&address))
+            .map_err(|error| meaning(&error, &self.place.name))
     }
 
     /// Looks before it touches: only what is empty or ours is changed.
@@ -121,7 +144,13 @@ impl Store {
         let place = self.place.name.clone();
         let version = match found {
             Found::Foreign => return Err(StoreError::Foreign { place }),
-            Found::Version(found) if found > VERSION => return Err(StoreError::Newer { place, found, known: VERSION }),
+            Found::Version(found) if found > VERSION => {
+                return Err(StoreError::Newer {
+                    place,
+                    found,
+                    known: VERSION,
+                });
+            }
             Found::Empty if mode == Mode::Read => return Err(StoreError::Missing { place }),
             Found::Empty => 0,
             Found::Version(version) => version,
@@ -133,7 +162,11 @@ impl Store {
         if sqlite {
             self.harden()?;
         }
-        if version < VERSION { self.raise() } else { Ok(()) }
+        if version < VERSION {
+            self.raise()
+        } else {
+            Ok(())
+        }
     }
 
     /// A log ahead of the file, synced at every commit: what was acknowledged survives a power cut. See
@@ -143,11 +176,24 @@ impl Store {
         // pages of 4 KiB that is at 64 MiB, once in half an hour of two intervals a second: else the log of a cell that
         // lasts a day would be gigabytes long.
         let how = match self.mode {
-            Mode::Journal => ["PRAGMA synchronous = NORMAL", "PRAGMA wal_autocheckpoint = 16384"],
-            _ => ["PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 1000"],
+            Mode::Journal => [
+                "PRAGMA synchronous = NORMAL",
+                "PRAGMA wal_autocheckpoint = 16384",
+            ],
+            _ => [
+                "PRAGMA synchronous = FULL",
+                "PRAGMA wal_autocheckpoint = 1000",
+            ],
         };
         self.ask(async |connection| {
-            for pragma in ["PRAGMA busy_timeout = 5000", "PRAGMA journal_mode = WAL", "PRAGMA foreign_keys = ON"].into_iter().chain(how) {
+            for pragma in [
+                "PRAGMA busy_timeout = 5000",
+                "PRAGMA journal_mode = WAL",
+                "PRAGMA foreign_keys = ON",
+            ]
+            .into_iter()
+            .chain(how)
+            {
                 sqlx::raw_sql(pragma).execute(&mut *connection).await?;
             }
             Ok(())
@@ -164,7 +210,9 @@ impl Store {
             };
             if sqlite {
                 let mark = format!("PRAGMA application_id = {APPLICATION}");
-                sqlx::raw_sql(sqlx::AssertSqlSafe(mark)).execute(&mut *connection).await?;
+                sqlx::raw_sql(sqlx::AssertSqlSafe(mark))
+                    .execute(&mut *connection)
+                    .await?;
             }
             schema::raise(connection, version, sqlite).await
         })
@@ -177,7 +225,10 @@ impl Store {
     }
 
     /// Asks the database something.
-    pub(crate) fn ask<T>(&mut self, question: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>) -> Result<T, StoreError> {
+    pub(crate) fn ask<T>(
+        &mut self,
+        question: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
+    ) -> Result<T, StoreError> {
         if self.connection.is_none() {
             self.connection = Some(self.reach()?);
             if self.ready {
@@ -185,15 +236,22 @@ impl Store {
             }
         }
         let connection = self.connection.as_mut().expect("it was reached just now");
-        self.runtime.block_on(question(connection)).map_err(|error| meaning(&error, &self.place.name))
+        self.runtime
+            .block_on(question(connection))
+            .map_err(|error| meaning(&error, &self.place.name))
     }
 
     /// Changes something, all of it or nothing.
-    pub(crate) fn change<T>(&mut self, change: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>) -> Result<T, StoreError> {
+    pub(crate) fn change<T>(
+        &mut self,
+        change: impl AsyncFnOnce(&mut AnyConnection) -> sqlx::Result<T>,
+    ) -> Result<T, StoreError> {
         let sqlite = self.sqlite;
         let changed = self.ask(async |connection| {
             // SQLite takes the lock of writers at once this way, so that two of them wait for one another.
-            let mut transaction = connection.begin_with(if sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" }).await?;
+            let mut transaction = connection
+                .begin_with(if sqlite { "BEGIN IMMEDIATE" } else { "BEGIN" })
+                .await?;
             let changed = change(&mut transaction).await?;
             transaction.commit().await?;
             Ok(changed)
@@ -214,7 +272,10 @@ impl Store {
     }
 
     pub(crate) fn unknown(&self, name: &str) -> StoreError {
-        StoreError::Unknown { name: name.escape_debug().to_string(), place: self.place.name.clone() }
+        StoreError::Unknown {
+            name: name.escape_debug().to_string(),
+            place: self.place.name.clone(),
+        }
     }
 }
 

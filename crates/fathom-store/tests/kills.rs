@@ -21,7 +21,11 @@ fn a_killed_writer_loses_nothing_that_was_acknowledged() {
     let mut acknowledged = 0;
     for round in 0..rounds("FATHOM_STORE_KILLS", 20) {
         // Now a store that many have written, now a new one: being made is a moment like any other.
-        let place = scratch.join(if round % 4 == 0 { format!("new-{round}.db") } else { "old.db".to_owned() });
+        let place = scratch.join(if round % 4 == 0 {
+            format!("new-{round}.db")
+        } else {
+            "old.db".to_owned()
+        });
         let mut writer = Writer::start(&place);
         if round % 2 == 1 {
             writer.wait_for(1);
@@ -34,5 +38,8 @@ fn a_killed_writer_loses_nothing_that_was_acknowledged() {
             let _ = std::fs::remove_file(&place);
         }
     }
-    assert!(acknowledged > 0, "no writer came as far as a cell: nothing was tested");
+    assert!(
+        acknowledged > 0,
+        "no writer came as far as a cell: nothing was tested"
+    );
 }

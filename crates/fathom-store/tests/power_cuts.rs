@@ -9,7 +9,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{Dice, Writer, nothing_is_lost, rounds};
-use fathom_testkit::{DeviceOptions, FaultDevice, FsKind, Keep, LoopDevice, LoopOptions, Mount, Scratch, require, skip};
+use fathom_testkit::{
+    DeviceOptions, FaultDevice, FsKind, Keep, LoopDevice, LoopOptions, Mount, Scratch, require,
+    skip,
+};
 
 /// Cuts of one writer.
 const TOGETHER: u64 = 6;
@@ -47,13 +50,21 @@ fn on(kind: FsKind, size: u64, options: &str) {
         acknowledged += cut(kind, size, options, cuts, &mut dice);
         done += cuts;
     }
-    assert!(acknowledged > 0, "no cell was acknowledged before a cut: nothing was tested");
+    assert!(
+        acknowledged > 0,
+        "no cell was acknowledged before a cut: nothing was tested"
+    );
 }
 
 /// Some cuts while one writer writes; returns how many cells had been acknowledged before them.
 fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut Dice) -> u64 {
     let scratch = Scratch::new().expect("a disk");
-    let device = FaultDevice::mount(DeviceOptions { size, log_limit: 1, ..DeviceOptions::default() }).expect("a device");
+    let device = FaultDevice::mount(DeviceOptions {
+        size,
+        log_limit: 1,
+        ..DeviceOptions::default()
+    })
+    .expect("a device");
     let disk = LoopDevice::attach(&device.path(), LoopOptions::default()).expect("a disk");
     let mount = Mount::format(disk.path(), kind, options).expect("a file system");
     let mut writer = Writer::start(&mount.join("data/fathom/store.db"));
@@ -70,7 +81,9 @@ fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut Dice) -> u6
         };
         let image = scratch.join(format!("cut-{number}"));
         let heard = (writer.run, writer.cells);
-        device.snapshot_to(&image, &keep).expect("room for an image");
+        device
+            .snapshot_to(&image, &keep)
+            .expect("room for an image");
         images.push((image, heard, keep));
     }
     drop(writer);
@@ -78,7 +91,10 @@ fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut Dice) -> u6
     disk.detach().expect("nobody uses it");
     drop(device);
     for (image, (run, cells), keep) in &images {
-        eprintln!("{}: {cells} cells, then a cut that keeps {keep:?}", kind.name());
+        eprintln!(
+            "{}: {cells} cells, then a cut that keeps {keep:?}",
+            kind.name()
+        );
         after(image, kind, options, *run, *cells);
         std::fs::remove_file(image).expect("our own file");
     }
@@ -86,7 +102,14 @@ fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut Dice) -> u6
 }
 
 fn after(image: &Path, kind: FsKind, options: &str, run: Option<u64>, cells: u64) {
-    let disk = LoopDevice::attach(image, LoopOptions { buffered: true, ..LoopOptions::default() }).expect("a disk");
+    let disk = LoopDevice::attach(
+        image,
+        LoopOptions {
+            buffered: true,
+            ..LoopOptions::default()
+        },
+    )
+    .expect("a disk");
     let mount = Mount::existing(disk.path(), kind, options).expect("it mounts");
     nothing_is_lost(&mount.join("data/fathom/store.db"), run, cells);
     mount.unmount().expect("nobody uses it");

@@ -8,15 +8,37 @@ use fathom_testkit::Scratch;
 /// Resident memory of this process, KiB. See proc_pid_status(5).
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is there");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .expect("it is there");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number")
 }
 
 /// Ten figures, as one job has.
 fn ten(n: u64) -> (Cell, Content) {
-    let figures = (0..10).map(|at| (format!("figure {at}"), (n * at) as f64)).collect();
-    let axes = vec![("iodepth".to_owned(), n.to_string()), ("bs".to_owned(), "4k".to_owned())];
-    (Cell { position: n, axes, figures, ..Cell::default() }, Content::Imported { format: "test".into(), bytes: vec![n as u8; 4096] })
+    let figures = (0..10)
+        .map(|at| (format!("figure {at}"), (n * at) as f64))
+        .collect();
+    let axes = vec![
+        ("iodepth".to_owned(), n.to_string()),
+        ("bs".to_owned(), "4k".to_owned()),
+    ];
+    (
+        Cell {
+            position: n,
+            axes,
+            figures,
+            ..Cell::default()
+        },
+        Content::Imported {
+            format: "test".into(),
+            bytes: vec![n as u8; 4096],
+        },
+    )
 }
 
 /// The bounds are those that hold for the product, 64 MiB and 100 ms in a build that is optimised: a test build on a busy
@@ -27,7 +49,12 @@ fn ten_thousand_cells_are_listed_at_once_in_little_memory() {
     let place = scratch.join("store.db");
     let mut store = Store::open(&place).expect("a new store");
     for cells in [[100; 50].as_slice(), &[5000]].concat() {
-        let run = store.begin(&Experiment { kind: "sweep".into(), ..Experiment::default() }).expect("room");
+        let run = store
+            .begin(&Experiment {
+                kind: "sweep".into(),
+                ..Experiment::default()
+            })
+            .expect("room");
         let cells: Vec<_> = (1..=cells).map(ten).collect();
         store.save_cells(run, &cells).expect("room");
     }
@@ -45,7 +72,9 @@ fn ten_thousand_cells_are_listed_at_once_in_little_memory() {
         largest = largest.min(begun.elapsed().as_micros());
     }
     let grown = resident().saturating_sub(before);
-    eprintln!("10,000 cells listed in {list} us, 5,000 of them read in {largest} us, {grown} KiB more");
+    eprintln!(
+        "10,000 cells listed in {list} us, 5,000 of them read in {largest} us, {grown} KiB more"
+    );
     assert!(grown < 64 << 10, "{grown} KiB");
     assert!(list < 1_000_000, "{list} us");
     assert!(largest < 2_000_000, "{largest} us");

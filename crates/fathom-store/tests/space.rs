@@ -11,14 +11,18 @@ use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 fn a_full_disk_is_said_and_the_store_goes_on_when_there_is_room() {
     require!(Root, Loop);
     let scratch = Scratch::new().expect("a disk");
-    let disk = LoopDevice::create(&scratch.join("disk"), 8 << 20, LoopOptions::default()).expect("a disk");
+    let disk =
+        LoopDevice::create(&scratch.join("disk"), 8 << 20, LoopOptions::default()).expect("a disk");
     let mount = Mount::format(disk.path(), FsKind::Ext4, "").expect("a file system");
     let ballast = mount.join("ballast");
     std::fs::write(&ballast, vec![1; 3 << 20]).expect("room");
     let place = mount.join("store.db");
     let mut store = Store::open(&place).expect("room for a store");
     let run = store.begin(&Experiment::default()).expect("room");
-    let content = |n| Content::Imported { format: "test".into(), bytes: [body(n), vec![n as u8; 100_000]].concat() };
+    let content = |n| Content::Imported {
+        format: "test".into(),
+        bytes: [body(n), vec![n as u8; 100_000]].concat(),
+    };
     let mut kept = 0;
     let error = loop {
         match store.save_cell(run, &cell(kept + 1), &content(kept + 1)) {
@@ -29,9 +33,15 @@ fn a_full_disk_is_said_and_the_store_goes_on_when_there_is_room() {
     assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
     assert!(error.to_string().contains("no room"), "{error}");
     assert!(kept > 5, "{kept}");
-    assert_eq!(store.cells(run).expect("readable").len() as u64, kept, "the cell that found no room left nothing behind");
+    assert_eq!(
+        store.cells(run).expect("readable").len() as u64,
+        kept,
+        "the cell that found no room left nothing behind"
+    );
     std::fs::remove_file(&ballast).expect("our own file");
-    store.save_cell(run, &cell(kept + 1), &content(kept + 1)).expect("there is room again");
+    store
+        .save_cell(run, &cell(kept + 1), &content(kept + 1))
+        .expect("there is room again");
     drop(store);
     let mut store = Store::open(&place).expect("a store");
     store.check().expect("it is sound");
@@ -44,7 +54,8 @@ fn a_full_disk_is_said_and_the_store_goes_on_when_there_is_room() {
 fn a_disk_without_room_for_a_store_is_said() {
     require!(Root, Loop);
     let scratch = Scratch::new().expect("a disk");
-    let disk = LoopDevice::create(&scratch.join("disk"), 4 << 20, LoopOptions::default()).expect("a disk");
+    let disk =
+        LoopDevice::create(&scratch.join("disk"), 4 << 20, LoopOptions::default()).expect("a disk");
     let mount = Mount::format(disk.path(), FsKind::Ext4, "").expect("a file system");
     let mut ballast = std::fs::File::create(mount.join("ballast")).expect("room");
     while std::io::Write::write_all(&mut ballast, &[1; 1024]).is_ok() {}

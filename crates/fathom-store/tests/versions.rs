@@ -15,20 +15,41 @@ fn a_store_of_version_1_opens() {
     std::fs::write(&place, VERSION_1).expect("room");
     let mut store = Store::open(&place).expect("it opens in every later version");
     let runs = store.runs().expect("readable");
-    let names: Vec<(String, &str, RunState)> = runs.iter().map(|run| (run.id.to_string(), run.experiment.name.as_str(), run.state)).collect();
-    assert_eq!(names, [("r1".into(), "first.fio", RunState::Finished), ("r3".into(), "größe", RunState::Stopped)]);
-    assert_eq!(runs[0].experiment.facts, [("kernel".to_owned(), "6.1.0".to_owned())]);
+    let names: Vec<(String, &str, RunState)> = runs
+        .iter()
+        .map(|run| (run.id.to_string(), run.experiment.name.as_str(), run.state))
+        .collect();
+    assert_eq!(
+        names,
+        [
+            ("r1".into(), "first.fio", RunState::Finished),
+            ("r3".into(), "größe", RunState::Stopped)
+        ]
+    );
+    assert_eq!(
+        runs[0].experiment.facts,
+        [("kernel".to_owned(), "6.1.0".to_owned())]
+    );
     let cells = store.cells(runs[0].id).expect("readable");
     assert_eq!(cells[0].axes, [("iodepth".to_owned(), "4".to_owned())]);
     assert_eq!(cells[0].figures, [("read iops".to_owned(), 95_012.5)]);
-    let Content::Recording(recording) = store.content(runs[0].id, 1).expect("readable") else { panic!("no recording") };
+    let Content::Recording(recording) = store.content(runs[0].id, 1).expect("readable") else {
+        panic!("no recording")
+    };
     // What `fio`-like job files said when it was made: 64 reads of 4 KiB.
     let counts = &recording.jobs[0].directions.0[0].counts;
-    assert_eq!((counts.planned, counts.ok, counts.bytes_ok), (64, 64, 64 * 4096));
+    assert_eq!(
+        (counts.planned, counts.ok, counts.bytes_ok),
+        (64, 64, 64 * 4096)
+    );
     assert_eq!(recording.jobs[0].directions.0[0].clat.count(), 64);
     assert_eq!(recording.plan.jobs[0].name, "look");
     let new = store.begin(&Experiment::default()).expect("it takes more");
-    assert_eq!(new.to_string(), "r4", "r2 was removed, and its name is not given again");
+    assert_eq!(
+        new.to_string(),
+        "r4",
+        "r2 was removed, and its name is not given again"
+    );
 }
 
 /// A version that was released is captured before the next one is written, and raised it has the tables of a new store: a
@@ -39,14 +60,26 @@ fn there_is_a_store_of_every_version_and_raised_it_is_as_a_new_one() {
     let new = scratch.join("new.db");
     drop(Store::open(&new).expect("a new store"));
     for version in 1..=VERSION {
-        let captured = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/version-{version}.db"));
+        let captured =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/version-{version}.db"));
         let place = scratch.join(format!("{version}.db"));
-        std::fs::copy(&captured, &place).unwrap_or_else(|error| panic!("{}: {error}", captured.display()));
-        assert_eq!(answers(&place, "SELECT CAST(version AS TEXT) FROM fathom"), [version.to_string()]);
+        std::fs::copy(&captured, &place)
+            .unwrap_or_else(|error| panic!("{}: {error}", captured.display()));
+        assert_eq!(
+            answers(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
+            [version.to_string()]
+        );
         drop(Store::open(&place).expect("it opens in every later version"));
         let tables = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name";
-        assert_eq!(answers(&place, tables), answers(&new, tables), "version {version}");
-        assert_eq!(answers(&place, "SELECT CAST(version AS TEXT) FROM fathom"), [VERSION.to_string()]);
+        assert_eq!(
+            answers(&place, tables),
+            answers(&new, tables),
+            "version {version}"
+        );
+        assert_eq!(
+            answers(&place, "SELECT CAST(version AS TEXT) FROM fathom"),
+            [VERSION.to_string()]
+        );
     }
 }
 
@@ -58,10 +91,24 @@ fn a_store_of_a_later_version_is_refused_and_left_as_it_was() {
     sqlite(&place, "UPDATE fathom SET version = 99");
     let before = std::fs::read(&place).expect("it is there");
     for open in [Store::open, Store::open_existing] {
-        let Err(error) = open(&place) else { panic!("it was opened") };
+        let Err(error) = open(&place) else {
+            panic!("it was opened")
+        };
         let known = VERSION;
-        assert_eq!(error, StoreError::Newer { place: place.display().to_string(), found: 99, known });
-        assert!(error.to_string().contains("a later version of fathom (schema 99"), "{error}");
+        assert_eq!(
+            error,
+            StoreError::Newer {
+                place: place.display().to_string(),
+                found: 99,
+                known
+            }
+        );
+        assert!(
+            error
+                .to_string()
+                .contains("a later version of fathom (schema 99"),
+            "{error}"
+        );
     }
     assert!(std::fs::read(&place).expect("it is there") == before);
 }
@@ -72,7 +119,10 @@ fn a_database_of_another_program_is_left_as_it_was() {
     let place = scratch.join("cookies.sqlite");
     sqlite(&place, "CREATE TABLE cookie (name TEXT)");
     let before = std::fs::read(&place).expect("it is there");
-    assert!(matches!(Store::open(&place), Err(StoreError::Foreign { .. })));
+    assert!(matches!(
+        Store::open(&place),
+        Err(StoreError::Foreign { .. })
+    ));
     assert!(std::fs::read(&place).expect("it is there") == before);
 }
 
@@ -85,7 +135,9 @@ fn a_damaged_store_is_named_and_left_as_it_was() {
     headless[..64].fill(b'x');
     for bytes in [b"My dear diary".repeat(100), headless] {
         std::fs::write(&place, &bytes).expect("room");
-        let Err(error) = Store::open(&place) else { panic!("it was opened") };
+        let Err(error) = Store::open(&place) else {
+            panic!("it was opened")
+        };
         assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
         assert!(error.to_string().contains("store.db is damaged"), "{error}");
         assert!(std::fs::read(&place).expect("it is there") == bytes);
@@ -94,7 +146,9 @@ fn a_damaged_store_is_named_and_left_as_it_was() {
     let middle = holed.len() / 2;
     holed[middle..].fill(b'x');
     std::fs::write(&place, &holed).expect("room");
-    let error = Store::open(&place).and_then(|mut store| store.check()).expect_err("it is damaged");
+    let error = Store::open(&place)
+        .and_then(|mut store| store.check())
+        .expect_err("it is damaged");
     assert!(matches!(error, StoreError::Damaged { .. }), "{error:?}");
 }
 
@@ -103,11 +157,17 @@ fn a_damaged_recording_is_named_and_the_others_are_read() {
     let scratch = Scratch::new().expect("a disk");
     let place = scratch.join("store.db");
     std::fs::write(&place, VERSION_1).expect("room");
-    sqlite(&place, "UPDATE content SET body = CAST(substr(body, 1, 100) || x'00' || substr(body, 102) AS BLOB)");
+    sqlite(
+        &place,
+        "UPDATE content SET body = CAST(substr(body, 1, 100) || x'00' || substr(body, 102) AS BLOB)",
+    );
     let mut store = Store::open(&place).expect("a store");
     let run = store.run("r1").expect("it is there").id;
     match store.content(run, 1) {
-        Err(StoreError::Unreadable { name, why }) => assert!(name == "r1.1" && why.to_string().contains("checksum"), "{name}: {why}"),
+        Err(StoreError::Unreadable { name, why }) => assert!(
+            name == "r1.1" && why.to_string().contains("checksum"),
+            "{name}: {why}"
+        ),
         other => panic!("{other:?}"),
     }
     assert_eq!(store.cells(run).expect("readable").len(), 1);
@@ -117,11 +177,16 @@ fn a_damaged_recording_is_named_and_the_others_are_read() {
 fn a_store_that_may_only_be_read_is_read() {
     let scratch = Scratch::new().expect("a disk");
     let place = scratch.join("store.db");
-    Store::open(&place).and_then(|mut store| store.begin(&Experiment::default())).expect("a new store");
+    Store::open(&place)
+        .and_then(|mut store| store.begin(&Experiment::default()))
+        .expect("a new store");
     let before = std::fs::read(&place).expect("it is there");
     let mut store = Store::open_to_read(&place).expect("it is read");
     assert_eq!(store.runs().expect("readable").len(), 1);
-    assert!(matches!(store.begin(&Experiment::default()), Err(StoreError::ReadOnly { .. })));
+    assert!(matches!(
+        store.begin(&Experiment::default()),
+        Err(StoreError::ReadOnly { .. })
+    ));
     drop(store);
     assert!(std::fs::read(&place).expect("it is there") == before);
 }
@@ -129,12 +194,20 @@ fn a_store_that_may_only_be_read_is_read() {
 /// Does something to a database that no store of ours would.
 fn sqlite(place: &Path, statement: &'static str) {
     use sqlx::Connection;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     sqlx::any::install_default_drivers();
     runtime.block_on(async {
         let address = format!("sqlite://{}?mode=rwc", place.display());
-        let mut connection = sqlx::AnyConnection::connect(&address).await.expect("a database");
-        sqlx::raw_sql(statement).execute(&mut connection).await.expect("it obeys");
+        let mut connection = sqlx::AnyConnection::connect(&address)
+            .await
+            .expect("a database");
+        sqlx::raw_sql(statement)
+            .execute(&mut connection)
+            .await
+            .expect("it obeys");
         connection.close().await.expect("it closes");
     });
 }
@@ -142,11 +215,19 @@ fn sqlite(place: &Path, statement: &'static str) {
 /// What a database answers, in texts.
 fn answers(place: &Path, question: &'static str) -> Vec<String> {
     use sqlx::Connection;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
     sqlx::any::install_default_drivers();
     runtime.block_on(async {
-        let mut connection = sqlx::AnyConnection::connect(&format!("sqlite://{}", place.display())).await.expect("a database");
-        let answers = sqlx::query_scalar(question).fetch_all(&mut connection).await.expect("it answers");
+        let mut connection = sqlx::AnyConnection::connect(&format!("sqlite://{}", place.display()))
+            .await
+            .expect("a database");
+        let answers = sqlx::query_scalar(question)
+            .fetch_all(&mut connection)
+            .await
+            .expect("it answers");
         connection.close().await.expect("it closes");
         answers
     })
@@ -157,7 +238,8 @@ fn answers(place: &Path, question: &'static str) -> Vec<String> {
 #[ignore = "it was made once"]
 fn make_version_1() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/version-1.db");
-    let from = std::env::var_os("FATHOM_RECORDING_FROM").expect("a store with a recording as its first cell");
+    let from = std::env::var_os("FATHOM_RECORDING_FROM")
+        .expect("a store with a recording as its first cell");
     let mut source = Store::open_existing(Path::new(&from)).expect("a store");
     let measured = source.run("r1").expect("a run").id;
     let recording = source.content(measured, 1).expect("readable");
@@ -173,11 +255,19 @@ fn make_version_1() {
         created_unix_ns: 1_700_000_000_000_000_000,
     };
     let first = store.begin(&experiment("first.fio")).expect("room");
-    let cell = Cell { axes: vec![("iodepth".into(), "4".into())], figures: vec![("read iops".into(), 95_012.5)], ..Cell::default() };
+    let cell = Cell {
+        axes: vec![("iodepth".into(), "4".into())],
+        figures: vec![("read iops".into(), 95_012.5)],
+        ..Cell::default()
+    };
     store.save_cell(first, &cell, &recording).expect("room");
-    store.finish(first, RunState::Finished, 1_700_000_001_000_000_000).expect("room");
+    store
+        .finish(first, RunState::Finished, 1_700_000_001_000_000_000)
+        .expect("room");
     let second = store.begin(&experiment("gone.fio")).expect("room");
     let third = store.begin(&experiment("größe")).expect("room");
-    store.finish(third, RunState::Stopped, 1_700_000_002_000_000_000).expect("room");
+    store
+        .finish(third, RunState::Stopped, 1_700_000_002_000_000_000)
+        .expect("room");
     store.remove(second).expect("it was there");
 }

@@ -23,7 +23,10 @@ impl ClockShim {
         let (source, library) = (folder.join("clock_shim.c"), folder.join("clock_shim.so"));
         std::fs::write(&source, SOURCE).map_err(|error| error.to_string())?;
         let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-O1", "-fno-builtin", "-o"]).arg(&library).arg(&source).stdin(Stdio::null());
+        cc.args(["-shared", "-fPIC", "-O1", "-fno-builtin", "-o"])
+            .arg(&library)
+            .arg(&source)
+            .stdin(Stdio::null());
         match cc.output() {
             Ok(done) if done.status.success() => Ok(ClockShim { library }),
             Ok(done) => Err(format!("cc: {}", String::from_utf8_lossy(&done.stderr))),
@@ -35,7 +38,12 @@ impl ClockShim {
     /// `after` now on.
     pub fn mislead(&self, command: &mut Command, after: Duration, step: Duration, ppm: u32) {
         command.env("LD_PRELOAD", &self.library);
-        command.env("SHIM_AT", (monotonic_ns() + after.as_nanos() as u64).to_string());
-        command.env("SHIM_STEP", step.as_nanos().to_string()).env("SHIM_PPM", ppm.to_string());
+        command.env(
+            "SHIM_AT",
+            (monotonic_ns() + after.as_nanos() as u64).to_string(),
+        );
+        command
+            .env("SHIM_STEP", step.as_nanos().to_string())
+            .env("SHIM_PPM", ppm.to_string());
     }
 }

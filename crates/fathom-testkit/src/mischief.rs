@@ -82,7 +82,12 @@ enum Pending {
 
 impl Mischiefs {
     pub(crate) fn arm(&mut self, offset: u64, write: u64, mischief: Mischief) {
-        let armed = Armed { mischief, write, seen: 0, first: None };
+        let armed = Armed {
+            mischief,
+            write,
+            seen: 0,
+            first: None,
+        };
         self.armed.insert(offset, armed);
     }
 
@@ -96,13 +101,17 @@ impl Mischiefs {
 
     /// Stores a write that begins at `offset`, or what mischief makes of it. False when none is armed there.
     pub(crate) fn write(&mut self, store: &mut Store, offset: u64, data: &[u8]) -> bool {
-        let Some(armed) = self.armed.get_mut(&offset) else { return false };
+        let Some(armed) = self.armed.get_mut(&offset) else {
+            return false;
+        };
         armed.seen += 1;
         if armed.seen < armed.write {
             armed.first.get_or_insert_with(|| data.to_vec());
             return false;
         }
-        let Some(armed) = self.armed.remove(&offset) else { return false };
+        let Some(armed) = self.armed.remove(&offset) else {
+            return false;
+        };
         self.struck.push(offset);
         self.strike(store, offset, data, armed);
         true
@@ -118,13 +127,22 @@ impl Mischiefs {
             }
             Mischief::Zero => drop(store.write(offset, &vec![0; data.len()])),
             Mischief::TearSector { bytes } => drop(store.write(offset, &data[..bytes])),
-            Mischief::Shear { sectors } => drop(store.write(offset, &data[..sectors * SECTOR as usize])),
+            Mischief::Shear { sectors } => {
+                drop(store.write(offset, &data[..sectors * SECTOR as usize]))
+            }
             Mischief::TearBlock { kept } => {
-                for (n, sector) in data.chunks(SECTOR as usize).enumerate().filter(|(n, _)| kept >> n & 1 == 1) {
+                for (n, sector) in data
+                    .chunks(SECTOR as usize)
+                    .enumerate()
+                    .filter(|(n, _)| kept >> n & 1 == 1)
+                {
                     store.write(offset + n as u64 * SECTOR, sector);
                 }
             }
-            Mischief::Misdirect { to } => self.pending.push((to, data.len(), Pending::Put(data.to_vec()))),
+            Mischief::Misdirect { to } => {
+                self.pending
+                    .push((to, data.len(), Pending::Put(data.to_vec())))
+            }
             Mischief::Lose => {}
             Mischief::ReadFrom { from } => {
                 store.write(offset, data);
@@ -132,7 +150,8 @@ impl Mischiefs {
             }
             Mischief::Restore => {
                 store.write(offset, data);
-                self.pending.extend(armed.first.map(|first| later(Pending::Put(first))));
+                self.pending
+                    .extend(armed.first.map(|first| later(Pending::Put(first))));
             }
             Mischief::Swap { with } => {
                 store.write(offset, data);

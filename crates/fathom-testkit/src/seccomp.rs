@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, apply_filter,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, apply_filter,
 };
 
 /// A way to do asynchronous I/O that can be forbidden.
@@ -113,7 +114,9 @@ pub fn without<T: Send>(
 pub fn only_reading<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, SeccompError> {
     let run = || {
         let program = readers_program()?;
-        apply_filter(&program).map_err(|e| SeccompError(e.to_string())).map(|()| work())
+        apply_filter(&program)
+            .map_err(|e| SeccompError(e.to_string()))
+            .map(|()| work())
     };
     std::thread::scope(|scope| match scope.spawn(run).join() {
         Ok(result) => result,
@@ -128,7 +131,12 @@ fn readers_program() -> Result<BpfProgram, SeccompError> {
         let cases = [(access, 1), (access, 2), (make, make), (cut, cut)];
         let one = |(mask, value)| {
             let masked = SeccompCmpOp::MaskedEq(mask);
-            SeccompRule::new(vec![SeccompCondition::new(argument, SeccompCmpArgLen::Dword, masked, value)?])
+            SeccompRule::new(vec![SeccompCondition::new(
+                argument,
+                SeccompCmpArgLen::Dword,
+                masked,
+                value,
+            )?])
         };
         cases.into_iter().map(one).collect()
     };
@@ -143,7 +151,12 @@ fn readers_program() -> Result<BpfProgram, SeccompError> {
         rules.insert(open, flags(1).map_err(fail)?);
     }
     let arch = std::env::consts::ARCH.try_into().map_err(fail)?;
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::KillProcess, arch);
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::KillProcess,
+        arch,
+    );
     filter.and_then(BpfProgram::try_from).map_err(fail)
 }
 

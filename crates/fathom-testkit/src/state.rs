@@ -46,7 +46,9 @@ impl State {
     /// Each server's time goes on from where its last request was due, not from when that was answered: however late this process
     /// is woken, as long as requests wait, exactly so many a second are due.
     pub(crate) fn wait_ns(&mut self, now: u64, service_ns: u64) -> u64 {
-        let Some(free) = self.free_at.iter_mut().min() else { return service_ns };
+        let Some(free) = self.free_at.iter_mut().min() else {
+            return service_ns;
+        };
         *free = (*free).max(now) + service_ns;
         free.saturating_sub(now)
     }
@@ -144,7 +146,10 @@ impl State {
         }
         let fits = room.min(data.len() as u64) as usize;
         self.write_error(ticket)?;
-        if self.mischiefs.write(&mut self.store, ticket.offset, &data[..fits]) {
+        if self
+            .mischiefs
+            .write(&mut self.store, ticket.offset, &data[..fits])
+        {
             return Ok(fits);
         }
         if let Some((offset, kept)) = self.landing(ticket, &data[..fits]) {

@@ -197,8 +197,12 @@ fn a_file_system_runs_on_the_fault_device() {
 fn seconds_of_reads(throttle: &Throttle, device: &std::path::Path, reads: u32) -> f64 {
     let start = Instant::now();
     let mut dd = throttle.command("dd");
-    dd.arg(format!("if={}", device.display())).arg(format!("count={reads}"));
-    let output = dd.args(["of=/dev/null", "bs=4096", "iflag=direct"]).output().expect("dd");
+    dd.arg(format!("if={}", device.display()))
+        .arg(format!("count={reads}"));
+    let output = dd
+        .args(["of=/dev/null", "bs=4096", "iflag=direct"])
+        .output()
+        .expect("dd");
     assert!(output.status.success(), "{output:?}");
     start.elapsed().as_secs_f64()
 }
@@ -218,7 +222,10 @@ fn two_hundred_per_second_are_two_hundred_per_second() {
     let seconds = |reads: u32| seconds_of_reads(&throttle, device.path(), reads);
     let mut rates = (0..4).map(|_| 800.0 / (seconds(900) - seconds(100)));
     let near = rates.find(|rate| (196.0..=204.0).contains(rate));
-    assert!(near.is_some(), "asked 200 IOPS, got nothing within 2 % of it in four measurements");
+    assert!(
+        near.is_some(),
+        "asked 200 IOPS, got nothing within 2 % of it in four measurements"
+    );
     let group = throttle.path().to_owned();
     assert!(group.exists());
     drop(throttle);

@@ -29,7 +29,11 @@ pub fn apart(word: &str, arguments: &[String], command: fn(&[String]) -> Outcome
 fn child(word: &str, arguments: &[String]) -> Option<(Child, PipeReader)> {
     let (reader, writer) = pipe().ok()?;
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.arg(word).args(arguments).env(MARK, "1").stdin(Stdio::from(OwnedFd::from(writer)));
+    command
+        .arg(word)
+        .args(arguments)
+        .env(MARK, "1")
+        .stdin(Stdio::from(OwnedFd::from(writer)));
     // The command, with its copy of the writing end, is dropped here: a child that ends in silence ends the pipe.
     Some((command.spawn().ok()?, reader))
 }
@@ -39,7 +43,11 @@ fn heard(mut child: Child, mut answer: PipeReader) -> Outcome {
     let mut byte = [0];
     match answer.read_exact(&mut byte) {
         Ok(()) => outcome(byte[0]),
-        Err(_) => child.wait().ok().and_then(|status| status.code()).map_or(Outcome::Bad, |code| outcome(code as u8)),
+        Err(_) => child
+            .wait()
+            .ok()
+            .and_then(|status| status.code())
+            .map_or(Outcome::Bad, |code| outcome(code as u8)),
     }
 }
 
@@ -61,9 +69,15 @@ fn answer(outcome: Outcome) {
         Outcome::Interrupted => 130,
     };
     if let Ok(nowhere) = File::open("/dev/null") {
-        let _ = (rustix::stdio::dup2_stdout(&nowhere), rustix::stdio::dup2_stderr(&nowhere));
+        let _ = (
+            rustix::stdio::dup2_stdout(&nowhere),
+            rustix::stdio::dup2_stderr(&nowhere),
+        );
     }
-    let parent = std::io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let parent = std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(File::from);
     // A parent that is gone needs no answer.
     let _ = parent.and_then(|mut parent| parent.write_all(&[code]));
 }

@@ -68,45 +68,76 @@ pub fn help() -> Outcome {
 
 fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     let (mut runs, mut models) = (Vec::new(), Vec::new());
-    let mut hosts = Hosts { wanted: arguments.hosts, ..Hosts::default() };
+    let mut hosts = Hosts {
+        wanted: arguments.hosts,
+        ..Hosts::default()
+    };
     for path in &arguments.results {
         let text = read(path)?;
         let result = read_result(&text).map_err(|error| format!("{path}: {error}"))?;
         let own_hosts = read_hosts(&text).map_err(|error| format!("{path}: {error}"))?;
         if result.is_empty() && own_hosts.lost.is_empty() {
-            return Err(format!("{path}: there is no job in it whose figures could be checked"));
+            return Err(format!(
+                "{path}: there is no job in it whose figures could be checked"
+            ));
         }
         runs.extend(result.into_iter().map(|run| arguments.complete(run)));
         models.extend(read_models(&text).map_err(|error| format!("{path}: {error}"))?);
         add_hosts(&mut hosts, path, own_hosts);
     }
-    runs.extend(arguments.figures.clone().map(|figures| ImportedRun { figures, ..ImportedRun::default() }));
+    runs.extend(arguments.figures.clone().map(|figures| ImportedRun {
+        figures,
+        ..ImportedRun::default()
+    }));
     let reports = against_sheet(arguments, &models, &mut runs)?;
     let points: Vec<_> = runs.iter().map(|run| run.figures.clone()).collect();
     let handed = Handed {
         logs: logs(arguments, &runs)?.into_iter().collect(),
-        spreads: runs.iter().map(|run| run.spread.clone()).filter(|spread| spread.ios > 0).collect(),
+        spreads: runs
+            .iter()
+            .map(|run| run.spread.clone())
+            .filter(|spread| spread.ios > 0)
+            .collect(),
         percentiles: arguments.percentiles.clone(),
         malformed: arguments.malformed.clone(),
         results: points,
         hosts,
     };
     let found = judge_handed(&handed);
-    let (what, verdict) = (handed.results.iter().map(|point| point.words()).collect::<Vec<_>>(), verdict(&found));
+    let (what, verdict) = (
+        handed
+            .results
+            .iter()
+            .map(|point| point.words())
+            .collect::<Vec<_>>(),
+        verdict(&found),
+    );
     let style = screen::style(std::io::stdout().is_terminal(), "");
-    let sheets: String = reports.iter().map(|report| format!("\n{}", fathom_report::spec_text(report, &style))).collect();
-    Ok((fathom_report::checked(&what, verdict, &found, &style) + &sheets, verdict))
+    let sheets: String = reports
+        .iter()
+        .map(|report| format!("\n{}", fathom_report::spec_text(report, &style)))
+        .collect();
+    Ok((
+        fathom_report::checked(&what, verdict, &found, &style) + &sheets,
+        verdict,
+    ))
 }
 
 /// Each result against the data sheet of its device, where one is known.
-fn against_sheet(arguments: &Arguments, models: &[String], runs: &mut [ImportedRun]) -> Result<Vec<SpecReport>, String> {
+fn against_sheet(
+    arguments: &Arguments,
+    models: &[String],
+    runs: &mut [ImportedRun],
+) -> Result<Vec<SpecReport>, String> {
     let folders: Vec<&str> = arguments.folders.iter().map(String::as_str).collect();
     let library = library(&folders);
     for trouble in library.troubles() {
         complain!("fathom check: passed over: {trouble}");
     }
     let chosen = sheet::choose(arguments, models, &library)?;
-    Ok(chosen.map_or_else(Vec::new, |(sheet, device)| sheet::judge(runs, sheet, &device, arguments.sheet.is_some())))
+    Ok(chosen.map_or_else(Vec::new, |(sheet, device)| {
+        sheet::judge(runs, sheet, &device, arguments.sheet.is_some())
+    }))
 }
 
 /// A result without names of hosts is one host's.
@@ -120,11 +151,26 @@ fn add_hosts(all: &mut Hosts, path: &str, mut one: Hosts) {
 
 /// The logs belong to the first result.
 fn logs(arguments: &Arguments, runs: &[ImportedRun]) -> Result<Option<ImportedLogs>, String> {
-    let (false, Some(run)) = (arguments.logs.is_empty(), runs.first()) else { return Ok(None) };
-    let window_ms = run.log_window_ms.ok_or("--log: the result does not say log_avg_msec, so rows are not windows")?;
-    let rows = |path: &String| read_iops_log(&read(path)?).map_err(|error| format!("{path}: {error}"));
-    let jobs = arguments.logs.iter().map(rows).collect::<Result<Vec<_>, _>>()?;
+    let (false, Some(run)) = (arguments.logs.is_empty(), runs.first()) else {
+        return Ok(None);
+    };
+    let window_ms = run
+        .log_window_ms
+        .ok_or("--log: the result does not say log_avg_msec, so rows are not windows")?;
+    let rows =
+        |path: &String| read_iops_log(&read(path)?).map_err(|error| format!("{path}: {error}"));
+    let jobs = arguments
+        .logs
+        .iter()
+        .map(rows)
+        .collect::<Result<Vec<_>, _>>()?;
     let name = run.figures.name.clone();
     let total_ios = run.figures.ios.unwrap_or(0);
-    Ok(Some(ImportedLogs { name, window_ms, runtime_ms: run.runtime_ms, total_ios, jobs }))
+    Ok(Some(ImportedLogs {
+        name,
+        window_ms,
+        runtime_ms: run.runtime_ms,
+        total_ios,
+        jobs,
+    }))
 }

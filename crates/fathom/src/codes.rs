@@ -19,7 +19,10 @@ pub struct Codes {
 impl Codes {
     /// The codes that were given.
     pub fn new(all: Vec<String>) -> Codes {
-        Codes { all, written: Vec::new() }
+        Codes {
+            all,
+            written: Vec::new(),
+        }
     }
 
     /// All that hold now.
@@ -36,16 +39,28 @@ impl Codes {
         let mut paths: Vec<&PathBuf> = plan.jobs.iter().flat_map(|job| &job.files.paths).collect();
         paths.sort_unstable();
         paths.dedup();
-        let given: Vec<DestroyCode> = self.all.iter().filter_map(|code| code.parse().ok()).collect();
-        let allowed = paths.into_iter().filter_map(|path| Some((path.clone(), look(path)?)));
-        self.written = allowed.filter(|(_, (_, code))| given.contains(code)).map(|(path, (identity, _))| (path, identity)).collect();
+        let given: Vec<DestroyCode> = self
+            .all
+            .iter()
+            .filter_map(|code| code.parse().ok())
+            .collect();
+        let allowed = paths
+            .into_iter()
+            .filter_map(|path| Some((path.clone(), look(path)?)));
+        self.written = allowed
+            .filter(|(_, (_, code))| given.contains(code))
+            .map(|(path, (identity, _))| (path, identity))
+            .collect();
     }
 
     /// Takes the codes that the noted devices have now. Another device in the place of one gets none.
     pub fn renew(&mut self) {
         for (path, identity) in std::mem::take(&mut self.written) {
             let same = look(&path).filter(|(now, _)| *now == identity);
-            if let Some(code) = same.map(|(_, code)| code.to_string()).filter(|code| !self.all.contains(code)) {
+            if let Some(code) = same
+                .map(|(_, code)| code.to_string())
+                .filter(|code| !self.all.contains(code))
+            {
                 self.all.push(code);
             }
         }
@@ -55,5 +70,8 @@ impl Codes {
 /// Who a block device is, and its code.
 fn look(path: &Path) -> Option<(Identity, DestroyCode)> {
     let examined = examine(path).ok()?;
-    Some((Identity::of(examined.facts())?, Fingerprint::of(examined.facts())?.code()))
+    Some((
+        Identity::of(examined.facts())?,
+        Fingerprint::of(examined.facts())?.code(),
+    ))
 }

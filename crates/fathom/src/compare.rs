@@ -83,15 +83,24 @@ fn asked(words: &[String]) -> Result<Asked, String> {
             value = Some(rest.next().ok_or(format!("{name}: needs a value"))?.clone());
         }
         match (name, value) {
-            ("--fail-if", Some(text)) => asked.limits.push((text.clone(), text.parse().map_err(|why| format!("--fail-if: {why}"))?)),
+            ("--fail-if", Some(text)) => asked.limits.push((
+                text.clone(),
+                text.parse().map_err(|why| format!("--fail-if: {why}"))?,
+            )),
             ("--markdown", Some(file)) => asked.markdown = Some(file),
             ("--junit", Some(file)) => asked.junit = Some(file),
             ("--unlike", None) => asked.unlike = true,
             ("--", None) => groups.push(Vec::new()),
             (other, _) if other.starts_with("--") => {
-                return Err(format!("there is no option '{}'; `fathom compare --help` lists them", other.escape_debug()));
+                return Err(format!(
+                    "there is no option '{}'; `fathom compare --help` lists them",
+                    other.escape_debug()
+                ));
             }
-            _ => groups.last_mut().expect("there is always one").push(word.clone()),
+            _ => groups
+                .last_mut()
+                .expect("there is always one")
+                .push(word.clone()),
         }
     }
     asked.groups = match groups.as_slice() {
@@ -100,7 +109,9 @@ fn asked(words: &[String]) -> Result<Asked, String> {
     };
     match asked.groups.len() {
         0 | 1 => Err("two results or more are compared: fathom compare BEFORE AFTER".to_owned()),
-        _ if asked.groups.iter().any(Vec::is_empty) => Err("there is nothing on one side of `--`".to_owned()),
+        _ if asked.groups.iter().any(Vec::is_empty) => {
+            Err("there is nothing on one side of `--`".to_owned())
+        }
         _ => Ok(asked),
     }
 }
@@ -112,7 +123,11 @@ fn compared(asked: &Asked) -> Result<Outcome, String> {
     refuse_idle_limits(asked, &comparison)?;
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let mut text = fathom_report::comparison(&comparison, &style);
-    let broken: Vec<String> = comparison.rows.iter().filter_map(|row| broken(asked, row)).collect();
+    let broken: Vec<String> = comparison
+        .rows
+        .iter()
+        .filter_map(|row| broken(asked, row))
+        .collect();
     for words in &broken {
         text += &format!("\nToo much: {words}\n");
     }
@@ -120,7 +135,10 @@ fn compared(asked: &Asked) -> Result<Outcome, String> {
         write(file, &fathom_report::comparison_markdown(&comparison))?;
     }
     if let Some(file) = &asked.junit {
-        write(file, &fathom_report::comparison_junit(&comparison, &|row| self::broken(asked, row)))?;
+        write(
+            file,
+            &fathom_report::comparison_junit(&comparison, &|row| self::broken(asked, row)),
+        )?;
     }
     Ok(match say(&text) {
         Outcome::Good if !broken.is_empty() => Outcome::Bad,
@@ -130,20 +148,29 @@ fn compared(asked: &Asked) -> Result<Outcome, String> {
 
 /// Every group against the first; where there are several, each job has the name of its group before its own.
 fn all(asked: &Asked) -> Result<Comparison, String> {
-    let group = |names: &Vec<String>| names.iter().map(|name| run(name, &asked.store)).collect::<Result<Vec<_>, _>>();
+    let group = |names: &Vec<String>| {
+        names
+            .iter()
+            .map(|name| run(name, &asked.store))
+            .collect::<Result<Vec<_>, _>>()
+    };
     let first = group(&asked.groups[0])?;
     let mut whole = Comparison::default();
     for names in &asked.groups[1..] {
         let mut one = compare_repeats(&first, &group(names)?);
         if one.rows.is_empty() {
             let alone = one.alone.join(", ");
-            return Err(format!("the results have no job in common ({alone}); jobs are matched by their name"));
+            return Err(format!(
+                "the results have no job in common ({alone}); jobs are matched by their name"
+            ));
         }
         if asked.groups.len() > 2 {
             let label = names.join(" ");
             let named = |name: &mut String| *name = format!("{label}: {name}");
             one.rows.iter_mut().for_each(|row| named(&mut row.job));
-            one.unlike.iter_mut().for_each(|unlike| named(&mut unlike.job));
+            one.unlike
+                .iter_mut()
+                .for_each(|unlike| named(&mut unlike.job));
             one.alone.iter_mut().for_each(named);
         }
         whole.rows.extend(one.rows);
@@ -161,11 +188,21 @@ fn run(name: &str, store: &StoreWish) -> Result<Vec<Measured>, String> {
     }
     let all = read(&[name.to_owned()])?;
     if all.findings.is_empty() {
-        return Err(all.troubles.into_iter().next().unwrap_or_else(|| format!("{name}: there is no result in it")));
+        return Err(all
+            .troubles
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| format!("{name}: there is no result in it")));
     }
-    all.troubles.iter().for_each(|line| complain!("fathom compare: left out: {}", line.escape_debug()));
+    all.troubles
+        .iter()
+        .for_each(|line| complain!("fathom compare: left out: {}", line.escape_debug()));
     let several = all.findings.len() > 1;
-    Ok(all.findings.iter().flat_map(|one| named(measured(one), several.then(|| stem(one, name)))).collect())
+    Ok(all
+        .findings
+        .iter()
+        .flat_map(|one| named(measured(one), several.then(|| stem(one, name))))
+        .collect())
 }
 
 /// The jobs of one result, with a name before theirs where results would be mistaken for each other.
@@ -184,20 +221,38 @@ fn named(mut jobs: Vec<Measured>, before: Option<String>) -> Vec<Measured> {
 /// The name of a result's file within its folder, without its ending.
 fn stem(one: &Findings, folder: &str) -> String {
     let file = one.sources.first().map_or("", String::as_str);
-    let within = file.strip_prefix(folder.trim_end_matches('/')).unwrap_or(file).trim_start_matches('/');
-    within.rsplit_once('.').map_or(within, |(name, _)| name).to_owned()
+    let within = file
+        .strip_prefix(folder.trim_end_matches('/'))
+        .unwrap_or(file)
+        .trim_start_matches('/');
+    within
+        .rsplit_once('.')
+        .map_or(within, |(name, _)| name)
+        .to_owned()
 }
 
 fn of_store(name: &str, wish: &StoreWish) -> Result<Vec<Measured>, String> {
     let mut jobs = Vec::new();
     each_kept(name, wish, &mut |run, cell, findings| {
-        let axes: Vec<String> = cell.axes.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-        let label = if axes.is_empty() { format!("cell {}", cell.position) } else { axes.join(" ") };
+        let axes: Vec<String> = cell
+            .axes
+            .iter()
+            .map(|(axis, value)| format!("{axis}={value}"))
+            .collect();
+        let label = if axes.is_empty() {
+            format!("cell {}", cell.position)
+        } else {
+            axes.join(" ")
+        };
         let several = run.cells > 1 && !name.contains('.');
         jobs.extend(named(measured(&findings), several.then_some(label)));
         Ok(())
     })?;
-    if jobs.is_empty() { Err(format!("{name}: nothing was measured in it")) } else { Ok(jobs) }
+    if jobs.is_empty() {
+        Err(format!("{name}: nothing was measured in it"))
+    } else {
+        Ok(jobs)
+    }
 }
 
 fn refuse_unlike(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
@@ -205,12 +260,20 @@ fn refuse_unlike(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
         return Ok(());
     }
     let differing = fathom_report::differing(comparison).join("\n  ");
-    Err(format!("the plans differ, so the figures may differ for that alone:\n  {differing}\n--unlike compares them all the same"))
+    Err(format!(
+        "the plans differ, so the figures may differ for that alone:\n  {differing}\n--unlike compares them all the same"
+    ))
 }
 
 /// A limit on a figure that is not there would never fail.
 fn refuse_idle_limits(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
-    let Some((text, _)) = asked.limits.iter().find(|(_, limit)| comparison.rows.iter().all(|row| row.metric != limit.metric)) else { return Ok(()) };
+    let Some((text, _)) = asked
+        .limits
+        .iter()
+        .find(|(_, limit)| comparison.rows.iter().all(|row| row.metric != limit.metric))
+    else {
+        return Ok(());
+    };
     let mut there: Vec<String> = Vec::new();
     for row in &comparison.rows {
         let name = row.metric.to_string();
@@ -218,23 +281,43 @@ fn refuse_idle_limits(asked: &Asked, comparison: &Comparison) -> Result<(), Stri
             there.push(name);
         }
     }
-    Err(format!("--fail-if={}: not both results have that figure; they have {}", text.escape_debug(), there.join(", ")))
+    Err(format!(
+        "--fail-if={}: not both results have that figure; they have {}",
+        text.escape_debug(),
+        there.join(", ")
+    ))
 }
 
 /// Which limit `row` breaks, in words.
 fn broken(asked: &Asked, row: &Row) -> Option<String> {
-    let (text, _) = asked.limits.iter().find(|(_, limit)| limit.is_broken_by(row))?;
+    let (text, _) = asked
+        .limits
+        .iter()
+        .find(|(_, limit)| limit.is_broken_by(row))?;
     let (job, way, change) = (&row.job, row.direction.word(), 100.0 * row.change);
-    Some(format!("{job}: {way} {} changed by {change:+.1} %, beyond --fail-if={text}", row.metric).escape_debug().to_string())
+    Some(
+        format!(
+            "{job}: {way} {} changed by {change:+.1} %, beyond --fail-if={text}",
+            row.metric
+        )
+        .escape_debug()
+        .to_string(),
+    )
 }
 
 /// Queue settings that differ between two files; nothing is known of those of folders, logs and groups.
 fn settings(asked: &Asked) -> Vec<Unlike> {
     let read = |names: &[String]| match names {
-        [one] if Path::new(one).is_file() => read_settings(&crate::result_file::read(one).ok()?).ok(),
+        [one] if Path::new(one).is_file() => {
+            read_settings(&crate::result_file::read(one).ok()?).ok()
+        }
         _ => None,
     };
-    let known: Vec<QueueSettings> = asked.groups.iter().filter_map(|names| read(names)).collect();
+    let known: Vec<QueueSettings> = asked
+        .groups
+        .iter()
+        .filter_map(|names| read(names))
+        .collect();
     match (asked.groups.len(), known.as_slice()) {
         (2, [before, after]) => unlike_settings(before, after),
         _ => Vec::new(),

@@ -34,8 +34,11 @@ pub fn command(arguments: &[String]) -> Outcome {
             return Outcome::Refused;
         }
     };
-    let (mut cards, outcome) =
-        if request.paths.is_empty() { (every_device(), Outcome::Good) } else { some(&request.paths) };
+    let (mut cards, outcome) = if request.paths.is_empty() {
+        (every_device(), Outcome::Good)
+    } else {
+        some(&request.paths)
+    };
     name_sheets(&mut cards, &request.folders);
     match say(&shown(&request, &cards)) {
         Outcome::Good => outcome,
@@ -44,14 +47,20 @@ pub fn command(arguments: &[String]) -> Outcome {
 }
 
 fn read(arguments: &[String]) -> Result<Request<'_>, String> {
-    let mut request = Request { json: false, folders: Vec::new(), paths: Vec::new() };
+    let mut request = Request {
+        json: false,
+        folders: Vec::new(),
+        paths: Vec::new(),
+    };
     let mut only_paths = false;
     let mut arguments = arguments.iter().map(String::as_str);
     while let Some(argument) = arguments.next() {
         match argument {
             "--" if !only_paths => only_paths = true,
             "--json" if !only_paths => request.json = true,
-            "--specs" if !only_paths => request.folders.push(arguments.next().ok_or("--specs needs a folder")?),
+            "--specs" if !only_paths => request
+                .folders
+                .push(arguments.next().ok_or("--specs needs a folder")?),
             option if option.starts_with("--specs=") && !only_paths => {
                 request.folders.push(&option["--specs=".len()..])
             }
@@ -76,7 +85,13 @@ fn shown(request: &Request<'_>, cards: &[DeviceCard]) -> String {
     let terminal = std::io::stdout().is_terminal();
     let style = screen::style(terminal, "");
     match (request.paths.is_empty(), terminal) {
-        (true, false) => device_table(cards, &Style { width: WIDE, ..style }),
+        (true, false) => device_table(
+            cards,
+            &Style {
+                width: WIDE,
+                ..style
+            },
+        ),
         (true, true) => device_table(cards, &style),
         (false, _) => device_cards(cards, &style),
     }
@@ -89,9 +104,21 @@ fn name_sheets(cards: &mut [DeviceCard], folders: &[&str]) {
         complain!("fathom devices: passed over: {trouble}");
     }
     for card in cards {
-        let fitting = card.target.devices.iter().filter_map(|device| library.fitting(&device.before));
+        let fitting = card
+            .target
+            .devices
+            .iter()
+            .filter_map(|device| library.fitting(&device.before));
         card.sheets = fitting
-            .map(|sheet| format!("{}: {} {}, {} figures", sheet.id, sheet.maker, sheet.product, sheet.figures.len()))
+            .map(|sheet| {
+                format!(
+                    "{}: {} {}, {} figures",
+                    sheet.id,
+                    sheet.maker,
+                    sheet.product,
+                    sheet.figures.len()
+                )
+            })
             .collect();
         card.sheets.dedup();
     }
@@ -99,12 +126,19 @@ fn name_sheets(cards: &mut [DeviceCard], folders: &[&str]) {
 
 fn every_device() -> Vec<DeviceCard> {
     let listed = list_block_devices(PATIENCE, look_below);
-    listed.into_iter().map(|(facts, target)| card(&facts, target.unwrap_or_else(|| silent(&facts)))).collect()
+    listed
+        .into_iter()
+        .map(|(facts, target)| card(&facts, target.unwrap_or_else(|| silent(&facts))))
+        .collect()
 }
 
 fn silent(facts: &TargetFacts) -> TargetRecording {
     let troubles = vec![format!("it did not answer within {} s", PATIENCE.as_secs())];
-    TargetRecording { path: facts.named.clone(), troubles, ..TargetRecording::default() }
+    TargetRecording {
+        path: facts.named.clone(),
+        troubles,
+        ..TargetRecording::default()
+    }
 }
 
 /// What becomes of one path: a card, or why there is none.
@@ -128,7 +162,9 @@ fn some(paths: &[&str]) -> (Vec<DeviceCard>, Outcome) {
 
 fn unanswered(path: &str) -> String {
     let (path, patience) = (path.escape_debug(), PATIENCE.as_secs());
-    format!("{path} did not answer within {patience} s: the device or file system behind it hangs; the kernel log may say why")
+    format!(
+        "{path} did not answer within {patience} s: the device or file system behind it hangs; the kernel log may say why"
+    )
 }
 
 fn look(path: &str) -> Asked<Seen> {
@@ -137,7 +173,9 @@ fn look(path: &str) -> Asked<Seen> {
         let examined = examine(Path::new(&path)).map_err(|error| error.to_string())?;
         if matches!(examined.facts().target, Target::NewFile(_)) {
             let path = path.escape_debug();
-            return Err(format!("there is no {path}; `fathom devices` lists the block devices"));
+            return Err(format!(
+                "there is no {path}; `fathom devices` lists the block devices"
+            ));
         }
         Ok(card(examined.facts(), look_closely(Path::new(&path))))
     })
@@ -145,5 +183,12 @@ fn look(path: &str) -> Asked<Seen> {
 
 fn card(facts: &TargetFacts, target: TargetRecording) -> DeviceCard {
     let (headline, lines) = description(facts);
-    DeviceCard { headline, lines, standing: standing(facts), concerns: concerns(&target), sheets: Vec::new(), target }
+    DeviceCard {
+        headline,
+        lines,
+        standing: standing(facts),
+        concerns: concerns(&target),
+        sheets: Vec::new(),
+        target,
+    }
 }

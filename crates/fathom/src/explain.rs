@@ -6,24 +6,35 @@ use crate::say::{complain, say};
 /// Explains the findings given by number or name, or lists all.
 pub fn command(codes: &[String]) -> Outcome {
     if codes.is_empty() {
-        let all: String =
-            fathom_analyse::EXPLANATIONS.iter().map(|one| format!("{} {:24} {}\n", one.id, one.code, one.means)).collect();
+        let all: String = fathom_analyse::EXPLANATIONS
+            .iter()
+            .map(|one| format!("{} {:24} {}\n", one.id, one.code, one.means))
+            .collect();
         return say(&all);
     }
     let (mut text, mut outcome) = (String::new(), Outcome::Good);
     for code in codes {
         match fathom_analyse::explain(&code.to_uppercase()) {
             Some(one) => {
-                let (id, code, means, matters, remedy) = (one.id, one.code, one.means, one.matters, one.remedy);
-                text += &format!("{id} {code}\n  {means}\n  Why it matters: {matters}\n  What to do: {remedy}\n");
+                let (id, code, means, matters, remedy) =
+                    (one.id, one.code, one.means, one.matters, one.remedy);
+                text += &format!(
+                    "{id} {code}\n  {means}\n  Why it matters: {matters}\n  What to do: {remedy}\n"
+                );
             }
             None => {
-                let known = fathom_analyse::EXPLANATIONS.iter().map(|one| one.code.to_lowercase()).collect::<Vec<_>>();
+                let known = fathom_analyse::EXPLANATIONS
+                    .iter()
+                    .map(|one| one.code.to_lowercase())
+                    .collect::<Vec<_>>();
                 let advice = match fathom_plan::closest(code, known.iter().map(String::as_str)) {
                     Some(close) => format!("did you mean {}?", close.to_uppercase()),
                     None => "`fathom explain` lists them".to_owned(),
                 };
-                complain!("fathom explain: there is no finding '{}': {advice}", code.escape_debug());
+                complain!(
+                    "fathom explain: there is no finding '{}': {advice}",
+                    code.escape_debug()
+                );
                 outcome = Outcome::Refused;
             }
         }

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_device::{Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, judge, describe, size as size_words};
+use fathom_device::{
+    Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, describe, judge,
+    size as size_words,
+};
 use fathom_linux::{Examined, LinuxHost, examine, hold, hold_again};
-use fathom_load::{Reach, reach, foresee};
-use fathom_model::{Bytes, FileOperation, Job, Plan, Foresight};
+use fathom_load::{Reach, foresee, reach};
+use fathom_model::{Bytes, FileOperation, Foresight, Job, Plan};
 
 use crate::trial;
 
@@ -23,7 +26,10 @@ pub struct Backups {
 impl Backups {
     /// Backups in `folder`.
     pub fn new(folder: &Path) -> Backups {
-        Backups { folder: folder.to_owned(), made: Vec::new() }
+        Backups {
+            folder: folder.to_owned(),
+            made: Vec::new(),
+        }
     }
 
     /// The file for the device `path`; nothing when it has one.
@@ -31,8 +37,14 @@ impl Backups {
         if self.made.iter().any(|made| made == path) {
             return None;
         }
-        let name: String = path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let name: String = path
+            .to_string_lossy()
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect();
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .map_or(0, |d| d.as_secs());
         Some(self.folder.join(format!("fathom-backup{name}-{now}.bin")))
     }
 }
@@ -41,11 +53,17 @@ impl Backups {
 ///
 /// # Errors
 /// Every refusal, in words.
-pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &mut Backups) -> Result<Vec<String>, Vec<String>> {
+pub fn take_hold(
+    plan: &Plan,
+    codes: &[String],
+    host: &LinuxHost,
+    backups: &mut Backups,
+) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
     trial::all_answer(plan).map_err(|trouble| vec![trouble])?;
     for (path, examined, permit) in judged(plan, codes)? {
-        hold_one(&path, examined, &permit, host, backups, &mut messages).map_err(|refusal| vec![refusal])?;
+        hold_one(&path, examined, &permit, host, backups, &mut messages)
+            .map_err(|refusal| vec![refusal])?;
     }
     Ok(messages)
 }
@@ -56,15 +74,34 @@ pub fn take_hold(plan: &Plan, codes: &[String], host: &LinuxHost, backups: &mut 
 /// As [`take_hold`].
 pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
     trial::all_answer(plan).map_err(|trouble| vec![trouble])?;
-    let targets: String = judged(plan, codes)?.iter().map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect();
-    Ok(targets + &plan.jobs.iter().filter_map(would_replay).collect::<String>())
+    let targets: String = judged(plan, codes)?
+        .iter()
+        .map(|(_, examined, permit)| would_do(examined.facts(), permit))
+        .collect();
+    Ok(targets
+        + &plan
+            .jobs
+            .iter()
+            .filter_map(would_replay)
+            .collect::<String>())
 }
 
 fn would_replay(job: &Job) -> Option<String> {
     let replay = job.pace.replay.as_ref()?;
-    let bytes = Bytes::new(replay.bytes.0.iter().fold(0, |sum, bytes| bytes.saturating_add(sum)));
+    let bytes = Bytes::new(
+        replay
+            .bytes
+            .0
+            .iter()
+            .fold(0, |sum, bytes| bytes.saturating_add(sum)),
+    );
     let lasts = replay.length.as_secs_f64();
-    Some(format!("{}: would do the {}: {} in {lasts:.3} s\n", job.name, fathom_analyse::replay_words(replay), size_words(bytes)))
+    Some(format!(
+        "{}: would do the {}: {} in {lasts:.3} s\n",
+        job.name,
+        fathom_analyse::replay_words(replay),
+        size_words(bytes)
+    ))
 }
 
 /// What the load would make of `plan` with the targets as they are, and what the guard says of each that is there.
@@ -76,8 +113,15 @@ pub fn look(plan: &Plan, codes: &[String]) -> Result<(Foresight, Vec<String>), S
     let size_of = |path: &Path| examine(path).map_or(0, |examined| size(examined.facts()));
     let foresight = foresee(plan, &size_of).map_err(|error| error.to_string())?;
     let told = match judged(plan, codes) {
-        Ok(all) => all.iter().filter(|(_, examined, _)| is_there(examined.facts())).map(|(_, examined, permit)| would_do(examined.facts(), permit)).collect(),
-        Err(refusals) => refusals.into_iter().map(|refusal| format!("would be refused: {refusal}")).collect(),
+        Ok(all) => all
+            .iter()
+            .filter(|(_, examined, _)| is_there(examined.facts()))
+            .map(|(_, examined, permit)| would_do(examined.facts(), permit))
+            .collect(),
+        Err(refusals) => refusals
+            .into_iter()
+            .map(|refusal| format!("would be refused: {refusal}"))
+            .collect(),
     };
     Ok((foresight, told))
 }
@@ -87,14 +131,24 @@ fn is_there(facts: &TargetFacts) -> bool {
 }
 
 fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
-    let Intent { reads, writes, trims, range, grows_to } = *permit.intent();
+    let Intent {
+        reads,
+        writes,
+        trims,
+        range,
+        grows_to,
+    } = *permit.intent();
     let words: Vec<&str> = [(reads, "read"), (writes, "overwrite"), (trims, "discard")]
         .into_iter()
         .filter_map(|(does, word)| does.then_some(word))
         .collect();
     let (start, end) = (range.start.get(), range.end.get());
     let mut text = describe(facts).trim_end().to_owned();
-    text += &format!("\n  would {} bytes {start} to {end} ({})\n", words.join(", "), size_words(Bytes::new(end - start)));
+    text += &format!(
+        "\n  would {} bytes {start} to {end} ({})\n",
+        words.join(", "),
+        size_words(Bytes::new(end - start))
+    );
     if let Some(grown) = grows_to {
         text += &format!("  would make or extend the file to {}\n", size_words(grown));
     }
@@ -111,8 +165,18 @@ fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permi
     let mut looked = BTreeMap::new();
     let mut refusals = Vec::new();
     // Of the file operations only the removal of what is there concerns the guard before the run.
-    let touched = |job: &&Job| job.engine.kind.file_operation().is_none_or(|operation| operation == FileOperation::Delete);
-    for path in plan.jobs.iter().filter(touched).flat_map(|job| &job.files.paths) {
+    let touched = |job: &&Job| {
+        job.engine
+            .kind
+            .file_operation()
+            .is_none_or(|operation| operation == FileOperation::Delete)
+    };
+    for path in plan
+        .jobs
+        .iter()
+        .filter(touched)
+        .flat_map(|job| &job.files.paths)
+    {
         if !looked.contains_key(path) {
             looked.insert(path.clone(), examine(path).ok());
         }
@@ -120,7 +184,9 @@ fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permi
     let wanted = wanted(plan, &looked, &mut refusals);
     let mut permits = Vec::new();
     for (path, reach) in wanted {
-        let Some(examined) = looked.remove(&path).flatten() else { continue };
+        let Some(examined) = looked.remove(&path).flatten() else {
+            continue;
+        };
         if let Some(refusal) = beyond_end(&reach, examined.facts()) {
             refusals.push(refusal);
             continue;
@@ -130,11 +196,21 @@ fn judged(plan: &Plan, codes: &[String]) -> Result<Vec<(PathBuf, Examined, Permi
             Err(refusal) => refusals.push(refusal.to_string()),
         }
     }
-    if refusals.is_empty() { Ok(permits) } else { Err(refusals) }
+    if refusals.is_empty() {
+        Ok(permits)
+    } else {
+        Err(refusals)
+    }
 }
 
 fn parse_codes(codes: &[String]) -> Result<Vec<DestroyCode>, Vec<String>> {
-    codes.iter().map(|code| code.parse::<DestroyCode>().map_err(|error| vec![format!("--destroy: {error}")])).collect()
+    codes
+        .iter()
+        .map(|code| {
+            code.parse::<DestroyCode>()
+                .map_err(|error| vec![format!("--destroy: {error}")])
+        })
+        .collect()
 }
 
 fn hold_one(
@@ -152,11 +228,19 @@ fn hold_one(
     let backup = permit.wants_backup().then(|| backups.name(path));
     let held = match &backup {
         Some(None) => hold_again(examined, permit),
-        to_save => hold(examined, permit, to_save.as_ref().and_then(Option::as_deref)),
+        to_save => hold(
+            examined,
+            permit,
+            to_save.as_ref().and_then(Option::as_deref),
+        ),
     };
     let held = held.map_err(|error| error.to_string())?;
     if let Some(name) = backup.flatten() {
-        messages.push(format!("the first and last MiB of {} were saved to {}", path.display(), name.display()));
+        messages.push(format!(
+            "the first and last MiB of {} were saved to {}",
+            path.display(),
+            name.display()
+        ));
         backups.made.push(path.to_owned());
     }
     host.add(held, false).map_err(|error| error.to_string())
@@ -165,7 +249,8 @@ fn hold_one(
 /// Reading what is there of a file that ends before the job begins would read nothing.
 fn beyond_end(reach: &Reach, facts: &TargetFacts) -> Option<String> {
     let there = size(facts);
-    let only_read = matches!(facts.target, Target::File(_)) && intent(reach, facts).grows_to.is_none();
+    let only_read =
+        matches!(facts.target, Target::File(_)) && intent(reach, facts).grows_to.is_none();
     (only_read && there > 0 && reach.range.0 >= there).then(|| {
         let (path, start) = (reach.path.display(), reach.range.0);
         format!("{path}: the job begins at byte {start}, but the file has {there}; give a smaller offset=")
@@ -173,8 +258,17 @@ fn beyond_end(reach: &Reach, facts: &TargetFacts) -> Option<String> {
 }
 
 /// Joins what all jobs want of each path.
-fn wanted(plan: &Plan, looked: &BTreeMap<PathBuf, Option<Examined>>, refusals: &mut Vec<String>) -> Wanted {
-    let size_of = |path: &Path| looked.get(path).and_then(Option::as_ref).map_or(0, |examined| size(examined.facts()));
+fn wanted(
+    plan: &Plan,
+    looked: &BTreeMap<PathBuf, Option<Examined>>,
+    refusals: &mut Vec<String>,
+) -> Wanted {
+    let size_of = |path: &Path| {
+        looked
+            .get(path)
+            .and_then(Option::as_ref)
+            .map_or(0, |examined| size(examined.facts()))
+    };
     let mut wanted = Wanted::new();
     for job in &plan.jobs {
         match reach(job, &size_of) {
@@ -213,12 +307,22 @@ fn intent(reach: &Reach, facts: &TargetFacts) -> Intent {
     let there = size(facts);
     let grows = match &facts.target {
         Target::NewFile(_) => true,
-        Target::File(file) => there < reach.size && (reach.writes || file.owner != Owner::Foreign || there == 0),
+        Target::File(file) => {
+            there < reach.size && (reach.writes || file.owner != Owner::Foreign || there == 0)
+        }
         _ => false,
     };
-    let clipped = matches!(facts.target, Target::File(_)) && !grows && !reach.writes && !reach.trims;
-    let end = if clipped { reach.range.1.min(there) } else { reach.range.1 };
-    let range = Span { start: Bytes::new(reach.range.0.min(end)), end: Bytes::new(end) };
+    let clipped =
+        matches!(facts.target, Target::File(_)) && !grows && !reach.writes && !reach.trims;
+    let end = if clipped {
+        reach.range.1.min(there)
+    } else {
+        reach.range.1
+    };
+    let range = Span {
+        start: Bytes::new(reach.range.0.min(end)),
+        end: Bytes::new(end),
+    };
     Intent {
         reads: reach.reads,
         writes: reach.writes,

@@ -256,7 +256,9 @@ What a finding means and what to do about it, by its number (F012) or its name
 
 /// The help of a command that is asked for it by `--help`, where it has no reader of arguments that knows it.
 pub fn asked(word: &str, rest: &[String]) -> Option<Outcome> {
-    let wants = rest.iter().any(|argument| argument == "--help" || argument == "-h");
+    let wants = rest
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h");
     let has_none = matches!(word, "devices" | "spec" | "explain");
     (wants && has_none).then(|| command(&[word.to_owned()]))
 }
@@ -301,16 +303,23 @@ pub fn version() -> Outcome {
 /// A word that is none of ours.
 pub fn unknown(word: &str) -> Outcome {
     const WORDS: [&str; 20] = [
-        "quick", "sweep", "search", "suite", "resume", "run", "fio", "compare", "check", "plot", "report", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
+        "quick", "sweep", "search", "suite", "resume", "run", "fio", "compare", "check", "plot",
+        "report", "devices", "spec", "runs", "show", "export", "rm", "explain", "help", "version",
     ];
-    let begins = WORDS.into_iter().find(|known| known.starts_with(word) || word.starts_with(known));
+    let begins = WORDS
+        .into_iter()
+        .find(|known| known.starts_with(word) || word.starts_with(known));
     let close = begins.or_else(|| fathom_plan::closest(word, WORDS.into_iter()));
-    let is_job = word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();
+    let is_job =
+        word.starts_with('-') || word.ends_with(".fio") || std::path::Path::new(word).is_file();
     let advice = match close {
         Some(known) => format!("did you mean `fathom {known}`?"),
         None if is_job => format!("did you mean `fathom run {word}`?"),
         None => "`fathom help` lists the commands".to_owned(),
     };
-    complain!("fathom: there is no command '{}': {advice}", word.escape_debug());
+    complain!(
+        "fathom: there is no command '{}': {advice}",
+        word.escape_debug()
+    );
     Outcome::Refused
 }

@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Cell, CellState, Content, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState, Verdict};
 use fathom_load::KeepIntervals;
+use fathom_model::{
+    Cell, CellState, Content, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
+    Verdict,
+};
 use fathom_store::{Journal, Store, StoreError};
 
 use crate::say::complain;
@@ -25,10 +28,20 @@ impl StoreWish {
     ///
     /// # Errors
     /// When the name of the file is missing.
-    pub fn take<'a>(&mut self, argument: &str, rest: &mut impl Iterator<Item = &'a String>) -> Result<bool, String> {
+    pub fn take<'a>(
+        &mut self,
+        argument: &str,
+        rest: &mut impl Iterator<Item = &'a String>,
+    ) -> Result<bool, String> {
         match argument {
             "--no-store" => self.none = true,
-            "--store" => self.file = Some(rest.next().ok_or("--store: needs the name of a file")?.clone()),
+            "--store" => {
+                self.file = Some(
+                    rest.next()
+                        .ok_or("--store: needs the name of a file")?
+                        .clone(),
+                )
+            }
             other => match other.strip_prefix("--store=") {
                 Some(file) => self.file = Some(file.to_owned()),
                 None => return Ok(false),
@@ -45,7 +58,9 @@ impl StoreWish {
     pub fn place(&self) -> Result<Option<PathBuf>, String> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let folder = || {
-            let data = set("XDG_DATA_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+            let data = set("XDG_DATA_HOME")
+                .map(PathBuf::from)
+                .filter(|folder| folder.is_absolute());
             data.or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share")))
         };
         match (&self.file, set(VARIABLE)) {
@@ -65,7 +80,9 @@ impl StoreWish {
     /// # Errors
     /// When there is none, or it cannot be read.
     pub fn open(&self) -> Result<Store, String> {
-        let place = self.place()?.ok_or_else(|| format!("there is no store to look into: {VARIABLE} says none"))?;
+        let place = self
+            .place()?
+            .ok_or_else(|| format!("there is no store to look into: {VARIABLE} says none"))?;
         Store::open_existing(&place).map_err(|error| error.to_string())
     }
 }
@@ -79,7 +96,10 @@ pub struct Keeper {
 impl Keeper {
     /// Opens the store and keeps that the run began.
     pub fn begin(program: &'static str, wish: &StoreWish, experiment: &Experiment) -> Keeper {
-        let mut keeper = Keeper { program, kept: None };
+        let mut keeper = Keeper {
+            program,
+            kept: None,
+        };
         match wish.place() {
             Ok(None) => {}
             Ok(Some(place)) => match open_and_begin(&place, experiment) {
@@ -97,7 +117,9 @@ impl Keeper {
 
     /// Does something with the store; when that fails, nothing more is done with it.
     fn with(&mut self, act: impl FnOnce(&mut Store, RunId) -> Result<(), StoreError>) {
-        let Some((store, run)) = &mut self.kept else { return };
+        let Some((store, run)) = &mut self.kept else {
+            return;
+        };
         if let Err(error) = act(store, *run) {
             self.tell(&error.to_string());
             self.kept = None;
@@ -123,7 +145,12 @@ impl Keeper {
     }
 
     /// Keeps the only cell of a run, with the run's end, and says where it is.
-    pub fn finish(mut self, recording: Recording, findings: &Findings, more_facts: Vec<(String, String)>) {
+    pub fn finish(
+        mut self,
+        recording: Recording,
+        findings: &Findings,
+        more_facts: Vec<(String, String)>,
+    ) {
         let (state, end) = match findings.end {
             RunEnd::Completed => (CellState::Finished, RunState::Finished),
             RunEnd::Interrupted | RunEnd::Aborted => (CellState::Interrupted, RunState::Stopped),
@@ -145,7 +172,14 @@ impl Keeper {
 pub fn about_to_be(plan: &Plan) -> (Cell, Content) {
     let started_unix_ns = unix_now_ns();
     let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
-    (Cell { state: CellState::Running, started_unix_ns, ..Cell::default() }, Content::Recording(Box::new(nothing_yet)))
+    (
+        Cell {
+            state: CellState::Running,
+            started_unix_ns,
+            ..Cell::default()
+        },
+        Content::Recording(Box::new(nothing_yet)),
+    )
 }
 
 /// Hands intervals to `journal`. What goes wrong with that is said once, and the run goes on.
@@ -162,13 +196,19 @@ pub fn journal_of(program: &'static str, journal: Journal) -> KeepIntervals {
 fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {
     let mut store = Store::open(place)?;
     let run = store.begin(experiment)?;
-    if_it_runs_full(&store, &format!("`fathom show {run}` shows what was measured until now"));
+    if_it_runs_full(
+        &store,
+        &format!("`fathom show {run}` shows what was measured until now"),
+    );
     Ok((store, run))
 }
 
 /// What is said should the store's file system find no place for a page of it (regression 0278).
 pub fn if_it_runs_full(store: &Store, then: &str) {
-    fathom_linux::last_words(format!("fathom: there is no room for the store {}: make room there; {then}", store.place()));
+    fathom_linux::last_words(format!(
+        "fathom: there is no room for the store {}: make room there; {then}",
+        store.place()
+    ));
 }
 
 /// The only cell of a run, or one of many whose position and axes the caller fills in.
@@ -196,7 +236,10 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
         name,
         command: std::env::args().collect(),
         plan,
-        facts: vec![("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()), ("host".to_owned(), host())],
+        facts: vec![
+            ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            ("host".to_owned(), host()),
+        ],
         planned: 1,
         owner: owner(),
         created_unix_ns: unix_now_ns(),
@@ -205,8 +248,16 @@ pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
 
 /// What lists call a run of jobs: its job files, or its first job.
 pub fn name_of(plan: &Plan) -> String {
-    let first = || plan.jobs.first().map_or(String::new(), |job| job.name.clone());
-    if plan.sources.is_empty() { first() } else { plan.sources.join(" ") }
+    let first = || {
+        plan.jobs
+            .first()
+            .map_or(String::new(), |job| job.name.clone())
+    };
+    if plan.sources.is_empty() {
+        first()
+    } else {
+        plan.sources.join(" ")
+    }
 }
 
 /// Where it was measured: what filters and comparisons ask for.
@@ -220,8 +271,19 @@ pub fn facts_of(recording: &Recording) -> Vec<(String, String)> {
     if let Some(target) = recording.targets.first() {
         facts.push(("target".to_owned(), target.path.display().to_string()));
         let device = target.devices.last().map(|device| &device.before);
-        let who = device.map(|device| [&device.identity.model, &device.identity.serial, &device.identity.firmware]);
-        let words: Vec<&str> = who.into_iter().flatten().flatten().map(String::as_str).collect();
+        let who = device.map(|device| {
+            [
+                &device.identity.model,
+                &device.identity.serial,
+                &device.identity.firmware,
+            ]
+        });
+        let words: Vec<&str> = who
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(String::as_str)
+            .collect();
         if let Some(device) = device {
             facts.push(("disk".to_owned(), device.name.clone()));
         }
@@ -233,7 +295,10 @@ pub fn facts_of(recording: &Recording) -> Vec<(String, String)> {
 }
 
 fn line_of(path: &str) -> String {
-    std::fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+    std::fs::read_to_string(path)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 fn host() -> String {
@@ -253,24 +318,40 @@ fn started(pid: &str) -> Option<String> {
 pub fn owner() -> String {
     let pid = std::process::id().to_string();
     let started = started(&pid).unwrap_or_default();
-    format!("{} {} {pid} {started}", host(), line_of("/proc/sys/kernel/random/boot_id"))
+    format!(
+        "{} {} {pid} {started}",
+        host(),
+        line_of("/proc/sys/kernel/random/boot_id")
+    )
 }
 
 /// Whether the process that works on a run was killed. Of another host nothing is known, and nothing said.
 pub fn is_dead(run: &Run) -> bool {
     let words: Vec<&str> = run.experiment.owner.split(' ').collect();
-    let [on, boot, pid, start] = words[..] else { return run.state == RunState::Running };
+    let [on, boot, pid, start] = words[..] else {
+        return run.state == RunState::Running;
+    };
     let elsewhere = on != host();
-    run.state == RunState::Running && !elsewhere && (boot != line_of("/proc/sys/kernel/random/boot_id") || started(pid).as_deref() != Some(start))
+    run.state == RunState::Running
+        && !elsewhere
+        && (boot != line_of("/proc/sys/kernel/random/boot_id")
+            || started(pid).as_deref() != Some(start))
 }
 
 /// The other host that works on a run, or did when it was last heard of.
 pub fn elsewhere(run: &Run) -> Option<&str> {
-    let on = run.experiment.owner.split(' ').next().filter(|on| !on.is_empty())?;
+    let on = run
+        .experiment
+        .owner
+        .split(' ')
+        .next()
+        .filter(|on| !on.is_empty())?;
     (run.state == RunState::Running && on != host()).then_some(on)
 }
 
 /// The wall clock.
 pub fn unix_now_ns() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_nanos() as u64)
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |now| now.as_nanos() as u64)
 }

@@ -26,43 +26,66 @@ static KEPT: Mutex<Option<HashMap<String, Arc<File>>>> = Mutex::new(None);
 /// # Errors
 /// Why it cannot be read, in words.
 pub fn open(name: &str) -> Result<Box<dyn BufRead + Send>, String> {
-    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(|all| all.get(name).cloned());
+    let kept = KEPT
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_ref()
+        .and_then(|all| all.get(name).cloned());
     if let Some(file) = kept {
         return Ok(from_start(file));
     }
     if name == "-" {
         return keep(name, io::stdin().lock());
     }
-    let kind = std::fs::metadata(name).map_err(|error| error.to_string())?.file_type();
+    let kind = std::fs::metadata(name)
+        .map_err(|error| error.to_string())?
+        .file_type();
     if kind.is_socket() {
-        return keep(name, UnixStream::connect(name).map_err(|error| error.to_string())?);
+        return keep(
+            name,
+            UnixStream::connect(name).map_err(|error| error.to_string())?,
+        );
     }
     if !kind.is_file() && !kind.is_fifo() {
         return Err("it is neither a file nor a pipe or socket".to_owned());
     }
     let file = File::open(name).map_err(|error| error.to_string())?;
-    if kind.is_fifo() { keep(name, file) } else { Ok(from_start(Arc::new(file))) }
+    if kind.is_fifo() {
+        keep(name, file)
+    } else {
+        Ok(from_start(Arc::new(file)))
+    }
 }
 
 /// Copies a stream to its end, since it is read twice.
 fn keep(name: &str, stream: impl Read) -> Result<Box<dyn BufRead + Send>, String> {
     let mut file = nameless().map_err(|error| format!("there is no room to keep it: {error}"))?;
-    let copied = io::copy(&mut stream.take(LONGEST_STREAM + 1), &mut file).map_err(|error| error.to_string())?;
+    let copied = io::copy(&mut stream.take(LONGEST_STREAM + 1), &mut file)
+        .map_err(|error| error.to_string())?;
     file.flush().map_err(|error| error.to_string())?;
     if copied > LONGEST_STREAM {
         return Err("it is longer than 4 GiB; write it to a file first".to_owned());
     }
     let file = Arc::new(file);
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    kept.get_or_insert_default().insert(name.to_owned(), Arc::clone(&file));
+    kept.get_or_insert_default()
+        .insert(name.to_owned(), Arc::clone(&file));
     Ok(from_start(file))
 }
 
 fn nameless() -> io::Result<File> {
-    let flags = rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
-    match rustix::fs::open(std::env::temp_dir(), flags, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR) {
+    let flags =
+        rustix::fs::OFlags::TMPFILE | rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
+    match rustix::fs::open(
+        std::env::temp_dir(),
+        flags,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+    ) {
         Ok(file) => Ok(File::from(file)),
-        Err(_) => Ok(File::from(rustix::fs::memfd_create("iolog", rustix::fs::MemfdFlags::CLOEXEC)?)),
+        Err(_) => Ok(File::from(rustix::fs::memfd_create(
+            "iolog",
+            rustix::fs::MemfdFlags::CLOEXEC,
+        )?)),
     }
 }
 
@@ -89,10 +112,17 @@ impl Read for At {
 /// # Errors
 /// When it cannot be read any more.
 pub fn replay(replay: &Replay) -> Result<Box<dyn TraceSource>, HostError> {
-    let about = |what: String| HostError { errno: EIO, what: format!("{}: {what}", replay.log) };
+    let about = |what: String| HostError {
+        errno: EIO,
+        what: format!("{}: {what}", replay.log),
+    };
     let source = open(&replay.log).map_err(about)?;
-    let reader = TraceReader::new(source, &replay.reading).map_err(|error| about(error.to_string()))?;
-    Ok(Box::new(Lines { reader, replay: replay.clone() }))
+    let reader =
+        TraceReader::new(source, &replay.reading).map_err(|error| about(error.to_string()))?;
+    Ok(Box::new(Lines {
+        reader,
+        replay: replay.clone(),
+    }))
 }
 
 struct Lines {
@@ -117,13 +147,20 @@ impl TraceSource for Lines {
 impl Lines {
     /// Whether the plan, and so the guard, knew of this I/O.
     fn was_seen(&self, entry: &TraceEntry) -> bool {
-        let Some(file) = self.replay.files.get(entry.file as usize) else { return false };
+        let Some(file) = self.replay.files.get(entry.file as usize) else {
+            return false;
+        };
         let fits = entry.action == TraceAction::Trim || entry.len <= self.replay.largest;
-        entry.len == 0 || fits && entry.offset >= file.start && entry.offset + u64::from(entry.len) <= file.end
+        entry.len == 0
+            || fits && entry.offset >= file.start && entry.offset + u64::from(entry.len) <= file.end
     }
 
     fn changed(&self, why: &dyn std::fmt::Display) -> HostError {
-        let what = format!("{}: line {}: the log changed after the plan was made: {why}", self.replay.log, self.reader.line());
+        let what = format!(
+            "{}: line {}: the log changed after the plan was made: {why}",
+            self.replay.log,
+            self.reader.line()
+        );
         HostError { errno: EIO, what }
     }
 }

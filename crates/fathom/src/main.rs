@@ -2,7 +2,11 @@
 //!
 //! This crate wires the others: arguments in, exit code out. It measures, computes and formats nothing itself.
 #![forbid(unsafe_code)]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "only the binary prints")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "only the binary prints"
+)]
 
 mod against;
 mod apart;
@@ -19,14 +23,14 @@ mod keep;
 mod logs;
 mod measure;
 mod outcome;
-mod patience;
 mod output;
+mod patience;
 mod plot;
 mod quick;
 mod report;
 mod result_file;
-mod resume;
 mod results;
+mod resume;
 mod run;
 mod say;
 mod screen;
@@ -57,8 +61,13 @@ fn main() -> ExitCode {
     }
     let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();
-    let called_fio = std::path::Path::new(&program).file_name().is_some_and(|name| name == "fio");
-    match arguments.map(OsString::into_string).collect::<Result<Vec<String>, OsString>>() {
+    let called_fio = std::path::Path::new(&program)
+        .file_name()
+        .is_some_and(|name| name == "fio");
+    match arguments
+        .map(OsString::into_string)
+        .collect::<Result<Vec<String>, OsString>>()
+    {
         Ok(rest) if called_fio => run::command("fio", Personality::Fio, &rest),
         Ok(rest) => command(&rest),
         Err(argument) => not_text(&argument, called_fio),
@@ -72,7 +81,11 @@ fn not_text(argument: &OsStr, called_fio: bool) -> Outcome {
         "fathom: the argument '{}' is not text in UTF-8; give the file a name in UTF-8, or link to it by one",
         argument.to_string_lossy().escape_debug()
     );
-    if called_fio { Outcome::Fio(1) } else { Outcome::Refused }
+    if called_fio {
+        Outcome::Fio(1)
+    } else {
+        Outcome::Refused
+    }
 }
 
 /// The words of the command line; what is not a word of ours is taken for a run.

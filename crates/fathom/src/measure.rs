@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use fathom_linux::{DeviceWatch, ConditionsWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
-use fathom_load::{KeepIntervals, LoadError, Stop, Watch, States};
-use fathom_model::{JobError, LogChunk, Plan, Progress, Recording, Nanos};
+use fathom_linux::{ConditionsWatch, DeviceWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
+use fathom_load::{KeepIntervals, LoadError, States, Stop, Watch};
+use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
 use crate::logs::replay;
@@ -35,7 +35,18 @@ pub fn measure(
     wanted: &mut dyn FnMut(Nanos) -> bool,
     take: &mut dyn FnMut(Recording, Option<Nanos>),
 ) -> Result<(Recording, Option<String>), LoadError> {
-    measure_and_keep(plan, host, clock, progress, wanted, take, Beside { keep: None, end: &|| false })
+    measure_and_keep(
+        plan,
+        host,
+        clock,
+        progress,
+        wanted,
+        take,
+        Beside {
+            keep: None,
+            end: &|| false,
+        },
+    )
 }
 
 /// What goes on beside a run.
@@ -64,9 +75,19 @@ pub fn measure_and_keep(
     let over = Arc::new(AtomicBool::new(false));
     let writer = write_logs(&plan, chunks, Arc::clone(&over));
     let host = Arc::new(host);
-    let watch_devices = DeviceWatch::start(plan.jobs.iter().filter(|job| job.engine.kind.has_targets()).flat_map(|job| &job.files.paths));
+    let watch_devices = DeviceWatch::start(
+        plan.jobs
+            .iter()
+            .filter(|job| job.engine.kind.has_targets())
+            .flat_map(|job| &job.files.paths),
+    );
     let watch_host = HostWatch::start();
-    let paths: Vec<PathBuf> = plan.jobs.iter().filter(|job| job.engine.kind.has_targets()).flat_map(|job| job.files.paths.iter().cloned()).collect();
+    let paths: Vec<PathBuf> = plan
+        .jobs
+        .iter()
+        .filter(|job| job.engine.kind.has_targets())
+        .flat_map(|job| job.files.paths.iter().cloned())
+        .collect();
     let conditions = ConditionsWatch::start(&host, clock, &paths);
     let progress = &mut |now: &Progress| {
         if now.layout.is_none() {
@@ -82,19 +103,34 @@ pub fn measure_and_keep(
         1 => Stop::Drain,
         _ => Stop::Abort,
     };
-    let watch = Watch { stop: &stop, progress, logs, states: Some(States { wanted, take }), keep: beside.keep, replays: &replay };
+    let watch = Watch {
+        stop: &stop,
+        progress,
+        logs,
+        states: Some(States { wanted, take }),
+        keep: beside.keep,
+        replays: &replay,
+    };
     let outcome = fathom_load::run(plan, Arc::clone(&host), &unix_now_ns, watch);
-    let elapsed = outcome.as_ref().map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
+    let elapsed = outcome
+        .as_ref()
+        .map_or(fathom_model::Nanos::ZERO, |recording| recording.elapsed);
     let conditions = conditions.finish(elapsed);
     over.store(true, Relaxed);
-    let trouble = writer.join().unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
+    let trouble = writer
+        .join()
+        .unwrap_or_else(|_| Some("the log writer stopped".to_owned()));
     watcher.thread().unpark();
     let change = watcher.join().unwrap_or_default();
     let released = host.release();
     let mut recording = outcome?;
     if let Some(what) = change {
         let at = recording.elapsed;
-        let error = JobError { errno: EBUSY, what, at };
+        let error = JobError {
+            errno: EBUSY,
+            what,
+            at,
+        };
         for job in recording.jobs.iter_mut().filter(|job| job.error.is_none()) {
             job.error = Some(error.clone());
         }
@@ -111,7 +147,10 @@ pub fn measure_and_keep(
 
 /// Looks again at the devices that are written, once a second, beside the load: when one has changed or come into
 /// anybody's use, the flag is set and the thread ends with what was seen.
-fn watch_targets(host: Arc<LinuxHost>, over: Arc<AtomicBool>) -> (Arc<AtomicBool>, JoinHandle<Option<String>>) {
+fn watch_targets(
+    host: Arc<LinuxHost>,
+    over: Arc<AtomicBool>,
+) -> (Arc<AtomicBool>, JoinHandle<Option<String>>) {
     let changed = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&changed);
     let watcher = std::thread::spawn(move || {
@@ -130,13 +169,19 @@ fn watch_targets(host: Arc<LinuxHost>, over: Arc<AtomicBool>) -> (Arc<AtomicBool
 }
 
 fn unix_now_ns() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |d| d.as_nanos() as u64)
 }
 
 /// Writes log chunks as they come, so that memory does not grow with the run. Goes on reading after an error, so that
 /// the load is never held up. A worker left behind in a hung I/O never closes its end: what is there when the run is
 /// `over` is all there will be.
-fn write_logs(plan: &Plan, chunks: Receiver<LogChunk>, over: Arc<AtomicBool>) -> JoinHandle<Option<String>> {
+fn write_logs(
+    plan: &Plan,
+    chunks: Receiver<LogChunk>,
+    over: Arc<AtomicBool>,
+) -> JoinHandle<Option<String>> {
     let mut writer = LogWriter::new(plan, open_log);
     std::thread::spawn(move || {
         let mut trouble = None;
@@ -170,18 +215,25 @@ fn next(chunks: &Receiver<LogChunk>, over: &AtomicBool) -> Option<LogChunk> {
 pub fn write_bandwidth(prefix: &str, recording: &Recording) -> io::Result<()> {
     for (direction, lines) in fathom_report::aggregate_bandwidth(recording).iter() {
         let name = format!("{prefix}-{}_bw.log", direction.word());
-        std::fs::write(&name, lines).map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
+        std::fs::write(&name, lines)
+            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))?;
     }
     Ok(())
 }
 
 fn open_log(name: &str, mode: Mode) -> io::Result<Box<dyn Write + Send>> {
-    if let Some(folder) = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    if let Some(folder) = Path::new(name)
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
         std::fs::create_dir_all(folder)?;
     }
     let file = match mode {
         Mode::Create => std::fs::File::create(name)?,
-        Mode::Append => std::fs::OpenOptions::new().create(true).append(true).open(name)?,
+        Mode::Append => std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(name)?,
     };
     Ok(Box::new(file))
 }

@@ -31,7 +31,11 @@ impl Output {
     /// When the file cannot be made.
     pub fn open(reporting: &Reporting) -> Result<Output, String> {
         let (out, terminal, name): (Box<dyn Write>, bool, String) = match &reporting.output {
-            None => (Box::new(io::stdout()), io::stdout().is_terminal(), "the standard output".into()),
+            None => (
+                Box::new(io::stdout()),
+                io::stdout().is_terminal(),
+                "the standard output".into(),
+            ),
             Some(name) => {
                 let file = std::fs::File::create(name)
                     .map_err(|error| format!("--output: {name} cannot be written: {error}"))?;
@@ -39,8 +43,18 @@ impl Output {
             }
         };
         let normal = reporting.formats.contains(&OutputFormat::Normal);
-        let formats = reporting.formats.iter().map(|format| report_format(*format, reporting.terse_version)).collect();
-        Ok(Output { out, style: screen::style(terminal, FIO_VERSION), formats, normal, name })
+        let formats = reporting
+            .formats
+            .iter()
+            .map(|format| report_format(*format, reporting.terse_version))
+            .collect();
+        Ok(Output {
+            out,
+            style: screen::style(terminal, FIO_VERSION),
+            formats,
+            normal,
+            name,
+        })
     }
 
     /// Writes a text as it is.
@@ -48,7 +62,10 @@ impl Output {
     /// # Errors
     /// When it cannot be written.
     pub fn text(&mut self, text: &str) -> Result<(), String> {
-        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        let written = self
+            .out
+            .write_all(text.as_bytes())
+            .and_then(|()| self.out.flush());
         self.told(written)
     }
 
@@ -59,7 +76,8 @@ impl Output {
     pub fn findings(&mut self, findings: &Findings) -> Result<(), String> {
         // Straight to its place: a long run's document is larger than everything the run itself needs.
         let mut out = BufWriter::with_capacity(BUFFER, &mut self.out);
-        let written = fathom_report::write(findings, &self.formats, &self.style, &mut out).and_then(|()| out.flush());
+        let written = fathom_report::write(findings, &self.formats, &self.style, &mut out)
+            .and_then(|()| out.flush());
         drop(out);
         self.told(written)
     }
@@ -67,9 +85,10 @@ impl Output {
     /// A reader who has seen enough is no mistake.
     fn told(&self, written: io::Result<()>) -> Result<(), String> {
         match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(format!("the result could not be written to {}: {error}", self.name))
-            }
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(format!(
+                "the result could not be written to {}: {error}",
+                self.name
+            )),
             _ => Ok(()),
         }
     }

@@ -19,6 +19,8 @@ pub fn ask<T: Send + 'static>(question: impl FnOnce() -> T + Send + 'static) -> 
 impl<T> Asked<T> {
     /// The answer; `None` when it did not come in time.
     pub fn answer(self) -> Option<T> {
-        self.0.recv_timeout(self.1.saturating_duration_since(Instant::now())).ok()
+        self.0
+            .recv_timeout(self.1.saturating_duration_since(Instant::now()))
+            .ok()
     }
 }

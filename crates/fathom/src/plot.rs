@@ -10,8 +10,8 @@ use fathom_analyse::{CHARTS, Dimension, JobFigures, Told, Wish, chart, jobs_of};
 use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
 use fathom_model::{Chart, Direction, ImportedResult};
 
-use crate::outcome::Outcome;
 use crate::keep::StoreWish;
+use crate::outcome::Outcome;
 use crate::results::told_with;
 use crate::say::{complain, say};
 
@@ -75,20 +75,42 @@ pub fn command(words: &[String]) -> Outcome {
 
 /// How it is used.
 pub fn help() -> Outcome {
-    let charts: String = CHARTS.iter().map(|kind| format!("  {:<18}  {}\n", kind.name, kind.about)).collect();
+    let charts: String = CHARTS
+        .iter()
+        .map(|kind| format!("  {:<18}  {}\n", kind.name, kind.about))
+        .collect();
     say(&format!("{HELP}{charts}"))
 }
 
 const VALUED: [&str; 18] = [
-    "--chart", "-o", "--output", "--rw", "--direction", "--depth", "--jobs", "--block", "--name", "--metric", "--x", "--slo", "--title", "--subtitle",
-    "--size", "--top", "--also", "--sheet",
+    "--chart",
+    "-o",
+    "--output",
+    "--rw",
+    "--direction",
+    "--depth",
+    "--jobs",
+    "--block",
+    "--name",
+    "--metric",
+    "--x",
+    "--slo",
+    "--title",
+    "--subtitle",
+    "--size",
+    "--top",
+    "--also",
+    "--sheet",
 ];
 
 fn asked(words: &[String]) -> Result<Asked, String> {
     if let Some(asked) = fio_plot::asked(words) {
         return asked;
     }
-    let mut asked = Asked { chart: "depth".into(), ..Asked::default() };
+    let mut asked = Asked {
+        chart: "depth".into(),
+        ..Asked::default()
+    };
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
         if asked.store.take(word, &mut rest)? {
@@ -105,7 +127,10 @@ fn asked(words: &[String]) -> Result<Asked, String> {
             ("--dark", None) => asked.frame.theme = Theme::Dark,
             (name, Some(value)) if VALUED.contains(&name) => take(&mut asked, name, &value)?,
             (other, _) if other.starts_with('-') => {
-                return Err(format!("there is no option '{}'; `fathom plot --help` lists them", other.escape_debug()));
+                return Err(format!(
+                    "there is no option '{}'; `fathom plot --help` lists them",
+                    other.escape_debug()
+                ));
             }
             _ => asked.results.push(word.clone()),
         }
@@ -121,8 +146,20 @@ fn asked(words: &[String]) -> Result<Asked, String> {
 
 fn take(asked: &mut Asked, name: &str, value: &str) -> Result<(), String> {
     let wish = &mut asked.wish;
-    let list = || value.split(',').map(str::trim).filter(|word| !word.is_empty());
-    let numbers = || list().map(|word| word.parse::<u32>().map_err(|_| format!("{name}: '{}' is no number", word.escape_debug()))).collect::<Result<Vec<u32>, String>>();
+    let list = || {
+        value
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty())
+    };
+    let numbers = || {
+        list()
+            .map(|word| {
+                word.parse::<u32>()
+                    .map_err(|_| format!("{name}: '{}' is no number", word.escape_debug()))
+            })
+            .collect::<Result<Vec<u32>, String>>()
+    };
     match name {
         "--chart" => asked.chart = value.to_owned(),
         "-o" | "--output" => asked.outputs.push(value.to_owned()),
@@ -134,17 +171,53 @@ fn take(asked: &mut Asked, name: &str, value: &str) -> Result<(), String> {
         }
         "--depth" => wish.depths = numbers()?,
         "--jobs" => wish.jobs = numbers()?,
-        "--block" => wish.blocks = list().map(|word| size(word).ok_or(format!("--block: '{}' is no size such as 4k", word.escape_debug()))).collect::<Result<_, _>>()?,
-        "--metric" => wish.metric = Some(value.parse::<Dimension>().map_err(|why| format!("--metric: {why}"))?),
-        "--also" => wish.also = Some(value.parse::<Dimension>().map_err(|why| format!("--also: {why}"))?),
+        "--block" => {
+            wish.blocks = list()
+                .map(|word| {
+                    size(word).ok_or(format!(
+                        "--block: '{}' is no size such as 4k",
+                        word.escape_debug()
+                    ))
+                })
+                .collect::<Result<_, _>>()?
+        }
+        "--metric" => {
+            wish.metric = Some(
+                value
+                    .parse::<Dimension>()
+                    .map_err(|why| format!("--metric: {why}"))?,
+            )
+        }
+        "--also" => {
+            wish.also = Some(
+                value
+                    .parse::<Dimension>()
+                    .map_err(|why| format!("--also: {why}"))?,
+            )
+        }
         "--sheet" => asked.sheet = Some(value.to_owned()),
-        "--x" => wish.x = Some(value.parse::<Dimension>().map_err(|why| format!("--x: {why}"))?),
+        "--x" => {
+            wish.x = Some(
+                value
+                    .parse::<Dimension>()
+                    .map_err(|why| format!("--x: {why}"))?,
+            )
+        }
         "--slo" => wish.slo = Some(limit(value)?),
         "--title" => wish.title = Some(value.to_owned()),
         "--subtitle" => wish.subtitle = Some(value.to_owned()),
-        "--top" => wish.top = Some(time(value).or(size(value).map(|n| n as f64)).ok_or("--top: a value such as 5ms, 100k or 2000")?),
+        "--top" => {
+            wish.top = Some(
+                time(value)
+                    .or(size(value).map(|n| n as f64))
+                    .ok_or("--top: a value such as 5ms, 100k or 2000")?,
+            )
+        }
         "--size" => {
-            let (width, height) = value.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?))).ok_or("--size: such as 1000x600")?;
+            let (width, height) = value
+                .split_once('x')
+                .and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)))
+                .ok_or("--size: such as 1000x600")?;
             if !(200..=8000).contains(&width) || !(200..=8000).contains(&height) {
                 return Err("--size: from 200 to 8000 pixels each".into());
             }
@@ -158,26 +231,51 @@ fn take(asked: &mut Asked, name: &str, value: &str) -> Result<(), String> {
 /// `p99:2ms`.
 fn limit(text: &str) -> Result<(f64, f64), String> {
     let parts = text.strip_prefix('p').and_then(|rest| rest.split_once(':'));
-    let limit = parts.and_then(|(percent, limit)| Some((percent.parse::<f64>().ok()?, time(limit)?)));
-    limit.filter(|(percent, ns)| (0.0..=100.0).contains(percent) && *ns > 0.0).ok_or("--slo: a percentile and a time, such as p99:2ms".into())
+    let limit =
+        parts.and_then(|(percent, limit)| Some((percent.parse::<f64>().ok()?, time(limit)?)));
+    limit
+        .filter(|(percent, ns)| (0.0..=100.0).contains(percent) && *ns > 0.0)
+        .ok_or("--slo: a percentile and a time, such as p99:2ms".into())
 }
 
 /// Nanoseconds of `500us`, `2ms`, `1.5s`.
 fn time(text: &str) -> Option<f64> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-    let (number, scale) = units.into_iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
-    number.parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0).map(|n| n * scale)
+    let (number, scale) = units
+        .into_iter()
+        .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))?;
+    number
+        .parse::<f64>()
+        .ok()
+        .filter(|n| n.is_finite() && *n > 0.0)
+        .map(|n| n * scale)
 }
 
 /// `4k`, `1m`, `2000`.
 fn size(text: &str) -> Option<u64> {
     let lower = text.to_ascii_lowercase();
-    let (number, shift) = [("k", 10), ("m", 20), ("g", 30)].into_iter().find_map(|(unit, shift)| Some((lower.strip_suffix(unit)?, shift))).unwrap_or((&lower, 0));
+    let (number, shift) = [("k", 10), ("m", 20), ("g", 30)]
+        .into_iter()
+        .find_map(|(unit, shift)| Some((lower.strip_suffix(unit)?, shift)))
+        .unwrap_or((&lower, 0));
     number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// Charts that show nothing over time: the logs of a folder need not be read for them.
-const OF_TOTALS: [&str; 12] = ["depth", "jobs", "load", "block", "xy", "compare", "heat", "3d", "distribution", "percentiles", "spec", "cpu"];
+const OF_TOTALS: [&str; 12] = [
+    "depth",
+    "jobs",
+    "load",
+    "block",
+    "xy",
+    "compare",
+    "heat",
+    "3d",
+    "distribution",
+    "percentiles",
+    "spec",
+    "cpu",
+];
 
 /// With the data sheet, where the chart is about one.
 fn wished(asked: &Asked, told: &[Told]) -> Result<Wish, String> {
@@ -185,20 +283,29 @@ fn wished(asked: &Asked, told: &[Told]) -> Result<Wish, String> {
         return Ok(asked.wish.clone());
     }
     let (sheet, promises) = promises::of(told, asked.sheet.as_deref())?;
-    Ok(Wish { sheet, promises, ..asked.wish.clone() })
+    Ok(Wish {
+        sheet,
+        promises,
+        ..asked.wish.clone()
+    })
 }
 
 impl Asked {
     /// Whether this job is no larger than was said.
     fn reaches(&self, cell: &JobFigures) -> bool {
-        let within = |most: Option<u32>, value: Option<u32>| most.is_none_or(|most| value.is_none_or(|value| value <= most));
+        let within = |most: Option<u32>, value: Option<u32>| {
+            most.is_none_or(|most| value.is_none_or(|value| value <= most))
+        };
         within(self.most.0, cell.depth) && within(self.most.1, cell.jobs)
     }
 
     /// Whether the chart shows what happened over time in this result.
     fn needs_logs_of(&self, result: &ImportedResult) -> bool {
         let over_time = !OF_TOTALS.contains(&self.chart.as_str());
-        over_time && JobFigures::of(&fathom_analyse::imported(result.clone()), "").iter().any(|cell| self.reaches(cell) && self.wish.is_for(cell))
+        over_time
+            && JobFigures::of(&fathom_analyse::imported(result.clone()), "")
+                .iter()
+                .any(|cell| self.reaches(cell) && self.wish.is_for(cell))
     }
 }
 
@@ -209,38 +316,63 @@ const STACK: usize = 16 << 20;
 fn drawn(asked: &Asked) -> Result<(), String> {
     for file in &asked.outputs {
         if !["svg", "png", "html", "csv"].contains(&ending(file)) {
-            return Err(format!("{file}: the name ends in .svg, .png, .html or .csv"));
+            return Err(format!(
+                "{file}: the name ends in .svg, .png, .html or .csv"
+            ));
         }
     }
     let (hand_over, receive) = mpsc::channel();
     std::thread::scope(|scope| {
-        let ink = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, move || inked(asked, &receive)).map_err(|error| format!("no thread: {error}"))?;
+        let ink = std::thread::Builder::new()
+            .stack_size(STACK)
+            .spawn_scoped(scope, move || inked(asked, &receive))
+            .map_err(|error| format!("no thread: {error}"))?;
         match made(asked) {
             Ok(chart) => drop(hand_over.send(chart)),
             Err(why) => return Err(why),
         }
         drop(hand_over);
-        ink.join().map_err(|_| "the chart could not be drawn".to_owned())?
+        ink.join()
+            .map_err(|_| "the chart could not be drawn".to_owned())?
     })
 }
 
 fn made(asked: &Asked) -> Result<Chart, String> {
-    let told = told_with(&|result| asked.needs_logs_of(result), &asked.results, &asked.store)?;
+    let told = told_with(
+        &|result| asked.needs_logs_of(result),
+        &asked.results,
+        &asked.store,
+    )?;
     let mut cells = jobs_of(&told);
     cells.retain(|cell| asked.reaches(cell));
-    chart(&asked.chart, &cells, &wished(asked, &told)?).map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))
+    chart(&asked.chart, &cells, &wished(asked, &told)?)
+        .map_err(|error| format!("--chart={}: {error}", asked.chart.escape_debug()))
 }
 
 fn ending(file: &str) -> &str {
-    Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+    Path::new(file)
+        .extension()
+        .and_then(|ending| ending.to_str())
+        .unwrap_or_default()
 }
 
 /// Inks the chart that is handed over; nothing when there is none.
 fn inked(asked: &Asked, charts: &mpsc::Receiver<Chart>) -> Result<(), String> {
-    let pictures = asked.outputs.iter().any(|file| ["svg", "png"].contains(&ending(file)));
+    let pictures = asked
+        .outputs
+        .iter()
+        .any(|file| ["svg", "png"].contains(&ending(file)));
     // The engine ends with the program: to free all that its script made, piece by piece, takes as long as to load it.
-    let stage: Option<&Stage> = if pictures { Some(Box::leak(Box::new(Stage::new().map_err(|error| error.to_string())?))) } else { None };
-    let Ok(chart) = charts.recv() else { return Ok(()) };
+    let stage: Option<&Stage> = if pictures {
+        Some(Box::leak(Box::new(
+            Stage::new().map_err(|error| error.to_string())?,
+        )))
+    } else {
+        None
+    };
+    let Ok(chart) = charts.recv() else {
+        return Ok(());
+    };
     for file in &asked.outputs {
         let bytes = match (ending(file), stage) {
             ("csv", _) => Ok(csv(&chart).into_bytes()),
@@ -248,7 +380,8 @@ fn inked(asked: &Asked, charts: &mpsc::Receiver<Chart>) -> Result<(), String> {
             ("png", Some(stage)) => png(&chart, &asked.frame, stage),
             _ => fathom_chart::page(&chart).map(String::into_bytes),
         };
-        std::fs::write(file, bytes.map_err(|error| error.to_string())?).map_err(|error| format!("{file} cannot be written: {error}"))?;
+        std::fs::write(file, bytes.map_err(|error| error.to_string())?)
+            .map_err(|error| format!("{file} cannot be written: {error}"))?;
     }
     Ok(())
 }

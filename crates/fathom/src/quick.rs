@@ -54,14 +54,21 @@ struct Asked {
 
 /// A quick look at what the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+    if arguments
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h")
+    {
         return help::quick();
     }
     match asked(arguments).and_then(|asked| look(&asked)) {
         Ok(outcome) => outcome,
         Err(message) => {
             complain!("fathom quick: {message}");
-            if interrupts().load(Relaxed) == 0 { Outcome::Refused } else { Outcome::Interrupted }
+            if interrupts().load(Relaxed) == 0 {
+                Outcome::Refused
+            } else {
+                Outcome::Interrupted
+            }
         }
     }
 }
@@ -73,7 +80,10 @@ const WORDS: Vocabulary = Vocabulary {
 };
 
 fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked { time: Duration::from_secs(60), ..Asked::default() };
+    let mut asked = Asked {
+        time: Duration::from_secs(60),
+        ..Asked::default()
+    };
     let mut paths = Vec::new();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
@@ -101,14 +111,22 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
 fn time(text: &str) -> Result<Duration, String> {
     match subject::time("--for", text)? {
         time if time >= LEAST_TIME => Ok(time),
-        _ => Err(format!("--for: '{}' is too short for figures that mean anything: 10s at least", text.escape_debug())),
+        _ => Err(format!(
+            "--for: '{}' is too short for figures that mean anything: 10s at least",
+            text.escape_debug()
+        )),
     }
 }
 
 fn look(asked: &Asked) -> Result<Outcome, String> {
     let started = Instant::now();
     let sheets = sheets(asked)?;
-    let wish = Wish { path: &asked.path, name: FILE, size: None, read_only: asked.read_only };
+    let wish = Wish {
+        path: &asked.path,
+        name: FILE,
+        size: None,
+        read_only: asked.read_only,
+    };
     let subject = subject::subject(wish)?;
     let recipe = Quick::new(&subject.file, subject.size, subject.writes)
         .map_err(|error| format!("{}: {error}", subject.file.display()))?;
@@ -127,7 +145,10 @@ fn look(asked: &Asked) -> Result<Outcome, String> {
 fn sheets(asked: &Asked) -> Result<Library, String> {
     let folders: Vec<&str> = asked.folders.iter().map(String::as_str).collect();
     let library = library(&folders);
-    library.troubles().iter().for_each(|trouble| complain!("fathom quick: passed over: {trouble}"));
+    library
+        .troubles()
+        .iter()
+        .for_each(|trouble| complain!("fathom quick: passed over: {trouble}"));
     if let Some(id) = &asked.sheet {
         named(id, &library)?;
     }
@@ -135,14 +156,24 @@ fn sheets(asked: &Asked) -> Result<Library, String> {
 }
 
 /// Lays out, measures for the time that is left, and tells.
-fn measured(asked: &Asked, mut subject: Subject, mut recipe: Quick, sheets: &Library, started: Instant) -> Result<Outcome, String> {
+fn measured(
+    asked: &Asked,
+    mut subject: Subject,
+    mut recipe: Quick,
+    sheets: &Library,
+    started: Instant,
+) -> Result<Outcome, String> {
     let looked = Instant::now();
     let there = std::fs::metadata(&subject.file).map_or(0, |facts| facts.len());
     glimpse(&recipe);
-    if let Some(size) = subject.size.filter(|size| subject.writes && there < size.get()) {
+    if let Some(size) = subject
+        .size
+        .filter(|size| subject.writes && there < size.get())
+    {
         let part = (recipe.glimpsed(), looked.elapsed().saturating_sub(GLIMPSE));
         subject.size = Some(affordable(size, part, asked.time));
-        recipe = Quick::new(&subject.file, subject.size, subject.writes).map_err(|error| error.to_string())?;
+        recipe = Quick::new(&subject.file, subject.size, subject.writes)
+            .map_err(|error| error.to_string())?;
     }
     let subject = &subject;
     if subject.writes {
@@ -151,7 +182,10 @@ fn measured(asked: &Asked, mut subject: Subject, mut recipe: Quick, sheets: &Lib
             return told(asked, subject, &findings);
         }
     }
-    let left = asked.time.saturating_sub(started.elapsed() + BETWEEN).max(Duration::from_secs(1) * recipe.cells() / 4);
+    let left = asked
+        .time
+        .saturating_sub(started.elapsed() + BETWEEN)
+        .max(Duration::from_secs(1) * recipe.cells() / 4);
     let jobs = recipe.measure(nanos(left));
     let experiment = keep::experiment("quick", asked.path.display().to_string(), jobs.clone());
     let mut keeper = Keeper::begin("fathom quick", &asked.store, &experiment);
@@ -162,7 +196,10 @@ fn measured(asked: &Asked, mut subject: Subject, mut recipe: Quick, sheets: &Lib
             return Err(trouble);
         }
     };
-    let findings = Findings { spec: against(&findings, asked.sheet.as_deref(), sheets)?, ..findings };
+    let findings = Findings {
+        spec: against(&findings, asked.sheet.as_deref(), sheets)?,
+        ..findings
+    };
     let outcome = told(asked, subject, &findings);
     keeper.finish(recording, &findings, facts(asked, subject));
     outcome
@@ -170,18 +207,34 @@ fn measured(asked: &Asked, mut subject: Subject, mut recipe: Quick, sheets: &Lib
 
 /// What `fathom show` needs to tell it again.
 fn facts(asked: &Asked, subject: &Subject) -> Vec<(String, String)> {
-    let whole = |folder: &String| std::path::absolute(folder).map_or(folder.clone(), |path| path.display().to_string());
-    let folders = asked.folders.iter().map(|folder| ("specs".to_owned(), whole(folder)));
-    let sheet = asked.sheet.iter().map(|id| ("sheet".to_owned(), id.clone()));
-    std::iter::once(("intro".to_owned(), intro(subject))).chain(sheet).chain(folders).collect()
+    let whole = |folder: &String| {
+        std::path::absolute(folder).map_or(folder.clone(), |path| path.display().to_string())
+    };
+    let folders = asked
+        .folders
+        .iter()
+        .map(|folder| ("specs".to_owned(), whole(folder)));
+    let sheet = asked
+        .sheet
+        .iter()
+        .map(|id| ("sheet".to_owned(), id.clone()));
+    std::iter::once(("intro".to_owned(), intro(subject)))
+        .chain(sheet)
+        .chain(folders)
+        .collect()
 }
 
 /// A figure before the target is made ready, which takes its time. What goes wrong will go wrong again and is told then.
 fn glimpse(recipe: &Quick) {
-    let Ok((recording, findings)) = run(recipe.glimpse(), None) else { return };
+    let Ok((recording, findings)) = run(recipe.glimpse(), None) else {
+        return;
+    };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
         let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
-        complain!("first look: 4 KiB random reads, one by one: {}", fathom_report::first_look(&figures));
+        complain!(
+            "first look: 4 KiB random reads, one by one: {}",
+            fathom_report::first_look(&figures)
+        );
     }
 }
 
@@ -211,10 +264,22 @@ fn run(job_file: String, keeper: Option<&mut Keeper>) -> Result<(Recording, Find
     let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
-    guard::take_hold(&plan, &[], &host, &mut guard::Backups::new(Path::new("."))).map_err(|all| all.join("\n"))?;
+    guard::take_hold(&plan, &[], &host, &mut guard::Backups::new(Path::new(".")))
+        .map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
     let journal = keeper.and_then(|keeper| keeper.journal(&plan));
-    let measured = measure_and_keep(plan, host, clock, &mut |progress| screen.show(progress), &mut |_| false, &mut |_, _| {}, Beside { keep: journal, end: &|| false });
+    let measured = measure_and_keep(
+        plan,
+        host,
+        clock,
+        &mut |progress| screen.show(progress),
+        &mut |_| false,
+        &mut |_, _| {},
+        Beside {
+            keep: journal,
+            end: &|| false,
+        },
+    );
     screen.wipe();
     let (recording, _) = measured.map_err(|error| error.to_string())?;
     let findings = fathom_analyse::findings(&recording);
@@ -227,18 +292,31 @@ fn planned(job_file: String) -> Result<Planned, Vec<Diagnostic>> {
 }
 
 fn words(problems: &[Diagnostic]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    problems
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn told(asked: &Asked, subject: &Subject, findings: &Findings) -> Result<Outcome, String> {
     use std::io::IsTerminal;
-    let style = screen::style(std::io::stdout().is_terminal(), crate::output::fio_version());
+    let style = screen::style(
+        std::io::stdout().is_terminal(),
+        crate::output::fio_version(),
+    );
     let said = if asked.json {
         let mut bytes = Vec::new();
-        fathom_report::write(findings, &[Format::Json], &style, &mut bytes).map_err(|error| error.to_string())?;
+        fathom_report::write(findings, &[Format::Json], &style, &mut bytes)
+            .map_err(|error| error.to_string())?;
         say(&String::from_utf8_lossy(&bytes))
     } else {
-        say(&fathom_report::quick(findings, &sentences(findings), &intro(subject), &style))
+        say(&fathom_report::quick(
+            findings,
+            &sentences(findings),
+            &intro(subject),
+            &style,
+        ))
     };
     Ok(match (said, findings.end, findings.verdict) {
         (Outcome::Good, RunEnd::Completed, Verdict::Invalid) => Outcome::Bad,
@@ -249,8 +327,14 @@ fn told(asked: &Asked, subject: &Subject, findings: &Findings) -> Result<Outcome
 }
 
 fn intro(subject: &Subject) -> String {
-    let what = subject.size.map_or("all of it".to_owned(), fathom_device::size);
-    let how = if subject.writes { "read and written" } else { "only read" };
+    let what = subject
+        .size
+        .map_or("all of it".to_owned(), fathom_device::size);
+    let how = if subject.writes {
+        "read and written"
+    } else {
+        "only read"
+    };
     format!("{}: {what}, {how}, direct I/O", subject.file.display())
 }
 
@@ -262,10 +346,31 @@ mod tests {
     #[test]
     fn a_slow_disk_is_not_written_all_the_time() {
         let (gib, part) = (Bytes::new(1 << 30), Bytes::new(32 << 20));
-        let of = |ms: u64, s: u64| affordable(gib, (part, Duration::from_millis(ms)), Duration::from_secs(s)).get() >> 20;
+        let of = |ms: u64, s: u64| {
+            affordable(
+                gib,
+                (part, Duration::from_millis(ms)),
+                Duration::from_secs(s),
+            )
+            .get()
+                >> 20
+        };
         assert_eq!((of(1600, 60), of(1600, 20)), (300, 100));
-        assert_eq!((of(0, 10), of(80, 60)), (1024, 1024), "a quick one has all of it");
+        assert_eq!(
+            (of(0, 10), of(80, 60)),
+            (1024, 1024),
+            "a quick one has all of it"
+        );
         assert_eq!(of(60_000, 10), 64, "and a snail some");
-        assert_eq!(affordable(Bytes::new(16 << 20), (part, Duration::from_secs(9)), Duration::from_secs(10)).get() >> 20, 16);
+        assert_eq!(
+            affordable(
+                Bytes::new(16 << 20),
+                (part, Duration::from_secs(9)),
+                Duration::from_secs(10)
+            )
+            .get()
+                >> 20,
+            16
+        );
     }
 }

@@ -63,11 +63,20 @@ fn asked(words: &[String]) -> Result<Asked, String> {
         };
         match name {
             "-o" | "--output" | "--title" => {
-                let value = value.or_else(|| rest.next().cloned()).ok_or(format!("{name}: needs a value"))?;
-                if name == "--title" { asked.title = Some(value) } else { asked.outputs.push(value) }
+                let value = value
+                    .or_else(|| rest.next().cloned())
+                    .ok_or(format!("{name}: needs a value"))?;
+                if name == "--title" {
+                    asked.title = Some(value)
+                } else {
+                    asked.outputs.push(value)
+                }
             }
             other if other.starts_with('-') => {
-                return Err(format!("there is no option '{}'; `fathom report --help` lists them", other.escape_debug()));
+                return Err(format!(
+                    "there is no option '{}'; `fathom report --help` lists them",
+                    other.escape_debug()
+                ));
             }
             _ => asked.results.push(word.clone()),
         }
@@ -85,7 +94,10 @@ fn written(asked: &Asked) -> Result<(), String> {
     let told = told_of(&asked.results, &asked.store)?;
     let report = report(&told, asked.title.as_deref());
     for file in &asked.outputs {
-        let text = match Path::new(file).extension().and_then(|ending| ending.to_str()) {
+        let text = match Path::new(file)
+            .extension()
+            .and_then(|ending| ending.to_str())
+        {
             Some("html" | "htm") => report_page(&report).map_err(|error| error.to_string())?,
             Some("md") => report_markdown(&report),
             _ => return Err(format!("{file}: the name ends in .html or .md")),

@@ -18,8 +18,11 @@ pub fn read(path: &str) -> Result<String, String> {
         _ => format!("{path} cannot be read: {error}"),
     })?;
     if bytes.len() as u64 > LARGEST {
-        return Err(format!("{path} is larger than 256 MiB, which no result of fio is"));
+        return Err(format!(
+            "{path} is larger than 256 MiB, which no result of fio is"
+        ));
     }
     // Most are UTF-8, and need no copy.
-    Ok(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }

@@ -38,14 +38,22 @@ pub fn told_with(wanted: Wanted, paths: &[String], store: &StoreWish) -> Result<
         if Path::new(path).is_dir() {
             told.extend(of_folder(wanted, path)?);
         } else if Path::new(path).exists() || !is_run(path) {
-            let source = if paths.len() > 1 { stem(Path::new(path)) } else { String::new() };
+            let source = if paths.len() > 1 {
+                stem(Path::new(path))
+            } else {
+                String::new()
+            };
             told.extend(of_file(path, &source)?);
         } else {
             told.extend(of_run(path, store)?);
         }
     }
     told.retain(|one| !one.jobs.is_empty());
-    if told.is_empty() { Err("there is no job with I/O in these results".into()) } else { Ok(told) }
+    if told.is_empty() {
+        Err("there is no job with I/O in these results".into())
+    } else {
+        Ok(told)
+    }
 }
 
 /// `r12`, `r12.3`, `latest`.
@@ -56,18 +64,25 @@ pub fn is_run(name: &str) -> bool {
 
 /// The name of a file without its ending.
 fn stem(path: &Path) -> String {
-    path.file_stem().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    path.file_stem()
+        .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
 fn of_file(path: &str, source: &str) -> Result<Vec<Told>, String> {
     let text = read(path)?;
     if text.contains(OURS) {
-        return Ok(vec![read_told(&text, source).map_err(|error| format!("{path}: {error}"))?]);
+        return Ok(vec![
+            read_told(&text, source).map_err(|error| format!("{path}: {error}"))?,
+        ]);
     }
     let found = import(&[path.to_owned()], &Disk);
     match found.troubles.first() {
         Some(trouble) if found.results.is_empty() => Err(format!("{path}: {}", trouble.why)),
-        _ => Ok(found.results.into_iter().map(|result| imported(result, source)).collect()),
+        _ => Ok(found
+            .results
+            .into_iter()
+            .map(|result| imported(result, source))
+            .collect()),
     }
 }
 
@@ -77,10 +92,17 @@ fn imported(result: ImportedResult, source: &str) -> Told {
 
 fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
     let found = walk::files(&[folder.to_owned()])?;
-    found.troubles.iter().for_each(|(path, why)| complain!("fathom: {path}: left out: {why}"));
+    found
+        .troubles
+        .iter()
+        .for_each(|(path, why)| complain!("fathom: {path}: left out: {why}"));
     let (mut told, mut others) = (Vec::new(), Vec::new());
     for path in found.paths {
-        let text = if path.ends_with(".json") { read(&path).ok().filter(|text| text.contains(OURS)) } else { None };
+        let text = if path.ends_with(".json") {
+            read(&path).ok().filter(|text| text.contains(OURS))
+        } else {
+            None
+        };
         match text.map(|text| read_told(&text, &parent(&path))) {
             Some(Ok(one)) => told.push(one),
             Some(Err(error)) => complain!("fathom: {path}: left out: {error}"),
@@ -92,7 +114,11 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
         complain!("fathom: {file}: left out: {why}");
     }
     told.extend(found.results.into_iter().map(|result| {
-        let source = result.source.files.first().map_or(String::new(), |file| parent(file));
+        let source = result
+            .source
+            .files
+            .first()
+            .map_or(String::new(), |file| parent(file));
         imported(result, &source)
     }));
     Ok(told)
@@ -100,7 +126,10 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
 
 /// The folder that a file lies in.
 fn parent(path: &str) -> String {
-    Path::new(path).parent().and_then(Path::file_name).map_or(String::new(), |name| name.to_string_lossy().into_owned())
+    Path::new(path)
+        .parent()
+        .and_then(Path::file_name)
+        .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
 /// A run that is kept, cell by cell, as it would be told today.
@@ -113,8 +142,17 @@ fn of_run(name: &str, store: &StoreWish) -> Result<Vec<Told>, String> {
             return Ok(());
         }
         let mut bytes = Vec::new();
-        fathom_report::write(&findings, &[Format::JsonPlus], &output::answer_style(), &mut bytes).map_err(|error| error.to_string())?;
-        told.push(read_told(&String::from_utf8_lossy(&bytes), &source).map_err(|error| format!("{name}: {error}"))?);
+        fathom_report::write(
+            &findings,
+            &[Format::JsonPlus],
+            &output::answer_style(),
+            &mut bytes,
+        )
+        .map_err(|error| error.to_string())?;
+        told.push(
+            read_told(&String::from_utf8_lossy(&bytes), &source)
+                .map_err(|error| format!("{name}: {error}"))?,
+        );
         Ok(())
     })?;
     Ok(told)
@@ -124,20 +162,43 @@ fn of_run(name: &str, store: &StoreWish) -> Result<Vec<Told>, String> {
 ///
 /// # Errors
 /// When there is no such run, it cannot be read, or `take` says so.
-pub fn each_kept(name: &str, store: &StoreWish, take: &mut dyn FnMut(&Run, &Cell, Findings) -> Result<(), String>) -> Result<(), String> {
+pub fn each_kept(
+    name: &str,
+    store: &StoreWish,
+    take: &mut dyn FnMut(&Run, &Cell, Findings) -> Result<(), String>,
+) -> Result<(), String> {
     let mut store = store.open()?;
     let (run, cell) = match name.split_once('.') {
-        Some((run, cell)) => (run, Some(cell.parse::<u64>().map_err(|_| format!("'{}' names no cell; cells are r12.1, r12.2 and so on", name.escape_debug()))?)),
+        Some((run, cell)) => (
+            run,
+            Some(cell.parse::<u64>().map_err(|_| {
+                format!(
+                    "'{}' names no cell; cells are r12.1, r12.2 and so on",
+                    name.escape_debug()
+                )
+            })?),
+        ),
         None => (name, None),
     };
     let run = store.run(run).map_err(|error| error.to_string())?;
     let cells = store.cells(run.id).map_err(|error| error.to_string())?;
-    for kept in cells.iter().filter(|kept| cell.is_none_or(|wanted| wanted == kept.position)) {
-        match store.content(run.id, kept.position).map_err(|error| error.to_string())? {
-            Content::Recording(recording) => take(&run, kept, fathom_analyse::findings(&recording))?,
+    for kept in cells
+        .iter()
+        .filter(|kept| cell.is_none_or(|wanted| wanted == kept.position))
+    {
+        match store
+            .content(run.id, kept.position)
+            .map_err(|error| error.to_string())?
+        {
+            Content::Recording(recording) => {
+                take(&run, kept, fathom_analyse::findings(&recording))?
+            }
             Content::Imported { bytes, .. } => {
-                let found = fathom_import::read_text(name, &bytes).map_err(|error| format!("{name}: {error}"))?;
-                found.into_iter().try_for_each(|result| take(&run, kept, fathom_analyse::imported(result)))?;
+                let found = fathom_import::read_text(name, &bytes)
+                    .map_err(|error| format!("{name}: {error}"))?;
+                found
+                    .into_iter()
+                    .try_for_each(|result| take(&run, kept, fathom_analyse::imported(result)))?;
             }
             Content::Nothing => {}
         }

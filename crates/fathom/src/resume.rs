@@ -29,7 +29,11 @@ not measured again. Without RUN it is the latest that is not finished.
 /// Kinds that can be taken up again.
 const KINDS: [&str; 3] = ["sweep", "search", "suite"];
 
-const WORDS: Vocabulary = Vocabulary { word: "resume", flags: &["--watch"], values: &["--events", "--budget", "--destroy"] };
+const WORDS: Vocabulary = Vocabulary {
+    word: "resume",
+    flags: &["--watch"],
+    values: &["--events", "--budget", "--destroy"],
+};
 
 /// How an experiment goes on.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +48,10 @@ pub struct Again {
 
 /// Goes on with what the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+    if arguments
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h")
+    {
         return say(HELP);
     }
     go_on(arguments).unwrap_or_else(|message| {
@@ -82,7 +89,10 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
         "sweep" => sweep::resume(&run, stored, again),
         "search" => crate::search::resume(&run, stored, again),
         "suite" => crate::suite::resume(&run, stored, again),
-        kind => Err(format!("{} is a {kind}, which cannot be taken up again", run.id)),
+        kind => Err(format!(
+            "{} is a {kind}, which cannot be taken up again",
+            run.id
+        )),
     }
 }
 
@@ -90,17 +100,23 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
 fn latest(store: &mut Store) -> Result<Run, String> {
     let runs = store.unfinished().map_err(|error| error.to_string())?;
     let found = runs.into_iter().rev().find(|run| refusal(run).is_none());
-    found.ok_or_else(|| "nothing is left to go on with; `fathom runs` lists what there is".to_owned())
+    found.ok_or_else(|| {
+        "nothing is left to go on with; `fathom runs` lists what there is".to_owned()
+    })
 }
 
 /// Why a run is not taken up.
 fn refusal(run: &Run) -> Option<String> {
     let (id, kind) = (run.id, run.experiment.kind.as_str());
     if run.state == RunState::Finished {
-        return Some(format!("{id} is finished; `fathom show {id}` tells what came of it"));
+        return Some(format!(
+            "{id} is finished; `fathom show {id}` tells what came of it"
+        ));
     }
     if !KINDS.contains(&kind) {
-        return Some(format!("{id} is a single {kind}, of which nothing is left to go on with: start it again"));
+        return Some(format!(
+            "{id} is a single {kind}, of which nothing is left to go on with: start it again"
+        ));
     }
     let works = run.state == RunState::Running && !is_dead(run);
     works.then(|| format!("another process works on {id} ({})", run.experiment.owner))

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
-use fathom_model::{Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight};
+use fathom_model::{
+    Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight,
+};
 use fathom_plan::{
-    Action, Diagnostic, IdleProf, Invocation, Planned, command_help, engine_help, help_text, parse_args, plan, show_commands,
+    Action, Diagnostic, IdleProf, Invocation, Planned, command_help, engine_help, help_text,
+    parse_args, plan, show_commands,
 };
 
-use crate::verify_state;
 use crate::guard;
 use crate::help;
 use crate::keep::{self, Keeper, StoreWish};
@@ -19,15 +21,21 @@ use crate::outcome::Outcome;
 use crate::output::{self, Output};
 use crate::say::{complain, say};
 use crate::screen::Screen;
-use crate::trigger::Trigger;
 use crate::surroundings::ThisMachine;
+use crate::trigger::Trigger;
+use crate::verify_state;
 use crate::wishes::Wishes;
 
 /// fio's exit code after an interrupt.
 const FIO_INTERRUPTED: u8 = 128;
 /// Findings about the conditions of a run rather than about its I/O: fio's exit code does not speak of them.
-const CONDITIONS: [&str; 5] =
-    ["GENERATOR_STALL", "RATE_NOT_REACHED", "HISTOGRAM_OVERFLOW", "INTERRUPTED", "LITTLE_DISAGREES"];
+const CONDITIONS: [&str; 5] = [
+    "GENERATOR_STALL",
+    "RATE_NOT_REACHED",
+    "HISTOGRAM_OVERFLOW",
+    "INTERRUPTED",
+    "LITTLE_DISAGREES",
+];
 
 /// Runs what the arguments ask for.
 pub fn command(program: &str, personality: Personality, arguments: &[String]) -> Outcome {
@@ -47,7 +55,9 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         Action::Version => help::version(),
         Action::Help if personality == Personality::Fio => say(&help_text("fio", personality)),
         Action::Help => help::run(),
-        Action::CommandHelp(option) => answer(program, personality, command_help(option.as_deref())),
+        Action::CommandHelp(option) => {
+            answer(program, personality, command_help(option.as_deref()))
+        }
         Action::EngineHelp(engine) => answer(program, personality, engine_help(engine.as_deref())),
         Action::InflateLog(name) => inflate(program, personality, name),
     }
@@ -101,7 +111,12 @@ fn refuse(program: &str, personality: Personality, problems: &[Diagnostic]) -> O
 }
 
 fn show(program: &str, invocation: &Invocation) -> Outcome {
-    match show_commands(program.trim_start_matches("fathom "), invocation, &ThisMachine, &ThisMachine) {
+    match show_commands(
+        program.trim_start_matches("fathom "),
+        invocation,
+        &ThisMachine,
+        &ThisMachine,
+    ) {
         Ok(text) => say(&text),
         Err(problems) => refuse(program, invocation.personality, &problems),
     }
@@ -116,13 +131,19 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
         return explain(program, invocation, &planned.plan);
     }
     if invocation.personality == Personality::Fathom {
-        planned.warnings.iter().chain(&planned.notes).for_each(|remark| complain!("{remark}"));
+        planned
+            .warnings
+            .iter()
+            .chain(&planned.notes)
+            .for_each(|remark| complain!("{remark}"));
     }
     if invocation.parse_only {
         return Outcome::Good;
     }
     if planned.plan.jobs.is_empty() {
-        complain!("{program}: there is no job to run; give a job file or --name=JOB with its options");
+        complain!(
+            "{program}: there is no job to run; give a job file or --name=JOB with its options"
+        );
         return refused(invocation.personality);
     }
     if invocation.dry_run {
@@ -161,7 +182,11 @@ fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
     match guard::look(plan, &invocation.destroy) {
         Ok((foresight, targets)) => {
             let outlook = fathom_analyse::outlook(plan, &foresight);
-            say(&fathom_report::outlook_text(&outlook, &targets, &output::answer_style()))
+            say(&fathom_report::outlook_text(
+                &outlook,
+                &targets,
+                &output::answer_style(),
+            ))
         }
         Err(problem) => {
             complain!("{program}: {problem}");
@@ -179,17 +204,29 @@ fn result_lost(personality: Personality) -> Outcome {
 }
 
 /// From the plan to ink. The second value of a run that took place is whether its result could be written.
-fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Result<(), String>), String> {
+fn load(
+    invocation: &Invocation,
+    mut planned: Planned,
+) -> Result<(Findings, Result<(), String>), String> {
     interrupts();
     let clock = LinuxClock::start();
-    let backups = invocation.aux_path.as_ref().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let backups = invocation
+        .aux_path
+        .as_ref()
+        .map_or_else(|| PathBuf::from("."), PathBuf::from);
     let host = match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => LinuxHost::new(clock).with_scratch(folder.into()),
         None => LinuxHost::new(clock),
     }
     .with_folder(backups.clone());
     verify_state::find(&mut planned.plan, &backups);
-    let held = guard::take_hold(&planned.plan, &invocation.destroy, &host, &mut guard::Backups::new(&backups)).map_err(|all| all.join("\n"))?;
+    let held = guard::take_hold(
+        &planned.plan,
+        &invocation.destroy,
+        &host,
+        &mut guard::Backups::new(&backups),
+    )
+    .map_err(|all| all.join("\n"))?;
     let mut output = Output::open(&invocation.reporting)?;
     open_report(&planned.plan, &mut output)?;
     let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));
@@ -199,7 +236,9 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
         show_state(state, expected, &mut output);
     };
     let mut wanted = |elapsed| wishes.wanted(elapsed);
-    let mut idle = invocation.idle_prof.map(|how| IdleWatch::new(how == IdleProf::PerCpu));
+    let mut idle = invocation
+        .idle_prof
+        .map(|how| IdleWatch::new(how == IdleProf::PerCpu));
     let mut show = |progress: &Progress| {
         if let Some(idle) = idle.as_mut().filter(|_| progress.layout.is_none()) {
             idle.begin();
@@ -209,8 +248,19 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
     let mut keeper = keeper(invocation, &planned.plan);
     let journal = keeper.journal(&planned.plan);
     let trigger = Trigger::new(&invocation.trigger);
-    let beside = Beside { keep: journal, end: &|| trigger.is_pulled() };
-    let measured = measure_and_keep(planned.plan, host, clock, &mut show, &mut wanted, &mut take, beside);
+    let beside = Beside {
+        keep: journal,
+        end: &|| trigger.is_pulled(),
+    };
+    let measured = measure_and_keep(
+        planned.plan,
+        host,
+        clock,
+        &mut show,
+        &mut wanted,
+        &mut take,
+        beside,
+    );
     screen.borrow_mut().wipe();
     let (mut recording, log_trouble) = match measured {
         Ok(measured) => measured,
@@ -221,17 +271,29 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
     };
     recording.host.idleness = idle.map(IdleWatch::finish);
     recording.messages.splice(0..0, held);
-    recording.messages.extend(log_trouble.iter().map(|trouble| format!("a log file is not complete: {trouble}")));
-    if trigger.ended_the_run() && recording.end == RunEnd::Interrupted && interrupts().load(Relaxed) == 0 {
+    recording.messages.extend(
+        log_trouble
+            .iter()
+            .map(|trouble| format!("a log file is not complete: {trouble}")),
+    );
+    if trigger.ended_the_run()
+        && recording.end == RunEnd::Interrupted
+        && interrupts().load(Relaxed) == 0
+    {
         recording.end = RunEnd::Completed;
-        recording.messages.push("the trigger ended the run before its time".to_owned());
+        recording
+            .messages
+            .push("the trigger ended the run before its time".to_owned());
     }
     let saved = verify_state::save(&recording, &backups).and(trigger.shoot());
-    let logged = log_trouble.map_or(Ok(()), |trouble| Err(format!("a log file is not complete: {trouble}")));
+    let logged = log_trouble.map_or(Ok(()), |trouble| {
+        Err(format!("a log file is not complete: {trouble}"))
+    });
     let findings = fathom_analyse::findings(&recording);
     let mut written = output.findings(&findings).and(logged).and(saved);
     if let Some(prefix) = &invocation.reporting.bandwidth_log {
-        let log = measure::write_bandwidth(prefix, &recording).map_err(|error| format!("--bandwidth-log: {error}"));
+        let log = measure::write_bandwidth(prefix, &recording)
+            .map_err(|error| format!("--bandwidth-log: {error}"));
         written = written.and(log);
     }
     keeper.finish(recording, &findings, Vec::new());
@@ -242,16 +304,27 @@ fn load(invocation: &Invocation, mut planned: Planned) -> Result<(Findings, Resu
 fn keeper(invocation: &Invocation, plan: &Plan) -> Keeper {
     let reporting = &invocation.reporting;
     let is_fio = invocation.personality == Personality::Fio;
-    let wish = StoreWish { file: reporting.store.clone(), none: reporting.no_store || is_fio };
+    let wish = StoreWish {
+        file: reporting.store.clone(),
+        none: reporting.no_store || is_fio,
+    };
     let from_input = invocation.files.iter().any(|(file, _)| file == "-");
-    let jobs = (!wish.none && !from_input).then(|| show_commands("run", invocation, &ThisMachine, &ThisMachine).ok()).flatten();
-    Keeper::begin("fathom run", &wish, &keep::experiment("run", keep::name_of(plan), jobs.unwrap_or_default()))
+    let jobs = (!wish.none && !from_input)
+        .then(|| show_commands("run", invocation, &ThisMachine, &ThisMachine).ok())
+        .flatten();
+    Keeper::begin(
+        "fathom run",
+        &wish,
+        &keep::experiment("run", keep::name_of(plan), jobs.unwrap_or_default()),
+    )
 }
 
 /// How the run stands, in every format asked for. The numbers are not judged before the end.
 fn show_state(mut state: Recording, expected: Option<Nanos>, output: &mut Output) {
     state.plan.personality = Personality::Fio;
-    let left = expected.map_or(Nanos::ZERO, |expected| expected.saturating_sub(state.elapsed));
+    let left = expected.map_or(Nanos::ZERO, |expected| {
+        expected.saturating_sub(state.elapsed)
+    });
     output.style.eta_s = left.get().div_ceil(1_000_000_000);
     if let Err(message) = output.findings(&fathom_analyse::findings_with(&state, &[])) {
         complain!("{message}");
@@ -265,7 +338,10 @@ fn open_report(plan: &Plan, output: &mut Output) -> Result<(), String> {
         return Ok(());
     }
     let banner = match plan.personality {
-        Personality::Fio => fathom_report::banner(plan, &output.style) + &fathom_report::starting(plan.jobs.len(), 0),
+        Personality::Fio => {
+            fathom_report::banner(plan, &output.style)
+                + &fathom_report::starting(plan.jobs.len(), 0)
+        }
         Personality::Fathom => String::new(),
     };
     output.text(&banner)
@@ -277,7 +353,14 @@ fn verdict(program: &str, findings: &Findings) -> Outcome {
         Personality::Fathom if findings.end != RunEnd::Completed => Outcome::Interrupted,
         Personality::Fathom if findings.verdict == Verdict::Invalid => Outcome::Bad,
         // The user asked to go on after errors, not to be told that there were none.
-        Personality::Fathom if findings.entries.iter().any(|e| e.errors_continued.is_some_and(|(n, _)| n > 0)) => Outcome::Bad,
+        Personality::Fathom
+            if findings
+                .entries
+                .iter()
+                .any(|e| e.errors_continued.is_some_and(|(n, _)| n > 0)) =>
+        {
+            Outcome::Bad
+        }
         Personality::Fathom => Outcome::Good,
         Personality::Fio => fio_code(program, findings),
     }
@@ -288,10 +371,23 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
     if findings.end != RunEnd::Completed {
         return Outcome::Fio(FIO_INTERRUPTED);
     }
-    let silent = findings.findings.iter().filter(|f| f.weight == Weight::Invalidates && !CONDITIONS.contains(&f.code));
-    let mut code = findings.entries.iter().filter(|entry| entry.error != 0).map(|entry| entry.members.min(1)).sum::<u32>();
+    let silent = findings
+        .findings
+        .iter()
+        .filter(|f| f.weight == Weight::Invalidates && !CONDITIONS.contains(&f.code));
+    let mut code = findings
+        .entries
+        .iter()
+        .filter(|entry| entry.error != 0)
+        .map(|entry| entry.members.min(1))
+        .sum::<u32>();
     for finding in silent {
-        complain!("{program}: {}: {} {}", finding.code, finding.about.as_deref().unwrap_or("run"), finding.evidence);
+        complain!(
+            "{program}: {}: {} {}",
+            finding.code,
+            finding.about.as_deref().unwrap_or("run"),
+            finding.evidence
+        );
         code = code.max(1);
     }
     Outcome::Fio(code.min(127) as u8)

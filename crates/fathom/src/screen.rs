@@ -16,7 +16,11 @@ pub fn style(to_terminal: bool, version: &str) -> Style {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style {
         version: version.to_owned(),
-        width: if to_terminal { width().max(20) } else { DEFAULT_WIDTH },
+        width: if to_terminal {
+            width().max(20)
+        } else {
+            DEFAULT_WIDTH
+        },
         colour: to_terminal && !plain,
         ascii: !speaks_utf8(),
         utc_offset_s: fathom_linux::utc_offset_s(),
@@ -26,13 +30,17 @@ pub fn style(to_terminal: bool, version: &str) -> Style {
 
 fn speaks_utf8() -> bool {
     let of = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = of("LC_ALL").or_else(|| of("LC_CTYPE")).or_else(|| of("LANG")).unwrap_or_default();
+    let locale = of("LC_ALL")
+        .or_else(|| of("LC_CTYPE"))
+        .or_else(|| of("LANG"))
+        .unwrap_or_default();
     locale.to_uppercase().replace('-', "").contains("UTF8")
 }
 
 /// Columns of the terminal.
 pub fn width() -> usize {
-    rustix::termios::tcgetwinsize(std::io::stderr()).map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col))
+    rustix::termios::tcgetwinsize(std::io::stderr())
+        .map_or(DEFAULT_WIDTH, |size| usize::from(size.ws_col))
 }
 
 /// Shows where the run stands: fio on the standard output and only beside text, fathom on the error stream, so that documents
@@ -52,7 +60,11 @@ impl Screen {
     /// A screen as `--eta` asks.
     pub fn new(personality: Personality, reporting: &Reporting) -> Screen {
         let is_fio = personality == Personality::Fio;
-        let terminal = if is_fio { std::io::stdout().is_terminal() } else { std::io::stderr().is_terminal() };
+        let terminal = if is_fio {
+            std::io::stdout().is_terminal()
+        } else {
+            std::io::stderr().is_terminal()
+        };
         let live = match reporting.eta {
             Eta::Always => true,
             Eta::Never => false,
@@ -63,7 +75,10 @@ impl Screen {
         Screen {
             personality,
             live: live && (!is_fio || reporting.formats.contains(&OutputFormat::Normal)),
-            every: reporting.eta_interval.map_or(usual, to_duration).max(Duration::from_millis(100)),
+            every: reporting
+                .eta_interval
+                .map_or(usual, to_duration)
+                .max(Duration::from_millis(100)),
             newline: reporting.eta_newline.map(to_duration),
             shown: None,
             fresh_line: Instant::now(),
@@ -77,14 +92,23 @@ impl Screen {
             return;
         }
         self.shown = Some(Instant::now());
-        let line = fathom_report::live_line(progress, self.personality, width().saturating_sub(1).max(20));
+        let line = fathom_report::live_line(
+            progress,
+            self.personality,
+            width().saturating_sub(1).max(20),
+        );
         let (columns, before) = (line.chars().count(), self.dirty);
-        let fresh = self.newline.is_some_and(|every| self.fresh_line.elapsed() >= every);
+        let fresh = self
+            .newline
+            .is_some_and(|every| self.fresh_line.elapsed() >= every);
         if fresh {
             self.fresh_line = Instant::now();
         }
         self.dirty = if fresh { 0 } else { columns };
-        self.write(&format!("{line:before$}{}", if fresh { '\n' } else { '\r' }));
+        self.write(&format!(
+            "{line:before$}{}",
+            if fresh { '\n' } else { '\r' }
+        ));
     }
 
     /// Wipes the live line before anything else is printed; fio leaves it and begins a new one.

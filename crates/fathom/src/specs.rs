@@ -18,7 +18,10 @@ const OWN: [(&str, &str); 13] = [
     ("sandisk", include_str!("../../../specs/sandisk.toml")),
     ("seagate", include_str!("../../../specs/seagate.toml")),
     ("solidigm", include_str!("../../../specs/solidigm.toml")),
-    ("western-digital", include_str!("../../../specs/western-digital.toml")),
+    (
+        "western-digital",
+        include_str!("../../../specs/western-digital.toml"),
+    ),
 ];
 /// No more files of one folder are read, and no larger ones.
 const MOST_FILES: usize = 1000;
@@ -33,14 +36,21 @@ pub fn library(folders: &[&str]) -> Library {
     if let Some(folder) = users_folder().filter(|folder| folder.is_dir()) {
         add_folder(&mut library, &folder);
     }
-    folders.iter().for_each(|folder| add_folder(&mut library, Path::new(folder)));
+    folders
+        .iter()
+        .for_each(|folder| add_folder(&mut library, Path::new(folder)));
     library
 }
 
 fn users_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home =
-        set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".config")))?;
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let home = set("XDG_CONFIG_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(home.join("fathom/specs"))
 }
 
@@ -50,7 +60,9 @@ fn add_folder(library: &mut Library, folder: &Path) {
         Err(error) => return library.miss(&folder.to_string_lossy(), error.to_string()),
     };
     let paths = entries.flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .collect();
     paths.sort();
     for path in paths.iter().take(MOST_FILES) {
         let name = path.to_string_lossy();
@@ -66,9 +78,9 @@ fn read(path: &Path) -> Result<String, String> {
     let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
     match facts.len() {
         _ if !facts.is_file() => Err("it is no regular file".to_owned()),
-        length if length > LARGEST => {
-            Err(format!("{length} bytes are more than a file of data sheets can have ({LARGEST})"))
-        }
+        length if length > LARGEST => Err(format!(
+            "{length} bytes are more than a file of data sheets can have ({LARGEST})"
+        )),
         _ => std::fs::read_to_string(path).map_err(|error| error.to_string()),
     }
 }

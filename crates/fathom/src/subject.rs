@@ -52,61 +52,109 @@ pub fn subject(wish: Wish<'_>) -> Result<Subject, String> {
     let path = wish.path;
     let is_folder = path.is_dir();
     if is_folder && wish.read_only {
-        return Err(format!("{} is a folder, and --read-only makes no file in it: name a file or a device to read", path.display()));
+        return Err(format!(
+            "{} is a folder, and --read-only makes no file in it: name a file or a device to read",
+            path.display()
+        ));
     }
-    let file = if is_folder { path.join(wish.name) } else { path.to_owned() };
+    let file = if is_folder {
+        path.join(wish.name)
+    } else {
+        path.to_owned()
+    };
     let examined = examine(&file).map_err(|error| error.to_string())?;
     let called = called(path);
-    let subject = |size, writes, made| Subject { file: file.clone(), called: called.clone(), size, writes: writes && !wish.read_only, made };
+    let subject = |size, writes, made| Subject {
+        file: file.clone(),
+        called: called.clone(),
+        size,
+        writes: writes && !wish.read_only,
+        made,
+    };
     match &examined.facts().target {
         Target::NewFile(_) if wish.read_only => Err(format!("there is no {}", file.display())),
-        Target::NewFile(place) => Ok(subject(Some(room(place.free, wish.size, &file)?), true, true)),
-        Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => {
-            Ok(subject(Some(wish.size.unwrap_or(facts.size)), true, is_folder))
-        }
-        Target::File(facts) if facts.size.get() < 1 << 20 => {
-            Err(format!("{} has {} bytes, too few to measure; name a folder to have a file made in it", file.display(), facts.size.get()))
-        }
+        Target::NewFile(place) => Ok(subject(
+            Some(room(place.free, wish.size, &file)?),
+            true,
+            true,
+        )),
+        Target::File(facts) if facts.owner == Owner::Ours && facts.size.get() >= LEAST_SIZE => Ok(
+            subject(Some(wish.size.unwrap_or(facts.size)), true, is_folder),
+        ),
+        Target::File(facts) if facts.size.get() < 1 << 20 => Err(format!(
+            "{} has {} bytes, too few to measure; name a folder to have a file made in it",
+            file.display(),
+            facts.size.get()
+        )),
         Target::File(facts) => {
             let there = facts.size.get() >> 20 << 20;
-            Ok(subject(Some(Bytes::new(wish.size.map_or(there, |size| size.get().min(there)))), false, false))
+            Ok(subject(
+                Some(Bytes::new(
+                    wish.size.map_or(there, |size| size.get().min(there)),
+                )),
+                false,
+                false,
+            ))
         }
         Target::Block(_) => Ok(subject(wish.size, false, false)),
-        Target::Char(_) | Target::Other(_) => {
-            Err(format!("{} is neither a folder, nor a file, nor a block device", file.display()))
-        }
+        Target::Char(_) | Target::Other(_) => Err(format!(
+            "{} is neither a folder, nor a file, nor a block device",
+            file.display()
+        )),
     }
 }
 
 fn called(path: &Path) -> String {
     let sysfs = LinuxSysfs::default();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let place = if path.exists() { path } else { folder };
     let is_device = std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir());
-    let kind = sysfs.below(place).filter(|_| !is_device).map(|below| below.file_system.kind);
-    kind.map_or_else(|| path.display().to_string(), |kind| format!("{} ({kind})", path.display()))
+    let kind = sysfs
+        .below(place)
+        .filter(|_| !is_device)
+        .map(|below| below.file_system.kind);
+    kind.map_or_else(
+        || path.display().to_string(),
+        |kind| format!("{} ({kind})", path.display()),
+    )
 }
 
 fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String> {
     if let Some(wanted) = wanted {
-        return if wanted <= free { Ok(wanted) } else { Err(too_little(free, wanted, file)) };
+        return if wanted <= free {
+            Ok(wanted)
+        } else {
+            Err(too_little(free, wanted, file))
+        };
     }
     let size = (free.get() / PART_OF_FREE).min(SIZE) >> 20 << 20;
     if size < LEAST_SIZE {
         let (free, file) = (free.get() >> 20, file.display());
-        return Err(format!("there are {free} MiB free for {file}; 128 MiB are needed, of which an eighth is used: make room, or name another folder"));
+        return Err(format!(
+            "there are {free} MiB free for {file}; 128 MiB are needed, of which an eighth is used: make room, or name another folder"
+        ));
     }
     Ok(Bytes::new(size))
 }
 
 fn too_little(free: Bytes, wanted: Bytes, file: &Path) -> String {
     let words = fathom_device::size;
-    format!("{} is to have {}, and {} are free: make room, or give a smaller --size", file.display(), words(wanted), words(free))
+    format!(
+        "{} is to have {}, and {} are free: make room, or give a smaller --size",
+        file.display(),
+        words(wanted),
+        words(free)
+    )
 }
 
 /// Removes a file that was made; one that is not ours any more stays.
 pub fn tidy(program: &str, file: &Path) {
-    if file.exists() && let Err(error) = remove_ours(file) {
+    if file.exists()
+        && let Err(error) = remove_ours(file)
+    {
         complain!("{program}: {error}; {} is still there", file.display());
     }
 }
@@ -118,7 +166,10 @@ pub fn tidy(program: &str, file: &Path) {
 pub fn time(option: &str, text: &str) -> Result<std::time::Duration, String> {
     match value("runtime", text) {
         Some(ns) => Ok(std::time::Duration::from_nanos(ns)),
-        None => Err(format!("{option}: '{}' is no time; give a time such as 20s or 5m", text.escape_debug())),
+        None => Err(format!(
+            "{option}: '{}' is no time; give a time such as 20s or 5m",
+            text.escape_debug()
+        )),
     }
 }
 
@@ -127,8 +178,16 @@ pub fn time(option: &str, text: &str) -> Result<std::time::Duration, String> {
 /// # Errors
 /// When it is none, with the option's name.
 pub fn size(option: &str, text: &str) -> Result<Bytes, String> {
-    let wrong = || format!("{option}: '{}' is no size; give one such as 512m or 4g", text.escape_debug());
-    value("io_size", text).filter(|size| *size >= 1 << 20).map(Bytes::new).ok_or_else(wrong)
+    let wrong = || {
+        format!(
+            "{option}: '{}' is no size; give one such as 512m or 4g",
+            text.escape_debug()
+        )
+    };
+    value("io_size", text)
+        .filter(|size| *size >= 1 << 20)
+        .map(Bytes::new)
+        .ok_or_else(wrong)
 }
 
 /// What a job file would understand by `text` as the value of an option.

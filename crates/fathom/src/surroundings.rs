@@ -20,7 +20,13 @@ impl Surroundings for ThisMachine {
     fn memory_mib(&self) -> u64 {
         let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-        let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+        let kib = line.and_then(|rest| {
+            rest.trim()
+                .trim_end_matches("kB")
+                .trim()
+                .parse::<u64>()
+                .ok()
+        });
         kib.unwrap_or(0) >> 10
     }
 
@@ -33,7 +39,8 @@ impl Surroundings for ThisMachine {
     }
 
     fn is_special(&self, path: &Path) -> bool {
-        std::fs::metadata(path).is_ok_and(|facts| !facts.is_file() && !facts.is_dir() && is_device(&facts))
+        std::fs::metadata(path)
+            .is_ok_and(|facts| !facts.is_file() && !facts.is_dir() && is_device(&facts))
     }
 
     fn is_directory(&self, path: &Path) -> bool {
@@ -63,11 +70,14 @@ impl Surroundings for ThisMachine {
 
     fn entropy(&self) -> u64 {
         let mut bytes = [0; 8];
-        let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+        let read = std::fs::File::open("/dev/urandom")
+            .and_then(|mut source| source.read_exact(&mut bytes));
         match read {
             Ok(()) => u64::from_ne_bytes(bytes),
             // Without a random device the time still makes two runs differ.
-            Err(_) => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64),
+            Err(_) => std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(1, |d| d.as_nanos() as u64),
         }
     }
 }
@@ -90,7 +100,10 @@ impl Includes for ThisMachine {
             }
             Box::new(file)
         };
-        source.take(LARGEST_JOB_FILE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+        source
+            .take(LARGEST_JOB_FILE + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| error.to_string())?;
         if bytes.len() as u64 > LARGEST_JOB_FILE {
             return Err("it is larger than 16 MiB and so no job file".to_owned());
         }

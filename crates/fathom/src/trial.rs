@@ -57,7 +57,9 @@ pub fn all_answer(plan: &Plan) -> Result<(), String> {
 /// As [`all_answer`].
 pub fn answer(targets: &[PathBuf], tell: bool) -> Result<(), String> {
     // Without a child nobody can try; those who open the target find out.
-    let Some((mut child, answers)) = child(targets) else { return Ok(()) };
+    let Some((mut child, answers)) = child(targets) else {
+        return Ok(());
+    };
     let heard = listen(answers);
     for target in targets {
         match hear(&heard, target, tell) {
@@ -78,7 +80,16 @@ pub fn answer(targets: &[PathBuf], tell: bool) -> Result<(), String> {
 fn targets(plan: &Plan) -> Vec<PathBuf> {
     let mut folders = BTreeSet::new();
     let paths = plan.jobs.iter().flat_map(|job| &job.files.paths);
-    paths.filter(|path| folders.insert(if path.starts_with("/dev") { Some(path.as_path()) } else { path.parent() })).cloned().collect()
+    paths
+        .filter(|path| {
+            folders.insert(if path.starts_with("/dev") {
+                Some(path.as_path())
+            } else {
+                path.parent()
+            })
+        })
+        .cloned()
+        .collect()
 }
 
 fn child(targets: &[PathBuf]) -> Option<(Child, ChildStdout)> {
@@ -86,7 +97,12 @@ fn child(targets: &[PathBuf]) -> Option<(Child, ChildStdout)> {
         return None;
     }
     let mut command = Command::new(std::env::current_exe().ok()?);
-    command.args(targets).env(MARK, "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .args(targets)
+        .env(MARK, "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn().ok()?;
     let answers = child.stdout.take()?;
     Some((child, answers))
@@ -123,10 +139,15 @@ fn hear(heard: &Receiver<()>, target: &Path, mut tell: bool) -> Heard {
         }
         if waited >= PATIENCE {
             let patience = PATIENCE.as_secs();
-            return Heard::Nothing(format!("{name} did not answer within {patience} s when it was opened and read; nothing was begun. The kernel's log (dmesg) may say what its device waits for"));
+            return Heard::Nothing(format!(
+                "{name} did not answer within {patience} s when it was opened and read; nothing was begun. The kernel's log (dmesg) may say what its device waits for"
+            ));
         }
         if waited >= NOTICE && std::mem::take(&mut tell) {
-            complain!("fathom: {name} does not answer; waiting for it for up to {} s", PATIENCE.as_secs());
+            complain!(
+                "fathom: {name} does not answer; waiting for it for up to {} s",
+                PATIENCE.as_secs()
+            );
         }
     }
 }

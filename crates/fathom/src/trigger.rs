@@ -22,7 +22,12 @@ impl<'a> Trigger<'a> {
     /// Time is counted from now.
     pub fn new(wish: &'a TriggerWish) -> Trigger<'a> {
         let begun = Instant::now();
-        Trigger { wish, begun, next_look: Cell::new(begun), pulled: Cell::new(false) }
+        Trigger {
+            wish,
+            begun,
+            next_look: Cell::new(begun),
+            pulled: Cell::new(false),
+        }
     }
 
     /// Whether the run is to end. The file is a wish: it is removed.
@@ -30,14 +35,24 @@ impl<'a> Trigger<'a> {
         if self.pulled.get() {
             return true;
         }
-        let late = self.wish.after.is_some_and(|after| self.begun.elapsed() >= Duration::from_nanos(after.get()));
+        let late = self
+            .wish
+            .after
+            .is_some_and(|after| self.begun.elapsed() >= Duration::from_nanos(after.get()));
         self.pulled.set(late || self.file_appeared());
         self.pulled.get()
     }
 
     fn file_appeared(&self) -> bool {
         let now = Instant::now();
-        let Some(file) = self.wish.file.as_ref().filter(|_| now >= self.next_look.get()) else { return false };
+        let Some(file) = self
+            .wish
+            .file
+            .as_ref()
+            .filter(|_| now >= self.next_look.get())
+        else {
+            return false;
+        };
         self.next_look.set(now + LOOK_UP);
         std::fs::remove_file(file).is_ok()
     }
@@ -52,9 +67,15 @@ impl<'a> Trigger<'a> {
     /// # Errors
     /// When it cannot be run or does not succeed, in words.
     pub fn shoot(&self) -> Result<(), String> {
-        let Some(line) = self.wish.command.as_ref().filter(|_| self.ended_the_run()) else { return Ok(()) };
+        let Some(line) = self.wish.command.as_ref().filter(|_| self.ended_the_run()) else {
+            return Ok(());
+        };
         let told = |what: String| Err(format!("--trigger: '{line}' {what}"));
-        let done = Command::new("/bin/sh").args(["-c", line]).stdin(Stdio::null()).stdout(std::io::stderr()).status();
+        let done = Command::new("/bin/sh")
+            .args(["-c", line])
+            .stdin(Stdio::null())
+            .stdout(std::io::stderr())
+            .status();
         match done {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => told(format!("ended with {status}")),

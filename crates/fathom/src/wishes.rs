@@ -24,10 +24,22 @@ impl Wishes {
     /// Takes SIGUSR1 over. The file is fio's and only looked for in its name.
     pub fn new(personality: Personality, every: Option<Nanos>) -> Wishes {
         let signals = dump_requests();
-        let folder = || std::env::var_os("TMPDIR").or_else(|| std::env::var_os("TEMP")).unwrap_or_else(|| "/tmp".into());
-        let file = (personality == Personality::Fio).then(|| PathBuf::from(folder()).join("fio-dump-status"));
+        let folder = || {
+            std::env::var_os("TMPDIR")
+                .or_else(|| std::env::var_os("TEMP"))
+                .unwrap_or_else(|| "/tmp".into())
+        };
+        let file = (personality == Personality::Fio)
+            .then(|| PathBuf::from(folder()).join("fio-dump-status"));
         let every = every.map(Nanos::get);
-        Wishes { every, next: every.unwrap_or(u64::MAX), signals, answered: signals.load(Relaxed), file, next_look: LOOK }
+        Wishes {
+            every,
+            next: every.unwrap_or(u64::MAX),
+            signals,
+            answered: signals.load(Relaxed),
+            file,
+            next_look: LOOK,
+        }
     }
 
     /// Whether the state is wanted at this time of the run.
@@ -46,7 +58,9 @@ impl Wishes {
 
     /// The file is a wish for one state: it is removed. One that cannot be removed is not looked for again.
     fn file_is_there(&mut self, now: u64) -> bool {
-        let Some(file) = self.file.as_ref().filter(|_| now >= self.next_look) else { return false };
+        let Some(file) = self.file.as_ref().filter(|_| now >= self.next_look) else {
+            return false;
+        };
         self.next_look = now + LOOK;
         if !file.exists() {
             return false;
@@ -66,7 +80,9 @@ mod tests {
     fn a_state_is_wanted_once_an_interval() {
         let mut wishes = Wishes::new(Personality::Fathom, Some(Nanos::from_millis(100)));
         let at = |ms: u64| Nanos::from_millis(ms);
-        let wanted: Vec<bool> = [0, 99, 100, 120, 350, 360, 400].map(|ms| wishes.wanted(at(ms))).to_vec();
+        let wanted: Vec<bool> = [0, 99, 100, 120, 350, 360, 400]
+            .map(|ms| wishes.wanted(at(ms)))
+            .to_vec();
         assert_eq!(wanted, [false, false, true, false, true, false, true]);
         assert!(!Wishes::new(Personality::Fathom, None).wanted(at(u64::MAX / 2_000_000)));
     }

@@ -29,19 +29,31 @@ impl Vocabulary {
     ///
     /// # Errors
     /// An option that there is not, with the closest that there is; one without its value; what `take` says.
-    pub fn read(&self, arguments: &[String], take: &mut dyn FnMut(Given<'_>) -> Result<(), String>) -> Result<StoreWish, String> {
+    pub fn read(
+        &self,
+        arguments: &[String],
+        take: &mut dyn FnMut(Given<'_>) -> Result<(), String>,
+    ) -> Result<StoreWish, String> {
         let (mut store, mut rest) = (StoreWish::default(), arguments.iter());
         while let Some(argument) = rest.next() {
             if store.take(argument, &mut rest)? {
                 continue;
             }
             let word = argument.as_str();
-            let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let (name, value) = word
+                .split_once('=')
+                .map_or((word, None), |(name, value)| (name, Some(value)));
             if word == "--" {
-                rest.by_ref().try_for_each(|word| take(Given::Operand(word)))?;
+                rest.by_ref()
+                    .try_for_each(|word| take(Given::Operand(word)))?;
             } else if self.values.contains(&name) {
                 let value = value.or_else(|| rest.next().map(String::as_str));
-                take(Given::Value(name, value.ok_or_else(|| format!("{name} needs a value; `fathom {} --help` tells", self.word))?))?;
+                take(Given::Value(
+                    name,
+                    value.ok_or_else(|| {
+                        format!("{name} needs a value; `fathom {} --help` tells", self.word)
+                    })?,
+                ))?;
             } else if value.is_none() && self.flags.contains(&name) {
                 take(Given::Flag(name))?;
             } else if word.len() > 1 && word.starts_with('-') {
@@ -55,7 +67,10 @@ impl Vocabulary {
 
     fn unknown(&self, word: &str, name: &str) -> String {
         let close = fathom_plan::closest(name, self.flags.iter().chain(self.values).copied());
-        let advice = close.map_or_else(|| format!("; `fathom {} --help` lists them", self.word), |close| format!(": did you mean {close}?"));
+        let advice = close.map_or_else(
+            || format!("; `fathom {} --help` lists them", self.word),
+            |close| format!(": did you mean {close}?"),
+        );
         format!("there is no option '{}'{advice}", word.escape_debug())
     }
 }
@@ -64,7 +79,11 @@ impl Vocabulary {
 mod tests {
     use super::*;
 
-    const SOME: Vocabulary = Vocabulary { word: "some", flags: &["--json"], values: &["--size", "-o"] };
+    const SOME: Vocabulary = Vocabulary {
+        word: "some",
+        flags: &["--json"],
+        values: &["--size", "-o"],
+    };
 
     fn read(line: &str) -> Result<(Vec<String>, StoreWish), String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -78,9 +97,15 @@ mod tests {
 
     #[test]
     fn words_are_flags_values_and_operands() {
-        let (all, store) = read("a --json --size=1 -o b=c --store=x --no-store - x=y -- --json").expect("words");
+        let (all, store) =
+            read("a --json --size=1 -o b=c --store=x --no-store - x=y -- --json").expect("words");
         let expected = [
-            "Operand(\"a\")", "Flag(\"--json\")", "Value(\"--size\", \"1\")", "Value(\"-o\", \"b=c\")", "Operand(\"-\")", "Operand(\"x=y\")",
+            "Operand(\"a\")",
+            "Flag(\"--json\")",
+            "Value(\"--size\", \"1\")",
+            "Value(\"-o\", \"b=c\")",
+            "Operand(\"-\")",
+            "Operand(\"x=y\")",
             "Operand(\"--json\")",
         ];
         assert_eq!(all, expected);
@@ -90,7 +115,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_advice() {
         for (line, said) in [
-            ("--sise=3", "there is no option '--sise=3': did you mean --size?"),
+            (
+                "--sise=3",
+                "there is no option '--sise=3': did you mean --size?",
+            ),
             ("--json=3", "there is no option '--json=3'"),
             ("--what-ever", "`fathom some --help` lists them"),
             ("--size", "--size needs a value; `fathom some --help` tells"),

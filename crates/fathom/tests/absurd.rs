@@ -69,14 +69,21 @@ fn limited(command: &str, job: &str, folder: &Path) -> Ran {
     std::fs::write(folder.join("job.fio"), job).expect("written");
     let mut shell = Command::new("sh");
     let line = format!("ulimit -v {MOST_MEMORY_KIB}; ulimit -t {MOST_SECONDS}; exec \"$0\" \"$@\"");
-    shell.args(["-c", &line, FATHOM, command, "job.fio"]).env("FATHOM_STORE", "none").current_dir(folder);
+    shell
+        .args(["-c", &line, FATHOM, command, "job.fio"])
+        .env("FATHOM_STORE", "none")
+        .current_dir(folder);
     start(shell).finish_within(Duration::from_secs(60))
 }
 
 /// It ended by itself, and not by a panic.
 fn sound(ran: &Ran, what: &str) -> String {
     let said = format!("{}{}", ran.err, ran.out);
-    assert!(ran.status.code().is_some_and(|code| code != 101) && !said.contains("panicked"), "{what}: {:?} {said}", ran.status);
+    assert!(
+        ran.status.code().is_some_and(|code| code != 101) && !said.contains("panicked"),
+        "{what}: {:?} {said}",
+        ran.status
+    );
     said
 }
 
@@ -85,8 +92,13 @@ fn what_no_host_can_do_is_refused_with_the_limit() {
     let scratch = Scratch::new().expect("a folder");
     for (option, value, limit) in REFUSED {
         for command in COMMANDS {
-            let job = format!("[a]\nioengine=null\nrw=randread\nsize=1g\nnumber_ios=10\n{option}={value}\n");
-            let (what, ran) = (format!("{command} {option}={value}"), limited(command, &job, scratch.path()));
+            let job = format!(
+                "[a]\nioengine=null\nrw=randread\nsize=1g\nnumber_ios=10\n{option}={value}\n"
+            );
+            let (what, ran) = (
+                format!("{command} {option}={value}"),
+                limited(command, &job, scratch.path()),
+            );
             let said = sound(&ran, &what);
             let expected = if command == "run" { 2 } else { 1 };
             assert_eq!(ran.code(), expected, "{what}: {said}");
@@ -101,8 +113,12 @@ fn what_is_large_and_means_something_runs() {
     for (option, value) in RUN {
         for command in COMMANDS {
             let size = if option == "size" { "" } else { "size=1g\n" };
-            let job = format!("[a]\nioengine=null\nrw=randread\nnumber_ios=10\n{size}{option}={value}\n");
-            let (what, ran) = (format!("{command} {option}={value}"), limited(command, &job, scratch.path()));
+            let job =
+                format!("[a]\nioengine=null\nrw=randread\nnumber_ios=10\n{size}{option}={value}\n");
+            let (what, ran) = (
+                format!("{command} {option}={value}"),
+                limited(command, &job, scratch.path()),
+            );
             let said = sound(&ran, &what);
             assert!(!said.contains("nothing was run"), "{what}: {said}");
         }
@@ -114,20 +130,59 @@ fn what_is_large_and_means_something_runs() {
 fn what_all_clones_hold_together_is_bounded() {
     let scratch = Scratch::new().expect("a folder");
     let base = "ioengine=null\nsize=1m\nnumber_ios=1\n";
-    let names = |count: usize| (0..count).map(|n| format!("{n:03}")).collect::<Vec<_>>().join(":");
+    let names = |count: usize| {
+        (0..count)
+            .map(|n| format!("{n:03}"))
+            .collect::<Vec<_>>()
+            .join(":")
+    };
     let many = |count: usize, line: &str| line.repeat(count);
     let cases = [
-        ("long names", format!("[a]\n{base}nrfiles=1000000\nfilename_format={}$jobnum.$filenum\n", "x".repeat(3900)), "bytes of file names"),
-        ("names of clones", format!("[a]\n{base}numjobs=4096\n{}", many(10, &format!("filename={}\n", names(1000)))), "files are beyond"),
-        ("files of clones", format!("[a]\n{base}numjobs=4096\nnrfiles=1000\n"), "files are beyond"),
-        ("options of clones", format!("[a]\n{base}numjobs=4096\n{}", many(450, "bs=4k\n")), "options, counted for each clone,"),
-        ("long options", format!("[a]\n{base}numjobs=4096\n{}", many(10, &format!("description={}\n", "x".repeat(1000)))), "bytes of options"),
+        (
+            "long names",
+            format!(
+                "[a]\n{base}nrfiles=1000000\nfilename_format={}$jobnum.$filenum\n",
+                "x".repeat(3900)
+            ),
+            "bytes of file names",
+        ),
+        (
+            "names of clones",
+            format!(
+                "[a]\n{base}numjobs=4096\n{}",
+                many(10, &format!("filename={}\n", names(1000)))
+            ),
+            "files are beyond",
+        ),
+        (
+            "files of clones",
+            format!("[a]\n{base}numjobs=4096\nnrfiles=1000\n"),
+            "files are beyond",
+        ),
+        (
+            "options of clones",
+            format!("[a]\n{base}numjobs=4096\n{}", many(450, "bs=4k\n")),
+            "options, counted for each clone,",
+        ),
+        (
+            "long options",
+            format!(
+                "[a]\n{base}numjobs=4096\n{}",
+                many(10, &format!("description={}\n", "x".repeat(1000)))
+            ),
+            "bytes of options",
+        ),
     ];
     for (what, job, limit) in cases {
         for command in COMMANDS {
             let ran = limited(command, &job, scratch.path());
             let said = sound(&ran, what);
-            assert!(said.contains(limit) && said.contains("at most") && said.contains("nothing was run"), "{what}: {said}");
+            assert!(
+                said.contains(limit)
+                    && said.contains("at most")
+                    && said.contains("nothing was run"),
+                "{what}: {said}"
+            );
         }
     }
 }
@@ -147,18 +202,48 @@ fn a_full_scratch_folder_is_told_and_costs_nothing() {
     if !all_met(&[Need::Root]) {
         return;
     }
-    let (scratch, folder) = (Scratch::new().expect("a folder"), Scratch::new().expect("a folder"));
-    let job = format!("--name=x --ioengine=null --size=1g --rw=randread --rate_iops=2000 --number_ios={IOS} --bwavgtime=10 --iopsavgtime=10");
+    let (scratch, folder) = (
+        Scratch::new().expect("a folder"),
+        Scratch::new().expect("a folder"),
+    );
+    let job = format!(
+        "--name=x --ioengine=null --size=1g --rw=randread --rate_iops=2000 --number_ios={IOS} --bwavgtime=10 --iopsavgtime=10"
+    );
     let mut command = Command::new("unshare");
     // The mount is seen by this run alone and goes with it.
-    let line = format!("mount -t tmpfs -o size=4k,nr_inodes=4 none '{0}' && TMPDIR='{0}' exec \"$0\" \"$@\"", folder.path().display());
-    command.args(["--mount", "sh", "-c", &line, FATHOM, "run", "--output-format=json"]).args(words(&job));
+    let line = format!(
+        "mount -t tmpfs -o size=4k,nr_inodes=4 none '{0}' && TMPDIR='{0}' exec \"$0\" \"$@\"",
+        folder.path().display()
+    );
+    command
+        .args([
+            "--mount",
+            "sh",
+            "-c",
+            &line,
+            FATHOM,
+            "run",
+            "--output-format=json",
+        ])
+        .args(words(&job));
     let ran = start(command_in(command, scratch.path())).finish();
-    assert!(ran.out.contains("the scratch file for interval records failed"), "{} {}", ran.err, ran.out);
+    assert!(
+        ran.out
+            .contains("the scratch file for interval records failed"),
+        "{} {}",
+        ran.err,
+        ran.out
+    );
     let json = ran.json();
     assert_eq!(json.number("/jobs/0/read/total_ios"), IOS as f64);
     assert_eq!(json.number("/jobs/0/read/io_bytes"), (IOS * 4096) as f64);
-    let spared = start(program(["run", "--output-format=json"].into_iter().map(str::to_owned).chain(words(&job)))).finish();
+    let spared = start(program(
+        ["run", "--output-format=json"]
+            .into_iter()
+            .map(str::to_owned)
+            .chain(words(&job)),
+    ))
+    .finish();
     assert!(!spared.out.contains("scratch file"), "{}", spared.out);
 }
 

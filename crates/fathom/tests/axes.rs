@@ -6,10 +6,15 @@ use common::{Json, program, start, words};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
 fn sweep(scratch: &Scratch, line: &str) -> Json {
-    let mut command = program(words(&format!("sweep {line} --size=16m --for=200ms --set=direct=0 --json")));
+    let mut command = program(words(&format!(
+        "sweep {line} --size=16m --for=200ms --set=direct=0 --json"
+    )));
     command.current_dir(scratch.path());
     let ran = start(command).finish();
-    Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {line}: {}{}", ran.out, ran.err)))
+    Json(
+        serde_json::from_str(&ran.out)
+            .unwrap_or_else(|error| panic!("{error}: {line}: {}{}", ran.out, ran.err)),
+    )
 }
 
 #[test]
@@ -27,22 +32,37 @@ fn each_axis_is_varied() {
         ("ioengine=psync,libaio", "ioengine"),
         ("size=4m,8m", "size"),
         ("random_distribution=random;zipf:1.1", "random_distribution"),
-        ("buffer_compress_percentage=0,50", "buffer_compress_percentage"),
+        (
+            "buffer_compress_percentage=0,50",
+            "buffer_compress_percentage",
+        ),
         ("target=a,b", "target"),
     ] {
         let where_to = if name == "target" { "" } else { "." };
-        let load = if name == "rwmixread" { "--set=rw=randrw" } else { "" };
+        let load = if name == "rwmixread" {
+            "--set=rw=randrw"
+        } else {
+            ""
+        };
         let json = sweep(&scratch, &format!("{where_to} --axis {axis} {load}"));
         let cells = json.0["cells"].as_array().cloned().unwrap_or_default();
         assert!(cells.len() >= 2, "{axis}: {:#}", json.0);
-        let mut values: Vec<&str> = cells.iter().filter_map(|cell| cell["at"][name].as_str()).collect();
+        let mut values: Vec<&str> = cells
+            .iter()
+            .filter_map(|cell| cell["at"][name].as_str())
+            .collect();
         values.dedup();
         assert_eq!(values.len(), cells.len(), "{axis}: {:#}", json.0);
         for cell in &cells {
-            assert!(cell["iops"].as_f64().is_some_and(|iops| iops > 0.0), "{axis}: {cell:#}");
+            assert!(
+                cell["iops"].as_f64().is_some_and(|iops| iops > 0.0),
+                "{axis}: {cell:#}"
+            );
         }
     }
-    let left = std::fs::read_dir(scratch.path()).expect("the folder").count();
+    let left = std::fs::read_dir(scratch.path())
+        .expect("the folder")
+        .count();
     assert_eq!(left, 2, "only the two folders are left");
 }
 
@@ -54,7 +74,11 @@ fn the_figures_are_those_of_the_value() {
     for (cell, block) in [4096.0, 16384.0].into_iter().enumerate() {
         let figure = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
         let ratio = figure("bw_bytes") / figure("iops");
-        assert!((ratio / block - 1.0).abs() < 1e-6, "{ratio} bytes each instead of {block}: {:#}", json.0);
+        assert!(
+            (ratio / block - 1.0).abs() < 1e-6,
+            "{ratio} bytes each instead of {block}: {:#}",
+            json.0
+        );
     }
 }
 
@@ -63,44 +87,98 @@ fn the_figures_are_those_of_the_value() {
 fn file_systems_are_an_axis() {
     require!(Root, Loop);
     let scratch = Scratch::new().expect("a folder");
-    let kinds = [(FsKind::Ext4, 64 << 20), (FsKind::Xfs, 320 << 20), (FsKind::Btrfs, 120 << 20)];
+    let kinds = [
+        (FsKind::Ext4, 64 << 20),
+        (FsKind::Xfs, 320 << 20),
+        (FsKind::Btrfs, 120 << 20),
+    ];
     let disks: Vec<(LoopDevice, Mount, &str)> = kinds
         .into_iter()
         .filter(|(kind, _)| kind.available().is_ok())
         .map(|(kind, size)| {
-            let device = LoopDevice::create(&scratch.join(kind.name()), size, LoopOptions::default()).expect("a device");
+            let device =
+                LoopDevice::create(&scratch.join(kind.name()), size, LoopOptions::default())
+                    .expect("a device");
             let mount = Mount::format(device.path(), kind, "").expect("a mount");
             (device, mount, kind.name())
         })
         .collect();
-    let names: Vec<String> = disks.iter().map(|(_, mount, kind)| format!("{} ({kind})", mount.path().display())).collect();
-    let folders: Vec<String> = disks.iter().map(|(_, mount, _)| mount.path().display().to_string()).collect();
-    let line = format!("--axis fs={} --axis bs=4k,16k --set=rate_iops=500", folders.join(","));
+    let names: Vec<String> = disks
+        .iter()
+        .map(|(_, mount, kind)| format!("{} ({kind})", mount.path().display()))
+        .collect();
+    let folders: Vec<String> = disks
+        .iter()
+        .map(|(_, mount, _)| mount.path().display().to_string())
+        .collect();
+    let line = format!(
+        "--axis fs={} --axis bs=4k,16k --set=rate_iops=500",
+        folders.join(",")
+    );
     let json = sweep(&scratch, &line);
     let at = |name: &str| -> Vec<String> {
         let cells = json.0["cells"].as_array().expect("cells").iter();
-        cells.map(|cell| cell["at"][name].as_str().expect("a value").to_owned()).collect()
+        cells
+            .map(|cell| cell["at"][name].as_str().expect("a value").to_owned())
+            .collect()
     };
     // Grouped by the first axis.
-    let wanted: Vec<String> = names.iter().flat_map(|name| [name.clone(), name.clone()]).collect();
-    assert_eq!((at("target"), at("bs")), (wanted, ["4k", "16k"].repeat(names.len()).into_iter().map(str::to_owned).collect()));
+    let wanted: Vec<String> = names
+        .iter()
+        .flat_map(|name| [name.clone(), name.clone()])
+        .collect();
+    assert_eq!(
+        (at("target"), at("bs")),
+        (
+            wanted,
+            ["4k", "16k"]
+                .repeat(names.len())
+                .into_iter()
+                .map(str::to_owned)
+                .collect()
+        )
+    );
     let ran = start({
-        let mut command = program(words(&format!("sweep {line} --size=16m --for=200ms --set=direct=0")));
+        let mut command = program(words(&format!(
+            "sweep {line} --size=16m --for=200ms --set=direct=0"
+        )));
         command.current_dir(scratch.path());
         command
     })
     .finish();
     let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     for name in &names {
-        assert!(ran.out.lines().filter(|line| line.starts_with(name.as_str())).count() >= 3, "{name}: {}", ran.out);
-        assert!(name == &names[0] || words.contains(&format!("times the IOPS of {} over 2 cells", names[0])), "{}", ran.out);
+        assert!(
+            ran.out
+                .lines()
+                .filter(|line| line.starts_with(name.as_str()))
+                .count()
+                >= 3,
+            "{name}: {}",
+            ran.out
+        );
+        assert!(
+            name == &names[0]
+                || words.contains(&format!("times the IOPS of {} over 2 cells", names[0])),
+            "{}",
+            ran.out
+        );
     }
     // As many targets: each alone, then all together, under the same names.
     let json = sweep(&scratch, &folders.join(" "));
-    let last = json.0["cells"].as_array().and_then(|cells| cells.last()).expect("a cell");
-    assert_eq!(last["at"]["target"].as_str(), Some(names.join(" + ").as_str()));
+    let last = json.0["cells"]
+        .as_array()
+        .and_then(|cells| cells.last())
+        .expect("a cell");
+    assert_eq!(
+        last["at"]["target"].as_str(),
+        Some(names.join(" + ").as_str())
+    );
     for folder in &folders {
-        let left: Vec<_> = std::fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").file_name()).collect();
+        let left: Vec<_> = std::fs::read_dir(folder)
+            .expect("the folder")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
         assert!(left.iter().all(|name| name == "lost+found"), "{left:?}");
     }
 }

@@ -29,37 +29,66 @@ struct Case {
 
 fn cases(table: &str) -> Vec<Case> {
     let of = |block: &str| {
-        let (title, rest) = block.split_once('\n').expect("a title has a line of its own");
+        let (title, rest) = block
+            .split_once('\n')
+            .expect("a title has a line of its own");
         let (input, answer) = rest.split_once("--- ").unwrap_or((rest, ""));
-        Case { title: title.into(), input: input.into(), answer: answer.into() }
+        Case {
+            title: title.into(),
+            input: input.into(),
+            answer: answer.into(),
+        }
     };
     table.split("=== ").skip(1).map(of).collect()
 }
 
 /// What lies in the folder of every case.
 fn furnish(folder: &Path) {
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).expect("written");
+    let write =
+        |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).expect("written");
     std::fs::create_dir(folder.join("folder")).expect("made");
     common::sh(&format!("mkfifo '{}/pipe'", folder.display()));
     write("empty.fio", b"");
     write("comments.fio", b"# nothing\n; but comments\n\n");
-    write("binary.fio", &(0..=255_u8).cycle().skip(128).take(4096).collect::<Vec<_>>());
+    write(
+        "binary.fio",
+        &(0..=255_u8)
+            .cycle()
+            .skip(128)
+            .take(4096)
+            .collect::<Vec<_>>(),
+    );
     write("nul.fio", b"[a]\nsize=1m\nrw=re\0ad\n");
     write("latin.fio", b"[a]\nsize=1m\nfilename=caf\xe9\n");
     write("utf16.fio", b"\xff\xfe[\0a\0]\0\n\0s\0i\0z\0e\0=\01\0m\0");
-    write("long.fio", format!("[a]\nsize={}\n", "1".repeat(1 << 20)).as_bytes());
-    write("longer.fio", format!("[a]\n{}=1\n", "x".repeat(1 << 20)).as_bytes());
+    write(
+        "long.fio",
+        format!("[a]\nsize={}\n", "1".repeat(1 << 20)).as_bytes(),
+    );
+    write(
+        "longer.fio",
+        format!("[a]\n{}=1\n", "x".repeat(1 << 20)).as_bytes(),
+    );
     for included in ["loop", "ping", "deep0"] {
-        write(&format!("{included}.fio"), format!("[a]\ninclude {included}.inc\n").as_bytes());
+        write(
+            &format!("{included}.fio"),
+            format!("[a]\ninclude {included}.inc\n").as_bytes(),
+        );
     }
     write("loop.inc", b"include loop.inc\n");
     write("ping.inc", b"include pong.inc\n");
     write("pong.inc", b"include ping.inc\n");
     for depth in 0..64 {
-        write(&format!("deep{depth}.inc"), format!("include deep{}.inc\n", depth + 1).as_bytes());
+        write(
+            &format!("deep{depth}.inc"),
+            format!("include deep{}.inc\n", depth + 1).as_bytes(),
+        );
     }
     write("deep64.inc", b"size=1m\n");
-    write("good.fio", b"[reader]\nrw=read\nsize=1m\nfilename=x\n[writer]\nrw=write\nsize=1m\nfilename=x\n");
+    write(
+        "good.fio",
+        b"[reader]\nrw=read\nsize=1m\nfilename=x\n[writer]\nrw=write\nsize=1m\nfilename=x\n",
+    );
     write("foreign.txt", "someone's letters\n".repeat(4096).as_bytes());
     write("tiny.txt", b"tiny");
 }
@@ -68,9 +97,27 @@ fn furnish(folder: &Path) {
 type Listing = BTreeMap<String, Option<Vec<u8>>>;
 
 fn listing(folder: &Path) -> Listing {
-    let entries = std::fs::read_dir(folder).expect("readable").map(|entry| entry.expect("readable").path());
-    let content = |path: &Path| if path.is_file() { std::fs::read(path).ok() } else { None };
-    entries.map(|path| (path.file_name().expect("a name").to_string_lossy().into_owned(), content(&path))).collect()
+    let entries = std::fs::read_dir(folder)
+        .expect("readable")
+        .map(|entry| entry.expect("readable").path());
+    let content = |path: &Path| {
+        if path.is_file() {
+            std::fs::read(path).ok()
+        } else {
+            None
+        }
+    };
+    entries
+        .map(|path| {
+            (
+                path.file_name()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned(),
+                content(&path),
+            )
+        })
+        .collect()
 }
 
 /// `code`, then what was said on the error stream, then on the standard output.
@@ -88,15 +135,30 @@ fn answer(case: &Case) -> String {
     let mut command = program(arguments.split_whitespace());
     command.current_dir(scratch.path());
     let ran = start(command).finish_within(PATIENCE);
-    let said = masked(format!("{}{}", ran.err, ran.out).replace(&scratch.path().display().to_string(), "@"));
-    format!("{}\n{said}{}", ran.code(), wrote(&before, &listing(scratch.path())))
+    let said = masked(
+        format!("{}{}", ran.err, ran.out).replace(&scratch.path().display().to_string(), "@"),
+    );
+    format!(
+        "{}\n{said}{}",
+        ran.code(),
+        wrote(&before, &listing(scratch.path()))
+    )
 }
 
 /// Without what differs from machine to machine, or from folder to folder.
 fn masked(mut text: String) -> String {
-    let parts = [("inode ", ","), ("--destroy=", "\n"), ("there are ", " MiB"), ("has CPUs ", ")"), ("more, ", " are free"), ("at most ", " more")];
+    let parts = [
+        ("inode ", ","),
+        ("--destroy=", "\n"),
+        ("there are ", " MiB"),
+        ("has CPUs ", ")"),
+        ("more, ", " are free"),
+        ("at most ", " more"),
+    ];
     for (from, to) in parts {
-        let Some((before, rest)) = text.split_once(from) else { continue };
+        let Some((before, rest)) = text.split_once(from) else {
+            continue;
+        };
         if let Some(end) = rest.find(to) {
             text = format!("{before}{from}...{}", &rest[end..]);
         }
@@ -106,10 +168,20 @@ fn masked(mut text: String) -> String {
 
 /// A line about what a refusal left behind; there is to be none.
 fn wrote(before: &Listing, after: &Listing) -> String {
-    let changed = after.iter().filter(|(name, content)| before.get(*name) != Some(content)).map(|(name, _)| name.as_str());
-    let gone = before.keys().filter(|name| !after.contains_key(*name)).map(String::as_str);
+    let changed = after
+        .iter()
+        .filter(|(name, content)| before.get(*name) != Some(content))
+        .map(|(name, _)| name.as_str());
+    let gone = before
+        .keys()
+        .filter(|name| !after.contains_key(*name))
+        .map(String::as_str);
     let all: Vec<_> = changed.chain(gone).collect();
-    if all.is_empty() { String::new() } else { format!("{WROTE}{all:?}\n") }
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!("{WROTE}{all:?}\n")
+    }
 }
 
 fn check(name: &str) -> usize {
@@ -119,13 +191,19 @@ fn check(name: &str) -> usize {
     let cases = cases(&table);
     assert!(!table.contains("panicked"), "{name} keeps a panic");
     if std::env::var_os("FATHOM_BLESS").is_some() {
-        let render = |case: &Case| format!("=== {}\n{}--- {}", case.title, case.input, answer(case));
-        std::fs::write(&path, head.to_owned() + &cases.iter().map(render).collect::<String>()).expect("written");
+        let render =
+            |case: &Case| format!("=== {}\n{}--- {}", case.title, case.input, answer(case));
+        std::fs::write(
+            &path,
+            head.to_owned() + &cases.iter().map(render).collect::<String>(),
+        )
+        .expect("written");
         return cases.len();
     }
     let wrong = |case: &Case| {
         let now = answer(case);
-        (now != case.answer || now.contains(WROTE)).then(|| format!("=== {}\n--- was {}--- is {now}", case.title, case.answer))
+        (now != case.answer || now.contains(WROTE))
+            .then(|| format!("=== {}\n--- was {}--- is {now}", case.title, case.answer))
     };
     let wrong: Vec<_> = cases.iter().filter_map(wrong).collect();
     assert!(wrong.is_empty(), "{name}\n{}", wrong.join("\n"));
@@ -134,7 +212,12 @@ fn check(name: &str) -> usize {
 
 #[test]
 fn each_bad_input_is_refused_in_its_words_and_leaves_nothing() {
-    let tables = ["command_line.txt", "job_files.txt", "values.txt", "targets.txt"];
+    let tables = [
+        "command_line.txt",
+        "job_files.txt",
+        "values.txt",
+        "targets.txt",
+    ];
     let count: usize = tables.into_iter().map(check).sum();
     assert!(count >= 100, "{count} cases");
 }
@@ -146,7 +229,9 @@ fn what_may_not_be_read_or_written_is_said() {
         return;
     }
     let scratch = Scratch::new().expect("a folder on a disk");
-    let open = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set");
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("set")
+    };
     open(scratch.path(), 0o755);
     let locked = scratch.join("locked");
     std::fs::write(&locked, "[a]\nsize=1m\n").expect("written");
@@ -155,8 +240,12 @@ fn what_may_not_be_read_or_written_is_said() {
     std::fs::copy(FATHOM, &copy).expect("a copy that anyone may run");
     let as_nobody = |arguments: &str| {
         let mut command = std::process::Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy);
-        command.args(arguments.split_whitespace()).current_dir(scratch.path());
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&copy);
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(scratch.path());
         start(command).finish_within(PATIENCE).expect(2).err
     };
     let denied = "Permission denied";
@@ -167,7 +256,10 @@ fn what_may_not_be_read_or_written_is_said() {
         ("run --name=a --size=1m --ioengine=null --output=out", "out"),
     ] {
         let said = as_nobody(arguments);
-        assert!(said.contains(named) && said.contains(denied), "{arguments}: {said}");
+        assert!(
+            said.contains(named) && said.contains(denied),
+            "{arguments}: {said}"
+        );
     }
 }
 
@@ -176,7 +268,9 @@ fn what_may_not_be_read_or_written_is_said() {
 fn an_argument_that_is_no_text_is_refused_rather_than_changed() {
     let scratch = Scratch::new().expect("a folder on a disk");
     let mut command = program(["run", "--name=a", "--size=4k", "--rw=write"]);
-    command.arg(OsStr::from_bytes(b"--filename=caf\xe9")).current_dir(scratch.path());
+    command
+        .arg(OsStr::from_bytes(b"--filename=caf\xe9"))
+        .current_dir(scratch.path());
     let ran = start(command).finish_within(PATIENCE).expect(2);
     assert!(ran.err.contains("is not text in UTF-8"), "{}", ran.err);
     assert!(listing(scratch.path()).is_empty());

@@ -20,14 +20,36 @@ fn unfolded(text: &str) -> String {
 fn figures_on_the_command_line_are_judged() {
     // 125 per second of 8.5 ms each need 1.06 in flight.
     let ran = fathom(words("check --iops=125 --lat=8.5ms --iodepth=1")).expect(0);
-    assert!(ran.out.contains("DEGRADED") && ran.out.contains("F041 LITTLE_DISAGREES") && ran.out.contains("117.6"), "{}", ran.out);
+    assert!(
+        ran.out.contains("DEGRADED")
+            && ran.out.contains("F041 LITTLE_DISAGREES")
+            && ran.out.contains("117.6"),
+        "{}",
+        ran.out
+    );
     // 1,000,000 / 116 = 8,620; 8,459 is 1.9 % less.
     let ran = fathom(words("check --iops=8,459 --lat=116us")).expect(0);
-    assert!(ran.out.contains("VALID: nothing known") && unfolded(&ran.out).contains("in flight, of 1 possible (98 %)"), "{}", ran.out);
-    let ran = fathom(words("check --iops=253 --bs=4m --numjobs=4 --per-job --link=pcie3x4")).expect(1);
-    assert!(ran.out.contains("ABOVE_LINK") && ran.out.contains("108 %"), "{}", ran.out);
+    assert!(
+        ran.out.contains("VALID: nothing known")
+            && unfolded(&ran.out).contains("in flight, of 1 possible (98 %)"),
+        "{}",
+        ran.out
+    );
+    let ran = fathom(words(
+        "check --iops=253 --bs=4m --numjobs=4 --per-job --link=pcie3x4",
+    ))
+    .expect(1);
+    assert!(
+        ran.out.contains("ABOVE_LINK") && ran.out.contains("108 %"),
+        "{}",
+        ran.out
+    );
     let ran = fathom(words("check --iops=80,00")).expect(1);
-    assert!(ran.out.contains("NUMBER_MALFORMED") && ran.out.contains("'80,00'"), "{}", ran.out);
+    assert!(
+        ran.out.contains("NUMBER_MALFORMED") && ran.out.contains("'80,00'"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
@@ -43,13 +65,26 @@ fn what_is_no_result_is_refused() {
         (words("check --nonsense=1"), "no option '--nonsense'"),
         (words("check --iops=1 --link=usb"), "no link that is known"),
         (words("check --iops=1 --lat=fast"), "not a time"),
-        (words("check --iops=1 --iodepth=0"), "not a whole number from 1 to 1,000,000"),
-        (words("check --iops=1 --iodepth=99999999999"), "not a whole number from 1 to 1,000,000"),
-        (words("check --iops=1 --lat=5parsecs"), "with its unit (ns, us, ms or s)"),
+        (
+            words("check --iops=1 --iodepth=0"),
+            "not a whole number from 1 to 1,000,000",
+        ),
+        (
+            words("check --iops=1 --iodepth=99999999999"),
+            "not a whole number from 1 to 1,000,000",
+        ),
+        (
+            words("check --iops=1 --lat=5parsecs"),
+            "with its unit (ns, us, ms or s)",
+        ),
         (words("check --iops=1 --bs=4q"), "with its unit (k, m or g)"),
     ] {
         let ran = fathom(&arguments).expect(2);
-        assert!(ran.err.contains(part) && ran.out.is_empty(), "{arguments:?}: {}", ran.err);
+        assert!(
+            ran.err.contains(part) && ran.out.is_empty(),
+            "{arguments:?}: {}",
+            ran.err
+        );
     }
 }
 
@@ -64,14 +99,31 @@ fn nothing_is_not_valid() {
     };
     for (text, part) in [
         (r#"{"jobs":[]}"#, "there is no job in it"),
-        (r#"{"jobs":[{"jobname":"a","read":{"iops":"12k","total_ios":5}}]}"#, "'read iops of job 'a'' is \"12k\""),
-        (r#"{"jobs":[{"jobname":"a","write":{"iops":-5,"total_ios":5}}]}"#, "'write iops of job 'a'' is -5"),
+        (
+            r#"{"jobs":[{"jobname":"a","read":{"iops":"12k","total_ios":5}}]}"#,
+            "'read iops of job 'a'' is \"12k\"",
+        ),
+        (
+            r#"{"jobs":[{"jobname":"a","write":{"iops":-5,"total_ios":5}}]}"#,
+            "'write iops of job 'a'' is -5",
+        ),
     ] {
         let ran = check(text).expect(2);
-        assert!(ran.err.contains(part) && ran.out.is_empty(), "{text}: {}", ran.err);
+        assert!(
+            ran.err.contains(part) && ran.out.is_empty(),
+            "{text}: {}",
+            ran.err
+        );
     }
-    let ran = check(r#"{"jobs":[{"jobname":"a\u001b[31m\u0007","error":5,"read":{"iops":0,"total_ios":0}}]}"#).expect(1);
-    assert!(ran.out.contains("F009 NOTHING_DONE") && !ran.out.contains(['\u{1b}', '\u{7}']), "{:?}", ran.out);
+    let ran = check(
+        r#"{"jobs":[{"jobname":"a\u001b[31m\u0007","error":5,"read":{"iops":0,"total_ios":0}}]}"#,
+    )
+    .expect(1);
+    assert!(
+        ran.out.contains("F009 NOTHING_DONE") && !ran.out.contains(['\u{1b}', '\u{7}']),
+        "{:?}",
+        ran.out
+    );
 }
 
 /// fio itself, at a depth that it keeps: rate, latency and depth agree, and nothing is found.
@@ -90,7 +142,12 @@ fn a_result_of_fio_obeys_littles_law() {
         .expect("fio");
     assert!(status.success());
     let ran = fathom([std::path::Path::new("check"), &result]);
-    assert!(unfolded(&ran.out).contains("in flight, of 1 possible"), "{} {}", ran.out, ran.err);
+    assert!(
+        unfolded(&ran.out).contains("in flight, of 1 possible"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
 }
 
 /// Cause 14: fio's own logs of a device that answers four times a second, in windows of a tenth: where nothing completed there
@@ -98,8 +155,15 @@ fn a_result_of_fio_obeys_littles_law() {
 #[test]
 fn logs_of_fio_that_disagree_with_its_summary() {
     require!(Fio, Fuse);
-    let latency = Latency { read_us: 250_000, ..Latency::default() };
-    let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
+    let latency = Latency {
+        read_us: 250_000,
+        ..Latency::default()
+    };
+    let device = FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
     let folder = Scratch::new().expect("a folder");
     let line = "--name=x --ioengine=psync --rw=randread --bs=4k --size=4m --direct=1 --time_based --runtime=3 --log_avg_msec=100 --output-format=json";
     let status = std::process::Command::new("fio")
@@ -111,10 +175,16 @@ fn logs_of_fio_that_disagree_with_its_summary() {
         .status()
         .expect("fio");
     assert!(status.success());
-    let (result, log) = (folder.join("result.json"), format!("--log={}", folder.join("log_iops.1.log").display()));
+    let (result, log) = (
+        folder.join("result.json"),
+        format!("--log={}", folder.join("log_iops.1.log").display()),
+    );
     let ran = fathom(["check".to_owned(), result.display().to_string(), log]).expect(0);
     let said = unfolded(&ran.out);
-    assert!(said.contains("LOGS_MISLEAD") && said.contains("rows are missing"), "{said}");
+    assert!(
+        said.contains("LOGS_MISLEAD") && said.contains("rows are missing"),
+        "{said}"
+    );
 }
 
 /// Cause 15: two jobs of fio on devices of 1 and 20 ms: 19 of 20 I/Os take 1 ms, so p99 of all is 20 ms, the p80 of the slow
@@ -128,25 +198,59 @@ fn an_averaged_percentile_is_none() {
     let result = folder.join("result.json");
     measured(|| {
         let device = |read_us| {
-            let latency = Latency { read_us, ..Latency::default() };
-            FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device")
+            let latency = Latency {
+                read_us,
+                ..Latency::default()
+            };
+            FaultDevice::mount(DeviceOptions {
+                latency,
+                ..DeviceOptions::default()
+            })
+            .expect("a fault device")
         };
         let (fast, slow) = (device(1_000), device(20_000));
         let line = "--ioengine=psync --rw=randread --bs=4k --size=16m --direct=1 --time_based --runtime=2 --output-format=json";
         let mut fio = Command::new("fio");
-        fio.args(words(line)).arg(format!("--output={}", result.display()));
-        fio.arg("--name=fast").arg(on(&fast.path())).arg("--name=slow").arg(on(&slow.path()));
-        assert!(fio.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("fio").success());
-        let told = |claim: &str| fathom([&format!("check {}", result.display()), claim].join(" ").split(' '));
-        let own: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&result).expect("a result")).expect("JSON");
-        let percentile = |job: usize, which: &str| own["jobs"][job]["read"]["clat_ns"]["percentile"][which].as_f64().expect("listed");
+        fio.args(words(line))
+            .arg(format!("--output={}", result.display()));
+        fio.arg("--name=fast")
+            .arg(on(&fast.path()))
+            .arg("--name=slow")
+            .arg(on(&slow.path()));
+        assert!(
+            fio.stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .expect("fio")
+                .success()
+        );
+        let told = |claim: &str| {
+            fathom(
+                [&format!("check {}", result.display()), claim]
+                    .join(" ")
+                    .split(' '),
+            )
+        };
+        let own: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(&result).expect("a result"))
+                .expect("JSON");
+        let percentile = |job: usize, which: &str| {
+            own["jobs"][job]["read"]["clat_ns"]["percentile"][which]
+                .as_f64()
+                .expect("listed")
+        };
         let p99 = |job: usize| percentile(job, "99.000000");
         if p99(0) > 5e6 {
             return Err(format!("the fast device was held up: {}", p99(0)));
         }
         let wrong = told(&format!("--claim-p99={}ns", (p99(0) + p99(1)) / 2.0));
         let said = unfolded(&wrong.out);
-        assert!(wrong.code() == 1 && said.contains("PERCENTILES_AVERAGED") && said.contains("the mean of the p99"), "{said}");
+        assert!(
+            wrong.code() == 1
+                && said.contains("PERCENTILES_AVERAGED")
+                && said.contains("the mean of the p99"),
+            "{said}"
+        );
         let right = told(&format!("--claim-p99={}ns", percentile(1, "80.000000")));
         assert!(!right.out.contains("PERCENTILES_AVERAGED"), "{}", right.out);
         Ok(())
@@ -158,12 +262,20 @@ struct Server(Child, String);
 
 impl Server {
     fn start() -> Server {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|free| free.local_addr())
+            .expect("a free port")
+            .port();
         let place = format!("127.0.0.1,{port}");
         let mut fio = Command::new("fio");
-        fio.arg(format!("--server={place}")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        fio.arg(format!("--server={place}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let child = fio.process_group(0).spawn().expect("fio");
-        common::until("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        common::until("the server listens", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
         Server(child, place)
     }
 
@@ -187,26 +299,56 @@ fn a_host_that_vanished() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
     let (job, result) = (folder.join("job.fio"), folder.join("result.json"));
-    std::fs::write(&job, "[x]\nioengine=null\nrw=randread\nsize=1g\ntime_based\nruntime=3\nrate_iops=100\n").expect("written");
+    std::fs::write(
+        &job,
+        "[x]\nioengine=null\nrw=randread\nsize=1g\ntime_based\nruntime=3\nrate_iops=100\n",
+    )
+    .expect("written");
     let (kept, mut lost) = (Server::start(), Server::start());
     let mut client = Command::new("fio");
     for server in [&kept, &lost] {
         client.arg(format!("--client={}", server.1)).arg(&job);
     }
-    client.arg("--output-format=json").arg(format!("--output={}", result.display()));
-    let mut client = client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("fio");
+    client
+        .arg("--output-format=json")
+        .arg(format!("--output={}", result.display()));
+    let mut client = client
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("fio");
     std::thread::sleep(Duration::from_millis(1500));
     lost.kill();
     client.wait().expect("our own child");
     let ran = fathom([std::path::Path::new("check"), &result]).expect(0);
     let said = unfolded(&ran.out);
     // fio says "disconnected", or "timed out" where the machine is busy.
-    assert!(said.contains("HOST_LOST") && said.contains("1 of 2 hosts gave no figures; lost: 127.0.0.1 ("), "{said}");
+    assert!(
+        said.contains("HOST_LOST")
+            && said.contains("1 of 2 hosts gave no figures; lost: 127.0.0.1 ("),
+        "{said}"
+    );
     // Where fio's messages went elsewhere, the count tells.
     let text = std::fs::read_to_string(&result).expect("a result");
     std::fs::write(&result, &text[text.find('{').expect("a document")..]).expect("written");
-    let check = |more: &str| unfolded(&fathom([&format!("check {}", result.display()), more].join(" ").trim().split(' ')).out);
-    assert!(!check("").contains("HOST_LOST") && check("--hosts=2").contains("1 of 2 hosts gave no figures"), "{}", check("--hosts=2"));
+    let check = |more: &str| {
+        unfolded(
+            &fathom(
+                [&format!("check {}", result.display()), more]
+                    .join(" ")
+                    .trim()
+                    .split(' '),
+            )
+            .out,
+        )
+    };
+    assert!(
+        !check("").contains("HOST_LOST")
+            && check("--hosts=2").contains("1 of 2 hosts gave no figures"),
+        "{}",
+        check("--hosts=2")
+    );
 }
 
 /// A data sheet of 98,000 IOPS at depth 32, and a result at depth 1 of 105 us: 9,500 are 10 % of it, and depth 1 allows 9,524;
@@ -227,8 +369,14 @@ fn a_result_is_held_against_the_sheet_of_its_model() {
     // The model names the sheet, and another one than the sheet's maker sells it as is not guessed from.
     let mut by_model = words(figures);
     by_model.push("--model=Samsung SSD 850 EVO 1TB".to_owned());
-    assert!(unfolded(&fathom(&by_model).expect(0).out).contains("because the model begins with Samsung SSD 850 EVO 1TB"));
-    for (option, part) in [("--model=850 EVO", "no data sheet fits '850 EVO'"), ("--sheet=none", "there is no sheet 'none'")] {
+    assert!(
+        unfolded(&fathom(&by_model).expect(0).out)
+            .contains("because the model begins with Samsung SSD 850 EVO 1TB")
+    );
+    for (option, part) in [
+        ("--model=850 EVO", "no data sheet fits '850 EVO'"),
+        ("--sheet=none", "there is no sheet 'none'"),
+    ] {
         let mut wrong = words(figures);
         wrong.push(option.to_owned());
         assert!(fathom(&wrong).expect(2).err.contains(part));
@@ -236,5 +384,8 @@ fn a_result_is_held_against_the_sheet_of_its_model() {
     // As promised: nothing is wrong, and it is said.
     let ran = fathom(words("check --iops=98,000 --lat=326us --iodepth=32 --bs=4k --rw=randread --sheet=samsung-850-evo-1tb")).expect(0);
     let said = unfolded(&ran.out);
-    assert!(said.contains("KEPT random read, 98000 IOPS") && !said.contains("SPEC_MISSED"), "{said}");
+    assert!(
+        said.contains("KEPT random read, 98000 IOPS") && !said.contains("SPEC_MISSED"),
+        "{said}"
+    );
 }

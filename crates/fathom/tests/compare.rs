@@ -21,7 +21,11 @@ fn result(folder: &Path, name: &str, rate: u32) -> PathBuf {
 }
 
 fn compare(before: &Path, after: &Path, rest: &str) -> Ran {
-    let mut arguments = vec!["compare".to_owned(), before.display().to_string(), after.display().to_string()];
+    let mut arguments = vec![
+        "compare".to_owned(),
+        before.display().to_string(),
+        after.display().to_string(),
+    ];
     arguments.extend(words(rest));
     fathom(arguments)
 }
@@ -29,37 +33,84 @@ fn compare(before: &Path, after: &Path, rest: &str) -> Ran {
 /// The line of a figure and the words below it.
 fn row(text: &str, figure: &str) -> String {
     let mut lines = text.lines().skip_while(|line| !line.contains(figure));
-    format!("{}{}", lines.next().expect("a line for the figure"), lines.next().unwrap_or_default())
+    format!(
+        "{}{}",
+        lines.next().expect("a line for the figure"),
+        lines.next().unwrap_or_default()
+    )
 }
 
 #[test]
 fn ten_percent_less_is_told_and_fails_a_build() {
     let scratch = Scratch::new().expect("a folder");
-    let (before, after) = (result(scratch.path(), "a.json", 2000), result(scratch.path(), "b.json", 1800));
+    let (before, after) = (
+        result(scratch.path(), "a.json", 2000),
+        result(scratch.path(), "b.json", 1800),
+    );
     let refused = compare(&before, &after, "").expect(2);
-    assert!(refused.err.contains("rate_iops differs: '2000' before, '1800' after"), "{}", refused.err);
+    assert!(
+        refused
+            .err
+            .contains("rate_iops differs: '2000' before, '1800' after"),
+        "{}",
+        refused.err
+    );
     let told = compare(&before, &after, "--unlike").expect(0);
     let line = row(&told.out, "read iops");
-    assert!(line.contains("2,000") && line.contains("1,800") && line.contains("-10.0 %") && line.contains("worse"), "{}", told.out);
-    assert!(told.out.lines().all(|line| line.chars().count() <= 80), "{}", told.out);
+    assert!(
+        line.contains("2,000")
+            && line.contains("1,800")
+            && line.contains("-10.0 %")
+            && line.contains("worse"),
+        "{}",
+        told.out
+    );
+    assert!(
+        told.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        told.out
+    );
     let (markdown, junit) = (scratch.join("c.md"), scratch.join("c.xml"));
-    let rest = format!("--unlike --fail-if=iops:-5% --markdown={} --junit {}", markdown.display(), junit.display());
+    let rest = format!(
+        "--unlike --fail-if=iops:-5% --markdown={} --junit {}",
+        markdown.display(),
+        junit.display()
+    );
     let failed = compare(&before, &after, &rest).expect(1);
-    assert!(failed.out.contains("beyond --fail-if=iops:-5%"), "{}", failed.out);
+    assert!(
+        failed.out.contains("beyond --fail-if=iops:-5%"),
+        "{}",
+        failed.out
+    );
     let read = |file: &Path| std::fs::read_to_string(file).expect("written");
     assert!(read(&markdown).contains("| oltp | read iops | 2,000 | 1,800 | -10.0 % | worse"));
-    assert!(read(&junit).contains("failures=\"1\"") && read(&junit).contains("<failure message=\"oltp: read iops changed by -10.0 %"));
-    compare(&before, &after, "--unlike --fail-if=iops:-15% --fail-if=iops:+5%").expect(0);
+    assert!(
+        read(&junit).contains("failures=\"1\"")
+            && read(&junit).contains("<failure message=\"oltp: read iops changed by -10.0 %")
+    );
+    compare(
+        &before,
+        &after,
+        "--unlike --fail-if=iops:-15% --fail-if=iops:+5%",
+    )
+    .expect(0);
 }
 
 /// Two runs at the same exact rate: whatever the machine does to latencies, there is no difference in IOPS.
 #[test]
 fn the_same_twice_is_no_difference() {
     let scratch = Scratch::new().expect("a folder");
-    let (before, after) = (result(scratch.path(), "a.json", 2000), result(scratch.path(), "b.json", 2000));
+    let (before, after) = (
+        result(scratch.path(), "a.json", 2000),
+        result(scratch.path(), "b.json", 2000),
+    );
     let told = compare(&before, &after, "--fail-if=iops:-1%").expect(0);
     let line = row(&told.out, "read iops");
-    assert!(line.contains("no difference shown (would have seen"), "{}", told.out);
+    assert!(
+        line.contains("no difference shown (would have seen"),
+        "{}",
+        told.out
+    );
 }
 
 #[test]
@@ -69,8 +120,14 @@ fn what_cannot_be_compared_is_refused_in_words() {
         std::fs::write(scratch.join(name), text).expect("a file");
         scratch.join(name)
     };
-    let good = file("good.json", r#"{"jobs": [{"jobname": "a", "read": {"iops": 5.0, "bw_bytes": 9}}]}"#);
-    let other = file("other.json", r#"{"jobs": [{"jobname": "b", "read": {"iops": 5.0}}]}"#);
+    let good = file(
+        "good.json",
+        r#"{"jobs": [{"jobname": "a", "read": {"iops": 5.0, "bw_bytes": 9}}]}"#,
+    );
+    let other = file(
+        "other.json",
+        r#"{"jobs": [{"jobname": "b", "read": {"iops": 5.0}}]}"#,
+    );
     let cases = [
         (file("empty.json", ""), "is empty"),
         (file("cut.json", "{\"jobs\": [{"), "is broken"),
@@ -81,15 +138,32 @@ fn what_cannot_be_compared_is_refused_in_words() {
     ];
     for (path, expected) in cases {
         let ran = compare(&good, &path, "").expect(2);
-        assert!(ran.err.contains(expected) && ran.out.is_empty(), "{}: {}", path.display(), ran.err);
+        assert!(
+            ran.err.contains(expected) && ran.out.is_empty(),
+            "{}: {}",
+            path.display(),
+            ran.err
+        );
     }
-    for (rest, expected) in [("--fail-if=fast", "is no limit"), ("--fail-if", "needs a value"), ("--unlke", "no option"), ("x-y", "cannot be read"), ("--", "nothing on one side")] {
+    for (rest, expected) in [
+        ("--fail-if=fast", "is no limit"),
+        ("--fail-if", "needs a value"),
+        ("--unlke", "no option"),
+        ("x-y", "cannot be read"),
+        ("--", "nothing on one side"),
+    ] {
         let ran = compare(&good, &good, rest).expect(2);
         assert!(ran.err.contains(expected), "{rest}: {}", ran.err);
     }
     // regression 0292: a limit on a figure that no row has never failed a build.
     let never = compare(&good, &good, "--fail-if=p99:+5%").expect(2);
-    assert!(never.err.contains("--fail-if=p99:+5%: not both results have that figure; they have iops, bw"), "{}", never.err);
+    assert!(
+        never
+            .err
+            .contains("--fail-if=p99:+5%: not both results have that figure; they have iops, bw"),
+        "{}",
+        never.err
+    );
     let totals = compare(&good, &good, "").expect(0);
     assert!(totals.out.contains("has only totals"), "{}", totals.out);
 }
@@ -100,28 +174,44 @@ fn a_queue_setting_that_differs_from_the_earlier_run_is_told() {
     require!(Root, Loop);
     let scratch = Scratch::new().expect("a folder");
     let image = scratch.path().join("image");
-    let device = LoopDevice::create(&image, 8 << 20, LoopOptions::default()).expect("a loop device");
+    let device =
+        LoopDevice::create(&image, 8 << 20, LoopOptions::default()).expect("a loop device");
     let setting = device.sysfs().join("queue/read_ahead_kb");
     let measure = |name: &str, kib: &str| {
         std::fs::write(&setting, kib).expect("a setting that can be set");
         let file = scratch.path().join(name);
         let line = "run --name=x --ioengine=psync --direct=1 --rw=read --bs=4k --number_ios=64 --output-format=json";
-        fathom(words(line).into_iter().chain([common::on(device.path()), format!("--output={}", file.display())]));
+        fathom(words(line).into_iter().chain([
+            common::on(device.path()),
+            format!("--output={}", file.display()),
+        ]));
         file
     };
-    let before = std::fs::read_to_string(&setting).expect("a setting").trim().to_owned();
-    let (a, b, c) = (measure("a.json", "128"), measure("b.json", "256"), measure("c.json", "128"));
+    let before = std::fs::read_to_string(&setting)
+        .expect("a setting")
+        .trim()
+        .to_owned();
+    let (a, b, c) = (
+        measure("a.json", "128"),
+        measure("b.json", "256"),
+        measure("c.json", "128"),
+    );
     std::fs::write(&setting, before).expect("put back");
     let told = compare(&a, &b, "").expect(0);
     let said = told.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("queue setting read_ahead_kb differs: '128' before, '256' after"), "{said}");
+    assert!(
+        said.contains("queue setting read_ahead_kb differs: '128' before, '256' after"),
+        "{said}"
+    );
     assert!(!compare(&a, &c, "").expect(0).out.contains("queue setting"));
 }
 
 /// A result of fio with totals only.
 fn totals(folder: &Path, name: &str, iops: f64) -> PathBuf {
     let file = folder.join(name);
-    let text = format!(r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "job options": {{"bs": "4k"}}, "read": {{"iops": {iops}, "bw_bytes": 9}}}}]}}"#);
+    let text = format!(
+        r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "a", "job options": {{"bs": "4k"}}, "read": {{"iops": {iops}, "bw_bytes": 9}}}}]}}"#
+    );
     std::fs::write(&file, text).expect("a file");
     file
 }
@@ -129,16 +219,47 @@ fn totals(folder: &Path, name: &str, iops: f64) -> PathBuf {
 #[test]
 fn repeats_and_more_than_two_are_compared() {
     let scratch = Scratch::new().expect("a folder");
-    let rates = [("a1", 1000.0), ("a2", 1003.0), ("a3", 998.0), ("b1", 950.0), ("b2", 951.0), ("c", 1001.0)];
-    let files = rates.map(|(name, iops)| totals(scratch.path(), &format!("{name}.json"), iops).display().to_string());
+    let rates = [
+        ("a1", 1000.0),
+        ("a2", 1003.0),
+        ("a3", 998.0),
+        ("b1", 950.0),
+        ("b2", 951.0),
+        ("c", 1001.0),
+    ];
+    let files = rates.map(|(name, iops)| {
+        totals(scratch.path(), &format!("{name}.json"), iops)
+            .display()
+            .to_string()
+    });
     let [a1, a2, a3, b1, b2, c] = files.each_ref().map(String::as_str);
-    let ran = |words: &[&str]| fathom(std::iter::once("compare").chain(words.iter().copied()).map(str::to_owned));
+    let ran = |words: &[&str]| {
+        fathom(
+            std::iter::once("compare")
+                .chain(words.iter().copied())
+                .map(str::to_owned),
+        )
+    };
     let told = ran(&[a1, a2, a3, "--", b1, b2, "--fail-if=iops:-2%"]).expect(1);
-    assert!(row(&told.out, "read iops").contains("worse") && told.out.contains("whole runs"), "{}", told.out);
+    assert!(
+        row(&told.out, "read iops").contains("worse") && told.out.contains("whole runs"),
+        "{}",
+        told.out
+    );
     let same = ran(&[a1, a2, "--", c, a3, "--fail-if=iops:-0.05%"]).expect(0);
-    assert!(row(&same.out, "read iops").contains("no difference shown"), "{}", same.out);
+    assert!(
+        row(&same.out, "read iops").contains("no difference shown"),
+        "{}",
+        same.out
+    );
     let three = ran(&[a1, b1, c, "--fail-if=iops:-2%"]).expect(1);
-    assert!(three.out.contains("b1.json: a") && three.out.contains("c.json: a") && three.out.matches("beyond --fail-if").count() == 1, "{}", three.out);
+    assert!(
+        three.out.contains("b1.json: a")
+            && three.out.contains("c.json: a")
+            && three.out.matches("beyond --fail-if").count() == 1,
+        "{}",
+        three.out
+    );
 }
 
 /// Folders are compared file by file, and an imported run with the folder it came from.
@@ -149,16 +270,38 @@ fn folders_logs_and_kept_runs_are_compared() {
         let folder = scratch.join(side);
         std::fs::create_dir(&folder).expect("made");
         totals(&folder, "x.json", rate * 10.0);
-        let rows: String = (1..=60).map(|at| format!("{}, {}, 0, 0\n", at * 1000, rate * 10.0 + f64::from(at * 7 % 5))).collect();
+        let rows: String = (1..=60)
+            .map(|at| {
+                format!(
+                    "{}, {}, 0, 0\n",
+                    at * 1000,
+                    rate * 10.0 + f64::from(at * 7 % 5)
+                )
+            })
+            .collect();
         std::fs::write(folder.join("y_iops.1.log"), rows).expect("written");
     }
     let path = |name: &str| scratch.join(name).display().to_string();
     let told = fathom(["compare".to_owned(), path("before"), path("after")]).expect(0);
-    assert!(told.out.contains("x\n") && told.out.contains("y_iops.1\n"), "{}", told.out);
+    assert!(
+        told.out.contains("x\n") && told.out.contains("y_iops.1\n"),
+        "{}",
+        told.out
+    );
     let of_logs = told.out.split("y_iops.1\n").nth(1).expect("its lines");
     assert!(row(of_logs, "read iops").contains("worse"), "{}", told.out);
     let store = format!("--store={}", path("store.db"));
     fathom(["import".to_owned(), path("before"), store.clone()]).expect(0);
-    let kept = fathom(["compare".to_owned(), "r1.2".to_owned(), path("before/y_iops.1.log"), store]).expect(0);
-    assert!(row(&kept.out, "read iops").contains("no difference shown"), "{}", kept.out);
+    let kept = fathom([
+        "compare".to_owned(),
+        "r1.2".to_owned(),
+        path("before/y_iops.1.log"),
+        store,
+    ])
+    .expect(0);
+    assert!(
+        row(&kept.out, "read iops").contains("no difference shown"),
+        "{}",
+        kept.out
+    );
 }

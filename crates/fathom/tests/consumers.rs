@@ -104,8 +104,13 @@ const STATS: &[(&str, Go)] = &[
     ("iops_stddev", Go::Float32),
     ("iops_samples", Go::Int32),
 ];
-const NS: &[(&str, Go)] =
-    &[("min", Go::Int64), ("max", Go::Int64), ("mean", Go::Float32), ("stddev", Go::Float32), ("N", Go::Int64)];
+const NS: &[(&str, Go)] = &[
+    ("min", Go::Int64),
+    ("max", Go::Int64),
+    ("mean", Go::Float32),
+    ("stddev", Go::Float32),
+    ("N", Go::Int64),
+];
 const DEPTH: &[(&str, Go)] = &[
     ("0", Go::Float32),
     ("1", Go::Float32),
@@ -149,7 +154,9 @@ fn refused_by_go(at: &str, value: &Value, kind: Go, troubles: &mut Vec<String>) 
         Go::Text => value.is_string(),
         Go::Int32 => is_integer(value).is_some_and(|n| i32::try_from(n).is_ok()),
         Go::Int64 => is_integer(value).is_some(),
-        Go::Float32 => value.as_f64().is_some_and(|n| n.is_finite() && n.abs() <= f64::from(f32::MAX)),
+        Go::Float32 => value
+            .as_f64()
+            .is_some_and(|n| n.is_finite() && n.abs() <= f64::from(f32::MAX)),
         Go::Object(_) => value.is_object(),
         Go::List(_) => value.is_array(),
     };
@@ -187,8 +194,18 @@ fn as_kubestr_runs() -> Json {
                 bs=4K\niodepth=64\nsize=16M\nreadwrite=randrw\nrwmixread=75\ntime_based\nramp_time=1s\nruntime=2s\n";
     std::fs::write(&job, text).expect("written");
     let directory = scratch.path().display().to_string();
-    let ran = fathom(["fio", "--directory", &directory, &job.display().to_string(), "--output-format=json"]).expect(0);
-    assert_eq!(ran.err, "", "kubestr takes what is said on the error stream for trouble");
+    let ran = fathom([
+        "fio",
+        "--directory",
+        &directory,
+        &job.display().to_string(),
+        "--output-format=json",
+    ])
+    .expect(0);
+    assert_eq!(
+        ran.err, "",
+        "kubestr takes what is said on the error stream for trouble"
+    );
     ran.json()
 }
 
@@ -200,11 +217,29 @@ fn kubestr_decodes_the_result_and_finds_what_it_prints() {
     refused_by_go("", &json.0, Go::Object(RESULT), &mut troubles);
     assert!(troubles.is_empty(), "Go refuses {troubles:#?}");
     for way in ["read", "write"] {
-        for field in ["iops", "bw", "iops_min", "iops_max", "iops_mean", "bw_min", "bw_max", "bw_mean"] {
-            assert!(json.number(&format!("/jobs/0/{way}/{field}")) > 0.0, "{way} {field} is nothing");
+        for field in [
+            "iops",
+            "bw",
+            "iops_min",
+            "iops_max",
+            "iops_mean",
+            "bw_min",
+            "bw_max",
+            "bw_mean",
+        ] {
+            assert!(
+                json.number(&format!("/jobs/0/{way}/{field}")) > 0.0,
+                "{way} {field} is nothing"
+            );
         }
     }
-    let options = [("name", "rand_readwrite"), ("bs", "4K"), ("iodepth", "64"), ("size", "16M"), ("rw", "randrw")];
+    let options = [
+        ("name", "rand_readwrite"),
+        ("bs", "4K"),
+        ("iodepth", "64"),
+        ("size", "16M"),
+        ("rw", "randrw"),
+    ];
     for (name, value) in options {
         assert_eq!(json.text(&format!("/jobs/0/job options/{name}")), value);
     }
@@ -232,45 +267,75 @@ fn fio_plot() -> Result<PathBuf, String> {
     if bin.join("fio-plot").exists() && bin.join("bench-fio").exists() {
         return Ok(bin);
     }
-    done(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
-    done(Command::new(bin.join("pip")).args(["install", "--quiet", "--disable-pip-version-check", FIO_PLOT]))?;
+    done(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&venv),
+    )?;
+    done(Command::new(bin.join("pip")).args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        FIO_PLOT,
+    ]))?;
     Ok(bin)
 }
 
 /// Runs a command of someone else's; its complaint if it failed.
 fn done(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
     let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     match output.status.success() {
         true => Ok(said(&output.stdout)),
-        false => Err(format!("{command:?}: {}\n{}", said(&output.stdout), said(&output.stderr))),
+        false => Err(format!(
+            "{command:?}: {}\n{}",
+            said(&output.stdout),
+            said(&output.stderr)
+        )),
     }
 }
 
 /// Runs bench-fio over a small matrix with us in the place of fio.
 fn bench(bin: &Path, scratch: &Scratch, output: &str) {
     let fio = scratch.join("bin");
-    let data = scratch.join(format!("data-of-{}", scratch.path().file_name().expect("a name").to_string_lossy()));
+    let data = scratch.join(format!(
+        "data-of-{}",
+        scratch
+            .path()
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+    ));
     for folder in [&fio, &data] {
         std::fs::create_dir_all(folder).expect("made");
     }
     let _ = symlink(FATHOM, fio.join("fio"));
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new(bin.join("bench-fio"));
-    command.env("PATH", format!("{}:{path}", fio.display())).arg("--target").arg(&data);
+    command
+        .env("PATH", format!("{}:{path}", fio.display()))
+        .arg("--target")
+        .arg(&data);
     command.args(common::words(
         "--type directory --size 8m --runtime 2 --time-based --iodepth 1 4 --numjobs 1 2 --mode randread randrw \
          --rwmixread 75 --destructive --quiet",
     ));
-    let said = done(command.arg("--output").arg(scratch.join(output))).unwrap_or_else(|trouble| panic!("{trouble}"));
+    let said = done(command.arg("--output").arg(scratch.join(output)))
+        .unwrap_or_else(|trouble| panic!("{trouble}"));
     assert!(!said.contains("error"), "{said}");
     // bench-fio leaves its job file in /tmp, named after the target.
-    let left = format!("/tmp/{}-tmpjobfile.fio", data.file_name().expect("a name").to_string_lossy());
+    let left = format!(
+        "/tmp/{}-tmpjobfile.fio",
+        data.file_name().expect("a name").to_string_lossy()
+    );
     let _ = std::fs::remove_file(left);
 }
 
 fn found(folder: &Path, name: &str) -> PathBuf {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries.map(|entry| entry.expect("readable").path()) {
         if entry.is_dir() {
             return found_in(&entry, name);
@@ -281,7 +346,11 @@ fn found(folder: &Path, name: &str) -> PathBuf {
 
 /// The folder of the results of one mode: `<output>/<target>/4k` or `<output>/<target>/randrw75/4k`.
 fn found_in(target: &Path, name: &str) -> PathBuf {
-    if name == "randrw" { target.join("randrw75/4k") } else { target.join("4k") }
+    if name == "randrw" {
+        target.join("randrw75/4k")
+    } else {
+        target.join("4k")
+    }
 }
 
 /// Every picture fio-plot can draw of one benchmark: its name, its options, and whether it is of the mixed one.
@@ -293,7 +362,10 @@ const PICTURES: [(&str, &str); 10] = [
     ("histogram", "-H -n 2 -d 4 -r randread"),
     ("logs", "-g -n 1 2 -d 1 4 -r randread -t bw iops clat"),
     ("latency-logs", "-g -n 2 -d 4 -r randread -t slat lat"),
-    ("mixed-logs", "-g -n 2 -d 4 -r randrw -t iops lat -f read write"),
+    (
+        "mixed-logs",
+        "-g -n 2 -d 4 -r randrw -t iops lat -f read write",
+    ),
     ("mixed-reads", "-l -n 1 -d 1 4 -r randrw -f read"),
     ("mixed-writes", "-l -n 1 -d 1 4 -r randrw -f write"),
 ];
@@ -309,28 +381,59 @@ fn bench_fio_runs_us_and_fio_plot_draws_every_picture() {
     bench(&bin, &scratch, "one");
     bench(&bin, &scratch, "two");
     for (name, options) in PICTURES {
-        let mode = if options.contains("randrw") { "randrw" } else { "randread" };
-        draw(&bin, &scratch, name, options, &[found(&scratch.join("one"), mode)]);
+        let mode = if options.contains("randrw") {
+            "randrw"
+        } else {
+            "randread"
+        };
+        draw(
+            &bin,
+            &scratch,
+            name,
+            options,
+            &[found(&scratch.join("one"), mode)],
+        );
     }
     let both = ["one", "two"].map(|output| found(&scratch.join(output), "randread"));
-    draw(&bin, &scratch, "compared", "-C -n 1 -d 4 -r randread --show-cpu", &both);
+    draw(
+        &bin,
+        &scratch,
+        "compared",
+        "-C -n 1 -d 4 -r randread --show-cpu",
+        &both,
+    );
 }
 
 fn draw(bin: &Path, scratch: &Scratch, name: &str, options: &str, inputs: &[PathBuf]) {
     let picture = scratch.join(format!("{name}.png"));
     let mut command = Command::new(bin.join("fio-plot"));
-    command.current_dir(scratch.path()).arg("-i").args(inputs).args(common::words(options));
+    command
+        .current_dir(scratch.path())
+        .arg("-i")
+        .args(inputs)
+        .args(common::words(options));
     command.args(["-T", name]).arg("-o").arg(&picture);
     let said = done(&mut command).unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
     assert!(picture.is_file(), "{name}: no picture: {said}");
     // A blank page has one colour, one with only a title has shades of grey.
     let look = "import sys; from PIL import Image; i = Image.open(sys.argv[1]).convert('RGB'); \
                 c = [c for n, c in i.getcolors(1 << 24) if n > 50 and max(c) - min(c) > 40]; print(*i.size, len(c))";
-    let seen = done(Command::new(bin.join("python")).args(["-c", look]).arg(&picture));
+    let seen = done(
+        Command::new(bin.join("python"))
+            .args(["-c", look])
+            .arg(&picture),
+    );
     let seen = seen.unwrap_or_else(|trouble| panic!("{name}: {trouble}"));
-    let numbers: Vec<u32> = seen.split_whitespace().map(|n| n.parse().expect("a number")).collect();
-    assert!(numbers[0] > 800 && numbers[1] > 400 && numbers[2] >= 1, "{name}: width, height, colours: {numbers:?}");
-    let _ = std::env::var_os("FATHOM_KEEP").map(|folder| std::fs::copy(&picture, Path::new(&folder).join(format!("{name}.png"))));
+    let numbers: Vec<u32> = seen
+        .split_whitespace()
+        .map(|n| n.parse().expect("a number"))
+        .collect();
+    assert!(
+        numbers[0] > 800 && numbers[1] > 400 && numbers[2] >= 1,
+        "{name}: width, height, colours: {numbers:?}"
+    );
+    let _ = std::env::var_os("FATHOM_KEEP")
+        .map(|folder| std::fs::copy(&picture, Path::new(&folder).join(format!("{name}.png"))));
 }
 
 /// The rates in the logs are what the document says, so that the pictures are true.
@@ -343,16 +446,33 @@ fn averaged_logs_agree_with_the_document() {
         "fio --name=a --rw=randread --size=8m --direct=1 --ioengine=libaio --iodepth=4 --time_based --runtime=3s \
          --log_avg_msec=500 --output-format=json",
     );
-    arguments.extend([on(&scratch.join("data")), format!("--write_iops_log={}", log.display())]);
+    arguments.extend([
+        on(&scratch.join("data")),
+        format!("--write_iops_log={}", log.display()),
+    ]);
     let json = fathom(&arguments).expect(0).json();
     let text = std::fs::read_to_string(scratch.join("trial_iops.1.log")).expect("a log");
-    let column = |line: &str, n: usize| line.split(',').nth(n).expect("a column").trim().parse::<f64>().expect("a number");
+    let column = |line: &str, n: usize| {
+        line.split(',')
+            .nth(n)
+            .expect("a column")
+            .trim()
+            .parse::<f64>()
+            .expect("a number")
+    };
     let rows: Vec<f64> = text.lines().map(|line| column(line, 1)).collect();
     let times: Vec<f64> = text.lines().map(|line| column(line, 0)).collect();
-    assert_eq!(times, [500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0], "one row a window");
+    assert_eq!(
+        times,
+        [500.0, 1000.0, 1500.0, 2000.0, 2500.0, 3000.0],
+        "one row a window"
+    );
     let mean = rows.iter().sum::<f64>() / rows.len() as f64;
     let iops = json.number("/jobs/0/read/iops");
-    assert!((mean / iops - 1.0).abs() < 0.01, "log {mean}, document {iops}");
+    assert!(
+        (mean / iops - 1.0).abs() < 0.01,
+        "log {mean}, document {iops}"
+    );
 }
 
 // ---- fio_jsonplus_clat2csv
@@ -361,7 +481,10 @@ fn averaged_logs_agree_with_the_document() {
 fn fios_tool_for_json_plus_reads_the_bins() {
     const TOOL: &str = "fio_jsonplus_clat2csv";
     let scratch = Scratch::new().expect("a folder on a disk");
-    let there = Command::new(TOOL).arg("--help").current_dir(scratch.path()).output();
+    let there = Command::new(TOOL)
+        .arg("--help")
+        .current_dir(scratch.path())
+        .output();
     if !there.is_ok_and(|output| output.status.success()) {
         return skip("fio_jsonplus_clat2csv is not installed (it comes with fio)");
     }
@@ -371,15 +494,28 @@ fn fios_tool_for_json_plus_reads_the_bins() {
         "fio --output-format=json+ --slat_percentiles=1 --clat_percentiles=1 --lat_percentiles=1 --ioengine=libaio \
          --iodepth=4 --direct=1 --size=8m --rw=randrw --name=first",
     );
-    arguments.extend([on(&scratch.join("data")), format!("--output={}", document.display())]);
+    arguments.extend([
+        on(&scratch.join("data")),
+        format!("--output={}", document.display()),
+    ]);
     assert_eq!(fathom(&arguments).expect(0).err, "");
-    done(Command::new(TOOL).args(["out.json", "out.csv"]).current_dir(scratch.path())).expect("read");
-    let json: Value = serde_json::from_slice(&std::fs::read(&document).expect("written")).expect("JSON");
+    done(
+        Command::new(TOOL)
+            .args(["out.json", "out.csv"])
+            .current_dir(scratch.path()),
+    )
+    .expect("read");
+    let json: Value =
+        serde_json::from_slice(&std::fs::read(&document).expect("written")).expect("JSON");
     let csv = std::fs::read_to_string(scratch.join("out_job0.csv")).expect("one table a job");
     for way in ["read", "write"] {
         for kind in ["slat", "clat", "lat"] {
             let counted = column_sum(&csv, &format!("{way}_{kind}_ns_count"));
-            assert_eq!(Some(counted), json["jobs"][0][way]["total_ios"].as_u64(), "{way} {kind}");
+            assert_eq!(
+                Some(counted),
+                json["jobs"][0][way]["total_ios"].as_u64(),
+                "{way} {kind}"
+            );
         }
     }
 }
@@ -390,30 +526,66 @@ fn fios_tool_for_json_plus_reads_the_bins() {
 #[test]
 fn fios_tool_for_histogram_logs_finds_the_median() {
     const TOOL: &str = "/usr/share/doc/fio/fio-histo-log-pctiles.py.gz";
-    let there = Command::new("zcat").arg(TOOL).output().ok().filter(|output| output.status.success());
-    let Some(tool) = there else { return skip("fio-histo-log-pctiles.py is not installed (it comes with Debian's fio)") };
+    let there = Command::new("zcat")
+        .arg(TOOL)
+        .output()
+        .ok()
+        .filter(|output| output.status.success());
+    let Some(tool) = there else {
+        return skip("fio-histo-log-pctiles.py is not installed (it comes with Debian's fio)");
+    };
     let scratch = Scratch::new().expect("a folder on a disk");
     let _turn = beside();
     std::fs::write(scratch.join("tool.py"), tool.stdout).expect("written");
     let mut arguments = common::words(
         "fio --output-format=json --ioengine=libaio --iodepth=4 --direct=1 --size=8m --rw=randread --name=h --log_hist_msec=50",
     );
-    arguments.extend([on(&scratch.join("data")), format!("--write_hist_log={}", scratch.join("h").display())]);
+    arguments.extend([
+        on(&scratch.join("data")),
+        format!("--write_hist_log={}", scratch.join("h").display()),
+    ]);
     let json: Value = serde_json::from_str(&fathom(&arguments).expect(0).out).expect("JSON");
     let options = ["tool.py", "--time-quantum", "3600", "h_clat_hist.1.log"];
-    let said = done(Command::new("python3").args(options).current_dir(scratch.path())).expect("read");
+    let said = done(
+        Command::new("python3")
+            .args(options)
+            .current_dir(scratch.path()),
+    )
+    .expect("read");
     // msec-since-start, samples, min, median, ...
-    let last: Vec<f64> = said.lines().last().expect("a line").split(',').filter_map(|cell| cell.trim().parse().ok()).collect();
-    assert_eq!(Some(last[1] as u64), json["jobs"][0]["read"]["total_ios"].as_u64(), "{said}");
-    let median = json["jobs"][0]["read"]["clat_ns"]["percentile"]["50.000000"].as_f64().expect("a median");
+    let last: Vec<f64> = said
+        .lines()
+        .last()
+        .expect("a line")
+        .split(',')
+        .filter_map(|cell| cell.trim().parse().ok())
+        .collect();
+    assert_eq!(
+        Some(last[1] as u64),
+        json["jobs"][0]["read"]["total_ios"].as_u64(),
+        "{said}"
+    );
+    let median = json["jobs"][0]["read"]["clat_ns"]["percentile"]["50.000000"]
+        .as_f64()
+        .expect("a median");
     // Both have 64 buckets in each power of two; the tool draws a line inside the one it finds.
-    assert!((last[3] * 1000.0 / median - 1.0).abs() < 0.04, "{median} ns: {said}");
+    assert!(
+        (last[3] * 1000.0 / median - 1.0).abs() < 0.04,
+        "{median} ns: {said}"
+    );
 }
 
 /// The sum of a column that holds numbers where it holds anything.
 fn column_sum(csv: &str, name: &str) -> u64 {
-    let mut lines = csv.lines().map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
+    let mut lines = csv
+        .lines()
+        .map(|line| line.split(',').map(str::trim).collect::<Vec<_>>());
     let header = lines.next().expect("a header");
-    let at = header.iter().position(|column| *column == name).unwrap_or_else(|| panic!("no {name} in {header:?}"));
-    lines.filter_map(|row| row.get(at).and_then(|cell| cell.parse::<u64>().ok())).sum()
+    let at = header
+        .iter()
+        .position(|column| *column == name)
+        .unwrap_or_else(|| panic!("no {name} in {header:?}"));
+    lines
+        .filter_map(|row| row.get(at).and_then(|cell| cell.parse::<u64>().ok()))
+        .sum()
 }

@@ -17,13 +17,20 @@ const MOST_MEMORY_KIB: u64 = 256 << 10;
 /// Processor time of this thread: what other programs do meanwhile does not count.
 fn busy() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).expect("below a second"))
+    Duration::new(
+        now.tv_sec.unsigned_abs(),
+        u32::try_from(now.tv_nsec).expect("below a second"),
+    )
 }
 
 fn inputs(name: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
-    let mut inputs: Vec<PathBuf> =
-        std::fs::read_dir(&folder).expect("the corpus").map(|entry| entry.expect("an entry").path()).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fuzz/corpus")
+        .join(name);
+    let mut inputs: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .expect("the corpus")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     inputs.sort();
     inputs
 }
@@ -31,8 +38,14 @@ fn inputs(name: &str) -> Vec<PathBuf> {
 /// The most memory this process ever held.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .expect("a peak");
+    line.trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .expect("a number")
 }
 
 #[test]

@@ -9,18 +9,23 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::{FATHOM, Ran, fathom, measured, program, sh, start};
-use fathom_testkit::{DeviceOptions, Fault, FaultDevice, LoopDevice, LoopOptions, Op, Scratch, require, seccomp, skip};
+use fathom_testkit::{
+    DeviceOptions, Fault, FaultDevice, LoopDevice, LoopOptions, Op, Scratch, require, seccomp, skip,
+};
 use serde_json::Value;
 
 const SIGSYS: i32 = 31;
 
 fn document(ran: &Ran) -> Value {
-    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}\n{}\n{}", ran.out, ran.err))
+    serde_json::from_str(&ran.out)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ran.out, ran.err))
 }
 
 fn data(folder: &Scratch, name: &str, size: usize) -> std::path::PathBuf {
     let path = folder.path().join(name);
-    let bytes: Vec<u8> = (0..size).map(|at| (at as u32).wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect();
+    let bytes: Vec<u8> = (0..size)
+        .map(|at| (at as u32).wrapping_mul(2_654_435_761).to_le_bytes()[3])
+        .collect();
     std::fs::write(&path, bytes).expect("written");
     path
 }
@@ -33,13 +38,30 @@ fn nothing_is_ever_opened_for_writing() {
     let image = folder.path().join("image");
     let device = LoopDevice::create(&image, 4 << 20, LoopOptions::default()).ok();
     let name = |path: &Path| path.display().to_string();
-    let mut asked =
-        vec![vec!["devices".to_owned()], vec!["devices".into(), "--json".into()], vec!["devices".into(), name(&file)]];
-    asked.extend(device.as_ref().map(|device| vec!["devices".into(), name(device.path())]));
-    asked.push(vec!["spec".into(), "--sheet=samsung-970-evo".into(), name(&file)]);
+    let mut asked = vec![
+        vec!["devices".to_owned()],
+        vec!["devices".into(), "--json".into()],
+        vec!["devices".into(), name(&file)],
+    ];
+    asked.extend(
+        device
+            .as_ref()
+            .map(|device| vec!["devices".into(), name(device.path())]),
+    );
+    asked.push(vec![
+        "spec".into(),
+        "--sheet=samsung-970-evo".into(),
+        name(&file),
+    ]);
     for arguments in asked {
         match seccomp::only_reading(|| fathom(&arguments)) {
-            Ok(ran) => assert_eq!(ran.code(), 0, "{arguments:?}: {:?}\n{}", ran.status, ran.err),
+            Ok(ran) => assert_eq!(
+                ran.code(),
+                0,
+                "{arguments:?}: {:?}\n{}",
+                ran.status,
+                ran.err
+            ),
             Err(why) => return skip(&why.to_string()),
         }
     }
@@ -52,7 +74,11 @@ fn nothing_is_ever_opened_for_writing() {
         &format!("--filename={}/new", name(folder.path())),
     ];
     let ran = seccomp::only_reading(|| fathom(writes)).expect("as before");
-    assert_eq!(ran.status.signal(), Some(SIGSYS), "the filter works: who writes is killed");
+    assert_eq!(
+        ran.status.signal(),
+        Some(SIGSYS),
+        "the filter works: who writes is killed"
+    );
 }
 
 #[test]
@@ -69,10 +95,23 @@ fn a_file_shows_its_file_system_and_whether_direct_io_is_direct() {
         "tmpfs" => "tmpfs",
         other => other,
     };
-    assert!(file_system["kind"].as_str().is_some_and(|kind| kind.starts_with(wanted)), "{file_system} is not {wanted}");
-    let probe = file_system["direct_io"]["probe"].as_str().expect("an answer");
-    assert!(["direct", "buffered", "refused", "not tried"].contains(&probe), "{probe}");
-    assert_eq!(document["targets"][0]["standing"]["write"], "with code", "it is a foreign file with data");
+    assert!(
+        file_system["kind"]
+            .as_str()
+            .is_some_and(|kind| kind.starts_with(wanted)),
+        "{file_system} is not {wanted}"
+    );
+    let probe = file_system["direct_io"]["probe"]
+        .as_str()
+        .expect("an answer");
+    assert!(
+        ["direct", "buffered", "refused", "not tried"].contains(&probe),
+        "{probe}"
+    );
+    assert_eq!(
+        document["targets"][0]["standing"]["write"], "with code",
+        "it is a foreign file with data"
+    );
 }
 
 #[test]
@@ -80,25 +119,63 @@ fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
     require!(Loop);
     let folder = Scratch::new().expect("a folder");
     let image = folder.path().join("im\u{1b}[2Jage");
-    let device = LoopDevice::create(&image, 8 << 20, LoopOptions { buffered: true, ..LoopOptions::default() })
-        .expect("a device");
+    let device = LoopDevice::create(
+        &image,
+        8 << 20,
+        LoopOptions {
+            buffered: true,
+            ..LoopOptions::default()
+        },
+    )
+    .expect("a device");
     let path = device.path().display().to_string();
     let ran = fathom(["devices", &path]).expect(0);
     assert!(!ran.out.contains('\u{1b}'), "{:?}", ran.out);
-    assert!(ran.out.contains("the loop driver goes through the page cache of its file"), "{}", ran.out);
+    assert!(
+        ran.out
+            .contains("the loop driver goes through the page cache of its file"),
+        "{}",
+        ran.out
+    );
     let document = document(&fathom(["devices", "--json", &path]).expect(0));
     let target = &document["targets"][0];
     let first = &target["devices"][0];
-    assert_eq!((first["transport"].as_str(), first["medium"].as_str()), (Some("loop"), Some("below")));
-    assert_eq!((first["size"].as_u64(), first["backing"]["direct_io"].as_bool()), (Some(8 << 20), Some(false)));
-    assert_eq!(first["backing"]["path"].as_str(), Some(&*image.to_string_lossy()));
-    assert_eq!((first["health"]["state"].as_str(), &first["health"]["temperature_c"]), (Some("unknown"), &Value::Null));
-    let limit =
-        std::fs::read_to_string(format!("/sys/block/{}/queue/max_sectors_kb", first["name"].as_str().expect("a name")));
+    assert_eq!(
+        (first["transport"].as_str(), first["medium"].as_str()),
+        (Some("loop"), Some("below"))
+    );
+    assert_eq!(
+        (
+            first["size"].as_u64(),
+            first["backing"]["direct_io"].as_bool()
+        ),
+        (Some(8 << 20), Some(false))
+    );
+    assert_eq!(
+        first["backing"]["path"].as_str(),
+        Some(&*image.to_string_lossy())
+    );
+    assert_eq!(
+        (
+            first["health"]["state"].as_str(),
+            &first["health"]["temperature_c"]
+        ),
+        (Some("unknown"), &Value::Null)
+    );
+    let limit = std::fs::read_to_string(format!(
+        "/sys/block/{}/queue/max_sectors_kb",
+        first["name"].as_str().expect("a name")
+    ));
     let limit: u64 = limit.expect("readable").trim().parse().expect("a number");
     assert_eq!(first["queue"]["max_request"].as_u64(), Some(limit << 10));
     let below = first["backing"]["file_system"]["place"].as_str();
-    assert_eq!(below == Some("local"), target["devices"].as_array().is_some_and(|all| all.len() > 1), "{target}");
+    assert_eq!(
+        below == Some("local"),
+        target["devices"]
+            .as_array()
+            .is_some_and(|all| all.len() > 1),
+        "{target}"
+    );
 }
 
 /// Two files on devices that hang when they are read: both are named, after one patience and not two, and the third is shown.
@@ -107,15 +184,28 @@ fn what_hangs_is_named_and_holds_up_nobody() {
     require!(Fuse);
     let folder = Scratch::new().expect("a folder");
     let good = data(&folder, "data", 1 << 20);
-    let hung: Vec<FaultDevice> = (0..2).map(|_| FaultDevice::mount(DeviceOptions::default()).expect("a fault device")).collect();
-    hung.iter().for_each(|device| device.inject(Fault::Hang(Some(Op::Read))));
+    let hung: Vec<FaultDevice> = (0..2)
+        .map(|_| FaultDevice::mount(DeviceOptions::default()).expect("a fault device"))
+        .collect();
+    hung.iter()
+        .for_each(|device| device.inject(Fault::Hang(Some(Op::Read))));
     let (first, second) = (hung[0].path(), hung[1].path());
     let mut command = program(["devices"]);
     command.args([&first, &good, &second]);
-    let ran = start(command).finish_within(Duration::from_secs(20)).expect(2);
-    assert!(hung.iter().all(|device| device.counts().injected() >= 1), "both were read");
+    let ran = start(command)
+        .finish_within(Duration::from_secs(20))
+        .expect(2);
+    assert!(
+        hung.iter().all(|device| device.counts().injected() >= 1),
+        "both were read"
+    );
     for path in [&first, &second] {
-        assert!(ran.err.contains(&format!("{} did not answer within 2 s", path.display())), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains(&format!("{} did not answer within 2 s", path.display())),
+            "{}",
+            ran.err
+        );
     }
     assert!(ran.out.contains(&good.display().to_string()), "{}", ran.out);
     hung.iter().for_each(|device| device.release());
@@ -129,12 +219,22 @@ fn a_block_device_that_hangs_is_listed() {
     let device = LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
     fault.inject(Fault::Hang(Some(Op::Read)));
     // The hang is not over yet: who asked is not held up by what cannot be ended.
-    let ran = start(program(["devices", "--json"])).finish_within(Duration::from_secs(20)).expect(0);
+    let ran = start(program(["devices", "--json"]))
+        .finish_within(Duration::from_secs(20))
+        .expect(0);
     assert!(fault.counts().injected() >= 1, "it was read");
     let document = document(&ran);
     let targets = document["targets"].as_array().expect("a list");
-    let own = targets.iter().find(|target| target["path"] == device.path().display().to_string().as_str()).expect("listed");
-    assert!(own["troubles"][0].as_str().is_some_and(|words| words.contains("did not answer within 2 s")), "{own}");
+    let own = targets
+        .iter()
+        .find(|target| target["path"] == device.path().display().to_string().as_str())
+        .expect("listed");
+    assert!(
+        own["troubles"][0]
+            .as_str()
+            .is_some_and(|words| words.contains("did not answer within 2 s")),
+        "{own}"
+    );
     fault.release();
 }
 
@@ -143,7 +243,11 @@ fn a_block_device_that_hangs_is_listed() {
 fn the_list_is_there_at_once() {
     measured(|| {
         let took = fathom(["devices"]).expect(0).took;
-        if took < Duration::from_millis(50) { Ok(()) } else { Err(format!("{took:?}")) }
+        if took < Duration::from_millis(50) {
+            Ok(())
+        } else {
+            Err(format!("{took:?}"))
+        }
     });
 }
 
@@ -152,24 +256,38 @@ fn the_list_is_there_at_once() {
 fn it_works_without_root() {
     require!(Loop);
     let folder = Scratch::new().expect("a folder");
-    let device = LoopDevice::create(&folder.path().join("image"), 4 << 20, LoopOptions::default()).expect("a device");
+    let device = LoopDevice::create(
+        &folder.path().join("image"),
+        4 << 20,
+        LoopOptions::default(),
+    )
+    .expect("a device");
     let copy = folder.path().join("fathom");
     std::fs::copy(FATHOM, &copy).expect("copied");
     for path in [folder.path(), &copy] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("set");
     }
     let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).args(["devices", "--json"]);
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&copy)
+        .args(["devices", "--json"]);
     let ran = start(command).finish();
     if ran.err.contains("setpriv") || ran.code() == 126 || ran.code() == 127 {
         return skip(&ran.err);
     }
     let document = document(&ran.expect(0));
     let targets = document["targets"].as_array().expect("a list");
-    let found =
-        targets.iter().find(|target| target["path"] == device.path().display().to_string().as_str()).expect("listed");
+    let found = targets
+        .iter()
+        .find(|target| target["path"] == device.path().display().to_string().as_str())
+        .expect("listed");
     assert_eq!(found["devices"][0]["transport"], "loop");
-    assert_eq!(found["standing"]["holds"], Value::Null, "its ends may not be read");
+    assert_eq!(
+        found["standing"]["holds"],
+        Value::Null,
+        "its ends may not be read"
+    );
     assert_eq!(found["standing"]["write"], "never");
 }
 
@@ -185,9 +303,14 @@ fn a_run_says_what_its_target_stands_on() {
     assert!(target["file_system"]["kind"].is_string(), "{target}");
     for device in target["devices"].as_array().expect("a list") {
         assert!(device["after"]["health"].is_object(), "{device}");
-        let scheduler =
-            std::fs::read_to_string(format!("/sys/block/{}/queue/scheduler", device["name"].as_str().expect("a name")));
-        let said = device["queue"]["settings"]["scheduler"].as_str().unwrap_or_default().to_owned();
+        let scheduler = std::fs::read_to_string(format!(
+            "/sys/block/{}/queue/scheduler",
+            device["name"].as_str().expect("a name")
+        ));
+        let said = device["queue"]["settings"]["scheduler"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         assert_eq!(said, scheduler.unwrap_or_default().trim());
     }
 }
@@ -198,12 +321,21 @@ fn wrong_words_are_told_with_the_right_ones() {
         (vec!["devices", "--jsno"], "--json"),
         (vec!["devices", "/nowhere/at/all"], "/nowhere/at/all"),
         (vec!["spec", "--rum", "x"], "did you mean --run?"),
-        (vec!["spec", "/nowhere/at/all"], "there is no /nowhere/at/all"),
-        (vec!["spec", "/", "--sheet=samsung-970-evo-plus-100"], "did you mean samsung-970-evo-plus-1000?"),
+        (
+            vec!["spec", "/nowhere/at/all"],
+            "there is no /nowhere/at/all",
+        ),
+        (
+            vec!["spec", "/", "--sheet=samsung-970-evo-plus-100"],
+            "did you mean samsung-970-evo-plus-1000?",
+        ),
         (vec!["spec", "/", "--sheet"], "--sheet needs a value"),
         (vec!["spec", "/", "--runtime=0"], "1 to 86400"),
         (vec!["spec", "/", "/"], "one target at a time"),
-        (vec!["spec", "/", "--run", "--sheet=seagate-es3-4tb"], "name a file that is there, or a device"),
+        (
+            vec!["spec", "/", "--run", "--sheet=seagate-es3-4tb"],
+            "name a file that is there, or a device",
+        ),
     ] {
         let ran = fathom(&arguments).expect(2);
         assert!(ran.err.contains(part), "{arguments:?}: {}", ran.err);
@@ -256,23 +388,50 @@ fn a_sheet_is_measured_figure_by_figure_and_only_by_reading() {
     std::fs::write(sheets.join("own.toml"), SHEETS).expect("written");
     std::fs::write(sheets.join("noise.toml"), b"\x00\x1b[2J = = =").expect("written");
     let before = std::fs::read(&file).expect("read");
-    let arguments = ["spec", "--run", "--runtime=1", "--json", "--sheet=own", "--specs"];
+    let arguments = [
+        "spec",
+        "--run",
+        "--runtime=1",
+        "--json",
+        "--sheet=own",
+        "--specs",
+    ];
     let mut command = program(arguments);
     command.arg(&sheets).arg(&file);
     let ran = start(command).finish();
     // Both are far above what is promised, which is as suspicious as below.
     let ran = ran.expect(1);
-    assert!(ran.err.contains("own.toml: sheet broken: `product` must be a text"), "{}", ran.err);
-    assert!(ran.err.contains("noise.toml: this is not TOML") && !ran.err.contains('\u{1b}'), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("own.toml: sheet broken: `product` must be a text"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("noise.toml: this is not TOML") && !ran.err.contains('\u{1b}'),
+        "{}",
+        ran.err
+    );
     let document = document(&ran);
     let figures = document["figures"].as_array().expect("a list");
-    let judged: Vec<_> = figures.iter().map(|figure| figure["judgement"].as_str().unwrap_or_default()).collect();
+    let judged: Vec<_> = figures
+        .iter()
+        .map(|figure| figure["judgement"].as_str().unwrap_or_default())
+        .collect();
     assert_eq!(judged[2], "not measured", "it would have to write");
     assert_eq!(figures[0]["under"], "4 KiB, depth 4, 2 threads");
     assert_eq!(figures[1]["under"], "8 KiB, depth 1, 1 thread");
     for (figure, judged) in figures.iter().zip(&judged).take(2) {
         assert!(["above", "not comparable"].contains(judged), "{figure}");
-        assert!(figure["reasons"].as_array().is_some_and(|reasons| !reasons.is_empty()), "{figure}");
+        assert!(
+            figure["reasons"]
+                .as_array()
+                .is_some_and(|reasons| !reasons.is_empty()),
+            "{figure}"
+        );
     }
-    assert!(before == std::fs::read(&file).expect("read"), "not a byte of it changed");
+    assert!(
+        before == std::fs::read(&file).expect("read"),
+        "not a byte of it changed"
+    );
 }

@@ -16,7 +16,9 @@ struct Bench(Scratch);
 impl Bench {
     fn new(seconds: &str) -> Bench {
         let scratch = Scratch::new().expect("a folder");
-        let text = format!("[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\nrate_iops=2000\ntime_based\nruntime={seconds}\n");
+        let text = format!(
+            "[paced]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\nrate_iops=2000\ntime_based\nruntime={seconds}\n"
+        );
         std::fs::write(scratch.join("paced.fio"), text).expect("a file");
         Bench(scratch)
     }
@@ -28,7 +30,9 @@ impl Bench {
     /// A command in the folder, with its store.
     fn command(&self, line: &str) -> std::process::Command {
         let mut command = program(words(line));
-        command.current_dir(self.0.path()).env("FATHOM_STORE", self.place());
+        command
+            .current_dir(self.0.path())
+            .env("FATHOM_STORE", self.place());
         command
     }
 
@@ -43,26 +47,41 @@ impl Bench {
 
 /// Cells of the first run of a store.
 fn cells(place: &Path) -> Vec<Cell> {
-    let Ok(mut store) = Store::open_existing(place) else { return Vec::new() };
+    let Ok(mut store) = Store::open_existing(place) else {
+        return Vec::new();
+    };
     let run = store.run("r1").map(|run| run.id);
     run.and_then(|run| store.cells(run)).unwrap_or_default()
 }
 
 fn finished(place: &Path) -> usize {
-    cells(place).iter().filter(|cell| cell.state == CellState::Finished).count()
+    cells(place)
+        .iter()
+        .filter(|cell| cell.state == CellState::Finished)
+        .count()
 }
 
 fn events(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 /// Every kind of experiment tells programs the same, and nothing else stands on the standard output.
 #[test]
 fn searches_and_suites_tell_programs_what_happens() {
     let bench = Bench::new("200ms");
-    std::fs::write(bench.0.join("load.fio"), "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n").expect("a file");
+    std::fs::write(
+        bench.0.join("load.fio"),
+        "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n",
+    )
+    .expect("a file");
     let steps = "[[step]]\nname = \"two\"\naxes = [\"bs=4k,8k\"]\ntime = \"200ms\"\noptions = { rw = \"randread\", rate_iops = 500, ioengine = \"null\" }\n";
-    std::fs::write(bench.0.join("mine.toml"), format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}")).expect("a recipe");
+    std::fs::write(
+        bench.0.join("mine.toml"),
+        format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
+    )
+    .expect("a recipe");
     for (kind, line, least) in [
         ("sweep", "sweep paced.fio --axis bs=4k,8k --events=-", 2),
         ("search", "search load.fio --for=100ms --events=-", 16),
@@ -71,11 +90,29 @@ fn searches_and_suites_tell_programs_what_happens() {
         let ran = bench.run(line);
         let told = events(&ran.out);
         let of = |name: &str| told.iter().filter(|event| event["event"] == name).count();
-        assert_eq!((told[0]["event"].as_str(), told[0]["kind"].as_str()), (Some("begin"), Some(kind)), "{}\n{}", ran.out, ran.err);
-        assert!(of("done") >= least && of("cell") == of("done"), "{kind}: {}", ran.out);
+        assert_eq!(
+            (told[0]["event"].as_str(), told[0]["kind"].as_str()),
+            (Some("begin"), Some(kind)),
+            "{}\n{}",
+            ran.out,
+            ran.err
+        );
+        assert!(
+            of("done") >= least && of("cell") == of("done"),
+            "{kind}: {}",
+            ran.out
+        );
         let last = told.last().expect("an end");
-        assert_eq!((last["event"].as_str(), last["how"].as_str()), (Some("end"), Some("done")), "{kind}: {}", ran.out);
-        for (more, why) in [("--json", "cannot both go to the standard output"), ("--watch", "--watch needs a terminal")] {
+        assert_eq!(
+            (last["event"].as_str(), last["how"].as_str()),
+            (Some("end"), Some("done")),
+            "{kind}: {}",
+            ran.out
+        );
+        for (more, why) in [
+            ("--json", "cannot both go to the standard output"),
+            ("--watch", "--watch needs a terminal"),
+        ] {
             let refused = bench.run(&format!("{line} {more}")).expect(2);
             assert!(refused.err.contains(why), "{kind} {more}: {}", refused.err);
         }
@@ -86,21 +123,58 @@ fn searches_and_suites_tell_programs_what_happens() {
 #[test]
 fn a_kept_experiment_is_shown_with_the_figures_of_its_own_table() {
     let bench = Bench::new("100ms");
-    let step = |name: &str, rw: &str| format!("[[step]]\nname = \"{name}\"\naxes = [\"bs=4k,8k\"]\noptions = {{ rw = \"{rw}\", rate_iops = 500, ioengine = \"null\" }}\n");
-    let text = format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\ntime = \"200ms\"\n{}{}", step("reads", "randread"), step("writes", "randwrite"));
+    let step = |name: &str, rw: &str| {
+        format!(
+            "[[step]]\nname = \"{name}\"\naxes = [\"bs=4k,8k\"]\noptions = {{ rw = \"{rw}\", rate_iops = 500, ioengine = \"null\" }}\n"
+        )
+    };
+    let text = format!(
+        "schema = 1\nname = \"mine\"\ntitle = \"My own\"\ntime = \"200ms\"\n{}{}",
+        step("reads", "randread"),
+        step("writes", "randwrite")
+    );
     std::fs::write(bench.0.join("mine.toml"), text).expect("a recipe");
-    let json: Value = serde_json::from_str(&bench.run("suite mine . --suites=. --size=16m --json").out).expect("a result");
+    let json: Value =
+        serde_json::from_str(&bench.run("suite mine . --suites=. --size=16m --json").out)
+            .expect("a result");
     let shown = bench.run("show r1").expect(0).out;
-    let export: Value = serde_json::from_str(&bench.run("export r1 --format=json").out).expect("JSON");
-    for (cell, (step, bs)) in [("reads", "4k"), ("reads", "8k"), ("writes", "4k"), ("writes", "8k")].into_iter().enumerate() {
+    let export: Value =
+        serde_json::from_str(&bench.run("export r1 --format=json").out).expect("JSON");
+    for (cell, (step, bs)) in [
+        ("reads", "4k"),
+        ("reads", "8k"),
+        ("writes", "4k"),
+        ("writes", "8k"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         assert!(shown.contains(&format!("{step} bs={bs}")), "{shown}");
-        let told = json.pointer(&format!("/steps/{}/result/cells/{}/iops", cell / 2, cell % 2)).and_then(Value::as_f64).expect("a rate");
+        let told = json
+            .pointer(&format!(
+                "/steps/{}/result/cells/{}/iops",
+                cell / 2,
+                cell % 2
+            ))
+            .and_then(Value::as_f64)
+            .expect("a rate");
         let kept = &export["runs"][0]["cells"][cell]["figures"];
-        assert!((kept["iops"].as_f64().expect("a rate") - told).abs() < 1e-3, "{told} {kept:#}");
+        assert!(
+            (kept["iops"].as_f64().expect("a rate") - told).abs() < 1e-3,
+            "{told} {kept:#}"
+        );
         assert!(kept["p99"].as_f64().is_some(), "{kept:#}");
     }
-    let head = shown.lines().find(|line| line.starts_with("CELL")).expect("a head");
-    assert!(["cell", "bs", "iops", "bandwidth", "p99"].iter().all(|name| head.contains(name)), "{head}");
+    let head = shown
+        .lines()
+        .find(|line| line.starts_with("CELL"))
+        .expect("a head");
+    assert!(
+        ["cell", "bs", "iops", "bandwidth", "p99"]
+            .iter()
+            .all(|name| head.contains(name)),
+        "{head}"
+    );
 }
 
 /// A budget that is used up is no end: with more time the rest is measured, and nothing twice.
@@ -108,7 +182,12 @@ fn a_kept_experiment_is_shown_with_the_figures_of_its_own_table() {
 fn a_sweep_whose_budget_is_used_up_goes_on_with_more_time() {
     let bench = Bench::new("300ms");
     let ran = bench.run("sweep paced.fio --axis iodepth=1..32*2 --budget=1s --set=runtime=300ms");
-    assert!(ran.err.contains("the budget is used up") && ran.err.contains("`fathom resume r1 --budget=TIME` goes on"), "{}", ran.err);
+    assert!(
+        ran.err.contains("the budget is used up")
+            && ran.err.contains("`fathom resume r1 --budget=TIME` goes on"),
+        "{}",
+        ran.err
+    );
     let first = finished(&bench.place());
     assert!((1..6).contains(&first), "{first} cells in a second");
     let again = bench.run("resume");
@@ -116,9 +195,20 @@ fn a_sweep_whose_budget_is_used_up_goes_on_with_more_time() {
     assert_eq!(finished(&bench.place()), first, "there was no time left");
     let ran = bench.run("resume r1 --budget=1m --events=-");
     let told = events(&ran.out);
-    assert_eq!(told.iter().filter(|event| event["event"] == "done").count(), 6 - first, "nothing twice: {}", ran.out);
+    assert_eq!(
+        told.iter().filter(|event| event["event"] == "done").count(),
+        6 - first,
+        "nothing twice: {}",
+        ran.out
+    );
     assert_eq!(finished(&bench.place()), 6);
-    assert!(bench.run("resume r1 --budget=1m").expect(2).err.contains("r1 is finished"));
+    assert!(
+        bench
+            .run("resume r1 --budget=1m")
+            .expect(2)
+            .err
+            .contains("r1 is finished")
+    );
 }
 
 /// A cell that is under way when the process is killed is there with all but its last second.
@@ -127,9 +217,17 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
     let bench = Bench::new("60s");
     let running = start(bench.command("sweep paced.fio --axis iodepth=1,2"));
     let journalled = || {
-        let Ok(mut store) = Store::open_existing(&bench.place()) else { return 0 };
-        let jobs = store.run("r1").and_then(|run| store.journal(run.id, 1)).unwrap_or_default();
-        jobs.iter().flatten().map(|interval| interval.directions.0[0].ios).sum::<u64>()
+        let Ok(mut store) = Store::open_existing(&bench.place()) else {
+            return 0;
+        };
+        let jobs = store
+            .run("r1")
+            .and_then(|run| store.journal(run.id, 1))
+            .unwrap_or_default();
+        jobs.iter()
+            .flatten()
+            .map(|interval| interval.directions.0[0].ios)
+            .sum::<u64>()
     };
     until("two seconds are kept", || journalled() > 2000);
     running.signal(Signal::KILL);
@@ -137,7 +235,11 @@ fn a_killed_sweep_shows_what_its_running_cell_measured() {
     let kept = journalled();
     let shown: Value = serde_json::from_str(&bench.run("show r1.1 --json").out).expect("a result");
     assert_eq!(shown["jobs"][0]["read"]["total_ios"].as_u64(), Some(kept));
-    assert!(bench.run("runs").out.contains("killed"), "{}", bench.run("runs").out);
+    assert!(
+        bench.run("runs").out.contains("killed"),
+        "{}",
+        bench.run("runs").out
+    );
 }
 
 /// Regression 0230: a target that was prepared and then removed was measured as if it were still prepared.
@@ -148,10 +250,18 @@ fn what_prepares_is_done_again_for_a_target_that_is_gone() {
     std::fs::create_dir(&folder).expect("a folder");
     let steps = "[options]\ndirect = 0\n[[step]]\nname = \"fill\"\nprepares = true\npasses = 1\noptions = { rw = \"write\", bs = \"1m\" }\n\
                  [[step]]\nname = \"reads\"\naxes = [\"bs=4k,8k\"]\ntime = \"2s\"\noptions = { rw = \"randread\", rate_iops = 500 }\n";
-    std::fs::write(bench.0.join("mine.toml"), format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}")).expect("a recipe");
+    std::fs::write(
+        bench.0.join("mine.toml"),
+        format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
+    )
+    .expect("a recipe");
     let measured = |ran: &Ran| -> Vec<String> {
-        let done = events(&ran.out).into_iter().filter(|event| event["event"] == "done");
-        done.map(|event| event["cell"].as_str().expect("a name").to_owned()).filter(|cell| cell != "layout").collect()
+        let done = events(&ran.out)
+            .into_iter()
+            .filter(|event| event["event"] == "done");
+        done.map(|event| event["cell"].as_str().expect("a name").to_owned())
+            .filter(|cell| cell != "layout")
+            .collect()
     };
     for removed in [false, true] {
         std::fs::remove_file(bench.place()).ok();
@@ -164,9 +274,17 @@ fn what_prepares_is_done_again_for_a_target_that_is_gone() {
             std::fs::remove_file(folder.join("fathom-suite.data")).expect("it stayed");
         }
         let again = measured(&bench.run("resume --events=-"));
-        assert_eq!(again.iter().any(|cell| cell == "fill"), removed, "{again:?}");
+        assert_eq!(
+            again.iter().any(|cell| cell == "fill"),
+            removed,
+            "{again:?}"
+        );
         assert!(again.iter().any(|cell| cell == "reads bs=8k"), "{again:?}");
-        assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 0, "the file is gone");
+        assert_eq!(
+            std::fs::read_dir(&folder).expect("the folder").count(),
+            0,
+            "the file is gone"
+        );
     }
 }
 
@@ -177,7 +295,8 @@ fn small(scratch: &Scratch, kind: FsKind) -> (LoopDevice, Mount) {
         FsKind::Xfs => 320 << 20,
         FsKind::Btrfs => 120 << 20,
     };
-    let device = LoopDevice::create(&scratch.join("disk.img"), size, LoopOptions::default()).expect("a device");
+    let device = LoopDevice::create(&scratch.join("disk.img"), size, LoopOptions::default())
+        .expect("a device");
     let mount = Mount::format(device.path(), kind, "").expect("a mount");
     (device, mount)
 }
@@ -193,7 +312,10 @@ fn fill(folder: &Path) {
             Err(_) => piece /= 2,
         }
     }
-    while std::io::Write::write_all(&mut rest, &[1; 4096]).and_then(|()| rest.sync_data()).is_ok() {}
+    while std::io::Write::write_all(&mut rest, &[1; 4096])
+        .and_then(|()| rest.sync_data())
+        .is_ok()
+    {}
 }
 
 fn make_room(folder: &Path) {
@@ -213,20 +335,35 @@ fn a_full_target(kind: FsKind) {
     let (_device, disk) = small(&bench.0, kind);
     // A hole of ours: its blocks are found while they are written, four MiB each second.
     let file = disk.join("data");
-    let job = format!("[grow]\nrw=write\nbs=64k\ndirect=1\nsize=8m\nrate=4m\nfallocate=none\nfilename={}\n", file.display());
+    let job = format!(
+        "[grow]\nrw=write\nbs=64k\ndirect=1\nsize=8m\nrate=4m\nfallocate=none\nfilename={}\n",
+        file.display()
+    );
     std::fs::write(bench.0.join("grow.fio"), job).expect("a file");
     let running = start(bench.command("sweep grow.fio --axis bs=64k,128k --events=events"));
-    until("it writes", || std::fs::metadata(&file).is_ok_and(|facts| std::os::unix::fs::MetadataExt::blocks(&facts) > 0));
+    until("it writes", || {
+        std::fs::metadata(&file)
+            .is_ok_and(|facts| std::os::unix::fs::MetadataExt::blocks(&facts) > 0)
+    });
     running.signal(Signal::STOP);
     fill(disk.path());
     running.signal(Signal::CONT);
     let ran = running.finish().expect(1);
     let place = disk.path().display().to_string();
-    for said in ["there is no room left for 'bs=64k'", &place, "make room there", "`fathom resume r1` goes on"] {
+    for said in [
+        "there is no room left for 'bs=64k'",
+        &place,
+        "make room there",
+        "`fathom resume r1` goes on",
+    ] {
         assert!(ran.err.contains(said), "{said} is missing in {}", ran.err);
     }
     let cells = bench.cells();
-    assert_eq!((cells.len(), cells[0].state), (1, CellState::Failed), "{cells:?}");
+    assert_eq!(
+        (cells.len(), cells[0].state),
+        (1, CellState::Failed),
+        "{cells:?}"
+    );
     assert!(bench.run("show r1.1").err.contains("no room left"));
     make_room(disk.path());
     let ran = bench.run("resume");
@@ -257,19 +394,32 @@ fn a_full_store(disk: &Path) {
     let place = disk.join("store.db");
     let line = |rest: &str| format!("{rest} --store={}", place.display());
     // The first cell has room; then there is none.
-    let running = start(bench.command(&line("sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms")));
+    let running = start(bench.command(&line(
+        "sweep paced.fio --axis iodepth=1..16*2 --axis bs=4k,8k,16k,32k --set=runtime=300ms",
+    )));
     until("a cell is kept", || finished(&place) >= 1);
     running.signal(Signal::STOP);
     fill(disk);
     running.signal(Signal::CONT);
     let ran = running.finish().expect(1);
-    assert!(ran.err.contains("there is no room for the store") && ran.err.contains("make room"), "{}", ran.err);
-    assert!(ran.err.contains("`fathom resume r1` goes on"), "{}", ran.err);
+    assert!(
+        ran.err.contains("there is no room for the store") && ran.err.contains("make room"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("`fathom resume r1` goes on"),
+        "{}",
+        ran.err
+    );
     make_room(disk);
     let before = finished(&place);
     assert!((1..20).contains(&before), "{before} cells");
     let ran = bench.run(&line("resume --events=-"));
-    let done = events(&ran.out).iter().filter(|event| event["event"] == "done").count();
+    let done = events(&ran.out)
+        .iter()
+        .filter(|event| event["event"] == "done")
+        .count();
     assert_eq!(done, 20 - before, "{}", ran.err);
     assert_eq!(finished(&place), 20);
 }
@@ -309,13 +459,23 @@ fn a_full_store_on_tmpfs_is_said_and_the_sweep_goes_on() {
     let scratch = Scratch::new().expect("a folder");
     let folder = scratch.join("small");
     std::fs::create_dir(&folder).expect("a folder");
-    common::sh(&format!("mount -t tmpfs -o size=16m fathom-test {}", folder.display()));
+    common::sh(&format!(
+        "mount -t tmpfs -o size=16m fathom-test {}",
+        folder.display()
+    ));
     let put_back = Unmount(folder.clone());
     a_full_store(&folder);
     // Full before the store is opened.
     fill(&folder);
-    let ran = fathom(words(&format!("runs --store={}", folder.join("store.db").display())));
-    assert!(ran.code() == 0 || ran.err.contains("there is no room for the store"), "{}", ran.err);
+    let ran = fathom(words(&format!(
+        "runs --store={}",
+        folder.join("store.db").display()
+    )));
+    assert!(
+        ran.code() == 0 || ran.err.contains("there is no room for the store"),
+        "{}",
+        ran.err
+    );
     drop(put_back);
 }
 
@@ -323,7 +483,10 @@ struct Unmount(PathBuf);
 
 impl Drop for Unmount {
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(&self.0)
+            .status();
     }
 }
 
@@ -339,15 +502,32 @@ fn devices_are_written_with_their_code_only() {
     let line = format!("sweep {path} --axis iodepth=1,2 --for=200ms --set rw=randwrite");
     let refused = bench.run(&line).expect(2);
     assert!(refused.err.contains("--destroy"), "{}", refused.err);
-    assert!(std::fs::read(&image).expect("the image").iter().all(|byte| *byte == 0xa5), "as it was");
+    assert!(
+        std::fs::read(&image)
+            .expect("the image")
+            .iter()
+            .all(|byte| *byte == 0xa5),
+        "as it was"
+    );
     assert!(bench.run(&format!("{line} --destroy=wrong")).code() == 2);
     let code = common::code_of(device.path());
     let ran = bench.run(&format!("{line} --destroy={code} --json"));
-    let json = Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)));
+    let json =
+        Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)));
     for cell in 0..2 {
-        assert!(json.number(&format!("/cells/{cell}/iops")) > 0.0, "{}", ran.out);
+        assert!(
+            json.number(&format!("/cells/{cell}/iops")) > 0.0,
+            "{}",
+            ran.out
+        );
     }
-    assert!(std::fs::read(&image).expect("the image").iter().any(|byte| *byte != 0xa5), "it was written");
+    assert!(
+        std::fs::read(&image)
+            .expect("the image")
+            .iter()
+            .any(|byte| *byte != 0xa5),
+        "it was written"
+    );
 }
 
 /// Regression 0275: each cell saved the ends of the device again, with what the cells before had left there.
@@ -355,17 +535,40 @@ fn devices_are_written_with_their_code_only() {
 fn the_ends_of_a_device_are_saved_once() {
     require!(Root, Loop);
     let bench = Bench::new("200ms");
-    let device = LoopDevice::create(&bench.0.join("disk.img"), 32 << 20, LoopOptions::default()).expect("a device");
+    let device = LoopDevice::create(&bench.0.join("disk.img"), 32 << 20, LoopOptions::default())
+        .expect("a device");
     FsKind::Ext4.format(device.path()).expect("a file system");
     let before = std::fs::read(device.path()).expect("it is there");
-    let line = format!("sweep {} --axis iodepth=1,2,4 --for=200ms --set rw=randwrite --set offset=8m --set size=16m", device.path().display());
-    let ran = bench.run(&format!("{line} --destroy={} --json", common::code_of(device.path())));
-    assert_eq!(Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err))).number("/not measured"), 0.0);
-    let names = std::fs::read_dir(bench.0.path()).expect("the folder").map(|entry| entry.expect("an entry").path());
-    let saved: Vec<PathBuf> = names.filter(|name| name.to_string_lossy().contains("fathom-backup")).collect();
-    let [saved] = &saved[..] else { panic!("{saved:?}") };
+    let line = format!(
+        "sweep {} --axis iodepth=1,2,4 --for=200ms --set rw=randwrite --set offset=8m --set size=16m",
+        device.path().display()
+    );
+    let ran = bench.run(&format!(
+        "{line} --destroy={} --json",
+        common::code_of(device.path())
+    ));
+    assert_eq!(
+        Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)))
+            .number("/not measured"),
+        0.0
+    );
+    let names = std::fs::read_dir(bench.0.path())
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").path());
+    let saved: Vec<PathBuf> = names
+        .filter(|name| name.to_string_lossy().contains("fathom-backup"))
+        .collect();
+    let [saved] = &saved[..] else {
+        panic!("{saved:?}")
+    };
     let saved = std::fs::read(saved).expect("a backup");
-    assert!(saved.windows(1 << 20).step_by(4096).any(|piece| piece == &before[..1 << 20]), "it holds what was there");
+    assert!(
+        saved
+            .windows(1 << 20)
+            .step_by(4096)
+            .any(|piece| piece == &before[..1 << 20]),
+        "it holds what was there"
+    );
 }
 
 /// What lies between the end of one cell and the start of the next, as the store has it: less than 50 ms in the middle of
@@ -386,31 +589,64 @@ fn little_time_passes_between_cells() {
         let mut between: Vec<u64> = ends.collect();
         between.sort_unstable();
         let of = |at: usize| between[at] as f64 / 1e6;
-        if of(5) < 50.0 { Ok((of(0), of(5), of(10))) } else { Err(format!("{between:?}")) }
+        if of(5) < 50.0 {
+            Ok((of(0), of(5), of(10)))
+        } else {
+            Err(format!("{between:?}"))
+        }
     });
-    eprintln!("between cells: {least:.1} ms at least, {median:.1} ms in the middle, {most:.1} ms at most");
+    eprintln!(
+        "between cells: {least:.1} ms at least, {median:.1} ms in the middle, {most:.1} ms at most"
+    );
 }
 
 /// On a terminal each of the three takes the whole screen, gives it back, and then tells its result.
 #[test]
 fn every_experiment_can_be_watched() {
     let bench = Bench::new("200ms");
-    if std::process::Command::new("script").arg("--version").output().is_err() {
+    if std::process::Command::new("script")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
         return fathom_testkit::skip("script of util-linux is not installed");
     }
-    std::fs::write(bench.0.join("load.fio"), "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n").expect("a file");
+    std::fs::write(
+        bench.0.join("load.fio"),
+        "[load]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n",
+    )
+    .expect("a file");
     let steps = "[[step]]\nname = \"one\"\ntime = \"200ms\"\noptions = { rw = \"randread\", rate_iops = 500, ioengine = \"null\" }\n";
-    std::fs::write(bench.0.join("mine.toml"), format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}")).expect("a recipe");
+    std::fs::write(
+        bench.0.join("mine.toml"),
+        format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\n{steps}"),
+    )
+    .expect("a recipe");
     for (line, told) in [
         ("sweep paced.fio --axis bs=4k,8k", "IOPS"),
         ("search load.fio --for=100ms", "Closed loop"),
         ("suite mine . --suites=. --size=16m", "mine: My own"),
     ] {
         let mut command = std::process::Command::new("script");
-        command.args(["-qec", &format!("stty rows 30 cols 100; {} {line} --watch --no-store", common::FATHOM), "/dev/null"]).current_dir(bench.0.path());
+        command
+            .args([
+                "-qec",
+                &format!(
+                    "stty rows 30 cols 100; {} {line} --watch --no-store",
+                    common::FATHOM
+                ),
+                "/dev/null",
+            ])
+            .current_dir(bench.0.path());
         let ran = start(command).finish();
-        let (shown, after) = ran.out.rsplit_once("\u{1b}[?1049l").unwrap_or_else(|| panic!("{line}: {}", ran.out));
-        assert!(shown.contains("\u{1b}[?1049h") && shown.contains("latency"), "{line}: {shown}");
+        let (shown, after) = ran
+            .out
+            .rsplit_once("\u{1b}[?1049l")
+            .unwrap_or_else(|| panic!("{line}: {}", ran.out));
+        assert!(
+            shown.contains("\u{1b}[?1049h") && shown.contains("latency"),
+            "{line}: {shown}"
+        );
         assert!(after.contains(told), "{line}: {after}");
     }
 }

@@ -8,12 +8,26 @@ use fathom_testkit::Scratch;
 /// The timeline of a job file; lines are joined, so that wrapping is no matter.
 fn explained(job: &str) -> (Scratch, String) {
     let scratch = Scratch::new().expect("a folder");
-    std::fs::write(scratch.join("job.fio"), job.replace("HERE", &scratch.path().display().to_string())).expect("a job file");
-    let ran: Ran = fathom(["run", "--explain", &scratch.join("job.fio").display().to_string()]).expect(0);
+    std::fs::write(
+        scratch.join("job.fio"),
+        job.replace("HERE", &scratch.path().display().to_string()),
+    )
+    .expect("a job file");
+    let ran: Ran = fathom([
+        "run",
+        "--explain",
+        &scratch.join("job.fio").display().to_string(),
+    ])
+    .expect(0);
     assert_eq!(ran.err, "");
-    let left: Vec<_> = std::fs::read_dir(scratch.path()).expect("a folder").collect();
+    let left: Vec<_> = std::fs::read_dir(scratch.path())
+        .expect("a folder")
+        .collect();
     assert_eq!(left.len(), 1, "nothing is made: {left:?}");
-    (scratch, ran.out.split_whitespace().collect::<Vec<_>>().join(" "))
+    (
+        scratch,
+        ran.out.split_whitespace().collect::<Vec<_>>().join(" "),
+    )
 }
 
 #[track_caller]
@@ -44,20 +58,35 @@ fn a_section_without_a_stonewall_runs_along() {
             "test2 and test3 are reported as one entry",
         ],
     );
-    assert_eq!(text.matches("reads as much as it can (over and over 1 GiB, until the run time is up)").count(), 3);
+    assert_eq!(
+        text.matches("reads as much as it can (over and over 1 GiB, until the run time is up)")
+            .count(),
+        3
+    );
 }
 
 /// Another took two jobs for one after the other, because the run took longer than one of them.
 #[test]
 fn sections_without_stonewalls_are_one_step() {
-    let (_scratch, text) = explained("[global]\ntime_based\nruntime=1d\nsize=10m\ndirectory=HERE\n[LV1]\n[LV2]\nstartdelay=90\n");
-    says(&text, &["2 jobs, all at the same time: 24 h 1 min 30 s.", "begins 1 min 30 s later (startdelay)", "takes 24 h 1 min 30 s"]);
+    let (_scratch, text) = explained(
+        "[global]\ntime_based\nruntime=1d\nsize=10m\ndirectory=HERE\n[LV1]\n[LV2]\nstartdelay=90\n",
+    );
+    says(
+        &text,
+        &[
+            "2 jobs, all at the same time: 24 h 1 min 30 s.",
+            "begins 1 min 30 s later (startdelay)",
+            "takes 24 h 1 min 30 s",
+        ],
+    );
 }
 
 #[test]
 fn loops_mixes_and_rates_are_worked_out() {
     // 2 x 1 GiB, 70 % of it read: 1.4 GiB = 367,001 reads at 100 a second are 3670 s; 614.4 MiB written: 157,286 at 50 are 3145 s.
-    let (_scratch, text) = explained("[a]\ndirectory=HERE\nrw=randrw\nrwmixread=70\nsize=1g\nloops=2\nnumjobs=4\nrate_iops=100,50\n");
+    let (_scratch, text) = explained(
+        "[a]\ndirectory=HERE\nrw=randrw\nrwmixread=70\nsize=1g\nloops=2\nnumjobs=4\nrate_iops=100,50\n",
+    );
     says(
         &text,
         &[
@@ -71,21 +100,73 @@ fn loops_mixes_and_rates_are_worked_out() {
 
 #[test]
 fn what_ends_a_job_first_is_told() {
-    let job = |rest: &str| explained(&format!("[a]\nfilename=HERE/x\nsize=100m\nbs=64k\n{rest}\n")).1;
+    let job = |rest: &str| {
+        explained(&format!(
+            "[a]\nfilename=HERE/x\nsize=100m\nbs=64k\n{rest}\n"
+        ))
+        .1
+    };
     // 100 MiB of 64 KiB at 1 MiB/s: the last of 1600 is due after 1599/16 s.
-    says(&job("rate=1m"), &["reads 100 MiB (once over 100 MiB)", "takes at least 1 min 39 s", "nothing bounds the time"]);
-    says(&job("rate=1m\nruntime=30"), &["reads at most 30 MiB", "takes 30 s"]);
-    says(&job("runtime=2m"), &["reads at most 100 MiB", "when its amount is done, at the latest after 2 min", "takes at most 2 min"]);
-    says(&job("time_based\nruntime=10\nramp_time=5"), &["after 10 s after 5 s of warm-up that is not measured", "takes 15 s"]);
-    says(&job("io_size=250m"), &["reads 250 MiB (io_size, over a region of 100 MiB)"]);
-    says(&job("number_ios=10"), &["reads 640 KiB (10 I/Os (number_ios) over 100 MiB)"]);
+    says(
+        &job("rate=1m"),
+        &[
+            "reads 100 MiB (once over 100 MiB)",
+            "takes at least 1 min 39 s",
+            "nothing bounds the time",
+        ],
+    );
+    says(
+        &job("rate=1m\nruntime=30"),
+        &["reads at most 30 MiB", "takes 30 s"],
+    );
+    says(
+        &job("runtime=2m"),
+        &[
+            "reads at most 100 MiB",
+            "when its amount is done, at the latest after 2 min",
+            "takes at most 2 min",
+        ],
+    );
+    says(
+        &job("time_based\nruntime=10\nramp_time=5"),
+        &[
+            "after 10 s after 5 s of warm-up that is not measured",
+            "takes 15 s",
+        ],
+    );
+    says(
+        &job("io_size=250m"),
+        &["reads 250 MiB (io_size, over a region of 100 MiB)"],
+    );
+    says(
+        &job("number_ios=10"),
+        &["reads 640 KiB (10 I/Os (number_ios) over 100 MiB)"],
+    );
     // 1600 I/Os, a pause of 10 ms after each 100: 15 pauses.
-    says(&job("thinktime=10ms\nthinktime_blocks=100"), &["takes at least 0.15 s"]);
+    says(
+        &job("thinktime=10ms\nthinktime_blocks=100"),
+        &["takes at least 0.15 s"],
+    );
     // Blocks of 64 KiB with gaps of 64 KiB: half of it.
     says(&job("rw=read:64k"), &["reads 50 MiB"]);
-    says(&job("rw=write\nverify=crc32c\ndo_verify=1"), &["reads back at most 100 MiB and writes 100 MiB", "then what was written is read back and checked"]);
-    says(&job("rw=trimwrite\nioengine=null"), &["writes 100 MiB and trims 100 MiB", "the null engine moves nothing"]);
-    says(&job("rw=write"), &["x is made, with room for 100 MiB", "100MiB are written"]);
+    says(
+        &job("rw=write\nverify=crc32c\ndo_verify=1"),
+        &[
+            "reads back at most 100 MiB and writes 100 MiB",
+            "then what was written is read back and checked",
+        ],
+    );
+    says(
+        &job("rw=trimwrite\nioengine=null"),
+        &[
+            "writes 100 MiB and trims 100 MiB",
+            "the null engine moves nothing",
+        ],
+    );
+    says(
+        &job("rw=write"),
+        &["x is made, with room for 100 MiB", "100MiB are written"],
+    );
 }
 
 #[test]
@@ -93,7 +174,14 @@ fn what_waits_is_told_with_what_it_waits_for() {
     let (_scratch, text) = explained(
         "[global]\ndirectory=HERE\nsize=1m\ntime_based\n[first]\nruntime=10\n[second]\nwait_for=first\nruntime=20\n[third]\nstonewall\nruntime=5\n",
     );
-    says(&text, &["in 2 steps one after another: 35 s.", "when all of first has ended (wait_for)", "Step 2, when everything before has ended: 5 s"]);
+    says(
+        &text,
+        &[
+            "in 2 steps one after another: 35 s.",
+            "when all of first has ended (wait_for)",
+            "Step 2, when everything before has ended: 5 s",
+        ],
+    );
 }
 
 #[test]
@@ -104,11 +192,20 @@ fn what_would_be_destroyed_is_told_and_left_alone() {
     let mut arguments = words("run --explain --name=a --rw=randwrite --bs=4k --size=1m");
     arguments.push(format!("--filename={}", data.display()));
     let text = fathom(&arguments).expect(0).out;
-    says(&text.split_whitespace().collect::<Vec<_>>().join(" "), &["would be refused", "diary", "--destroy="]);
-    assert_eq!(std::fs::read(&data).expect("still there"), vec![b'x'; 1 << 20]);
+    says(
+        &text.split_whitespace().collect::<Vec<_>>().join(" "),
+        &["would be refused", "diary", "--destroy="],
+    );
+    assert_eq!(
+        std::fs::read(&data).expect("still there"),
+        vec![b'x'; 1 << 20]
+    );
     arguments.retain(|word| word != "--rw=randwrite");
     let text = fathom(&arguments).expect(0).out;
-    assert!(text.contains("would read bytes 0 to 1048576") && !text.contains("refused"), "{text}");
+    assert!(
+        text.contains("would read bytes 0 to 1048576") && !text.contains("refused"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -123,6 +220,11 @@ fn every_command_has_help() {
     let words = "run quick sweep search suite resume devices compare plot report import check spec runs show export rm explain";
     for word in words.split(' ') {
         let ran = fathom([word, "--help"]).expect(0);
-        assert!(ran.out.contains(&format!("fathom {word}")) && ran.err.is_empty(), "{word}: {}{}", ran.out, ran.err);
+        assert!(
+            ran.out.contains(&format!("fathom {word}")) && ran.err.is_empty(),
+            "{word}: {}{}",
+            ran.out,
+            ran.err
+        );
     }
 }

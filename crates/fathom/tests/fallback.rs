@@ -10,7 +10,8 @@ use fathom_testkit::seccomp::{Denied, without};
 use fathom_testkit::{Scratch, require, skip};
 
 /// Depth 8 and no engine: the best that can carry it.
-const UNNAMED: &str = "run --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --output-format=json";
+const UNNAMED: &str =
+    "run --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --output-format=json";
 
 fn data(folder: &Scratch) -> PathBuf {
     let path = folder.join("data");
@@ -43,7 +44,12 @@ fn fio_without_an_engine_is_psync_as_ever() {
     let folder = Scratch::new().expect("a folder");
     let line = "fio --name=x --rw=randread --bs=4k --size=4m --iodepth=8";
     let ran = denied(&[Denied::IoUring, Denied::IoSetup], line, &data(&folder)).done();
-    assert!(ran.out.contains("ioengine=psync") && ran.err.is_empty(), "{}\n{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("ioengine=psync") && ran.err.is_empty(),
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
 }
 
 #[test]
@@ -52,8 +58,16 @@ fn the_next_engine_stands_in_and_says_why() {
     let folder = Scratch::new().expect("a folder");
     let path = data(&folder);
     let cases: [(&[Denied], &str, &[&str]); 2] = [
-        (&[Denied::IoUring], "libaio", &["libaio stood in for io_uring", "io_uring"]),
-        (&[Denied::IoUring, Denied::IoSetup], "posixaio", &["posixaio stood in for io_uring", "libaio"]),
+        (
+            &[Denied::IoUring],
+            "libaio",
+            &["libaio stood in for io_uring", "io_uring"],
+        ),
+        (
+            &[Denied::IoUring, Denied::IoSetup],
+            "posixaio",
+            &["posixaio stood in for io_uring", "libaio"],
+        ),
     ];
     for (calls, engine, parts) in cases {
         let json = denied(calls, UNNAMED, &path).done().json();
@@ -61,8 +75,13 @@ fn the_next_engine_stands_in_and_says_why() {
         assert_eq!(json.count("ok_ios"), 1024);
         let told = json.must_find("ENGINE_FALLBACK");
         assert!(parts.iter().all(|part| told.contains(part)), "{told}");
-        let text = denied(calls, &UNNAMED.replace("--output-format=json", ""), &path).done().out;
-        assert!(text.contains("ENGINE_FALLBACK") && text.contains(engine), "{text}");
+        let text = denied(calls, &UNNAMED.replace("--output-format=json", ""), &path)
+            .done()
+            .out;
+        assert!(
+            text.contains("ENGINE_FALLBACK") && text.contains(engine),
+            "{text}"
+        );
     }
 }
 
@@ -73,12 +92,22 @@ fn a_named_engine_that_cannot_be_had_is_an_error() {
     let path = data(&folder);
     for (call, engine) in [(Denied::IoUring, "io_uring"), (Denied::IoSetup, "libaio")] {
         for personality in ["run", "fio"] {
-            let line = format!("{personality} --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --ioengine={engine}");
+            let line = format!(
+                "{personality} --name=x --rw=randread --bs=4k --size=4m --direct=1 --iodepth=8 --ioengine={engine}"
+            );
             let ran = denied(&[call], &line, &path).expect(1);
             let said = ran.out + &ran.err;
             assert!(said.contains(engine), "{said}");
-            assert!(said.contains("Operation not permitted") || said.contains("EPERM") || said.contains("err= 1"), "{said}");
-            assert!(!said.contains("ENGINE_FALLBACK") && !said.contains("stood in"), "{said}");
+            assert!(
+                said.contains("Operation not permitted")
+                    || said.contains("EPERM")
+                    || said.contains("err= 1"),
+                "{said}"
+            );
+            assert!(
+                !said.contains("ENGINE_FALLBACK") && !said.contains("stood in"),
+                "{said}"
+            );
         }
     }
 }
@@ -95,10 +124,23 @@ fn without_locked_memory_the_run_is_done_all_the_same() {
     }
     let folder = Scratch::new().expect("a folder");
     let path = data(&folder);
-    common::sh(&format!("chmod 755 {0} && chmod 644 {0}/data && cp {FATHOM} {0}/fathom", folder.path().display()));
+    common::sh(&format!(
+        "chmod 755 {0} && chmod 644 {0}/data && cp {FATHOM} {0}/fathom",
+        folder.path().display()
+    ));
     let mut command = Command::new("prlimit");
-    command.args(["--memlock=0:0", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"]);
-    command.arg(folder.join("fathom")).args(words(UNNAMED)).arg(on(&path));
+    command.args([
+        "--memlock=0:0",
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--bounding-set=-all",
+    ]);
+    command
+        .arg(folder.join("fathom"))
+        .args(words(UNNAMED))
+        .arg(on(&path));
     let json = start(command).finish().done().json();
     assert_eq!(json.count("ok_ios"), 1024);
     let engine = json.text("/fathom/entries/0/engine");

@@ -20,8 +20,12 @@ fn job(folder: &Path, options: &str) -> Ran {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
-    let mut names: Vec<String> = entries.map(|name| name.into_string().expect("text")).collect();
+    let entries = std::fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<String> = entries
+        .map(|name| name.into_string().expect("text"))
+        .collect();
     names.sort();
     names
 }
@@ -36,17 +40,28 @@ fn assert_ten(ran: &Ran, direction: &str) {
     let json = ran.json();
     let of = |name: &str| json.number(&format!("/jobs/0/{direction}/{name}"));
     assert_eq!((of("total_ios"), of("io_bytes")), (10.0, 40_960.0));
-    assert_eq!((of("clat_ns/N"), of("slat_ns/N"), of("lat_ns/N")), (10.0, 0.0, 0.0));
+    assert_eq!(
+        (of("clat_ns/N"), of("slat_ns/N"), of("lat_ns/N")),
+        (10.0, 0.0, 0.0)
+    );
 }
 
 #[test]
 fn each_engine_does_one_operation_for_each_file() {
     for (options, direction, stay) in [
-        ("--ioengine=filecreate --create_on_open=1 --openfiles=1 --fallocate=none", "read", true),
+        (
+            "--ioengine=filecreate --create_on_open=1 --openfiles=1 --fallocate=none",
+            "read",
+            true,
+        ),
         ("--ioengine=filecreate --rw=write", "write", true),
         ("--ioengine=filecreate --unlink=1", "read", false),
         ("--ioengine=filestat", "read", true),
-        ("--ioengine=filestat --stat_type=statx --file_service_type=random", "read", true),
+        (
+            "--ioengine=filestat --stat_type=statx --file_service_type=random",
+            "read",
+            true,
+        ),
         ("--ioengine=filedelete --unlink=0", "read", false),
         ("--ioengine=dircreate", "read", true),
         ("--ioengine=dirstat --stat_type=lstat", "read", true),
@@ -62,7 +77,16 @@ fn each_engine_does_one_operation_for_each_file() {
             let found = std::fs::metadata(folder.join(name)).expect("there");
             assert_eq!(found.is_dir(), of_folders);
             // A file is created empty; what is looked at has its size.
-            assert!(of_folders || found.len() == if options.contains("filestat") { 4096 } else { 0 }, "{options}");
+            assert!(
+                of_folders
+                    || found.len()
+                        == if options.contains("filestat") {
+                            4096
+                        } else {
+                            0
+                        },
+                "{options}"
+            );
         }
     }
 }
@@ -82,7 +106,8 @@ fn files_are_made_counted_and_left_as_by_fio() {
     ] {
         let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| {
             let folder = Scratch::new().expect("a folder");
-            let mut line = words("--name=j --nrfiles=10 --filesize=4k --output-format=json --directory=.");
+            let mut line =
+                words("--name=j --nrfiles=10 --filesize=4k --output-format=json --directory=.");
             line.extend(words(options));
             let arguments: Vec<&str> = line.iter().map(String::as_str).collect();
             let left = run(program, folder.path(), &arguments);
@@ -91,9 +116,20 @@ fn files_are_made_counted_and_left_as_by_fio() {
             let of = |way: &str, name: &str| json["jobs"][0][way][name].clone();
             let counts: Vec<Value> = ["read", "write"]
                 .into_iter()
-                .flat_map(|way| [of(way, "total_ios"), of(way, "io_bytes"), of(way, "clat_ns")["N"].clone()])
+                .flat_map(|way| {
+                    [
+                        of(way, "total_ios"),
+                        of(way, "io_bytes"),
+                        of(way, "clat_ns")["N"].clone(),
+                    ]
+                })
                 .collect();
-            (left.code, json["jobs"][0]["error"].clone(), counts, names(folder.path()))
+            (
+                left.code,
+                json["jobs"][0]["error"].clone(),
+                counts,
+                names(folder.path()),
+            )
         });
         assert_eq!(ours, theirs, "{options}");
     }
@@ -106,21 +142,38 @@ fn nothing_foreign_is_removed() {
     let foreign = folder.join("j.0.3");
     std::fs::write(&foreign, "precious").expect("a file");
     let ran = job(folder.path(), "--ioengine=filedelete").expect(1);
-    assert!(ran.err.contains("j.0.3") && ran.err.contains("--destroy"), "{}", ran.err);
+    assert!(
+        ran.err.contains("j.0.3") && ran.err.contains("--destroy"),
+        "{}",
+        ran.err
+    );
     assert_eq!(names(folder.path()), ["j.0.3"]);
     // It may be looked at, and opened by an engine that creates.
     assert_ten(&job(folder.path(), "--ioengine=filestat").expect(0), "read");
-    assert_ten(&job(folder.path(), "--ioengine=filecreate").expect(0), "read");
-    assert_eq!(std::fs::read_to_string(&foreign).expect("still there"), "precious");
+    assert_ten(
+        &job(folder.path(), "--ioengine=filecreate").expect(0),
+        "read",
+    );
+    assert_eq!(
+        std::fs::read_to_string(&foreign).expect("still there"),
+        "precious"
+    );
 
     let folder = Scratch::new().expect("a folder");
     std::fs::create_dir(folder.join("j.0.3")).expect("a folder");
     let ran = job(folder.path(), "--ioengine=dirdelete").expect(1);
-    assert!(ran.err.contains("removes only folders that it made"), "{}", ran.err);
+    assert!(
+        ran.err.contains("removes only folders that it made"),
+        "{}",
+        ran.err
+    );
     assert!(folder.join("j.0.3").is_dir());
     job(folder.path(), "--ioengine=filecreate").expect(1);
 
-    let (folder, away) = (Scratch::new().expect("a folder"), Scratch::new().expect("a folder"));
+    let (folder, away) = (
+        Scratch::new().expect("a folder"),
+        Scratch::new().expect("a folder"),
+    );
     symlink(away.join("x"), folder.join("j.0.3")).expect("a link");
     let ran = job(folder.path(), "--ioengine=filecreate").expect(1);
     assert!(ran.err.contains("is no plain file"), "{}", ran.err);
@@ -149,9 +202,13 @@ fn readonly_forbids_what_changes_a_folder() {
 
 #[test]
 fn files_are_not_made_where_nothing_may_be_made() {
-    let ran = fathom(words("fio --name=j --ioengine=filecreate --filesize=4k --directory=/proc --nrfiles=1"));
+    let ran = fathom(words(
+        "fio --name=j --ioengine=filecreate --filesize=4k --directory=/proc --nrfiles=1",
+    ));
     assert_ne!(ran.code(), 0);
-    let ran = fathom(words("fio --name=j --ioengine=filecreate --filesize=4k --filename=/dev/null"));
+    let ran = fathom(words(
+        "fio --name=j --ioengine=filecreate --filesize=4k --filename=/dev/null",
+    ));
     assert!(ran.err.contains("is no plain file"), "{}", ran.err);
 }
 
@@ -160,9 +217,15 @@ fn files_are_not_made_where_nothing_may_be_made() {
 fn creating_again_is_warned_about() {
     let folder = Scratch::new().expect("a folder");
     let at = format!("--directory={}", folder.path().display());
-    let line = words("run --parse-only --name=j --ioengine=filecreate --filesize=4k --nrfiles=4 --loops=2");
+    let line = words(
+        "run --parse-only --name=j --ioengine=filecreate --filesize=4k --nrfiles=4 --loops=2",
+    );
     let ran = fathom(line.into_iter().chain([at])).expect(0);
-    assert!(ran.err.contains("opens files that are there"), "{}", ran.err);
+    assert!(
+        ran.err.contains("opens files that are there"),
+        "{}",
+        ran.err
+    );
 }
 
 /// falloc reserves without writing, and punches; ftruncate leaves the file as long as its last write begins.
@@ -179,13 +242,25 @@ fn space_and_length_are_shaped_without_data() {
     let found = std::fs::metadata(&file).expect("made");
     assert_eq!(found.len(), 1 << 20);
     assert!(found.blocks() * 512 >= 1 << 20, "{} blocks", found.blocks());
-    assert!(std::fs::read(&file).expect("readable").iter().all(|byte| *byte == 0));
+    assert!(
+        std::fs::read(&file)
+            .expect("readable")
+            .iter()
+            .all(|byte| *byte == 0)
+    );
     one("--ioengine=falloc --rw=randtrim --bs=64k");
     assert!(std::fs::metadata(&file).expect("there").blocks() * 512 < 64 << 10);
     let ran = one("--ioengine=ftruncate --rw=write --bs=4k");
     assert_eq!(ran.json().number("/jobs/0/write/total_ios"), 256.0);
-    assert_eq!(std::fs::metadata(&file).expect("there").len(), (1 << 20) - 4096);
-    let ran = fathom(words("fio --name=j --size=1m --ioengine=ftruncate --rw=read").into_iter().chain([at.clone()]));
+    assert_eq!(
+        std::fs::metadata(&file).expect("there").len(),
+        (1 << 20) - 4096
+    );
+    let ran = fathom(
+        words("fio --name=j --size=1m --ioengine=ftruncate --rw=read")
+            .into_iter()
+            .chain([at.clone()]),
+    );
     assert!(ran.expect(1).err.contains("ftruncate can only write"));
 }
 
@@ -194,14 +269,27 @@ fn space_and_length_are_shaped_without_data() {
 fn splice_carries_data_both_ways() {
     let folder = Scratch::new().expect("a folder");
     let file = folder.join("f");
-    let line = format!("fio --size=1m --bs=160k --filename={} --verify=crc32c", file.display());
-    let write = words("--name=w --rw=write --ioengine=splice --do_verify=0 --verify_state_save=0 --buffer_pattern=0xdeadface");
+    let line = format!(
+        "fio --size=1m --bs=160k --filename={} --verify=crc32c",
+        file.display()
+    );
+    let write = words(
+        "--name=w --rw=write --ioengine=splice --do_verify=0 --verify_state_save=0 --buffer_pattern=0xdeadface",
+    );
     let verify = words("--name=v --rw=read --ioengine=psync");
     fathom(words(&line).into_iter().chain(write)).expect(0);
     fathom(words(&line).into_iter().chain(verify)).expect(0);
     let line = line.replace("160k", "4k");
-    fathom(words(&line).into_iter().chain(words("--name=w --rw=write --ioengine=psync --do_verify=0 --verify_state_save=0"))).expect(0);
-    fathom(words(&line).into_iter().chain(words("--name=v --rw=randread --ioengine=splice"))).expect(0);
+    fathom(words(&line).into_iter().chain(words(
+        "--name=w --rw=write --ioengine=psync --do_verify=0 --verify_state_save=0",
+    )))
+    .expect(0);
+    fathom(
+        words(&line)
+            .into_iter()
+            .chain(words("--name=v --rw=randread --ioengine=splice")),
+    )
+    .expect(0);
 }
 
 /// Regression 0081: a job that reads and writes a file of `create_on_open=1` read behind its end until writes had made it long
@@ -209,9 +297,14 @@ fn splice_carries_data_both_ways() {
 #[test]
 fn a_file_made_on_open_may_be_read_as_well() {
     let folder = Scratch::new().expect("a folder");
-    let line = words("fio --name=j --rw=randrw --size=1m --bs=4k --create_on_open=1 --fallocate=none --ioengine=psync");
+    let line = words(
+        "fio --name=j --rw=randrw --size=1m --bs=4k --create_on_open=1 --fallocate=none --ioengine=psync",
+    );
     let at = format!("--directory={}", folder.path().display());
     let ran = fathom(line.into_iter().chain([at])).expect(0);
     assert_eq!(ran.err, "");
-    assert_eq!(std::fs::metadata(folder.join("j.0.0")).expect("made").len(), 1 << 20);
+    assert_eq!(
+        std::fs::metadata(folder.join("j.0.0")).expect("made").len(),
+        1 << 20
+    );
 }

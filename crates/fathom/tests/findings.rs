@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use common::{Json, beside, fathom, measured, on, program, sh, start, until, words};
 use fathom_testkit::{
-    DeviceOptions, Fault, FaultDevice, FsKind, Latency, Limit, LoopDevice, LoopOptions, Mount, Scratch, Throttle, require, skip,
+    DeviceOptions, Fault, FaultDevice, FsKind, Latency, Limit, LoopDevice, LoopOptions, Mount,
+    Scratch, Throttle, require, skip,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Runs `fathom run` with these options on the path; any exit code will do, the findings are what counts.
 fn run(more: &str, path: &Path) -> Json {
-    let mut command = program(words(&format!("run --name=x --bs=4k --output-format=json {more}")));
+    let mut command = program(words(&format!(
+        "run --name=x --bs=4k --output-format=json {more}"
+    )));
     command.arg(on(path));
     let ran = start(command).finish();
     assert!(ran.code() <= 1, "{} {}", ran.out, ran.err);
@@ -25,7 +28,12 @@ fn run(more: &str, path: &Path) -> Json {
 /// A file of random data, out of the page cache.
 fn file(folder: &Path, mib: usize) -> PathBuf {
     let path = folder.join("data");
-    sh(&format!("head -c {}M /dev/urandom > {} && sync {}", mib, path.display(), path.display()));
+    sh(&format!(
+        "head -c {}M /dev/urandom > {} && sync {}",
+        mib,
+        path.display(),
+        path.display()
+    ));
     path
 }
 
@@ -43,7 +51,10 @@ struct Setting(PathBuf, String);
 
 impl Setting {
     fn set(path: PathBuf, value: &str) -> Setting {
-        let before = std::fs::read_to_string(&path).expect("a setting").trim().to_owned();
+        let before = std::fs::read_to_string(&path)
+            .expect("a setting")
+            .trim()
+            .to_owned();
         std::fs::write(&path, value).expect("a setting that can be set");
         Setting(path, before)
     }
@@ -64,9 +75,19 @@ fn reads_from_the_page_cache() {
     let device = loop_over(&folder, 64);
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
     let path = file(mount.path(), 16);
-    let json = run("--rw=randread --direct=0 --invalidate=0 --ioengine=psync", &path);
-    assert!(json.must_find("PAGE_CACHE").contains("of 16 MiB"), "{}", json.must_find("PAGE_CACHE"));
-    assert!(json.must_find("WORKING_SET_CACHED").contains("region of 16 MiB"));
+    let json = run(
+        "--rw=randread --direct=0 --invalidate=0 --ioengine=psync",
+        &path,
+    );
+    assert!(
+        json.must_find("PAGE_CACHE").contains("of 16 MiB"),
+        "{}",
+        json.must_find("PAGE_CACHE")
+    );
+    assert!(
+        json.must_find("WORKING_SET_CACHED")
+            .contains("region of 16 MiB")
+    );
 }
 
 /// Cause 6: ext4 takes O_DIRECT with data=journal, and buffers.
@@ -79,24 +100,44 @@ fn direct_io_that_is_not() {
     let mount = Mount::format(device.path(), FsKind::Ext4, "data=journal").expect("an ext4");
     let path = file(mount.path(), 8);
     let json = run("--rw=randread --direct=1 --ioengine=psync", &path);
-    assert!(json.must_find("DIRECT_NOT_DIRECT").contains("its file system buffers it"), "{}", json.must_find("DIRECT_NOT_DIRECT"));
+    assert!(
+        json.must_find("DIRECT_NOT_DIRECT")
+            .contains("its file system buffers it"),
+        "{}",
+        json.must_find("DIRECT_NOT_DIRECT")
+    );
 }
 
 /// Cause 6: tmpfs is memory, whatever the flag.
 #[test]
 fn a_file_system_that_is_memory() {
     let _turn = beside();
-    let Ok(folder) = Scratch::below(Path::new("/dev/shm")) else { return skip("needs /dev/shm") };
+    let Ok(folder) = Scratch::below(Path::new("/dev/shm")) else {
+        return skip("needs /dev/shm");
+    };
     if sh(&format!("stat -f -c %T {}", folder.path().display())) != "tmpfs" {
         return skip("/dev/shm is no tmpfs");
     }
     let path = file(folder.path(), 8);
     let json = run("--rw=randread --direct=0 --ioengine=psync", &path);
-    assert!(json.must_find("MEMORY_BACKED").contains("memory of this machine"));
-    let ran = fathom(words("run --name=x --bs=4k --rw=randread --direct=1 --ioengine=psync --output-format=json").into_iter().chain([on(&path)]));
+    assert!(
+        json.must_find("MEMORY_BACKED")
+            .contains("memory of this machine")
+    );
+    let ran = fathom(
+        words(
+            "run --name=x --bs=4k --rw=randread --direct=1 --ioengine=psync --output-format=json",
+        )
+        .into_iter()
+        .chain([on(&path)]),
+    );
     // Kernels before 6.6 refuse O_DIRECT on tmpfs.
     if ran.code() == 0 {
-        assert!(ran.json().must_find("DIRECT_NOT_DIRECT").contains("in memory"));
+        assert!(
+            ran.json()
+                .must_find("DIRECT_NOT_DIRECT")
+                .contains("in memory")
+        );
     }
 }
 
@@ -105,14 +146,28 @@ fn a_file_system_that_is_memory() {
 fn holes_and_reserved_blocks() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
-    for (name, make) in [("holes", "truncate -s 16M"), ("reserved", "fallocate -l 16M")] {
+    for (name, make) in [
+        ("holes", "truncate -s 16M"),
+        ("reserved", "fallocate -l 16M"),
+    ] {
         let path = folder.join(name);
-        sh(&format!("{make} {0} && dd if=/dev/urandom of={0} bs=1M count=4 conv=notrunc,fsync 2>/dev/null", path.display()));
+        sh(&format!(
+            "{make} {0} && dd if=/dev/urandom of={0} bs=1M count=4 conv=notrunc,fsync 2>/dev/null",
+            path.display()
+        ));
         let json = run("--rw=randread --direct=1 --ioengine=psync", &path);
-        assert!(json.must_find("HOLES_READ").starts_with("75 % of the read range"), "{}", json.must_find("HOLES_READ"));
+        assert!(
+            json.must_find("HOLES_READ")
+                .starts_with("75 % of the read range"),
+            "{}",
+            json.must_find("HOLES_READ")
+        );
     }
     let written = file(folder.path(), 16);
-    assert_eq!(run("--rw=randread --direct=1 --ioengine=psync", &written).finding("HOLES_READ"), None);
+    assert_eq!(
+        run("--rw=randread --direct=1 --ioengine=psync", &written).finding("HOLES_READ"),
+        None
+    );
 }
 
 /// Cause 8.
@@ -120,8 +175,14 @@ fn holes_and_reserved_blocks() {
 fn a_payload_of_zeros() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
-    let json = run("--rw=write --size=1m --zero_buffers --ioengine=psync", &folder.join("data"));
-    assert_eq!(json.must_find("SOFT_PAYLOAD"), "The data written was zeros.");
+    let json = run(
+        "--rw=write --size=1m --zero_buffers --ioengine=psync",
+        &folder.join("data"),
+    );
+    assert_eq!(
+        json.must_find("SOFT_PAYLOAD"),
+        "The data written was zeros."
+    );
 }
 
 /// Causes 16 and 16b: a loop device over a file has a volatile cache, and the kernel can be told otherwise.
@@ -132,18 +193,37 @@ fn writes_into_a_volatile_cache() {
     let folder = Scratch::new().expect("a folder");
     let device = loop_over(&folder, 64);
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
-    let write = |name: &str, more: &str| run(&format!("--rw=write --size=1m --direct=1 --ioengine=psync {more}"), &mount.join(name));
+    let write = |name: &str, more: &str| {
+        run(
+            &format!("--rw=write --size=1m --direct=1 --ioengine=psync {more}"),
+            &mount.join(name),
+        )
+    };
     let json = write("plain", "");
-    assert!(json.must_find("VOLATILE_CACHE_NO_FLUSH").starts_with("256 writes were acknowledged by loop"));
+    assert!(
+        json.must_find("VOLATILE_CACHE_NO_FLUSH")
+            .starts_with("256 writes were acknowledged by loop")
+    );
     assert_eq!(json.finding("CACHE_SETTING_DISAGREES"), None);
     let json = write("flushed", "--fdatasync=8");
     assert_eq!(json.finding("VOLATILE_CACHE_NO_FLUSH"), None);
     // Only inside a virtual machine is a flush a matter of faith.
-    let virtual_machine = json.0.pointer("/fathom/conditions/virtual_machine").and_then(serde_json::Value::as_bool);
-    assert_eq!(json.finding("FLUSH_UNPROVEN").is_some(), virtual_machine == Some(true));
+    let virtual_machine = json
+        .0
+        .pointer("/fathom/conditions/virtual_machine")
+        .and_then(serde_json::Value::as_bool);
+    assert_eq!(
+        json.finding("FLUSH_UNPROVEN").is_some(),
+        virtual_machine == Some(true)
+    );
     let _told = Setting::set(queue(&device, "write_cache"), "write through");
     let json = write("lied", "");
-    assert!(json.must_find("CACHE_SETTING_DISAGREES").contains("256 writes went there"), "{}", json.must_find("CACHE_SETTING_DISAGREES"));
+    assert!(
+        json.must_find("CACHE_SETTING_DISAGREES")
+            .contains("256 writes went there"),
+        "{}",
+        json.must_find("CACHE_SETTING_DISAGREES")
+    );
 }
 
 /// Cause 17: a device that becomes four times slower on its way.
@@ -152,8 +232,15 @@ fn a_device_that_slows_down() {
     require!(Fuse);
     let _turn = beside();
     measured(|| {
-        let latency = Latency { read_us: 500, ..Latency::default() };
-        let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
+        let latency = Latency {
+            read_us: 500,
+            ..Latency::default()
+        };
+        let device = FaultDevice::mount(DeviceOptions {
+            latency,
+            ..DeviceOptions::default()
+        })
+        .expect("a fault device");
         let line = "run --name=x --bs=4k --rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --time_based --runtime=5200ms --output-format=json";
         let running = start({
             let mut command = program(words(line));
@@ -162,9 +249,14 @@ fn a_device_that_slows_down() {
         });
         until("the load began", || device.log().len() > 200);
         std::thread::sleep(Duration::from_millis(2400));
-        device.set_latency(Latency { read_us: 4000, ..Latency::default() });
+        device.set_latency(Latency {
+            read_us: 4000,
+            ..Latency::default()
+        });
         let json = running.finish().json();
-        json.finding("NOT_STEADY").map(drop).ok_or_else(|| format!("steady? {:#}", json.0["fathom"]["findings"]))
+        json.finding("NOT_STEADY")
+            .map(drop)
+            .ok_or_else(|| format!("steady? {:#}", json.0["fathom"]["findings"]))
     });
 }
 
@@ -178,18 +270,31 @@ fn a_rate_limiter() {
         let folder = Scratch::new().expect("a folder");
         let device = loop_over(&folder, 16);
         let group = Throttle::new().expect("a group");
-        group.limit(device.path(), Limit::ReadIops(200)).expect("a limit");
+        group
+            .limit(device.path(), Limit::ReadIops(200))
+            .expect("a limit");
         let mut command = group.command(common::FATHOM);
         let line = "run --name=x --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=4 --time_based --norandommap --runtime=4 --output-format=json";
         command.args(words(line)).arg(on(device.path()));
         let json = start(command).finish().json();
-        let told = json.finding("CEILING_REACHED").ok_or("the own limit is not told")?;
+        let told = json
+            .finding("CEILING_REACHED")
+            .ok_or("the own limit is not told")?;
         if !told.contains("of the 200 I/Os that the control group of this process allows on loop") {
             return Err(told.to_owned());
         }
-        json.finding("RATE_LIMITED").ok_or_else(|| "the pattern is not told".to_owned())?;
-        let story = json.0.pointer("/fathom/entries/0/story").expect("a story").to_string();
-        if story.contains("limit of 200 I/Os per second") || story.contains("This host") { Ok(()) } else { Err(story) }
+        json.finding("RATE_LIMITED")
+            .ok_or_else(|| "the pattern is not told".to_owned())?;
+        let story = json
+            .0
+            .pointer("/fathom/entries/0/story")
+            .expect("a story")
+            .to_string();
+        if story.contains("limit of 200 I/Os per second") || story.contains("This host") {
+            Ok(())
+        } else {
+            Err(story)
+        }
     });
 }
 
@@ -201,11 +306,20 @@ fn requests_split_by_an_old_setting() {
     let folder = Scratch::new().expect("a folder");
     let device = loop_over(&folder, 64);
     let _small = Setting::set(queue(&device, "max_sectors_kb"), "64");
-    let json = run("--rw=randread --bs=256k --direct=1 --ioengine=psync --loops=5", device.path());
+    let json = run(
+        "--rw=randread --bs=256k --direct=1 --ioengine=psync --loops=5",
+        device.path(),
+    );
     let split = json.must_find("REQUESTS_RESIZED");
-    assert!(split.contains("1,280 reads of 256 KiB on average became 5,120 requests at loop"), "{split}");
+    assert!(
+        split.contains("1,280 reads of 256 KiB on average became 5,120 requests at loop"),
+        "{split}"
+    );
     let why = json.must_find("SETTINGS_REDUCED");
-    assert!(why.contains("is 64 where 1280 is usual: each I/O of 256 KiB is split into 4 requests"), "{why}");
+    assert!(
+        why.contains("is 64 where 1280 is usual: each I/O of 256 KiB is split into 4 requests"),
+        "{why}"
+    );
 }
 
 /// Cause 21: a setting that changes under the run.
@@ -219,12 +333,23 @@ fn a_queue_setting_changed_on_the_way() {
     let mut command = program(words(line));
     command.arg(on(device.path()));
     let running = start(command);
-    let reads = || std::fs::read_to_string(device.sysfs().join("stat")).ok().and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok());
+    let reads = || {
+        std::fs::read_to_string(device.sysfs().join("stat"))
+            .ok()
+            .and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok())
+    };
     let before = reads().expect("counters");
-    until("the load began", || reads().is_some_and(|now| now > before + 500));
+    until("the load began", || {
+        reads().is_some_and(|now| now > before + 500)
+    });
     let _changed = Setting::set(queue(&device, "max_sectors_kb"), "32");
     let json = running.finish().json();
-    assert!(json.must_find("SETTINGS_CHANGED").contains("max_sectors_kb of loop"), "{}", json.must_find("SETTINGS_CHANGED"));
+    assert!(
+        json.must_find("SETTINGS_CHANGED")
+            .contains("max_sectors_kb of loop"),
+        "{}",
+        json.must_find("SETTINGS_CHANGED")
+    );
 }
 
 /// Cause 22: somebody reads the device beside us.
@@ -239,9 +364,16 @@ fn somebody_else_on_the_device() {
     command.arg(on(device.path()));
     let running = start(command);
     std::thread::sleep(Duration::from_millis(700));
-    sh(&format!("dd if={} of=/dev/null bs=1M iflag=direct 2>/dev/null", device.path().display()));
+    sh(&format!(
+        "dd if={} of=/dev/null bs=1M iflag=direct 2>/dev/null",
+        device.path().display()
+    ));
     let json = running.finish().json();
-    assert!(json.must_find("FOREIGN_IO").contains("were not ours"), "{}", json.must_find("FOREIGN_IO"));
+    assert!(
+        json.must_find("FOREIGN_IO").contains("were not ours"),
+        "{}",
+        json.must_find("FOREIGN_IO")
+    );
 }
 
 /// A loop device whose file goes through the page cache.
@@ -251,10 +383,18 @@ fn a_buffered_loop_device() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
     let image = file(folder.path(), 8);
-    let options = LoopOptions { buffered: true, ..LoopOptions::default() };
+    let options = LoopOptions {
+        buffered: true,
+        ..LoopOptions::default()
+    };
     let device = LoopDevice::attach(&image, options).expect("a loop device");
     let json = run("--rw=randread --direct=1 --ioengine=psync", device.path());
-    assert!(json.must_find("LOOP_BUFFERED").starts_with("8 MiB passed through loop"), "{}", json.must_find("LOOP_BUFFERED"));
+    assert!(
+        json.must_find("LOOP_BUFFERED")
+            .starts_with("8 MiB passed through loop"),
+        "{}",
+        json.must_find("LOOP_BUFFERED")
+    );
 }
 
 /// Cause 25: buffered reads are done when they are handed over, one by one.
@@ -265,11 +405,23 @@ fn a_depth_that_is_not_reached() {
     let folder = Scratch::new().expect("a folder");
     let path = file(folder.path(), 16);
     measured(|| {
-        let json = run("--rw=randread --direct=0 --invalidate=0 --ioengine=libaio --iodepth=16 --iodepth_batch=1", &path);
-        let told = json.finding("DEPTH_NOT_REACHED").ok_or("the depth was reached?")?;
-        if told.starts_with("Asked for depth 16, achieved") { Ok(()) } else { Err(told.to_owned()) }
+        let json = run(
+            "--rw=randread --direct=0 --invalidate=0 --ioengine=libaio --iodepth=16 --iodepth_batch=1",
+            &path,
+        );
+        let told = json
+            .finding("DEPTH_NOT_REACHED")
+            .ok_or("the depth was reached?")?;
+        if told.starts_with("Asked for depth 16, achieved") {
+            Ok(())
+        } else {
+            Err(told.to_owned())
+        }
     });
-    let json = run("--rw=randread --direct=1 --ioengine=psync --iodepth=16", &path);
+    let json = run(
+        "--rw=randread --direct=1 --ioengine=psync --iodepth=16",
+        &path,
+    );
     assert!(json.must_find("SYNC_ENGINE_DEPTH").contains("iodepth=16"));
 }
 
@@ -282,19 +434,35 @@ fn percentiles_of_a_group_are_not_averaged() {
     let _turn = beside();
     measured(|| {
         let device = |read_us| {
-            let latency = Latency { read_us, ..Latency::default() };
-            FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device")
+            let latency = Latency {
+                read_us,
+                ..Latency::default()
+            };
+            FaultDevice::mount(DeviceOptions {
+                latency,
+                ..DeviceOptions::default()
+            })
+            .expect("a fault device")
         };
         let (fast, slow) = (device(1_000), device(20_000));
         let mut command = program(words(
             "run --bs=4k --rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --time_based --runtime=2 \
              --group_reporting --output-format=json --name=fast",
         ));
-        command.arg(on(&fast.path())).arg("--name=slow").arg(on(&slow.path()));
+        command
+            .arg(on(&fast.path()))
+            .arg("--name=slow")
+            .arg(on(&slow.path()));
         let json = start(command).finish().json();
-        let at = |percent: &str| json.number(&format!("/jobs/0/read/clat_ns/percentile/{percent}")) / 1e6;
+        let at = |percent: &str| {
+            json.number(&format!("/jobs/0/read/clat_ns/percentile/{percent}")) / 1e6
+        };
         let (p50, p99) = (at("50.000000"), at("99.000000"));
-        if p50 < 6.0 && p99 > 19.0 { Ok(()) } else { Err(format!("p50 {p50} ms, p99 {p99} ms")) }
+        if p50 < 6.0 && p99 > 19.0 {
+            Ok(())
+        } else {
+            Err(format!("p50 {p50} ms, p99 {p99} ms"))
+        }
     });
 }
 
@@ -303,8 +471,13 @@ struct Strays(Vec<Pid>);
 
 impl Strays {
     fn of(parent: u32) -> Strays {
-        let text = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
-        Strays(text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect())
+        let text = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))
+            .unwrap_or_default();
+        Strays(
+            text.split_whitespace()
+                .filter_map(|pid| Pid::from_raw(pid.parse().ok()?))
+                .collect(),
+        )
     }
 }
 
@@ -322,22 +495,46 @@ impl Drop for Strays {
 fn workers_that_outlive_their_program() {
     require!(Fio, Fuse);
     let _turn = beside();
-    let latency = Latency { read_us: 2_000, ..Latency::default() };
-    let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
+    let latency = Latency {
+        read_us: 2_000,
+        ..Latency::default()
+    };
+    let device = FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
     let mut fio = Command::new("fio");
     fio.args(words("--name=x --numjobs=2 --ioengine=psync --rw=randread --bs=4k --size=16m --direct=1 --time_based --runtime=60"));
-    let mut fio = fio.arg(on(&device.path())).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("fio");
+    let mut fio = fio
+        .arg(on(&device.path()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("fio");
     until("fio's workers are at work", || device.log().len() > 50);
     let strays = Strays::of(fio.id());
     let _ = (fio.kill(), fio.wait());
     let seen = device.log().len();
-    until("they go on without their program", || device.log().len() > seen + 50);
-    let json = run("--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50", &device.path());
+    until("they go on without their program", || {
+        device.log().len() > seen + 50
+    });
+    let json = run(
+        "--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50",
+        &device.path(),
+    );
     let told = json.must_find("TARGET_SHARED");
-    assert!(strays.0.len() == 2 && told.matches("fio (process ").count() == 2, "{told}");
+    assert!(
+        strays.0.len() == 2 && told.matches("fio (process ").count() == 2,
+        "{told}"
+    );
     drop(strays);
     until("they are gone", || device.counts().in_flight == 0);
-    let json = run("--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50", &device.path());
+    let json = run(
+        "--rw=randread --size=16m --direct=1 --ioengine=psync --number_ios=50",
+        &device.path(),
+    );
     assert_eq!(json.finding("TARGET_SHARED"), None);
 }
 
@@ -348,8 +545,20 @@ fn clones_in_one_place() {
     let folder = Scratch::new().expect("a folder");
     let path = file(folder.path(), 4);
     let json = run("--rw=read --numjobs=2 --direct=1 --ioengine=psync", &path);
-    assert!(json.must_find("CLONES_OVERLAP").starts_with("2 clones go through the same addresses of"), "{}", json.must_find("CLONES_OVERLAP"));
-    assert_eq!(run("--rw=read --numjobs=2 --offset_increment=2m --size=2m --direct=1 --ioengine=psync", &path).finding("CLONES_OVERLAP"), None);
+    assert!(
+        json.must_find("CLONES_OVERLAP")
+            .starts_with("2 clones go through the same addresses of"),
+        "{}",
+        json.must_find("CLONES_OVERLAP")
+    );
+    assert_eq!(
+        run(
+            "--rw=read --numjobs=2 --offset_increment=2m --size=2m --direct=1 --ioengine=psync",
+            &path
+        )
+        .finding("CLONES_OVERLAP"),
+        None
+    );
 }
 
 /// New random data for each MiB costs more time than to copy it into the page cache: rate times latency is far below one.
@@ -360,8 +569,14 @@ fn time_that_is_in_no_latency() {
     let line = "--rw=write --bs=1m --size=16m --refill_buffers --direct=0 --ioengine=psync --time_based --runtime=1200ms";
     measured(|| {
         let json = run(line, &folder.join("data"));
-        let told = json.finding("LITTLE_DISAGREES").ok_or("all of the time is in latencies?")?;
-        if told.contains("of the time passed between I/Os, in this program") { Ok(()) } else { Err(told.to_owned()) }
+        let told = json
+            .finding("LITTLE_DISAGREES")
+            .ok_or("all of the time is in latencies?")?;
+        if told.contains("of the time passed between I/Os, in this program") {
+            Ok(())
+        } else {
+            Err(told.to_owned())
+        }
     });
 }
 
@@ -375,11 +590,18 @@ fn a_check_that_did_not_take_place() {
     let mut command = program(words(line));
     command.arg(on(&path));
     let running = start(command);
-    until("the load began", || path.metadata().is_ok_and(|facts| facts.len() == 4 << 20));
+    until("the load began", || {
+        path.metadata().is_ok_and(|facts| facts.len() == 4 << 20)
+    });
     std::thread::sleep(Duration::from_millis(500));
     running.signal(Signal::INT);
     let json = running.finish().expect(130).json();
-    assert!(json.must_find("VERIFY_NOTHING").starts_with("Verified 0 of"), "{}", json.must_find("VERIFY_NOTHING"));
+    assert!(
+        json.must_find("VERIFY_NOTHING")
+            .starts_with("Verified 0 of"),
+        "{}",
+        json.must_find("VERIFY_NOTHING")
+    );
     json.must_find("INTERRUPTED");
 }
 
@@ -397,7 +619,12 @@ fn a_file_that_loses_its_name() {
     std::fs::rename(folder.join("data"), folder.join("moved")).expect("moved");
     std::fs::remove_file(folder.join("moved")).expect("removed");
     let json = running.finish().json();
-    assert!(json.must_find("TARGET_GONE").contains("(4 MiB) lost its name"), "{}", json.must_find("TARGET_GONE"));
+    assert!(
+        json.must_find("TARGET_GONE")
+            .contains("(4 MiB) lost its name"),
+        "{}",
+        json.must_find("TARGET_GONE")
+    );
 }
 
 /// One in twenty I/Os takes 20 ms longer: two kinds of I/O.
@@ -406,13 +633,32 @@ fn two_kinds_of_io() {
     require!(Fuse);
     let _turn = beside();
     measured(|| {
-        let latency = Latency { read_us: 500, ..Latency::default() };
-        let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
-        device.inject(Fault::Stall { every: 20, micros: 20_000 });
-        let json = run("--rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --number_ios=1200", &device.path());
+        let latency = Latency {
+            read_us: 500,
+            ..Latency::default()
+        };
+        let device = FaultDevice::mount(DeviceOptions {
+            latency,
+            ..DeviceOptions::default()
+        })
+        .expect("a fault device");
+        device.inject(Fault::Stall {
+            every: 20,
+            micros: 20_000,
+        });
+        let json = run(
+            "--rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --number_ios=1200",
+            &device.path(),
+        );
         assert!(device.counts().injected() >= 50);
-        let bend = json.finding("PERCENTILE_INFLECTION").ok_or("no inflection")?;
-        if bend.contains("up to p90") || bend.contains("up to p95") { Ok(()) } else { Err(bend.to_owned()) }
+        let bend = json
+            .finding("PERCENTILE_INFLECTION")
+            .ok_or("no inflection")?;
+        if bend.contains("up to p90") || bend.contains("up to p95") {
+            Ok(())
+        } else {
+            Err(bend.to_owned())
+        }
     });
 }
 
@@ -422,7 +668,8 @@ struct Quota(PathBuf);
 impl Quota {
     /// At most a tenth of one CPU.
     fn tenth() -> Option<Quota> {
-        let path = Path::new("/sys/fs/cgroup/cpu").join(format!("fathom-findings-{}", std::process::id()));
+        let path =
+            Path::new("/sys/fs/cgroup/cpu").join(format!("fathom-findings-{}", std::process::id()));
         std::fs::create_dir(&path).ok()?;
         let group = Quota(path);
         std::fs::write(group.0.join("cpu.cfs_quota_us"), "10000").ok()?;
@@ -445,13 +692,24 @@ impl Drop for Quota {
 #[test]
 fn a_cpu_quota() {
     require!(Root);
-    let Some(group) = Quota::tenth() else { return skip("needs the cpu hierarchy of cgroup version 1") };
+    let Some(group) = Quota::tenth() else {
+        return skip("needs the cpu hierarchy of cgroup version 1");
+    };
     let _turn = beside();
     let mut command = Command::new("sh");
-    command.arg("-c").arg(r#"echo $$ > "$0/cgroup.procs" && exec "$@""#).arg(&group.0).arg(common::FATHOM);
+    command
+        .arg("-c")
+        .arg(r#"echo $$ > "$0/cgroup.procs" && exec "$@""#)
+        .arg(&group.0)
+        .arg(common::FATHOM);
     command.args(words("run --name=x --ioengine=null --rw=randread --size=1g --time_based --runtime=2 --output-format=json"));
     let json = start(command).finish().json();
-    assert!(json.must_find("CPU_THROTTLED").contains("throttles by the CPU quota"), "{}", json.must_find("CPU_THROTTLED"));
+    assert!(
+        json.must_find("CPU_THROTTLED")
+            .contains("throttles by the CPU quota"),
+        "{}",
+        json.must_find("CPU_THROTTLED")
+    );
 }
 
 /// Programs that burn CPU until they are dropped.
@@ -459,7 +717,13 @@ struct Burners(Vec<Child>);
 
 impl Burners {
     fn start(count: usize) -> Burners {
-        let one = |_| Command::new("sh").args(["-c", "while :; do :; done"]).stdin(Stdio::null()).spawn().expect("sh");
+        let one = |_| {
+            Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .stdin(Stdio::null())
+                .spawn()
+                .expect("sh")
+        };
         Burners((0..count).map(one).collect())
     }
 }
@@ -482,8 +746,13 @@ fn noisy_neighbours() {
         let _burners = Burners::start(2 * cpus);
         let folder = Scratch::new().expect("a folder");
         let path = file(folder.path(), 4);
-        let json = run("--rw=randread --norandommap --direct=1 --ioengine=psync --time_based --runtime=1", &path);
-        json.finding("HOST_BUSY").map(drop).ok_or_else(|| "the neighbours are not told".to_owned())
+        let json = run(
+            "--rw=randread --norandommap --direct=1 --ioengine=psync --time_based --runtime=1",
+            &path,
+        );
+        json.finding("HOST_BUSY")
+            .map(drop)
+            .ok_or_else(|| "the neighbours are not told".to_owned())
     });
 }
 
@@ -498,7 +767,9 @@ fn the_generator_is_the_limit() {
         let mut command = program(words(line));
         command.arg(on(&path));
         let json = start(command).finish().json();
-        json.finding("TOOL_BOUND").map(drop).ok_or_else(|| format!("{:#}", json.0["fathom"]["findings"]))
+        json.finding("TOOL_BOUND")
+            .map(drop)
+            .ok_or_else(|| format!("{:#}", json.0["fathom"]["findings"]))
     });
 }
 
@@ -510,12 +781,28 @@ fn sampling_is_cheap_and_without_gaps() {
     let json = measured(|| {
         let json = fathom(words(line)).json();
         let cost = json.number("/fathom/conditions/telemetry/cost_ns");
-        if cost < 4e9 / 1000.0 { Ok(json) } else { Err(format!("sampling took {cost} ns of CPU in 4 s")) }
+        if cost < 4e9 / 1000.0 {
+            Ok(json)
+        } else {
+            Err(format!("sampling took {cost} ns of CPU in 4 s"))
+        }
     });
-    let samples = json.0.pointer("/fathom/conditions/telemetry/samples").and_then(serde_json::Value::as_array).expect("samples");
-    assert!(samples.len() >= 4, "one a second or more: {}", samples.len());
+    let samples = json
+        .0
+        .pointer("/fathom/conditions/telemetry/samples")
+        .and_then(serde_json::Value::as_array)
+        .expect("samples");
+    assert!(
+        samples.len() >= 4,
+        "one a second or more: {}",
+        samples.len()
+    );
     for pair in samples.windows(2) {
         let at = |sample: &serde_json::Value, name: &str| sample[name].as_u64().expect("a time");
-        assert_eq!(at(&pair[0], "start_ns") + at(&pair[0], "length_ns"), at(&pair[1], "start_ns"), "no gap");
+        assert_eq!(
+            at(&pair[0], "start_ns") + at(&pair[0], "length_ns"),
+            at(&pair[1], "start_ns"),
+            "no gap"
+        );
     }
 }

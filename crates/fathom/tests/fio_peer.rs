@@ -4,7 +4,9 @@ mod peer;
 
 use std::collections::BTreeSet;
 
-use fathom_testkit::{DeviceOptions, Fault, FaultDevice, FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
+use fathom_testkit::{
+    DeviceOptions, Fault, FaultDevice, FsKind, LoopDevice, LoopOptions, Mount, Scratch, require,
+};
 use peer::{FIOS, Left, OURS, run};
 use serde_json::Value;
 
@@ -21,8 +23,14 @@ const BAD: &str = "[bad]\nsize=1m\nfrobnicate=1\n";
 /// A folder with these job files for one program.
 fn folder() -> Scratch {
     let scratch = Scratch::new().expect("a folder");
-    let all =
-        [("one.fio", ONE), ("two.fio", TWO), ("mixed.fio", MIXED), ("bad.fio", BAD), ("groups.fio", GROUPS), ("unified.fio", UNIFIED)];
+    let all = [
+        ("one.fio", ONE),
+        ("two.fio", TWO),
+        ("mixed.fio", MIXED),
+        ("bad.fio", BAD),
+        ("groups.fio", GROUPS),
+        ("unified.fio", UNIFIED),
+    ];
     for (name, text) in all {
         std::fs::write(scratch.join(name), text).expect("a job file");
     }
@@ -73,7 +81,10 @@ fn exit_codes_are_the_same() {
     for line in lines {
         let [theirs, ours] = both(line);
         if theirs.code != ours.code || (ours.code == Some(0)) != ours.err.is_empty() {
-            apart.push(format!("{line:?}: fio {:?}, ours {:?} {}", theirs.code, ours.code, ours.err));
+            apart.push(format!(
+                "{line:?}: fio {:?}, ours {:?} {}",
+                theirs.code, ours.code, ours.err
+            ));
         }
     }
     assert!(apart.is_empty(), "{}", apart.join("\n"));
@@ -84,10 +95,21 @@ fn exit_codes_are_the_same() {
 fn each_clone_that_fails_counts() {
     require!(Fio, Fuse);
     let device = FaultDevice::mount(DeviceOptions::default()).expect("a device");
-    device.inject(Fault::ReadError { offset: 0, len: 1 << 20 });
+    device.inject(Fault::ReadError {
+        offset: 0,
+        len: 1 << 20,
+    });
     let scratch = Scratch::new().expect("a folder");
     let on = format!("--filename={}", device.path().display());
-    let line = ["--name=fails", &on, "--rw=read", "--size=1m", "--numjobs=3", "--thread", "--output-format=json"];
+    let line = [
+        "--name=fails",
+        &on,
+        "--rw=read",
+        "--size=1m",
+        "--numjobs=3",
+        "--thread",
+        "--output-format=json",
+    ];
     for left in [&FIOS[..], &OURS[..]].map(|program| run(program, scratch.path(), &line)) {
         assert_eq!(left.code, Some(3), "{}{}", left.out, left.err);
     }
@@ -99,13 +121,27 @@ fn a_full_device_is_no_success() {
     require!(Fio, Root, Loop);
     let scratch = Scratch::new().expect("a folder");
     let backing = scratch.join("disk");
-    std::fs::File::create(&backing).and_then(|file| file.set_len(32 << 20)).expect("a backing file");
+    std::fs::File::create(&backing)
+        .and_then(|file| file.set_len(32 << 20))
+        .expect("a backing file");
     let device = LoopDevice::attach(&backing, LoopOptions::default()).expect("a loop device");
     let mounted = Mount::format(device.path(), FsKind::Ext4, "").expect("a file system");
     let on = format!("--directory={}", mounted.path().display());
-    let line = ["--name=full", &on, "--rw=write", "--bs=64k", "--size=64m", "--fallocate=none", "--numjobs=3", "--thread"];
+    let line = [
+        "--name=full",
+        &on,
+        "--rw=write",
+        "--bs=64k",
+        "--size=64m",
+        "--fallocate=none",
+        "--numjobs=3",
+        "--thread",
+    ];
     let ours = run(&OURS, scratch.path(), &line);
-    assert!(ours.code == Some(1) && ours.err.contains("are free"), "{ours:?}");
+    assert!(
+        ours.code == Some(1) && ours.err.contains("are free"),
+        "{ours:?}"
+    );
     assert!(!mounted.join("full.0.0").exists());
     assert_eq!(run(&FIOS, scratch.path(), &line).code, Some(3));
 }
@@ -114,16 +150,30 @@ fn a_full_device_is_no_success() {
 fn versions_have_one_form() {
     require!(Fio);
     for left in both("--version") {
-        let numbers = left.out.trim_end().strip_prefix("fio-").expect("fio-").to_owned();
+        let numbers = left
+            .out
+            .trim_end()
+            .strip_prefix("fio-")
+            .expect("fio-")
+            .to_owned();
         let parts: Vec<Option<u32>> = numbers.split('.').map(|part| part.parse().ok()).collect();
-        assert!(parts.len() >= 2 && parts.iter().all(Option::is_some), "{numbers}");
+        assert!(
+            parts.len() >= 2 && parts.iter().all(Option::is_some),
+            "{numbers}"
+        );
     }
 }
 
 #[test]
 fn listings_are_the_same() {
     require!(Fio);
-    for line in ["--showcmd one.fio", "--showcmd two.fio", "--showcmd mixed.fio", "--showcmd one.fio two.fio", "--parse-only two.fio"] {
+    for line in [
+        "--showcmd one.fio",
+        "--showcmd two.fio",
+        "--showcmd mixed.fio",
+        "--showcmd one.fio two.fio",
+        "--parse-only two.fio",
+    ] {
         let [theirs, ours] = both(line);
         assert_eq!(theirs.out, ours.out, "{line}");
     }
@@ -132,7 +182,14 @@ fn listings_are_the_same() {
 /// Keys whose children are data.
 const DATA: [&str; 3] = ["percentile", "bins", "disk_util"];
 /// What the head of fio has and 3.33 has not; of options, those without a value.
-const NEWER: [&str; 6] = ["job_start", "latency_target_ns", "latency_window_us", "stonewall", "group_reporting", "new_group"];
+const NEWER: [&str; 6] = [
+    "job_start",
+    "latency_target_ns",
+    "latency_window_us",
+    "stonewall",
+    "group_reporting",
+    "new_group",
+];
 
 /// Every key with the type of its value, in one line each; of a list the first element stands for all.
 fn shape(value: &Value, at: &str, all: &mut BTreeSet<String>) {
@@ -146,11 +203,23 @@ fn shape(value: &Value, at: &str, all: &mut BTreeSet<String>) {
         Value::Object(_) => "object",
     };
     all.insert(format!("{at} {kind}"));
-    let under = |key: &str| if DATA.contains(&key) { None } else { Some(format!("{at}/{key}")) };
+    let under = |key: &str| {
+        if DATA.contains(&key) {
+            None
+        } else {
+            Some(format!("{at}/{key}"))
+        }
+    };
     match value {
-        Value::Array(list) => list.iter().enumerate().for_each(|(n, one)| shape(one, &format!("{at}/{n}"), all)),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(n, one)| shape(one, &format!("{at}/{n}"), all)),
         Value::Object(object) => {
-            for (key, value) in object.iter().filter(|(key, _)| !NEWER.contains(&key.as_str())) {
+            for (key, value) in object
+                .iter()
+                .filter(|(key, _)| !NEWER.contains(&key.as_str()))
+            {
                 match under(key) {
                     Some(at) => shape(value, &at, all),
                     None => {
@@ -203,13 +272,16 @@ fn documents_have_the_same_keys_and_types() {
     ];
     let apart = side_by_side(&lines, |line, [theirs, ours]| {
         let [theirs, ours] = [theirs, ours].map(|left| {
-            let document = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", left.out, left.err));
+            let document = serde_json::from_str(&left.out)
+                .unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", left.out, left.err));
             let mut all = BTreeSet::new();
             shape(&document, "", &mut all);
             all
         });
         let only = |who: &str, a: &BTreeSet<String>, b: &BTreeSet<String>| {
-            a.difference(b).map(|one| format!("{line}: only {who} has {one}")).collect::<Vec<_>>()
+            a.difference(b)
+                .map(|one| format!("{line}: only {who} has {one}"))
+                .collect::<Vec<_>>()
         };
         [only("fio", &theirs, &ours), only("fathom", &ours, &theirs)].concat()
     });
@@ -217,12 +289,26 @@ fn documents_have_the_same_keys_and_types() {
 }
 
 /// Runs each line with both programs, several lines at a time, and gathers what `compare` finds.
-fn side_by_side(lines: &[&str], compare: impl Fn(&str, [Left; 2]) -> Vec<String> + Sync) -> Vec<String> {
+fn side_by_side(
+    lines: &[&str],
+    compare: impl Fn(&str, [Left; 2]) -> Vec<String> + Sync,
+) -> Vec<String> {
     let compare = &compare;
-    let some = |lines: &[&str]| lines.iter().flat_map(|line| compare(line, both(line))).collect::<Vec<_>>();
+    let some = |lines: &[&str]| {
+        lines
+            .iter()
+            .flat_map(|line| compare(line, both(line)))
+            .collect::<Vec<_>>()
+    };
     std::thread::scope(|scope| {
-        let chunks: Vec<_> = lines.chunks(lines.len().div_ceil(10)).map(|lines| scope.spawn(move || some(lines))).collect();
-        chunks.into_iter().flat_map(|chunk| chunk.join().expect("compared")).collect()
+        let chunks: Vec<_> = lines
+            .chunks(lines.len().div_ceil(10))
+            .map(|lines| scope.spawn(move || some(lines)))
+            .collect();
+        chunks
+            .into_iter()
+            .flat_map(|chunk| chunk.join().expect("compared"))
+            .collect()
     })
 }
 
@@ -252,12 +338,23 @@ fn terse_lines_have_as_many_fields() {
     require!(Fio);
     for version in [2, 3, 4, 5] {
         let some = SHAPES.iter().skip(version % 2).step_by(2);
-        let lines: Vec<String> = some.map(|line| format!("{line} --minimal --terse-version={version}")).collect();
+        let lines: Vec<String> = some
+            .map(|line| format!("{line} --minimal --terse-version={version}"))
+            .collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let fields = |left: &Left| left.out.lines().map(|line| line.split(';').count()).collect::<Vec<_>>();
+        let fields = |left: &Left| {
+            left.out
+                .lines()
+                .map(|line| line.split(';').count())
+                .collect::<Vec<_>>()
+        };
         let apart = side_by_side(&lines, |line, [theirs, ours]| {
             let (theirs, ours) = (fields(&theirs), fields(&ours));
-            if theirs == ours { Vec::new() } else { vec![format!("{line}: fio {theirs:?}, fathom {ours:?}")] }
+            if theirs == ours {
+                Vec::new()
+            } else {
+                vec![format!("{line}: fio {theirs:?}, fathom {ours:?}")]
+            }
         });
         assert!(apart.is_empty(), "{}", apart.join("\n"));
     }
@@ -270,24 +367,47 @@ fn masked(line: &str) -> Option<String> {
     while let Some(c) = rest.next() {
         match c {
             '0'..='9' => {
-                while rest.next_if(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | '+')).is_some() {}
-                while rest.next_if(|c| matches!(c, 'k' | 'K' | 'M' | 'G' | 'T' | 'i' | 'B' | 'b')).is_some() {}
+                while rest
+                    .next_if(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | '+'))
+                    .is_some()
+                {}
+                while rest
+                    .next_if(|c| matches!(c, 'k' | 'K' | 'M' | 'G' | 'T' | 'i' | 'B' | 'b'))
+                    .is_some()
+                {}
                 out.push('#');
             }
             ' ' if out.ends_with([' ', '=', '[']) => {}
             c => out.push(c),
         }
     }
-    let words = [("(nsec)", "(t)"), ("(usec)", "(t)"), ("(msec)", "(t)"), ("( KiB/s)", "(rate)"), ("( MiB/s)", "(rate)"),
-        ("processes", "workers"), ("process", "workers"), ("threads", "workers"), ("thread", "workers")];
-    let mut out = words.iter().fold(out, |out, (from, to)| out.replace(from, to));
+    let words = [
+        ("(nsec)", "(t)"),
+        ("(usec)", "(t)"),
+        ("(msec)", "(t)"),
+        ("( KiB/s)", "(rate)"),
+        ("( MiB/s)", "(rate)"),
+        ("processes", "workers"),
+        ("process", "workers"),
+        ("threads", "workers"),
+        ("thread", "workers"),
+    ];
+    let mut out = words
+        .iter()
+        .fold(out, |out, (from, to)| out.replace(from, to));
     if let Some(at) = out.find(": pid=") {
         out.truncate(at);
     }
     // Rows of a table and classes of latencies are as many as there are values; files are laid out in silence.
     // Only fio from 3.35 on does not count zone resets where there are no zones, names the disks' sectors, and knows syncfs.
-    let varies = out.starts_with(" |") || out.starts_with(" lat (t) :") || out.contains("Laying out") || out.starts_with(" #: ios=");
-    let newer = out.replace("; # zone resets", "").replace("/syncfs", "").replace("target=#ns, window=#ns", "target=#, window=#");
+    let varies = out.starts_with(" |")
+        || out.starts_with(" lat (t) :")
+        || out.contains("Laying out")
+        || out.starts_with(" #: ios=");
+    let newer = out
+        .replace("; # zone resets", "")
+        .replace("/syncfs", "")
+        .replace("target=#ns, window=#ns", "target=#, window=#");
     (!varies).then_some(newer)
 }
 
@@ -295,19 +415,38 @@ fn masked(line: &str) -> Option<String> {
 fn texts_have_the_same_lines() {
     require!(Fio);
     let apart = side_by_side(&SHAPES, |line, [theirs, ours]| {
-        let [theirs, ours] = [theirs, ours].map(|left| left.out.lines().filter_map(masked).collect::<Vec<_>>());
+        let [theirs, ours] =
+            [theirs, ours].map(|left| left.out.lines().filter_map(masked).collect::<Vec<_>>());
         // Samples and disks: a run too short for them has no such line. fio 3.33 rounds the rates of the mix to nothing.
         let steady = |lines: Vec<String>| -> Vec<String> {
             let is = |line: &String, start: &str| line.starts_with(start);
             // A group of jobs with different kinds of mix has other lines in 3.33 than in the head.
-            let differs = |l: &String| line.starts_with("unified.fio") && [" READ:", " WRITE:", " MIXED:"].iter().any(|word| is(l, word));
-            lines.into_iter().filter(|l| !differs(l) && !is(l, " bw (") && !is(l, " iops :") && !is(l, " mixed: IOPS=") && !is(l, "Disk stats") && !is(l, " vd") && !is(l, " loop")).collect()
+            let differs = |l: &String| {
+                line.starts_with("unified.fio")
+                    && [" READ:", " WRITE:", " MIXED:"]
+                        .iter()
+                        .any(|word| is(l, word))
+            };
+            lines
+                .into_iter()
+                .filter(|l| {
+                    !differs(l)
+                        && !is(l, " bw (")
+                        && !is(l, " iops :")
+                        && !is(l, " mixed: IOPS=")
+                        && !is(l, "Disk stats")
+                        && !is(l, " vd")
+                        && !is(l, " loop")
+                })
+                .collect()
         };
         let (theirs, ours) = (steady(theirs), steady(ours));
         let first = theirs.iter().zip(&ours).find(|(a, b)| a != b);
         match first {
             Some((theirs, ours)) => vec![format!("{line}:\n  fio    {theirs}\n  fathom {ours}")],
-            None if theirs.len() != ours.len() => vec![format!("{line}: fio {theirs:#?}, fathom {ours:#?}")],
+            None if theirs.len() != ours.len() => {
+                vec![format!("{line}: fio {theirs:#?}, fathom {ours:#?}")]
+            }
             None => Vec::new(),
         }
     });
@@ -322,11 +461,26 @@ fn patterns_are_the_same_bytes() {
         let written = [&FIOS[..], &OURS[..]].map(|program| {
             let scratch = Scratch::new().expect("a folder");
             let option = format!("--buffer_pattern={pattern}");
-            let left = run(program, scratch.path(), &["--name=p", "--filename=data", "--size=16k", "--rw=write", &option]);
+            let left = run(
+                program,
+                scratch.path(),
+                &[
+                    "--name=p",
+                    "--filename=data",
+                    "--size=16k",
+                    "--rw=write",
+                    &option,
+                ],
+            );
             assert_eq!(left.code, Some(0), "{pattern}: {}", left.err);
             std::fs::read(scratch.join("data")).expect("data")
         });
-        assert!(written[0] == written[1], "{pattern}: {:02x?} and {:02x?}", &written[0][..16], &written[1][..16]);
+        assert!(
+            written[0] == written[1],
+            "{pattern}: {:02x?} and {:02x?}",
+            &written[0][..16],
+            &written[1][..16]
+        );
     }
 }
 
@@ -354,7 +508,12 @@ fn zones_are_walked_as_fio_walks_them() {
             let places = trace.lines().filter_map(|line| line.split_once(" write ").map(|(_, place)| place.to_owned()));
             places.collect::<Vec<_>>()
         });
-        assert!(!traces[0].is_empty() && traces[0] == traces[1], "{zones}: {} and {}", traces[0].len(), traces[1].len());
+        assert!(
+            !traces[0].is_empty() && traces[0] == traces[1],
+            "{zones}: {} and {}",
+            traces[0].len(),
+            traces[1].len()
+        );
     }
 }
 
@@ -365,11 +524,22 @@ fn fio_replays_our_trace() {
     let scratch = Scratch::new().expect("a folder");
     let traced = "--name=t --size=1m --rw=randrw --fsync=8 --ioengine=libaio --iodepth=4 --filename=a:b --write_iolog=trace \
                   --output-format=json";
-    let replay = "--name=r --read_iolog=trace --ioengine=psync --replay_no_stall=1 --output-format=json";
+    let replay =
+        "--name=r --read_iolog=trace --ioengine=psync --replay_no_stall=1 --output-format=json";
     let done = [(&OURS[..], traced), (&FIOS[..], replay)].map(|(program, line)| {
-        let left = run(program, scratch.path(), &line.split_whitespace().collect::<Vec<_>>());
-        let json: Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-        ["read", "write"].map(|way| (json["jobs"][0][way]["total_ios"].as_u64(), json["jobs"][0][way]["io_kbytes"].as_u64()))
+        let left = run(
+            program,
+            scratch.path(),
+            &line.split_whitespace().collect::<Vec<_>>(),
+        );
+        let json: Value = serde_json::from_str(&left.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+        ["read", "write"].map(|way| {
+            (
+                json["jobs"][0][way]["total_ios"].as_u64(),
+                json["jobs"][0][way]["io_kbytes"].as_u64(),
+            )
+        })
     });
     assert_eq!(done[0], done[1]);
 }
@@ -380,16 +550,39 @@ fn documents_of_paced_jobs_have_the_same_figures() {
     require!(Fio);
     let both = |line: &str, keys: &[&str]| {
         let figures = both(line).map(|left| {
-            let json: Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", left.out, left.err));
-            keys.iter().map(|key| json.pointer(key).cloned()).collect::<Vec<_>>()
+            let json: Value = serde_json::from_str(&left.out)
+                .unwrap_or_else(|error| panic!("{line}: {error}\n{}{}", left.out, left.err));
+            keys.iter()
+                .map(|key| json.pointer(key).cloned())
+                .collect::<Vec<_>>()
         });
-        assert!(figures[0].iter().all(Option::is_some), "{line}: {:?}", figures[0]);
+        assert!(
+            figures[0].iter().all(Option::is_some),
+            "{line}: {:?}",
+            figures[0]
+        );
         assert_eq!(figures[0], figures[1], "{line}: {keys:?}");
     };
     let target = "one.fio --latency_target=20ms --latency_window=100ms --latency_percentile=90 --time_based --runtime=1 --output-format=json";
-    both(target, &["/jobs/0/latency_depth", "/jobs/0/latency_target", "/jobs/0/latency_window", "/jobs/0/latency_percentile", "/jobs/0/error"]);
+    both(
+        target,
+        &[
+            "/jobs/0/latency_depth",
+            "/jobs/0/latency_target",
+            "/jobs/0/latency_window",
+            "/jobs/0/latency_percentile",
+            "/jobs/0/error",
+        ],
+    );
     let steady = "one.fio --ss=iops:1000000 --ss_dur=2s --rate_iops=500 --time_based --runtime=8 --output-format=json";
-    both(steady, &["/jobs/0/steadystate/ss", "/jobs/0/steadystate/duration", "/jobs/0/steadystate/attained"]);
+    both(
+        steady,
+        &[
+            "/jobs/0/steadystate/ss",
+            "/jobs/0/steadystate/duration",
+            "/jobs/0/steadystate/attained",
+        ],
+    );
 }
 
 /// Regression 0220: of two jobs of a flow with a planned rate, the second did in one burst what the flow had held back, in the instant
@@ -399,9 +592,18 @@ fn a_flow_holds_to_the_end_of_its_jobs() {
     require!(Fio);
     let line = "--name=global --ioengine=null --size=1g --flow_id=1 --rate_iops=3000 --time_based --runtime=1 --output-format=json --name=a --flow=2 --name=b --flow=1";
     for _ in 0..4 {
-        let ours = run(&OURS, folder().path(), &line.split_whitespace().collect::<Vec<_>>());
-        let json: Value = serde_json::from_str(&ours.out).unwrap_or_else(|error| panic!("{error}: {}{}", ours.out, ours.err));
-        let ios = |job: usize| json["jobs"][job]["read"]["total_ios"].as_u64().expect("a number");
+        let ours = run(
+            &OURS,
+            folder().path(),
+            &line.split_whitespace().collect::<Vec<_>>(),
+        );
+        let json: Value = serde_json::from_str(&ours.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", ours.out, ours.err));
+        let ios = |job: usize| {
+            json["jobs"][job]["read"]["total_ios"]
+                .as_u64()
+                .expect("a number")
+        };
         assert!(ios(1) * 2 <= ios(0) + 16, "{} and {}", ios(0), ios(1));
     }
 }

@@ -14,14 +14,19 @@ const MIB: u64 = 1 << 20;
 
 /// A job on the null engine with a bandwidth log `seen_bw.log` of offsets over 1 MiB.
 fn walked(options: &str) -> Vec<(u64, u64, u64)> {
-    let job = format!("[seen]\nioengine=null\nfilesize=1M\nwrite_bw_log=seen\nper_job_logs=0\nlog_offset=1\n{options}\n");
+    let job = format!(
+        "[seen]\nioengine=null\nfilesize=1M\nwrite_bw_log=seen\nper_job_logs=0\nlog_offset=1\n{options}\n"
+    );
     let bench = Bench::new(&job);
     bench.json(&[]);
     bench.log("seen_bw.log")
 }
 
 fn offsets(options: &str) -> Vec<u64> {
-    walked(options).into_iter().map(|(_, _, offset)| offset).collect()
+    walked(options)
+        .into_iter()
+        .map(|(_, _, offset)| offset)
+        .collect()
 }
 
 /// 1
@@ -31,19 +36,31 @@ fn a_range_of_sizes_over_a_region_that_holds_no_whole_number_of_them() {
     let bench = Bench::new(job);
     bench.json(&[]);
     let seen = bench.log("seen_bw.log");
-    assert!(!seen.is_empty() && seen.iter().all(|(_, size, at)| at + size <= 20_000 && (1024..=4096).contains(size)));
+    assert!(
+        !seen.is_empty()
+            && seen
+                .iter()
+                .all(|(_, size, at)| at + size <= 20_000 && (1024..=4096).contains(size))
+    );
 }
 
 /// 7: reads of 1 MiB with gaps of half of one; the trace has every place.
 #[test]
 fn a_strided_read_of_128_mib_reads_87040_kib() {
-    let bench = Bench::new("[stride]\nioengine=null\nsize=128m\nrw=read:512k\nbs=1m\nnorandommap\nwrite_iolog=seen\n");
+    let bench = Bench::new(
+        "[stride]\nioengine=null\nsize=128m\nrw=read:512k\nbs=1m\nnorandommap\nwrite_iolog=seen\n",
+    );
     assert_eq!(number(&bench.json(&[]), "/jobs/0/read/io_kbytes"), 87_040.0);
     let trace = bench.text("seen");
     let places: Vec<u64> = trace
         .lines()
         .filter(|line| line.contains(" read "))
-        .map(|line| line.split(' ').nth(3).and_then(|at| at.parse().ok()).expect("an offset"))
+        .map(|line| {
+            line.split(' ')
+                .nth(3)
+                .and_then(|at| at.parse().ok())
+                .expect("an offset")
+        })
         .collect();
     assert_eq!(places, (0..85).map(|n| n * 3 * MIB / 2).collect::<Vec<_>>());
     assert!(trace.starts_with("fio version 3 iolog\n"));
@@ -52,13 +69,26 @@ fn a_strided_read_of_128_mib_reads_87040_kib() {
 /// 5, 8, 25, 29: how much a verified job reads.
 #[test]
 fn verified_jobs_read_back_what_they_wrote() {
-    let backlog = Bench::new("[w]\nbs=4k\nioengine=sync\nsize=4m\nfilename=x\nverify=md5\nverify_backlog=32\nrw=write\n").json(&[]);
+    let backlog = Bench::new(
+        "[w]\nbs=4k\nioengine=sync\nsize=4m\nfilename=x\nverify=md5\nverify_backlog=32\nrw=write\n",
+    )
+    .json(&[]);
     assert_eq!(number(&backlog, "/jobs/0/read/io_kbytes"), 4096.0);
     assert_eq!(number(&backlog, "/jobs/0/write/io_kbytes"), 4096.0);
-    let mixed = Bench::new("[m]\nbs=4k\nsize=4m\nrw=readwrite\nverify=crc32c\ndo_verify=1\nverify_backlog=1\n").json(&[]);
-    assert_eq!(number(&mixed, "/jobs/0/read/io_kbytes"), 4096.0, "the reads, and every write once more");
+    let mixed = Bench::new(
+        "[m]\nbs=4k\nsize=4m\nrw=readwrite\nverify=crc32c\ndo_verify=1\nverify_backlog=1\n",
+    )
+    .json(&[]);
+    assert_eq!(
+        number(&mixed, "/jobs/0/read/io_kbytes"),
+        4096.0,
+        "the reads, and every write once more"
+    );
     let looped = "[global]\nfilename=f\nsize=4k\nverify=md5\n[w]\nrw=write\ndo_verify=0\n[r]\nstonewall\nrw=read\nloops=2\n";
-    assert_eq!(number(&Bench::new(looped).json(&[]), "/jobs/1/read/io_kbytes"), 8.0);
+    assert_eq!(
+        number(&Bench::new(looped).json(&[]), "/jobs/1/read/io_kbytes"),
+        8.0
+    );
 }
 
 /// 11, 12, 14: what a job may do beside the others of its flow. One that could do 8000 I/Os in some milliseconds waits for
@@ -70,17 +100,25 @@ fn jobs_of_a_flow_keep_to_their_weights() {
     let json = Bench::new(&format!("{global}{jobs}")).json(&[]);
     let ios = |job: u32| number(&json, &format!("/jobs/{job}/read/total_ios"));
     assert_eq!(ios(1), 8000.0);
-    assert!((990.0..5000.0).contains(&ios(0)), "{} I/Os of weight 1 while 8000 of weight 8 were done", ios(0));
+    assert!(
+        (990.0..5000.0).contains(&ios(0)),
+        "{} I/Os of weight 1 while 8000 of weight 8 were done",
+        ios(0)
+    );
 }
 
 /// 15, 16, 17
 #[test]
 fn mean_latencies_add_up() {
     for engine in ["libaio", "null", "posixaio"] {
-        let json = Bench::new(&format!("[add]\nioengine={engine}\nsize=1M\niodepth=16\n")).json(&[]);
+        let json =
+            Bench::new(&format!("[add]\nioengine={engine}\nsize=1M\niodepth=16\n")).json(&[]);
         let mean = |kind: &str| number(&json, &format!("/jobs/0/read/{kind}_ns/mean"));
         let apart = mean("slat") + mean("clat") - mean("lat");
-        assert!(apart.abs() <= 1.0 && mean("lat") > 0.0, "{engine}: {apart} ns");
+        assert!(
+            apart.abs() <= 1.0 && mean("lat") > 0.0,
+            "{engine}: {apart} ns"
+        );
     }
 }
 
@@ -88,27 +126,41 @@ fn mean_latencies_add_up() {
 #[test]
 fn io_uring_mixes_reads_and_writes_for_a_time() {
     require!(IoUring);
-    let json = Bench::new("[u]\nioengine=io_uring\nfilesize=256K\ntime_based\nruntime=1s\nrw=randrw\n").json(&[]);
-    assert!(number(&json, "/jobs/0/read/total_ios") > 0.0 && number(&json, "/jobs/0/write/total_ios") > 0.0);
+    let json =
+        Bench::new("[u]\nioengine=io_uring\nfilesize=256K\ntime_based\nruntime=1s\nrw=randrw\n")
+            .json(&[]);
+    assert!(
+        number(&json, "/jobs/0/read/total_ios") > 0.0
+            && number(&json, "/jobs/0/write/total_ios") > 0.0
+    );
     assert!((900.0..1500.0).contains(&number(&json, "/jobs/0/job_runtime")));
 }
 
 /// 19
 #[test]
 fn sequential_reads_touch_every_offset_in_order() {
-    assert_eq!(offsets("rw=read"), (0..256).map(|n| n * BLOCK).collect::<Vec<_>>());
+    assert_eq!(
+        offsets("rw=read"),
+        (0..256).map(|n| n * BLOCK).collect::<Vec<_>>()
+    );
 }
 
 /// 20, 21: also with lfsr in place of the map.
 #[test]
 fn random_reads_touch_every_offset_once_in_no_order() {
-    for options in ["rw=randread", "rw=randread\nnorandommap=1\nrandom_generator=lfsr"] {
+    for options in [
+        "rw=randread",
+        "rw=randread\nnorandommap=1\nrandom_generator=lfsr",
+    ] {
         let seen = offsets(options);
         assert_eq!(seen.len(), 256);
         let mut sorted = seen.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..256).map(|n| n * BLOCK).collect::<Vec<_>>());
-        assert!(runs_z(&seen).abs() < 1.96, "{options}: a random order differs less in 95 of 100 cases");
+        assert!(
+            runs_z(&seen).abs() < 1.96,
+            "{options}: a random order differs less in 95 of 100 cases"
+        );
     }
 }
 
@@ -117,7 +169,10 @@ fn runs_z(values: &[u64]) -> f64 {
     let mean = values.iter().sum::<u64>() as f64 / values.len() as f64;
     let above: Vec<bool> = values.iter().map(|value| *value as f64 >= mean).collect();
     let runs = 1 + above.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    let (all, high) = (above.len() as f64, above.iter().filter(|is| **is).count() as f64);
+    let (all, high) = (
+        above.len() as f64,
+        above.iter().filter(|is| **is).count() as f64,
+    );
     let expected = 2.0 * high * (all - high) / all + 1.0;
     let deviation = ((expected - 1.0) * (expected - 2.0) / (all - 1.0)).sqrt();
     (runs as f64 - expected) / deviation
@@ -127,23 +182,46 @@ fn runs_z(values: &[u64]) -> f64 {
 #[test]
 fn without_the_map_offsets_come_again() {
     let seen = offsets("rw=randread\nnorandommap=1");
-    assert!(seen.windows(2).filter(|pair| pair[1] == pair[0] + BLOCK).count() <= 10);
+    assert!(
+        seen.windows(2)
+            .filter(|pair| pair[1] == pair[0] + BLOCK)
+            .count()
+            <= 10
+    );
     assert!(seen.iter().collect::<BTreeSet<_>>().len() < 256);
 }
 
 /// 23, 24: each trim is followed by a write of the same range.
 #[test]
 fn trims_are_followed_by_their_writes() {
-    let sizes = ["", "bs=8k,8k,8k", "bsrange=512-4k", "bssplit=512/25:1k/:2k/:4k/"];
-    for (way, map) in [("trimwrite", ""), ("randtrimwrite", ""), ("randtrimwrite", "norandommap=1")] {
+    let sizes = [
+        "",
+        "bs=8k,8k,8k",
+        "bsrange=512-4k",
+        "bssplit=512/25:1k/:2k/:4k/",
+    ];
+    for (way, map) in [
+        ("trimwrite", ""),
+        ("randtrimwrite", ""),
+        ("randtrimwrite", "norandommap=1"),
+    ] {
         for size in sizes {
             let seen = walked(&format!("rw={way}\nrandrepeat=0\n{size}\n{map}"));
             for pair in seen.chunks(2) {
-                let [trim, write] = pair else { panic!("{way} {size}: an odd number of I/Os") };
-                assert_eq!((trim.0, write.0, trim.1, trim.2), (2, 1, write.1, write.2), "{way} {size} {map}");
+                let [trim, write] = pair else {
+                    panic!("{way} {size}: an odd number of I/Os")
+                };
+                assert_eq!(
+                    (trim.0, write.0, trim.1, trim.2),
+                    (2, 1, write.1, write.2),
+                    "{way} {size} {map}"
+                );
             }
             if map.is_empty() {
-                let sectors: BTreeSet<u64> = seen.iter().flat_map(|(_, len, at)| at / 512..(at + len) / 512).collect();
+                let sectors: BTreeSet<u64> = seen
+                    .iter()
+                    .flat_map(|(_, len, at)| at / 512..(at + len) / 512)
+                    .collect();
                 assert_eq!(sectors.len() as u64, MIB / 512, "{way} {size}: all of it");
             }
         }
@@ -157,7 +235,9 @@ fn the_content_of_a_file_is_a_pattern() {
         "[global]\nfilename=data\nsize=16k\nbs=16k\n[w]\nrw=write\nbuffer_pattern='wanted'\n\
          [r]\nstonewall=1\nrw=read\nverify=pattern\nverify_pattern='wanted'\n",
     );
-    let wanted: Vec<u8> = (0..16_384_u64).map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8).collect();
+    let wanted: Vec<u8> = (0..16_384_u64)
+        .map(|n| (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8)
+        .collect();
     std::fs::write(bench.0.join("wanted"), &wanted).expect("a pattern");
     bench.json(&[]);
     assert_eq!(std::fs::read(bench.0.join("data")).expect("data"), wanted);
@@ -166,32 +246,59 @@ fn the_content_of_a_file_is_a_pattern() {
 /// 28: text, -12 as four bytes from the lowest, and hexadecimal digits.
 #[test]
 fn patterns_of_text_and_numbers_are_read() {
-    let bench = Bench::new("[p]\nsize=16k\nfilename=data\nrw=write\nbuffer_pattern=\"abcd\"-120xdeadface\n");
+    let bench = Bench::new(
+        "[p]\nsize=16k\nfilename=data\nrw=write\nbuffer_pattern=\"abcd\"-120xdeadface\n",
+    );
     bench.json(&[]);
     let data = std::fs::read(bench.0.join("data")).expect("data");
-    let one = [b'a', b'b', b'c', b'd', 0xF4, 0xFF, 0xFF, 0xFF, 0xDE, 0xAD, 0xFA, 0xCE];
-    assert!(data.len() == 16_384 && data[..24] == [one, one].concat(), "{:02x?}", &data[..24]);
+    let one = [
+        b'a', b'b', b'c', b'd', 0xF4, 0xFF, 0xFF, 0xFF, 0xDE, 0xAD, 0xFA, 0xCE,
+    ];
+    assert!(
+        data.len() == 16_384 && data[..24] == [one, one].concat(),
+        "{:02x?}",
+        &data[..24]
+    );
 }
 
 /// 30
 #[test]
 fn the_bandwidth_of_all_jobs_together_is_logged() {
-    let bench = Bench::new("[global]\nioengine=null\nfilesize=1T\ntime_based\nruntime=2s\n[a]\nrw=read\n[b]\nrw=write\n");
+    let bench = Bench::new(
+        "[global]\nioengine=null\nfilesize=1T\ntime_based\nruntime=2s\n[a]\nrw=read\n[b]\nrw=write\n",
+    );
     let json = bench.json(&["--bandwidth-log"]);
     for (job, way) in [(0, "read"), (1, "write")] {
         let log = bench.text(&format!("agg-{way}_bw.log"));
-        let rows: Vec<Vec<u64>> =
-            log.lines().map(|line| line.split(", ").map(|field| field.parse().expect("a number")).collect()).collect();
-        assert!(rows.len() >= 2 && rows.iter().all(|row| row.len() == 5 && row[2] == job), "{log}");
+        let rows: Vec<Vec<u64>> = log
+            .lines()
+            .map(|line| {
+                line.split(", ")
+                    .map(|field| field.parse().expect("a number"))
+                    .collect()
+            })
+            .collect();
+        assert!(
+            rows.len() >= 2 && rows.iter().all(|row| row.len() == 5 && row[2] == job),
+            "{log}"
+        );
         let (mut last, mut kib) = (0, 0.0);
         for row in &rows {
             kib += row[1] as f64 * (row[0] - last) as f64 / 1000.0;
             last = row[0];
         }
         let done = number(&json, &format!("/jobs/{job}/{way}/io_kbytes"));
-        assert!((kib - done).abs() < done * 0.05, "{way}: {kib} KiB in the log, {done} in the report");
+        assert!(
+            (kib - done).abs() < done * 0.05,
+            "{way}: {kib} KiB in the log, {done} in the report"
+        );
     }
-    assert!(bench.text("agg-trim_bw.log").lines().all(|line| line.ends_with(", 0, 2, 0, 0")));
+    assert!(
+        bench
+            .text("agg-trim_bw.log")
+            .lines()
+            .all(|line| line.ends_with(", 0, 2, 0, 0"))
+    );
 }
 
 /// 33, 34: fields of averaged and single entries.
@@ -201,11 +308,24 @@ fn logs_have_their_fields() {
     let bench = Bench::new(job);
     bench.json(&[]);
     let rows = |name: &str| -> Vec<Vec<u64>> {
-        let row = |line: &str| line.split(", ").map(|field| field.parse().expect("a number")).collect();
+        let row = |line: &str| {
+            line.split(", ")
+                .map(|field| field.parse().expect("a number"))
+                .collect()
+        };
         bench.text(name).lines().map(row).collect()
     };
-    assert!(rows("l_lat.1.log").iter().all(|row| row.len() == 6 && row[2] == 0 && row[4] == BLOCK), "no window, no maximum");
-    assert!(rows("l_lat.2.log").iter().all(|row| row.len() == 6 && row[2] >= row[1] && row[4] == 0));
+    assert!(
+        rows("l_lat.1.log")
+            .iter()
+            .all(|row| row.len() == 6 && row[2] == 0 && row[4] == BLOCK),
+        "no window, no maximum"
+    );
+    assert!(
+        rows("l_lat.2.log")
+            .iter()
+            .all(|row| row.len() == 6 && row[2] >= row[1] && row[4] == 0)
+    );
 }
 
 /// 1010: priorities of single I/Os, in the report and in the log. Best effort needs no right that a user has not.
@@ -220,28 +340,58 @@ fn each_priority_has_its_latencies() {
         let all = &json["jobs"][0][way];
         let prios = all["prios"].as_array().expect("there are several");
         // class << 13 | hint << 3 | level, as ioprio_set(2) has it.
-        for (prio, class, level, hint) in [("0x4003", 2, 3, 0), ("0x4007", 2, 7, 0), ("0x6028", 3, 0, 5)] {
-            let one = prios.iter().find(|p| p["prioclass"] == class && p["prio"] == level && p["priohint"] == hint);
-            let logged = log.lines().filter(|line| line.contains(&format!(", {code}, ")) && line.ends_with(prio)).count() as f64;
-            assert_eq!(number(one.expect("each is there"), "/lat_ns/N"), logged, "{way} {prio}");
+        for (prio, class, level, hint) in [
+            ("0x4003", 2, 3, 0),
+            ("0x4007", 2, 7, 0),
+            ("0x6028", 3, 0, 5),
+        ] {
+            let one = prios
+                .iter()
+                .find(|p| p["prioclass"] == class && p["prio"] == level && p["priohint"] == hint);
+            let logged = log
+                .lines()
+                .filter(|line| line.contains(&format!(", {code}, ")) && line.ends_with(prio))
+                .count() as f64;
+            assert_eq!(
+                number(one.expect("each is there"), "/lat_ns/N"),
+                logged,
+                "{way} {prio}"
+            );
         }
         let sum: f64 = prios.iter().map(|p| number(p, "/lat_ns/N")).sum();
         assert_eq!((prios.len(), sum), (3, number(all, "/total_ios")));
     }
     let plain = Bench::new("[p]\nioengine=libaio\nfilesize=1M\n").json(&[]);
-    assert!(plain["jobs"][0]["read"].get("prios").is_none(), "one priority is none");
+    assert!(
+        plain["jobs"][0]["read"].get("prios").is_none(),
+        "one priority is none"
+    );
 }
 
 /// 1003: wherever it stands on the line.
 #[test]
 fn readonly_refuses_what_writes() {
     let bench = Bench::new("");
-    for (way, code) in [("randread", 0), ("randwrite", 1), ("randtrim", 1), ("randrw", 1)] {
-        let options = ["--name=j", "--ioengine=null", "--size=1M", &format!("--rw={way}")];
+    for (way, code) in [
+        ("randread", 0),
+        ("randwrite", 1),
+        ("randtrim", 1),
+        ("randrw", 1),
+    ] {
+        let options = [
+            "--name=j",
+            "--ioengine=null",
+            "--size=1M",
+            &format!("--rw={way}"),
+        ];
         for place in 0..=options.len() {
             let mut arguments = options.to_vec();
             arguments.insert(place, "--readonly");
-            assert_eq!(run(&OURS, bench.0.path(), &arguments).code, Some(code), "{arguments:?}");
+            assert_eq!(
+                run(&OURS, bench.0.path(), &arguments).code,
+                Some(code),
+                "{arguments:?}"
+            );
         }
     }
 }
@@ -249,15 +399,34 @@ fn readonly_refuses_what_writes() {
 /// 1012: a log of every I/O, stored compressed, holds all of them in order once inflated.
 #[test]
 fn compressed_logs_are_inflated() {
-    let bench = Bench::new("[job]\nioengine=null\nfilesize=100M\nbs=128K\nrw=write\nwrite_bw_log=test\nper_job_logs=0\nlog_offset=1\nlog_compression=10K\nlog_store_compressed=1\n");
+    let bench = Bench::new(
+        "[job]\nioengine=null\nfilesize=100M\nbs=128K\nrw=write\nwrite_bw_log=test\nper_job_logs=0\nlog_offset=1\nlog_compression=10K\nlog_store_compressed=1\n",
+    );
     bench.json(&[]);
-    let stored = std::fs::metadata(bench.0.join("test_bw.log.fz")).expect("a compressed log").len();
+    let stored = std::fs::metadata(bench.0.join("test_bw.log.fz"))
+        .expect("a compressed log")
+        .len();
     assert!(stored < 800 * 20, "{stored} bytes for 800 lines");
     let left = run(&OURS, bench.0.path(), &["--inflate-log=test_bw.log.fz"]);
     assert_eq!((left.code, left.err.as_str()), (Some(0), ""));
-    let offsets: Vec<u64> = left.out.lines().map(|line| line.split(", ").nth(4).and_then(|at| at.parse().ok()).expect("an offset")).collect();
-    assert_eq!(offsets, (0..800).map(|n| n * 128 * 1024).collect::<Vec<_>>());
+    let offsets: Vec<u64> = left
+        .out
+        .lines()
+        .map(|line| {
+            line.split(", ")
+                .nth(4)
+                .and_then(|at| at.parse().ok())
+                .expect("an offset")
+        })
+        .collect();
+    assert_eq!(
+        offsets,
+        (0..800).map(|n| n * 128 * 1024).collect::<Vec<_>>()
+    );
     std::fs::write(bench.0.join("broken.fz"), [0x78, 0x9c, 1, 2, 3]).expect("written");
     let left = run(&OURS, bench.0.path(), &["--inflate-log=broken.fz"]);
-    assert!(left.code == Some(1) && left.err.contains("broken.fz"), "{left:?}");
+    assert!(
+        left.code == Some(1) && left.err.contains("broken.fz"),
+        "{left:?}"
+    );
 }

@@ -16,10 +16,25 @@ fn nobody_hangs_with_a_device() {
     let fault = FaultDevice::mount(DeviceOptions::default()).expect("a fault device");
     let device = LoopDevice::attach(&fault.path(), LoopOptions::default()).expect("a loop device");
     fault.inject(Fault::Hang(Some(Op::Read)));
-    let (file, block) = (fault.path().display().to_string(), device.path().display().to_string());
-    let job = |target: &str| words(&format!("--name=x --rw=read --bs=4k --size=64k --filename={target}"));
-    let begin = |before: &[&str], rest: Vec<String>| start(program(before.iter().map(|word| (*word).to_owned()).chain(rest)));
-    let spec = vec!["--run".to_owned(), "--sheet=samsung-970-evo-plus-1000".to_owned(), block.clone()];
+    let (file, block) = (
+        fault.path().display().to_string(),
+        device.path().display().to_string(),
+    );
+    let job = |target: &str| {
+        words(&format!(
+            "--name=x --rw=read --bs=4k --size=64k --filename={target}"
+        ))
+    };
+    let begin = |before: &[&str], rest: Vec<String>| {
+        start(program(
+            before.iter().map(|word| (*word).to_owned()).chain(rest),
+        ))
+    };
+    let spec = vec![
+        "--run".to_owned(),
+        "--sheet=samsung-970-evo-plus-1000".to_owned(),
+        block.clone(),
+    ];
     let told = [
         (block.clone(), 2, begin(&["run"], job(&block))),
         (file.clone(), 2, begin(&["run"], job(&file))),
@@ -30,11 +45,23 @@ fn nobody_hangs_with_a_device() {
     let interrupted = begin(&["run"], job(&block));
     std::thread::sleep(Duration::from_secs(3));
     interrupted.signal(rustix::process::Signal::INT);
-    let ran = interrupted.finish_within(Duration::from_secs(10)).expect(130);
-    assert!(ran.err.contains(&format!("{block} does not answer; waiting for it")), "{}", ran.err);
+    let ran = interrupted
+        .finish_within(Duration::from_secs(10))
+        .expect(130);
+    assert!(
+        ran.err
+            .contains(&format!("{block} does not answer; waiting for it")),
+        "{}",
+        ran.err
+    );
     for (path, code, running) in told {
         let ran = running.finish_within(Duration::from_secs(40)).expect(code);
-        assert!(ran.err.contains(&format!("{path} did not answer within 15 s")), "{}", ran.err);
+        assert!(
+            ran.err
+                .contains(&format!("{path} did not answer within 15 s")),
+            "{}",
+            ran.err
+        );
     }
     assert!(fault.counts().injected() >= 1, "it was read");
     fault.release();

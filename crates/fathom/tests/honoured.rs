@@ -14,7 +14,11 @@ fn what_is_appended_follows_what_was_there() {
     let [ours, theirs] = [&OURS[..], &FIOS[..]].map(|program| {
         let bench = Bench::new(job);
         let path = bench.0.path().join("log");
-        std::fs::write(bench.0.path().join("first.fio"), job.replace("file_append=1", "").replace("0x5a", "0x07")).expect("a job");
+        std::fs::write(
+            bench.0.path().join("first.fio"),
+            job.replace("file_append=1", "").replace("0x5a", "0x07"),
+        )
+        .expect("a job");
         for name in ["first.fio", "job.fio"] {
             let left = run(program, bench.0.path(), &[name]);
             assert_eq!(left.code, Some(0), "{}", left.err);
@@ -22,41 +26,68 @@ fn what_is_appended_follows_what_was_there() {
         std::fs::read(&path).expect("it is still there")
     });
     assert_eq!(ours.len(), 16384);
-    assert!(ours[..8192].iter().all(|byte| *byte == 7) && ours[8192..].iter().all(|byte| *byte == 0x5a));
+    assert!(
+        ours[..8192].iter().all(|byte| *byte == 7) && ours[8192..].iter().all(|byte| *byte == 0x5a)
+    );
     assert_eq!(ours, theirs);
 }
 
 /// Regression 0054: `disk_util=0` was taken and the disks were told all the same.
 #[test]
 fn disks_that_nobody_asks_for_are_not_told() {
-    let with = |option: &str| Bench::new(&format!("[d]\nfilename=x\nsize=64k\n{option}\n")).json(&[]);
+    let with =
+        |option: &str| Bench::new(&format!("[d]\nfilename=x\nsize=64k\n{option}\n")).json(&[]);
     assert!(with("disk_util=0").get("disk_util").is_none());
 }
 
 #[test]
 fn a_job_without_stats_is_in_no_report_and_still_runs() {
-    let bench = Bench::new("[global]\nsize=64k\nrw=write\n[quiet]\nfilename=q\nstats=0\n[told]\nfilename=t\n");
+    let bench = Bench::new(
+        "[global]\nsize=64k\nrw=write\n[quiet]\nfilename=q\nstats=0\n[told]\nfilename=t\n",
+    );
     let json = bench.json(&[]);
-    let names: Vec<&str> = json["jobs"].as_array().expect("a list").iter().filter_map(|job| job["jobname"].as_str()).collect();
+    let names: Vec<&str> = json["jobs"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|job| job["jobname"].as_str())
+        .collect();
     assert_eq!(names, ["told"]);
-    assert_eq!(std::fs::metadata(bench.0.path().join("q")).expect("it was written").len(), 65536);
+    assert_eq!(
+        std::fs::metadata(bench.0.path().join("q"))
+            .expect("it was written")
+            .len(),
+        65536
+    );
 }
 
 #[test]
 fn commands_of_a_job_run_before_and_after_it() {
-    let bench = Bench::new("[c]\nfilename=x\nsize=64k\nrw=write\nexec_prerun=echo before\nexec_postrun=wc -c < x\n");
+    let bench = Bench::new(
+        "[c]\nfilename=x\nsize=64k\nrw=write\nexec_prerun=echo before\nexec_postrun=wc -c < x\n",
+    );
     bench.json(&[]);
     assert_eq!(bench.text("c.prerun.txt"), "before\n");
     assert_eq!(bench.text("c.postrun.txt").trim(), "65536");
     let failing = Bench::new("[c]\nioengine=null\nsize=64k\nexec_prerun=exit 7\n");
-    let left = run(&OURS, failing.0.path(), &["--output-format=json", "job.fio"]);
+    let left = run(
+        &OURS,
+        failing.0.path(),
+        &["--output-format=json", "job.fio"],
+    );
     assert_eq!(left.code, Some(1));
-    assert!(left.err.contains("exit status: 7") || left.out.contains("exit status: 7"), "{} {}", left.out, left.err);
+    assert!(
+        left.err.contains("exit status: 7") || left.out.contains("exit status: 7"),
+        "{} {}",
+        left.out,
+        left.err
+    );
 }
 
 #[test]
 fn a_worker_lives_on_the_nodes_it_is_given() {
-    let bench = Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=0\nnuma_mem_policy=bind:0\n");
+    let bench =
+        Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=0\nnuma_mem_policy=bind:0\n");
     assert_eq!(number(&bench.json(&[]), "/jobs/0/read/total_ios"), 16.0);
     let nowhere = Bench::new("[n]\nioengine=null\nsize=64k\nnuma_cpu_nodes=1000\n");
     assert_eq!(run(&OURS, nowhere.0.path(), &["job.fio"]).code, Some(1));

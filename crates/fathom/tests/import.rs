@@ -22,10 +22,22 @@ fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
 
 /// Two jobs; the second starves in the second half.
 fn logs(folder: &Path) {
-    write(folder, "sda/a_iops.1.log", "250, 60, 0, 0\n500, 60, 0, 0\n750, 60, 0, 0\n1000, 60, 0, 0\n");
+    write(
+        folder,
+        "sda/a_iops.1.log",
+        "250, 60, 0, 0\n500, 60, 0, 0\n750, 60, 0, 0\n1000, 60, 0, 0\n",
+    );
     write(folder, "sda/a_iops.2.log", "250, 80, 0, 0\n500, 80, 0, 0\n");
-    write(folder, "sda/a_lat.1.log", "250, 1000, 0, 0\n500, 1000, 0, 0\n750, 1000, 0, 0\n1000, 1000, 0, 0\n");
-    write(folder, "sda/a_lat.2.log", "250, 8000, 0, 0\n500, 8000, 0, 0\n");
+    write(
+        folder,
+        "sda/a_lat.1.log",
+        "250, 1000, 0, 0\n500, 1000, 0, 0\n750, 1000, 0, 0\n1000, 1000, 0, 0\n",
+    );
+    write(
+        folder,
+        "sda/a_lat.2.log",
+        "250, 8000, 0, 0\n500, 8000, 0, 0\n",
+    );
 }
 
 #[test]
@@ -42,14 +54,21 @@ fn a_folder_is_imported_and_what_is_broken_is_named() {
     write(&folder, "broken/nul.log", [0; 4096]);
     write(&folder, "broken/x_bw.1.log", "250, 80,00, 0, 0\n");
     write(&folder, "broken/bytes.json", [0xff, 0x80, 0x7b, 0x0a, 0x7b]);
-    write(&folder, "broken/huge.json", NEW.replace("\"total_ios\": 100", "\"total_ios\": 1e300"));
+    write(
+        &folder,
+        "broken/huge.json",
+        NEW.replace("\"total_ios\": 100", "\"total_ios\": 1e300"),
+    );
     write(&folder, "sda/picture.png", [0x89, b'P', b'N', b'G']);
     write(&folder, "sda/job.fio", "[a]\nrw=randread\n");
     write(&folder, "sda/server.err", "");
     write(&folder, "broken/a_clat.1.log.fz", [0x78, 0x9c, 1, 2, 3]);
     let store = scratch.join("store.db");
     let mut arguments = words("import --json");
-    arguments.extend([folder.display().to_string(), format!("--store={}", store.display())]);
+    arguments.extend([
+        folder.display().to_string(),
+        format!("--store={}", store.display()),
+    ]);
     let ran = fathom(arguments.clone()).expect(1);
     for (file, why) in [
         ("cut.json", "JSON document is broken"),
@@ -61,28 +80,75 @@ fn a_folder_is_imported_and_what_is_broken_is_named() {
         ("bytes.json", "JSON document is broken"),
         ("huge.json", "'total_ios' is 1e+300"),
     ] {
-        let lines: Vec<&str> = ran.err.lines().filter(|line| line.contains(&format!("broken/{file}: "))).collect();
-        assert!(matches!(lines[..], [line] if line.contains(why)), "{file}: {}", ran.err);
+        let lines: Vec<&str> = ran
+            .err
+            .lines()
+            .filter(|line| line.contains(&format!("broken/{file}: ")))
+            .collect();
+        assert!(
+            matches!(lines[..], [line] if line.contains(why)),
+            "{file}: {}",
+            ran.err
+        );
     }
-    assert!(["picture.png", "job.fio", "server.err"].iter().all(|name| !ran.err.contains(name)), "{}", ran.err);
-    assert!(ran.err.contains("a_clat.1.log.fz: cannot be read: ") && ran.err.contains("kept as r1"), "{}", ran.err);
+    assert!(
+        ["picture.png", "job.fio", "server.err"]
+            .iter()
+            .all(|name| !ran.err.contains(name)),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("a_clat.1.log.fz: cannot be read: ") && ran.err.contains("kept as r1"),
+        "{}",
+        ran.err
+    );
     let all: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
-    let by_name = |name: &str| all.as_array().expect("a list").iter().find(|one| one["jobs"][0]["jobname"] == name).expect("it is there").clone();
+    let by_name = |name: &str| {
+        all.as_array()
+            .expect("a list")
+            .iter()
+            .find(|one| one["jobs"][0]["jobname"] == name)
+            .expect("it is there")
+            .clone()
+    };
     let old = &by_name("old")["jobs"][0]["write"];
-    assert_eq!((old["io_bytes"].as_u64(), old["lat_ns"]["mean"].as_f64()), (Some(819_200), Some(1e7)), "KiB and microseconds");
+    assert_eq!(
+        (old["io_bytes"].as_u64(), old["lat_ns"]["mean"].as_f64()),
+        (Some(819_200), Some(1e7)),
+        "KiB and microseconds"
+    );
     let new = by_name("a");
     assert_eq!(new["fathom"]["imported"]["program"], "fio-3.33");
-    let series = new["fathom"]["entries"][0]["series"].as_array().expect("moments");
-    let ios: Vec<u64> = series.iter().map(|moment| moment["read"]["ok_ios"].as_u64().expect("a count")).collect();
+    let series = new["fathom"]["entries"][0]["series"]
+        .as_array()
+        .expect("moments");
+    let ios: Vec<u64> = series
+        .iter()
+        .map(|moment| moment["read"]["ok_ios"].as_u64().expect("a count"))
+        .collect();
     assert_eq!(ios, [35, 35, 15, 15], "no row is no I/O");
     // 15 I/Os of 1 us and 20 of 8 us, and then those of the first job alone.
-    let means: Vec<u64> = series.iter().map(|moment| moment["read"]["mean_ns"].as_u64().expect("a mean")).collect();
+    let means: Vec<u64> = series
+        .iter()
+        .map(|moment| moment["read"]["mean_ns"].as_u64().expect("a mean"))
+        .collect();
     assert_eq!(means, [5000, 5000, 1000, 1000]);
     // What is written down is read again to the same.
     write(&folder, "again/all.json", new.to_string() + "\n");
-    let again = fathom([words("import --no-store --json"), vec![folder.join("again").display().to_string()]].concat()).expect(0);
+    let again = fathom(
+        [
+            words("import --no-store --json"),
+            vec![folder.join("again").display().to_string()],
+        ]
+        .concat(),
+    )
+    .expect(0);
     let again: serde_json::Value = serde_json::from_str(&again.out).expect("JSON");
-    assert_eq!((&again[0]["jobs"], &again[0]["fathom"]), (&new["jobs"], &new["fathom"]));
+    assert_eq!(
+        (&again[0]["jobs"], &again[0]["fathom"]),
+        (&new["jobs"], &new["fathom"])
+    );
 }
 
 #[test]
@@ -91,8 +157,17 @@ fn a_table_for_people_and_words_for_mistakes() {
     write(scratch.path(), "a.json", NEW);
     let path = scratch.join("a.json").display().to_string();
     let told = fathom([words("import --no-store"), vec![path]].concat()).expect(0);
-    assert!(told.out.contains("100         0.4   40.0 ms   50.0 ms") && told.out.contains("not known: device"), "{}", told.out);
-    for (arguments, expected) in [("import", "name files or folders"), ("import --jsn x", "no option '--jsn'"), ("import /nonexistent --no-store", "cannot be read")] {
+    assert!(
+        told.out.contains("100         0.4   40.0 ms   50.0 ms")
+            && told.out.contains("not known: device"),
+        "{}",
+        told.out
+    );
+    for (arguments, expected) in [
+        ("import", "name files or folders"),
+        ("import --jsn x", "no option '--jsn'"),
+        ("import /nonexistent --no-store", "cannot be read"),
+    ] {
         let ran = fathom(words(arguments)).expect(2);
         assert!(ran.err.contains(expected), "{arguments}: {}", ran.err);
     }

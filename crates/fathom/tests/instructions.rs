@@ -18,23 +18,49 @@ fn each(depth: u32, more: &[&str]) -> f64 {
         let scratch = Scratch::new().expect("a folder");
         let mut command = Command::new("valgrind");
         // Regression 0150: the threads that look at the machine work by the clock, and on a busy one their share was a tenth.
-        command.args(["--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=counts", env!("CARGO_BIN_EXE_fathom")]);
-        command.args(["run", "--no-store", "--name=count", "--ioengine=null", "--rw=randread", "--bs=4k", "--size=1g", "--io_size=16g"]);
-        command.args([format!("--iodepth={depth}"), format!("--number_ios={ios}")]).args(more);
-        let output = command.current_dir(scratch.path()).output().expect("valgrind is there");
+        command.args([
+            "--tool=callgrind",
+            "--separate-threads=yes",
+            "--callgrind-out-file=counts",
+            env!("CARGO_BIN_EXE_fathom"),
+        ]);
+        command.args([
+            "run",
+            "--no-store",
+            "--name=count",
+            "--ioengine=null",
+            "--rw=randread",
+            "--bs=4k",
+            "--size=1g",
+            "--io_size=16g",
+        ]);
+        command
+            .args([format!("--iodepth={depth}"), format!("--number_ios={ios}")])
+            .args(more);
+        let output = command
+            .current_dir(scratch.path())
+            .output()
+            .expect("valgrind is there");
         // Not the exit status: a stall of a busy machine makes the result invalid (F010) and changes no count.
-        busiest_thread(scratch.path()).unwrap_or_else(|| panic!("no count: {}", String::from_utf8_lossy(&output.stderr)))
+        busiest_thread(scratch.path())
+            .unwrap_or_else(|| panic!("no count: {}", String::from_utf8_lossy(&output.stderr)))
     });
     (long - short) as f64 / (LENGTHS[1] - LENGTHS[0]) as f64
 }
 
 /// The most instructions of one thread, from callgrind's files in this folder.
 fn busiest_thread(folder: &Path) -> Option<u64> {
-    let files = std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let ours = files.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("counts")));
+    let files = std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let ours = files.filter(|path| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("counts"))
+    });
     let totals = ours.filter_map(|path| {
         let text = std::fs::read_to_string(path).ok()?;
-        text.lines().find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
+        text.lines()
+            .find_map(|line| line.strip_prefix("totals: ")?.trim().parse().ok())
     });
     totals.max()
 }
@@ -42,16 +68,24 @@ fn busiest_thread(folder: &Path) -> Option<u64> {
 #[test]
 fn one_io_takes_no_more_instructions_than_it_did() {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        return fathom_testkit::skip("valgrind is not installed, so instructions cannot be counted");
+        return fathom_testkit::skip(
+            "valgrind is not installed, so instructions cannot be counted",
+        );
     }
     if !cfg!(debug_assertions) || !cfg!(target_arch = "x86_64") {
         return fathom_testkit::skip("the ceilings are those of a test build on x86-64");
     }
     for (depth, ceiling) in CEILINGS {
         let counted = each(depth, &[]);
-        assert!(counted <= ceiling, "depth {depth}: {counted:.0} instructions for one I/O, the ceiling is {ceiling}");
+        assert!(
+            counted <= ceiling,
+            "depth {depth}: {counted:.0} instructions for one I/O, the ceiling is {ceiling}"
+        );
     }
     // More work for each I/O is seen.
     let logged = each(32, &["--write_lat_log=log"]);
-    assert!(logged > CEILINGS[1].1, "a log of every I/O takes only {logged:.0} instructions");
+    assert!(
+        logged > CEILINGS[1].1,
+        "a log of every I/O takes only {logged:.0} instructions"
+    );
 }

@@ -10,8 +10,16 @@ use fathom_testkit::{DeviceOptions, Fault, FaultDevice, FaultKind, Latency, Scra
 use rustix::process::Signal;
 
 fn device() -> FaultDevice {
-    let latency = Latency { read_us: 2000, write_us: 2000, sync_us: 0 };
-    FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device")
+    let latency = Latency {
+        read_us: 2000,
+        write_us: 2000,
+        sync_us: 0,
+    };
+    FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device")
 }
 
 /// A load of a minute, already at work.
@@ -28,16 +36,31 @@ fn working(device: &FaultDevice, before: &str, more: &str) -> Running {
 fn an_interrupt_drains_and_keeps_the_partial_result() {
     require!(Fuse);
     let _turn = beside();
-    for (signal, engine) in [(Signal::INT, "psync"), (Signal::TERM, "psync"), (Signal::INT, "libaio --iodepth=16")] {
+    for (signal, engine) in [
+        (Signal::INT, "psync"),
+        (Signal::TERM, "psync"),
+        (Signal::INT, "libaio --iodepth=16"),
+    ] {
         let device = device();
-        let running = working(&device, "run", &format!("--ioengine={engine} --output-format=json"));
+        let running = working(
+            &device,
+            "run",
+            &format!("--ioengine={engine} --output-format=json"),
+        );
         running.signal(signal);
         let ran = running.finish_within(Duration::from_secs(3)).expect(130);
         let json = ran.json();
-        assert_eq!((json.text("/fathom/end"), json.count("timed_out_ios")), ("interrupted", 0));
+        assert_eq!(
+            (json.text("/fathom/end"), json.count("timed_out_ios")),
+            ("interrupted", 0)
+        );
         json.must_find("INTERRUPTED");
         let seen = device.log().iter().filter(|one| one.len == 4096).count() as u64;
-        assert_eq!(json.count("ok_ios"), seen, "all that the device answered, drained");
+        assert_eq!(
+            json.count("ok_ios"),
+            seen,
+            "all that the device answered, drained"
+        );
         assert_eq!(json.number("/jobs/0/read/total_ios") as u64, seen);
     }
 }
@@ -74,13 +97,27 @@ fn logs_of_an_interrupted_run_are_complete() {
     let _turn = beside();
     let (device, folder) = (device(), Scratch::new().expect("a folder"));
     let log = format!("--write_lat_log={}", folder.join("x").display());
-    let running = working(&device, "run", &format!("--ioengine=psync --output-format=json {log}"));
+    let running = working(
+        &device,
+        "run",
+        &format!("--ioengine=psync --output-format=json {log}"),
+    );
     running.signal(Signal::INT);
-    let json = running.finish_within(Duration::from_secs(3)).expect(130).json();
+    let json = running
+        .finish_within(Duration::from_secs(3))
+        .expect(130)
+        .json();
     let text = std::fs::read_to_string(folder.join("x_clat.1.log")).expect("the log");
     assert!(text.ends_with('\n'), "the last line is whole");
-    assert_eq!(text.lines().count() as u64, json.count("ok_ios"), "one line for each I/O");
-    assert!(text.lines().all(|line| line.split(", ").count() >= 4), "{text}");
+    assert_eq!(
+        text.lines().count() as u64,
+        json.count("ok_ios"),
+        "one line for each I/O"
+    );
+    assert!(
+        text.lines().all(|line| line.split(", ").count() >= 4),
+        "{text}"
+    );
 }
 
 #[test]
@@ -91,17 +128,26 @@ fn a_killed_program_leaves_no_load_and_a_readable_log() {
     let log = format!("--write_lat_log={}", folder.join("x").display());
     let line = format!("--ioengine=libaio --iodepth=8 --log_avg_msec=0 --numjobs=2 {log}");
     let running = working(&device, "run", &line);
-    until("a log began", || std::fs::metadata(folder.join("x_clat.1.log")).is_ok_and(|facts| facts.len() > 0));
+    until("a log began", || {
+        std::fs::metadata(folder.join("x_clat.1.log")).is_ok_and(|facts| facts.len() > 0)
+    });
     running.signal(Signal::KILL);
     let ran = running.finish_within(Duration::from_secs(2));
     assert_eq!(ran.code(), -1, "killed");
     std::thread::sleep(Duration::from_millis(100));
     let seen = device.log().len();
     std::thread::sleep(Duration::from_millis(300));
-    assert_eq!((seen, device.counts().in_flight), (device.log().len(), 0), "nothing goes on without the program");
+    assert_eq!(
+        (seen, device.counts().in_flight),
+        (device.log().len(), 0),
+        "nothing goes on without the program"
+    );
     let text = std::fs::read_to_string(folder.join("x_clat.1.log")).expect("the log");
     let whole = text.rsplit_once('\n').expect("whole lines").0;
-    assert!(whole.lines().all(|line| line.split(", ").count() >= 4), "{text}");
+    assert!(
+        whole.lines().all(|line| line.split(", ").count() >= 4),
+        "{text}"
+    );
 }
 
 /// The device holds what it has; the first interrupt waits for it, the second does not. Regressions 0023 (a worker stuck
@@ -114,31 +160,58 @@ fn a_second_interrupt_aborts_a_hung_run() {
         let device = device();
         let folder = Scratch::new().expect("a folder");
         let result = folder.join("result.json");
-        let more = format!("--ioengine={engine} --iodepth={depth} --output-format=json --output={}", result.display());
+        let more = format!(
+            "--ioengine={engine} --iodepth={depth} --output-format=json --output={}",
+            result.display()
+        );
         let mut running = working(&device, "run", &more);
         device.inject(Fault::Hang(None));
         until("all I/Os hang", || device.counts().held == depth);
         running.signal(Signal::INT);
         std::thread::sleep(Duration::from_millis(1000));
-        assert!(!running.is_over(), "{engine}: the first interrupt waits for what is in flight");
+        assert!(
+            !running.is_over(),
+            "{engine}: the first interrupt waits for what is in flight"
+        );
         let begun = std::time::Instant::now();
         running.signal(Signal::INT);
         let text = || std::fs::read_to_string(&result).unwrap_or_default();
         until("the result is written", || text().ends_with("}\n"));
-        assert!(begun.elapsed() < Duration::from_secs(3), "{engine}: {:?}", begun.elapsed());
+        assert!(
+            begun.elapsed() < Duration::from_secs(3),
+            "{engine}: {:?}",
+            begun.elapsed()
+        );
         // The kernel does not let a process go before the device has answered.
         device.release();
         let mut ran = running.finish_within(Duration::from_secs(5)).expect(130);
         ran.out = text();
         let json = ran.json();
         assert_eq!(json.text("/fathom/end"), "aborted");
-        assert_eq!(json.count("timed_out_ios"), depth, "{engine}: {:#}", json.0["fathom"]);
+        assert_eq!(
+            json.count("timed_out_ios"),
+            depth,
+            "{engine}: {:#}",
+            json.0["fathom"]
+        );
         assert_eq!(json.verdict(), "invalid");
         json.must_find("TIMED_OUT");
         // A worker that sits in a system call cannot hand over what it has recorded.
-        assert_eq!(json.finding("WORKER_DIED").is_some(), engine == "psync", "{engine}");
-        let good = device.log().iter().filter(|one| one.len == 4096 && one.faults.is_empty()).count() as u64;
-        assert_eq!(json.count("ok_ios"), good, "{engine}: only what was answered in time counts");
+        assert_eq!(
+            json.finding("WORKER_DIED").is_some(),
+            engine == "psync",
+            "{engine}"
+        );
+        let good = device
+            .log()
+            .iter()
+            .filter(|one| one.len == 4096 && one.faults.is_empty())
+            .count() as u64;
+        assert_eq!(
+            json.count("ok_ios"),
+            good,
+            "{engine}: only what was answered in time counts"
+        );
         assert!(device.counts().faults[&FaultKind::Hang] >= depth);
     }
 }
@@ -155,13 +228,28 @@ fn a_reader_that_leaves_is_no_panic() {
     );
     for reader in ["true", "head -c 10", "head -n 1"] {
         let mut child = Command::new("sh");
-        child.args(["-c", &format!("({line}; echo code $? >&2) | {reader}")]).stdout(Stdio::null());
+        child
+            .args(["-c", &format!("({line}; echo code $? >&2) | {reader}")])
+            .stdout(Stdio::null());
         let ran = start(child).finish();
-        assert!(!ran.err.contains("panicked") && ran.err.contains("code "), "{reader}: {}", ran.err);
+        assert!(
+            !ran.err.contains("panicked") && ran.err.contains("code "),
+            "{reader}: {}",
+            ran.err
+        );
     }
-    for command in ["help", "devices", "explain", "run --cmdhelp", "fio --enghelp"] {
+    for command in [
+        "help",
+        "devices",
+        "explain",
+        "run --cmdhelp",
+        "fio --enghelp",
+    ] {
         let mut child = Command::new("sh");
-        child.args(["-c", &format!("sleep 0 | ({FATHOM} {command}; echo code $? >&2) | true")]);
+        child.args([
+            "-c",
+            &format!("sleep 0 | ({FATHOM} {command}; echo code $? >&2) | true"),
+        ]);
         let ran = start(child).finish();
         assert!(!ran.err.contains("panicked"), "{command}: {}", ran.err);
     }
@@ -173,15 +261,37 @@ fn a_full_output_is_told() {
     require!(Fuse);
     let _turn = beside();
     let device = device();
-    for (personality, format) in [("run", "normal"), ("run", "json"), ("fio", "normal"), ("fio", "json")] {
-        let line = format!("{personality} --name=x --rw=randread --bs=4k --size=1m --direct=1 --number_ios=8 --output-format={format}");
+    for (personality, format) in [
+        ("run", "normal"),
+        ("run", "json"),
+        ("fio", "normal"),
+        ("fio", "json"),
+    ] {
+        let line = format!(
+            "{personality} --name=x --rw=randread --bs=4k --size=1m --direct=1 --number_ios=8 --output-format={format}"
+        );
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("exec {FATHOM} {line} {} >/dev/full", on(&device.path()))]);
+        command.args([
+            "-c",
+            &format!("exec {FATHOM} {line} {} >/dev/full", on(&device.path())),
+        ]);
         let ran = start(command).finish();
         assert_eq!(ran.code(), 1, "{personality} {format}: {:?}", ran.status);
-        assert!(ran.err.contains("No space left") && !ran.err.contains("panicked"), "{}", ran.err);
+        assert!(
+            ran.err.contains("No space left") && !ran.err.contains("panicked"),
+            "{}",
+            ran.err
+        );
     }
-    for command in ["help", "devices", "explain", "version", "run --cmdhelp", "fio --version", "run --showcmd --name=x --size=1m"] {
+    for command in [
+        "help",
+        "devices",
+        "explain",
+        "version",
+        "run --cmdhelp",
+        "fio --version",
+        "run --showcmd --name=x --size=1m",
+    ] {
         let mut child = Command::new("sh");
         child.args(["-c", &format!("exec {FATHOM} {command} >/dev/full")]);
         let ran = start(child).finish();

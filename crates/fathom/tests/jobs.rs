@@ -20,7 +20,10 @@ fn runs_to_a_valid_result(name: &str, size: &str) {
     }
     let _turn = beside();
     let json = measured(|| valid(run(name, size)));
-    assert!(json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios") > 0.0, "{name} did no I/O");
+    assert!(
+        json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios") > 0.0,
+        "{name} did no I/O"
+    );
 }
 
 /// The document of a valid run; a machine that did not let the run go on in time makes no valid one, which is no fault of
@@ -30,7 +33,12 @@ fn valid(ran: Ran) -> Result<Json, String> {
         return Err(ran.json().must_find("GENERATOR_STALL").to_owned());
     }
     let json = ran.expect(0).json();
-    assert_ne!(json.verdict(), "invalid", "{:#}", json.0["fathom"]["findings"]);
+    assert_ne!(
+        json.verdict(),
+        "invalid",
+        "{:#}",
+        json.0["fathom"]["findings"]
+    );
     Ok(json)
 }
 
@@ -42,15 +50,29 @@ fn run(name: &str, size: &str) -> Ran {
         false => format!("filename={}", scratch.join("target.data").display()),
     };
     // A job that sizes its file rather than its I/O is overridden where it does.
-    let sized = if text.contains("\nfilesize=") { "filesize" } else { "size" };
+    let sized = if text.contains("\nfilesize=") {
+        "filesize"
+    } else {
+        "size"
+    };
     let mut command = common::program(["run", "--output-format=json"]);
-    command.args(["--set", &place, "--set", &format!("{sized}={size}"), "--set", "runtime=1s"]);
-    command.arg(folder().canonicalize().expect("jobs/ is there").join(name)).current_dir(scratch.path());
+    command.args([
+        "--set",
+        &place,
+        "--set",
+        &format!("{sized}={size}"),
+        "--set",
+        "runtime=1s",
+    ]);
+    command
+        .arg(folder().canonicalize().expect("jobs/ is there").join(name))
+        .current_dir(scratch.path());
     common::start(command).finish()
 }
 
 fn read(name: &str) -> String {
-    std::fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("jobs/{name}: {error}"))
+    std::fs::read_to_string(folder().join(name))
+        .unwrap_or_else(|error| panic!("jobs/{name}: {error}"))
 }
 
 macro_rules! job_files {
@@ -85,16 +107,28 @@ job_files! {
 
 fn files() -> BTreeSet<String> {
     let entries = std::fs::read_dir(folder()).expect("jobs/ is there");
-    let names = entries.map(|entry| entry.expect("readable").file_name().to_string_lossy().into_owned());
+    let names = entries.map(|entry| {
+        entry
+            .expect("readable")
+            .file_name()
+            .to_string_lossy()
+            .into_owned()
+    });
     names.filter(|name| name.ends_with(".fio")).collect()
 }
 
 #[test]
 fn every_file_is_run_here_and_listed_in_the_readme() {
-    assert_eq!(files(), TESTED.iter().map(|name| (*name).to_owned()).collect());
+    assert_eq!(
+        files(),
+        TESTED.iter().map(|name| (*name).to_owned()).collect()
+    );
     let readme = read("README.md");
     for name in TESTED {
-        assert!(readme.contains(&format!("({name})")), "jobs/README.md does not list {name}");
+        assert!(
+            readme.contains(&format!("({name})")),
+            "jobs/README.md does not list {name}"
+        );
     }
 }
 
@@ -115,13 +149,31 @@ fn the_first_look_needs_no_changes_and_little_time() {
     let scratch = Scratch::new().expect("a folder on a disk");
     let look = || {
         let mut command = common::program(["run", "--output-format=json"]);
-        command.arg(folder().canonicalize().expect("jobs/ is there").join("first-look.fio")).current_dir(scratch.path());
+        command
+            .arg(
+                folder()
+                    .canonicalize()
+                    .expect("jobs/ is there")
+                    .join("first-look.fio"),
+            )
+            .current_dir(scratch.path());
         valid(common::start(command).finish())
     };
     let json = measured(look);
     let jobs = json.0["jobs"].as_array().expect("jobs").iter();
-    let asked: f64 = jobs.map(|job| job["job_runtime"].as_f64().expect("milliseconds")).sum();
-    assert!((4.0 * 2900.0..15_000.0).contains(&asked), "{asked} ms measured");
-    let left = std::fs::read_dir(scratch.path()).expect("readable").map(|entry| entry.expect("readable").file_name());
-    assert_eq!(left.collect::<Vec<_>>(), ["fathom-first-look.data"], "nothing else is left behind");
+    let asked: f64 = jobs
+        .map(|job| job["job_runtime"].as_f64().expect("milliseconds"))
+        .sum();
+    assert!(
+        (4.0 * 2900.0..15_000.0).contains(&asked),
+        "{asked} ms measured"
+    );
+    let left = std::fs::read_dir(scratch.path())
+        .expect("readable")
+        .map(|entry| entry.expect("readable").file_name());
+    assert_eq!(
+        left.collect::<Vec<_>>(),
+        ["fathom-first-look.data"],
+        "nothing else is left behind"
+    );
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::thread;
 
 use common::{Json, alone, beside, measured, near, on, program, start, words};
-use fathom_testkit::{DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require};
+use fathom_testkit::{
+    DeviceOptions, FaultDevice, Latency, Limit, LoopDevice, LoopOptions, Scratch, Throttle, require,
+};
 
 /// An engine and its queue depth.
 const ENGINES: [(&str, u32); 3] = [("psync", 1), ("libaio", 16), ("io_uring", 16)];
@@ -16,7 +18,13 @@ const SECONDS: u32 = 8;
 const FREE_SLICE: &str = "--ramp_time=2s";
 
 /// A loop device of its own, throttled; joins the group and reads at random for some seconds.
-fn throttled(scratch: &Path, name: &str, limit: Limit, block: &str, (engine, depth): (&str, u32)) -> Json {
+fn throttled(
+    scratch: &Path,
+    name: &str,
+    limit: Limit,
+    block: &str,
+    (engine, depth): (&str, u32),
+) -> Json {
     let backing = scratch.join(name);
     std::fs::write(&backing, vec![0x5A; 32 << 20]).expect("a backing file with data");
     let device = LoopDevice::attach(&backing, LoopOptions::default()).expect("a loop device");
@@ -36,7 +44,12 @@ fn rate_is(json: &Json, rate: f64, depth: f64) -> Result<(), String> {
     // The queue fills and drains once per run; where that is little of it, Little's law holds for the rest.
     if rate * f64::from(SECONDS) >= 100.0 * depth {
         let ideal = depth / rate * 1e9;
-        near("mean latency, ns", json.number("/jobs/0/read/lat_ns/mean"), ideal, ideal * 0.02)?;
+        near(
+            "mean latency, ns",
+            json.number("/jobs/0/read/lat_ns/mean"),
+            ideal,
+            ideal * 0.02,
+        )?;
     }
     Ok(())
 }
@@ -56,15 +69,28 @@ fn a_throttled_device_shows_its_limit() {
                     common::go_first();
                     measured(|| {
                         let scratch = Scratch::new().expect("a folder");
-                        let json = throttled(scratch.path(), "backing", Limit::ReadIops(limit), "4k", engine);
+                        let json = throttled(
+                            scratch.path(),
+                            "backing",
+                            Limit::ReadIops(limit),
+                            "4k",
+                            engine,
+                        );
                         rate_is(&json, limit as f64, f64::from(engine.1))
                             .map_err(|trouble| format!("{limit} IOPS, {engine:?}: {trouble}"))
                     });
                 };
-                threads.push(thread::Builder::new().name(name).spawn_scoped(scope, work).expect("a thread"));
+                threads.push(
+                    thread::Builder::new()
+                        .name(name)
+                        .spawn_scoped(scope, work)
+                        .expect("a thread"),
+                );
             }
         }
-        threads.into_iter().for_each(|thread| thread.join().expect("the rate is right"));
+        threads
+            .into_iter()
+            .for_each(|thread| thread.join().expect("the rate is right"));
     });
 }
 
@@ -75,8 +101,19 @@ fn a_bandwidth_limit_shows_too() {
     let limit = 10u64 << 20;
     measured(|| {
         let scratch = Scratch::new().expect("a folder");
-        let json = throttled(scratch.path(), "backing", Limit::ReadBytes(limit), "64k", ("libaio", 4));
-        near("bytes per second", json.number("/jobs/0/read/bw_bytes"), limit as f64, limit as f64 * 0.01)
+        let json = throttled(
+            scratch.path(),
+            "backing",
+            Limit::ReadBytes(limit),
+            "64k",
+            ("libaio", 4),
+        );
+        near(
+            "bytes per second",
+            json.number("/jobs/0/read/bw_bytes"),
+            limit as f64,
+            limit as f64 * 0.01,
+        )
     });
 }
 
@@ -87,8 +124,15 @@ fn percentile(sorted: &[u64], percent: f64) -> f64 {
 }
 
 fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), String> {
-    let latency = Latency { read_us: micros, ..Latency::default() };
-    let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device");
+    let latency = Latency {
+        read_us: micros,
+        ..Latency::default()
+    };
+    let device = FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
     device.clear_log();
     let mut command = program(words(&format!(
         "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --ioengine={engine} --iodepth={depth} --time_based \
@@ -96,21 +140,47 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
     )));
     command.arg(on(&device.path()));
     let json = start(command).finish().done().json();
-    let mut own: Vec<u64> = device.log().iter().filter(|one| one.len == 4096).map(|one| one.latency_ns()).collect();
+    let mut own: Vec<u64> = device
+        .log()
+        .iter()
+        .filter(|one| one.len == 4096)
+        .map(|one| one.latency_ns())
+        .collect();
     own.sort_unstable();
     let reported = json.number("/jobs/0/read/total_ios");
     if own.len() < reported as usize {
-        return Err(format!("{reported} I/Os reported, {} seen by the device", own.len()));
+        return Err(format!(
+            "{reported} I/Os reported, {} seen by the device",
+            own.len()
+        ));
     }
     for percent in [50.0, 99.0] {
         let pointer = format!("/jobs/0/read/clat_ns/percentile/{percent:.6}");
-        near(&format!("p{percent} of clat, ns"), json.number(&pointer), percentile(&own, percent), 300_000.0)?;
+        near(
+            &format!("p{percent} of clat, ns"),
+            json.number(&pointer),
+            percentile(&own, percent),
+            300_000.0,
+        )?;
     }
-    let (iops, mean) = (json.number("/jobs/0/read/iops"), json.number("/jobs/0/read/clat_ns/mean"));
+    let (iops, mean) = (
+        json.number("/jobs/0/read/iops"),
+        json.number("/jobs/0/read/clat_ns/mean"),
+    );
     let in_flight = json.number("/fathom/entries/0/little/in_flight");
-    near("depth by Little's law from IOPS and mean", iops * mean / 1e9, in_flight, in_flight * 0.02)?;
+    near(
+        "depth by Little's law from IOPS and mean",
+        iops * mean / 1e9,
+        in_flight,
+        in_flight * 0.02,
+    )?;
     let share = 20.0 * f64::from(depth) / reported;
-    near("depth by Little's law", in_flight, f64::from(depth), f64::from(depth) * share.clamp(0.05, 0.2))
+    near(
+        "depth by Little's law",
+        in_flight,
+        f64::from(depth),
+        f64::from(depth) * share.clamp(0.05, 0.2),
+    )
 }
 
 /// Each latency takes its turn on the machine: a neighbour's spinning would be measured too.
@@ -118,7 +188,10 @@ fn latency_is_the_devices_own(micros: u64) {
     common::go_first();
     for engine in ENGINES {
         let _turn = alone();
-        measured(|| as_the_device_says(micros, engine).map_err(|trouble| format!("{micros} us, {engine:?}: {trouble}")));
+        measured(|| {
+            as_the_device_says(micros, engine)
+                .map_err(|trouble| format!("{micros} us, {engine:?}: {trouble}"))
+        });
     }
 }
 
@@ -154,14 +227,33 @@ fn twenty_seconds_are_twenty_seconds() {
     // What the program looks at before the load would be as slow.
     common::until("it looked at the device", || !device.log().is_empty());
     std::thread::sleep(std::time::Duration::from_secs(1));
-    device.set_latency(Latency { read_us: 20_000_000, ..Latency::default() });
+    device.set_latency(Latency {
+        read_us: 20_000_000,
+        ..Latency::default()
+    });
     let json = running.finish().done().json();
     assert_eq!(json.count("ok_ios"), 2);
     // Cause 12: fio's format would clamp them, and that is said.
-    assert!(json.must_find("FIO_BINS_CLAMPED").starts_with("2 latencies of 17.18 s or more"), "{}", json.must_find("FIO_BINS_CLAMPED"));
-    let slowest = device.log().iter().map(|one| one.latency_ns()).max().expect("a log") as f64;
+    assert!(
+        json.must_find("FIO_BINS_CLAMPED")
+            .starts_with("2 latencies of 17.18 s or more"),
+        "{}",
+        json.must_find("FIO_BINS_CLAMPED")
+    );
+    let slowest = device
+        .log()
+        .iter()
+        .map(|one| one.latency_ns())
+        .max()
+        .expect("a log") as f64;
     assert!(slowest >= 20e9);
-    let (p99, max) = (json.number("/jobs/0/read/clat_ns/percentile/99.000000"), json.number("/jobs/0/read/clat_ns/max"));
+    let (p99, max) = (
+        json.number("/jobs/0/read/clat_ns/percentile/99.000000"),
+        json.number("/jobs/0/read/clat_ns/max"),
+    );
     near("max, ns", max, slowest, 0.3e9).expect("the slowest");
-    assert!((max * 0.99..=max * 1.01).contains(&p99), "p99 {p99} of max {max} is within the histogram's one percent");
+    assert!(
+        (max * 0.99..=max * 1.01).contains(&p99),
+        "p99 {p99} of max {max} is within the histogram's one percent"
+    );
 }

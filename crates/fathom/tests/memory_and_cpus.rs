@@ -19,16 +19,25 @@ fn fathom_in(folder: &Scratch, line: &str) -> common::Ran {
 fn cpuio_keeps_a_cpu_busy_for_its_share_and_no_more() {
     let folder = Scratch::new().expect("a folder");
     for mode in ["noop", "qsort"] {
-        let line = format!("fio --output-format=json --name=burn --ioengine=cpuio --cpuload=20 --cpuchunks=10000 --cpumode={mode} --runtime=1s --time_based");
+        let line = format!(
+            "fio --output-format=json --name=burn --ioengine=cpuio --cpuload=20 --cpuchunks=10000 --cpumode={mode} --runtime=1s --time_based"
+        );
         let ran = fathom_in(&folder, &line).expect(0);
         assert_eq!(ran.err, "");
         let json = ran.json();
         let used = json.number("/jobs/0/usr_cpu") + json.number("/jobs/0/sys_cpu");
         // A wait for a CPU takes time from the spells of idle turns; one of sorting is as long as it takes.
         assert!(used > 0.5 && used < 35.0, "{mode}: {used} %");
-        assert_eq!(json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios"), 0.0);
+        assert_eq!(
+            json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios"),
+            0.0
+        );
         assert!(json.number("/jobs/0/job_runtime") >= 900.0, "{mode}");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "no file is made");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).expect("a folder").count(),
+            0,
+            "no file is made"
+        );
     }
 }
 
@@ -36,7 +45,10 @@ fn cpuio_keeps_a_cpu_busy_for_its_share_and_no_more() {
 fn cpuio_ends_with_the_last_io_where_it_has_no_time_of_its_own() {
     let folder = Scratch::new().expect("a folder");
     let io = "--name=io --ioengine=null --size=1m --bs=4k --rw=read";
-    for burn in ["--cpuload=10", "--cpuload=10 --exit_on_io_done=1 --runtime=80s --time_based"] {
+    for burn in [
+        "--cpuload=10",
+        "--cpuload=10 --exit_on_io_done=1 --runtime=80s --time_based",
+    ] {
         let line = format!("run --output-format=json --name=burn --ioengine=cpuio {burn} {io}");
         let json = fathom_in(&folder, &line).done().json();
         assert!(json.finding("NOTHING_DONE").is_none());
@@ -58,7 +70,9 @@ fn cpuio_must_know_its_load() {
 fn page_fault_touches_each_page_once_and_keeps_it_for_the_next_pass() {
     let folder = Scratch::new().expect("a folder");
     let faults = |options: &str| {
-        let line = format!("fio --output-format=json --name=m --ioengine=page_fault --bs=4k --rw=write --size=16m {options}");
+        let line = format!(
+            "fio --output-format=json --name=m --ioengine=page_fault --bs=4k --rw=write --size=16m {options}"
+        );
         let ran = fathom_in(&folder, &line).expect(0);
         assert_eq!(ran.err, "");
         let json = ran.json();
@@ -69,14 +83,22 @@ fn page_fault_touches_each_page_once_and_keeps_it_for_the_next_pass() {
     let (once, thrice) = (faults(""), faults("--loops=3"));
     // Where huge pages are given unasked there are fewer faults, but no more.
     assert!(thrice < once + 2048.0, "{once} {thrice}");
-    let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").is_ok_and(|text| text.contains("[always]"));
+    let huge = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+        .is_ok_and(|text| text.contains("[always]"));
     assert!(huge || once >= 4096.0, "{once}");
-    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "no file is made");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("a folder").count(),
+        0,
+        "no file is made"
+    );
 }
 
 #[test]
 fn page_fault_does_not_ask_for_more_memory_than_there_is() {
-    let ran = fathom(words("run --name=m --ioengine=page_fault --rw=write --size=100t")).expect(2);
+    let ran = fathom(words(
+        "run --name=m --ioengine=page_fault --rw=write --size=100t",
+    ))
+    .expect(2);
     assert!(ran.err.contains("page_fault would touch"), "{}", ran.err);
 }
 
@@ -85,11 +107,14 @@ fn page_fault_does_not_ask_for_more_memory_than_there_is() {
 fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_not() {
     require!(Root, Loop);
     let folder = Scratch::new().expect("a folder");
-    let device = LoopDevice::create(&folder.join("image"), 400 << 20, LoopOptions::default()).expect("a loop device");
+    let device = LoopDevice::create(&folder.join("image"), 400 << 20, LoopOptions::default())
+        .expect("a loop device");
     if FsKind::Xfs.available().is_err() {
         return skip("mkfs.xfs is not installed");
     }
-    let Ok(mount) = Mount::format(device.path(), FsKind::Xfs, "") else { return skip("this kernel has no XFS") };
+    let Ok(mount) = Mount::format(device.path(), FsKind::Xfs, "") else {
+        return skip("this kernel has no XFS");
+    };
     let job = |path: &std::path::Path, engine: &str, more: &str| {
         let line = "fio --output-format=json --name=a --rw=randwrite --bs=16k --size=4m --iodepth=4 --verify=crc32c --verify_state_save=0 --atomic=1";
         let mut arguments = words(line);
@@ -105,7 +130,11 @@ fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_n
     for engine in ["pvsync2", "libaio", "io_uring"] {
         let ran = job(&file, engine, "").expect(0);
         assert_eq!(ran.err, "");
-        assert_eq!(ran.json().number("/jobs/0/write/io_bytes"), f64::from(4 << 20), "{engine}");
+        assert_eq!(
+            ran.json().number("/jobs/0/write/io_bytes"),
+            f64::from(4 << 20),
+            "{engine}"
+        );
     }
     // No engine but those three, no size but a power of two, and none beyond what the file takes.
     for (engine, more, says) in [
@@ -114,10 +143,16 @@ fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_n
         ("libaio", "--bs=4m", "takes atomic writes of"),
     ] {
         let ran = job(&file, engine, more).expect(1);
-        assert!(ran.err.contains(says) || ran.out.contains(says), "{engine} {more}: {}{}", ran.out, ran.err);
+        assert!(
+            ran.err.contains(says) || ran.out.contains(says),
+            "{engine} {more}: {}{}",
+            ran.out,
+            ran.err
+        );
     }
     let ran = job(&folder.join("plain"), "libaio", "").expect(1);
-    let other = ran.out.contains("takes no atomic writes") || ran.err.contains("takes no atomic writes");
+    let other =
+        ran.out.contains("takes no atomic writes") || ran.err.contains("takes no atomic writes");
     assert!(other || ran.code() == 0, "{}{}", ran.out, ran.err);
 }
 
@@ -126,24 +161,44 @@ fn writes_are_not_torn_where_the_file_system_has_that_and_refused_where_it_has_n
 fn sprandom_writes_as_much_as_the_flash_holds() {
     let folder = Scratch::new().expect("a folder");
     let (file, trace) = (folder.join("file"), folder.join("trace"));
-    let mut line = words("fio --output-format=json --name=a --rw=randwrite --bs=4k --size=64m --sprandom=1 --spr_num_regions=10 --spr_op=0.15");
+    let mut line = words(
+        "fio --output-format=json --name=a --rw=randwrite --bs=4k --size=64m --sprandom=1 --spr_num_regions=10 --spr_op=0.15",
+    );
     line.extend([on(&file), format!("--write_iolog={}", trace.display())]);
     let json = fathom(line).expect(0).json();
     let writes = json.number("/jobs/0/write/total_ios");
     // Which blocks are written again is drawn: that moves the sum by 45 (one standard deviation).
     assert!((18_841.0 - 200.0..=18_841.0).contains(&writes), "{writes}");
     let mut seen: HashMap<u64, u32> = HashMap::new();
-    for line in std::fs::read_to_string(&trace).expect("a trace").lines().filter(|line| line.contains(" write ")) {
-        let offset = line.split_whitespace().nth(3).and_then(|word| word.parse().ok()).expect("an offset");
+    for line in std::fs::read_to_string(&trace)
+        .expect("a trace")
+        .lines()
+        .filter(|line| line.contains(" write "))
+    {
+        let offset = line
+            .split_whitespace()
+            .nth(3)
+            .and_then(|word| word.parse().ok())
+            .expect("an offset");
         *seen.entry(offset).or_default() += 1;
     }
     assert!(seen.len() > 16_100, "{}", seen.len());
     // A block is written once in each region at most.
     assert!(seen.values().all(|times| *times <= 10) && seen.values().any(|times| *times == 2));
-    for (wrong, says) in [("--rw=randread", "random writes"), ("--norandommap=0", "twice"), ("--spr_op=0", "between 0 and 1"), ("--spr_num_regions=100000", "too few")] {
+    for (wrong, says) in [
+        ("--rw=randread", "random writes"),
+        ("--norandommap=0", "twice"),
+        ("--spr_op=0", "between 0 and 1"),
+        ("--spr_num_regions=100000", "too few"),
+    ] {
         let mut line = words("fio --name=a --rw=randwrite --bs=4k --size=64m --sprandom=1");
         line.extend([on(&file), wrong.to_owned()]);
         let ran = fathom(line).expect(1);
-        assert!(ran.err.contains(says) || ran.out.contains(says), "{wrong}: {}{}", ran.out, ran.err);
+        assert!(
+            ran.err.contains(says) || ran.out.contains(says),
+            "{wrong}: {}{}",
+            ran.out,
+            ran.err
+        );
     }
 }

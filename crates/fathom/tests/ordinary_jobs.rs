@@ -11,17 +11,26 @@ fn done(text: &str) -> Value {
     let folder = Scratch::new().expect("a folder");
     std::fs::write(folder.join("job.fio"), text).expect("a job file");
     let left = run(&OURS, folder.path(), &["--output-format=json", "job.fio"]);
-    assert_eq!((left.code, left.err.as_str()), (Some(0), ""), "{text}\n{}", left.out);
+    assert_eq!(
+        (left.code, left.err.as_str()),
+        (Some(0), ""),
+        "{text}\n{}",
+        left.out
+    );
     serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}", left.out))
 }
 
 fn number(document: &Value, pointer: &str) -> u64 {
-    document.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("no {pointer} in {document:#}"))
+    document
+        .pointer(pointer)
+        .and_then(Value::as_u64)
+        .unwrap_or_else(|| panic!("no {pointer} in {document:#}"))
 }
 
 #[test]
 fn one_file_from_both_ends() {
-    let text = "[global]\nfilename=both\nsize=1m\nbs=4k\n[up]\nrw=read\n[down]\nrw=read:-8k\nstonewall\n";
+    let text =
+        "[global]\nfilename=both\nsize=1m\nbs=4k\n[up]\nrw=read\n[down]\nrw=read:-8k\nstonewall\n";
     let both = done(text);
     // Twice its length before its end is the block before. (fio 3.33 reads 256 as well.)
     assert_eq!(number(&both, "/jobs/0/read/total_ios"), 256);
@@ -46,7 +55,13 @@ fn the_first_to_end_ends_the_others() {
     let exit = done(text);
     assert_eq!(number(&exit, "/jobs/0/read/total_ios"), 4);
     assert!(number(&exit, "/jobs/1/read/total_ios") < 1024);
-    assert_eq!(exit["jobs"].as_array().map_or(0, |jobs| jobs.iter().filter(|job| job["jobname"] == "never" && job["read"]["total_ios"] != 0).count()), 0);
+    assert_eq!(
+        exit["jobs"].as_array().map_or(0, |jobs| jobs
+            .iter()
+            .filter(|job| job["jobname"] == "never" && job["read"]["total_ios"] != 0)
+            .count()),
+        0
+    );
 }
 
 /// Clones write with gaps that the others fill, and read back what they wrote.
@@ -55,7 +70,10 @@ fn stripes_of_clones_are_verified() {
     let text = "[stripe]\nfilename=stripe\nbs=16k\nrw=write:48k\nverify=crc32c\nverify_backlog=1\nsize=1m\nio_size=128k\n\
         offset=64k\noffset_increment=1m\nnumjobs=3\ngroup_reporting\nloops=2\n";
     let stripe = done(text);
-    assert_eq!(number(&stripe, "/jobs/0/write/io_bytes"), 3 * 2 * (128 << 10));
+    assert_eq!(
+        number(&stripe, "/jobs/0/write/io_bytes"),
+        3 * 2 * (128 << 10)
+    );
 }
 
 /// Written in one phase, checked in another, in pieces that are smaller than the blocks.
@@ -81,7 +99,8 @@ fn many_block_sizes_and_repeated_blocks() {
         dedupe_mode=working_set\ndedupe_global=1\ndedupe_percentage=50\ndedupe_working_set_percentage=50\n[a]\n[b]\n";
     let served = done(text);
     for job in [0, 1] {
-        let moved = ["read", "write"].map(|way| number(&served, &format!("/jobs/{job}/{way}/io_bytes")));
+        let moved =
+            ["read", "write"].map(|way| number(&served, &format!("/jobs/{job}/{way}/io_bytes")));
         assert_eq!(moved.iter().sum::<u64>(), 1 << 20);
     }
 }
@@ -97,7 +116,17 @@ fn blocks_in_a_given_order() {
     assert_eq!((left.code, left.err.as_str()), (Some(0), ""));
     let blocks = |name: &str| -> Vec<u64> {
         let log = std::fs::read_to_string(folder.join(name)).expect("a log");
-        log.lines().map(|line| line.split(',').nth(4).expect("an offset").trim().parse::<u64>().expect("a number") / 4096).collect()
+        log.lines()
+            .map(|line| {
+                line.split(',')
+                    .nth(4)
+                    .expect("an offset")
+                    .trim()
+                    .parse::<u64>()
+                    .expect("a number")
+                    / 4096
+            })
+            .collect()
     };
     assert_eq!(blocks("log_bw.1.log"), [2, 0, 1, 2, 0, 1]);
     assert_eq!(blocks("log_bw.2.log"), [2, 0, 1, 5, 3, 4]);

@@ -11,12 +11,21 @@ use serde_json::Value;
 fn failing(job: &str) -> (Value, Option<i32>) {
     let bench = Bench::new(job);
     let left = run(&OURS, bench.0.path(), &["--output-format=json", "job.fio"]);
-    let at = left.out.find('{').unwrap_or_else(|| panic!("no document: {} {}", left.out, left.err));
-    (serde_json::from_str(&left.out[at..]).expect("one document"), left.code)
+    let at = left
+        .out
+        .find('{')
+        .unwrap_or_else(|| panic!("no document: {} {}", left.out, left.err));
+    (
+        serde_json::from_str(&left.out[at..]).expect("one document"),
+        left.code,
+    )
 }
 
 fn numbers(json: &Value, pointer: &str) -> Vec<f64> {
-    let list = json.pointer(pointer).and_then(Value::as_array).unwrap_or_else(|| panic!("no list at {pointer}"));
+    let list = json
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .unwrap_or_else(|| panic!("no list at {pointer}"));
     list.iter().map(|n| n.as_f64().expect("a number")).collect()
 }
 
@@ -26,16 +35,32 @@ fn a_steady_rate_ends_the_job() {
     let job = "[s]\nioengine=null\nsize=1g\nrate_iops=2000\ntime_based\nruntime=60\nss=iops:90%\nss_dur=2s\n";
     let json = Bench::new(job).json(&[]);
     let state = &json["jobs"][0]["steadystate"];
-    assert_eq!((&state["attained"], &state["ss"], &state["duration"]), (&1.into(), &"iops:90.000000%".into(), &2.into()));
+    assert_eq!(
+        (&state["attained"], &state["ss"], &state["duration"]),
+        (&1.into(), &"iops:90.000000%".into(), &2.into())
+    );
     let iops = numbers(state, "/data/iops");
     let mean = iops.iter().sum::<f64>() / 2.0;
     assert!(iops.len() == 2 && mean > 200.0, "{iops:?}");
     let worst = iops.iter().map(|n| (n - mean).abs()).fold(0.0, f64::max);
-    let told: f64 = state["criterion"].as_str().and_then(|text| text.strip_suffix('%')).and_then(|n| n.parse().ok()).expect("a share");
-    assert!((told - worst * 100.0 / mean).abs() < 0.01, "{told} {iops:?}");
-    assert_eq!((number(state, "/max_deviation"), number(state, "/slope")), (worst, 0.0));
+    let told: f64 = state["criterion"]
+        .as_str()
+        .and_then(|text| text.strip_suffix('%'))
+        .and_then(|n| n.parse().ok())
+        .expect("a share");
+    assert!(
+        (told - worst * 100.0 / mean).abs() < 0.01,
+        "{told} {iops:?}"
+    );
+    assert_eq!(
+        (number(state, "/max_deviation"), number(state, "/slope")),
+        (worst, 0.0)
+    );
     assert_eq!(number(state, "/data/iops_mean"), mean.floor());
-    assert_eq!((numbers(state, "/data/bw").iter().sum::<f64>() / 2.0).floor(), number(state, "/data/bw_mean"));
+    assert_eq!(
+        (numbers(state, "/data/bw").iter().sum::<f64>() / 2.0).floor(),
+        number(state, "/data/bw_mean")
+    );
     assert!((2000.0..60_000.0).contains(&number(&json, "/jobs/0/job_runtime")));
 }
 
@@ -44,8 +69,14 @@ fn a_steady_rate_ends_the_job() {
 fn a_ramp_that_outlasts_the_job_attains_nothing() {
     let job = "[s]\nioengine=null\nsize=1g\nrate_iops=100\ntime_based\nruntime=300ms\nss=lat_slope:1us\nss_dur=3s\nss_ramp=500\n";
     let state = &Bench::new(job).json(&[])["jobs"][0]["steadystate"];
-    assert_eq!((&state["attained"], &state["criterion"]), (&0.into(), &"0.000000".into()));
-    assert_eq!((numbers(state, "/data/iops"), numbers(state, "/data/lat_ns")), (vec![0.0; 3], vec![0.0; 3]));
+    assert_eq!(
+        (&state["attained"], &state["criterion"]),
+        (&0.into(), &"0.000000".into())
+    );
+    assert_eq!(
+        (numbers(state, "/data/iops"), numbers(state, "/data/lat_ns")),
+        (vec![0.0; 3], vec![0.0; 3])
+    );
 }
 
 /// On a target that is always fast enough the search doubles to the full depth, tries it once more, and is done.
@@ -54,16 +85,27 @@ fn a_latency_that_is_always_kept_finds_the_full_depth() {
     let job = "[t]\nioengine=null\nsize=1g\niodepth=8\ntime_based\nruntime=60\nlatency_target=10s\nlatency_window=20ms\nlatency_percentile=50\n";
     let json = Bench::new(job).json(&[]);
     let of = |name: &str| number(&json, &format!("/jobs/0/{name}"));
-    assert_eq!((of("latency_depth"), of("latency_target"), of("latency_window")), (8.0, 1e10, 20_000.0));
+    assert_eq!(
+        (
+            of("latency_depth"),
+            of("latency_target"),
+            of("latency_window")
+        ),
+        (8.0, 1e10, 20_000.0)
+    );
     // What is reported is the last window only.
     assert!(of("job_runtime") < 10_000.0 && of("read/total_ios") > 0.0);
-    assert!(of("iodepth_level/1") < 20.0, "the depth of the report is the one found");
+    assert!(
+        of("iodepth_level/1") < 20.0,
+        "the depth of the report is the one found"
+    );
 }
 
 /// One at a time and still too slow: fio's error is ETIMEDOUT.
 #[test]
 fn a_latency_that_cannot_be_kept_is_an_error() {
-    let (json, code) = failing("[t]\nioengine=psync\nsize=1m\nbs=1m\nlatency_target=1us\nlatency_window=10ms\n");
+    let (json, code) =
+        failing("[t]\nioengine=psync\nsize=1m\nbs=1m\nlatency_target=1us\nlatency_window=10ms\n");
     assert_eq!((number(&json, "/jobs/0/error"), code), (110.0, Some(1)));
 }
 
@@ -72,7 +114,9 @@ fn a_latency_that_cannot_be_kept_is_an_error() {
 #[test]
 fn a_rate_below_the_lowest_is_an_error() {
     let begun = Instant::now();
-    let (json, code) = failing("[m]\nioengine=null\nsize=1g\nthinktime=50ms\nrate_iops_min=10000\nratecycle=200\ntime_based\nruntime=60\n");
+    let (json, code) = failing(
+        "[m]\nioengine=null\nsize=1g\nthinktime=50ms\nrate_iops_min=10000\nratecycle=200\ntime_based\nruntime=60\n",
+    );
     assert_eq!((number(&json, "/jobs/0/error"), code), (5.0, Some(1)));
     assert!((2..50).contains(&begun.elapsed().as_secs()));
 }
@@ -84,8 +128,20 @@ fn pauses_come_after_a_time_of_load() {
     let job = "[p]\nioengine=null\nsize=1g\nthinktime=30ms\nthinktime_iotime=20ms\ntime_based\nruntime=500ms\nwrite_iops_log=p\n";
     let bench = Bench::new(job);
     bench.json(&[]);
-    let times: Vec<u64> = bench.text("p_iops.1.log").lines().map(|line| line.split(',').next().and_then(|n| n.parse().ok()).expect("a time")).collect();
-    let pauses = times.windows(2).filter(|pair| pair[1] - pair[0] >= 29).count();
+    let times: Vec<u64> = bench
+        .text("p_iops.1.log")
+        .lines()
+        .map(|line| {
+            line.split(',')
+                .next()
+                .and_then(|n| n.parse().ok())
+                .expect("a time")
+        })
+        .collect();
+    let pauses = times
+        .windows(2)
+        .filter(|pair| pair[1] - pair[0] >= 29)
+        .count();
     assert!((1..=17).contains(&pauses), "{pauses} pauses");
     assert!(times.len() > 50, "between pauses more than one I/O goes");
 }

@@ -19,13 +19,20 @@ fn results(folder: &Path) -> Vec<String> {
             r#"{{"fio version": "fio-3.33", "jobs": [{{"jobname": "{name}", "job options": {{"rw": "randread", "bs": "4k", "iodepth": "{depth}", "ioengine": "libaio"}},
             "usr_cpu": 2.0, "sys_cpu": 8.0, "read": {{"iops": {iops}, "bw_bytes": {}, "runtime": 10000, "total_ios": {},
             "clat_ns": {{"min": 1, "max": 9000000, "mean": {mean}, "stddev": 1.0, "N": {}, "percentile": {{"50.000000": {mean}, "99.000000": {}}}}}}}}}]}}"#,
-            iops * 4096.0, iops * 10.0, iops * 10.0, mean * 4.0
+            iops * 4096.0,
+            iops * 10.0,
+            iops * 10.0,
+            mean * 4.0
         );
         let path = folder.join(format!("depth{depth}.json"));
         std::fs::write(&path, text).expect("a result is written");
         path.display().to_string()
     };
-    vec![one(1, 10_000.0, 100_000.0), one(4, 32_000.0, 125_000.0), one(16, 40_000.0, 400_000.0)]
+    vec![
+        one(1, 10_000.0, 100_000.0),
+        one(4, 32_000.0, 125_000.0),
+        one(16, 40_000.0, 400_000.0),
+    ]
 }
 
 fn folder(scratch: &Scratch) -> PathBuf {
@@ -36,19 +43,42 @@ fn folder(scratch: &Scratch) -> PathBuf {
 fn a_chart_comes_as_picture_page_and_table() {
     let scratch = Scratch::new().expect("a folder");
     results(&folder(&scratch));
-    let file = |ending: &str| folder(&scratch).join(format!("depth.{ending}")).display().to_string();
+    let file = |ending: &str| {
+        folder(&scratch)
+            .join(format!("depth.{ending}"))
+            .display()
+            .to_string()
+    };
     let place = folder(&scratch).display().to_string();
     let table = fathom(["plot", place.as_str(), "--chart=depth", "-o", &file("csv")]);
     assert!(table.status.success(), "{}", table.err);
     let text = std::fs::read_to_string(file("csv")).expect("the table");
     assert!(text.contains("\r\n16,40000,0.4,1.6\r\n"), "{text}");
-    let drawn = fathom(["plot", place.as_str(), "--chart=depth", "-o", &file("svg"), "-o", &file("png"), "-o", &file("html")]);
+    let drawn = fathom([
+        "plot",
+        place.as_str(),
+        "--chart=depth",
+        "-o",
+        &file("svg"),
+        "-o",
+        &file("png"),
+        "-o",
+        &file("html"),
+    ]);
     if drawn.err.contains("no chart script") {
         eprintln!("SKIP: a_chart_comes_as_picture_page_and_table: this build has no chart script");
         return;
     }
-    assert!(drawn.status.success() && drawn.out.is_empty() && drawn.err.is_empty(), "{}", drawn.err);
-    assert!(std::fs::read(file("png")).expect("the picture").starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert!(
+        drawn.status.success() && drawn.out.is_empty() && drawn.err.is_empty(),
+        "{}",
+        drawn.err
+    );
+    assert!(
+        std::fs::read(file("png"))
+            .expect("the picture")
+            .starts_with(b"\x89PNG\r\n\x1a\n")
+    );
     let svg = std::fs::read_to_string(file("svg")).expect("the picture");
     assert!(svg.starts_with("<svg") && svg.contains("IOPS and latency by queue depth"));
 }
@@ -64,10 +94,19 @@ fn what_cannot_be_drawn_is_refused_with_a_way_out() {
     };
     refused(&[&all[0]], "where to?");
     refused(&[&all[0], "-o", "x.gif"], ".svg, .png, .html or .csv");
-    refused(&[&all[0], "--chart=pie", "-o", "x.csv"], "there is no chart 'pie'; there are depth");
+    refused(
+        &[&all[0], "--chart=pie", "-o", "x.csv"],
+        "there is no chart 'pie'; there are depth",
+    );
     refused(&[&all[0], "--chart=time", "-o", "x.csv"], "json+");
-    refused(&[&all[0], "--colour", "-o", "x.csv"], "there is no option '--colour'");
-    refused(&["/nowhere.json", "-o", "x.csv"], "/nowhere.json cannot be read");
+    refused(
+        &[&all[0], "--colour", "-o", "x.csv"],
+        "there is no option '--colour'",
+    );
+    refused(
+        &["/nowhere.json", "-o", "x.csv"],
+        "/nowhere.json cannot be read",
+    );
     refused(&[&all[0], "--slo=2ms", "-o", "x.csv"], "such as p99:2ms");
 }
 
@@ -75,17 +114,30 @@ fn what_cannot_be_drawn_is_refused_with_a_way_out() {
 fn a_report_tells_everything_and_runs_nothing_from_outside() {
     let scratch = Scratch::new().expect("a folder");
     results(&folder(&scratch));
-    let file = |ending: &str| folder(&scratch).join(format!("report.{ending}")).display().to_string();
+    let file = |ending: &str| {
+        folder(&scratch)
+            .join(format!("report.{ending}"))
+            .display()
+            .to_string()
+    };
     let place = folder(&scratch).display().to_string();
     let ran = fathom(["report", place.as_str(), "-o", &file("md")]);
     assert!(ran.status.success(), "{}", ran.err);
     let text = std::fs::read_to_string(file("md")).expect("the report");
-    assert!(text.contains("40,000") && text.contains("rw=randread") && text.contains("400 µs"), "{text}");
+    assert!(
+        text.contains("40,000") && text.contains("rw=randread") && text.contains("400 µs"),
+        "{text}"
+    );
     // In a block of code, four spaces in, nothing is markup.
-    assert!(text.lines().all(|line| line.starts_with("    ") || !line.contains("<img")));
+    assert!(
+        text.lines()
+            .all(|line| line.starts_with("    ") || !line.contains("<img"))
+    );
     let ran = fathom(["report", place.as_str(), "-o", &file("html")]);
     if ran.err.contains("no chart script") {
-        eprintln!("SKIP: a_report_tells_everything_and_runs_nothing_from_outside: this build has no chart script");
+        eprintln!(
+            "SKIP: a_report_tells_everything_and_runs_nothing_from_outside: this build has no chart script"
+        );
         return;
     }
     let page = std::fs::read_to_string(file("html")).expect("the report");
@@ -128,8 +180,17 @@ const READER: &str = r#"<script>window.addEventListener('load', function () { se
 }, 100); });</script></body>"#;
 
 fn browser() -> Option<&'static str> {
-    let there = |name: &&str| Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-    ["chromium", "chromium-browser", "google-chrome"].into_iter().find(there)
+    let there = |name: &&str| {
+        Command::new(name)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+    };
+    ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(there)
 }
 
 /// Fifty cells for each of ten block sizes, each with two minutes of intervals: what `fathom run` writes, cut to what a chart takes.
@@ -168,9 +229,16 @@ fn a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen() {
     let scratch = Scratch::new().expect("a folder");
     sweep(&folder(&scratch));
     let page = folder(&scratch).join("report.html");
-    let ran = fathom(["report", folder(&scratch).to_str().expect("a name"), "-o", page.to_str().expect("a name")]);
+    let ran = fathom([
+        "report",
+        folder(&scratch).to_str().expect("a name"),
+        "-o",
+        page.to_str().expect("a name"),
+    ]);
     if ran.err.contains("no chart script") {
-        eprintln!("SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: this build has no chart script");
+        eprintln!(
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: this build has no chart script"
+        );
         return;
     }
     assert!(ran.status.success(), "{}", ran.err);
@@ -179,16 +247,28 @@ fn a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen() {
     put_in(&page, HURRIED);
     let proxy = TcpListener::bind("127.0.0.1:0").expect("a port");
     let Some(browser) = browser() else {
-        eprintln!("SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: no Chromium is there");
+        eprintln!(
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: no Chromium is there"
+        );
         return;
     };
-    let Some(said) = (0..3).find_map(|_| visit(browser, &folder(&scratch), &page, &proxy).filter(|said| said["last"] == true)) else {
-        assert!(!gets_along(browser, &folder(&scratch), &proxy), "the end of the page was never drawn");
-        eprintln!("SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: Chromium does not get along on this machine");
+    let Some(said) = (0..3).find_map(|_| {
+        visit(browser, &folder(&scratch), &page, &proxy).filter(|said| said["last"] == true)
+    }) else {
+        assert!(
+            !gets_along(browser, &folder(&scratch), &proxy),
+            "the end of the page was never drawn"
+        );
+        eprintln!(
+            "SKIP: a_report_of_five_hundred_cells_is_small_and_draws_what_is_seen: Chromium does not get along on this machine"
+        );
         return;
     };
     assert!(said["places"].as_u64() >= Some(500), "{said}");
-    assert!(said["drawn"].as_u64() <= Some(12) && said["then"].as_u64() <= Some(24), "{said}");
+    assert!(
+        said["drawn"].as_u64() <= Some(12) && said["then"].as_u64() <= Some(24),
+        "{said}"
+    );
 }
 
 #[test]
@@ -200,9 +280,16 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
     let scratch = Scratch::new().expect("a folder");
     results(&folder(&scratch));
     let page = folder(&scratch).join("report.html");
-    let ran = fathom(["report", folder(&scratch).to_str().expect("a name"), "-o", page.to_str().expect("a name")]);
+    let ran = fathom([
+        "report",
+        folder(&scratch).to_str().expect("a name"),
+        "-o",
+        page.to_str().expect("a name"),
+    ]);
     if ran.err.contains("no chart script") {
-        eprintln!("SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: this build has no chart script");
+        eprintln!(
+            "SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: this build has no chart script"
+        );
         return;
     }
     put_in(&page, READER);
@@ -215,7 +302,9 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
         match visit(browser, &folder(&scratch), &page, &proxy) {
             None => {}
             Some(told) => {
-                let done = ["drawn", "tip", "hidden", "zoomed", "dark"].iter().all(|what| told[*what] == true);
+                let done = ["drawn", "tip", "hidden", "zoomed", "dark"]
+                    .iter()
+                    .all(|what| told[*what] == true);
                 said = Some(told);
                 if done {
                     break;
@@ -224,16 +313,33 @@ fn a_reader_hovers_toggles_zooms_and_nothing_goes_out() {
         }
     }
     let Some(said) = said else {
-        assert!(!gets_along(browser, &folder(&scratch), &proxy), "the reader never came to an end");
-        eprintln!("SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: Chromium does not get along on this machine");
+        assert!(
+            !gets_along(browser, &folder(&scratch), &proxy),
+            "the reader never came to an end"
+        );
+        eprintln!(
+            "SKIP: a_reader_hovers_toggles_zooms_and_nothing_goes_out: Chromium does not get along on this machine"
+        );
         return;
     };
     for what in ["drawn", "tip", "hidden", "zoomed", "dark"] {
         assert_eq!(said[what], true, "{what}: {said}");
     }
     assert!(said["rows"].as_u64() >= Some(4), "{said}");
-    assert_eq!((said["images"].as_u64(), said["requests"].as_u64(), said["violations"].as_u64()), (Some(0), Some(0), Some(0)), "{said}");
-    assert_eq!(asked_of(&proxy), Vec::<String>::new(), "the page asked the network for something");
+    assert_eq!(
+        (
+            said["images"].as_u64(),
+            said["requests"].as_u64(),
+            said["violations"].as_u64()
+        ),
+        (Some(0), Some(0), Some(0)),
+        "{said}"
+    );
+    assert_eq!(
+        asked_of(&proxy),
+        Vec::<String>::new(),
+        "the page asked the network for something"
+    );
 }
 
 /// Whether the browser shows a page of three words here.
@@ -248,8 +354,18 @@ fn asked_of(proxy: &TcpListener) -> Vec<String> {
     let mut lines = Vec::new();
     while let Ok((mut stream, _)) = proxy.accept() {
         let (mut start, patience) = ([0; 400], Some(Duration::from_secs(2)));
-        let read = stream.set_nonblocking(false).and_then(|()| stream.set_read_timeout(patience)).and_then(|()| stream.read(&mut start)).unwrap_or(0);
-        lines.push(String::from_utf8_lossy(&start[..read]).lines().next().unwrap_or_default().to_owned());
+        let read = stream
+            .set_nonblocking(false)
+            .and_then(|()| stream.set_read_timeout(patience))
+            .and_then(|()| stream.read(&mut start))
+            .unwrap_or(0);
+        lines.push(
+            String::from_utf8_lossy(&start[..read])
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
+        );
     }
     lines.retain(|line| !line.is_empty());
     lines
@@ -265,20 +381,48 @@ fn put_in(page: &Path, reader: &str) {
 
 /// What the browser would ask of its maker by itself: the time, updates, lists. With these, all that is asked is the page's.
 const QUIET: [&str; 13] = [
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-default-apps", "--disable-extensions",
-    "--no-default-browser-check", "--disable-domain-reliability", "--disable-client-side-phishing-detection", "--metrics-recording-only", "--no-pings",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--no-default-browser-check",
+    "--disable-domain-reliability",
+    "--disable-client-side-phishing-detection",
+    "--metrics-recording-only",
+    "--no-pings",
     "--disable-features=OptimizationHints,NetworkTimeServiceQuerying,MediaRouter,Translate,AutofillServerCommunication,CertificateTransparencyComponentUpdater",
     // What it asks all the same finds no host; the page itself counts what it asked for, whoever was asked.
-    "--proxy-bypass-list=<-loopback>;*.google.com;*.googleapis.com;*.gvt1.com", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--proxy-bypass-list=<-loopback>;*.google.com;*.googleapis.com;*.gvt1.com",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
 /// What the reader said; nothing where the browser did not come to an end.
-fn visit(browser: &str, folder: &Path, page: &Path, proxy: &TcpListener) -> Option<serde_json::Value> {
+fn visit(
+    browser: &str,
+    folder: &Path,
+    page: &Path,
+    proxy: &TcpListener,
+) -> Option<serde_json::Value> {
     let ran = Command::new("timeout")
-        .args(["60", browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1000,900"])
+        .args([
+            "60",
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--window-size=1000,900",
+        ])
         .args(QUIET)
-        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
-        .arg(format!("--proxy-server={}", proxy.local_addr().expect("it has one")))
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("profile").display()
+        ))
+        .arg(format!(
+            "--proxy-server={}",
+            proxy.local_addr().expect("it has one")
+        ))
         .args(["--virtual-time-budget=8000", "--dump-dom"])
         .arg(format!("file://{}", page.display()))
         .stdin(Stdio::null())
@@ -286,7 +430,10 @@ fn visit(browser: &str, folder: &Path, page: &Path, proxy: &TcpListener) -> Opti
         .output()
         .expect("the browser starts");
     let dom = String::from_utf8_lossy(&ran.stdout);
-    let said = dom.split("SAID ").nth(1).and_then(|rest| rest.split("</title>").next())?;
+    let said = dom
+        .split("SAID ")
+        .nth(1)
+        .and_then(|rest| rest.split("</title>").next())?;
     serde_json::from_str(said).ok()
 }
 
@@ -296,20 +443,62 @@ fn fio_plot_is_asked_for_the_same_chart() {
     let scratch = Scratch::new().expect("a folder");
     results(&folder(&scratch));
     let place = |name: &str| folder(&scratch).join(name).display().to_string();
-    let ours = fathom(["plot", &place(""), "--rw=randread", "--chart=depth", "--title=A drive", "-o", &place("ours.csv")]);
+    let ours = fathom([
+        "plot",
+        &place(""),
+        "--rw=randread",
+        "--chart=depth",
+        "--title=A drive",
+        "-o",
+        &place("ours.csv"),
+    ]);
     assert!(ours.status.success(), "{}", ours.err);
-    let flags = fathom(["plot", "-i", &place(""), "-T", "A drive", "-l", "-r", "randread", "-n", "1", "--line-width", "2", "-o", &place("flags.csv")]);
-    assert!(flags.status.success() && flags.err.contains("line_width changes nothing here"), "{}", flags.err);
+    let flags = fathom([
+        "plot",
+        "-i",
+        &place(""),
+        "-T",
+        "A drive",
+        "-l",
+        "-r",
+        "randread",
+        "-n",
+        "1",
+        "--line-width",
+        "2",
+        "-o",
+        &place("flags.csv"),
+    ]);
+    assert!(
+        flags.status.success() && flags.err.contains("line_width changes nothing here"),
+        "{}",
+        flags.err
+    );
     let ini = format!(
         "# a comment\n[graphtype]\ngraphtype = bargraph2d_qd\n[settings]\ninput_directory = {}\noutput_filename = {}\ntitle = A drive\nrw = randread\ntype =\nshoe_size = 44\n[layout]\ndisable_grid = no\n",
-        place(""), place("ini.csv")
+        place(""),
+        place("ini.csv")
     );
     std::fs::write(folder(&scratch).join("wish.ini"), ini).expect("a file");
     let read = fathom(["plot", &place("wish.ini")]);
-    assert!(read.status.success() && read.err.contains("fio-plot has no 'shoe_size'") && !read.err.contains("disable_grid"), "{}", read.err);
-    let table = |name: &str| std::fs::read_to_string(folder(&scratch).join(name)).expect("the table");
-    assert!(table("ours.csv").contains("\r\n16,40000,0.4,1.6\r\n"), "{}", table("ours.csv"));
-    assert_eq!((table("flags.csv"), table("ini.csv")), (table("ours.csv"), table("ours.csv")));
+    assert!(
+        read.status.success()
+            && read.err.contains("fio-plot has no 'shoe_size'")
+            && !read.err.contains("disable_grid"),
+        "{}",
+        read.err
+    );
+    let table =
+        |name: &str| std::fs::read_to_string(folder(&scratch).join(name)).expect("the table");
+    assert!(
+        table("ours.csv").contains("\r\n16,40000,0.4,1.6\r\n"),
+        "{}",
+        table("ours.csv")
+    );
+    assert_eq!(
+        (table("flags.csv"), table("ini.csv")),
+        (table("ours.csv"), table("ours.csv"))
+    );
 }
 
 #[test]
@@ -322,10 +511,22 @@ fn what_fio_plot_refuses_is_refused() {
         assert_eq!(ran.status.code(), Some(2), "{arguments:?}");
         assert!(ran.err.contains(says), "{arguments:?}: {}", ran.err);
     };
-    refused(&["-i", &place, "-g", "-r", "randread"], "this chart needs one (-t iops, bw, lat)");
-    refused(&["-i", &place, "-l", "--chart=depth"], "fio-plot has no option '--chart=depth'");
-    refused(&["-l", "-r", "read"], "input_directory (-i) names their folders");
-    refused(&["-i", &place, "-l", "-d", "many"], "iodepth: 'many' is no number");
+    refused(
+        &["-i", &place, "-g", "-r", "randread"],
+        "this chart needs one (-t iops, bw, lat)",
+    );
+    refused(
+        &["-i", &place, "-l", "--chart=depth"],
+        "fio-plot has no option '--chart=depth'",
+    );
+    refused(
+        &["-l", "-r", "read"],
+        "input_directory (-i) names their folders",
+    );
+    refused(
+        &["-i", &place, "-l", "-d", "many"],
+        "iodepth: 'many' is no number",
+    );
     refused(&["nowhere.ini"], "nowhere.ini cannot be read");
 }
 
@@ -337,11 +538,26 @@ fn a_data_sheet_stands_beside_results() {
     let file = folder(&scratch).join("spec.csv").display().to_string();
     let place = folder(&scratch).display().to_string();
     let refused = fathom(["plot", &place, "--chart=spec", "-o", &file]);
-    assert!(refused.err.contains("name one with --sheet=ID"), "{}", refused.err);
-    let drawn = fathom(["plot", &place, "--chart=spec", "--sheet=intel-dc-s4600", "-o", &file]);
+    assert!(
+        refused.err.contains("name one with --sheet=ID"),
+        "{}",
+        refused.err
+    );
+    let drawn = fathom([
+        "plot",
+        &place,
+        "--chart=spec",
+        "--sheet=intel-dc-s4600",
+        "-o",
+        &file,
+    ]);
     assert!(drawn.status.success(), "{}", drawn.err);
     let text = std::fs::read_to_string(&file).expect("the table");
-    assert!(text.lines().any(|line| line.contains("72,000 IOPS") && line.ends_with(",55.5556")), "{text}");
+    assert!(
+        text.lines()
+            .any(|line| line.contains("72,000 IOPS") && line.ends_with(",55.5556")),
+        "{text}"
+    );
 }
 
 #[path = "../../fathom-device/tests/survey/tree.rs"]
@@ -352,25 +568,47 @@ mod tree;
 /// The sheet of the drive that a result was measured on, by its model as sysfs tells it: 20,000 IOPS promised, and what was reached in percent of it.
 #[test]
 fn a_drive_finds_its_data_sheet_by_its_model() {
-    let tree = tree::Tree::parse(include_str!("../../fathom-device/tests/captured/nvme-behind-switch.tree"));
+    let tree = tree::Tree::parse(include_str!(
+        "../../fathom-device/tests/captured/nvme-behind-switch.tree"
+    ));
     let facts = fathom_device::survey(&tree, "nvme0n1");
     let scratch = Scratch::new().expect("a folder");
     let place = |name: &str| folder(&scratch).join(name).display().to_string();
     let job = "[j]\nioengine=null\nrw=randread\nbs=4k\nsize=1m\nfilesize=1m\n";
     std::fs::write(place("j.fio"), job).expect("a job file");
     let store = format!("--store={}", place("kept.db"));
-    let ran = fathom(["run", &place("j.fio"), &store, &format!("--output={}", place("out"))]);
-    assert!(ran.status.code().is_some_and(|code| code < 2), "{}", ran.err);
+    let ran = fathom([
+        "run",
+        &place("j.fio"),
+        &store,
+        &format!("--output={}", place("out")),
+    ]);
+    assert!(
+        ran.status.code().is_some_and(|code| code < 2),
+        "{}",
+        ran.err
+    );
     // The same run, on the captured drive.
     {
         let mut kept = fathom_store::Store::open(Path::new(&place("kept.db"))).expect("the store");
         let run = kept.run("latest").expect("the run").id;
         let mut cell = kept.cells(run).expect("its cells").remove(0);
-        let fathom_model::Content::Recording(mut recording) = kept.content(run, cell.position).expect("what was measured") else { panic!("a recording") };
-        let device = fathom_model::DeviceRecording { before: facts, ..Default::default() };
-        recording.targets = vec![fathom_model::TargetRecording { devices: vec![device], ..Default::default() }];
+        let fathom_model::Content::Recording(mut recording) =
+            kept.content(run, cell.position).expect("what was measured")
+        else {
+            panic!("a recording")
+        };
+        let device = fathom_model::DeviceRecording {
+            before: facts,
+            ..Default::default()
+        };
+        recording.targets = vec![fathom_model::TargetRecording {
+            devices: vec![device],
+            ..Default::default()
+        }];
         cell.position += 1;
-        kept.save_cell(run, &cell, &fathom_model::Content::Recording(recording)).expect("it is kept");
+        kept.save_cell(run, &cell, &fathom_model::Content::Recording(recording))
+            .expect("it is kept");
     }
     std::fs::create_dir_all(place("config/fathom/specs")).expect("a folder");
     let sheet = "schema = 1\n[[sheet]]\nid = \"captured\"\nmaker = \"Samsung\"\nproduct = \"PM9A3\"\nmodels = [\"SAMSUNG MZQL2\"]\nconfidence = \"secondary\"\n\
@@ -382,17 +620,45 @@ fn a_drive_finds_its_data_sheet_by_its_model() {
         common::start(command).finish()
     };
     let unknown = plot("latest.1", &place("none.csv"));
-    assert!(!unknown.status.success() && unknown.err.contains("no data sheet fits the devices of these results"), "{}", unknown.err);
+    assert!(
+        !unknown.status.success()
+            && unknown
+                .err
+                .contains("no data sheet fits the devices of these results"),
+        "{}",
+        unknown.err
+    );
     let drawn = plot("latest.2", &place("spec.csv"));
     assert!(drawn.status.success(), "{}", drawn.err);
     let text = std::fs::read_to_string(place("spec.csv")).expect("the table");
-    let line = text.lines().find(|line| line.contains("20,000 IOPS")).unwrap_or_else(|| panic!("{text}"));
-    let percent: f64 = line.rsplit(',').next().and_then(|last| last.trim().parse().ok()).expect("a number");
+    let line = text
+        .lines()
+        .find(|line| line.contains("20,000 IOPS"))
+        .unwrap_or_else(|| panic!("{text}"));
+    let percent: f64 = line
+        .rsplit(',')
+        .next()
+        .and_then(|last| last.trim().parse().ok())
+        .expect("a number");
     let reached = fathom(["report", "latest.2", &store, "-o", &place("report.md")]);
     assert!(reached.status.success(), "{}", reached.err);
     let report = std::fs::read_to_string(place("report.md")).expect("the report");
-    assert!(report.contains("SAMSUNG MZQL21T9HCJR-00A07"), "the report tells the device");
-    let row = report.lines().find(|line| line.contains("| read |")).unwrap_or_else(|| panic!("{report}"));
-    let iops: f64 = row.split('|').nth(8).map(|cell| cell.trim().replace(',', "")).and_then(|cell| cell.parse().ok()).expect("a number");
-    assert!((percent - iops / 200.0).abs() <= 0.01 * percent.max(1.0), "{percent} % of 20,000 are not {iops}");
+    assert!(
+        report.contains("SAMSUNG MZQL21T9HCJR-00A07"),
+        "the report tells the device"
+    );
+    let row = report
+        .lines()
+        .find(|line| line.contains("| read |"))
+        .unwrap_or_else(|| panic!("{report}"));
+    let iops: f64 = row
+        .split('|')
+        .nth(8)
+        .map(|cell| cell.trim().replace(',', ""))
+        .and_then(|cell| cell.parse().ok())
+        .expect("a number");
+    assert!(
+        (percent - iops / 200.0).abs() <= 0.01 * percent.max(1.0),
+        "{percent} % of 20,000 are not {iops}"
+    );
 }

@@ -27,7 +27,9 @@ fn files_are_opened_as_the_user_and_group_that_are_named() {
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
     let path = folder.join("file");
     std::fs::write(&path, vec![1; 1 << 20]).expect("a file");
-    let mode = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours");
+    let mode = |mode| {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours")
+    };
     for (bits, options, code) in [
         (0o600, "--uid=65534", 1),
         (0o604, "--uid=65534 --gid=65534", 0),
@@ -37,19 +39,30 @@ fn files_are_opened_as_the_user_and_group_that_are_named() {
     ] {
         mode(bits);
         let ran = job(&format!("--rw=read {options}"), &[on(&path)]);
-        assert_eq!(ran.code(), code, "{bits:o} {options}: {}{}", ran.out, ran.err);
+        assert_eq!(
+            ran.code(),
+            code,
+            "{bits:o} {options}: {}{}",
+            ran.out,
+            ran.err
+        );
     }
 }
 
 #[test]
 fn the_thread_has_its_name() {
     let folder = Scratch::new().expect("a folder");
-    let mut line = words("fio --name=a --ioengine=null --size=1g --bs=4k --rate_iops=100 --runtime=20s --time_based --comm=busybee");
+    let mut line = words(
+        "fio --name=a --ioengine=null --size=1g --bs=4k --rate_iops=100 --runtime=20s --time_based --comm=busybee",
+    );
     line.push(in_folder(folder.path()));
     let running = common::start(common::program(line));
     let named = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("it runs");
-        tasks.flatten().any(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "busybee"))
+        tasks.flatten().any(|task| {
+            std::fs::read_to_string(task.path().join("comm"))
+                .is_ok_and(|name| name.trim() == "busybee")
+        })
     };
     common::until("a thread of that name", named);
 }
@@ -67,8 +80,15 @@ fn the_kernel_is_told_how_long_data_will_live() {
             return skip("this kernel takes no write hints");
         }
         ran.expect(0);
-        let script = format!("import fcntl,struct; f=open('{}'); print(struct.unpack('Q', fcntl.fcntl(f, 1035, struct.pack('Q', 0)))[0])", path.display());
-        assert_eq!(sh(&format!("python3 -c \"{script}\"")), number.to_string(), "{word}");
+        let script = format!(
+            "import fcntl,struct; f=open('{}'); print(struct.unpack('Q', fcntl.fcntl(f, 1035, struct.pack('Q', 0)))[0])",
+            path.display()
+        );
+        assert_eq!(
+            sh(&format!("python3 -c \"{script}\"")),
+            number.to_string(),
+            "{word}"
+        );
     }
     drop(held);
 }
@@ -84,12 +104,23 @@ fn every_file_below_a_folder_is_taken() {
     let mut line = words("fio --output-format=json --name=a --bs=4k --rw=read");
     line.push(format!("--opendir={}", folder.path().display()));
     let json = fathom(line).expect(0).json();
-    assert_eq!(json.number("/jobs/0/read/io_bytes"), f64::from(3 * (64 << 10)));
+    assert_eq!(
+        json.number("/jobs/0/read/io_bytes"),
+        f64::from(3 * (64 << 10))
+    );
     let empty = Scratch::new().expect("a folder");
-    let ran = job("--rw=read", &[format!("--opendir={}", empty.path().display())]).expect(1);
+    let ran = job(
+        "--rw=read",
+        &[format!("--opendir={}", empty.path().display())],
+    )
+    .expect(1);
     assert!(ran.err.contains("there is no file below"), "{}", ran.err);
     let ran = job("--rw=read --opendir=/nowhere/at/all", &[]).expect(1);
-    assert!(ran.err.contains("no folder that can be read"), "{}", ran.err);
+    assert!(
+        ran.err.contains("no folder that can be read"),
+        "{}",
+        ran.err
+    );
 }
 
 /// Two jobs each write whole blocks of the same place in two halves; without a lock a reader sees halves of both. What is
@@ -100,9 +131,12 @@ fn jobs_that_lock_their_files_all_come_to_their_end() {
     let files = format!("--filename={0}/a:{0}/b:{0}/c", folder.path().display());
     for lock in ["exclusive", "readwrite"] {
         for engine in ["psync", "libaio", "io_uring", "posixaio"] {
-            let line = format!("--rw=randrw --numjobs=3 --iodepth=8 --ioengine={engine} --lockfile={lock} --loops=2 --group_reporting");
+            let line = format!(
+                "--rw=randrw --numjobs=3 --iodepth=8 --ioengine={engine} --lockfile={lock} --loops=2 --group_reporting"
+            );
             let json = job(&line, &[files.clone()]).expect(0).json();
-            let ios = json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios");
+            let ios =
+                json.number("/jobs/0/read/total_ios") + json.number("/jobs/0/write/total_ios");
             // The region is split over three files, each in whole blocks.
             assert_eq!(ios, 3.0 * 2.0 * 255.0, "{lock} {engine}");
         }
@@ -114,12 +148,25 @@ fn the_file_system_is_synced_at_the_end() {
     let folder = Scratch::new().expect("a folder");
     job("--rw=write --end_syncfs=1", &[in_folder(folder.path())]).expect(0);
     let trace = folder.join("trace");
-    if std::process::Command::new("strace").arg("-V").output().is_err() {
+    if std::process::Command::new("strace")
+        .arg("-V")
+        .output()
+        .is_err()
+    {
         return skip("strace is not installed");
     }
-    let line = format!("strace -f -e trace=syncfs -o {} {} fio --name=a --bs=4k --size=64k --rw=write --end_syncfs=1 --directory={}", trace.display(), common::FATHOM, folder.path().display());
+    let line = format!(
+        "strace -f -e trace=syncfs -o {} {} fio --name=a --bs=4k --size=64k --rw=write --end_syncfs=1 --directory={}",
+        trace.display(),
+        common::FATHOM,
+        folder.path().display()
+    );
     sh(&line);
-    assert!(std::fs::read_to_string(&trace).expect("a trace").contains("syncfs("));
+    assert!(
+        std::fs::read_to_string(&trace)
+            .expect("a trace")
+            .contains("syncfs(")
+    );
 }
 
 /// Offloaded, an engine whose calls wait for their I/O keeps a queue: fio's levels say so.
@@ -127,9 +174,13 @@ fn the_file_system_is_synced_at_the_end() {
 fn offloaded_calls_keep_a_queue() {
     let folder = Scratch::new().expect("a folder");
     for engine in ["psync", "pvsync2"] {
-        let line = |mode: &str| format!("--rw=randread --iodepth=8 --ioengine={engine} --io_submit_mode={mode}");
+        let line = |mode: &str| {
+            format!("--rw=randread --iodepth=8 --ioengine={engine} --io_submit_mode={mode}")
+        };
         let levels = |mode: &str| {
-            let json = job(&line(mode), &[in_folder(folder.path())]).expect(0).json();
+            let json = job(&line(mode), &[in_folder(folder.path())])
+                .expect(0)
+                .json();
             assert_eq!(json.number("/jobs/0/read/total_ios"), 256.0);
             json.number("/jobs/0/iodepth_level/8")
         };

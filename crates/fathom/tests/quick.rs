@@ -17,29 +17,57 @@ fn quick(rest: &str) -> Vec<String> {
 #[test]
 fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
     let scratch = Scratch::new().expect("a folder");
-    let begun = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64();
-    let ran = fathom(quick(&format!("{} --for=10s --json", scratch.path().display())));
+    let begun = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("after 1970")
+        .as_secs_f64();
+    let ran = fathom(quick(&format!(
+        "{} --for=10s --json",
+        scratch.path().display()
+    )));
     let json = ran.done().json();
-    let jobs = json.0.pointer("/jobs").and_then(|all| all.as_array()).expect("jobs").len();
+    let jobs = json
+        .0
+        .pointer("/jobs")
+        .and_then(|all| all.as_array())
+        .expect("jobs")
+        .len();
     assert_eq!(jobs, 10);
     for job in 0..jobs {
-        let ios: f64 = ["read", "write"].iter().map(|way| json.number(&format!("/jobs/{job}/{way}/total_ios"))).sum();
+        let ios: f64 = ["read", "write"]
+            .iter()
+            .map(|way| json.number(&format!("/jobs/{job}/{way}/total_ios")))
+            .sum();
         assert!(ios > 0.0, "measurement {job} did nothing");
     }
     // The time of all measurements together is what was asked; a busy machine starts them late.
-    let measured: f64 = (0..jobs).map(|job| json.number(&format!("/jobs/{job}/job_runtime"))).sum();
+    let measured: f64 = (0..jobs)
+        .map(|job| json.number(&format!("/jobs/{job}/job_runtime")))
+        .sum();
     assert!((5_000.0..=10_500.0).contains(&measured), "{measured} ms");
     // What was planned, and what came before it, are the time that was asked: however long making ready took.
     let us = |name: &str| {
         let option = json.text(&format!("/global options/{name}"));
-        option.trim_end_matches("us").parse::<f64>().unwrap_or_else(|_| panic!("{name}={option}"))
+        option
+            .trim_end_matches("us")
+            .parse::<f64>()
+            .unwrap_or_else(|_| panic!("{name}={option}"))
     };
     let planned = jobs as f64 * (us("runtime") + us("ramp_time")) / 1e6;
     let before = (json.number("/jobs/0/job_start") / 1e3 - begun).max(0.0);
     // The least is a fourth of a second for each measurement.
     let wanted = (10.0 - before).max(0.25 * jobs as f64);
-    assert!((planned - wanted).abs() < 1.0, "{planned} s planned after {before} s");
-    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
+    assert!(
+        (planned - wanted).abs() < 1.0,
+        "{planned} s planned after {before} s"
+    );
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("the folder")
+            .count(),
+        0,
+        "the file is gone"
+    );
 }
 
 /// The first figure stands on the screen within three seconds, before the file is laid out.
@@ -48,11 +76,16 @@ fn there_is_a_figure_within_three_seconds() {
     let scratch = Scratch::new().expect("a folder");
     let first = common::measured(|| {
         let mut command = program(quick(&format!("{} --for=60s", scratch.path().display())));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let begun = Instant::now();
         let mut child = command.spawn().expect("it starts");
         let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let told = lines.map_while(Result::ok).find(|line| line.contains("first look: 4 KiB random reads") && line.contains("IOPS"));
+        let told = lines
+            .map_while(Result::ok)
+            .find(|line| line.contains("first look: 4 KiB random reads") && line.contains("IOPS"));
         let first = begun.elapsed();
         let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a number");
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
@@ -62,8 +95,17 @@ fn there_is_a_figure_within_three_seconds() {
             other => Err(format!("{other:?} after {first:?}")),
         }
     });
-    eprintln!("the first figure stood there after {:.2} s", first.as_secs_f64());
-    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
+    eprintln!(
+        "the first figure stood there after {:.2} s",
+        first.as_secs_f64()
+    );
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("the folder")
+            .count(),
+        0,
+        "the file is gone"
+    );
 }
 
 #[test]
@@ -72,9 +114,21 @@ fn a_foreign_file_is_only_read() {
     let file = scratch.join("mine");
     let content: Vec<u8> = (0..8u32 << 20).map(|i| (i % 251) as u8).collect();
     std::fs::write(&file, &content).expect("a file");
-    let json = fathom(quick(&format!("{} --for=10s --json", file.display()))).done().json();
-    assert_eq!(json.0.pointer("/jobs").and_then(|all| all.as_array()).expect("jobs").len(), 5);
-    assert!(std::fs::read(&file).expect("it is there") == content, "the file is as it was");
+    let json = fathom(quick(&format!("{} --for=10s --json", file.display())))
+        .done()
+        .json();
+    assert_eq!(
+        json.0
+            .pointer("/jobs")
+            .and_then(|all| all.as_array())
+            .expect("jobs")
+            .len(),
+        5
+    );
+    assert!(
+        std::fs::read(&file).expect("it is there") == content,
+        "the file is as it was"
+    );
 }
 
 #[test]
@@ -84,20 +138,44 @@ fn a_device_is_only_read_and_the_answer_is_a_table() {
     let image = scratch.join("disk.img");
     let device = LoopDevice::create(&image, 64 << 20, LoopOptions::default()).expect("a device");
     let ran = fathom(quick(&format!("{} --for=10s", device.path().display()))).done();
-    for row in ["4 KiB random reads, one by one", "1 MiB reads in order", "Verdict:", "p99"] {
+    for row in [
+        "4 KiB random reads, one by one",
+        "1 MiB reads in order",
+        "Verdict:",
+        "p99",
+    ] {
         assert!(ran.out.contains(row), "{row} is missing in\n{}", ran.out);
     }
-    assert!(!ran.out.contains("random writes") && !ran.out.contains("commits"), "{}", ran.out);
-    assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
+    assert!(
+        !ran.out.contains("random writes") && !ran.out.contains("commits"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
     drop(device);
-    assert!(std::fs::read(&image).expect("the image").iter().all(|byte| *byte == 0), "nothing was written");
+    assert!(
+        std::fs::read(&image)
+            .expect("the image")
+            .iter()
+            .all(|byte| *byte == 0),
+        "nothing was written"
+    );
 }
 
 #[test]
 fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
     let scratch = Scratch::new().expect("a folder");
-    let running = start(program(quick(&format!("{} --for=60s", scratch.path().display()))));
-    let size = || std::fs::metadata(scratch.join("fathom-quick.data")).map_or(0, |facts| facts.blocks() * 512);
+    let running = start(program(quick(&format!(
+        "{} --for=60s",
+        scratch.path().display()
+    ))));
+    let size = || {
+        std::fs::metadata(scratch.join("fathom-quick.data")).map_or(0, |facts| facts.blocks() * 512)
+    };
     let mut before = 0;
     // Layout is over when the file is there and grows no more.
     common::until("it is laid out", || {
@@ -107,7 +185,13 @@ fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
     running.signal(rustix::process::Signal::INT);
     let ran = running.finish_within(Duration::from_secs(20)).expect(130);
     assert!(ran.out.contains("interrupted"), "{}", ran.out);
-    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("the folder")
+            .count(),
+        0,
+        "the file is gone"
+    );
 }
 
 /// Regression 0120: an interrupt before the load began was told as a refusal.
@@ -116,13 +200,21 @@ fn an_interrupt_while_the_file_is_laid_out_is_an_interrupt() {
     let scratch = Scratch::new().expect("a folder");
     let arguments = quick(&format!("{} --for=60s", scratch.path().display()));
     let file = scratch.join("fathom-quick.data");
-    let lengthy = words(&format!("run --name=x --size=7g --create_only=1 --filename={}", file.display()));
+    let lengthy = words(&format!(
+        "run --name=x --size=7g --create_only=1 --filename={}",
+        file.display()
+    ));
     for (arguments, left) in [(arguments, 0), (lengthy, 1)] {
         let running = start(program(arguments));
         common::until("it began", || file.exists());
         running.signal(rustix::process::Signal::INT);
         running.finish_within(Duration::from_secs(20)).expect(130);
-        assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), left);
+        assert_eq!(
+            std::fs::read_dir(scratch.path())
+                .expect("the folder")
+                .count(),
+            left
+        );
     }
 }
 
@@ -134,15 +226,24 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
     let cases = [
         (String::new(), "give a folder, a file or a device"),
         (format!("{folder} {folder}"), "one target at a time"),
-        (format!("{folder} --fro=20s"), "there is no option '--fro=20s'"),
+        (
+            format!("{folder} --fro=20s"),
+            "there is no option '--fro=20s'",
+        ),
         (format!("{folder} --for=1s"), "too short"),
         (format!("{folder} --for=soon"), "is no time"),
         (format!("{folder} --for"), "needs a value"),
-        (format!("{folder} --sheet=nonsense"), "there is no sheet 'nonsense'"),
+        (
+            format!("{folder} --sheet=nonsense"),
+            "there is no sheet 'nonsense'",
+        ),
         (format!("{folder} --read-only"), "--read-only makes no file"),
         (format!("{folder}/no/where"), "no/where"),
         (format!("{folder}/tiny"), "too few to measure"),
-        ("/dev/null".to_owned(), "neither a folder, nor a file, nor a block device"),
+        (
+            "/dev/null".to_owned(),
+            "neither a folder, nor a file, nor a block device",
+        ),
     ];
     for (arguments, expected) in cases {
         let ran = fathom(quick(&arguments)).expect(2);
@@ -154,7 +255,9 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
 #[test]
 fn the_recipe_is_a_job_file_that_runs() {
     let scratch = Scratch::new().expect("a folder");
-    let shown = fathom(quick(&format!("{} --show", scratch.path().display()))).expect(0).out;
+    let shown = fathom(quick(&format!("{} --show", scratch.path().display())))
+        .expect(0)
+        .out;
     let file = scratch.join("quick.fio");
     std::fs::write(&file, shown).expect("a file");
     fathom(["run", "--parse-only", &file.display().to_string()]).expect(0);
@@ -165,36 +268,94 @@ fn the_recipe_is_a_job_file_that_runs() {
 #[test]
 fn the_figures_are_held_against_a_data_sheet() {
     let scratch = Scratch::new().expect("a folder");
-    let (file, sheets, store) = (scratch.join("mine"), scratch.join("sheets"), scratch.join("store.db"));
+    let (file, sheets, store) = (
+        scratch.join("mine"),
+        scratch.join("sheets"),
+        scratch.join("store.db"),
+    );
     std::fs::write(&file, vec![3; 16 << 20]).expect("a file");
     std::fs::create_dir(&sheets).expect("a folder");
-    let figure = |what: &str, value: f64, more: &str| format!("[[sheet.figure]]\nwhat = \"{what}\"\nvalue = {value}\ndirection = \"read\"\n{more}\n");
+    let figure = |what: &str, value: f64, more: &str| {
+        format!(
+            "[[sheet.figure]]\nwhat = \"{what}\"\nvalue = {value}\ndirection = \"read\"\n{more}\n"
+        )
+    };
     let random = "access = \"random\"\nblock = \"4KiB\"\nthreads = 1\n";
     let sheet = "schema = 1\n[[sheet]]\nid = \"test-sheet\"\nmaker = \"Nobody\"\nproduct = \"Nothing\"\nconfidence = \"maker\"\nsource = [\"https://example.org\"]\n";
     let text = [
         sheet.to_owned(),
         figure("iops", 1.0, &format!("{random}depth = 1")),
         figure("bandwidth", 90_000_000.0, "access = \"sequential\"\n"),
-        figure("iops", 7.0, "access = \"random\"\nblock = \"64KiB\"\ndepth = 1\nthreads = 1\n"),
+        figure(
+            "iops",
+            7.0,
+            "access = \"random\"\nblock = \"64KiB\"\ndepth = 1\nthreads = 1\n",
+        ),
     ];
     std::fs::write(sheets.join("mine.toml"), text.concat()).expect("a sheet");
-    let line = format!("{} --for=10s --json --sheet=test-sheet --specs={} --store={}", file.display(), sheets.display(), store.display());
+    let line = format!(
+        "{} --for=10s --json --sheet=test-sheet --specs={} --store={}",
+        file.display(),
+        sheets.display(),
+        store.display()
+    );
     let json = fathom(quick(&line)).done().json();
-    let figures = json.0.pointer("/fathom/spec/figures").and_then(|all| all.as_array()).unwrap_or_else(|| panic!("{:#}", json.0["fathom"]));
-    let judgements: Vec<&str> = figures.iter().filter_map(|figure| figure["judgement"].as_str()).collect();
+    let figures = json
+        .0
+        .pointer("/fathom/spec/figures")
+        .and_then(|all| all.as_array())
+        .unwrap_or_else(|| panic!("{:#}", json.0["fathom"]));
+    let judgements: Vec<&str> = figures
+        .iter()
+        .filter_map(|figure| figure["judgement"].as_str())
+        .collect();
     assert_eq!(judgements.len(), 2, "{figures:#?}");
     // A machine that held the generator up makes a measurement invalid, and says that of the figure.
-    let held_up: Vec<bool> = figures.iter().map(|figure| figure["reasons"].to_string().contains("the measurement is invalid")).collect();
+    let held_up: Vec<bool> = figures
+        .iter()
+        .map(|figure| {
+            figure["reasons"]
+                .to_string()
+                .contains("the measurement is invalid")
+        })
+        .collect();
     for ((judgement, wanted), held_up) in judgements.iter().zip(["above", "below"]).zip(&held_up) {
-        assert_eq!(*judgement, if *held_up { "not comparable" } else { wanted }, "{figures:#?}");
+        assert_eq!(
+            *judgement,
+            if *held_up { "not comparable" } else { wanted },
+            "{figures:#?}"
+        );
     }
     // The measured value is the one of the table: depth 1 is the first of the jobs.
-    let (told, measured) = (json.number("/jobs/0/read/iops"), figures[0]["measured"].as_f64().expect("a number"));
+    let (told, measured) = (
+        json.number("/jobs/0/read/iops"),
+        figures[0]["measured"].as_f64().expect("a number"),
+    );
     assert!((told / measured - 1.0).abs() < 0.01, "{told} {measured}");
-    assert!(json.text("/fathom/spec/facts/figures under other conditions").starts_with("1; `fathom spec"));
-    let shown = fathom(words(&format!("show --store={}", store.display()))).expect(0).out;
-    let words = [("Data sheet test-sheet", false), ("ABOVE random read, 1.0 IOPS", held_up[0]), ("BELOW sequential read", held_up[1])];
-    for said in words.iter().filter(|(_, held_up)| !held_up).map(|(words, _)| *words) {
-        assert!(shown.split_whitespace().collect::<Vec<_>>().join(" ").contains(said), "{said} is missing in\n{shown}");
+    assert!(
+        json.text("/fathom/spec/facts/figures under other conditions")
+            .starts_with("1; `fathom spec")
+    );
+    let shown = fathom(words(&format!("show --store={}", store.display())))
+        .expect(0)
+        .out;
+    let words = [
+        ("Data sheet test-sheet", false),
+        ("ABOVE random read, 1.0 IOPS", held_up[0]),
+        ("BELOW sequential read", held_up[1]),
+    ];
+    for said in words
+        .iter()
+        .filter(|(_, held_up)| !held_up)
+        .map(|(words, _)| *words)
+    {
+        assert!(
+            shown
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .contains(said),
+            "{said} is missing in\n{shown}"
+        );
     }
 }

@@ -7,29 +7,47 @@ mod peer;
 use std::path::Path;
 
 use common::{beside, code_of, fathom, on, program, start, until, words};
-use fathom_testkit::{DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Mischief, Scratch, require, skip};
+use fathom_testkit::{
+    DeviceOptions, FaultDevice, Latency, LoopDevice, LoopOptions, Mischief, Scratch, require, skip,
+};
 use peer::{Bench, FIOS, OURS, number, run};
 
 /// The program under test in its own words, whose documents tell what was verified.
 const RUN: [&str; 3] = [common::FATHOM, "run", "--no-store"];
 
 fn line(program: &[&str], folder: &Path, text: &str) -> peer::Left {
-    run(program, folder, &text.split_whitespace().collect::<Vec<_>>())
+    run(
+        program,
+        folder,
+        &text.split_whitespace().collect::<Vec<_>>(),
+    )
 }
 
 /// What the device saw of blocks of 4 KiB, as `w` and `r` with the number of the block.
 fn sequence(program: &[&str], options: &str) -> Vec<String> {
-    let device = FaultDevice::mount(DeviceOptions { size: 128 << 10, ..DeviceOptions::default() }).expect("a fault device");
+    let device = FaultDevice::mount(DeviceOptions {
+        size: 128 << 10,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
     let folder = Scratch::new().expect("a folder");
-    let mut job = format!("--name=j --filename={} --rw=write --bs=4k --direct=1 --size=128k --verify=crc32c --verify_state_save=0 {options}", device.path().display());
+    let mut job = format!(
+        "--name=j --filename={} --rw=write --bs=4k --direct=1 --size=128k --verify=crc32c --verify_state_save=0 {options}",
+        device.path().display()
+    );
     if program.len() > 1 {
         job += &format!(" --destroy={}", code_of(&device.path()));
     }
     device.clear_log();
     let left = line(program, folder.path(), &job);
     assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
-    let moved = device.log().into_iter().filter(|one| one.len == 4096 && matches!(one.op.word(), "read" | "write"));
-    moved.map(|one| format!("{}{}", &one.op.word()[..1], one.offset / 4096)).collect()
+    let moved = device
+        .log()
+        .into_iter()
+        .filter(|one| one.len == 4096 && matches!(one.op.word(), "read" | "write"));
+    moved
+        .map(|one| format!("{}{}", &one.op.word()[..1], one.offset / 4096))
+        .collect()
 }
 
 /// `verify_backlog_batch`: fewer than the backlog are read back at a time, the oldest first, and the rest at the end.
@@ -37,17 +55,28 @@ fn sequence(program: &[&str], options: &str) -> Vec<String> {
 fn a_backlog_is_read_back_in_batches_as_fio_does() {
     require!(Root, Fuse, Fio);
     let _turn = beside();
-    for options in ["--verify_backlog=8 --verify_backlog_batch=4", "--verify_backlog=8 --verify_backlog_batch=3", "--verify_backlog=8"] {
+    for options in [
+        "--verify_backlog=8 --verify_backlog_batch=4",
+        "--verify_backlog=8 --verify_backlog_batch=3",
+        "--verify_backlog=8",
+    ] {
         let (ours, theirs) = (sequence(&OURS, options), sequence(&FIOS, options));
         assert_eq!(ours.len(), 64, "{options}: {ours:?}");
-        let settled = |all: &[String]| all.iter().skip_while(|one| one.starts_with('r')).cloned().collect::<Vec<_>>();
+        let settled = |all: &[String]| {
+            all.iter()
+                .skip_while(|one| one.starts_with('r'))
+                .cloned()
+                .collect::<Vec<_>>()
+        };
         assert_eq!(settled(&ours), settled(&theirs), "{options}");
     }
 }
 
 /// Blocks with one byte spoilt: in the data of the second, in the header of the sixth.
 fn spoil(folder: &Path, program: &[&str], kind: &str) -> Vec<u8> {
-    let job = format!("--name=j --filename=data --rw=write --bs=4k --size=64k {kind} --do_verify=0 --verify_state_save=0");
+    let job = format!(
+        "--name=j --filename=data --rw=write --bs=4k --size=64k {kind} --do_verify=0 --verify_state_save=0"
+    );
     let left = line(program, folder, &job);
     assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
     let before = std::fs::read(folder.join("data")).expect("written");
@@ -59,10 +88,24 @@ fn spoil(folder: &Path, program: &[&str], kind: &str) -> Vec<u8> {
 }
 
 fn saved(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").file_name().into_string().expect("a name"));
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| {
+        entry
+            .expect("readable")
+            .file_name()
+            .into_string()
+            .expect("a name")
+    });
     let mut names: Vec<String> = entries.filter(|name| name.starts_with("data.")).collect();
     names.sort();
-    names.into_iter().map(|name| (name.clone(), std::fs::read(folder.join(name)).expect("readable"))).collect()
+    names
+        .into_iter()
+        .map(|name| {
+            (
+                name.clone(),
+                std::fs::read(folder.join(name)).expect("readable"),
+            )
+        })
+        .collect()
 }
 
 /// What was read and what should have been read are saved under the names that fio gives them.
@@ -71,8 +114,23 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
     require!(Fio);
     let _turn = beside();
     for (kind, names) in [
-        ("--verify=pattern --verify_pattern=0xdeadbeef", vec!["data.20480.expected", "data.20480.received", "data.4096.expected", "data.4096.received"]),
-        ("--verify=crc32c", vec!["data.20480.hdr_fail", "data.4096.expected", "data.4096.received"]),
+        (
+            "--verify=pattern --verify_pattern=0xdeadbeef",
+            vec![
+                "data.20480.expected",
+                "data.20480.received",
+                "data.4096.expected",
+                "data.4096.received",
+            ],
+        ),
+        (
+            "--verify=crc32c",
+            vec![
+                "data.20480.hdr_fail",
+                "data.4096.expected",
+                "data.4096.received",
+            ],
+        ),
     ] {
         let [ours, theirs] = [&OURS[..], &FIOS[..]].map(|program| {
             let folder = Scratch::new().expect("a folder");
@@ -82,11 +140,20 @@ fn wrong_blocks_are_saved_as_fio_saves_them() {
             (before, saved(folder.path()))
         });
         for (_, saved) in [&ours, &theirs] {
-            assert_eq!(saved.iter().map(|(name, _)| name).collect::<Vec<_>>(), names, "{kind}");
+            assert_eq!(
+                saved.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+                names,
+                "{kind}"
+            );
         }
         let (before, saved) = ours;
         for (name, bytes) in &saved {
-            let at: usize = name.split('.').nth(1).expect("an offset").parse().expect("a number");
+            let at: usize = name
+                .split('.')
+                .nth(1)
+                .expect("an offset")
+                .parse()
+                .expect("a number");
             let mut block = before[at..at + 4096].to_vec();
             if !name.ends_with("expected") {
                 block[if at == 4096 { 5000 - 4096 } else { 0 }] ^= 0x10;
@@ -112,9 +179,22 @@ fn wrong_blocks_of_our_own_stamps_are_saved_too() {
     line(&OURS, folder.path(), &format!("{read} --verify_dump=1"));
     let saved = saved(&folder.join("left"));
     let names: Vec<&str> = saved.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["data.20480.expected", "data.20480.received", "data.4096.expected", "data.4096.received"]);
+    assert_eq!(
+        names,
+        [
+            "data.20480.expected",
+            "data.20480.received",
+            "data.4096.expected",
+            "data.4096.received"
+        ]
+    );
     for (name, bytes) in saved.iter().filter(|(name, _)| name.ends_with("expected")) {
-        let at: usize = name.split('.').nth(1).expect("an offset").parse().expect("a number");
+        let at: usize = name
+            .split('.')
+            .nth(1)
+            .expect("an offset")
+            .parse()
+            .expect("a number");
         assert!(*bytes == before[at..at + 4096], "{name}");
     }
 }
@@ -127,10 +207,14 @@ fn threads_check_beside_the_worker() {
         let found = |threads: &str| {
             let folder = Scratch::new().expect("a folder");
             spoil(folder.path(), &OURS, &format!("--verify={kind}"));
-            let job = format!("--name=j --filename=data --rw=randread --bs=4k --size=64k --iodepth=8 --ioengine=libaio --verify={kind} --continue_on_error=verify --output-format=json {threads}");
+            let job = format!(
+                "--name=j --filename=data --rw=randread --bs=4k --size=64k --iodepth=8 --ioengine=libaio --verify={kind} --continue_on_error=verify --output-format=json {threads}"
+            );
             let left = line(&RUN, folder.path(), &job);
-            let json: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-            ["good_blocks", "bad_blocks", "checked_bytes"].map(|key| number(&json, &format!("/fathom/entries/0/verify/{key}")))
+            let json: serde_json::Value = serde_json::from_str(&left.out)
+                .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+            ["good_blocks", "bad_blocks", "checked_bytes"]
+                .map(|key| number(&json, &format!("/fathom/entries/0/verify/{key}")))
         };
         let plain = found("");
         assert_eq!(plain, [14.0, 2.0, 65536.0], "{kind}");
@@ -139,12 +223,17 @@ fn threads_check_beside_the_worker() {
         }
     }
     let folder = Scratch::new().expect("a folder");
-    let mut job = words("fio --name=j --rw=write --bs=4k --size=1m --rate_iops=50 --verify=crc32c --verify_backlog=4 --verify_async=2 --verify_async_cpus=0");
+    let mut job = words(
+        "fio --name=j --rw=write --bs=4k --size=1m --rate_iops=50 --verify=crc32c --verify_backlog=4 --verify_async=2 --verify_async_cpus=0",
+    );
     job.push(format!("--directory={}", folder.path().display()));
     let running = start(program(job));
     let checking = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("it runs");
-        let is_one = |task: &std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim() == "verify");
+        let is_one = |task: &std::fs::DirEntry| {
+            std::fs::read_to_string(task.path().join("comm"))
+                .is_ok_and(|name| name.trim() == "verify")
+        };
         tasks.flatten().filter(is_one).count() == 2
     };
     until("two threads that verify", checking);
@@ -157,13 +246,30 @@ fn what_a_replay_wrote_is_read_back() {
     let folder = Scratch::new().expect("a folder");
     // The second write covers half of the first, the fourth is the third again, the fifth is trimmed away.
     let ios = "write 0 8192\ndata write 4096 4096\ndata write 65536 4096\ndata write 65536 4096\ndata write 131072 4096\ndata trim 131072 4096\n";
-    std::fs::write(folder.join("trace"), format!("fio version 2 iolog\ndata add\ndata open\ndata {ios}data close\n")).expect("a log");
+    std::fs::write(
+        folder.join("trace"),
+        format!("fio version 2 iolog\ndata add\ndata open\ndata {ios}data close\n"),
+    )
+    .expect("a log");
     for kind in ["crc32c", "fathom"] {
-        let job = format!("--name=j --read_iolog=trace --verify={kind} --output-format=json --verify_state_save=0");
+        let job = format!(
+            "--name=j --read_iolog=trace --verify={kind} --output-format=json --verify_state_save=0"
+        );
         let left = line(&RUN, folder.path(), &job);
-        let json: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+        let json: serde_json::Value = serde_json::from_str(&left.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
         let verify = |key: &str| number(&json, &format!("/fathom/entries/0/verify/{key}"));
-        assert_eq!((left.code, verify("good_blocks"), verify("bad_blocks"), verify("checked_bytes")), (Some(0), 2.0, 0.0, 8192.0), "{kind} {}", left.err);
+        assert_eq!(
+            (
+                left.code,
+                verify("good_blocks"),
+                verify("bad_blocks"),
+                verify("checked_bytes")
+            ),
+            (Some(0), 2.0, 0.0, 8192.0),
+            "{kind} {}",
+            left.err
+        );
     }
 }
 
@@ -172,24 +278,43 @@ fn what_a_replay_wrote_is_read_back() {
 fn a_write_of_a_replay_that_was_lost_is_found() {
     require!(Root, Fuse);
     let _turn = beside();
-    let device = FaultDevice::mount(DeviceOptions { size: 1 << 20, ..DeviceOptions::default() }).expect("a fault device");
+    let device = FaultDevice::mount(DeviceOptions {
+        size: 1 << 20,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
     let folder = Scratch::new().expect("a folder");
     let path = device.path();
     let one = |offset: u64| format!("{} write {offset} 4096\n", path.display());
-    let log = format!("fio version 2 iolog\n{0} add\n{0} open\n{1}{0} close\n", path.display(), (0..8).chain([3]).map(|n| one(n * 4096)).collect::<String>());
+    let log = format!(
+        "fio version 2 iolog\n{0} add\n{0} open\n{1}{0} close\n",
+        path.display(),
+        (0..8).chain([3]).map(|n| one(n * 4096)).collect::<String>()
+    );
     std::fs::write(folder.join("trace"), log).expect("a log");
     device.spoil(3 * 4096, 2, Mischief::Lose);
-    let job = format!("--name=j --read_iolog=trace --verify=fathom --direct=1 --output-format=json --destroy={}", code_of(&path));
+    let job = format!(
+        "--name=j --read_iolog=trace --verify=fathom --direct=1 --output-format=json --destroy={}",
+        code_of(&path)
+    );
     let left = line(&RUN, folder.path(), &job);
-    let json: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    let json: serde_json::Value = serde_json::from_str(&left.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
     let verify = |key: &str| number(&json, &format!("/fathom/entries/0/verify/{key}"));
-    assert_eq!((left.code, verify("good_blocks"), verify("bad_blocks")), (Some(1), 7.0, 1.0), "{}", left.err);
+    assert_eq!(
+        (left.code, verify("good_blocks"), verify("bad_blocks")),
+        (Some(1), 7.0, 1.0),
+        "{}",
+        left.err
+    );
 }
 
 /// exec: the program runs beside the load, with fio's words in its arguments, and its output lies where fio puts it.
 #[test]
 fn a_program_runs_beside_the_load() {
-    let bench = Bench::new("[side]\nioengine=exec\nprogram=/bin/echo\narguments=job %n of %r s\nruntime=30\n[load]\nioengine=null\nsize=1m\n");
+    let bench = Bench::new(
+        "[side]\nioengine=exec\nprogram=/bin/echo\narguments=job %n of %r s\nruntime=30\n[load]\nioengine=null\nsize=1m\n",
+    );
     let json = bench.json(&[]);
     assert_eq!(bench.text("side.stdout"), "job side of 30 s\n");
     assert_eq!(number(&json, "/jobs/1/read/total_ios"), 256.0);
@@ -198,19 +323,32 @@ fn a_program_runs_beside_the_load() {
     assert_eq!(left.code, Some(1));
     assert!(left.err.contains("/no/such/program"), "{}", left.err);
     let unnamed = Bench::new("[side]\nioengine=exec\n");
-    assert!(run(&OURS, unnamed.0.path(), &["job.fio"]).err.contains("set program=PATH"));
+    assert!(
+        run(&OURS, unnamed.0.path(), &["job.fio"])
+            .err
+            .contains("set program=PATH")
+    );
 }
 
 /// It is asked to end when its time is over, and made to when it does not listen.
 #[test]
 fn a_program_ends_with_its_job() {
-    let bench = Bench::new("[side]\nioengine=exec\nprogram=/bin/sh\narguments=stay\nruntime=1\ngrace_time=1\n");
-    std::fs::write(bench.0.join("stay"), "trap 'echo asked' TERM\necho $$\nwhile :; do sleep 0.1; done\n").expect("a script");
+    let bench = Bench::new(
+        "[side]\nioengine=exec\nprogram=/bin/sh\narguments=stay\nruntime=1\ngrace_time=1\n",
+    );
+    std::fs::write(
+        bench.0.join("stay"),
+        "trap 'echo asked' TERM\necho $$\nwhile :; do sleep 0.1; done\n",
+    )
+    .expect("a script");
     bench.json(&[]);
     let said = bench.text("side.stdout");
     let (pid, asked) = said.split_once('\n').expect("two lines");
     assert_eq!(asked, "asked\n");
-    assert!(!Path::new("/proc").join(pid).exists(), "{pid} is still there");
+    assert!(
+        !Path::new("/proc").join(pid).exists(),
+        "{pid} is still there"
+    );
 }
 
 /// A time or a file ends the jobs; then their states are saved, and then the command runs.
@@ -218,34 +356,59 @@ fn a_program_ends_with_its_job() {
 fn a_trigger_ends_the_run() {
     for trigger in ["--trigger-timeout=3s", "--trigger-file=now"] {
         let folder = Scratch::new().expect("a folder");
-        let mut job = words("fio --name=j --filename=data --rw=write --bs=4k --size=64m --rate=1m --fallocate=none --verify=crc32c --do_verify=0 --output-format=json");
+        let mut job = words(
+            "fio --name=j --filename=data --rw=write --bs=4k --size=64m --rate=1m --fallocate=none --verify=crc32c --do_verify=0 --output-format=json",
+        );
         job.extend([trigger.to_owned(), "--trigger=ls > seen".to_owned()]);
         let mut command = program(job);
         command.current_dir(folder.path());
         let running = start(command);
-        until("some data", || std::fs::metadata(folder.join("data")).is_ok_and(|data| data.len() > 0));
+        until("some data", || {
+            std::fs::metadata(folder.join("data")).is_ok_and(|data| data.len() > 0)
+        });
         std::fs::write(folder.join("now"), "").expect("a file");
         let ran = running.finish().expect(0);
         assert!(ran.json().number("/jobs/0/write/io_bytes") < f64::from(64 << 20));
         let seen = std::fs::read_to_string(folder.join("seen")).expect("the command ran");
         assert!(seen.contains("local-j-0-verify.state"), "{seen}");
-        assert_eq!(seen.contains("now"), trigger.contains("timeout"), "the file is a wish, and is removed: {seen}");
+        assert_eq!(
+            seen.contains("now"),
+            trigger.contains("timeout"),
+            "the file is a wish, and is removed: {seen}"
+        );
     }
-    let failing = fathom(words("fio --name=j --ioengine=null --size=1g --time_based --runtime=30 --trigger-timeout=100ms --trigger=false"));
-    assert!(failing.code() == 1 && failing.err.contains("--trigger: 'false' ended with"), "{}", failing.err);
+    let failing = fathom(words(
+        "fio --name=j --ioengine=null --size=1g --time_based --runtime=30 --trigger-timeout=100ms --trigger=false",
+    ));
+    assert!(
+        failing.code() == 1 && failing.err.contains("--trigger: 'false' ended with"),
+        "{}",
+        failing.err
+    );
 }
 
 /// While a job with `lockmem` runs, so much memory of the process is locked.
 #[test]
 fn memory_is_locked_while_the_job_runs() {
-    let running = start(program(words("fio --name=j --ioengine=null --size=1g --rate_iops=10 --time_based --runtime=30 --lockmem=8m --numjobs=2")));
+    let running = start(program(words(
+        "fio --name=j --ioengine=null --size=1g --rate_iops=10 --time_based --runtime=30 --lockmem=8m --numjobs=2",
+    )));
     let locked = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
-        status.lines().any(|line| line.starts_with("VmLck:") && line.contains(" 16384 kB"))
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
+        status
+            .lines()
+            .any(|line| line.starts_with("VmLck:") && line.contains(" 16384 kB"))
     };
     until("16 MiB of locked memory", locked);
-    let ran = fathom(words("fio --name=j --ioengine=null --size=64k --lockmem=1p"));
-    assert!(ran.code() == 1 && ran.err.contains("would leave nothing"), "{}", ran.err);
+    let ran = fathom(words(
+        "fio --name=j --ioengine=null --size=64k --lockmem=1p",
+    ));
+    assert!(
+        ran.code() == 1 && ran.err.contains("would leave nothing"),
+        "{}",
+        ran.err
+    );
 }
 
 /// `ioscheduler` holds while the run lasts, and what was before holds afterwards.
@@ -253,26 +416,45 @@ fn memory_is_locked_while_the_job_runs() {
 fn the_scheduler_is_switched_and_put_back() {
     require!(Root, Loop);
     let image = Scratch::new().expect("a folder");
-    let device = LoopDevice::create(&image.join("disk.img"), 16 << 20, LoopOptions::default()).expect("a loop device");
-    let name = device.path().file_name().expect("a name").to_string_lossy().into_owned();
+    let device = LoopDevice::create(&image.join("disk.img"), 16 << 20, LoopOptions::default())
+        .expect("a loop device");
+    let name = device
+        .path()
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
     let file = format!("/sys/block/{name}/queue/scheduler");
     let now = || std::fs::read_to_string(&file).expect("sysfs");
     let before = now();
-    let words_of = before.split_whitespace().map(|word| word.trim_matches(['[', ']']));
-    let Some(other) = words_of.clone().find(|word| !before.contains(&format!("[{word}]"))) else {
+    let words_of = before
+        .split_whitespace()
+        .map(|word| word.trim_matches(['[', ']']));
+    let Some(other) = words_of
+        .clone()
+        .find(|word| !before.contains(&format!("[{word}]")))
+    else {
         return skip("the loop devices of this kernel have one scheduler only");
     };
-    let mut job = words(&format!("fio --name=j --rw=read --bs=4k --size=16m --rate_iops=200 --ioscheduler={other}"));
+    let mut job = words(&format!(
+        "fio --name=j --rw=read --bs=4k --size=16m --rate_iops=200 --ioscheduler={other}"
+    ));
     job.push(on(device.path()));
     let running = start(program(job.clone()));
-    until("the other scheduler", || now().contains(&format!("[{other}]")));
+    until("the other scheduler", || {
+        now().contains(&format!("[{other}]"))
+    });
     running.signal(rustix::process::Signal::INT);
     running.finish();
     assert_eq!(now(), before);
     let mut wrong = words("fio --name=j --rw=read --bs=4k --size=64k --ioscheduler=no-such-one");
     wrong.push(on(device.path()));
     let ran = fathom(wrong);
-    assert!(ran.code() == 1 && ran.err.contains("no I/O scheduler 'no-such-one'"), "{}", ran.err);
+    assert!(
+        ran.code() == 1 && ran.err.contains("no I/O scheduler 'no-such-one'"),
+        "{}",
+        ran.err
+    );
     assert_eq!(now(), before);
 }
 
@@ -282,16 +464,40 @@ fn offloaded_jobs_keep_out_of_each_others_way() {
     require!(Root, Fuse);
     let _turn = beside();
     let together = |serialize: u8| {
-        let latency = Latency { write_us: 2000, ..Latency::default() };
-        let device = FaultDevice::mount(DeviceOptions { size: 64 << 10, latency, ..DeviceOptions::default() }).expect("a fault device");
-        let mut job = words(&format!("fio --name=j --rw=randwrite --norandommap --bs=4k --size=64k --io_size=1m --numjobs=2 --iodepth=4 --ioengine=psync --direct=1 --io_submit_mode=offload --serialize_overlap={serialize}"));
-        job.extend([on(&device.path()), format!("--destroy={}", code_of(&device.path()))]);
+        let latency = Latency {
+            write_us: 2000,
+            ..Latency::default()
+        };
+        let device = FaultDevice::mount(DeviceOptions {
+            size: 64 << 10,
+            latency,
+            ..DeviceOptions::default()
+        })
+        .expect("a fault device");
+        let mut job = words(&format!(
+            "fio --name=j --rw=randwrite --norandommap --bs=4k --size=64k --io_size=1m --numjobs=2 --iodepth=4 --ioengine=psync --direct=1 --io_submit_mode=offload --serialize_overlap={serialize}"
+        ));
+        job.extend([
+            on(&device.path()),
+            format!("--destroy={}", code_of(&device.path())),
+        ]);
         device.clear_log();
         fathom(job).expect(0);
-        let log: Vec<_> = device.log().into_iter().filter(|one| one.op.word() == "write" && one.len == 4096).collect();
+        let log: Vec<_> = device
+            .log()
+            .into_iter()
+            .filter(|one| one.op.word() == "write" && one.len == 4096)
+            .collect();
         assert_eq!(log.len(), 512);
-        let overlap = |a: usize, b: usize| log[a].offset == log[b].offset && log[a].start_ns < log[b].end_ns && log[b].start_ns < log[a].end_ns;
-        (0..log.len()).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|(a, b)| overlap(*a, *b)).count()
+        let overlap = |a: usize, b: usize| {
+            log[a].offset == log[b].offset
+                && log[a].start_ns < log[b].end_ns
+                && log[b].start_ns < log[a].end_ns
+        };
+        (0..log.len())
+            .flat_map(|a| (0..a).map(move |b| (a, b)))
+            .filter(|(a, b)| overlap(*a, *b))
+            .count()
     };
     assert_eq!(together(1), 0);
     assert!(together(0) > 0, "without it they meet");
@@ -307,11 +513,32 @@ fn nothing_is_ignored_in_silence() {
         ("unlink_each_loop=1", "unlink=1"),
         ("sync_file_range=write:4", "fdatasync"),
     ] {
-        let ran = fathom(["fio", "--name=j", "--ioengine=null", "--size=64k", &format!("--{option}")]);
-        assert!(ran.code() == 1 && ran.err.contains(way), "{option}: {}", ran.err);
+        let ran = fathom([
+            "fio",
+            "--name=j",
+            "--ioengine=null",
+            "--size=64k",
+            &format!("--{option}"),
+        ]);
+        assert!(
+            ran.code() == 1 && ran.err.contains(way),
+            "{option}: {}",
+            ran.err
+        );
     }
-    for (option, why) in [("iomem_align=64k", "pages of 4096 bytes"), ("mem=mmaphuge", "huge pages are taken"), ("openfiles=3", "all files of a job stay open")] {
-        let ran = fathom(["run", "--name=j", "--ioengine=null", "--size=64k", &format!("--{option}")]).expect(0);
+    for (option, why) in [
+        ("iomem_align=64k", "pages of 4096 bytes"),
+        ("mem=mmaphuge", "huge pages are taken"),
+        ("openfiles=3", "all files of a job stay open"),
+    ] {
+        let ran = fathom([
+            "run",
+            "--name=j",
+            "--ioengine=null",
+            "--size=64k",
+            &format!("--{option}"),
+        ])
+        .expect(0);
         assert!(ran.err.contains(why), "{option}: {}", ran.err);
     }
 }

@@ -33,7 +33,10 @@ fn log_of(file: &Path, ios: &[(&str, u64, u64)], gap: u64) -> String {
     let file = file.display();
     let mut text = format!("{HEADER}1 {file} add\n1 {file} open\n");
     for (n, (action, offset, len)) in ios.iter().enumerate() {
-        text += &format!("{} {file} {action} {offset} {len}\n", 1 + gap * (n as u64 + 1));
+        text += &format!(
+            "{} {file} {action} {offset} {len}\n",
+            1 + gap * (n as u64 + 1)
+        );
     }
     text + &format!("{} {file} close\n", 1 + gap * ios.len() as u64)
 }
@@ -42,7 +45,10 @@ fn log_of(file: &Path, ios: &[(&str, u64, u64)], gap: u64) -> String {
 fn seen(device: &FaultDevice) -> Vec<(String, u64, u64)> {
     let own = |len: u64| len == 0 || MIXED.iter().any(|io| io.2 == len);
     let all = device.log();
-    let own = all.iter().filter(|one| own(one.len)).map(|one| (one.op.word().to_owned(), one.offset, one.len));
+    let own = all
+        .iter()
+        .filter(|one| own(one.len))
+        .map(|one| (one.op.word().to_owned(), one.offset, one.len));
     // fio empties the page cache first, which the file system takes for a sync.
     let seen = own.skip_while(|one| one.0 == "sync").collect();
     device.clear_log();
@@ -50,31 +56,62 @@ fn seen(device: &FaultDevice) -> Vec<(String, u64, u64)> {
 }
 
 fn mixed_on_the_device() -> Vec<(String, u64, u64)> {
-    let word = |action: &str| if action.ends_with("sync") { "sync" } else { action }.to_owned();
-    MIXED.iter().map(|(action, offset, len)| (word(action), *offset, *len)).collect()
+    let word = |action: &str| {
+        if action.ends_with("sync") {
+            "sync"
+        } else {
+            action
+        }
+        .to_owned()
+    };
+    MIXED
+        .iter()
+        .map(|(action, offset, len)| (word(action), *offset, *len))
+        .collect()
 }
 
 /// fio, `fathom fio` and `fathom run` do the same I/O in the same order: what the log says.
 #[test]
 fn the_device_sees_what_the_log_says() {
     require!(Root, Fuse, Fio);
-    let (scratch, device) = (Scratch::new().expect("a folder"), FaultDevice::mount(DeviceOptions::default()).expect("a device"));
+    let (scratch, device) = (
+        Scratch::new().expect("a folder"),
+        FaultDevice::mount(DeviceOptions::default()).expect("a device"),
+    );
     std::fs::write(scratch.join("log"), log_of(&device.path(), &MIXED, 100)).expect("a log");
-    let job = ["--name=r", "--read_iolog=log", "--ioengine=psync", "--direct=1"];
+    let job = [
+        "--name=r",
+        "--read_iolog=log",
+        "--ioengine=psync",
+        "--direct=1",
+    ];
     let left = run(&FIOS, scratch.path(), &job);
     assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
     assert_eq!(seen(&device), mixed_on_the_device(), "fio");
     for personality in ["fio", "run"] {
         let code = format!("--destroy={}", code_of(&device.path()));
-        let left = run(&[OURS[0], personality], scratch.path(), &[&job[..], &[&code]].concat());
-        assert_eq!((left.code, left.err.as_str()), (Some(0), ""), "{personality}: {}", left.out);
+        let left = run(
+            &[OURS[0], personality],
+            scratch.path(),
+            &[&job[..], &[&code]].concat(),
+        );
+        assert_eq!(
+            (left.code, left.err.as_str()),
+            (Some(0), ""),
+            "{personality}: {}",
+            left.out
+        );
         assert_eq!(seen(&device), mixed_on_the_device(), "{personality}");
     }
 }
 
 /// The I/O lines of a log: without their time and without opening and closing.
 fn ios(log: &str) -> Vec<String> {
-    let io = |line: &str| line.split_once(' ').map(|(_, rest)| rest.to_owned()).filter(|rest| rest.split(' ').count() == 4);
+    let io = |line: &str| {
+        line.split_once(' ')
+            .map(|(_, rest)| rest.to_owned())
+            .filter(|rest| rest.split(' ').count() == 4)
+    };
     log.lines().skip(1).filter_map(io).collect()
 }
 
@@ -85,13 +122,32 @@ fn a_replay_writes_the_log_it_read() {
     let all = [&MIXED[..], &[("trim", 4096, 8192)]].concat();
     let log = log_of(Path::new("data"), &all, 0);
     std::fs::write(scratch.join("log"), &log).expect("a log");
-    for (name, timing) in [("again", "--replay_no_stall=1"), ("timed", "--replay_no_stall=0")] {
-        let options = ["--name=r", "--read_iolog=log", "--ioengine=io_uring", "--iodepth=4", timing, &format!("--write_iolog={name}")];
+    for (name, timing) in [
+        ("again", "--replay_no_stall=1"),
+        ("timed", "--replay_no_stall=0"),
+    ] {
+        let options = [
+            "--name=r",
+            "--read_iolog=log",
+            "--ioengine=io_uring",
+            "--iodepth=4",
+            timing,
+            &format!("--write_iolog={name}"),
+        ];
         let left = run(&[OURS[0], "run"], scratch.path(), &options);
         assert_eq!(left.code, Some(0), "{}{}", left.out, left.err);
         let written = std::fs::read_to_string(scratch.join(name)).expect("a trace");
-        let same = |line: String| if line.contains("sync") { line.replace("0 4096", "0 0") } else { line };
-        assert_eq!(ios(&written).into_iter().map(same).collect::<Vec<_>>(), ios(&log));
+        let same = |line: String| {
+            if line.contains("sync") {
+                line.replace("0 4096", "0 0")
+            } else {
+                line
+            }
+        };
+        assert_eq!(
+            ios(&written).into_iter().map(same).collect::<Vec<_>>(),
+            ios(&log)
+        );
     }
 }
 
@@ -100,13 +156,21 @@ fn a_replay_writes_the_log_it_read() {
 fn the_same_log_counts_the_same_in_fio() {
     require!(Fio);
     let _turn = alone();
-    let folders = [&FIOS[..], &OURS[..]].map(|program| (program, Scratch::new().expect("a folder")));
+    let folders =
+        [&FIOS[..], &OURS[..]].map(|program| (program, Scratch::new().expect("a folder")));
     let two = "fio version 2 iolog\nb add\nb open\nb write 0 4096\nb wait 300 0\nb write 4096 512\nb wait 600 0\nb sync 0 0\nb write 9999 77\nb close\n";
     for (_, folder) in &folders {
         std::fs::write(folder.join("data"), vec![7; 2 << 20]).expect("a file");
         std::fs::write(folder.join("two"), two).expect("a log");
-        std::fs::write(folder.join("three"), log_of(Path::new("data"), &MIXED, 50_000)).expect("a log");
-        let bad = format!("{}garbage\n12 data jump 0 1\n", log_of(Path::new("data"), &MIXED, 0));
+        std::fs::write(
+            folder.join("three"),
+            log_of(Path::new("data"), &MIXED, 50_000),
+        )
+        .expect("a log");
+        let bad = format!(
+            "{}garbage\n12 data jump 0 1\n",
+            log_of(Path::new("data"), &MIXED, 0)
+        );
         std::fs::write(folder.join("bad"), bad).expect("a log");
     }
     let destroy = || format!("--destroy={}", code_of(&folders[1].1.join("data")));
@@ -125,9 +189,16 @@ fn the_same_log_counts_the_same_in_fio() {
                 line.push(&destroy);
             }
             let left = run(program, folder.path(), &line);
-            let document = &left.out[left.out.find('{').unwrap_or_else(|| panic!("{options}: {}{}", left.out, left.err))..];
-            let json = serde_json::from_str(document).unwrap_or_else(|error| panic!("{error}: {}", left.out));
-            let counts = ["read", "write", "trim"].map(|way| ["total_ios", "io_bytes"].map(|what| number(&json, &format!("/jobs/0/{way}/{what}"))));
+            let document = &left.out[left
+                .out
+                .find('{')
+                .unwrap_or_else(|| panic!("{options}: {}{}", left.out, left.err))..];
+            let json = serde_json::from_str(document)
+                .unwrap_or_else(|error| panic!("{error}: {}", left.out));
+            let counts = ["read", "write", "trim"].map(|way| {
+                ["total_ios", "io_bytes"]
+                    .map(|what| number(&json, &format!("/jobs/0/{way}/{what}")))
+            });
             (left.code, counts)
         });
         assert_eq!(counted[0], counted[1], "{options}");
@@ -141,11 +212,30 @@ fn the_same_log_takes_as_long_as_in_fio() {
     let _turn = alone();
     for program in [&FIOS[..], &OURS[..], &[OURS[0], "run"]] {
         let scratch = Scratch::new().expect("a folder");
-        std::fs::write(scratch.join("log"), log_of(Path::new("data"), &[("write", 0, 4096); 8], 50_000)).expect("a log");
+        std::fs::write(
+            scratch.join("log"),
+            log_of(Path::new("data"), &[("write", 0, 4096); 8], 50_000),
+        )
+        .expect("a log");
         measured(|| {
-            let left = run(program, scratch.path(), &["--name=r", "--read_iolog=log", "--ioengine=psync", "--output-format=json"]);
-            let json = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-            near("milliseconds", number(&json, "/jobs/0/write/runtime"), 400.0, 40.0)
+            let left = run(
+                program,
+                scratch.path(),
+                &[
+                    "--name=r",
+                    "--read_iolog=log",
+                    "--ioengine=psync",
+                    "--output-format=json",
+                ],
+            );
+            let json = serde_json::from_str(&left.out)
+                .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+            near(
+                "milliseconds",
+                number(&json, "/jobs/0/write/runtime"),
+                400.0,
+                40.0,
+            )
         });
     }
 }
@@ -162,9 +252,18 @@ fn lateness_does_not_add_up() {
     let reads: Vec<(&str, u64, u64)> = (0..60).map(|n| ("read", n * 4096, 4096)).collect();
     std::fs::write(scratch.join("log"), log_of(&device.path(), &reads, 25_000)).expect("a log");
     let log = format!("--read_iolog={}", scratch.join("log").display());
-    device.inject(Fault::Stall { every: 30, micros: 200_000 });
+    device.inject(Fault::Stall {
+        every: 30,
+        micros: 200_000,
+    });
     let lasted = |personality: &str| {
-        let options = ["--name=r", &log, "--ioengine=psync", "--direct=1", "--output-format=json"];
+        let options = [
+            "--name=r",
+            &log,
+            "--ioengine=psync",
+            "--direct=1",
+            "--output-format=json",
+        ];
         let out = fathom([&[personality], &options[..]].concat()).done().out;
         let json = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
         number(&json, "/jobs/0/read/runtime")
@@ -184,15 +283,35 @@ fn lateness_does_not_add_up() {
 fn a_replay_that_runs_behind_its_log_says_so() {
     require!(Root, Fuse);
     let scratch = Scratch::new().expect("a folder");
-    let latency = Latency { read_us: 30_000, ..Latency::default() };
-    let device = FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a device");
+    let latency = Latency {
+        read_us: 30_000,
+        ..Latency::default()
+    };
+    let device = FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a device");
     let reads: Vec<(&str, u64, u64)> = (0..20).map(|n| ("read", n * 4096, 4096)).collect();
     std::fs::write(scratch.join("log"), log_of(&device.path(), &reads, 10_000)).expect("a log");
     let log = format!("--read_iolog={}", scratch.join("log").display());
     let said = fathom(["run", "--name=r", &log, "--ioengine=psync", "--direct=1"]).out;
-    assert!(said.contains("REPLAY_LAG") && said.contains("Behind "), "{said}");
-    let said = fathom(["run", "--name=r", &log, "--ioengine=psync", "--direct=1", "--runtime=100ms", "--output-format=json"]).out;
-    let json: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert!(
+        said.contains("REPLAY_LAG") && said.contains("Behind "),
+        "{said}"
+    );
+    let said = fathom([
+        "run",
+        "--name=r",
+        &log,
+        "--ioengine=psync",
+        "--direct=1",
+        "--runtime=100ms",
+        "--output-format=json",
+    ])
+    .out;
+    let json: serde_json::Value =
+        serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
     Json(json).assert_conserved();
     assert!(said.contains("REPLAY_CUT"), "{said}");
 }
@@ -202,32 +321,68 @@ fn a_replay_that_runs_behind_its_log_says_so() {
 fn lists_of_logs_and_streams() {
     let scratch = Scratch::new().expect("a folder");
     for (name, n) in [("one", 1), ("two", 2)] {
-        std::fs::write(scratch.join(name), log_of(Path::new(name).with_extension("d").as_path(), &vec![("write", 0, 512); n], 0)).expect("a log");
+        std::fs::write(
+            scratch.join(name),
+            log_of(
+                Path::new(name).with_extension("d").as_path(),
+                &vec![("write", 0, 512); n],
+                0,
+            ),
+        )
+        .expect("a log");
     }
-    let left = run(&OURS, scratch.path(), &words_of("--name=r --read_iolog=one:two --numjobs=3 --output-format=json"));
-    let json: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-    let counts: Vec<f64> = (0..3).map(|job| number(&json, &format!("/jobs/{job}/write/total_ios"))).collect();
+    let left = run(
+        &OURS,
+        scratch.path(),
+        &words_of("--name=r --read_iolog=one:two --numjobs=3 --output-format=json"),
+    );
+    let json: serde_json::Value = serde_json::from_str(&left.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    let counts: Vec<f64> = (0..3)
+        .map(|job| number(&json, &format!("/jobs/{job}/write/total_ios")))
+        .collect();
     // fio numbers the clones after the first downwards: 0, 2, 1.
     assert_eq!(counts, [1.0, 1.0, 2.0]);
 
-    let mut command = program(words("run --name=r --read_iolog=- --numjobs=2 --group_reporting --output-format=json"));
-    command.current_dir(scratch.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut command = program(words(
+        "run --name=r --read_iolog=- --numjobs=2 --group_reporting --output-format=json",
+    ));
+    command
+        .current_dir(scratch.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let mut child = command.spawn().expect("started");
     let text = log_of(Path::new("three.d"), &[("write", 0, 512); 3], 0);
-    child.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("written");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(text.as_bytes())
+        .expect("written");
     let output = child.wait_with_output().expect("ended");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(number(&json, "/jobs/0/write/total_ios"), 6.0);
 
     let pipe = scratch.join("pipe");
-    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .expect("mkfifo")
+            .success()
+    );
     let writer = std::thread::spawn({
         let (pipe, text) = (pipe.clone(), text.clone());
         move || std::fs::write(pipe, text)
     });
-    let left = run(&OURS, scratch.path(), &words_of("--name=r --read_iolog=pipe --output-format=json"));
+    let left = run(
+        &OURS,
+        scratch.path(),
+        &words_of("--name=r --read_iolog=pipe --output-format=json"),
+    );
     writer.join().expect("no panic").expect("written");
-    let json: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    let json: serde_json::Value = serde_json::from_str(&left.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
     assert_eq!(number(&json, "/jobs/0/write/total_ios"), 3.0);
 }
 
@@ -241,8 +396,16 @@ fn what_a_log_would_overwrite_is_guarded() {
     let scratch = Scratch::new().expect("a folder");
     let mine = scratch.join("mine");
     std::fs::write(&mine, b"dear data").expect("a file");
-    std::fs::write(scratch.join("harmless"), log_of(Path::new("new"), &[("write", 0, 512)], 0)).expect("a log");
-    std::fs::write(scratch.join("harmful"), log_of(&mine, &[("write", 0, 512)], 0)).expect("a log");
+    std::fs::write(
+        scratch.join("harmless"),
+        log_of(Path::new("new"), &[("write", 0, 512)], 0),
+    )
+    .expect("a log");
+    std::fs::write(
+        scratch.join("harmful"),
+        log_of(&mine, &[("write", 0, 512)], 0),
+    )
+    .expect("a log");
     let trims = log_of(&mine, &[("trim", 0, 512)], 0);
     std::fs::write(scratch.join("trims"), trims).expect("a log");
     for personality in ["run", "fio"] {
@@ -252,16 +415,46 @@ fn what_a_log_would_overwrite_is_guarded() {
             "--read_iolog=harmless:harmful --numjobs=2",
             "--read_iolog=harmless --replay_redirect=mine",
         ] {
-            let left = run(&[OURS[0], personality], scratch.path(), &[&["--name=r"], &words_of(options)[..]].concat());
-            assert!(left.code != Some(0) && left.err.contains("mine"), "{personality} {options}: {}{}", left.out, left.err);
+            let left = run(
+                &[OURS[0], personality],
+                scratch.path(),
+                &[&["--name=r"], &words_of(options)[..]].concat(),
+            );
+            assert!(
+                left.code != Some(0) && left.err.contains("mine"),
+                "{personality} {options}: {}{}",
+                left.out,
+                left.err
+            );
             assert_eq!(std::fs::read(&mine).expect("still there"), b"dear data");
-            assert!(!scratch.join("new").exists(), "{personality} {options}: nothing is begun");
+            assert!(
+                !scratch.join("new").exists(),
+                "{personality} {options}: nothing is begun"
+            );
         }
     }
-    let dry = run(&[OURS[0], "run"], scratch.path(), &["--name=r", "--read_iolog=harmless", "--dry-run"]);
-    assert!(dry.out.contains("r: would do the replay of harmless at its own times (1 write): 512 bytes"), "{}{}", dry.out, dry.err);
-    let read_only = run(&OURS, scratch.path(), &["--name=r", "--read_iolog=harmless", "--readonly"]);
-    assert!(read_only.code == Some(1) && read_only.err.contains("--readonly"), "{}", read_only.err);
+    let dry = run(
+        &[OURS[0], "run"],
+        scratch.path(),
+        &["--name=r", "--read_iolog=harmless", "--dry-run"],
+    );
+    assert!(
+        dry.out
+            .contains("r: would do the replay of harmless at its own times (1 write): 512 bytes"),
+        "{}{}",
+        dry.out,
+        dry.err
+    );
+    let read_only = run(
+        &OURS,
+        scratch.path(),
+        &["--name=r", "--read_iolog=harmless", "--readonly"],
+    );
+    assert!(
+        read_only.code == Some(1) && read_only.err.contains("--readonly"),
+        "{}",
+        read_only.err
+    );
 }
 
 /// One error that names the line, soon and without much memory.
@@ -271,32 +464,120 @@ fn logs_that_are_none_are_refused_with_their_line() {
     let with = |lines: &str| format!("{HEADER}1 f add\n1 f open\n{lines}").into_bytes();
     let cases: Vec<(&str, Vec<u8>, &str)> = vec![
         ("empty", Vec::new(), "empty:1:1: this is no log of I/O"),
-        ("old", b"fio version 1 iolog\n".to_vec(), "old:1:1: this is no log of I/O"),
-        ("binary", b"\x07tae\x01\0\0\0".to_vec(), "binary:1:1: this is a binary trace of blktrace"),
-        ("noise", (0..100_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect(), "noise:1:1: this is no log"),
+        (
+            "old",
+            b"fio version 1 iolog\n".to_vec(),
+            "old:1:1: this is no log of I/O",
+        ),
+        (
+            "binary",
+            b"\x07tae\x01\0\0\0".to_vec(),
+            "binary:1:1: this is a binary trace of blktrace",
+        ),
+        (
+            "noise",
+            (0..100_000u32)
+                .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+                .collect(),
+            "noise:1:1: this is no log",
+        ),
         ("nothing", with(""), "nothing:4:1: the log ends without any"),
-        ("garbage", with("2 f read 0 512\nwhat is this\n"), "garbage:5:1: it does not begin with a time"),
-        ("nul", with("2 f\0g read 0 512\n"), "nul:4:1: the name of its file holds a NUL byte"),
-        ("negative", with("2 f read -512 512\n"), "negative:4:1: its offset is no number"),
-        ("huge", with("2 f read 99999999999999999999999 512\n"), "huge:4:1: its offset is no number"),
-        ("end", with("2 f read 18446744073709551104 512\n"), "end:4:1: no file reaches to byte"),
-        ("large", with("2 f write 0 2000000000\n"), "large:4:1: 2000000000 bytes in one I/O are beyond the limit"),
-        ("late", with("18446744073709551615 f read 0 512\n"), "late:4:1: its time is more than 100 years"),
-        ("closed", with("2 f close\n3 f read 0 512\n"), "closed:5:1: the file 'f' is not open here"),
-        ("stranger", with("2 g read 0 512\n"), "stranger:4:1: no line before adds the file 'g'"),
-        ("twice", with("2 f read 0 512\nfio version 3 iolog\n"), "twice:5:1: a second log begins here"),
-        ("long", with(&"x".repeat(1 << 20)), "long:4:1: it is longer than"),
-        ("names", with(&(0..70_000).map(|n| format!("2 f{n} add\n")).collect::<String>()), "more than 65536 files"),
+        (
+            "garbage",
+            with("2 f read 0 512\nwhat is this\n"),
+            "garbage:5:1: it does not begin with a time",
+        ),
+        (
+            "nul",
+            with("2 f\0g read 0 512\n"),
+            "nul:4:1: the name of its file holds a NUL byte",
+        ),
+        (
+            "negative",
+            with("2 f read -512 512\n"),
+            "negative:4:1: its offset is no number",
+        ),
+        (
+            "huge",
+            with("2 f read 99999999999999999999999 512\n"),
+            "huge:4:1: its offset is no number",
+        ),
+        (
+            "end",
+            with("2 f read 18446744073709551104 512\n"),
+            "end:4:1: no file reaches to byte",
+        ),
+        (
+            "large",
+            with("2 f write 0 2000000000\n"),
+            "large:4:1: 2000000000 bytes in one I/O are beyond the limit",
+        ),
+        (
+            "late",
+            with("18446744073709551615 f read 0 512\n"),
+            "late:4:1: its time is more than 100 years",
+        ),
+        (
+            "closed",
+            with("2 f close\n3 f read 0 512\n"),
+            "closed:5:1: the file 'f' is not open here",
+        ),
+        (
+            "stranger",
+            with("2 g read 0 512\n"),
+            "stranger:4:1: no line before adds the file 'g'",
+        ),
+        (
+            "twice",
+            with("2 f read 0 512\nfio version 3 iolog\n"),
+            "twice:5:1: a second log begins here",
+        ),
+        (
+            "long",
+            with(&"x".repeat(1 << 20)),
+            "long:4:1: it is longer than",
+        ),
+        (
+            "names",
+            with(
+                &(0..70_000)
+                    .map(|n| format!("2 f{n} add\n"))
+                    .collect::<String>(),
+            ),
+            "more than 65536 files",
+        ),
     ];
     for (name, text, told) in cases {
         std::fs::write(scratch.join(name), text).expect("a log");
-        let left = run(&[OURS[0], "run"], scratch.path(), &["--name=r", &format!("--read_iolog={name}")]);
-        assert!(left.code == Some(2) && left.err.contains(told), "{name}: {:?} {}", left.code, left.err);
+        let left = run(
+            &[OURS[0], "run"],
+            scratch.path(),
+            &["--name=r", &format!("--read_iolog={name}")],
+        );
+        assert!(
+            left.code == Some(2) && left.err.contains(told),
+            "{name}: {:?} {}",
+            left.code,
+            left.err
+        );
         assert!(left.err.contains("1 mistake"), "{name}: {}", left.err);
     }
-    for (name, told) in [("/dev/zero", "neither a file nor a pipe"), (".", "neither a file nor a pipe"), ("missing", "No such file")] {
-        let left = run(&[OURS[0], "run"], scratch.path(), &["--name=r", &format!("--read_iolog={name}")]);
-        assert!(left.code == Some(2) && left.err.contains(told), "{name}: {:?} {}", left.code, left.err);
+    for (name, told) in [
+        ("/dev/zero", "neither a file nor a pipe"),
+        (".", "neither a file nor a pipe"),
+        ("missing", "No such file"),
+    ] {
+        let left = run(
+            &[OURS[0], "run"],
+            scratch.path(),
+            &["--name=r", &format!("--read_iolog={name}")],
+        );
+        assert!(
+            left.code == Some(2) && left.err.contains(told),
+            "{name}: {:?} {}",
+            left.code,
+            left.err
+        );
     }
 }
 
@@ -305,12 +586,21 @@ fn logs_that_are_none_are_refused_with_their_line() {
 fn names_need_not_be_utf8() {
     let scratch = Scratch::new().expect("a folder");
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9");
-    let mut log = b"fio version 3 iolog\n1 caf\xe9 add\n1 caf\xe9 open\n2 caf\xe9 write 0 512\n".to_vec();
+    let mut log =
+        b"fio version 3 iolog\n1 caf\xe9 add\n1 caf\xe9 open\n2 caf\xe9 write 0 512\n".to_vec();
     log.extend_from_slice(b"3 caf\xe9 close\n");
     std::fs::write(scratch.join("log"), log).expect("a log");
     let left = run(&OURS, scratch.path(), &["--name=r", "--read_iolog=log"]);
-    assert_eq!((left.code, left.err.as_str()), (Some(0), ""), "{}", left.out);
-    assert_eq!(std::fs::metadata(scratch.join(name)).expect("made").len(), 512);
+    assert_eq!(
+        (left.code, left.err.as_str()),
+        (Some(0), ""),
+        "{}",
+        left.out
+    );
+    assert_eq!(
+        std::fs::metadata(scratch.join(name)).expect("made").len(),
+        512
+    );
 }
 
 /// fio's head leaves out what replay_skip names; the installed one only in traces of blktrace.
@@ -319,11 +609,27 @@ fn what_is_to_be_skipped_is_not_done() {
     let scratch = Scratch::new().expect("a folder");
     let all = [&MIXED[..], &[("trim", 4096, 8192)]].concat();
     std::fs::write(scratch.join("log"), log_of(Path::new("data"), &all, 0)).expect("a log");
-    for (skip, counts) in [("sync", [3.0, 3.0, 1.0]), ("read", [0.0, 3.0, 1.0]), ("write,sync", [3.0, 0.0, 1.0]), ("trim,read", [0.0, 3.0, 0.0])] {
-        let options = ["--name=r", "--read_iolog=log", "--ioengine=null", &format!("--replay_skip={skip}"), "--output-format=json"];
+    for (skip, counts) in [
+        ("sync", [3.0, 3.0, 1.0]),
+        ("read", [0.0, 3.0, 1.0]),
+        ("write,sync", [3.0, 0.0, 1.0]),
+        ("trim,read", [0.0, 3.0, 0.0]),
+    ] {
+        let options = [
+            "--name=r",
+            "--read_iolog=log",
+            "--ioengine=null",
+            &format!("--replay_skip={skip}"),
+            "--output-format=json",
+        ];
         let left = run(&OURS, scratch.path(), &options);
-        let json = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-        assert_eq!(["read", "write", "trim"].map(|way| number(&json, &format!("/jobs/0/{way}/total_ios"))), counts, "{skip}");
+        let json = serde_json::from_str(&left.out)
+            .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+        assert_eq!(
+            ["read", "write", "trim"].map(|way| number(&json, &format!("/jobs/0/{way}/total_ios"))),
+            counts,
+            "{skip}"
+        );
     }
 }
 
@@ -346,23 +652,56 @@ fn reads_of_a_log_are_verified() {
     std::fs::write(scratch.join("data"), data).expect("written");
     for program in [&FIOS[..], &OURS[..]] {
         let left = run(program, scratch.path(), &check);
-        assert!(left.code != Some(0) && (left.out + &left.err).contains("offset 16384"), "{program:?}");
+        assert!(
+            left.code != Some(0) && (left.out + &left.err).contains("offset 16384"),
+            "{program:?}"
+        );
     }
     // What a log writes is read back after it, and what was spoilt before has been written anew.
     let code = code_of(&scratch.join("data"));
-    let left = run(&OURS, scratch.path(), &words_of(&format!("--name=r --read_iolog=written --verify=md5 --destroy={code}")));
-    assert_eq!((left.code, left.err.as_str()), (Some(0), ""), "{}", left.out);
+    let left = run(
+        &OURS,
+        scratch.path(),
+        &words_of(&format!(
+            "--name=r --read_iolog=written --verify=md5 --destroy={code}"
+        )),
+    );
+    assert_eq!(
+        (left.code, left.err.as_str()),
+        (Some(0), ""),
+        "{}",
+        left.out
+    );
 }
 
 /// Trims move nothing, so a queue of 128 trims of 2 GiB needs no memory (fio's own suite, 38).
 #[test]
 fn large_trims_need_no_buffers() {
     let scratch = Scratch::new().expect("a folder");
-    let ios: Vec<(&str, u64, u64)> = (0..20).map(|n| (if n % 2 == 0 { "trim" } else { "write" }, n / 2 * 4096, if n % 2 == 0 { 1 << 31 } else { 4096 })).collect();
+    let ios: Vec<(&str, u64, u64)> = (0..20)
+        .map(|n| {
+            (
+                if n % 2 == 0 { "trim" } else { "write" },
+                n / 2 * 4096,
+                if n % 2 == 0 { 1 << 31 } else { 4096 },
+            )
+        })
+        .collect();
     std::fs::write(scratch.join("log"), log_of(Path::new("/dev/null"), &ios, 2)).expect("a log");
-    let left = run(&OURS, scratch.path(), &words_of("--name=r --read_iolog=log --ioengine=null --iodepth=128 --output-format=json"));
-    let json: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
-    assert_eq!((number(&json, "/jobs/0/trim/total_ios"), number(&json, "/jobs/0/write/total_ios")), (10.0, 10.0));
+    let left = run(
+        &OURS,
+        scratch.path(),
+        &words_of("--name=r --read_iolog=log --ioengine=null --iodepth=128 --output-format=json"),
+    );
+    let json: serde_json::Value = serde_json::from_str(&left.out)
+        .unwrap_or_else(|error| panic!("{error}: {}{}", left.out, left.err));
+    assert_eq!(
+        (
+            number(&json, "/jobs/0/trim/total_ios"),
+            number(&json, "/jobs/0/write/total_ios")
+        ),
+        (10.0, 10.0)
+    );
 }
 
 /// A log of a million lines, 28 MiB, is read line by line: memory does not grow with it.
@@ -370,19 +709,35 @@ fn large_trims_need_no_buffers() {
 fn memory_does_not_grow_with_the_log() {
     let scratch = Scratch::new().expect("a folder");
     let peak_kib = |name: &str, lines: u64| {
-        let mut file = std::io::BufWriter::new(std::fs::File::create(scratch.join(name)).expect("a log"));
+        let mut file =
+            std::io::BufWriter::new(std::fs::File::create(scratch.join(name)).expect("a log"));
         write!(file, "{HEADER}1 /dev/null add\n1 /dev/null open\n").expect("written");
-        (0..lines).for_each(|n| writeln!(file, "{} /dev/null read {} 4096", 2 + n, n % 1000 * 4096).expect("written"));
+        (0..lines).for_each(|n| {
+            writeln!(file, "{} /dev/null read {} 4096", 2 + n, n % 1000 * 4096).expect("written")
+        });
         // The last one keeps the program alive until it was looked at.
-        writeln!(file, "{} /dev/null read 0 4096", 400_000 + lines).and_then(|()| file.flush()).expect("written");
+        writeln!(file, "{} /dev/null read 0 4096", 400_000 + lines)
+            .and_then(|()| file.flush())
+            .expect("written");
         let log = format!("--read_iolog={}", scratch.join(name).display());
         let scale = format!("--replay_time_scale={}", 100 + lines / 2_000);
-        let mut running = start(program(["run", "--name=r", &log, &scale, "--ioengine=null", "--output-format=json"]));
+        let mut running = start(program([
+            "run",
+            "--name=r",
+            &log,
+            &scale,
+            "--ioengine=null",
+            "--output-format=json",
+        ]));
         let mut peak = 0;
         while !running.is_over() {
-            let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
+            let status = std::fs::read_to_string(format!("/proc/{}/status", running.id()))
+                .unwrap_or_default();
             let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-            peak = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0).max(peak);
+            peak = line
+                .and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok())
+                .unwrap_or(0)
+                .max(peak);
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let json: serde_json::Value = serde_json::from_str(&running.finish().out).expect("JSON");
@@ -390,5 +745,8 @@ fn memory_does_not_grow_with_the_log() {
         peak
     };
     let (short, long) = (peak_kib("short", 10), peak_kib("long", 1_000_000));
-    assert!(long < short + (8 << 10), "{short} KiB for 11 lines, {long} KiB for a million");
+    assert!(
+        long < short + (8 << 10),
+        "{short} KiB for 11 lines, {long} KiB for a million"
+    );
 }

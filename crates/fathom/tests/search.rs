@@ -16,7 +16,11 @@ fn document(out: &str) -> Json {
 /// A job file on a target that answers at once.
 fn job(scratch: &Scratch, more: &str) -> String {
     let file = scratch.join("load.fio");
-    std::fs::write(&file, format!("[global]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n[load]\n{more}")).expect("a file");
+    std::fs::write(
+        &file,
+        format!("[global]\nioengine=null\nsize=1g\nrw=randread\nbs=4k\n[load]\n{more}"),
+    )
+    .expect("a file");
     file.display().to_string()
 }
 
@@ -26,14 +30,36 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
     let ran = fathom(search(&format!("{} --for=100ms --json", job(&scratch, ""))));
     let json = document(&ran.out);
     let list = |name: &str| json.0[name].as_array().cloned().unwrap_or_default();
-    let depths: Vec<f64> = list("closed_loop").iter().filter_map(|point| point["depth"].as_f64()).collect();
-    assert_eq!(depths, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0], "{}\n{}", ran.out, ran.err);
+    let depths: Vec<f64> = list("closed_loop")
+        .iter()
+        .filter_map(|point| point["depth"].as_f64())
+        .collect();
+    assert_eq!(
+        depths,
+        [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0],
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
     assert_eq!(list("open_loop").len(), 8);
-    let rules: Vec<&str> = json.0["knees"].as_array().expect("knees").iter().filter_map(|knee| knee["rule"].as_str()).collect();
-    assert_eq!(rules, ["Kneedle", "95 % of peak", "R >= 2 R0", "N* = R0 x Xmax"]);
+    let rules: Vec<&str> = json.0["knees"]
+        .as_array()
+        .expect("knees")
+        .iter()
+        .filter_map(|knee| knee["rule"].as_str())
+        .collect();
+    assert_eq!(
+        rules,
+        ["Kneedle", "95 % of peak", "R >= 2 R0", "N* = R0 x Xmax"]
+    );
     assert!(json.0["most"].is_null(), "nothing was limited");
     for point in list("open_loop") {
-        assert!(point["offered_iops"].as_f64().is_some_and(|offered| offered > 0.0), "{point}");
+        assert!(
+            point["offered_iops"]
+                .as_f64()
+                .is_some_and(|offered| offered > 0.0),
+            "{point}"
+        );
     }
 }
 
@@ -41,11 +67,28 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
 #[test]
 fn a_limit_gives_an_answer_with_its_interval_and_its_figures_in_words() {
     let scratch = Scratch::new().expect("a folder");
-    let ran = fathom(search(&format!("{} --slo=p99<=20ms --slo=mean<=20ms --for=100ms --precision=20%", job(&scratch, ""))));
-    for words in ["Most with p99 <= 20.0 ms and mean <= 20.0 ms:", "Closed loop; service time", "Open loop, Poisson arrivals", "R >= 2 R0"] {
-        assert!(ran.out.contains(words), "{words} is missing in\n{}\n{}", ran.out, ran.err);
+    let ran = fathom(search(&format!(
+        "{} --slo=p99<=20ms --slo=mean<=20ms --for=100ms --precision=20%",
+        job(&scratch, "")
+    )));
+    for words in [
+        "Most with p99 <= 20.0 ms and mean <= 20.0 ms:",
+        "Closed loop; service time",
+        "Open loop, Poisson arrivals",
+        "R >= 2 R0",
+    ] {
+        assert!(
+            ran.out.contains(words),
+            "{words} is missing in\n{}\n{}",
+            ran.out,
+            ran.err
+        );
     }
-    assert!(ran.out.lines().all(|line| line.chars().count() <= 80), "{}", ran.out);
+    assert!(
+        ran.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
 }
 
 /// Twelve servers of 12 ms: 1,000 I/Os a second and not one more, and with even arrivals none of them waits below that. So the most
@@ -57,24 +100,55 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
     let _turn = beside();
     common::go_first();
     let scratch = Scratch::new().expect("a folder");
-    let latency = Latency { read_us: 12_000, ..Latency::default() };
-    let device = FaultDevice::mount(DeviceOptions { latency, threads: 256, ..DeviceOptions::default() }).expect("a fault device");
+    let latency = Latency {
+        read_us: 12_000,
+        ..Latency::default()
+    };
+    let device = FaultDevice::mount(DeviceOptions {
+        latency,
+        threads: 256,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device");
     device.set_servers(12);
     let file = scratch.join("known.fio");
-    let load = format!("[known]\nfilename={}\nsize=64m\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\n", device.path().display());
+    let load = format!(
+        "[known]\nfilename={}\nsize=64m\nrw=randread\nbs=4k\ndirect=1\nioengine=libaio\n",
+        device.path().display()
+    );
     std::fs::write(&file, load).expect("a job file");
     measured(|| {
-        let ran = fathom(search(&format!("{} --slo=p90<=40ms --arrivals=even --for=700ms --precision=2% --json", file.display())));
+        let ran = fathom(search(&format!(
+            "{} --slo=p90<=40ms --arrivals=even --for=700ms --precision=2% --json",
+            file.display()
+        )));
         let json = document(&ran.out);
-        let most = |name: &str| json.0["most"][name].as_f64().ok_or_else(|| format!("no {name}: {}\n{}", ran.out, ran.err));
+        let most = |name: &str| {
+            json.0["most"][name]
+                .as_f64()
+                .ok_or_else(|| format!("no {name}: {}\n{}", ran.out, ran.err))
+        };
         near("the most IOPS", most("iops")?, 1_000.0, 20.0)?;
         let (low, high) = (most("iops_low")?, most("iops_high")?);
         if low > 1_000.0 || high < 1_000.0 || high > 1.2 * low {
             return Err(format!("an interval from {low} to {high}"));
         }
-        for (rule, depth, by) in [("Kneedle", 16.0, 0.0), ("95 % of peak", 16.0, 0.0), ("R >= 2 R0", 32.0, 0.0), ("N* = R0 x Xmax", 12.0, 0.5)] {
-            let found = json.0["knees"].as_array().and_then(|all| all.iter().find(|knee| knee["rule"] == rule)).and_then(|knee| knee["depth"].as_f64());
-            near(rule, found.ok_or_else(|| format!("{rule} says nothing"))?, depth, by)?;
+        for (rule, depth, by) in [
+            ("Kneedle", 16.0, 0.0),
+            ("95 % of peak", 16.0, 0.0),
+            ("R >= 2 R0", 32.0, 0.0),
+            ("N* = R0 x Xmax", 12.0, 0.5),
+        ] {
+            let found = json.0["knees"]
+                .as_array()
+                .and_then(|all| all.iter().find(|knee| knee["rule"] == rule))
+                .and_then(|knee| knee["depth"].as_f64());
+            near(
+                rule,
+                found.ok_or_else(|| format!("{rule} says nothing"))?,
+                depth,
+                by,
+            )?;
         }
         Ok(())
     });
@@ -109,7 +183,21 @@ fn what_cannot_be_searched_is_refused_with_its_reason() {
 #[test]
 fn a_folder_is_left_as_it_was() {
     let scratch = Scratch::new().expect("a folder");
-    let ran = fathom(search(&format!("{} --for=100ms --size=16m", scratch.path().display())));
-    assert!(ran.out.contains("random read, 4 KiB blocks"), "{}\n{}", ran.out, ran.err);
-    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
+    let ran = fathom(search(&format!(
+        "{} --for=100ms --size=16m",
+        scratch.path().display()
+    )));
+    assert!(
+        ran.out.contains("random read, 4 KiB blocks"),
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("the folder")
+            .count(),
+        0,
+        "the file is gone"
+    );
 }

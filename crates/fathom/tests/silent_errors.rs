@@ -5,26 +5,42 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{code_of, Json, Ran, Running, beside, on, program, sh, start, until, words};
+use common::{Json, Ran, Running, beside, code_of, on, program, sh, start, until, words};
 use fathom_testkit::{
-    DeviceOptions, Fault, FaultDevice, FaultKind, FsKind, Latency, LoopDevice, LoopOptions, Mount, Op, Scratch, require,
+    DeviceOptions, Fault, FaultDevice, FaultKind, FsKind, Latency, LoopDevice, LoopOptions, Mount,
+    Op, Scratch, require,
 };
 use rustix::process::Signal;
 
-const ENGINES: [&str; 4] = ["psync", "pvsync2", "libaio --iodepth=8", "io_uring --iodepth=8"];
+const ENGINES: [&str; 4] = [
+    "psync",
+    "pvsync2",
+    "libaio --iodepth=8",
+    "io_uring --iodepth=8",
+];
 
 fn device() -> FaultDevice {
     FaultDevice::mount(DeviceOptions::default()).expect("a fault device")
 }
 
 fn slow(micros: u64) -> FaultDevice {
-    let latency = Latency { read_us: micros, write_us: micros, sync_us: 0 };
-    FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device")
+    let latency = Latency {
+        read_us: micros,
+        write_us: micros,
+        sync_us: 0,
+    };
+    FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device")
 }
 
 /// A job of `fathom run` or `fathom fio` on the file.
 fn job(personality: &str, more: &str, path: &Path) -> std::process::Command {
-    let mut command = program(words(&format!("{personality} --name=x --bs=4k --direct=1 --output-format=json {more}")));
+    let mut command = program(words(&format!(
+        "{personality} --name=x --bs=4k --direct=1 --output-format=json {more}"
+    )));
     command.arg(on(path));
     command
 }
@@ -37,11 +53,20 @@ fn run(more: &str, path: &Path) -> Ran {
 fn only_good_ones_count(json: &Json, direction: &str) {
     let ok = json.count("ok_ios");
     assert_eq!(json.count("ok_bytes"), ok * 4096);
-    assert_eq!(json.number(&format!("/jobs/0/{direction}/total_ios")) as u64, ok);
+    assert_eq!(
+        json.number(&format!("/jobs/0/{direction}/total_ios")) as u64,
+        ok
+    );
     let rate = json.number(&format!("/jobs/0/{direction}/iops"));
     let time = json.number(&format!("/jobs/0/{direction}/runtime")) / 1000.0;
-    assert!(rate * (time - 0.002) <= ok as f64 + 1.0, "{rate} IOPS over {time} s from {ok} I/Os");
-    assert_eq!(json.number(&format!("/jobs/0/{direction}/clat_ns/N")) as u64, ok);
+    assert!(
+        rate * (time - 0.002) <= ok as f64 + 1.0,
+        "{rate} IOPS over {time} s from {ok} I/Os"
+    );
+    assert_eq!(
+        json.number(&format!("/jobs/0/{direction}/clat_ns/N")) as u64,
+        ok
+    );
 }
 
 #[test]
@@ -52,21 +77,43 @@ fn a_file_truncated_under_the_run_is_told() {
             let folder = Scratch::new().expect("a folder");
             let path = folder.join("data");
             std::fs::write(&path, vec![0x5A; 16 << 20]).expect("a file to read");
-            let more = format!("--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}");
+            let more = format!(
+                "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
+            );
             let running = start(job(personality, &more, &path));
             until("the load began", || read_bytes(running.id()) > 4 << 20);
-            let file = std::fs::File::options().write(true).open(&path).expect("the file");
+            let file = std::fs::File::options()
+                .write(true)
+                .open(&path)
+                .expect("the file");
             file.set_len(2 << 20).expect("truncated");
             let ran = running.finish_within(Duration::from_secs(10));
-            assert!(ran.took < Duration::from_secs(15), "{engine}: the run goes on over a shrunken target");
-            assert_eq!(ran.code(), 1, "{personality} {engine}: {} {}", ran.out, ran.err);
+            assert!(
+                ran.took < Duration::from_secs(15),
+                "{engine}: the run goes on over a shrunken target"
+            );
+            assert_eq!(
+                ran.code(),
+                1,
+                "{personality} {engine}: {} {}",
+                ran.out,
+                ran.err
+            );
             if personality == "run" {
                 let json = ran.json();
-                assert!(json.must_find("TARGET_SHRANK").contains("to 2 MiB"), "{}", json.must_find("TARGET_SHRANK"));
+                assert!(
+                    json.must_find("TARGET_SHRANK").contains("to 2 MiB"),
+                    "{}",
+                    json.must_find("TARGET_SHRANK")
+                );
                 assert_eq!(json.verdict(), "invalid");
                 only_good_ones_count(&json, "read");
             } else {
-                assert!(ran.err.contains("TARGET_SHRANK") || ran.err.contains("shrank"), "{}", ran.err);
+                assert!(
+                    ran.err.contains("TARGET_SHRANK") || ran.err.contains("shrank"),
+                    "{}",
+                    ran.err
+                );
             }
         }
     }
@@ -75,7 +122,10 @@ fn a_file_truncated_under_the_run_is_told() {
 /// Bytes the process had fetched from the device (`read_bytes` of proc_pid_io(5)).
 fn read_bytes(process: u32) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
-    text.lines().find_map(|line| line.strip_prefix("read_bytes: ")).and_then(|n| n.parse().ok()).unwrap_or(0)
+    text.lines()
+        .find_map(|line| line.strip_prefix("read_bytes: "))
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(0)
 }
 
 /// io_uring asks the kernel for the rest by itself, and then nothing is short.
@@ -86,17 +136,28 @@ fn short_reads_are_told() {
     for engine in ["psync", "pvsync2", "libaio --iodepth=8"] {
         for personality in ["run", "fio"] {
             let device = device();
-            let more = format!("--rw=randread --bs=64k --size=8m --startdelay=1s --ioengine={engine}");
+            let more =
+                format!("--rw=randread --bs=64k --size=8m --startdelay=1s --ioengine={engine}");
             let running = start(job(personality, &more, &device.path()));
             after_the_guard(&device);
             device.inject_times(Fault::ShortRead { at_most: 4096 }, 10);
             let ran = running.finish();
             assert_eq!(device.counts().faults[&FaultKind::ShortRead], 10);
-            assert_eq!(ran.code(), 1, "{personality} {engine}: {} {}", ran.out, ran.err);
+            assert_eq!(
+                ran.code(),
+                1,
+                "{personality} {engine}: {} {}",
+                ran.out,
+                ran.err
+            );
             if personality == "run" {
                 let json = ran.json();
                 json.must_find("SHORT_IO");
-                assert_eq!((json.count("short_ios"), json.count("short_bytes")), (10, 10 * 4096), "{engine}");
+                assert_eq!(
+                    (json.count("short_ios"), json.count("short_bytes")),
+                    (10, 10 * 4096),
+                    "{engine}"
+                );
                 assert_eq!(json.count("ok_ios"), 118);
                 assert_eq!(json.number("/jobs/0/read/short_ios") as u64, 10);
             } else {
@@ -121,8 +182,20 @@ fn an_error_ends_the_job_and_is_in_no_figure() {
     require!(Fuse);
     let _turn = beside();
     for (direction, fault) in [
-        ("read", Fault::ReadError { offset: 1 << 20, len: 4096 }),
-        ("write", Fault::WriteError { offset: 1 << 20, len: 4096 }),
+        (
+            "read",
+            Fault::ReadError {
+                offset: 1 << 20,
+                len: 4096,
+            },
+        ),
+        (
+            "write",
+            Fault::WriteError {
+                offset: 1 << 20,
+                len: 4096,
+            },
+        ),
     ] {
         for engine in ENGINES {
             for personality in ["run", "fio"] {
@@ -131,14 +204,28 @@ fn an_error_ends_the_job_and_is_in_no_figure() {
                 let more = format!("--rw={direction} --size=8m --ioengine={engine}");
                 let ran = start(with_code(personality, &more, &device)).finish();
                 assert!(device.counts().injected() >= 1, "{} {}", ran.out, ran.err);
-                assert_eq!(ran.code(), 1, "{personality} {direction} {engine}: {} {}", ran.out, ran.err);
+                assert_eq!(
+                    ran.code(),
+                    1,
+                    "{personality} {direction} {engine}: {} {}",
+                    ran.out,
+                    ran.err
+                );
                 if personality == "fio" {
                     continue;
                 }
                 let json = ran.json();
                 let told = json.must_find("IO_ERROR");
-                assert!(told.contains(&format!("{direction} at offset 1048576")) && told.contains("Input/output error"), "{told}");
-                assert_eq!(json.count("failed_ios"), device.counts().injected(), "{engine}");
+                assert!(
+                    told.contains(&format!("{direction} at offset 1048576"))
+                        && told.contains("Input/output error"),
+                    "{told}"
+                );
+                assert_eq!(
+                    json.count("failed_ios"),
+                    device.counts().injected(),
+                    "{engine}"
+                );
                 assert_eq!(json.number("/jobs/0/error") as u64, 5);
                 only_good_ones_count(&json, direction);
             }
@@ -161,8 +248,13 @@ fn continued_errors_are_exactly_those_of_the_device() {
     for engine in ENGINES {
         let device = device();
         // Sixteen blocks of the two thousand, each read twice.
-        device.inject(Fault::ReadError { offset: 2 << 20, len: 64 << 10 });
-        let more = format!("--rw=randread --size=8m --loops=2 --continue_on_error=all --startdelay=1s --ioengine={engine}");
+        device.inject(Fault::ReadError {
+            offset: 2 << 20,
+            len: 64 << 10,
+        });
+        let more = format!(
+            "--rw=randread --size=8m --loops=2 --continue_on_error=all --startdelay=1s --ioengine={engine}"
+        );
         let running = start(job("run", &more, &device.path()));
         after_the_guard(&device);
         let before = device.counts().injected();
@@ -171,7 +263,10 @@ fn continued_errors_are_exactly_those_of_the_device() {
         assert_eq!(injected, 32, "two passes over sixteen bad blocks");
         assert_eq!(ran.code(), 1, "an I/O failed: {}", ran.err);
         let json = ran.json();
-        assert_eq!((json.count("failed_ios"), json.count("planned_ios")), (injected, 4096));
+        assert_eq!(
+            (json.count("failed_ios"), json.count("planned_ios")),
+            (injected, 4096)
+        );
         assert_eq!(json.number("/jobs/0/total_err") as u64, injected);
         assert_eq!(json.number("/jobs/0/first_error") as u64, 5);
         json.must_find("IO_ERROR");
@@ -184,7 +279,8 @@ fn a_full_file_system_is_an_error_and_the_aim_of_fill_device() {
     require!(Root, Loop);
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
-    let device = LoopDevice::create(&folder.join("image"), 32 << 20, LoopOptions::default()).expect("a loop device");
+    let device = LoopDevice::create(&folder.join("image"), 32 << 20, LoopOptions::default())
+        .expect("a loop device");
     let mount = Mount::format(device.path(), FsKind::Ext4, "").expect("an ext4");
     // The guard refuses a plan that fills the disk before anything is written.
     let refused = run("--rw=write --size=64m --ioengine=psync", &mount.join("big")).expect(2);
@@ -193,17 +289,29 @@ fn a_full_file_system_is_an_error_and_the_aim_of_fill_device() {
     // Somebody else takes the room while the run writes.
     for engine in ["psync", "libaio --iodepth=4"] {
         let path = mount.join("data");
-        let more = format!("--rw=write --size=10m --fallocate=none --startdelay=1s --ioengine={engine}");
+        let more =
+            format!("--rw=write --size=10m --fallocate=none --startdelay=1s --ioengine={engine}");
         let running = start(job("run", &more, &path));
         until("the guard let it", || path.exists());
-        sh(&format!("dd if=/dev/zero of={} bs=1M 2>/dev/null; true", mount.join("other").display()));
+        sh(&format!(
+            "dd if=/dev/zero of={} bs=1M 2>/dev/null; true",
+            mount.join("other").display()
+        ));
         let ran = running.finish();
         let json = ran.json();
         assert_eq!(ran.code(), 1);
-        assert!(json.must_find("IO_ERROR").contains("No space left"), "{}", json.must_find("IO_ERROR"));
+        assert!(
+            json.must_find("IO_ERROR").contains("No space left"),
+            "{}",
+            json.must_find("IO_ERROR")
+        );
         assert_eq!(json.number("/jobs/0/error") as u64, 28);
         assert_eq!(json.count("failed_ios") > 0, true);
-        sh(&format!("rm {} {}", mount.join("other").display(), path.display()));
+        sh(&format!(
+            "rm {} {}",
+            mount.join("other").display(),
+            path.display()
+        ));
     }
 }
 
@@ -216,18 +324,41 @@ fn one_failed_fsync_fails_the_run() {
             let device = slow(4000);
             let more = format!("--rw=write --size=4m --fsync=8 --ioengine={engine}");
             let running = start(with_code(personality, &more, &device));
-            let writes = || device.log().iter().filter(|one| one.op == Op::Write).count();
+            let writes = || {
+                device
+                    .log()
+                    .iter()
+                    .filter(|one| one.op == Op::Write)
+                    .count()
+            };
             until("the load began", || writes() > 40);
             device.inject_times(Fault::SyncError, 1);
             let ran = running.finish();
             assert_eq!(device.counts().injected(), 1, "{} {}", ran.out, ran.err);
-            assert_eq!(ran.code(), 1, "{personality} {engine}: {} {}", ran.out, ran.err);
+            assert_eq!(
+                ran.code(),
+                1,
+                "{personality} {engine}: {} {}",
+                ran.out,
+                ran.err
+            );
             if personality == "run" {
                 let json = ran.json();
-                assert!(json.must_find("IO_ERROR").contains("fsync"), "{}", json.must_find("IO_ERROR"));
+                assert!(
+                    json.must_find("IO_ERROR").contains("fsync"),
+                    "{}",
+                    json.must_find("IO_ERROR")
+                );
                 assert_eq!(json.verdict(), "invalid");
-                let syncs = device.log().iter().filter(|one| one.op == Op::Sync && one.result == 0).count();
-                assert!(json.number("/jobs/0/sync/total_ios") as usize <= syncs, "a failed fsync is no fsync done");
+                let syncs = device
+                    .log()
+                    .iter()
+                    .filter(|one| one.op == Op::Sync && one.result == 0)
+                    .count();
+                assert!(
+                    json.number("/jobs/0/sync/total_ios") as usize <= syncs,
+                    "a failed fsync is no fsync done"
+                );
             }
         }
     }
@@ -239,8 +370,14 @@ fn a_file_unlinked_under_the_run_does_not_stop_it() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
     let path = folder.join("data");
-    let running = start(job("run", "--rw=randread --size=4m --time_based --runtime=2 --ioengine=psync", &path));
-    until("it was laid out", || path.metadata().is_ok_and(|facts| facts.len() == 4 << 20));
+    let running = start(job(
+        "run",
+        "--rw=randread --size=4m --time_based --runtime=2 --ioengine=psync",
+        &path,
+    ));
+    until("it was laid out", || {
+        path.metadata().is_ok_and(|facts| facts.len() == 4 << 20)
+    });
     std::thread::sleep(Duration::from_millis(500));
     std::fs::remove_file(&path).expect("removed");
     let ran = running.finish();
@@ -256,8 +393,11 @@ fn a_device_that_goes_away_ends_the_run() {
     let _turn = beside();
     for engine in ENGINES {
         let below = slow(500);
-        let device = LoopDevice::attach(&below.path(), LoopOptions::default()).expect("a loop device");
-        let more = format!("--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}");
+        let device =
+            LoopDevice::attach(&below.path(), LoopOptions::default()).expect("a loop device");
+        let more = format!(
+            "--rw=randread --size=16m --norandommap --time_based --runtime=20 --ioengine={engine}"
+        );
         let running = start(job("run", &more, device.path()));
         until("the load began", || below.log().len() > 400);
         below.inject(Fault::Gone);
@@ -277,10 +417,20 @@ fn a_read_only_target_is_refused_before_the_run() {
     require!(Root, Loop);
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
-    let options = LoopOptions { read_only: true, ..LoopOptions::default() };
-    let device = LoopDevice::create(&folder.join("image"), 8 << 20, options).expect("a loop device");
+    let options = LoopOptions {
+        read_only: true,
+        ..LoopOptions::default()
+    };
+    let device =
+        LoopDevice::create(&folder.join("image"), 8 << 20, options).expect("a loop device");
     for (personality, code) in [("run", 2), ("fio", 1)] {
-        let ran = start(job(personality, "--rw=write --size=1m --ioengine=psync", device.path())).finish().expect(code);
+        let ran = start(job(
+            personality,
+            "--rw=write --size=1m --ioengine=psync",
+            device.path(),
+        ))
+        .finish()
+        .expect(code);
         assert!(ran.err.contains("read-only"), "{}", ran.err);
     }
     run("--rw=read --size=1m --ioengine=psync", device.path()).done();
@@ -292,8 +442,11 @@ fn a_hung_device_is_counted_apart() {
     require!(Fuse);
     let _turn = beside();
     let device = slow(1000);
-    let mut running: Running =
-        start(job("run", "--rw=randread --size=8m --norandommap --time_based --runtime=1 --ioengine=libaio --iodepth=8", &device.path()));
+    let mut running: Running = start(job(
+        "run",
+        "--rw=randread --size=8m --norandommap --time_based --runtime=1 --ioengine=libaio --iodepth=8",
+        &device.path(),
+    ));
     until("the load began", || device.log().len() > 200);
     device.inject(Fault::Hang(Some(Op::Read)));
     until("all hang", || device.counts().held == 8);
@@ -305,7 +458,10 @@ fn a_hung_device_is_counted_apart() {
     running.signal(Signal::TERM);
     std::thread::sleep(Duration::from_millis(500));
     device.release();
-    let json = running.finish_within(Duration::from_secs(5)).expect(130).json();
+    let json = running
+        .finish_within(Duration::from_secs(5))
+        .expect(130)
+        .json();
     assert_eq!(json.count("timed_out_ios"), 8);
     json.must_find("TIMED_OUT");
     assert!(device.counts().injected() >= 8);

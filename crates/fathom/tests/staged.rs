@@ -14,8 +14,15 @@ use fathom_testkit::{ClockShim, DeviceOptions, FaultDevice, Latency, Scratch, re
 const LOAD: &str = "run --name=x --bs=4k --rw=randread --norandommap --size=16m --direct=1 --ioengine=psync --time_based --output-format=json";
 
 fn device(read_us: u64) -> FaultDevice {
-    let latency = Latency { read_us, ..Latency::default() };
-    FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device")
+    let latency = Latency {
+        read_us,
+        ..Latency::default()
+    };
+    FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device")
 }
 
 /// Files that the program under test finds in place of the kernel's: (its path, ours).
@@ -26,7 +33,10 @@ struct Stage {
 
 impl Stage {
     fn new() -> Stage {
-        Stage { folder: Scratch::new().expect("a folder"), mounts: Vec::new() }
+        Stage {
+            folder: Scratch::new().expect("a folder"),
+            mounts: Vec::new(),
+        }
     }
 
     /// `place`, a folder of the kernel, becomes one with this file alone.
@@ -49,19 +59,31 @@ impl Stage {
 
     /// Why this machine cannot be dressed up so.
     fn trouble(&self) -> Option<String> {
-        let missing = self.mounts.iter().find(|(place, _)| !Path::new(place).exists());
-        missing.map(|(place, _)| format!("this kernel has no {place}")).or_else(|| {
-            let tried = Command::new("unshare").args(["--mount", "true"]).output();
-            (!tried.is_ok_and(|done| done.status.success())).then(|| "needs unshare --mount".to_owned())
-        })
+        let missing = self
+            .mounts
+            .iter()
+            .find(|(place, _)| !Path::new(place).exists());
+        missing
+            .map(|(place, _)| format!("this kernel has no {place}"))
+            .or_else(|| {
+                let tried = Command::new("unshare").args(["--mount", "true"]).output();
+                (!tried.is_ok_and(|done| done.status.success()))
+                    .then(|| "needs unshare --mount".to_owned())
+            })
     }
 
     /// The program, in a mount namespace of its own.
     fn start(&self, arguments: &[String]) -> Running {
-        let binds = self.mounts.iter().map(|(place, ours)| format!("mount --bind {} {place} && ", ours.display()));
+        let binds = self
+            .mounts
+            .iter()
+            .map(|(place, ours)| format!("mount --bind {} {place} && ", ours.display()));
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "private", "sh", "-c"]);
-        command.arg(format!("{}exec \"$0\" \"$@\"", binds.collect::<String>())).arg(FATHOM).args(arguments);
+        command
+            .arg(format!("{}exec \"$0\" \"$@\"", binds.collect::<String>()))
+            .arg(FATHOM)
+            .args(arguments);
         start(command)
     }
 }
@@ -79,8 +101,14 @@ fn half_way(device: &FaultDevice, milliseconds: u64) {
 }
 
 fn told(json: &Json, code: &str, part: &str) -> Result<(), String> {
-    let evidence = json.finding(code).ok_or_else(|| format!("{code} is not in {:#}", json.0["fathom"]["findings"]))?;
-    if evidence.contains(part) { Ok(()) } else { Err(evidence.to_owned()) }
+    let evidence = json
+        .finding(code)
+        .ok_or_else(|| format!("{code} is not in {:#}", json.0["fathom"]["findings"]))?;
+    if evidence.contains(part) {
+        Ok(())
+    } else {
+        Err(evidence.to_owned())
+    }
 }
 
 /// Cause 18: from half-way on a sensor shows 82 degrees, the CPUs run at half their clock, and the device is four times slower.
@@ -90,7 +118,11 @@ fn a_machine_that_gets_hot() {
     let _turn = beside();
     let mut stage = Stage::new();
     let temperature = stage.folder("/sys/class/thermal", "thermal_zone0/temp", "45000\n");
-    let clock = stage.folder("/sys/devices/system/cpu", "cpu0/cpufreq/scaling_cur_freq", "3000000\n");
+    let clock = stage.folder(
+        "/sys/devices/system/cpu",
+        "cpu0/cpufreq/scaling_cur_freq",
+        "3000000\n",
+    );
     if let Some(why) = stage.trouble() {
         return skip(&why);
     }
@@ -105,13 +137,31 @@ fn a_machine_that_gets_hot() {
         half_way(&device, u64::from(milliseconds));
         std::fs::write(&temperature, "82000\n").expect("written");
         std::fs::write(&clock, "1500000\n").expect("written");
-        device.set_latency(Latency { read_us: 2_000, ..Latency::default() });
+        device.set_latency(Latency {
+            read_us: 2_000,
+            ..Latency::default()
+        });
         let json = running.finish().json();
         told(&json, "TOO_HOT", "rose from 45 to 82 degrees Celsius")?;
-        told(&json, "CPU_SLOWED", "3000 MHz in the first quarter and at 1500 MHz in the last")?;
-        let samples = json.0.pointer("/fathom/conditions/telemetry/samples").and_then(serde_json::Value::as_array).expect("samples");
-        let all_known = samples.iter().filter(|one| one["celsius"].is_number() && one["cpu_mhz"].is_number()).count();
-        if all_known + 1 >= samples.len() { Ok(()) } else { Err(format!("{all_known} of {}", samples.len())) }
+        told(
+            &json,
+            "CPU_SLOWED",
+            "3000 MHz in the first quarter and at 1500 MHz in the last",
+        )?;
+        let samples = json
+            .0
+            .pointer("/fathom/conditions/telemetry/samples")
+            .and_then(serde_json::Value::as_array)
+            .expect("samples");
+        let all_known = samples
+            .iter()
+            .filter(|one| one["celsius"].is_number() && one["cpu_mhz"].is_number())
+            .count();
+        if all_known + 1 >= samples.len() {
+            Ok(())
+        } else {
+            Err(format!("{all_known} of {}", samples.len()))
+        }
     });
 }
 
@@ -137,8 +187,17 @@ fn time_that_is_stolen() {
     // Less than the shortest time between two samples, which can hold no more than its own length.
     std::fs::write(&memory, "some total=200000\nfull total=100000\n").expect("written");
     let json = running.finish().json();
-    assert!(json.must_find("STEAL").starts_with("Steal 30 % of CPU time"), "{}", json.must_find("STEAL"));
-    assert!(json.must_find("MEMORY_PRESSURE").contains("for 100"), "{}", json.must_find("MEMORY_PRESSURE"));
+    assert!(
+        json.must_find("STEAL")
+            .starts_with("Steal 30 % of CPU time"),
+        "{}",
+        json.must_find("STEAL")
+    );
+    assert!(
+        json.must_find("MEMORY_PRESSURE").contains("for 100"),
+        "{}",
+        json.must_find("MEMORY_PRESSURE")
+    );
 }
 
 /// Cause 13: the wall clock is set 2.1 s ahead, and the kernel's clock leaves the one that is measured with. Rates and latencies
@@ -154,18 +213,43 @@ fn a_clock_that_is_set_and_drifts() {
     };
     let device = device(1_000);
     let mut command = program(load(&device, 1600));
-    shim.mislead(&mut command, Duration::from_millis(900), Duration::from_millis(2_100), 20_000);
+    shim.mislead(
+        &mut command,
+        Duration::from_millis(900),
+        Duration::from_millis(2_100),
+        20_000,
+    );
     let json = start(command).finish().json();
     let step = json.must_find("WALL_CLOCK_STEPPED");
-    assert!(step.starts_with("The wall clock stepped by +2.1") || step.starts_with("The wall clock stepped by +2.0"), "{step}");
+    assert!(
+        step.starts_with("The wall clock stepped by +2.1")
+            || step.starts_with("The wall clock stepped by +2.0"),
+        "{step}"
+    );
     if json.text("/fathom/clock/source") == "tsc" {
-        assert!(json.must_find("CLOCK_DRIFT").contains("ppm from CLOCK_MONOTONIC"), "{}", json.must_find("CLOCK_DRIFT"));
+        assert!(
+            json.must_find("CLOCK_DRIFT")
+                .contains("ppm from CLOCK_MONOTONIC"),
+            "{}",
+            json.must_find("CLOCK_DRIFT")
+        );
     }
     // One I/O at a time of a millisecond or more: the count is the device's, and cannot be above one for each millisecond.
     let rate = json.number("/jobs/0/read/iops");
     assert!((100.0..1_000.0).contains(&rate), "{rate}");
     let mut steady = program(load(&device, 600));
-    shim.mislead(&mut steady, Duration::from_secs(3600), Duration::from_millis(2_100), 20_000);
+    shim.mislead(
+        &mut steady,
+        Duration::from_secs(3600),
+        Duration::from_millis(2_100),
+        20_000,
+    );
     let json = start(steady).finish().json();
-    assert_eq!((json.finding("WALL_CLOCK_STEPPED"), json.finding("CLOCK_DRIFT")), (None, None));
+    assert_eq!(
+        (
+            json.finding("WALL_CLOCK_STEPPED"),
+            json.finding("CLOCK_DRIFT")
+        ),
+        (None, None)
+    );
 }

@@ -14,8 +14,15 @@ const LOAD: &str = "run --name=x --rw=randread --bs=4k --size=32m --direct=1 --r
                     --runtime=5 --output-format=json --percentile_list=81.1:82.9:99.9";
 
 fn device() -> FaultDevice {
-    let latency = Latency { read_us: 0, ..Latency::default() };
-    FaultDevice::mount(DeviceOptions { latency, ..DeviceOptions::default() }).expect("a fault device")
+    let latency = Latency {
+        read_us: 0,
+        ..Latency::default()
+    };
+    FaultDevice::mount(DeviceOptions {
+        latency,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device")
 }
 
 fn load(device: &FaultDevice, engine: &str) -> Running {
@@ -28,26 +35,45 @@ fn load(device: &FaultDevice, engine: &str) -> Running {
 
 /// How many responses the finding says were slow: `180 responses took more than 100 ms`.
 fn slow(evidence: &str) -> f64 {
-    let (before, _) = evidence.split_once(" responses took more than 100 ms").unwrap_or_else(|| panic!("{evidence}"));
-    let figure = before.rsplit(' ').next().expect("a figure").replace(',', "");
+    let (before, _) = evidence
+        .split_once(" responses took more than 100 ms")
+        .unwrap_or_else(|| panic!("{evidence}"));
+    let figure = before
+        .rsplit(' ')
+        .next()
+        .expect("a figure")
+        .replace(',', "");
     figure.parse().unwrap_or_else(|_| panic!("{evidence}"))
 }
 
 /// One second without the generator at 200 a second: those due in its first 0.9 s, 180 of them, took longer than 100 ms.
 fn tells_of_a_second(json: &Json) -> Result<(), String> {
-    let evidence = json.finding("GENERATOR_STALL").ok_or("GENERATOR_STALL is not told")?;
+    let evidence = json
+        .finding("GENERATOR_STALL")
+        .ok_or("GENERATOR_STALL is not told")?;
     near("responses above 100 ms", slow(evidence), 180.0, 9.0)?;
     let response = "/fathom/entries/0/read/response_ns";
-    near("longest response, s", json.number(&format!("{response}/max")) / 1e9, 1.0, 0.05)?;
+    near(
+        "longest response, s",
+        json.number(&format!("{response}/max")) / 1e9,
+        1.0,
+        0.05,
+    )?;
     let at = |percent: f64| json.number(&format!("{response}/percentile/{percent:.6}"));
     if json.count("ok_ios") == 1000 && !(at(81.1) < 1e8 && at(82.9) > 1e8) {
-        return Err(format!("p81.1 {} and p82.9 {} do not enclose 100 ms", at(81.1), at(82.9)));
+        return Err(format!(
+            "p81.1 {} and p82.9 {} do not enclose 100 ms",
+            at(81.1),
+            at(82.9)
+        ));
     }
     let service = json.number("/jobs/0/read/clat_ns/max");
     let p99 = json.number("/jobs/0/read/clat_ns/percentile/82.900000");
     // One I/O may have been in flight while the process stood still; the others took what the device took.
     if p99 > 20e6 || service > 1.1e9 {
-        return Err(format!("the service latency is that of the device: p82.9 {p99} ns, max {service} ns"));
+        return Err(format!(
+            "the service latency is that of the device: p82.9 {p99} ns, max {service} ns"
+        ));
     }
     assert_ne!(json.verdict(), "valid");
     Ok(())
@@ -58,7 +84,11 @@ fn a_second_of_sigstop_is_seen() {
     require!(Fuse);
     common::go_first();
     let _turn = alone();
-    for engine in ["--ioengine=psync", "--ioengine=libaio --iodepth=16", "--ioengine=io_uring --iodepth=16"] {
+    for engine in [
+        "--ioengine=psync",
+        "--ioengine=libaio --iodepth=16",
+        "--ioengine=io_uring --iodepth=16",
+    ] {
         measured(|| {
             let device = device();
             let running = load(&device, engine);
@@ -77,7 +107,8 @@ struct Freezer(PathBuf);
 
 impl Freezer {
     fn new() -> Option<Freezer> {
-        let path = Path::new("/sys/fs/cgroup/freezer").join(format!("fathom-stall-{}", std::process::id()));
+        let path = Path::new("/sys/fs/cgroup/freezer")
+            .join(format!("fathom-stall-{}", std::process::id()));
         std::fs::create_dir(&path).ok()?;
         let group = Freezer(path);
         group.0.join("freezer.state").exists().then_some(group)
@@ -105,11 +136,14 @@ fn a_second_in_the_freezer_is_seen() {
     require!(Root, Fuse);
     common::go_first();
     let _turn = alone();
-    let Some(freezer) = Freezer::new() else { return skip("needs the freezer of cgroup version 1") };
+    let Some(freezer) = Freezer::new() else {
+        return skip("needs the freezer of cgroup version 1");
+    };
     measured(|| {
         let device = device();
         let running = load(&device, "--ioengine=psync");
-        std::fs::write(freezer.0.join("cgroup.procs"), running.id().to_string()).expect("joins the group");
+        std::fs::write(freezer.0.join("cgroup.procs"), running.id().to_string())
+            .expect("joins the group");
         freezer.set("FROZEN");
         std::thread::sleep(Duration::from_secs(1));
         freezer.set("THAWED");
@@ -125,13 +159,23 @@ fn an_undisturbed_run_tells_of_no_stall() {
     measured(|| {
         let device = device();
         let json = load(&device, "--ioengine=psync").finish().done().json();
-        for code in ["GENERATOR_STALL", "RATE_NOT_REACHED", "TIMED_OUT", "IO_ERROR", "SHORT_IO"] {
+        for code in [
+            "GENERATOR_STALL",
+            "RATE_NOT_REACHED",
+            "TIMED_OUT",
+            "IO_ERROR",
+            "SHORT_IO",
+        ] {
             if let Some(evidence) = json.finding(code) {
                 return Err(format!("{code}: {evidence}"));
             }
         }
         near("planned", json.count("planned_ios") as f64, 1000.0, 1.0)?;
         let longest = json.number("/fathom/entries/0/read/response_ns/max");
-        if longest < 1e8 { Ok(()) } else { Err(format!("longest response {longest} ns")) }
+        if longest < 1e8 {
+            Ok(())
+        } else {
+            Err(format!("longest response {longest} ns"))
+        }
     });
 }

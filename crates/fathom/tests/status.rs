@@ -7,34 +7,56 @@ use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
 
-const LOAD: &str = "--name=a --ioengine=null --size=1g --time_based --rate_iops=1000 --output-format=json";
+const LOAD: &str =
+    "--name=a --ioengine=null --size=1g --time_based --rate_iops=1000 --output-format=json";
 
 /// Whole documents, one after another: what is between two of them is white space.
 fn documents(text: &str) -> Vec<Value> {
     let stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    stream.map(|one| one.unwrap_or_else(|error| panic!("{error}: {text}"))).collect()
+    stream
+        .map(|one| one.unwrap_or_else(|error| panic!("{error}: {text}")))
+        .collect()
 }
 
 fn total(document: &Value) -> u64 {
-    document["jobs"][0]["read"]["total_ios"].as_u64().unwrap_or_else(|| panic!("{document:#}"))
+    document["jobs"][0]["read"]["total_ios"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{document:#}"))
 }
 
 #[test]
 fn each_interval_has_a_document_of_all_so_far_and_the_last_is_the_result() {
     for word in ["fio", "run"] {
-        let ran: Ran = start(program(words(&format!("{word} {LOAD} --runtime=2s --status-interval=400ms")))).finish().expect(0);
+        let ran: Ran = start(program(words(&format!(
+            "{word} {LOAD} --runtime=2s --status-interval=400ms"
+        ))))
+        .finish()
+        .expect(0);
         let all = documents(&ran.out);
         assert!((3..=6).contains(&all.len()), "{} documents", all.len());
         let totals: Vec<u64> = all.iter().map(total).collect();
-        assert!(totals.is_sorted() && totals[0] > 0 && totals[0] < totals[totals.len() - 1], "{totals:?}");
+        assert!(
+            totals.is_sorted() && totals[0] > 0 && totals[0] < totals[totals.len() - 1],
+            "{totals:?}"
+        );
         // The whole of 2 s at 1000 a second.
-        assert!((1900..=2001).contains(&totals[totals.len() - 1]), "{totals:?}");
+        assert!(
+            (1900..=2001).contains(&totals[totals.len() - 1]),
+            "{totals:?}"
+        );
         for state in &all {
             let clat = &state["jobs"][0]["read"]["clat_ns"];
             assert_eq!(clat["N"].as_u64(), Some(total(state)), "{state:#}");
-            assert!(clat["percentile"]["99.000000"].as_u64().is_some_and(|ns| ns > 0));
+            assert!(
+                clat["percentile"]["99.000000"]
+                    .as_u64()
+                    .is_some_and(|ns| ns > 0)
+            );
         }
-        let etas: Vec<u64> = all.iter().map(|one| one["jobs"][0]["eta"].as_u64().expect("eta")).collect();
+        let etas: Vec<u64> = all
+            .iter()
+            .map(|one| one["jobs"][0]["eta"].as_u64().expect("eta"))
+            .collect();
         assert!(etas[0] > 0 && etas[etas.len() - 1] == 0, "{etas:?}");
         // Only the whole run is judged.
         let judged = all.iter().filter(|one| one.get("fathom").is_some()).count();
@@ -50,9 +72,21 @@ fn terse_states_are_lines_and_jobs_that_wait_are_empty() {
     let line = "fio --name=a --ioengine=null --size=1g --time_based --runtime=1s --rate_iops=1000 --name=b --ioengine=null \
                 --size=1m --stonewall --minimal --status-interval=300ms";
     let ran = start(program(words(line))).finish().expect(0);
-    let rows: Vec<Vec<&str>> = ran.out.lines().map(|line| line.split(';').collect()).collect();
-    assert!(rows.len() >= 4 && rows.len().is_multiple_of(2), "{}", ran.out);
-    assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{}", ran.out);
+    let rows: Vec<Vec<&str>> = ran
+        .out
+        .lines()
+        .map(|line| line.split(';').collect())
+        .collect();
+    assert!(
+        rows.len() >= 4 && rows.len().is_multiple_of(2),
+        "{}",
+        ran.out
+    );
+    assert!(
+        rows.iter().all(|row| row.len() == rows[0].len()),
+        "{}",
+        ran.out
+    );
     assert_eq!((rows[1][2], rows[1][5]), ("b", "0"), "not begun");
     assert_eq!(rows[rows.len() - 1][5], "1024", "done");
 }
@@ -70,11 +104,16 @@ fn a_signal_asks_for_the_state_and_the_run_goes_on() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     for n in 1..=2 {
         running.signal(Signal::USR1);
-        until("a document", || so_far().matches("\"fio version\"").count() == n && so_far().ends_with("}\n"));
+        until("a document", || {
+            so_far().matches("\"fio version\"").count() == n && so_far().ends_with("}\n")
+        });
     }
     running.signal(Signal::INT);
     running.finish().expect(128);
-    let totals: Vec<u64> = documents(so_far().trim_start_matches(|c| c != '{')).iter().map(total).collect();
+    let totals: Vec<u64> = documents(so_far().trim_start_matches(|c| c != '{'))
+        .iter()
+        .map(total)
+        .collect();
     assert!(totals.len() == 3 && totals.is_sorted(), "{totals:?}");
 }
 
@@ -96,7 +135,9 @@ fn a_worker_stuck_in_an_io_holds_no_state_up() {
     let so_far = || std::fs::read_to_string(&result).unwrap_or_default();
     let count = || so_far().matches("\"fio version\"").count();
     let before = count();
-    until("two documents more", || count() >= before + 2 && so_far().ends_with("}\n"));
+    until("two documents more", || {
+        count() >= before + 2 && so_far().ends_with("}\n")
+    });
     let all = documents(&so_far());
     let last = &all[all.len() - 1];
     assert!(total(last) > total(&all[0]), "the others went on");
@@ -111,9 +152,22 @@ fn progress_stands_beside_text_and_never_in_a_document() {
     let load = "--name=a --ioengine=null --size=1g --time_based --rate_iops=1000 --runtime=700ms --eta=always --eta-interval=250ms";
     let run = |rest: &str| start(program(words(rest))).finish().expect(0);
     let text = run(&format!("fio {load}"));
-    assert!(text.out.contains("Jobs: 1 (f=1)") && text.err.is_empty(), "{}{}", text.out, text.err);
+    assert!(
+        text.out.contains("Jobs: 1 (f=1)") && text.err.is_empty(),
+        "{}{}",
+        text.out,
+        text.err
+    );
     let document = run(&format!("fio {load} --output-format=json"));
-    assert!(documents(&document.out).len() == 1 && document.err.is_empty(), "{}", document.err);
+    assert!(
+        documents(&document.out).len() == 1 && document.err.is_empty(),
+        "{}",
+        document.err
+    );
     let ours = run(&format!("run {load} --output-format=json"));
-    assert!(documents(&ours.out).len() == 1 && ours.err.contains("running"), "{}", ours.err);
+    assert!(
+        documents(&ours.out).len() == 1 && ours.err.contains("running"),
+        "{}",
+        ours.err
+    );
 }

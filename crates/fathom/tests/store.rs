@@ -16,7 +16,11 @@ impl Bench {
     fn new() -> Bench {
         let scratch = Scratch::new().expect("a folder");
         std::fs::write(scratch.join("target"), vec![7; 1 << 20]).expect("a file");
-        std::fs::write(scratch.join("job.fio"), "[look]\nrw=randread\nbs=4k\nfilename=target\nnumber_ios=64\n").expect("a job file");
+        std::fs::write(
+            scratch.join("job.fio"),
+            "[look]\nrw=randread\nbs=4k\nfilename=target\nnumber_ios=64\n",
+        )
+        .expect("a job file");
         Bench(scratch)
     }
 
@@ -26,7 +30,9 @@ impl Bench {
 
     fn with(&self, line: &str, variables: &[(&str, &Path)]) -> Ran {
         let mut command = program(line.split_whitespace());
-        command.current_dir(self.0.path()).env_remove("FATHOM_STORE");
+        command
+            .current_dir(self.0.path())
+            .env_remove("FATHOM_STORE");
         variables.iter().for_each(|(name, value)| {
             command.env(name, value);
         });
@@ -48,7 +54,11 @@ fn a_result_is_shown_again_as_it_was_told() {
     let bench = Bench::new();
     let text = bench.run("run job.fio");
     assert!(ran_well(&text));
-    assert_eq!(text.err, "fathom run: kept as r1: fathom show r1\n", "{}", text.out);
+    assert_eq!(
+        text.err, "fathom run: kept as r1: fathom show r1\n",
+        "{}",
+        text.out
+    );
     let document = bench.run("run --output-format=json job.fio");
     assert_eq!(bench.run("show r1").out, text.out);
     assert_eq!(bench.run("show latest --json").out, document.out);
@@ -56,10 +66,21 @@ fn a_result_is_shown_again_as_it_was_told() {
     assert!(bench.run("show 1 --plan").out.contains("--rw=randread"));
     let list = json(&bench.run("runs --json"));
     let of = |run: usize, name: &str| list["runs"][run][name].clone();
-    assert_eq!((of(0, "run"), of(0, "kind"), of(0, "name"), of(0, "state")), ("r1".into(), "run".into(), "job.fio".into(), "finished".into()));
+    assert_eq!(
+        (of(0, "run"), of(0, "kind"), of(0, "name"), of(0, "state")),
+        (
+            "r1".into(),
+            "run".into(),
+            "job.fio".into(),
+            "finished".into()
+        )
+    );
     assert_eq!(of(1, "facts")["fathom"], env!("CARGO_PKG_VERSION"));
     let lines = bench.run("runs job.fio --last=1").out;
-    assert!(lines.lines().count() == 2 && lines.contains("\nr2 "), "{lines}");
+    assert!(
+        lines.lines().count() == 2 && lines.contains("\nr2 "),
+        "{lines}"
+    );
     assert!(bench.run("runs nothing-like-it").out.starts_with("No run"));
 }
 
@@ -69,18 +90,41 @@ fn figures_are_exported() {
     let result = json(&bench.run("run --output-format=json job.fio"));
     let csv = bench.run("export r1").out;
     let (heads, row) = csv.split_once("\r\n").expect("two lines");
-    let column = heads.split(',').position(|head| head == "read iops").expect("it read");
-    let iops: f64 = row.split(',').nth(column).and_then(|text| text.parse().ok()).expect("a number");
-    let told = result["jobs"][0]["read"]["iops"].as_f64().expect("a number");
+    let column = heads
+        .split(',')
+        .position(|head| head == "read iops")
+        .expect("it read");
+    let iops: f64 = row
+        .split(',')
+        .nth(column)
+        .and_then(|text| text.parse().ok())
+        .expect("a number");
+    let told = result["jobs"][0]["read"]["iops"]
+        .as_f64()
+        .expect("a number");
     assert!((iops - told).abs() < 1e-3, "{iops} {told}");
     assert_eq!(bench.run("export r1 --format json -o out.json").code(), 0);
-    let document: Value = serde_json::from_str(&std::fs::read_to_string(bench.0.join("out.json")).expect("a file")).expect("JSON");
-    assert_eq!(document["runs"][0]["cells"][0]["figures"]["read iops"].as_f64(), Some(iops));
-    assert_eq!(bench.run("export r1 -o out.parquet").code(), 0, "the format is that of the name");
+    let document: Value =
+        serde_json::from_str(&std::fs::read_to_string(bench.0.join("out.json")).expect("a file"))
+            .expect("JSON");
+    assert_eq!(
+        document["runs"][0]["cells"][0]["figures"]["read iops"].as_f64(),
+        Some(iops)
+    );
+    assert_eq!(
+        bench.run("export r1 -o out.parquet").code(),
+        0,
+        "the format is that of the name"
+    );
     let parquet = std::fs::read(bench.0.join("out.parquet")).expect("a file");
     // A value that no page compresses stands there as it is: the same double, little-endian.
     assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
-    assert!(parquet.windows(8).any(|window| window == iops.to_le_bytes()), "{iops} stands in it");
+    assert!(
+        parquet
+            .windows(8)
+            .any(|window| window == iops.to_le_bytes()),
+        "{iops} stands in it"
+    );
     assert_eq!(bench.run("export r1 --format=xls").code(), 2);
     assert_eq!(bench.run("export").code(), 2);
 }
@@ -96,9 +140,17 @@ fn fio_and_whoever_asks_for_it_leave_no_store() {
     assert_eq!(bench.with("run --parse-only job.fio", &home).err, "");
     assert_eq!(bench.with("run --explain job.fio", &home).err, "");
     assert!(!data.exists());
-    assert_eq!(bench.with("fio --store=x job.fio", &home).code(), 1, "fio has no such option");
+    assert_eq!(
+        bench.with("fio --store=x job.fio", &home).code(),
+        1,
+        "fio has no such option"
+    );
     let none = bench.with("runs", &home);
-    assert!(none.code() == 2 && none.err.contains("fathom/store.db yet"), "{}", none.err);
+    assert!(
+        none.code() == 2 && none.err.contains("fathom/store.db yet"),
+        "{}",
+        none.err
+    );
     assert!(!data.exists());
 }
 
@@ -106,11 +158,20 @@ fn fio_and_whoever_asks_for_it_leave_no_store() {
 fn the_store_is_in_the_data_folder_unless_another_is_named() {
     let bench = Bench::new();
     let (data, home) = (bench.0.join("data"), bench.0.join("home"));
-    assert!(ran_well(&bench.with("run job.fio", &[("XDG_DATA_HOME", &data), ("HOME", &home)])));
+    assert!(ran_well(&bench.with(
+        "run job.fio",
+        &[("XDG_DATA_HOME", &data), ("HOME", &home)]
+    )));
     assert!(data.join("fathom/store.db").exists() && !home.exists());
-    assert!(ran_well(&bench.with("run job.fio", &[("XDG_DATA_HOME", Path::new("relative")), ("HOME", &home)])));
+    assert!(ran_well(&bench.with(
+        "run job.fio",
+        &[("XDG_DATA_HOME", Path::new("relative")), ("HOME", &home)]
+    )));
     assert!(home.join(".local/share/fathom/store.db").exists());
-    assert!(ran_well(&bench.with("run --store mine.db job.fio", &[("FATHOM_STORE", Path::new("none"))])));
+    assert!(ran_well(&bench.with(
+        "run --store mine.db job.fio",
+        &[("FATHOM_STORE", Path::new("none"))]
+    )));
     assert!(bench.run("runs --store=mine.db").out.contains("r1 "));
 }
 
@@ -119,17 +180,34 @@ fn a_store_that_cannot_be_written_is_said_in_one_line_and_the_run_is_good() {
     let bench = Bench::new();
     std::fs::write(bench.0.join("damaged.db"), vec![b'x'; 8192]).expect("a file");
     std::fs::create_dir(bench.0.join("folder.db")).expect("a folder");
-    for place in ["damaged.db", "folder.db", "job.fio/under/a/file.db", "/proc/store.db"] {
+    for place in [
+        "damaged.db",
+        "folder.db",
+        "job.fio/under/a/file.db",
+        "/proc/store.db",
+    ] {
         let ran = bench.run(&format!("run --store={place} job.fio"));
         let plain = bench.run("run --no-store job.fio");
         assert!(ran_well(&ran) && ran_well(&plain), "{place}: {}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{place}: {}", ran.err);
-        assert!(ran.err.starts_with("fathom run: the result is not kept: ") && ran.err.contains(place), "{place}: {}", ran.err);
+        assert!(
+            ran.err.starts_with("fathom run: the result is not kept: ") && ran.err.contains(place),
+            "{place}: {}",
+            ran.err
+        );
         assert!(ran.out.contains("Verdict"), "{}", ran.out);
     }
-    assert_eq!(std::fs::read(bench.0.join("damaged.db")).expect("it is there"), vec![b'x'; 8192], "left as it was");
+    assert_eq!(
+        std::fs::read(bench.0.join("damaged.db")).expect("it is there"),
+        vec![b'x'; 8192],
+        "left as it was"
+    );
     let nowhere = bench.with("run job.fio", &[("HOME", Path::new(""))]);
-    assert!(ran_well(&nowhere) && nowhere.err.contains("--no-store"), "{}", nowhere.err);
+    assert!(
+        ran_well(&nowhere) && nowhere.err.contains("--no-store"),
+        "{}",
+        nowhere.err
+    );
 }
 
 /// I/Os that the journal of the only cell holds.
@@ -137,7 +215,10 @@ fn journalled(place: &Path) -> u64 {
     let mut store = fathom_store::Store::open_existing(place).expect("a store");
     let run = store.run("r1").expect("it began").id;
     let jobs = store.journal(run, 1).expect("readable");
-    jobs.iter().flatten().map(|interval| interval.directions.0[0].ios).sum()
+    jobs.iter()
+        .flatten()
+        .map(|interval| interval.directions.0[0].ios)
+        .sum()
 }
 
 #[test]
@@ -145,20 +226,34 @@ fn a_killed_run_shows_what_its_journal_holds() {
     let bench = Bench::new();
     let place = bench.0.join("store.db");
     let mut command = program("run --name=long --rw=randread --bs=4k --filename=target --rate_iops=200 --time_based --runtime=60".split(' '));
-    command.current_dir(bench.0.path()).env("FATHOM_STORE", &place);
+    command
+        .current_dir(bench.0.path())
+        .env("FATHOM_STORE", &place);
     let running = start(command);
-    until("its cell is kept", || bench.run("show").err.contains("is being measured now"));
+    until("its cell is kept", || {
+        bench.run("show").err.contains("is being measured now")
+    });
     assert!(bench.run("runs").out.contains("running"));
     assert_eq!(bench.run("rm r1 --yes").code(), 2, "it is at work");
     until("two seconds are kept", || journalled(&place) > 200);
     let before = journalled(&place);
     running.signal(Signal::KILL);
     drop(running);
-    assert!(bench.run("runs").out.contains("killed"), "{}", bench.run("runs").out);
+    assert!(
+        bench.run("runs").out.contains("killed"),
+        "{}",
+        bench.run("runs").out
+    );
     let document = json(&bench.run("show --json"));
     let read = &document["jobs"][0]["read"];
-    let (ios, iops) = (read["total_ios"].as_u64().expect("a count"), read["iops"].as_f64().expect("a rate"));
-    assert!(ios >= before && ios == journalled(&place), "{ios}, {before}");
+    let (ios, iops) = (
+        read["total_ios"].as_u64().expect("a count"),
+        read["iops"].as_f64().expect("a rate"),
+    );
+    assert!(
+        ios >= before && ios == journalled(&place),
+        "{ios}, {before}"
+    );
     assert!(iops > 0.0, "{iops}");
     assert!(bench.run("show").out.contains("killed"));
     assert_eq!(bench.run("rm r1 --yes").code(), 0);
@@ -168,8 +263,18 @@ fn a_killed_run_shows_what_its_journal_holds() {
 fn what_cannot_start_leaves_no_run() {
     let bench = Bench::new();
     assert!(ran_well(&bench.run("run job.fio")));
-    assert_ne!(bench.run("run --name=a --rw=read --filename=target/under/a/file --size=1m").code(), 0);
-    assert_eq!(json(&bench.run("runs --json"))["runs"].as_array().map(Vec::len), Some(1));
+    assert_ne!(
+        bench
+            .run("run --name=a --rw=read --filename=target/under/a/file --size=1m")
+            .code(),
+        0
+    );
+    assert_eq!(
+        json(&bench.run("runs --json"))["runs"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
 }
 
 #[test]
@@ -177,29 +282,57 @@ fn runs_are_removed_only_by_those_who_say_so() {
     let bench = Bench::new();
     (0..2).for_each(|_| drop(bench.run("run job.fio")));
     let asked = bench.run("rm r1");
-    assert!(asked.code() == 2 && asked.err.contains("--yes"), "{}", asked.err);
-    assert_eq!(bench.run("rm r1 r7 --yes").code(), 2, "one of them does not exist");
+    assert!(
+        asked.code() == 2 && asked.err.contains("--yes"),
+        "{}",
+        asked.err
+    );
+    assert_eq!(
+        bench.run("rm r1 r7 --yes").code(),
+        2,
+        "one of them does not exist"
+    );
     assert!(bench.run("runs").out.contains("r1 "));
     assert_eq!(bench.run("rm r1 --yes").out, "Removed r1.\n");
     assert!(!bench.run("runs").out.contains("r1 "));
     assert_eq!(bench.run("show r1").code(), 2);
-    assert_eq!(bench.run("run job.fio").err, "fathom run: kept as r3: fathom show r3\n");
+    assert_eq!(
+        bench.run("run job.fio").err,
+        "fathom run: kept as r3: fathom show r3\n"
+    );
 }
 
 /// On a terminal the question names what would go, and only a yes is one.
 #[test]
 fn runs_are_removed_after_asking() {
     let bench = Bench::new();
-    if std::process::Command::new("script").arg("--version").output().is_err() {
+    if std::process::Command::new("script")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
         return fathom_testkit::skip("script of util-linux is not installed");
     }
     drop(bench.run("run job.fio"));
-    for (answer, told, left) in [("no", "Nothing was removed.", true), ("y", "Removed r1.", false)] {
+    for (answer, told, left) in [
+        ("no", "Nothing was removed.", true),
+        ("y", "Removed r1.", false),
+    ] {
         let mut command = std::process::Command::new("sh");
-        let line = format!("(echo {answer}; sleep 1) | script -qec '{} rm r1' /dev/null", common::FATHOM);
-        command.args(["-c", &line]).current_dir(bench.0.path()).env("FATHOM_STORE", bench.0.join("store.db"));
+        let line = format!(
+            "(echo {answer}; sleep 1) | script -qec '{} rm r1' /dev/null",
+            common::FATHOM
+        );
+        command
+            .args(["-c", &line])
+            .current_dir(bench.0.path())
+            .env("FATHOM_STORE", bench.0.join("store.db"));
         let ran = start(command).finish();
-        assert!(ran.out.contains("Remove r1 (run job.fio, cells: 1)? [y/N]") && ran.out.contains(told), "{}", ran.out);
+        assert!(
+            ran.out.contains("Remove r1 (run job.fio, cells: 1)? [y/N]") && ran.out.contains(told),
+            "{}",
+            ran.out
+        );
         assert_eq!(bench.run("runs").out.contains("r1 "), left);
     }
 }
@@ -210,9 +343,19 @@ fn a_run_of_another_host_is_removed_by_who_insists() {
     let bench = Bench::new();
     let mut store = fathom_store::Store::open(&bench.0.join("store.db")).expect("a store");
     let owner = "another-host boot 1 2".to_owned();
-    store.begin(&fathom_store::Experiment { kind: "sweep".into(), owner, ..Default::default() }).expect("room");
+    store
+        .begin(&fathom_store::Experiment {
+            kind: "sweep".into(),
+            owner,
+            ..Default::default()
+        })
+        .expect("room");
     drop(store);
     let refused = bench.run("rm r1");
-    assert!(refused.code() == 2 && refused.err.contains("begun on another-host"), "{}", refused.err);
+    assert!(
+        refused.code() == 2 && refused.err.contains("begun on another-host"),
+        "{}",
+        refused.err
+    );
     assert_eq!(bench.run("rm r1 --yes").out, "Removed r1.\n");
 }

@@ -22,22 +22,45 @@ fn foreign(scratch: &Scratch) -> String {
 
 /// A recipe on a target that answers at once.
 fn recipe(scratch: &Scratch, steps: &str) -> String {
-    let text = format!("schema = 1\nname = \"mine\"\ntitle = \"My own\"\ntime = \"100ms\"\n[options]\nioengine = \"null\"\n{steps}");
+    let text = format!(
+        "schema = 1\nname = \"mine\"\ntitle = \"My own\"\ntime = \"100ms\"\n[options]\nioengine = \"null\"\n{steps}"
+    );
     std::fs::write(scratch.join("mine.toml"), text).expect("a recipe");
-    format!("mine {} --suites={}", scratch.path().display(), scratch.path().display())
+    format!(
+        "mine {} --suites={}",
+        scratch.path().display(),
+        scratch.path().display()
+    )
 }
 
 #[test]
 fn the_suites_are_listed_and_each_of_them_can_be_planned() {
     let listed = fathom(suite("")).expect(0).out;
     let scratch = Scratch::new().expect("a folder");
-    let names: Vec<&str> = listed.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
+    let names: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        .collect();
     assert_eq!(names.len(), 13, "{listed}");
     for name in names {
-        let told = fathom(suite(&format!("{name} {} --dry-run --size=64m", scratch.path().display()))).expect(0).out;
-        assert!(told.contains("measuring: ") && !told.contains("left out"), "{told}");
+        let told = fathom(suite(&format!(
+            "{name} {} --dry-run --size=64m",
+            scratch.path().display()
+        )))
+        .expect(0)
+        .out;
+        assert!(
+            told.contains("measuring: ") && !told.contains("left out"),
+            "{told}"
+        );
     }
-    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "nothing was made");
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("the folder")
+            .count(),
+        0,
+        "nothing was made"
+    );
 }
 
 /// The standard's own totals: 5 rounds of 56 minutes are 4 h 40 min, 25 are 23 h 20 min; XSR lasts 22 hours; a check minute after
@@ -51,10 +74,23 @@ fn the_budget_is_told_first() {
         ("pts-xsr", "measuring: 22h 00m"),
         ("pts-wsat", "measuring: 2h 35m to 23h 46m"),
     ] {
-        let told = fathom(suite(&format!("{name} {} --dry-run --size=64m", scratch.path().display()))).expect(0).out;
-        assert!(told.contains(words) && told.contains("not certified"), "{words}: {told}");
+        let told = fathom(suite(&format!(
+            "{name} {} --dry-run --size=64m",
+            scratch.path().display()
+        )))
+        .expect(0)
+        .out;
+        assert!(
+            told.contains(words) && told.contains("not certified"),
+            "{words}: {told}"
+        );
     }
-    let told = fathom(suite(&format!("pts-iops {} --dry-run --size=1g", scratch.path().display()))).expect(0).out;
+    let told = fathom(suite(&format!(
+        "pts-iops {} --dry-run --size=1g",
+        scratch.path().display()
+    )))
+    .expect(0)
+    .out;
     assert!(told.contains("moving 2 GiB"), "twice the size: {told}");
 }
 
@@ -63,15 +99,43 @@ fn a_file_that_may_not_be_written_is_only_read() {
     let scratch = Scratch::new().expect("a folder");
     let file = foreign(&scratch);
     let ran = fathom(suite(&format!("hero {file} --faster=100")));
-    for words in ["random reads, 128 at once", "writes in order, 32 at once was left out", "rehearsal, not the procedure"] {
-        assert!(ran.out.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words} is missing in\n{}\n{}", ran.out, ran.err);
+    for words in [
+        "random reads, 128 at once",
+        "writes in order, 32 at once was left out",
+        "rehearsal, not the procedure",
+    ] {
+        assert!(
+            ran.out
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+                .contains(words),
+            "{words} is missing in\n{}\n{}",
+            ran.out,
+            ran.err
+        );
     }
-    assert!(std::fs::read(&file).expect("it is there").iter().all(|byte| *byte == 7), "it is as it was");
+    assert!(
+        std::fs::read(&file)
+            .expect("it is there")
+            .iter()
+            .all(|byte| *byte == 7),
+        "it is as it was"
+    );
     let refused = fathom(suite(&format!("pts-iops {file}"))).expect(2);
-    assert!(refused.err.contains("may not be written") && refused.err.contains("--destroy=CODE"), "{}", refused.err);
+    assert!(
+        refused.err.contains("may not be written") && refused.err.contains("--destroy=CODE"),
+        "{}",
+        refused.err
+    );
     // What it would take is told before it is allowed (regression 0296).
     let planned = fathom(suite(&format!("pts-iops {file} --dry-run"))).expect(2);
-    assert!(planned.out.contains("measuring: 4h 40m to 23h 20m") && planned.err.contains("--destroy="), "{}\n{}", planned.out, planned.err);
+    assert!(
+        planned.out.contains("measuring: 4h 40m to 23h 20m") && planned.err.contains("--destroy="),
+        "{}\n{}",
+        planned.out,
+        planned.err
+    );
 }
 
 /// The engine moves nothing, so every round is like the others: five of them, then the arithmetic and the means.
@@ -79,36 +143,77 @@ fn a_file_that_may_not_be_written_is_only_read() {
 fn rounds_are_told_with_the_arithmetic_of_the_rule() {
     let scratch = Scratch::new().expect("a folder");
     let steps = "[[step]]\nname = \"paced\"\naxes = [\"bs=4k,8k\"]\nrounds = 25\nsteady = [\"bs=4k\"]\noptions = { rw = \"randread\", rate_iops = 2000 }\n";
-    let ran = fathom(suite(&format!("{} --size=16m --json", recipe(&scratch, steps))));
+    let ran = fathom(suite(&format!(
+        "{} --size=16m --json",
+        recipe(&scratch, steps)
+    )));
     let json = document(&ran.out);
-    let rounds = json.0.pointer("/steps/0/rounds").unwrap_or_else(|| panic!("{}", ran.out));
+    let rounds = json
+        .0
+        .pointer("/steps/0/rounds")
+        .unwrap_or_else(|| panic!("{}", ran.out));
     let values = rounds["tracked"][0]["values"].as_array().expect("values");
     assert!((5..=25).contains(&values.len()), "{rounds}");
     // Whether a busy machine let them be steady or not, the answer is that of the arithmetic.
-    let last: Vec<f64> = values[values.len() - 5..].iter().filter_map(|value| value.as_f64()).collect();
+    let last: Vec<f64> = values[values.len() - 5..]
+        .iter()
+        .filter_map(|value| value.as_f64())
+        .collect();
     let mean = last.iter().sum::<f64>() / 5.0;
-    let range = last.iter().copied().fold(0.0, f64::max) - last.iter().copied().fold(f64::INFINITY, f64::min);
+    let range = last.iter().copied().fold(0.0, f64::max)
+        - last.iter().copied().fold(f64::INFINITY, f64::min);
     let slope = (2.0 * last[4] + last[3] - last[1] - 2.0 * last[0]) / 10.0;
     let steady = range <= 0.2 * mean && 4.0 * slope.abs() <= 0.1 * mean;
-    assert_eq!(rounds["steady_round"].as_u64().is_some(), steady, "{rounds}");
+    assert_eq!(
+        rounds["steady_round"].as_u64().is_some(),
+        steady,
+        "{rounds}"
+    );
     assert_eq!(json.number("/steps/0/result/cells/0/repeats"), 5.0);
     let sentences = rounds["sentences"].to_string();
-    assert!(sentences.contains("20 % allowed") && sentences.contains("10 % allowed"), "{sentences}");
+    assert!(
+        sentences.contains("20 % allowed") && sentences.contains("10 % allowed"),
+        "{sentences}"
+    );
 }
 
 #[test]
 fn a_malformed_recipe_is_named_with_its_line_and_costs_no_other() {
     let scratch = Scratch::new().expect("a folder");
-    let mine = recipe(&scratch, "[[step]]\nname = \"one\"\noptions = { rw = \"randread\" }\n");
-    std::fs::write(scratch.join("bad.toml"), "schema = 1\nname = \"bad\"\ntitle = \"x\"\n\n[[step]]\nname = \"one\"\nnonsense = 1\n").expect("a file");
+    let mine = recipe(
+        &scratch,
+        "[[step]]\nname = \"one\"\noptions = { rw = \"randread\" }\n",
+    );
+    std::fs::write(
+        scratch.join("bad.toml"),
+        "schema = 1\nname = \"bad\"\ntitle = \"x\"\n\n[[step]]\nname = \"one\"\nnonsense = 1\n",
+    )
+    .expect("a file");
     let ran = fathom(suite(&format!("{mine} --size=16m")));
-    assert!(ran.err.contains("bad.toml:7: 'nonsense' is no key here"), "{}", ran.err);
+    assert!(
+        ran.err.contains("bad.toml:7: 'nonsense' is no key here"),
+        "{}",
+        ran.err
+    );
     assert!(ran.out.contains("mine: My own"), "{}\n{}", ran.out, ran.err);
-    let refused = fathom(suite(&format!("bad {0} --suites={0}", scratch.path().display()))).expect(2);
+    let refused = fathom(suite(&format!(
+        "bad {0} --suites={0}",
+        scratch.path().display()
+    )))
+    .expect(2);
     assert!(refused.err.contains("bad.toml:7"), "{}", refused.err);
     let unknown = fathom(suite(". .")).expect(2);
-    assert!(unknown.err.contains("`fathom suite` lists them"), "{}", unknown.err);
-    assert!(fathom(suite("herro .")).expect(2).err.contains("did you mean hero?"));
+    assert!(
+        unknown.err.contains("`fathom suite` lists them"),
+        "{}",
+        unknown.err
+    );
+    assert!(
+        fathom(suite("herro ."))
+            .expect(2)
+            .err
+            .contains("did you mean hero?")
+    );
 }
 
 #[test]
@@ -117,35 +222,78 @@ fn levels_are_shares_of_what_was_measured_and_one_job_is_judged() {
     let steps = "[[step]]\nname = \"most\"\noptions = { rw = \"randread\", rate_iops = 4000 }\n\
                  [[step]]\nname = \"map\"\njudged = \"reads\"\njob = \"[reads]\\nrw=randread\\n[others]\\nrw=randread\\nrate_iops=100\\n\"\n\
                  levels = [{ option = \"reads.rate_iops\", of = \"most\", percent = [25, 50] }]\n";
-    let ran = fathom(suite(&format!("{} --size=16m --json", recipe(&scratch, steps))));
+    let ran = fathom(suite(&format!(
+        "{} --size=16m --json",
+        recipe(&scratch, steps)
+    )));
     let json = document(&ran.out);
     let most = json.number("/steps/0/result/cells/0/iops");
     for (cell, share) in [0.25, 0.5].into_iter().enumerate() {
         let reads = json.number(&format!("/steps/1/result/cells/{cell}/iops"));
-        assert!(reads > 0.4 * share * most && reads < 1.3 * share * most, "{reads} instead of {share} of {most}: the others are not in it");
+        assert!(
+            reads > 0.4 * share * most && reads < 1.3 * share * most,
+            "{reads} instead of {share} of {most}: the others are not in it"
+        );
     }
-    assert_eq!(json.text("/steps/1/result/cells/1/at/reads.rate_iops"), "50%");
+    assert_eq!(
+        json.text("/steps/1/result/cells/1/at/reads.rate_iops"),
+        "50%"
+    );
 }
 
 #[test]
 fn the_surface_is_covered_once_and_its_course_is_told() {
     let scratch = Scratch::new().expect("a folder");
-    let ran = fathom(suite(&format!("surface {} --size=16m", scratch.path().display())));
-    assert!(ran.out.contains("The whole target once") && ran.out.contains("4 KiB at random over everything, depth 1"), "{}\n{}", ran.out, ran.err);
-    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0, "the file is gone");
+    let ran = fathom(suite(&format!(
+        "surface {} --size=16m",
+        scratch.path().display()
+    )));
+    assert!(
+        ran.out.contains("The whole target once")
+            && ran.out.contains("4 KiB at random over everything, depth 1"),
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("the folder")
+            .count(),
+        0,
+        "the file is gone"
+    );
 }
 
 /// What a procedure wants to be known stands before its figures, and in the document. The times are a rehearsal's.
 #[test]
 fn a_procedure_says_what_was_not_done_and_how_the_write_cache_stood() {
     let scratch = Scratch::new().expect("a folder");
-    let mine = recipe(&scratch, "[[step]]\nname = \"fill\"\npurge = true\nprepares = true\npasses = 1\noptions = { rw = \"write\" }\n[[step]]\nname = \"one\"\noptions = { rw = \"randread\" }\n");
-    let text = std::fs::read_to_string(scratch.join("mine.toml")).expect("a recipe").replace("time = ", "procedure = \"That of a standard\"\ntime = ");
+    let mine = recipe(
+        &scratch,
+        "[[step]]\nname = \"fill\"\npurge = true\nprepares = true\npasses = 1\noptions = { rw = \"write\" }\n[[step]]\nname = \"one\"\noptions = { rw = \"randread\" }\n",
+    );
+    let text = std::fs::read_to_string(scratch.join("mine.toml"))
+        .expect("a recipe")
+        .replace("time = ", "procedure = \"That of a standard\"\ntime = ");
     std::fs::write(scratch.join("mine.toml"), text).expect("a recipe");
     let json = document(&fathom(suite(&format!("{mine} --size=16m --faster=2 --json"))).out);
-    let notes: Vec<&str> = json.0["notes"].as_array().expect("notes").iter().filter_map(|note| note.as_str()).collect();
-    for said in ["was not purged", "rehearsal, not the procedure", "the procedure is for devices", "Write cache of", "The procedure wants it off."] {
-        assert!(notes.iter().any(|note| note.contains(said)), "{said} is missing in {notes:?}");
+    let notes: Vec<&str> = json.0["notes"]
+        .as_array()
+        .expect("notes")
+        .iter()
+        .filter_map(|note| note.as_str())
+        .collect();
+    for said in [
+        "was not purged",
+        "rehearsal, not the procedure",
+        "the procedure is for devices",
+        "Write cache of",
+        "The procedure wants it off.",
+    ] {
+        assert!(
+            notes.iter().any(|note| note.contains(said)),
+            "{said} is missing in {notes:?}"
+        );
     }
 }
 
@@ -155,7 +303,11 @@ fn an_interrupted_suite_goes_on() {
     let scratch = Scratch::new().expect("a folder");
     let steps = "[[step]]\nname = \"three\"\naxes = [\"bs=4k,8k,16k\"]\ntime = \"2s\"\noptions = { rw = \"randread\", rate_iops = 500 }\n";
     let store = scratch.join("store.db");
-    let running = common::start(common::program(suite(&format!("{} --size=16m --json --store={}", recipe(&scratch, steps), store.display()))));
+    let running = common::start(common::program(suite(&format!(
+        "{} --size=16m --json --store={}",
+        recipe(&scratch, steps),
+        store.display()
+    ))));
     common::until("the store is there", || store.exists());
     std::thread::sleep(std::time::Duration::from_millis(1500));
     running.signal(rustix::process::Signal::INT);
@@ -164,6 +316,11 @@ fn an_interrupted_suite_goes_on() {
     let ran = fathom(words(&format!("resume --store={}", store.display())));
     let json = document(&ran.out);
     for cell in 0..3 {
-        assert!(json.number(&format!("/steps/0/result/cells/{cell}/iops")) > 0.0, "{}\n{}", ran.out, ran.err);
+        assert!(
+            json.number(&format!("/steps/0/result/cells/{cell}/iops")) > 0.0,
+            "{}\n{}",
+            ran.out,
+            ran.err
+        );
     }
 }

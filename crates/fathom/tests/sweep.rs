@@ -24,30 +24,66 @@ fn document(out: &str) -> Json {
 #[test]
 fn the_dry_run_shows_the_cells_in_their_order_and_makes_nothing() {
     let scratch = Scratch::new().expect("a folder");
-    let ran = fathom(sweep(&format!("{} --axis bs=4k,16k --axis iodepth=1..64*2 --for=2s --dry-run", scratch.path().display())));
+    let ran = fathom(sweep(&format!(
+        "{} --axis bs=4k,16k --axis iodepth=1..64*2 --for=2s --dry-run",
+        scratch.path().display()
+    )));
     let out = ran.expect(0).out;
-    assert!(out.starts_with("14 cells (bs 2 x iodepth 7): 2 s each, 28 s in all"), "{out}");
-    let cells: Vec<&str> = out.lines().skip(2).map(|line| line.trim_start().split_once("  ").expect("a number").1).collect();
-    let corners = ["bs=4k iodepth=1", "bs=4k iodepth=64", "bs=16k iodepth=1", "bs=16k iodepth=64"];
+    assert!(
+        out.starts_with("14 cells (bs 2 x iodepth 7): 2 s each, 28 s in all"),
+        "{out}"
+    );
+    let cells: Vec<&str> = out
+        .lines()
+        .skip(2)
+        .map(|line| line.trim_start().split_once("  ").expect("a number").1)
+        .collect();
+    let corners = [
+        "bs=4k iodepth=1",
+        "bs=4k iodepth=64",
+        "bs=16k iodepth=1",
+        "bs=16k iodepth=64",
+    ];
     assert_eq!(cells[..4], corners);
-    assert_eq!(cells[4..6], ["bs=4k iodepth=8", "bs=16k iodepth=8"], "then the middle");
+    assert_eq!(
+        cells[4..6],
+        ["bs=4k iodepth=8", "bs=16k iodepth=8"],
+        "then the middle"
+    );
     assert_eq!(cells.len(), 14);
-    assert_eq!(std::fs::read_dir(scratch.path()).expect("the folder").count(), 0);
+    assert_eq!(
+        std::fs::read_dir(scratch.path())
+            .expect("the folder")
+            .count(),
+        0
+    );
 }
 
 #[test]
 fn every_cell_gives_the_rate_that_is_its_own() {
     let scratch = Scratch::new().expect("a folder");
-    let ran = fathom(sweep(&format!("{} --axis rate_iops=200,1000 --repeat=2 --json", paced(&scratch))));
+    let ran = fathom(sweep(&format!(
+        "{} --axis rate_iops=200,1000 --repeat=2 --json",
+        paced(&scratch)
+    )));
     let json = document(&ran.out);
     assert_eq!(json.number("/not measured"), 0.0);
     for (cell, rate) in [200.0, 1000.0].into_iter().enumerate() {
         let figure = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
-        assert_eq!(json.text(&format!("/cells/{cell}/at/rate_iops")), rate.to_string());
+        assert_eq!(
+            json.text(&format!("/cells/{cell}/at/rate_iops")),
+            rate.to_string()
+        );
         assert_eq!(figure("repeats"), 2.0);
         // An open loop on a target that answers at once gives what is asked; a busy machine may cut its end off.
-        assert!((rate * 0.5..=rate * 1.1).contains(&figure("iops")), "{} instead of {rate}", figure("iops"));
-        assert!(figure("iops_interval_95") >= 0.0 && (figure("offered_iops") / rate - 1.0).abs() < 0.5);
+        assert!(
+            (rate * 0.5..=rate * 1.1).contains(&figure("iops")),
+            "{} instead of {rate}",
+            figure("iops")
+        );
+        assert!(
+            figure("iops_interval_95") >= 0.0 && (figure("offered_iops") / rate - 1.0).abs() < 0.5
+        );
     }
 }
 
@@ -55,12 +91,29 @@ fn every_cell_gives_the_rate_that_is_its_own() {
 fn several_targets_are_loaded_alone_and_together() {
     let scratch = Scratch::new().expect("a folder");
     let (a, b) = (scratch.join("a"), scratch.join("b"));
-    let ran = fathom(sweep(&format!("{} {} --size=16m --set=direct=0 --for=300ms --json", a.display(), b.display())));
+    let ran = fathom(sweep(&format!(
+        "{} {} --size=16m --set=direct=0 --for=300ms --json",
+        a.display(),
+        b.display()
+    )));
     let json = document(&ran.out);
-    assert_eq!(json.0.pointer("/cells").and_then(|cells| cells.as_array()).expect("cells").len(), 3);
-    let (first, second) = (json.number("/cells/2/sides_iops/0"), json.number("/cells/2/sides_iops/1"));
+    assert_eq!(
+        json.0
+            .pointer("/cells")
+            .and_then(|cells| cells.as_array())
+            .expect("cells")
+            .len(),
+        3
+    );
+    let (first, second) = (
+        json.number("/cells/2/sides_iops/0"),
+        json.number("/cells/2/sides_iops/1"),
+    );
     let all = json.number("/cells/2/iops");
-    assert!(first > 0.0 && second > 0.0 && (first + second - all).abs() < all / 1e6, "{first} + {second} = {all}");
+    assert!(
+        first > 0.0 && second > 0.0 && (first + second - all).abs() < all / 1e6,
+        "{first} + {second} = {all}"
+    );
     assert!(!a.exists() && !b.exists(), "what was made is gone");
 }
 
@@ -73,13 +126,31 @@ fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
     let cases = [
         (String::new(), "say what is varied"),
         ("--axis bs=4k,8k".to_owned(), "give a folder"),
-        (format!("{folder} --axis bs=4k,5x"), "\n  bs=4k,5x\n        ^"),
-        (format!("{folder} --axis bs=4k --axis bs=8k"), "two axes of this name"),
+        (
+            format!("{folder} --axis bs=4k,5x"),
+            "\n  bs=4k,5x\n        ^",
+        ),
+        (
+            format!("{folder} --axis bs=4k --axis bs=8k"),
+            "two axes of this name",
+        ),
         (format!("{folder} --axis bs=4k --set=rw=readd"), "rw"),
-        (format!("{folder} --axis iodepth=1,2 --fro=3s"), "did you mean --for?"),
-        (format!("{folder} --axis iodepth=1..1000 --axis numjobs=1..1000"), "more than 100000 cells"),
-        (format!("{} --axis rw=randread,randwrite", foreign.display()), "mine"),
-        (format!("{folder} --axis target=/tmp,/var"), "leave the others out"),
+        (
+            format!("{folder} --axis iodepth=1,2 --fro=3s"),
+            "did you mean --for?",
+        ),
+        (
+            format!("{folder} --axis iodepth=1..1000 --axis numjobs=1..1000"),
+            "more than 100000 cells",
+        ),
+        (
+            format!("{} --axis rw=randread,randwrite", foreign.display()),
+            "mine",
+        ),
+        (
+            format!("{folder} --axis target=/tmp,/var"),
+            "leave the others out",
+        ),
     ];
     for (arguments, expected) in cases {
         let ran = fathom(sweep(&arguments)).expect(2);
@@ -90,7 +161,11 @@ fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
 
 /// A sweep of the null engine that is kept in a store of its own.
 fn kept(scratch: &Scratch, rest: &str) -> Vec<String> {
-    sweep(&format!("{} --axis iodepth=1..32*2 --axis bs=4k,8k --store={} {rest}", paced(scratch), store(scratch)))
+    sweep(&format!(
+        "{} --axis iodepth=1..32*2 --axis bs=4k,8k --store={} {rest}",
+        paced(scratch),
+        store(scratch)
+    ))
 }
 
 fn store(scratch: &Scratch) -> String {
@@ -104,29 +179,63 @@ fn resume(scratch: &Scratch, rest: &str) -> Vec<String> {
 /// Names of the cells that the events say were measured.
 fn measured(events: &std::path::Path) -> Vec<String> {
     let text = std::fs::read_to_string(events).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    lines.filter(|event| event["event"] == "done").map(|event| event["cell"].as_str().expect("a name").to_owned()).collect()
+    let lines = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    lines
+        .filter(|event| event["event"] == "done")
+        .map(|event| event["cell"].as_str().expect("a name").to_owned())
+        .collect()
 }
 
 #[test]
 fn a_killed_sweep_goes_on_without_repeating_what_is_finished() {
     let scratch = Scratch::new().expect("a folder");
     let (before, after) = (scratch.join("before"), scratch.join("after"));
-    let running = start(program(kept(&scratch, &format!("--events={}", before.display()))));
+    let running = start(program(kept(
+        &scratch,
+        &format!("--events={}", before.display()),
+    )));
     common::until("some cells are measured", || measured(&before).len() >= 3);
     running.signal(rustix::process::Signal::KILL);
     drop(running.finish());
     let first = measured(&before);
     let ran = fathom(resume(&scratch, &format!("--events={}", after.display())));
     let second = measured(&after);
-    assert!(first.len() < 12 && second.iter().all(|cell| !first.contains(cell)), "{first:?} then {second:?}");
+    assert!(
+        first.len() < 12 && second.iter().all(|cell| !first.contains(cell)),
+        "{first:?} then {second:?}"
+    );
     // One may have been saved and not told any more.
-    assert!((11..=12).contains(&(first.len() + second.len())), "{first:?} then {second:?}");
-    let rows = ran.out.lines().filter(|line| line.contains("4k") || line.contains("8k")).count();
-    assert!(rows >= 12 && !ran.out.contains("were not measured"), "the table has all cells: {}", ran.out);
+    assert!(
+        (11..=12).contains(&(first.len() + second.len())),
+        "{first:?} then {second:?}"
+    );
+    let rows = ran
+        .out
+        .lines()
+        .filter(|line| line.contains("4k") || line.contains("8k"))
+        .count();
+    assert!(
+        rows >= 12 && !ran.out.contains("were not measured"),
+        "the table has all cells: {}",
+        ran.out
+    );
     // Nothing is left to go on with.
-    assert!(fathom(resume(&scratch, "")).expect(2).err.contains("nothing is left"), "finished");
-    assert!(fathom(resume(&scratch, "r1")).expect(2).err.contains("r1 is finished"), "finished");
+    assert!(
+        fathom(resume(&scratch, ""))
+            .expect(2)
+            .err
+            .contains("nothing is left"),
+        "finished"
+    );
+    assert!(
+        fathom(resume(&scratch, "r1"))
+            .expect(2)
+            .err
+            .contains("r1 is finished"),
+        "finished"
+    );
 }
 
 #[test]
@@ -142,14 +251,35 @@ fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
         events.display()
     );
     let running = start(program(sweep(&arguments)));
-    common::until("a cell is measured", || !measured(&events).iter().all(|cell| cell == "layout"));
+    common::until("a cell is measured", || {
+        !measured(&events).iter().all(|cell| cell == "layout")
+    });
     running.signal(rustix::process::Signal::INT);
-    let ran = running.finish_within(std::time::Duration::from_secs(30)).expect(130);
-    assert!(ran.err.contains("`fathom resume r1` goes on") && ran.err.contains("stays for the rest"), "{}", ran.err);
-    assert!(ran.out.contains("IOPS"), "what is known is shown: {}", ran.out);
+    let ran = running
+        .finish_within(std::time::Duration::from_secs(30))
+        .expect(130);
+    assert!(
+        ran.err.contains("`fathom resume r1` goes on") && ran.err.contains("stays for the rest"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.out.contains("IOPS"),
+        "what is known is shown: {}",
+        ran.out
+    );
     let ran = fathom(resume(&scratch, "r1 --events=-"));
-    assert!(ran.out.contains("{\"event\":\"end\",\"how\":\"done\",\"resume\":null}"), "{}", ran.out);
-    assert_eq!(std::fs::read_dir(&folder).expect("the folder").count(), 0, "the file is gone");
+    assert!(
+        ran.out
+            .contains("{\"event\":\"end\",\"how\":\"done\",\"resume\":null}"),
+        "{}",
+        ran.out
+    );
+    assert_eq!(
+        std::fs::read_dir(&folder).expect("the folder").count(),
+        0,
+        "the file is gone"
+    );
 }
 
 /// ENOSPC on the target: said, cleaned up, and the sweep goes on when there is room.
@@ -160,11 +290,16 @@ fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
     if let Err(why) = FsKind::Ext4.available() {
         return skip(&why);
     }
-    let device = LoopDevice::create(&scratch.join("disk.img"), 64 << 20, LoopOptions::default()).expect("a device");
+    let device = LoopDevice::create(&scratch.join("disk.img"), 64 << 20, LoopOptions::default())
+        .expect("a device");
     let disk = Mount::format(device.path(), FsKind::Ext4, "").expect("a mount");
     let (hog, events) = (disk.path().join("hog"), scratch.join("events"));
     let job = scratch.join("grow.fio");
-    std::fs::write(&job, "[grow]\nrw=write\nbs=64k\ndirect=0\ntime_based\nruntime=1s\n").expect("a file");
+    std::fs::write(
+        &job,
+        "[grow]\nrw=write\nbs=64k\ndirect=0\ntime_based\nruntime=1s\n",
+    )
+    .expect("a file");
     let file = disk.path().join("data");
     let arguments = format!(
         "{} --axis size=2m,24m --set filename={} --store={} --events={}",
@@ -174,17 +309,36 @@ fn a_full_disk_is_said_and_the_sweep_goes_on_later() {
         events.display()
     );
     let running = start(program(sweep(&arguments)));
-    common::until("the first cell runs", || std::fs::read_to_string(&events).unwrap_or_default().contains("\"cell\""));
+    common::until("the first cell runs", || {
+        std::fs::read_to_string(&events)
+            .unwrap_or_default()
+            .contains("\"cell\"")
+    });
     // The disk fills while the first cell runs.
     running.signal(rustix::process::Signal::STOP);
     let room = std::fs::File::create(&hog).expect("a file");
-    rustix::fs::fallocate(&room, rustix::fs::FallocateFlags::empty(), 0, 40 << 20).expect("room for it");
+    rustix::fs::fallocate(&room, rustix::fs::FallocateFlags::empty(), 0, 40 << 20)
+        .expect("room for it");
     running.signal(rustix::process::Signal::CONT);
     let ran = running.finish().expect(1);
-    assert!(ran.err.contains("MiB are free") || ran.err.contains("full"), "{}", ran.err);
-    assert!(ran.err.contains("`fathom resume r1` goes on") && ran.out.contains("2m"), "{} {}", ran.out, ran.err);
+    assert!(
+        ran.err.contains("MiB are free") || ran.err.contains("full"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        ran.err.contains("`fathom resume r1` goes on") && ran.out.contains("2m"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
     drop(room);
     std::fs::remove_file(&hog).expect("ours");
     let ran = fathom(resume(&scratch, "r1"));
-    assert!(!ran.out.contains("not measured") && ran.out.contains("24m"), "{} {}", ran.out, ran.err);
+    assert!(
+        !ran.out.contains("not measured") && ran.out.contains("24m"),
+        "{} {}",
+        ran.out,
+        ran.err
+    );
 }

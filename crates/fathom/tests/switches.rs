@@ -24,15 +24,35 @@ struct Done {
 
 fn run(program: &[&str], line: &str) -> Done {
     let folder = Scratch::new().expect("a folder");
-    std::fs::write(folder.join("two.fio"), "[global]\nioengine=null\nsize=64k\n[a]\n[b]\nrw=randread\n").expect("a job file");
+    std::fs::write(
+        folder.join("two.fio"),
+        "[global]\nioengine=null\nsize=64k\n[a]\n[b]\nrw=randread\n",
+    )
+    .expect("a job file");
     std::fs::create_dir(folder.join("beside")).expect("a folder");
-    let left = peer::run(program, folder.path(), &line.split_whitespace().collect::<Vec<_>>());
-    Done { left, files: files(folder.path()), folder }
+    let left = peer::run(
+        program,
+        folder.path(),
+        &line.split_whitespace().collect::<Vec<_>>(),
+    );
+    Done {
+        left,
+        files: files(folder.path()),
+        folder,
+    }
 }
 
 fn files(folder: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("readable").file_name().into_string().expect("a name"));
-    let mut names: Vec<String> = entries.filter(|name| name != "two.fio" && name != "data").collect();
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| {
+        entry
+            .expect("readable")
+            .file_name()
+            .into_string()
+            .expect("a name")
+    });
+    let mut names: Vec<String> = entries
+        .filter(|name| name != "two.fio" && name != "data")
+        .collect();
     names.sort();
     names
 }
@@ -59,20 +79,39 @@ fn whole(done: &Done) -> String {
 
 fn terse_fields(done: &Done) -> String {
     let lines = done.left.out.lines().filter(|line| line.contains(";fio-"));
-    format!("{:?}", lines.map(|line| line.split(';').count()).collect::<Vec<_>>())
+    format!(
+        "{:?}",
+        lines
+            .map(|line| line.split(';').count())
+            .collect::<Vec<_>>()
+    )
 }
 
 fn first_word(done: &Done) -> String {
-    done.left.out.split([':', '-', ' ', '\n']).next().unwrap_or_default().to_owned()
+    done.left
+        .out
+        .split([':', '-', ' ', '\n'])
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn names_of_jobs(done: &Done) -> String {
-    format!("{} {}", times(done, "a: (groupid"), times(done, "b: (groupid"))
+    format!(
+        "{} {}",
+        times(done, "a: (groupid"),
+        times(done, "b: (groupid")
+    )
 }
 
 fn result_file(done: &Done) -> String {
     let text = std::fs::read_to_string(done.folder.join("result")).unwrap_or_default();
-    format!("{} {} {}", done.left.out.len(), text.starts_with("{\n"), text.ends_with("}\n"))
+    format!(
+        "{} {} {}",
+        done.left.out.len(),
+        text.starts_with("{\n"),
+        text.ends_with("}\n")
+    )
 }
 
 fn documents(done: &Done) -> String {
@@ -99,33 +138,69 @@ fn cases() -> Vec<Case> {
     let long = |more: &str| format!("{LONG} {more}");
     let file = |more: &str| format!("{FILE} {more}");
     vec![
-        ("output", null("--output-format=json --output=result"), result_file),
+        (
+            "output",
+            null("--output-format=json --output=result"),
+            result_file,
+        ),
         ("output-format", null("--output-format=terse"), terse_fields),
         ("minimal", null("--minimal"), terse_fields),
         ("append-terse", null("--append-terse"), terse_fields),
-        ("terse-version", null("--minimal --terse-version=5"), terse_fields),
-        ("status-interval", long("--status-interval=1 --output-format=json"), documents),
+        (
+            "terse-version",
+            null("--minimal --terse-version=5"),
+            terse_fields,
+        ),
+        (
+            "status-interval",
+            long("--status-interval=1 --output-format=json"),
+            documents,
+        ),
         ("eta", null("--eta=never"), nothing),
         ("eta-newline", long("--runtime=1 --eta-newline=1"), nothing),
-        ("eta-interval", long("--runtime=1 --eta-interval=500ms"), nothing),
+        (
+            "eta-interval",
+            long("--runtime=1 --eta-interval=500ms"),
+            nothing,
+        ),
         ("bandwidth-log", null("--bandwidth-log"), left_behind),
-        ("idle-prof", null("--idle-prof=system --output-format=json"), idle),
+        (
+            "idle-prof",
+            null("--idle-prof=system --output-format=json"),
+            idle,
+        ),
         ("idle-prof", null("--idle-prof=calibrate"), unit_of_work),
         ("section", "two.fio --section=b".into(), names_of_jobs),
         ("section", "two.fio --section=c".into(), nothing),
         ("parse-only", "two.fio --parse-only".into(), left_behind),
-        ("parse-only", file("--frobnicate=1 --parse-only"), left_behind),
+        (
+            "parse-only",
+            file("--frobnicate=1 --parse-only"),
+            left_behind,
+        ),
         ("showcmd", "two.fio --showcmd".into(), whole),
         ("readonly", null("--readonly"), nothing),
         ("readonly", file("--readonly"), left_behind),
         ("warnings-fatal", null("--warnings-fatal"), nothing),
-        ("warnings-fatal", null("--time_based --warnings-fatal"), nothing),
+        (
+            "warnings-fatal",
+            null("--time_based --warnings-fatal"),
+            nothing,
+        ),
         ("version", "--version".into(), first_word),
         ("help", "--help".into(), speaks_of_jsonplus),
         ("cmdhelp", "--cmdhelp=bs".into(), first_word),
-        ("enghelp", "--enghelp=libaio,userspace_reap".into(), first_word),
+        (
+            "enghelp",
+            "--enghelp=libaio,userspace_reap".into(),
+            first_word,
+        ),
         ("enghelp", "--enghelp=nosuch".into(), nothing),
-        ("aux-path", file("--verify=crc32c --aux-path=beside"), left_behind),
+        (
+            "aux-path",
+            file("--verify=crc32c --aux-path=beside"),
+            left_behind,
+        ),
         ("debug", null("--debug=file"), nothing),
         ("max-jobs", null("--max-jobs=16"), nothing),
         ("alloc-size", null("--alloc-size=4096"), nothing),
@@ -153,8 +228,12 @@ fn listed(heading: &str) -> Vec<String> {
     let text = fathom(["help", "compatibility"]).expect(0).out;
     let from = text.find("## The command line").expect("a chapter");
     let from = from + text[from..].find(heading).expect("a table");
-    let rows = text[from..].lines().skip(2).take_while(|line| line.starts_with("| `--"));
-    rows.map(|line| line[5..].split('`').next().expect("a name").to_owned()).collect()
+    let rows = text[from..]
+        .lines()
+        .skip(2)
+        .take_while(|line| line.starts_with("| `--"));
+    rows.map(|line| line[5..].split('`').next().expect("a name").to_owned())
+        .collect()
 }
 
 #[test]
@@ -163,7 +242,10 @@ fn every_switch_has_a_case() {
     let known = listed("| option |");
     assert!(known.len() > 30, "{known:?}");
     for name in known {
-        assert!(cases.iter().any(|case| case.0 == name) || ELSEWHERE.contains(&name.as_str()), "--{name} has no case");
+        assert!(
+            cases.iter().any(|case| case.0 == name) || ELSEWHERE.contains(&name.as_str()),
+            "--{name} has no case"
+        );
     }
 }
 
@@ -172,14 +254,28 @@ fn switches_do_what_they_do_in_fio() {
     require!(Fio);
     let compare = |(name, line, look): &Case| {
         let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| run(program, line));
-        let (a, b) = ((theirs.left.code, look(&theirs)), (ours.left.code, look(&ours)));
-        (a != b).then(|| format!("--{name}: {line}\n fio    {a:?}\n fathom {b:?} {}", ours.left.err))
+        let (a, b) = (
+            (theirs.left.code, look(&theirs)),
+            (ours.left.code, look(&ours)),
+        );
+        (a != b).then(|| {
+            format!(
+                "--{name}: {line}\n fio    {a:?}\n fathom {b:?} {}",
+                ours.left.err
+            )
+        })
     };
     let cases = cases();
     let some = |cases: &[Case]| cases.iter().filter_map(compare).collect::<Vec<_>>();
     let apart: Vec<String> = std::thread::scope(|scope| {
-        let parts: Vec<_> = cases.chunks(cases.len().div_ceil(4)).map(|part| scope.spawn(|| some(part))).collect();
-        parts.into_iter().flat_map(|part| part.join().expect("compared")).collect()
+        let parts: Vec<_> = cases
+            .chunks(cases.len().div_ceil(4))
+            .map(|part| scope.spawn(|| some(part)))
+            .collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().expect("compared"))
+            .collect()
     });
     assert!(apart.is_empty(), "{}", apart.join("\n"));
 }
@@ -188,9 +284,20 @@ fn switches_do_what_they_do_in_fio() {
 #[test]
 fn switches_have_short_forms() {
     require!(Fio);
-    for line in [format!("{NULL} -m"), format!("{NULL} -minimal"), format!("{NULL} --mini"), format!("{NULL} --minimal --terse-v=4"), format!("{NULL} -ffoo")] {
+    for line in [
+        format!("{NULL} -m"),
+        format!("{NULL} -minimal"),
+        format!("{NULL} --mini"),
+        format!("{NULL} --minimal --terse-v=4"),
+        format!("{NULL} -ffoo"),
+    ] {
         let [theirs, ours] = [&FIOS[..], &OURS[..]].map(|program| run(program, &line));
-        assert_eq!((ours.left.code, terse_fields(&ours)), (theirs.left.code, terse_fields(&theirs)), "{line} {}", ours.left.err);
+        assert_eq!(
+            (ours.left.code, terse_fields(&ours)),
+            (theirs.left.code, terse_fields(&theirs)),
+            "{line} {}",
+            ours.left.err
+        );
     }
 }
 
@@ -202,9 +309,22 @@ fn compressed_logs_are_printed_by_both() {
     for program in [&FIOS[..], &OURS[..]] {
         let by = run(program, job);
         assert_eq!(by.left.code, Some(0), "{}", by.left.err);
-        let read = peer::run(program, by.folder.path(), &["--inflate-log=z_clat.1.log.fz"]);
-        let lines = read.out.lines().filter(|line| line.split(',').count() >= 4).count();
-        assert_eq!((read.code, lines), (Some(0), 64), "{program:?}: {}", read.err);
+        let read = peer::run(
+            program,
+            by.folder.path(),
+            &["--inflate-log=z_clat.1.log.fz"],
+        );
+        let lines = read
+            .out
+            .lines()
+            .filter(|line| line.split(',').count() >= 4)
+            .count();
+        assert_eq!(
+            (read.code, lines),
+            (Some(0), 64),
+            "{program:?}: {}",
+            read.err
+        );
     }
 }
 
@@ -214,10 +334,26 @@ fn a_trigger_is_one_in_both() {
     require!(Fio);
     for program in [&FIOS[..], &OURS[..]] {
         let folder = Scratch::new().expect("a folder");
-        let words = ["--name=j", "--ioengine=null", "--size=1g", "--time_based", "--runtime=60", "--rate_iops=100", "--trigger-timeout=1", "--trigger=touch shot", "--output-format=json"];
+        let words = [
+            "--name=j",
+            "--ioengine=null",
+            "--size=1g",
+            "--time_based",
+            "--runtime=60",
+            "--rate_iops=100",
+            "--trigger-timeout=1",
+            "--trigger=touch shot",
+            "--output-format=json",
+        ];
         let left = peer::run(program, folder.path(), &words);
-        assert_eq!((left.code, folder.join("shot").exists()), (Some(0), true), "{program:?} {}", left.err);
-        let json: serde_json::Value = serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}", left.out));
+        assert_eq!(
+            (left.code, folder.join("shot").exists()),
+            (Some(0), true),
+            "{program:?} {}",
+            left.err
+        );
+        let json: serde_json::Value =
+            serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}", left.out));
         let ios = peer::number(&json, "/jobs/0/read/total_ios");
         assert!(ios > 0.0 && ios < 6000.0, "{program:?}: {ios} of 6000");
     }
@@ -229,9 +365,20 @@ fn refused_switches_say_what_to_do_instead() {
     let refused = listed("| refused |");
     assert!(refused.len() > 5, "{refused:?}");
     for name in refused {
-        let ran = fathom(["fio", &format!("--{name}=1"), "--name=j", "--ioengine=null", "--size=4k"]);
+        let ran = fathom([
+            "fio",
+            &format!("--{name}=1"),
+            "--name=j",
+            "--ioengine=null",
+            "--size=4k",
+        ]);
         assert_eq!(ran.code(), 1, "--{name}: {}", ran.out);
-        assert!(ran.err.contains(&format!("--{name} is not part of this program (")), "--{name}: {}", ran.err);
+        assert!(
+            ran.err
+                .contains(&format!("--{name} is not part of this program (")),
+            "--{name}: {}",
+            ran.err
+        );
     }
 }
 
@@ -241,9 +388,18 @@ fn progress_is_shown_where_it_is_asked_for() {
     let shown = |more: &str| {
         let line = format!("{LONG} --runtime=2 {more}");
         let done = run(&OURS, &line);
-        (done.left.out.matches("Jobs: ").count() + done.left.err.matches("Jobs: ").count(), done.left.out.matches("{\n").count())
+        (
+            done.left.out.matches("Jobs: ").count() + done.left.err.matches("Jobs: ").count(),
+            done.left.out.matches("{\n").count(),
+        )
     };
-    measured(|| if shown("--eta=always").0 > 0 { Ok(()) } else { Err("no progress was shown".to_owned()) });
+    measured(|| {
+        if shown("--eta=always").0 > 0 {
+            Ok(())
+        } else {
+            Err("no progress was shown".to_owned())
+        }
+    });
     assert_eq!(shown("--eta=never").0, 0);
     assert_eq!(shown("--eta=always --output-format=json").0, 0);
 }
@@ -256,22 +412,66 @@ fn fathom_run_has_switches_of_its_own() {
     let run = |words: &[&str]| {
         let arguments = [&ours[..], words].concat();
         let mut command = common::program(arguments);
-        command.current_dir(folder.path()).env_remove("FATHOM_STORE").env("XDG_DATA_HOME", folder.path()).env("HOME", folder.path());
+        command
+            .current_dir(folder.path())
+            .env_remove("FATHOM_STORE")
+            .env("XDG_DATA_HOME", folder.path())
+            .env("HOME", folder.path());
         common::start(command).finish()
     };
-    let null = ["--name=j", "--ioengine=null", "--size=64k", "--output-format=json"];
+    let null = [
+        "--name=j",
+        "--ioengine=null",
+        "--size=64k",
+        "--output-format=json",
+    ];
     let with = |more: &[&str]| run(&[&null[..], more].concat());
-    assert_eq!(with(&["--no-store", "--set", "bs=8k"]).expect(0).json().number("/jobs/0/read/total_ios"), 8.0);
-    assert!(files(folder.path()).is_empty(), "--no-store keeps nothing: {:?}", files(folder.path()));
+    assert_eq!(
+        with(&["--no-store", "--set", "bs=8k"])
+            .expect(0)
+            .json()
+            .number("/jobs/0/read/total_ios"),
+        8.0
+    );
+    assert!(
+        files(folder.path()).is_empty(),
+        "--no-store keeps nothing: {:?}",
+        files(folder.path())
+    );
     with(&["--store", "kept.db"]).expect(0);
     assert!(folder.join("kept.db").exists());
     let explained = with(&["--no-store", "--explain"]).expect(0).out;
-    assert!(explained.contains('j') && !explained.contains("total_ios"), "{explained}");
-    let dry = run(&["--no-store", "--name=j", "--filename=new", "--size=64k", "--rw=write", "--dry-run"]).expect(0);
-    assert!(dry.out.contains("new") && !folder.join("new").exists(), "{}", dry.out);
+    assert!(
+        explained.contains('j') && !explained.contains("total_ios"),
+        "{explained}"
+    );
+    let dry = run(&[
+        "--no-store",
+        "--name=j",
+        "--filename=new",
+        "--size=64k",
+        "--rw=write",
+        "--dry-run",
+    ])
+    .expect(0);
+    assert!(
+        dry.out.contains("new") && !folder.join("new").exists(),
+        "{}",
+        dry.out
+    );
     assert!(with(&["--no-store", "--destroy=0000-0000"]).code() <= 2);
     for name in ["set=bs=8k", "store=x", "no-store", "explain", "dry-run"] {
-        let ran = fathom(["fio", "--name=j", "--ioengine=null", "--size=64k", &format!("--{name}")]);
-        assert!(ran.code() == 1 && ran.err.contains("is no option"), "--{name}: {}", ran.err);
+        let ran = fathom([
+            "fio",
+            "--name=j",
+            "--ioengine=null",
+            "--size=64k",
+            &format!("--{name}"),
+        ]);
+        assert!(
+            ran.code() == 1 && ran.err.contains("is no option"),
+            "--{name}: {}",
+            ran.err
+        );
     }
 }

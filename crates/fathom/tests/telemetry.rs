@@ -11,9 +11,13 @@ use serde_json::Value;
 
 /// Every figure of a sample, and whether this machine has it.
 fn figures() -> Vec<(&'static str, bool)> {
-    let pressure = |what: &str| std::fs::read_to_string(format!("/proc/pressure/{what}")).is_ok_and(|text| text.contains("total="));
+    let pressure = |what: &str| {
+        std::fs::read_to_string(format!("/proc/pressure/{what}"))
+            .is_ok_and(|text| text.contains("total="))
+    };
     let frequency = any_file("/sys/devices/system/cpu", "cpufreq/scaling_cur_freq");
-    let temperature = any_file("/sys/class/thermal", "temp") || any_file("/sys/class/hwmon", "temp1_input");
+    let temperature =
+        any_file("/sys/class/thermal", "temp") || any_file("/sys/class/hwmon", "temp1_input");
     vec![
         ("cpu_pressure_percent", pressure("cpu")),
         ("io_pressure_percent", pressure("io")),
@@ -30,8 +34,12 @@ fn figures() -> Vec<(&'static str, bool)> {
 /// Whether an entry of `folder` has such a file that holds a number.
 fn any_file(folder: &str, name: &str) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let number = |path: &Path| std::fs::read_to_string(path).is_ok_and(|text| text.trim().parse::<i64>().is_ok());
-    entries.map(|entry| entry.path().join(name)).any(|path| number(&path))
+    let number = |path: &Path| {
+        std::fs::read_to_string(path).is_ok_and(|text| text.trim().parse::<i64>().is_ok())
+    };
+    entries
+        .map(|entry| entry.path().join(name))
+        .any(|path| number(&path))
 }
 
 /// Counts of throttling exist below the root of the control groups only (cgroups(7)).
@@ -40,7 +48,11 @@ fn has_quota_counter() -> bool {
     let files = groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (controllers, path) = (parts.nth(1)?, parts.next()?);
-        let at = if controllers.is_empty() { String::new() } else { format!("/{controllers}") };
+        let at = if controllers.is_empty() {
+            String::new()
+        } else {
+            format!("/{controllers}")
+        };
         std::fs::read_to_string(format!("/sys/fs/cgroup{at}{path}/cpu.stat")).ok()
     });
     files.into_iter().any(|text| text.contains("nr_throttled"))
@@ -48,23 +60,44 @@ fn has_quota_counter() -> bool {
 
 fn cpus() -> usize {
     let stat = std::fs::read_to_string("/proc/stat").expect("the kernel's");
-    stat.lines().filter(|line| line.starts_with("cpu") && line.as_bytes().get(3).is_some_and(u8::is_ascii_digit)).count()
+    stat.lines()
+        .filter(|line| {
+            line.starts_with("cpu") && line.as_bytes().get(3).is_some_and(u8::is_ascii_digit)
+        })
+        .count()
 }
 
 /// Everything that a sample must hold.
 fn whole(sample: &Value) {
     for (name, there) in figures() {
-        let value = sample.get(name).unwrap_or_else(|| panic!("no {name} in {sample:#}"));
-        assert!(!there || value.is_number(), "{name} is not known: {sample:#}");
+        let value = sample
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name} in {sample:#}"));
+        assert!(
+            !there || value.is_number(),
+            "{name} is not known: {sample:#}"
+        );
         let percent = name.ends_with("_percent").then(|| value.as_f64()).flatten();
-        assert!(percent.is_none_or(|n| (0.0..=100.5).contains(&n)), "{name}: {value}");
+        assert!(
+            percent.is_none_or(|n| (0.0..=100.5).contains(&n)),
+            "{name}: {value}"
+        );
     }
     for name in ["cpu_busy_percent", "cpu_steal_percent"] {
-        let all = sample[name].as_array().unwrap_or_else(|| panic!("no {name} in {sample:#}"));
+        let all = sample[name]
+            .as_array()
+            .unwrap_or_else(|| panic!("no {name} in {sample:#}"));
         assert_eq!(all.len(), cpus(), "{name}");
-        assert!(all.iter().all(|n| n.as_f64().is_some_and(|n| (0.0..=100.5).contains(&n))), "{name}: {all:?}");
+        assert!(
+            all.iter()
+                .all(|n| n.as_f64().is_some_and(|n| (0.0..=100.5).contains(&n))),
+            "{name}: {all:?}"
+        );
     }
-    assert!(sample["wall_step_ns"].is_i64() && sample["length_ns"].as_u64().is_some_and(|ns| ns > 0), "{sample:#}");
+    assert!(
+        sample["wall_step_ns"].is_i64() && sample["length_ns"].as_u64().is_some_and(|ns| ns > 0),
+        "{sample:#}"
+    );
 }
 
 /// The counters of every device below the target.
@@ -78,7 +111,8 @@ fn counted(sample: &Value, devices: &[&str]) {
 }
 
 fn telemetry(json: &Value) -> &Value {
-    json.pointer("/fathom/conditions/telemetry").expect("telemetry")
+    json.pointer("/fathom/conditions/telemetry")
+        .expect("telemetry")
 }
 
 #[test]
@@ -88,20 +122,36 @@ fn every_figure_is_in_the_result_and_in_the_store() {
     std::fs::write(folder.join("target"), vec![7; 4 << 20]).expect("a file");
     let run = |line: &str| {
         let mut command = program(words(line));
-        command.current_dir(folder.path()).env_remove("FATHOM_STORE").arg("--store=kept.db");
+        command
+            .current_dir(folder.path())
+            .env_remove("FATHOM_STORE")
+            .arg("--store=kept.db");
         start(command).finish()
     };
-    let ran = run("run --name=x --rw=randread --bs=4k --filename=target --time_based --runtime=2 --thinktime=1000 --output-format=json");
+    let ran = run(
+        "run --name=x --rw=randread --bs=4k --filename=target --time_based --runtime=2 --thinktime=1000 --output-format=json",
+    );
     let json: Json = ran.json();
     let samples = telemetry(&json.0)["samples"].as_array().expect("samples");
     assert!(!samples.is_empty());
-    let devices: Vec<&str> = json.0.pointer("/fathom/targets/0/devices").and_then(Value::as_array).into_iter().flatten().filter_map(|device| device["name"].as_str()).collect();
+    let devices: Vec<&str> = json
+        .0
+        .pointer("/fathom/targets/0/devices")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(|device| device["name"].as_str())
+        .collect();
     for sample in samples {
         whole(sample);
         counted(sample, &devices);
     }
     let kept = run("show r1 --json").expect(0).json();
-    assert_eq!(telemetry(&kept.0), telemetry(&json.0), "the store keeps all of it");
+    assert_eq!(
+        telemetry(&kept.0),
+        telemetry(&json.0),
+        "the store keeps all of it"
+    );
     let exported = run("export r1 --format=json").expect(0);
     assert!(exported.out.contains("\"verdict\""), "{}", exported.out);
 }

@@ -49,13 +49,19 @@ struct Injected {
 }
 
 fn device(mib: u64) -> FaultDevice {
-    FaultDevice::mount(DeviceOptions { size: mib << 20, ..DeviceOptions::default() }).expect("a fault device")
+    FaultDevice::mount(DeviceOptions {
+        size: mib << 20,
+        ..DeviceOptions::default()
+    })
+    .expect("a fault device")
 }
 
 fn run(device: &FaultDevice, more: &str) -> Json {
     let line = "run --name=x --bs=4k --direct=1 --verify=fathom --rw=randwrite --continue_on_error=verify --output-format=json";
     let mut command = program(words(&format!("{line} {more}")));
-    command.arg(on(&device.path())).arg(format!("--destroy={}", code_of(&device.path())));
+    command
+        .arg(on(&device.path()))
+        .arg(format!("--destroy={}", code_of(&device.path())));
     let ran = start(command).finish();
     assert!(ran.code() <= 1, "{} {}", ran.out, ran.err);
     ran.json()
@@ -64,12 +70,22 @@ fn run(device: &FaultDevice, more: &str) -> Json {
 /// A device whose blocks were written by an earlier run with the same job.
 fn written(device: FaultDevice) -> FaultDevice {
     let json = run(&device, &format!("--size={}", device.size()));
-    assert_eq!(json.number("/fathom/entries/0/verify/bad_blocks"), 0.0, "a clean run");
+    assert_eq!(
+        json.number("/fathom/entries/0/verify/bad_blocks"),
+        0.0,
+        "a clean run"
+    );
     device
 }
 
 /// Arms `each` corruptions of every class at places of their own.
-fn spoil(device: &FaultDevice, each: usize, dice: &mut Dice, run_before: &[u8], elsewhere: &FaultDevice) -> Vec<Injected> {
+fn spoil(
+    device: &FaultDevice,
+    each: usize,
+    dice: &mut Dice,
+    run_before: &[u8],
+    elsewhere: &FaultDevice,
+) -> Vec<Injected> {
     let mut free: Vec<u64> = (0..device.size() / BLOCK).collect();
     for n in (1..free.len()).rev() {
         free.swap(n, dice.below(n as u64 + 1) as usize);
@@ -81,13 +97,34 @@ fn spoil(device: &FaultDevice, each: usize, dice: &mut Dice, run_before: &[u8], 
             let (offset, other) = (place(), place());
             let before = || run_before[offset as usize..(offset + BLOCK) as usize].to_vec();
             let (mischief, partner) = match class {
-                "bit_flip" => (Mischief::Flip { at: dice.below(BLOCK) as usize, mask: 1 << dice.below(8) }, None),
+                "bit_flip" => (
+                    Mischief::Flip {
+                        at: dice.below(BLOCK) as usize,
+                        mask: 1 << dice.below(8),
+                    },
+                    None,
+                ),
                 "zeroed" => (Mischief::Zero, None),
                 // Inside of a sector's content; a cut within the first or last bytes of a sector is one between sectors, too.
-                "torn_sector" => (Mischief::TearSector { bytes: (dice.below(8) * 512 + 72 + dice.below(424)) as usize }, None),
+                "torn_sector" => (
+                    Mischief::TearSector {
+                        bytes: (dice.below(8) * 512 + 72 + dice.below(424)) as usize,
+                    },
+                    None,
+                ),
                 // The first sector is missing and another is there, so that it is no shorn tail.
-                "torn_block" => (Mischief::TearBlock { kept: (1 + dice.below(126)) << 1 }, None),
-                "shorn_tail" => (Mischief::Shear { sectors: 1 + dice.below(7) as usize }, None),
+                "torn_block" => (
+                    Mischief::TearBlock {
+                        kept: (1 + dice.below(126)) << 1,
+                    },
+                    None,
+                ),
+                "shorn_tail" => (
+                    Mischief::Shear {
+                        sectors: 1 + dice.below(7) as usize,
+                    },
+                    None,
+                ),
                 "misdirected_write" => (Mischief::Misdirect { to: other }, Some(other)),
                 "misdirected_read" => (Mischief::ReadFrom { from: other }, None),
                 "lost_write" => (Mischief::Lose, None),
@@ -97,7 +134,11 @@ fn spoil(device: &FaultDevice, each: usize, dice: &mut Dice, run_before: &[u8], 
                 _ => (Mischief::Put(elsewhere.peek(offset, BLOCK)), None),
             };
             device.spoil(offset, PASSES, mischief);
-            all.push(Injected { class, offset, partner });
+            all.push(Injected {
+                class,
+                offset,
+                partner,
+            });
         }
     }
     all
@@ -105,8 +146,15 @@ fn spoil(device: &FaultDevice, each: usize, dice: &mut Dice, run_before: &[u8], 
 
 /// What was told, by offset.
 fn told(json: &Json) -> BTreeMap<u64, Value> {
-    let damages = json.0.pointer("/fathom/entries/0/verify/damages").and_then(Value::as_array).expect("a list");
-    damages.iter().map(|one| (one["offset"].as_u64().expect("an offset"), one.clone())).collect()
+    let damages = json
+        .0
+        .pointer("/fathom/entries/0/verify/damages")
+        .and_then(Value::as_array)
+        .expect("a list");
+    damages
+        .iter()
+        .map(|one| (one["offset"].as_u64().expect("an offset"), one.clone()))
+        .collect()
 }
 
 /// One round on a device of `mib` MiB; returns how many of each class were injected and told.
@@ -115,21 +163,44 @@ fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static st
     let device = written(device(mib));
     let run_before = device.peek(0, device.size());
     let injected = spoil(&device, each, &mut Dice(seed), &run_before, &elsewhere);
-    let json = run(&device, &format!("--size={} --loops={PASSES} --ioengine={engine}", device.size()));
-    assert_eq!(device.spoilt().len(), injected.len(), "the device did what it was told");
+    let json = run(
+        &device,
+        &format!(
+            "--size={} --loops={PASSES} --ioengine={engine}",
+            device.size()
+        ),
+    );
+    assert_eq!(
+        device.spoilt().len(),
+        injected.len(),
+        "the device did what it was told"
+    );
     let mut told = told(&json);
     let mut counts = BTreeMap::new();
-    for Injected { class, offset, partner } in &injected {
+    for Injected {
+        class,
+        offset,
+        partner,
+    } in &injected
+    {
         for place in [Some(*offset), *partner].into_iter().flatten() {
-            let damage = told.remove(&place).unwrap_or_else(|| panic!("seed {seed}: {class} at {place} was missed"));
-            assert_eq!(damage["class"], *class, "seed {seed}, at {place}: {damage:#}");
+            let damage = told
+                .remove(&place)
+                .unwrap_or_else(|| panic!("seed {seed}: {class} at {place} was missed"));
+            assert_eq!(
+                damage["class"], *class,
+                "seed {seed}, at {place}: {damage:#}"
+            );
             names_the_writes(class, &damage);
         }
         *counts.entry(*class).or_default() += 1;
     }
     assert!(told.is_empty(), "seed {seed}: false alarms: {told:#?}");
     let bad = json.number("/fathom/entries/0/verify/bad_blocks") as usize;
-    assert_eq!(bad, injected.len() + injected.iter().filter(|one| one.partner.is_some()).count());
+    assert_eq!(
+        bad,
+        injected.len() + injected.iter().filter(|one| one.partner.is_some()).count()
+    );
     json.must_find("VERIFY_FAILED");
     assert_eq!(json.verdict(), "invalid");
     counts
@@ -149,9 +220,16 @@ fn names_the_writes(class: &str, damage: &Value) {
     };
     if let Some(found) = found {
         assert_eq!(damage["found"]["generation"], found, "{damage:#}");
-        assert!(damage["found"]["written_unix_ns"].as_u64() > Some(0), "{damage:#}");
+        assert!(
+            damage["found"]["written_unix_ns"].as_u64() > Some(0),
+            "{damage:#}"
+        );
     }
-    let again = if class == "misdirected_read" { "good" } else { "same" };
+    let again = if class == "misdirected_read" {
+        "good"
+    } else {
+        "same"
+    };
     assert_eq!(damage["second_read"], again, "{damage:#}");
 }
 
@@ -175,13 +253,35 @@ fn a_later_check_finds_lost_and_stale_writes() {
     device.spoil(8 * BLOCK, PASSES, Mischief::Lose);
     device.spoil(9 * BLOCK, PASSES, Mischief::Restore);
     let size = device.size();
-    run(&device, &format!("--size={size} --loops={PASSES} --do_verify=0"));
-    let json = run(&device, &format!("--size={size} --loops={PASSES} --verify_only"));
+    run(
+        &device,
+        &format!("--size={size} --loops={PASSES} --do_verify=0"),
+    );
+    let json = run(
+        &device,
+        &format!("--size={size} --loops={PASSES} --verify_only"),
+    );
     let told = told(&json);
-    let of = |block: u64| told.get(&(block * BLOCK)).map(|one| (one["class"].clone(), one["found"]["generation"].clone(), one["detail"].clone()));
+    let of = |block: u64| {
+        told.get(&(block * BLOCK)).map(|one| {
+            (
+                one["class"].clone(),
+                one["found"]["generation"].clone(),
+                one["detail"].clone(),
+            )
+        })
+    };
     let detail = || Value::from("pass 3 of the job should be here");
-    assert_eq!(of(8), Some((Value::from("lost_write"), Value::from(2), detail())), "{told:#?}");
-    assert_eq!(of(9), Some((Value::from("stale_data"), Value::from(1), detail())), "{told:#?}");
+    assert_eq!(
+        of(8),
+        Some((Value::from("lost_write"), Value::from(2), detail())),
+        "{told:#?}"
+    );
+    assert_eq!(
+        of(9),
+        Some((Value::from("stale_data"), Value::from(1), detail())),
+        "{told:#?}"
+    );
     assert_eq!(told.len(), 2);
 }
 
@@ -192,7 +292,14 @@ fn a_later_check_finds_lost_and_stale_writes() {
 fn ten_thousand_corruptions_in_twelve_classes_are_found_and_classed() {
     require!(Fuse);
     let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
-    for (seed, engine) in (10..).zip(["psync", "libaio --iodepth=8", "io_uring --iodepth=16"].into_iter().cycle()).take(9) {
+    for (seed, engine) in (10..)
+        .zip(
+            ["psync", "libaio --iodepth=8", "io_uring --iodepth=16"]
+                .into_iter()
+                .cycle(),
+        )
+        .take(9)
+    {
         for (class, n) in round(32, 93, engine, seed) {
             *sum.entry(class).or_default() += n;
         }

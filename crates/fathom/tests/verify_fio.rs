@@ -21,15 +21,21 @@ fn fio(folder: &Path, line: &str) -> Ran {
 }
 
 /// The installed fio's verify headers and states have versions of their own; fathom reads both and writes the newer.
-const WRITE: &str = "--name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 --verify_state_save=1";
-const READ: &str = "--name=job --filename=data --rw=read --bs=4k --size=256k --verify=md5 --verify_state_load=1";
+const WRITE: &str =
+    "--name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 --verify_state_save=1";
+const READ: &str =
+    "--name=job --filename=data --rw=read --bs=4k --size=256k --verify=md5 --verify_state_load=1";
 
 #[test]
 fn a_state_of_fio_is_loaded() {
     require!(Fio);
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
-    fio(folder.path(), &format!("{WRITE} --number_ios=40 --do_verify=0")).expect(0);
+    fio(
+        folder.path(),
+        &format!("{WRITE} --number_ios=40 --do_verify=0"),
+    )
+    .expect(0);
     let ran = fathom(folder.path(), &format!("{READ} --output-format=json")).expect(0);
     assert_eq!(ran.err, "");
     let ios = ran.json().number("/jobs/0/read/total_ios") as u64;
@@ -41,8 +47,16 @@ fn a_state_of_fio_is_loaded() {
 fn only_what_was_written_is_read_back() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
-    fathom(folder.path(), "--name=job --filename=data --rw=write --bs=4k --size=256k").expect(0);
-    fathom(folder.path(), &format!("{WRITE} --io_size=160k --do_verify=0")).expect(0);
+    fathom(
+        folder.path(),
+        "--name=job --filename=data --rw=write --bs=4k --size=256k",
+    )
+    .expect(0);
+    fathom(
+        folder.path(),
+        &format!("{WRITE} --io_size=160k --do_verify=0"),
+    )
+    .expect(0);
     let path = folder.join("local-job-0-verify.state");
     let state = std::fs::read(&path).expect("fio's name, in this folder");
     assert_eq!((state[0], state[32]), (7, 40), "version 7, 40 writes");
@@ -52,9 +66,19 @@ fn only_what_was_written_is_read_back() {
     fathom(folder.path(), &unstated).expect(1);
     // A state that is not there, or not whole, ends the job with a message.
     std::fs::write(&path, &state[..50]).expect("cut");
-    assert!(fathom(folder.path(), READ).expect(1).err.contains("cut off"));
+    assert!(
+        fathom(folder.path(), READ)
+            .expect(1)
+            .err
+            .contains("cut off")
+    );
     std::fs::remove_file(&path).expect("removed");
-    assert!(fathom(folder.path(), READ).expect(1).err.contains("verify_state_save=1"));
+    assert!(
+        fathom(folder.path(), READ)
+            .expect(1)
+            .err
+            .contains("verify_state_save=1")
+    );
 }
 
 /// Of the writes only those before the last fsync count with verify_policy=fsynced.
@@ -63,7 +87,8 @@ fn a_state_may_count_only_what_was_synced() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
     for (policy, count) in [("completed", 40), ("fsynced", 36)] {
-        let line = format!("{WRITE} --io_size=160k --do_verify=0 --fsync=12 --verify_policy={policy}");
+        let line =
+            format!("{WRITE} --io_size=160k --do_verify=0 --fsync=12 --verify_policy={policy}");
         fathom(folder.path(), &line).expect(0);
         let state = std::fs::read(folder.join("local-job-0-verify.state")).expect("a state");
         assert_eq!(state[32], count, "{policy}");
@@ -76,11 +101,17 @@ fn fathom_run_saves_a_state_only_where_asked() {
     let _turn = beside();
     let folder = Scratch::new().expect("a folder");
     for (more, there) in [("", false), ("--verify_state_save=1", true)] {
-        let line = format!("run --name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 {more}");
+        let line = format!(
+            "run --name=job --filename=data --rw=write --bs=4k --size=256k --verify=md5 {more}"
+        );
         let mut command = program(words(&line));
         command.current_dir(folder.path());
         start(command).finish().done();
-        assert_eq!(folder.join("local-job-0-verify.state").exists(), there, "{more}");
+        assert_eq!(
+            folder.join("local-job-0-verify.state").exists(),
+            there,
+            "{more}"
+        );
     }
 }
 
@@ -94,14 +125,20 @@ fn headers_count_writes_from_0_as_fio_does() {
     fathom(folder.path(), line).expect(0);
     let ours = std::fs::read(folder.join("data")).expect("written");
     // The number stands in 32..40 of the newer format and in 34..36 of the older.
-    let numbers: Vec<u64> = ours.chunks(4096).map(|block| u64::from_le_bytes(block[32..40].try_into().expect("eight"))).collect();
+    let numbers: Vec<u64> = ours
+        .chunks(4096)
+        .map(|block| u64::from_le_bytes(block[32..40].try_into().expect("eight")))
+        .collect();
     assert_eq!(numbers, (0..16).collect::<Vec<_>>());
     std::fs::remove_file(folder.join("data")).expect("removed");
     fio(folder.path(), line).expect(0);
     let theirs = std::fs::read(folder.join("data")).expect("written");
     let is_new = theirs[2] == 0x81;
     let number = |block: &[u8]| if is_new { block[32] } else { block[34] };
-    assert_eq!(theirs.chunks(4096).map(number).collect::<Vec<_>>(), (0..16).collect::<Vec<_>>());
+    assert_eq!(
+        theirs.chunks(4096).map(number).collect::<Vec<_>>(),
+        (0..16).collect::<Vec<_>>()
+    );
 }
 
 /// A pattern that begins anew every 512 bytes puts each place's own offset there.
@@ -113,12 +150,22 @@ fn a_pattern_may_begin_anew_inside_a_block() {
     fathom(folder.path(), line).expect(0);
     let data = std::fs::read(folder.join("data")).expect("written");
     for (n, piece) in data.chunks(512).enumerate() {
-        assert!(piece.chunks(8).all(|word| word == (n as u64 * 512).to_le_bytes()), "piece {n}");
+        assert!(
+            piece
+                .chunks(8)
+                .all(|word| word == (n as u64 * 512).to_le_bytes()),
+            "piece {n}"
+        );
     }
     let read = line.replace("--rw=write", "--rw=read");
     fathom(folder.path(), &read).expect(0);
     let mut spoilt = data;
     spoilt[5000] ^= 1;
     std::fs::write(folder.join("data"), spoilt).expect("written");
-    assert!(fathom(folder.path(), &read).expect(1).err.contains("VERIFY_FAILED"));
+    assert!(
+        fathom(folder.path(), &read)
+            .expect(1)
+            .err
+            .contains("VERIFY_FAILED")
+    );
 }

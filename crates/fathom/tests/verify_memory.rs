@@ -15,8 +15,17 @@ const MOST: u64 = 64;
 fn sixteen_tib() -> Option<(Scratch, LoopDevice)> {
     let folder = Scratch::below(std::path::Path::new("/dev/shm")).ok()?;
     let path = folder.join("sparse");
-    std::fs::File::create(&path).and_then(|file| file.set_len(16 * TIB)).ok()?;
-    let device = LoopDevice::attach(&path, LoopOptions { buffered: true, ..LoopOptions::default() }).ok()?;
+    std::fs::File::create(&path)
+        .and_then(|file| file.set_len(16 * TIB))
+        .ok()?;
+    let device = LoopDevice::attach(
+        &path,
+        LoopOptions {
+            buffered: true,
+            ..LoopOptions::default()
+        },
+    )
+    .ok()?;
     Some((folder, device))
 }
 
@@ -25,9 +34,18 @@ fn peak(command: Command) -> (u64, common::Ran) {
     let mut running = start(command);
     let mut most = 0;
     while !running.is_over() {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", running.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).unwrap_or(0);
+        let kib = line
+            .and_then(|rest| {
+                rest.trim()
+                    .trim_end_matches("kB")
+                    .trim()
+                    .parse::<u64>()
+                    .ok()
+            })
+            .unwrap_or(0);
         most = most.max(kib / 1024);
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
@@ -44,17 +62,28 @@ fn sixteen_tib_are_verified_in_bounded_memory() {
     for (load, checked) in [
         ("--rw=randwrite --bs=4k", 4096..=4096_u64),
         ("--rw=randwrite --bs=4k --norandommap", 4090..=4096),
-        ("--rw=randwrite --bs=4k --random_distribution=zipf:1.2", 10..=4096),
+        (
+            "--rw=randwrite --bs=4k --random_distribution=zipf:1.2",
+            10..=4096,
+        ),
         ("--rw=randrw --bs=16k", 400..=700),
     ] {
-        let line = format!("run --name=x {load} --size=16t --io_size=16m --ioengine=psync --verify=fathom --output-format=json");
+        let line = format!(
+            "run --name=x {load} --size=16t --io_size=16m --ioengine=psync --verify=fathom --output-format=json"
+        );
         let mut command = program(words(&line));
-        command.arg(common::on(device.path())).arg(format!("--destroy={}", code_of(device.path())));
+        command
+            .arg(common::on(device.path()))
+            .arg(format!("--destroy={}", code_of(device.path())));
         let (peak, ran) = peak(command);
         let json = ran.json();
         let good = json.number("/fathom/entries/0/verify/good_blocks") as u64;
         assert!(checked.contains(&good), "{load}: {good} blocks verified");
-        assert_eq!(json.number("/fathom/entries/0/verify/bad_blocks"), 0.0, "{load}");
+        assert_eq!(
+            json.number("/fathom/entries/0/verify/bad_blocks"),
+            0.0,
+            "{load}"
+        );
         assert!(peak > 0 && peak <= MOST, "{load}: {peak} MiB");
     }
 }

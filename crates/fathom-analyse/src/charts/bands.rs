@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Histogram, Moment, bucket_range};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Histogram, Moment, bucket_range,
+};
 
 use super::group::{chosen, split};
 use super::time::{full, happenings, of_the_whole, strip_note};
 use super::unit::Quantity;
-use super::{JobFigures, ChartError, Wish};
+use super::{ChartError, JobFigures, Wish};
 
 pub(super) const DERIVED: &str = "Each column is a stretch of time, each row a quarter of a power of two of latency; the colour is the share of that \
     column's I/Os in that row, spread by powers. Intervals are added up where there are more than columns, which is exact: they are counts.";
@@ -18,52 +20,118 @@ const BUCKETS_A_BAND: usize = 32;
 
 pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
     let made = split(chosen(cells, wish), &[]);
-    let has = |cell: &JobFigures| cell.series.iter().any(|moment| moment.directions.iter().any(|(_, m)| !m.latencies.is_empty()));
-    let all = || made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
+    let has = |cell: &JobFigures| {
+        cell.series.iter().any(|moment| {
+            moment
+                .directions
+                .iter()
+                .any(|(_, m)| !m.latencies.is_empty())
+        })
+    };
+    let all = || {
+        made.groups
+            .iter()
+            .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)))
+    };
     let Some((label, seen)) = all().find(|(_, seen)| has(seen.cell)) else {
-        return Err(ChartError::Lacks("these results have no latencies by interval; run `fathom run` with --output-format=json+"));
+        return Err(ChartError::Lacks(
+            "these results have no latencies by interval; run `fathom run` with --output-format=json+",
+        ));
     };
     let others = all().filter(|(_, seen)| has(seen.cell)).count() - 1;
     let series: Vec<&Moment> = full(&seen.cell.series).collect();
-    let end = series.last().map_or(1, |moment| (moment.start + moment.length).get()).max(1);
+    let end = series
+        .last()
+        .map_or(1, |moment| (moment.start + moment.length).get())
+        .max(1);
     let columns = series.len().clamp(1, COLUMNS);
-    let column_of = |moment: &Moment| ((moment.start.get() as u128 * columns as u128 / u128::from(end)) as usize).min(columns - 1);
+    let column_of = |moment: &Moment| {
+        ((moment.start.get() as u128 * columns as u128 / u128::from(end)) as usize).min(columns - 1)
+    };
     let mut counts: BTreeMap<(usize, u16), u64> = BTreeMap::new();
     let mut scratch = Histogram::new();
     for stretch in series.chunk_by(|a, b| column_of(a) == column_of(b)) {
         scratch.clear();
-        stretch.iter().for_each(|moment| moment.directions[seen.way.direction].latencies.add_to(&mut scratch));
+        stretch.iter().for_each(|moment| {
+            moment.directions[seen.way.direction]
+                .latencies
+                .add_to(&mut scratch)
+        });
         for (bucket, n) in scratch.indexed() {
-            *counts.entry((column_of(stretch[0]), (bucket / BUCKETS_A_BAND) as u16)).or_default() += n;
+            *counts
+                .entry((column_of(stretch[0]), (bucket / BUCKETS_A_BAND) as u16))
+                .or_default() += n;
         }
     }
-    let (Some(lowest), Some(highest)) = (counts.keys().map(|key| key.1).min(), counts.keys().map(|key| key.1).max()) else {
+    let (Some(lowest), Some(highest)) = (
+        counts.keys().map(|key| key.1).min(),
+        counts.keys().map(|key| key.1).max(),
+    ) else {
         return Err(ChartError::Lacks("no I/O completed in any interval"));
     };
     let rows = usize::from(highest - lowest) + 1;
     let mut sums = vec![0u64; columns];
-    counts.iter().for_each(|((column, _), n)| sums[*column] += n);
+    counts
+        .iter()
+        .for_each(|((column, _), n)| sums[*column] += n);
     let mut values = vec![None; rows * columns];
     for ((column, band), n) in &counts {
-        values[usize::from(band - lowest) * columns + column] = Some(100.0 * *n as f64 / sums[*column] as f64);
+        values[usize::from(band - lowest) * columns + column] =
+            Some(100.0 * *n as f64 / sums[*column] as f64);
     }
-    let edge = |band: u16| bucket_range((usize::from(band) * BUCKETS_A_BAND).min(fathom_model::BUCKETS - 1)).0.max(1) as f64;
+    let edge = |band: u16| {
+        bucket_range((usize::from(band) * BUCKETS_A_BAND).min(fathom_model::BUCKETS - 1))
+            .0
+            .max(1) as f64
+    };
     let (low, high) = (edge(lowest), edge(highest + 1));
-    let mut notes = vec!["Light is much, dark is little, nothing is nothing: the share of each column's I/Os.".to_owned()];
+    let mut notes = vec![
+        "Light is much, dark is little, nothing is nothing: the share of each column's I/Os."
+            .to_owned(),
+    ];
     let drawn = [(String::new(), seen)];
     let strip = happenings(&drawn);
     notes.extend(strip_note(&strip, end as f64));
     notes.extend(of_the_whole(&drawn));
     if others > 0 {
-        notes.push(format!("{} like this left out: choose with --name, --rw, --depth or --direction.", if others == 1 { "1 more is".into() } else { format!("{others} more are") }));
+        notes.push(format!(
+            "{} like this left out: choose with --name, --rw, --depth or --direction.",
+            if others == 1 {
+                "1 more is".into()
+            } else {
+                format!("{others} more are")
+            }
+        ));
     }
     Ok(Chart {
         title: "Latencies over time".to_owned(),
-        subtitle: [made.common.as_str(), label.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · "),
-        x: ChartAxis { title: "Time since the start".into(), unit: Quantity::Elapsed.unit(0.0, end as f64, false), from: Some(0.0), to: Some(end as f64), ..ChartAxis::default() },
-        y: vec![ChartAxis { title: "Latency".into(), unit: Quantity::Latency.unit(low, high, true), scale: AxisScale::Log(10), from: Some(low), to: Some(high) }],
+        subtitle: [made.common.as_str(), label.as_str()]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" · "),
+        x: ChartAxis {
+            title: "Time since the start".into(),
+            unit: Quantity::Elapsed.unit(0.0, end as f64, false),
+            from: Some(0.0),
+            to: Some(end as f64),
+            ..ChartAxis::default()
+        },
+        y: vec![ChartAxis {
+            title: "Latency".into(),
+            unit: Quantity::Latency.unit(low, high, true),
+            scale: AxisScale::Log(10),
+            from: Some(low),
+            to: Some(high),
+        }],
         body: ChartBody::Grid(ChartGrid {
-            title: "I/Os of the column".into(), unit: Quantity::Percent.unit(0.0, 100.0, false), columns, rows, values, solid: false, log: true,
+            title: "I/Os of the column".into(),
+            unit: Quantity::Percent.unit(0.0, 100.0, false),
+            columns,
+            rows,
+            values,
+            solid: false,
+            log: true,
         }),
         strip,
         notes,

@@ -113,37 +113,87 @@ impl JobFigures {
     /// The cells of a run of ours.
     #[must_use]
     pub fn of(findings: &Findings, source: &str) -> Vec<JobFigures> {
-        findings.entries.iter().map(|entry| of_entry(findings, entry, source)).collect()
+        findings
+            .entries
+            .iter()
+            .map(|entry| of_entry(findings, entry, source))
+            .collect()
     }
 }
 
 fn of_entry(findings: &Findings, entry: &fathom_model::Entry, source: &str) -> JobFigures {
-    let used = entry.directions.iter().filter(|(_, summary)| summary.ios > 0 || summary.iops > 0.0);
-    let block = entry.block_sizes.iter().zip(entry.directions.iter()).find(|(_, (_, summary))| summary.ios > 0);
-    let about = |finding: &&Finding| finding.about.as_ref().is_none_or(|name| *name == entry.name);
+    let used = entry
+        .directions
+        .iter()
+        .filter(|(_, summary)| summary.ios > 0 || summary.iops > 0.0);
+    let block = entry
+        .block_sizes
+        .iter()
+        .zip(entry.directions.iter())
+        .find(|(_, (_, summary))| summary.ios > 0);
+    let about = |finding: &&Finding| {
+        finding
+            .about
+            .as_ref()
+            .is_none_or(|name| *name == entry.name)
+    };
     let option = |name: &str| {
-        let told = |all: &[(String, Option<String>)]| all.iter().find(|(known, _)| known == name).and_then(|(_, value)| value.clone());
+        let told = |all: &[(String, Option<String>)]| {
+            all.iter()
+                .find(|(known, _)| known == name)
+                .and_then(|(_, value)| value.clone())
+        };
         told(&entry.options).or_else(|| told(&findings.globals))
     };
     let named = Named::of(&entry.name).filter(|_| entry.rw.is_empty());
     JobFigures {
         source: source.to_owned(),
         name: entry.name.clone(),
-        rw: named.as_ref().map_or_else(|| entry.rw.clone(), |named| named.rw.clone()),
-        block: block.and_then(|((_, (low, high)), _)| (low == high && *low > 0).then_some(u64::from(*low))),
-        depth: (entry.depth > 0).then_some(entry.depth).or(named.as_ref().map(|named| named.depth)),
-        jobs: Some(named.as_ref().map_or(entry.members.max(1), |named| named.jobs)),
-        mix: mix(entry.directions[Direction::Read].ios, entry.directions[Direction::Write].ios),
-        offered: option("rate_iops").and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?)).map(|rate| rate as f64),
-        ways: used.map(|(direction, summary)| of_direction(direction, summary)).collect(),
+        rw: named
+            .as_ref()
+            .map_or_else(|| entry.rw.clone(), |named| named.rw.clone()),
+        block: block
+            .and_then(|((_, (low, high)), _)| (low == high && *low > 0).then_some(u64::from(*low))),
+        depth: (entry.depth > 0)
+            .then_some(entry.depth)
+            .or(named.as_ref().map(|named| named.depth)),
+        jobs: Some(
+            named
+                .as_ref()
+                .map_or(entry.members.max(1), |named| named.jobs),
+        ),
+        mix: mix(
+            entry.directions[Direction::Read].ios,
+            entry.directions[Direction::Write].ios,
+        ),
+        offered: option("rate_iops")
+            .and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?))
+            .map(|rate| rate as f64),
+        ways: used
+            .map(|(direction, summary)| of_direction(direction, summary))
+            .collect(),
         cpu: Some((entry.user_percent, entry.system_percent)),
         series: entry.series.clone(),
-        steady: entry.steady.iter().flat_map(|s| &s.seen.samples).map(|sample| sample.iops as f64).collect(),
-        findings: findings.findings.iter().filter(about).map(Remark::of).collect(),
+        steady: entry
+            .steady
+            .iter()
+            .flat_map(|s| &s.seen.samples)
+            .map(|sample| sample.iops as f64)
+            .collect(),
+        findings: findings
+            .findings
+            .iter()
+            .filter(about)
+            .map(Remark::of)
+            .collect(),
         result: 0,
-        clones: option("numjobs").and_then(|text| text.trim().parse().ok()).filter(|clones| *clones > 1 && entry.members <= 1),
+        clones: option("numjobs")
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|clones| *clones > 1 && entry.members <= 1),
         offset: option("offset").and_then(|text| size(&text)),
-        rate: option("rate").and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?)).map(|rate| rate as f64),
+        rate: option("rate")
+            .and_then(|text| size(text.split(',').find(|part| !part.trim().is_empty())?))
+            .map(|rate| rate as f64),
         classes: classes(&entry.latency_ns, &entry.latency_us, &entry.latency_ms),
     }
 }
@@ -159,8 +209,18 @@ impl Named {
     fn of(name: &str) -> Option<Named> {
         let (rw, rest) = name.split_once("-iodepth-")?;
         let (depth, jobs) = rest.split_once("-numjobs-")?;
-        let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
-        Some(Named { rw: rw.to_owned(), depth: digits(depth)?, jobs: digits(jobs)? })
+        let digits = |text: &str| {
+            text.chars()
+                .take_while(char::is_ascii_digit)
+                .collect::<String>()
+                .parse()
+                .ok()
+        };
+        Some(Named {
+            rw: rw.to_owned(),
+            depth: digits(depth)?,
+            jobs: digits(jobs)?,
+        })
     }
 }
 
@@ -182,20 +242,44 @@ fn size(text: &str) -> Option<u64> {
 /// fio's classes of latency: their upper ends in nanoseconds, and the share of the I/Os in each, percent.
 #[must_use]
 pub fn classes(ns: &[f64; 10], us: &[f64; 10], ms: &[f64; 12]) -> Vec<(f64, f64)> {
-    const ENDS: [f64; 10] = [2.0, 4.0, 10.0, 20.0, 50.0, 100.0, 250.0, 500.0, 750.0, 1000.0];
-    let below = |scale: f64, shares: &[f64; 10]| ENDS.into_iter().zip(*shares).map(|(end, share)| (end * scale, share)).collect::<Vec<_>>();
-    let slow = ENDS.into_iter().chain([2000.0, f64::INFINITY]).zip(*ms).map(|(end, share)| (end * 1e6, share));
-    let all: Vec<(f64, f64)> = below(1.0, ns).into_iter().chain(below(1e3, us)).chain(slow).collect();
-    if all.iter().any(|(_, share)| *share > 0.0) { all } else { Vec::new() }
+    const ENDS: [f64; 10] = [
+        2.0, 4.0, 10.0, 20.0, 50.0, 100.0, 250.0, 500.0, 750.0, 1000.0,
+    ];
+    let below = |scale: f64, shares: &[f64; 10]| {
+        ENDS.into_iter()
+            .zip(*shares)
+            .map(|(end, share)| (end * scale, share))
+            .collect::<Vec<_>>()
+    };
+    let slow = ENDS
+        .into_iter()
+        .chain([2000.0, f64::INFINITY])
+        .zip(*ms)
+        .map(|(end, share)| (end * 1e6, share));
+    let all: Vec<(f64, f64)> = below(1.0, ns)
+        .into_iter()
+        .chain(below(1e3, us))
+        .chain(slow)
+        .collect();
+    if all.iter().any(|(_, share)| *share > 0.0) {
+        all
+    } else {
+        Vec::new()
+    }
 }
 
 fn mix(reads: u64, writes: u64) -> Option<u32> {
-    (reads > 0 && writes > 0).then(|| (100.0 * reads as f64 / (reads + writes) as f64).round() as u32)
+    (reads > 0 && writes > 0)
+        .then(|| (100.0 * reads as f64 / (reads + writes) as f64).round() as u32)
 }
 
 fn of_direction(direction: Direction, summary: &fathom_model::DirectionSummary) -> WayFigures {
     let felt = summary.response.as_ref().filter(|response| response.n > 0);
-    let fallback = if summary.clat.n > 0 { &summary.clat } else { &summary.lat };
+    let fallback = if summary.clat.n > 0 {
+        &summary.clat
+    } else {
+        &summary.lat
+    };
     let samples = &summary.iops_samples;
     WayFigures {
         direction,

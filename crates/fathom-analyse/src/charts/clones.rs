@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use fathom_model::{Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram};
+use fathom_model::{
+    Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
+    SparseHistogram,
+};
 
 use super::cell::{JobFigures, WayFigures};
 
@@ -13,18 +16,44 @@ pub(super) fn together(jobs: Vec<JobFigures>) -> Vec<JobFigures> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Vec<JobFigures>> = Vec::new();
     for job in jobs {
-        let place = if job.clones.is_some() { *places.entry(load(&job)).or_insert(groups.len()) } else { groups.len() };
+        let place = if job.clones.is_some() {
+            *places.entry(load(&job)).or_insert(groups.len())
+        } else {
+            groups.len()
+        };
         match groups.get_mut(place) {
             Some(group) => group.push(job),
             None => groups.push(vec![job]),
         }
     }
-    groups.into_iter().flat_map(|group| if is_whole(&group) { vec![one_of(&group)] } else { group }).collect()
+    groups
+        .into_iter()
+        .flat_map(|group| {
+            if is_whole(&group) {
+                vec![one_of(&group)]
+            } else {
+                group
+            }
+        })
+        .collect()
 }
 
 /// What clones have in common.
 fn load(job: &JobFigures) -> String {
-    format!("{:?}", (job.result, &job.source, &job.name, &job.rw, job.block, job.depth, job.clones, job.offered, job.rate))
+    format!(
+        "{:?}",
+        (
+            job.result,
+            &job.source,
+            &job.name,
+            &job.rw,
+            job.block,
+            job.depth,
+            job.clones,
+            job.offered,
+            job.rate
+        )
+    )
 }
 
 fn is_whole(group: &[JobFigures]) -> bool {
@@ -33,7 +62,13 @@ fn is_whole(group: &[JobFigures]) -> bool {
 
 fn one_of(group: &[JobFigures]) -> JobFigures {
     let first = &group[0];
-    let mean = |value: fn(&(f64, f64)) -> f64| group.iter().filter_map(|job| job.cpu.as_ref().map(value)).sum::<f64>() / group.len() as f64;
+    let mean = |value: fn(&(f64, f64)) -> f64| {
+        group
+            .iter()
+            .filter_map(|job| job.cpu.as_ref().map(value))
+            .sum::<f64>()
+            / group.len() as f64
+    };
     let mut findings = Vec::new();
     for finding in group.iter().flat_map(|job| &job.findings) {
         if !findings.contains(finding) {
@@ -42,7 +77,10 @@ fn one_of(group: &[JobFigures]) -> JobFigures {
     }
     JobFigures {
         jobs: first.clones,
-        ways: Direction::ALL.into_iter().filter_map(|direction| way(group, direction)).collect(),
+        ways: Direction::ALL
+            .into_iter()
+            .filter_map(|direction| way(group, direction))
+            .collect(),
         cpu: first.cpu.map(|_| (mean(|cpu| cpu.0), mean(|cpu| cpu.1))),
         series: series(group),
         steady: Vec::new(),
@@ -55,10 +93,17 @@ fn one_of(group: &[JobFigures]) -> JobFigures {
 }
 
 fn way(group: &[JobFigures], direction: Direction) -> Option<WayFigures> {
-    let ways: Vec<&WayFigures> = group.iter().flat_map(|job| &job.ways).filter(|way| way.direction == direction).collect();
+    let ways: Vec<&WayFigures> = group
+        .iter()
+        .flat_map(|job| &job.ways)
+        .filter(|way| way.direction == direction)
+        .collect();
     let ios: u64 = ways.iter().map(|way| way.ios).sum();
     let weighted = |value: fn(&WayFigures) -> Option<f64>| {
-        let all: Option<f64> = ways.iter().map(|way| Some(value(way)? * way.ios as f64)).sum();
+        let all: Option<f64> = ways
+            .iter()
+            .map(|way| Some(value(way)? * way.ios as f64))
+            .sum();
         all.filter(|_| ios > 0).map(|sum| sum / ios as f64)
     };
     (!ways.is_empty()).then(|| WayFigures {
@@ -75,11 +120,15 @@ fn way(group: &[JobFigures], direction: Direction) -> Option<WayFigures> {
 
 fn latency(all: &[&LatencySummary]) -> LatencySummary {
     let n: u64 = all.iter().map(|one| one.n).sum();
-    let over = |value: &dyn Fn(&LatencySummary) -> f64| all.iter().map(|one| value(one) * one.n as f64).sum::<f64>() / (n as f64).max(1.0);
+    let over = |value: &dyn Fn(&LatencySummary) -> f64| {
+        all.iter().map(|one| value(one) * one.n as f64).sum::<f64>() / (n as f64).max(1.0)
+    };
     let mean = over(&|one| one.mean);
     let mut bins = BTreeMap::new();
     if all.iter().all(|one| !one.bins.is_empty()) {
-        all.iter().flat_map(|one| &one.bins).for_each(|(value, count)| *bins.entry(*value).or_insert(0) += count);
+        all.iter()
+            .flat_map(|one| &one.bins)
+            .for_each(|(value, count)| *bins.entry(*value).or_insert(0) += count);
     }
     let bins: Vec<(u64, u64)> = bins.into_iter().collect();
     let asked = all.first().map_or(&[][..], |one| &one.percentiles);
@@ -88,9 +137,14 @@ fn latency(all: &[&LatencySummary]) -> LatencySummary {
         max: all.iter().map(|one| one.max).max().unwrap_or(0),
         mean,
         // The second moments are added: those of a part are its variance and the square of its mean.
-        stddev: (over(&|one| one.stddev * one.stddev + one.mean * one.mean) - mean * mean).max(0.0).sqrt(),
+        stddev: (over(&|one| one.stddev * one.stddev + one.mean * one.mean) - mean * mean)
+            .max(0.0)
+            .sqrt(),
         n,
-        percentiles: asked.iter().filter_map(|(percent, _)| Some((*percent, percentile(&bins, *percent)?))).collect(),
+        percentiles: asked
+            .iter()
+            .filter_map(|(percent, _)| Some((*percent, percentile(&bins, *percent)?)))
+            .collect(),
         bins,
         overflow: all.iter().map(|one| one.overflow).sum(),
     }
@@ -100,35 +154,66 @@ fn latency(all: &[&LatencySummary]) -> LatencySummary {
 fn percentile(bins: &[(u64, u64)], percent: f64) -> Option<u64> {
     let total: u64 = bins.iter().map(|bin| bin.1).sum();
     let mut below = 0;
-    bins.iter().find(|(_, count)| {
-        below += count;
-        below as f64 >= percent / 100.0 * total as f64
-    }).map(|bin| bin.0)
+    bins.iter()
+        .find(|(_, count)| {
+            below += count;
+            below as f64 >= percent / 100.0 * total as f64
+        })
+        .map(|bin| bin.0)
 }
 
 /// Intervals that begin together are one.
 fn series(group: &[JobFigures]) -> Vec<Moment> {
     let mut at: BTreeMap<Nanos, Vec<&Moment>> = BTreeMap::new();
-    group.iter().flat_map(|job| &job.series).for_each(|moment| at.entry(moment.start).or_default().push(moment));
+    group
+        .iter()
+        .flat_map(|job| &job.series)
+        .for_each(|moment| at.entry(moment.start).or_default().push(moment));
     let mut scratch = Histogram::new();
-    at.into_iter().map(|(start, all)| Moment {
-        start,
-        length: all.iter().map(|moment| moment.length).max().unwrap_or_default(),
-        directions: PerDirection::from_fn(|d| added(&all.iter().map(|moment| &moment.directions[d]).collect::<Vec<_>>(), &mut scratch)),
-    }).collect()
+    at.into_iter()
+        .map(|(start, all)| Moment {
+            start,
+            length: all
+                .iter()
+                .map(|moment| moment.length)
+                .max()
+                .unwrap_or_default(),
+            directions: PerDirection::from_fn(|d| {
+                added(
+                    &all.iter()
+                        .map(|moment| &moment.directions[d])
+                        .collect::<Vec<_>>(),
+                    &mut scratch,
+                )
+            }),
+        })
+        .collect()
 }
 
 fn added(all: &[&MomentDirection], scratch: &mut Histogram) -> MomentDirection {
     let ios: u64 = all.iter().map(|one| one.ios).sum();
-    let mut made = MomentDirection { ios, ..MomentDirection::default() };
+    let mut made = MomentDirection {
+        ios,
+        ..MomentDirection::default()
+    };
     made.bytes = all.iter().map(|one| one.bytes).sum();
     made.bad = all.iter().map(|one| one.bad).sum();
     made.max = all.iter().filter_map(|one| one.max).max();
-    let sum: Option<u128> = all.iter().filter(|one| one.ios > 0).map(|one| Some(u128::from(one.mean?) * u128::from(one.ios))).sum();
-    made.mean = sum.filter(|_| ios > 0).and_then(|sum| u64::try_from(sum / u128::from(ios)).ok());
+    let sum: Option<u128> = all
+        .iter()
+        .filter(|one| one.ios > 0)
+        .map(|one| Some(u128::from(one.mean?) * u128::from(one.ios)))
+        .sum();
+    made.mean = sum
+        .filter(|_| ios > 0)
+        .and_then(|sum| u64::try_from(sum / u128::from(ios)).ok());
     scratch.clear();
     all.iter().for_each(|one| one.latencies.add_to(scratch));
-    if all.iter().all(|one| one.ios == 0 || !one.latencies.is_empty()) && scratch.count() > 0 {
+    if all
+        .iter()
+        .all(|one| one.ios == 0 || !one.latencies.is_empty())
+        && scratch.count() > 0
+    {
         made.p50 = scratch.percentile(50.0).map(|value| value.round() as u64);
         made.p99 = scratch.percentile(99.0).map(|value| value.round() as u64);
         made.latencies = SparseHistogram::pack(scratch);
@@ -140,11 +225,26 @@ fn added(all: &[&MomentDirection], scratch: &mut Histogram) -> MomentDirection {
 fn classes(group: &[JobFigures]) -> Vec<(f64, f64)> {
     let ios = |job: &JobFigures| job.ways.iter().map(|way| way.ios).sum::<u64>() as f64;
     let all: f64 = group.iter().map(ios).sum();
-    if all == 0.0 || group.iter().any(|job| job.classes.len() != group[0].classes.len()) {
+    if all == 0.0
+        || group
+            .iter()
+            .any(|job| job.classes.len() != group[0].classes.len())
+    {
         return Vec::new();
     }
-    let share = |place: usize| group.iter().map(|job| job.classes[place].1 * ios(job)).sum::<f64>() / all;
-    group[0].classes.iter().enumerate().map(|(place, class)| (class.0, share(place))).collect()
+    let share = |place: usize| {
+        group
+            .iter()
+            .map(|job| job.classes[place].1 * ios(job))
+            .sum::<f64>()
+            / all
+    };
+    group[0]
+        .classes
+        .iter()
+        .enumerate()
+        .map(|(place, class)| (class.0, share(place)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -153,12 +253,48 @@ mod tests {
 
     fn clone(iops: f64, bins: &[(u64, u64)]) -> JobFigures {
         let n = bins.iter().map(|bin| bin.1).sum();
-        let mean = bins.iter().map(|bin| bin.0 as f64 * bin.1 as f64).sum::<f64>() / n as f64;
-        let told = LatencySummary { mean, n, bins: bins.to_vec(), percentiles: vec![(50.0, 1), (99.0, 1)], max: 9, ..LatencySummary::default() };
-        let way = WayFigures { direction: Direction::Read, iops, iops_spread: None, bandwidth: iops * 4096.0, ios: n, latency: told, slat: None, lat: None };
-        let way_of = |ios| PerDirection::from_fn(|d| MomentDirection { ios: if d == Direction::Read { ios } else { 0 }, ..MomentDirection::default() });
-        let moment = Moment { start: Nanos::ZERO, length: Nanos::from_secs(1), directions: way_of(n) };
-        JobFigures { name: "j".into(), jobs: Some(1), clones: Some(2), ways: vec![way], series: vec![moment], ..JobFigures::default() }
+        let mean = bins
+            .iter()
+            .map(|bin| bin.0 as f64 * bin.1 as f64)
+            .sum::<f64>()
+            / n as f64;
+        let told = LatencySummary {
+            mean,
+            n,
+            bins: bins.to_vec(),
+            percentiles: vec![(50.0, 1), (99.0, 1)],
+            max: 9,
+            ..LatencySummary::default()
+        };
+        let way = WayFigures {
+            direction: Direction::Read,
+            iops,
+            iops_spread: None,
+            bandwidth: iops * 4096.0,
+            ios: n,
+            latency: told,
+            slat: None,
+            lat: None,
+        };
+        let way_of = |ios| {
+            PerDirection::from_fn(|d| MomentDirection {
+                ios: if d == Direction::Read { ios } else { 0 },
+                ..MomentDirection::default()
+            })
+        };
+        let moment = Moment {
+            start: Nanos::ZERO,
+            length: Nanos::from_secs(1),
+            directions: way_of(n),
+        };
+        JobFigures {
+            name: "j".into(),
+            jobs: Some(1),
+            clones: Some(2),
+            ways: vec![way],
+            series: vec![moment],
+            ..JobFigures::default()
+        }
     }
 
     /// Regression 0285: each of 8 clones stood in the charts as 1 job.
@@ -166,21 +302,69 @@ mod tests {
     #[test]
     fn clones_are_one_load_with_the_percentiles_of_all_its_ios() {
         let all = together(vec![clone(90.0, &[(100, 90)]), clone(10.0, &[(1000, 10)])]);
-        let [one] = all.as_slice() else { panic!("{} jobs", all.len()) };
+        let [one] = all.as_slice() else {
+            panic!("{} jobs", all.len())
+        };
         let way = &one.ways[0];
-        assert_eq!((one.jobs, way.iops, way.ios, way.latency.mean), (Some(2), 100.0, 100, 190.0));
+        assert_eq!(
+            (one.jobs, way.iops, way.ios, way.latency.mean),
+            (Some(2), 100.0, 100, 190.0)
+        );
         assert_eq!(way.latency.percentiles, [(50.0, 100), (99.0, 1000)]);
-        assert_eq!((one.series.len(), one.series[0].directions[Direction::Read].ios), (1, 100));
+        assert_eq!(
+            (
+                one.series.len(),
+                one.series[0].directions[Direction::Read].ios
+            ),
+            (1, 100)
+        );
         // The standard deviation of 90 times 100 and 10 times 1,000.
-        assert!((way.latency.stddev - 270.0).abs() < 1e-6, "{}", way.latency.stddev);
+        assert!(
+            (way.latency.stddev - 270.0).abs() < 1e-6,
+            "{}",
+            way.latency.stddev
+        );
     }
 
     #[test]
     fn what_is_no_set_of_clones_stays_apart() {
         let one = clone(1.0, &[(100, 1)]);
         assert_eq!(together(vec![one.clone()]).len(), 1);
-        assert_eq!(together(vec![one.clone(), JobFigures { name: "k".into(), ..one.clone() }]).len(), 2);
-        assert_eq!(together(vec![one.clone(), JobFigures { result: 1, ..one.clone() }]).len(), 2);
-        assert_eq!(together(vec![JobFigures { clones: None, ..one.clone() }, JobFigures { clones: None, ..one }]).len(), 2);
+        assert_eq!(
+            together(vec![
+                one.clone(),
+                JobFigures {
+                    name: "k".into(),
+                    ..one.clone()
+                }
+            ])
+            .len(),
+            2
+        );
+        assert_eq!(
+            together(vec![
+                one.clone(),
+                JobFigures {
+                    result: 1,
+                    ..one.clone()
+                }
+            ])
+            .len(),
+            2
+        );
+        assert_eq!(
+            together(vec![
+                JobFigures {
+                    clones: None,
+                    ..one.clone()
+                },
+                JobFigures {
+                    clones: None,
+                    ..one
+                }
+            ])
+            .len(),
+            2
+        );
     }
 }

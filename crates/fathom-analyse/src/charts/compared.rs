@@ -6,7 +6,7 @@ use super::curve::axis;
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use super::{JobFigures, ChartError, Wish};
+use super::{ChartError, JobFigures, Wish};
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time, \
     up and down: it tells how even the run was, not how sure the mean is (`fathom compare` tells that).";
@@ -16,8 +16,14 @@ pub(super) const DERIVED_CPU: &str = "CPU time for one I/O is the user and syste
 const BARS: usize = 48;
 
 pub(super) fn compare(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let also = wish.also.or(wish.metric.is_none().then_some(Dimension::Percentile(99.0)));
-    bars(&chosen(cells, wish), wish.metric.unwrap_or(Dimension::Iops), also)
+    let also = wish
+        .also
+        .or(wish.metric.is_none().then_some(Dimension::Percentile(99.0)));
+    bars(
+        &chosen(cells, wish),
+        wish.metric.unwrap_or(Dimension::Iops),
+        also,
+    )
 }
 
 pub(super) fn cpu(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
@@ -31,7 +37,11 @@ pub(super) fn cpu(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
 /// A place for each cell; with `also` beside the bars that figure on an axis of its own.
 fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Chart, ChartError> {
     let made = split(seen.to_vec(), &[]);
-    let seen: Vec<(String, Seen)> = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen))).collect();
+    let seen: Vec<(String, Seen)> = made
+        .groups
+        .iter()
+        .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)))
+        .collect();
     let left_out = seen.len().saturating_sub(BARS);
     let seen = &seen[..seen.len().min(BARS)];
     let mut all = vec![row(seen, metric, 0, 0)];
@@ -51,13 +61,36 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
         notes.push("A percentile is missing where a result tells it for each clone alone, without bins: percentiles cannot be added up.".to_owned());
     }
     if left_out > 0 {
-        notes.push(format!("{left_out} more jobs are left out: choose with --rw, --depth, --jobs or --block."));
+        notes.push(format!(
+            "{left_out} more jobs are left out: choose with --rw, --depth, --jobs or --block."
+        ));
     }
-    let names = seen.iter().map(|(label, seen)| if label.is_empty() { seen.cell.name.clone() } else { label.clone() }).collect();
+    let names = seen
+        .iter()
+        .map(|(label, seen)| {
+            if label.is_empty() {
+                seen.cell.name.clone()
+            } else {
+                label.clone()
+            }
+        })
+        .collect();
     Ok(Chart {
-        title: also.map_or_else(|| format!("{} side by side", metric.title()), |also| format!("{} and {} side by side", metric.title(), inner(&also.title()))),
+        title: also.map_or_else(
+            || format!("{} side by side", metric.title()),
+            |also| {
+                format!(
+                    "{} and {} side by side",
+                    metric.title(),
+                    inner(&also.title())
+                )
+            },
+        ),
         subtitle: made.common,
-        x: ChartAxis { scale: AxisScale::Names(names), ..ChartAxis::default() },
+        x: ChartAxis {
+            scale: AxisScale::Names(names),
+            ..ChartAxis::default()
+        },
         y,
         body: ChartBody::Series(all),
         notes,
@@ -66,15 +99,29 @@ fn bars(seen: &[Seen], metric: Dimension, also: Option<Dimension>) -> Result<Cha
 }
 
 fn row(seen: &[(String, Seen)], metric: Dimension, axis: usize, colour: usize) -> ChartSeries {
-    let mut series = ChartSeries { name: metric.title(), shape: SeriesShape::Bars, axis, colour, ..ChartSeries::default() };
+    let mut series = ChartSeries {
+        name: metric.title(),
+        shape: SeriesShape::Bars,
+        axis,
+        colour,
+        ..ChartSeries::default()
+    };
     let mut spread = true;
     for (place, (_, one)) in seen.iter().enumerate() {
-        let Some(value) = one.value(metric) else { continue };
+        let Some(value) = one.value(metric) else {
+            continue;
+        };
         series.points.push((place as f64, value));
-        match one.way.iops_spread.filter(|_| metric.more_is_better() && one.way.iops > 0.0) {
+        match one
+            .way
+            .iops_spread
+            .filter(|_| metric.more_is_better() && one.way.iops > 0.0)
+        {
             Some((deviation, _)) => {
                 let share = deviation / one.way.iops;
-                series.intervals.push(((value * (1.0 - share)).max(0.0), value * (1.0 + share)));
+                series
+                    .intervals
+                    .push(((value * (1.0 - share)).max(0.0), value * (1.0 + share)));
             }
             None => spread = false,
         }

@@ -5,26 +5,41 @@ use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, ChartUni
 use super::dimension::Dimension;
 use super::group::{Seen, Split, chosen, split};
 use super::unit::inner;
-use super::{JobFigures, ChartError, Wish};
+use super::{ChartError, JobFigures, Wish};
 
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
     the run time, the mean latency and its percentiles those of all I/Os of the run, never means of means.";
-const NOTHING: ChartError = ChartError::Lacks("no job in these results has both figures; `--rw`, `--depth` and `--jobs` may have left none");
+const NOTHING: ChartError = ChartError::Lacks(
+    "no job in these results has both figures; `--rw`, `--depth` and `--jobs` may have left none",
+);
 /// Points of one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
 /// More lines than this cannot be told apart.
 const LINES: usize = 12;
 
 pub(super) fn by_depth(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    bars_and_lines(cells, wish, Dimension::Depth, "IOPS and latency by queue depth")
+    bars_and_lines(
+        cells,
+        wish,
+        Dimension::Depth,
+        "IOPS and latency by queue depth",
+    )
 }
 
 pub(super) fn by_jobs(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    bars_and_lines(cells, wish, Dimension::Jobs, "IOPS and latency by number of jobs")
+    bars_and_lines(
+        cells,
+        wish,
+        Dimension::Jobs,
+        "IOPS and latency by number of jobs",
+    )
 }
 
 pub(super) fn by_block(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let wish = Wish { metric: wish.metric.or(Some(Dimension::Bandwidth)), ..wish.clone() };
+    let wish = Wish {
+        metric: wish.metric.or(Some(Dimension::Bandwidth)),
+        ..wish.clone()
+    };
     let mut chart = over(cells, &wish, Dimension::Block)?;
     chart.title = format!("{} by block size", chart.y[0].title);
     Ok(chart)
@@ -38,7 +53,12 @@ pub(super) fn any(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
 }
 
 /// Bars of IOPS, and over them lines of the mean latency and of p99, for one or two groups; lines alone for more.
-fn bars_and_lines(cells: &[JobFigures], wish: &Wish, x: Dimension, title: &str) -> Result<Chart, ChartError> {
+fn bars_and_lines(
+    cells: &[JobFigures],
+    wish: &Wish,
+    x: Dimension,
+    title: &str,
+) -> Result<Chart, ChartError> {
     let asked = chosen(cells, wish);
     let made = split(asked, &[x]);
     let metric = wish.metric.unwrap_or(Dimension::Iops);
@@ -47,7 +67,12 @@ fn bars_and_lines(cells: &[JobFigures], wish: &Wish, x: Dimension, title: &str) 
         chart.title = format!("{} by {}", metric.title(), inner(&x.title()));
         return Ok(chart);
     }
-    let mut places: Vec<f64> = made.groups.iter().flat_map(|group| &group.seen).filter_map(|seen| seen.value(x)).collect();
+    let mut places: Vec<f64> = made
+        .groups
+        .iter()
+        .flat_map(|group| &group.seen)
+        .filter_map(|seen| seen.value(x))
+        .collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let mut all = Vec::new();
@@ -56,8 +81,18 @@ fn bars_and_lines(cells: &[JobFigures], wish: &Wish, x: Dimension, title: &str) 
     }
     let several = made.groups.len() > 1;
     for (colour, group) in made.groups.iter().enumerate() {
-        for (dashed, dimension) in [(false, Dimension::Mean), (true, Dimension::Percentile(99.0))] {
-            let mut line = of_places(group, &places, x, dimension, 1, if several { colour * 2 + 1 } else { 1 });
+        for (dashed, dimension) in [
+            (false, Dimension::Mean),
+            (true, Dimension::Percentile(99.0)),
+        ] {
+            let mut line = of_places(
+                group,
+                &places,
+                x,
+                dimension,
+                1,
+                if several { colour * 2 + 1 } else { 1 },
+            );
             (line.shape, line.dashed) = (SeriesShape::Line, dashed);
             all.push(line);
         }
@@ -68,10 +103,24 @@ fn bars_and_lines(cells: &[JobFigures], wish: &Wish, x: Dimension, title: &str) 
     }
     let names = places.iter().map(|place| x.words(*place)).collect();
     Ok(Chart {
-        title: if metric == Dimension::Iops { title.to_owned() } else { format!("{} and latency by {}", metric.title(), inner(&x.title())) },
+        title: if metric == Dimension::Iops {
+            title.to_owned()
+        } else {
+            format!("{} and latency by {}", metric.title(), inner(&x.title()))
+        },
         subtitle: made.common,
-        x: ChartAxis { title: x.title(), scale: AxisScale::Names(names), ..ChartAxis::default() },
-        y: vec![axis(metric, &all, 0, AxisScale::Linear), ChartAxis { title: "Latency".into(), ..axis(Dimension::Mean, &all, 1, AxisScale::Linear) }],
+        x: ChartAxis {
+            title: x.title(),
+            scale: AxisScale::Names(names),
+            ..ChartAxis::default()
+        },
+        y: vec![
+            axis(metric, &all, 0, AxisScale::Linear),
+            ChartAxis {
+                title: "Latency".into(),
+                ..axis(Dimension::Mean, &all, 1, AxisScale::Linear)
+            },
+        ],
         notes: vec!["Bars are read on the left, lines on the right.".to_owned()],
         body: ChartBody::Series(all),
         ..Chart::default()
@@ -79,7 +128,14 @@ fn bars_and_lines(cells: &[JobFigures], wish: &Wish, x: Dimension, title: &str) 
 }
 
 /// The values of one group at named places.
-fn of_places(group: &super::group::Group, places: &[f64], x: Dimension, y: Dimension, axis: usize, colour: usize) -> ChartSeries {
+fn of_places(
+    group: &super::group::Group,
+    places: &[f64],
+    x: Dimension,
+    y: Dimension,
+    axis: usize,
+    colour: usize,
+) -> ChartSeries {
     let points = group.seen.iter().filter_map(|seen| {
         let place = seen.value(x)?;
         let at = places.iter().position(|known| *known == place)?;
@@ -88,8 +144,19 @@ fn of_places(group: &super::group::Group, places: &[f64], x: Dimension, y: Dimen
     let mut points: Vec<(f64, f64)> = points.collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let what = short(y);
-    let name = if group.label.is_empty() { what } else { format!("{} · {what}", group.label) };
-    ChartSeries { name, shape: SeriesShape::Bars, axis, points, colour, ..ChartSeries::default() }
+    let name = if group.label.is_empty() {
+        what
+    } else {
+        format!("{} · {what}", group.label)
+    };
+    ChartSeries {
+        name,
+        shape: SeriesShape::Bars,
+        axis,
+        points,
+        colour,
+        ..ChartSeries::default()
+    }
 }
 
 fn short(dimension: Dimension) -> String {
@@ -105,42 +172,96 @@ fn short(dimension: Dimension) -> String {
 /// `wish.metric` over `x`, a line for each group.
 pub(super) fn over(cells: &[JobFigures], wish: &Wish, x: Dimension) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
-    let varied: &[Dimension] = if x.is_chosen() { &[x] } else { &[Dimension::Outstanding] };
+    let varied: &[Dimension] = if x.is_chosen() {
+        &[x]
+    } else {
+        &[Dimension::Outstanding]
+    };
     let made = split(chosen(cells, wish), varied);
     lines(made, x, metric, x.scale())
 }
 
-fn lines(made: Split, x: Dimension, metric: Dimension, scale: AxisScale) -> Result<Chart, ChartError> {
+fn lines(
+    made: Split,
+    x: Dimension,
+    metric: Dimension,
+    scale: AxisScale,
+) -> Result<Chart, ChartError> {
     let left_out = made.groups.len().saturating_sub(LINES);
-    let mut all: Vec<ChartSeries> = made.groups.iter().take(LINES).enumerate().map(|(colour, group)| {
-        let mut points: Vec<(f64, f64)> = group.seen.iter().filter_map(|seen: &Seen| Some((seen.value(x)?, seen.value(metric)?))).collect();
-        if x.is_chosen() {
-            points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
-        // Two values at one place are no line.
-        let shape = if x.is_chosen() && points.windows(2).any(|two| two[0].0 == two[1].0) { SeriesShape::Dots } else { SeriesShape::Line };
-        let name = if group.label.is_empty() { short(metric) } else { group.label.clone() };
-        let points = super::thin(&points, POINTS);
-        ChartSeries { name, shape, points, colour, dashed: colour >= 8, ..ChartSeries::default() }
-    }).collect();
+    let mut all: Vec<ChartSeries> = made
+        .groups
+        .iter()
+        .take(LINES)
+        .enumerate()
+        .map(|(colour, group)| {
+            let mut points: Vec<(f64, f64)> = group
+                .seen
+                .iter()
+                .filter_map(|seen: &Seen| Some((seen.value(x)?, seen.value(metric)?)))
+                .collect();
+            if x.is_chosen() {
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            // Two values at one place are no line.
+            let shape = if x.is_chosen() && points.windows(2).any(|two| two[0].0 == two[1].0) {
+                SeriesShape::Dots
+            } else {
+                SeriesShape::Line
+            };
+            let name = if group.label.is_empty() {
+                short(metric)
+            } else {
+                group.label.clone()
+            };
+            let points = super::thin(&points, POINTS);
+            ChartSeries {
+                name,
+                shape,
+                points,
+                colour,
+                dashed: colour >= 8,
+                ..ChartSeries::default()
+            }
+        })
+        .collect();
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() {
         return Err(NOTHING);
     }
     let mut notes = Vec::new();
     if left_out > 0 {
-        notes.push(format!("{left_out} more lines are left out: choose with --rw, --depth, --jobs or --block."));
+        notes.push(format!(
+            "{left_out} more lines are left out: choose with --rw, --depth, --jobs or --block."
+        ));
     }
     let (low, high) = places(&all);
     // Sizes by powers of two are written one by one: 512 B, 4 KiB, 1 MiB.
     let sizes = x == Dimension::Block;
-    let unit = if sizes { ChartUnit { word: "bytes".into(), divide: 1.0 } } else { x.quantity().unit(low, high, matches!(scale, AxisScale::Log(_))) };
-    let (from, to) = if scale == AxisScale::Log(2) { powers(low, high, unit.divide) } else { (None, None) };
+    let unit = if sizes {
+        ChartUnit {
+            word: "bytes".into(),
+            divide: 1.0,
+        }
+    } else {
+        x.quantity()
+            .unit(low, high, matches!(scale, AxisScale::Log(_)))
+    };
+    let (from, to) = if scale == AxisScale::Log(2) {
+        powers(low, high, unit.divide)
+    } else {
+        (None, None)
+    };
     // What spans more than a hundredfold is spread by powers.
     let y_scale = spread(&all, metric);
     Ok(Chart {
         subtitle: made.common,
-        x: ChartAxis { title: x.title(), unit, scale, from, to },
+        x: ChartAxis {
+            title: x.title(),
+            unit,
+            scale,
+            from,
+            to,
+        },
         y: vec![axis(metric, &all, 0, y_scale)],
         body: ChartBody::Series(all),
         notes,
@@ -152,7 +273,11 @@ fn lines(made: Split, x: Dimension, metric: Dimension, scale: AxisScale) -> Resu
 fn spread(all: &[ChartSeries], metric: Dimension) -> AxisScale {
     let (low, high) = values(all, 0);
     let latency = !metric.more_is_better() && !metric.is_chosen();
-    if latency && low > 0.0 && high / low > 50.0 { AxisScale::Log(10) } else { AxisScale::Linear }
+    if latency && low > 0.0 && high / low > 50.0 {
+        AxisScale::Log(10)
+    } else {
+        AxisScale::Linear
+    }
 }
 
 /// The powers of two around the ends, in a unit.
@@ -161,27 +286,53 @@ fn powers(low: f64, high: f64, unit: f64) -> (Option<f64>, Option<f64>) {
         return (None, None);
     }
     let (low, high) = ((low / unit).log2().floor(), (high / unit).log2().ceil());
-    (Some(low.exp2() * unit), Some(high.max(low + 1.0).exp2() * unit))
+    (
+        Some(low.exp2() * unit),
+        Some(high.max(low + 1.0).exp2() * unit),
+    )
 }
 
 fn places(all: &[ChartSeries]) -> (f64, f64) {
-    ends(all.iter().flat_map(|series| &series.points).map(|point| point.0))
+    ends(
+        all.iter()
+            .flat_map(|series| &series.points)
+            .map(|point| point.0),
+    )
 }
 
 /// The least and the most on a y axis.
 pub(super) fn values(all: &[ChartSeries], axis: usize) -> (f64, f64) {
-    ends(all.iter().filter(|series| series.axis == axis).flat_map(|series| &series.points).map(|point| point.1))
+    ends(
+        all.iter()
+            .filter(|series| series.axis == axis)
+            .flat_map(|series| &series.points)
+            .map(|point| point.1),
+    )
 }
 
 pub(super) fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let seen = values.filter(|value| value.is_finite());
-    let (low, high) = seen.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) = seen.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+        (low.min(value), high.max(value))
+    });
     if low > high { (0.0, 0.0) } else { (low, high) }
 }
 
 /// The axis of a figure, its unit chosen from all that is drawn on it.
-pub(super) fn axis(dimension: Dimension, all: &[ChartSeries], side: usize, scale: AxisScale) -> ChartAxis {
+pub(super) fn axis(
+    dimension: Dimension,
+    all: &[ChartSeries],
+    side: usize,
+    scale: AxisScale,
+) -> ChartAxis {
     let (low, high) = values(all, side);
-    let unit = dimension.quantity().unit(low, high, matches!(scale, AxisScale::Log(_)));
-    ChartAxis { title: dimension.title(), unit, scale, ..ChartAxis::default() }
+    let unit = dimension
+        .quantity()
+        .unit(low, high, matches!(scale, AxisScale::Log(_)));
+    ChartAxis {
+        title: dimension.title(),
+        unit,
+        scale,
+        ..ChartAxis::default()
+    }
 }

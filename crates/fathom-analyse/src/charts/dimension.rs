@@ -75,7 +75,10 @@ impl std::str::FromStr for Dimension {
 }
 
 fn percentile(word: &str) -> Result<Dimension, String> {
-    let percent = word.strip_prefix('p').and_then(|text| text.parse::<f64>().ok()).filter(|p| (0.0..=100.0).contains(p));
+    let percent = word
+        .strip_prefix('p')
+        .and_then(|text| text.parse::<f64>().ok())
+        .filter(|p| (0.0..=100.0).contains(p));
     percent.map(Dimension::Percentile).ok_or_else(|| {
         "depth, jobs, outstanding, block, mix, offered, offered-bw, offset, iops, bw, mean, p50 (any percentile), max, stddev, slat, lat, cpu or \
          cpu-per-io stand on an axis"
@@ -126,13 +129,18 @@ impl Dimension {
     /// Whether it was chosen and not measured.
     pub(crate) fn is_chosen(self) -> bool {
         use Dimension::{Block, Depth, Jobs, Mix, Offered, Offset, Outstanding, Rate};
-        matches!(self, Depth | Jobs | Outstanding | Block | Mix | Offered | Rate | Offset)
+        matches!(
+            self,
+            Depth | Jobs | Outstanding | Block | Mix | Offered | Rate | Offset
+        )
     }
 
     /// What is doubled from step to step is spread by powers of two.
     pub(crate) fn scale(self) -> AxisScale {
         match self {
-            Dimension::Depth | Dimension::Jobs | Dimension::Outstanding | Dimension::Block => AxisScale::Log(2),
+            Dimension::Depth | Dimension::Jobs | Dimension::Outstanding | Dimension::Block => {
+                AxisScale::Log(2)
+            }
             _ => AxisScale::Linear,
         }
     }
@@ -144,8 +152,16 @@ impl Dimension {
 
     /// The value of a cell in one direction, or of all directions; a latency of several is that of the one with most I/Os.
     pub(crate) fn of(self, cell: &JobFigures, direction: Option<Direction>) -> Option<f64> {
-        let ways: Vec<&WayFigures> = cell.ways.iter().filter(|way| direction.is_none_or(|d| d == way.direction)).collect();
-        let latency = |value: &dyn Fn(&WayFigures) -> Option<f64>| ways.iter().max_by(|a, b| a.iops.total_cmp(&b.iops)).and_then(|way| value(way));
+        let ways: Vec<&WayFigures> = cell
+            .ways
+            .iter()
+            .filter(|way| direction.is_none_or(|d| d == way.direction))
+            .collect();
+        let latency = |value: &dyn Fn(&WayFigures) -> Option<f64>| {
+            ways.iter()
+                .max_by(|a, b| a.iops.total_cmp(&b.iops))
+                .and_then(|way| value(way))
+        };
         let positive = |value: f64| (value > 0.0).then_some(value);
         match self {
             Dimension::Depth => cell.depth.map(f64::from),
@@ -164,7 +180,9 @@ impl Dimension {
             Dimension::Deviation => latency(&|way| positive(way.latency.stddev)),
             Dimension::Slat => latency(&|way| way.slat),
             Dimension::Lat => latency(&|way| way.lat),
-            Dimension::Cpu => cell.cpu.map(|(user, system)| (user + system) * f64::from(cell.jobs.unwrap_or(1))),
+            Dimension::Cpu => cell
+                .cpu
+                .map(|(user, system)| (user + system) * f64::from(cell.jobs.unwrap_or(1))),
             Dimension::CpuPerIo => {
                 let (user, system) = cell.cpu?;
                 let iops = positive(cell.iops())?;
@@ -187,5 +205,10 @@ impl Dimension {
 /// A percentile that the result tells, nearest to the one asked for and no further than a thousandth of it.
 pub(crate) fn at(way: &WayFigures, percent: f64) -> Option<f64> {
     let near = |told: &&(f64, u64)| (told.0 - percent).abs() < 1e-6 + percent * 1e-6;
-    way.latency.percentiles.iter().find(near).map(|(_, value)| *value as f64).filter(|value| *value > 0.0)
+    way.latency
+        .percentiles
+        .iter()
+        .find(near)
+        .map(|(_, value)| *value as f64)
+        .filter(|value| *value > 0.0)
 }

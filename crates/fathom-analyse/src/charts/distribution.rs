@@ -24,11 +24,16 @@ const NINES: f64 = 5.0;
 pub(super) fn histogram(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
     let made = split(chosen(cells, wish), &[]);
     let mut all = lines(&made, |seen| steps(seen.way));
-    all.iter_mut().for_each(|series| series.shape = SeriesShape::Steps);
+    all.iter_mut()
+        .for_each(|series| series.shape = SeriesShape::Steps);
     if all.is_empty() {
         return by_class(&made);
     }
-    let (low, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
+    let (low, high) = ends(
+        all.iter()
+            .flat_map(|series| &series.points)
+            .map(|point| point.0),
+    );
     Ok(Chart {
         title: "How long I/Os took".to_owned(),
         subtitle: made.common,
@@ -44,47 +49,127 @@ pub(super) fn percentiles(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Ch
     let made = split(chosen(cells, wish), &[]);
     let mut all = lines(&made, |seen| by_nines(seen.way));
     if all.is_empty() {
-        return Err(ChartError::Lacks("these results tell no latency percentiles"));
+        return Err(ChartError::Lacks(
+            "these results tell no latency percentiles",
+        ));
     }
-    all.iter_mut().for_each(|series| if series.points.len() > 40 { series.shape = SeriesShape::Thin });
+    all.iter_mut().for_each(|series| {
+        if series.points.len() > 40 {
+            series.shape = SeriesShape::Thin
+        }
+    });
     let mut side = axis(Dimension::Mean, &all, 0, AxisScale::Log(10));
     side.title = "Latency".to_owned();
     Ok(Chart {
         title: "Latency by percentile".to_owned(),
         subtitle: made.common,
-        x: ChartAxis { title: "I/Os that took no longer".into(), scale: AxisScale::Nines, from: Some(0.0), to: Some(NINES), ..ChartAxis::default() },
+        x: ChartAxis {
+            title: "I/Os that took no longer".into(),
+            scale: AxisScale::Nines,
+            from: Some(0.0),
+            to: Some(NINES),
+            ..ChartAxis::default()
+        },
         y: vec![side],
         body: ChartBody::Series(all),
-        notes: vec!["A line ends where fewer than one I/O is beyond it: what is rarer was not seen.".to_owned()],
+        notes: vec![
+            "A line ends where fewer than one I/O is beyond it: what is rarer was not seen."
+                .to_owned(),
+        ],
         ..Chart::default()
     })
 }
 
-fn lines(made: &super::group::Split, points: impl Fn(&Seen) -> Vec<(f64, f64)>) -> Vec<ChartSeries> {
-    let seen = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), seen)));
-    let drawn = seen.map(|(label, seen)| (if label.is_empty() { seen.cell.name.clone() } else { label }, points(seen)));
-    let some = drawn.filter(|(_, points)| !points.is_empty()).take(LINES).enumerate();
-    some.map(|(colour, (name, points))| ChartSeries { name, points, colour, dashed: colour >= 8, ..ChartSeries::default() }).collect()
+fn lines(
+    made: &super::group::Split,
+    points: impl Fn(&Seen) -> Vec<(f64, f64)>,
+) -> Vec<ChartSeries> {
+    let seen = made
+        .groups
+        .iter()
+        .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), seen)));
+    let drawn = seen.map(|(label, seen)| {
+        (
+            if label.is_empty() {
+                seen.cell.name.clone()
+            } else {
+                label
+            },
+            points(seen),
+        )
+    });
+    let some = drawn
+        .filter(|(_, points)| !points.is_empty())
+        .take(LINES)
+        .enumerate();
+    some.map(|(colour, (name, points))| ChartSeries {
+        name,
+        points,
+        colour,
+        dashed: colour >= 8,
+        ..ChartSeries::default()
+    })
+    .collect()
 }
 
 /// Bars of fio's classes, where a result tells no more than those. They are of a whole job: reads and writes together.
 fn by_class(made: &super::group::Split) -> Result<Chart, ChartError> {
-    let all = || made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.as_str(), seen.cell)));
-    let mut some: Vec<(&str, &JobFigures)> = all().filter(|(_, cell)| !cell.classes.is_empty()).collect();
+    let all = || {
+        made.groups.iter().flat_map(|group| {
+            group
+                .seen
+                .iter()
+                .map(|seen| (group.label.as_str(), seen.cell))
+        })
+    };
+    let mut some: Vec<(&str, &JobFigures)> =
+        all().filter(|(_, cell)| !cell.classes.is_empty()).collect();
     some.dedup_by(|a, b| std::ptr::eq(a.1, b.1));
     some.truncate(LINES);
-    let used = |n: usize| some.iter().any(|(_, cell)| cell.classes.get(n).is_some_and(|class| class.1 > 0.0));
-    let most = some.iter().map(|(_, cell)| cell.classes.len()).max().unwrap_or(0);
-    let (Some(first), Some(last)) = ((0..most).find(|n| used(*n)), (0..most).rev().find(|n| used(*n))) else {
-        return Err(ChartError::Lacks("these results have no latency bins; run with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)"));
+    let used = |n: usize| {
+        some.iter()
+            .any(|(_, cell)| cell.classes.get(n).is_some_and(|class| class.1 > 0.0))
+    };
+    let most = some
+        .iter()
+        .map(|(_, cell)| cell.classes.len())
+        .max()
+        .unwrap_or(0);
+    let (Some(first), Some(last)) = (
+        (0..most).find(|n| used(*n)),
+        (0..most).rev().find(|n| used(*n)),
+    ) else {
+        return Err(ChartError::Lacks(
+            "these results have no latency bins; run with --output-format=json+ (fio needs lat_percentiles or clat_percentiles too)",
+        ));
     };
     let series = |(colour, (label, cell)): (usize, &(&str, &JobFigures))| {
-        let shares = cell.classes.iter().enumerate().skip(first).take(last + 1 - first);
-        let points = shares.map(|(n, class)| ((n - first) as f64, class.1)).filter(|point| point.1 > 0.0).collect();
-        let name = if label.is_empty() { cell.name.clone() } else { (*label).to_owned() };
-        ChartSeries { name, shape: SeriesShape::Bars, points, colour, ..ChartSeries::default() }
+        let shares = cell
+            .classes
+            .iter()
+            .enumerate()
+            .skip(first)
+            .take(last + 1 - first);
+        let points = shares
+            .map(|(n, class)| ((n - first) as f64, class.1))
+            .filter(|point| point.1 > 0.0)
+            .collect();
+        let name = if label.is_empty() {
+            cell.name.clone()
+        } else {
+            (*label).to_owned()
+        };
+        ChartSeries {
+            name,
+            shape: SeriesShape::Bars,
+            points,
+            colour,
+            ..ChartSeries::default()
+        }
     };
-    let names = (first..=last).map(|n| class_words(&some[0].1.classes, n)).collect();
+    let names = (first..=last)
+        .map(|n| class_words(&some[0].1.classes, n))
+        .collect();
     Ok(Chart {
         title: "How long I/Os took".to_owned(),
         subtitle: made.common.clone(),
@@ -106,7 +191,8 @@ fn class_words(classes: &[(f64, f64)], n: usize) -> String {
 
 /// Share of I/Os, percent, in steps of a quarter of a power of two. Each step is told at its lower end, the last one closed.
 fn steps(way: &WayFigures) -> Vec<(f64, f64)> {
-    let total: f64 = way.latency.bins.iter().map(|bin| bin.1 as f64).sum::<f64>() + way.latency.overflow as f64;
+    let total: f64 =
+        way.latency.bins.iter().map(|bin| bin.1 as f64).sum::<f64>() + way.latency.overflow as f64;
     let mut steps = std::collections::BTreeMap::new();
     for (value, count) in way.latency.bins.iter().filter(|bin| bin.1 > 0) {
         let step = ((*value).max(1) as f64).log2() * STEPS;
@@ -130,10 +216,18 @@ fn steps(way: &WayFigures) -> Vec<(f64, f64)> {
 /// Latency over `-log10(1 - share)`, from the bins or else from the percentiles that are told.
 fn by_nines(way: &WayFigures) -> Vec<(f64, f64)> {
     let count = way.latency.n.max(way.ios) as f64;
-    let place = |share: f64| if share >= 1.0 { count.max(1.0).log10() } else { -(1.0 - share).log10() };
+    let place = |share: f64| {
+        if share >= 1.0 {
+            count.max(1.0).log10()
+        } else {
+            -(1.0 - share).log10()
+        }
+    };
     // The quickest of all would stretch the axis by powers of ten.
     let first = place(LEAST);
-    let seen = |point: &(f64, f64)| point.0.is_finite() && (first..=NINES).contains(&point.0) && point.1 > 0.0;
+    let seen = |point: &(f64, f64)| {
+        point.0.is_finite() && (first..=NINES).contains(&point.0) && point.1 > 0.0
+    };
     let total: f64 = way.latency.bins.iter().map(|bin| bin.1 as f64).sum();
     if total > 0.0 {
         let mut below = 0.0;
@@ -144,6 +238,12 @@ fn by_nines(way: &WayFigures) -> Vec<(f64, f64)> {
         return super::thin(&points.filter(seen).collect::<Vec<_>>(), 400);
     }
     // A percentile beyond which fewer than one I/O lies is the largest value under another name.
-    let told = way.latency.percentiles.iter().filter(|(percent, _)| count <= 0.0 || (1.0 - percent / 100.0) * count >= 1.0);
-    told.map(|(percent, value)| (place(percent / 100.0), *value as f64)).filter(seen).collect()
+    let told = way
+        .latency
+        .percentiles
+        .iter()
+        .filter(|(percent, _)| count <= 0.0 || (1.0 - percent / 100.0) * count >= 1.0);
+    told.map(|(percent, value)| (place(percent / 100.0), *value as f64))
+        .filter(seen)
+        .collect()
 }

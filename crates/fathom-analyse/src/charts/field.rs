@@ -8,7 +8,7 @@ use super::curve::ends;
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use super::{JobFigures, ChartError, Wish};
+use super::{ChartError, JobFigures, Wish};
 
 pub(super) const DERIVED: &str = "Each field is one job of a result at that place of the grid. Fields without a result stay empty: nothing is \
     interpolated.";
@@ -36,27 +36,54 @@ pub(super) fn interference(cells: &[JobFigures], wish: &Wish) -> Result<Chart, C
         return Ok(map);
     }
     // A job that only reads has no mix of its own: all of it is reads.
-    let mixed: Vec<JobFigures> = cells.iter().map(JobFigures::slim).map(|mut cell| {
-        let only_reads = cell.ways.len() == 1 && cell.ways[0].direction == Direction::Read;
-        cell.mix = cell.mix.or(only_reads.then_some(100));
-        cell.rw = cell.rw.replace("randread", "random").replace("randrw", "random").replace("rw", "sequential").replace("read", "sequential");
-        cell
-    }).collect();
+    let mixed: Vec<JobFigures> = cells
+        .iter()
+        .map(JobFigures::slim)
+        .map(|mut cell| {
+            let only_reads = cell.ways.len() == 1 && cell.ways[0].direction == Direction::Read;
+            cell.mix = cell.mix.or(only_reads.then_some(100));
+            cell.rw = cell
+                .rw
+                .replace("randread", "random")
+                .replace("randrw", "random")
+                .replace("rw", "sequential")
+                .replace("read", "sequential");
+            cell
+        })
+        .collect();
     let mut chart = of_two(&mixed, &of_reads, Dimension::Mix, Dimension::Outstanding)?;
     if matches!(&chart.x.scale, AxisScale::Names(names) if names.len() < 2) {
-        return Err(ChartError::Lacks("this chart needs jobs at two shares of reads or more (rwmixread)"));
+        return Err(ChartError::Lacks(
+            "this chart needs jobs at two shares of reads or more (rwmixread)",
+        ));
     }
-    chart.title = format!("What writes do to reads: {}", inner(&of_reads.metric.map_or(String::new(), Dimension::title)));
+    chart.title = format!(
+        "What writes do to reads: {}",
+        inner(&of_reads.metric.map_or(String::new(), Dimension::title))
+    );
     chart.x.title = "Reads among all I/Os".to_owned();
     Ok(chart)
 }
 
 /// Readers beside writers, each at a planned rate of its own: write bandwidth along the bottom, reads per second upwards.
 fn by_rates(cells: &[JobFigures], wish: &Wish) -> Result<Option<Chart>, ChartError> {
-    let does = |cell: &JobFigures, direction: Direction| cell.ways.iter().all(|way| way.direction == direction);
-    let writers: HashMap<usize, f64> = cells.iter().filter(|cell| does(cell, Direction::Write)).filter_map(|cell| Some((cell.result, cell.rate?))).collect();
-    let readers = cells.iter().filter(|cell| cell.offered.is_some() && does(cell, Direction::Read));
-    let beside = readers.filter_map(|reader| Some(JobFigures { rate: Some(*writers.get(&reader.result)?), ..reader.slim() }));
+    let does = |cell: &JobFigures, direction: Direction| {
+        cell.ways.iter().all(|way| way.direction == direction)
+    };
+    let writers: HashMap<usize, f64> = cells
+        .iter()
+        .filter(|cell| does(cell, Direction::Write))
+        .filter_map(|cell| Some((cell.result, cell.rate?)))
+        .collect();
+    let readers = cells
+        .iter()
+        .filter(|cell| cell.offered.is_some() && does(cell, Direction::Read));
+    let beside = readers.filter_map(|reader| {
+        Some(JobFigures {
+            rate: Some(*writers.get(&reader.result)?),
+            ..reader.slim()
+        })
+    });
     let beside: Vec<JobFigures> = beside.collect();
     let mut rates: Vec<f64> = beside.iter().filter_map(|cell| cell.rate).collect();
     rates.sort_by(f64::total_cmp);
@@ -65,23 +92,37 @@ fn by_rates(cells: &[JobFigures], wish: &Wish) -> Result<Option<Chart>, ChartErr
         return Ok(None);
     }
     let mut chart = of_two(&beside, wish, Dimension::Rate, Dimension::Offered)?;
-    chart.title = format!("What writes do to reads: {}", inner(&wish.metric.map_or(String::new(), Dimension::title)));
+    chart.title = format!(
+        "What writes do to reads: {}",
+        inner(&wish.metric.map_or(String::new(), Dimension::title))
+    );
     chart.x.title = "Writes planned beside them".to_owned();
     chart.y[0].title = "Reads planned (IOPS)".to_owned();
     Ok(Some(chart))
 }
 
-fn of_two(cells: &[JobFigures], wish: &Wish, x: Dimension, y: Dimension) -> Result<Chart, ChartError> {
+fn of_two(
+    cells: &[JobFigures],
+    wish: &Wish,
+    x: Dimension,
+    y: Dimension,
+) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let made = split(chosen(cells, wish), &[x, y]);
     let Some(group) = made.groups.iter().max_by_key(|group| group.seen.len()) else {
-        return Err(ChartError::Lacks("no job in these results fits what was asked"));
+        return Err(ChartError::Lacks(
+            "no job in these results fits what was asked",
+        ));
     };
     let (columns, rows) = (places(&group.seen, x), places(&group.seen, y));
     let mut values = vec![None; columns.len() * rows.len()];
     for seen in &group.seen {
-        let column = seen.value(x).and_then(|v| columns.binary_search_by(|known| known.total_cmp(&v)).ok());
-        let row = seen.value(y).and_then(|v| rows.binary_search_by(|known| known.total_cmp(&v)).ok());
+        let column = seen
+            .value(x)
+            .and_then(|v| columns.binary_search_by(|known| known.total_cmp(&v)).ok());
+        let row = seen
+            .value(y)
+            .and_then(|v| rows.binary_search_by(|known| known.total_cmp(&v)).ok());
         if let (Some(column), Some(row)) = (column, row) {
             values[row * columns.len() + column] = seen.value(metric);
         }
@@ -98,16 +139,34 @@ fn of_two(cells: &[JobFigures], wish: &Wish, x: Dimension, y: Dimension) -> Resu
     };
     let mut notes = Vec::new();
     if made.groups.len() > 1 {
-        notes.push(format!("{} more loads are left out: choose with --rw, --block or --direction.", made.groups.len() - 1));
+        notes.push(format!(
+            "{} more loads are left out: choose with --rw, --block or --direction.",
+            made.groups.len() - 1
+        ));
     }
-    let which = [made.common.as_str(), group.label.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+    let which = [made.common.as_str(), group.label.as_str()]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" · ");
     Ok(Chart {
-        title: format!("{} by {} and {}", metric.title(), inner(&x.title()), inner(&y.title())),
+        title: format!(
+            "{} by {} and {}",
+            metric.title(),
+            inner(&x.title()),
+            inner(&y.title())
+        ),
         subtitle: which,
         x: named(x, &columns),
         y: vec![named(y, &rows)],
         body: ChartBody::Grid(ChartGrid {
-            title: metric.title(), unit: metric.quantity().unit(low, high, log), columns: columns.len(), rows: rows.len(), values, solid: false, log,
+            title: metric.title(),
+            unit: metric.quantity().unit(low, high, log),
+            columns: columns.len(),
+            rows: rows.len(),
+            values,
+            solid: false,
+            log,
         }),
         notes,
         ..Chart::default()
@@ -115,7 +174,10 @@ fn of_two(cells: &[JobFigures], wish: &Wish, x: Dimension, y: Dimension) -> Resu
 }
 
 fn places(seen: &[Seen], dimension: Dimension) -> Vec<f64> {
-    let mut places: Vec<f64> = seen.iter().filter_map(|seen| seen.value(dimension)).collect();
+    let mut places: Vec<f64> = seen
+        .iter()
+        .filter_map(|seen| seen.value(dimension))
+        .collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     places

@@ -33,11 +33,14 @@ impl Wish {
     /// Whether this is one of the jobs that are asked for.
     #[must_use]
     pub fn is_for(&self, cell: &JobFigures) -> bool {
-        let among = |wanted: &[u32], value: Option<u32>| wanted.is_empty() || value.is_some_and(|value| wanted.contains(&value));
+        let among = |wanted: &[u32], value: Option<u32>| {
+            wanted.is_empty() || value.is_some_and(|value| wanted.contains(&value))
+        };
         (self.rw.is_empty() || self.rw.contains(&cell.rw))
             && among(&self.depths, cell.depth)
             && among(&self.jobs, cell.jobs)
-            && (self.blocks.is_empty() || cell.block.is_some_and(|block| self.blocks.contains(&block)))
+            && (self.blocks.is_empty()
+                || cell.block.is_some_and(|block| self.blocks.contains(&block)))
             && (self.names.is_empty() || self.names.contains(&cell.name))
     }
 }
@@ -46,7 +49,12 @@ impl Wish {
 pub(super) fn chosen<'a>(cells: &'a [JobFigures], wish: &Wish) -> Vec<Seen<'a>> {
     let ways = |cell: &'a JobFigures| cell.ways.iter().map(move |way| Seen { cell, way });
     let all = cells.iter().filter(|cell| wish.is_for(cell)).flat_map(ways);
-    let mut seen: Vec<Seen> = all.filter(|seen| wish.direction.is_none_or(|direction| direction == seen.way.direction)).collect();
+    let mut seen: Vec<Seen> = all
+        .filter(|seen| {
+            wish.direction
+                .is_none_or(|direction| direction == seen.way.direction)
+        })
+        .collect();
     in_order(&mut seen);
     seen
 }
@@ -57,7 +65,15 @@ fn in_order(seen: &mut [Seen]) {
     for (place, one) in seen.iter().enumerate() {
         first.entry(load(one)).or_insert(place);
     }
-    seen.sort_by_key(|one| (first[&load(one)], one.cell.block, one.cell.mix, one.cell.jobs, one.cell.depth));
+    seen.sort_by_key(|one| {
+        (
+            first[&load(one)],
+            one.cell.block,
+            one.cell.mix,
+            one.cell.jobs,
+            one.cell.depth,
+        )
+    });
 }
 
 fn load(seen: &Seen) -> (String, String) {
@@ -68,13 +84,22 @@ fn load(seen: &Seen) -> (String, String) {
 /// same place, their names keep them apart.
 pub(super) fn split<'a>(seen: Vec<Seen<'a>>, varied: &[Dimension]) -> Split<'a> {
     let plain = grouped(&seen, varied, false);
-    let place = |seen: &Seen| varied.iter().map(|d| seen.value(*d).map(f64::to_bits)).collect::<Vec<_>>();
+    let place = |seen: &Seen| {
+        varied
+            .iter()
+            .map(|d| seen.value(*d).map(f64::to_bits))
+            .collect::<Vec<_>>()
+    };
     let clash = plain.iter().any(|(_, seen)| {
         let mut places: Vec<_> = seen.iter().map(place).collect();
         places.sort();
         places.windows(2).any(|two| two[0] == two[1])
     });
-    let named = if clash { grouped(&seen, varied, true) } else { plain };
+    let named = if clash {
+        grouped(&seen, varied, true)
+    } else {
+        plain
+    };
     labelled(named)
 }
 
@@ -85,7 +110,11 @@ pub(super) fn alike<'a>(seen: &[Seen<'a>]) -> Split<'a> {
 
 type Parts = Vec<String>;
 
-fn grouped<'a>(seen: &[Seen<'a>], varied: &[Dimension], names: bool) -> Vec<(Parts, Vec<Seen<'a>>)> {
+fn grouped<'a>(
+    seen: &[Seen<'a>],
+    varied: &[Dimension],
+    names: bool,
+) -> Vec<(Parts, Vec<Seen<'a>>)> {
     let mut groups: Vec<(Parts, Vec<Seen<'a>>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for one in seen {
@@ -103,32 +132,82 @@ fn grouped<'a>(seen: &[Seen<'a>], varied: &[Dimension], names: bool) -> Vec<(Par
 fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
     let cell = seen.cell;
     let unless = |dimensions: &[Dimension], words: Option<String>| {
-        if dimensions.iter().any(|d| varied.contains(d)) { String::new() } else { words.unwrap_or_default() }
+        if dimensions.iter().any(|d| varied.contains(d)) {
+            String::new()
+        } else {
+            words.unwrap_or_default()
+        }
     };
     let both = varied.contains(&Dimension::Outstanding);
-    let place = cell.offset.filter(|offset| *offset > 0).map(|offset| format!("from {}", crate::figures::bytes(offset)));
-    let direction = if cell.ways.len() > 1 { format!("{}s", seen.way.direction.word()) } else { String::new() };
+    let place = cell
+        .offset
+        .filter(|offset| *offset > 0)
+        .map(|offset| format!("from {}", crate::figures::bytes(offset)));
+    let direction = if cell.ways.len() > 1 {
+        format!("{}s", seen.way.direction.word())
+    } else {
+        String::new()
+    };
     vec![
         cell.source.clone(),
         cell.rw.clone(),
         direction,
         unless(&[Dimension::Offset], place),
         unless(&[Dimension::Block], cell.block.map(crate::figures::bytes)),
-        unless(&[Dimension::Mix], cell.mix.filter(|_| cell.ways.len() > 1).map(|mix| format!("{mix} % reads"))),
-        unless(&[Dimension::Depth, Dimension::Outstanding], cell.depth.filter(|_| !both).map(|depth| format!("depth {depth}"))),
-        unless(&[Dimension::Jobs, Dimension::Outstanding], cell.jobs.map(|jobs| if jobs == 1 { "1 job".into() } else { format!("{jobs} jobs") })),
-        if names { cell.name.clone() } else { String::new() },
+        unless(
+            &[Dimension::Mix],
+            cell.mix
+                .filter(|_| cell.ways.len() > 1)
+                .map(|mix| format!("{mix} % reads")),
+        ),
+        unless(
+            &[Dimension::Depth, Dimension::Outstanding],
+            cell.depth
+                .filter(|_| !both)
+                .map(|depth| format!("depth {depth}")),
+        ),
+        unless(
+            &[Dimension::Jobs, Dimension::Outstanding],
+            cell.jobs.map(|jobs| {
+                if jobs == 1 {
+                    "1 job".into()
+                } else {
+                    format!("{jobs} jobs")
+                }
+            }),
+        ),
+        if names {
+            cell.name.clone()
+        } else {
+            String::new()
+        },
     ]
 }
 
 fn labelled(groups: Vec<(Parts, Vec<Seen<'_>>)>) -> Split<'_> {
     let count = groups.first().map_or(0, |(parts, _)| parts.len());
-    let same: Vec<bool> = (0..count).map(|n| groups.windows(2).all(|two| two[0].0[n] == two[1].0[n])).collect();
+    let same: Vec<bool> = (0..count)
+        .map(|n| groups.windows(2).all(|two| two[0].0[n] == two[1].0[n]))
+        .collect();
     let joined = |parts: &Parts, wanted: bool, between: &str| {
-        let picked = parts.iter().zip(&same).filter(|(part, same)| **same == wanted && !part.is_empty());
-        picked.map(|(part, _)| part.as_str()).collect::<Vec<_>>().join(between)
+        let picked = parts
+            .iter()
+            .zip(&same)
+            .filter(|(part, same)| **same == wanted && !part.is_empty());
+        picked
+            .map(|(part, _)| part.as_str())
+            .collect::<Vec<_>>()
+            .join(between)
     };
-    let common = groups.first().map_or(String::new(), |(parts, _)| joined(parts, true, " · "));
-    let groups = groups.into_iter().map(|(parts, seen)| Group { label: joined(&parts, false, ", "), seen }).collect();
+    let common = groups
+        .first()
+        .map_or(String::new(), |(parts, _)| joined(parts, true, " · "));
+    let groups = groups
+        .into_iter()
+        .map(|(parts, seen)| Group {
+            label: joined(&parts, false, ", "),
+            seen,
+        })
+        .collect();
     Split { groups, common }
 }

@@ -5,8 +5,8 @@ use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartSerie
 use super::curve::{axis, ends};
 use super::dimension::Dimension;
 use super::group::{Group, Seen, chosen, split};
-use super::{JobFigures, ChartError, Wish};
 use super::unit::lasting;
+use super::{ChartError, JobFigures, Wish};
 use crate::figures::rate;
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
@@ -27,24 +27,42 @@ pub(super) fn load(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErro
         all.len()
     };
     // What has more steps is what was raised; the other keeps curves apart.
-    let raised = if steps(|cell| cell.jobs) > steps(|cell| cell.depth) { Dimension::Jobs } else { Dimension::Depth };
+    let raised = if steps(|cell| cell.jobs) > steps(|cell| cell.depth) {
+        Dimension::Jobs
+    } else {
+        Dimension::Depth
+    };
     let made = split(seen, &[raised, Dimension::Offered]);
-    let groups: Vec<&Group> = made.groups.iter().filter(|group| group.seen.len() >= 2).collect();
+    let groups: Vec<&Group> = made
+        .groups
+        .iter()
+        .filter(|group| group.seen.len() >= 2)
+        .collect();
     if groups.is_empty() {
-        return Err(ChartError::Lacks("a curve over load needs two steps of it: results of the same job at several depths or rates"));
+        return Err(ChartError::Lacks(
+            "a curve over load needs two steps of it: results of the same job at several depths or rates",
+        ));
     }
     let several = groups.len() > 1;
     let shown: Vec<Dimension> = match (wish.metric, wish.slo) {
         (Some(metric), _) => vec![metric],
         (None, Some((percent, _))) => vec![Dimension::Percentile(percent)],
         (None, None) if several => vec![Dimension::Percentile(99.0)],
-        (None, None) => vec![Dimension::Mean, Dimension::Percentile(99.0), Dimension::Percentile(99.9)],
+        (None, None) => vec![
+            Dimension::Mean,
+            Dimension::Percentile(99.0),
+            Dimension::Percentile(99.9),
+        ],
     };
     let (mut all, mut marks, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for (number, group) in groups.iter().enumerate() {
         for (kind, latency) in shown.iter().enumerate() {
             let mut line = line(group, *latency, if several { number } else { kind });
-            line.name = if several { group.label.clone() } else { latency.title() };
+            line.name = if several {
+                group.label.clone()
+            } else {
+                latency.title()
+            };
             all.push(line);
         }
         if number < MARKED {
@@ -53,18 +71,38 @@ pub(super) fn load(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErro
     }
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() {
-        return Err(ChartError::Lacks("these results tell no latency at that percentile"));
+        return Err(ChartError::Lacks(
+            "these results tell no latency at that percentile",
+        ));
     }
     if let Some((percent, limit)) = wish.slo {
-        marks.push(ChartMark { at: MarkPlace::Across(0, limit), words: format!("limit: p{percent} of {}", lasting(limit)) });
+        marks.push(ChartMark {
+            at: MarkPlace::Across(0, limit),
+            words: format!("limit: p{percent} of {}", lasting(limit)),
+        });
     }
-    let (low, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
+    let (low, high) = ends(
+        all.iter()
+            .flat_map(|series| &series.points)
+            .map(|point| point.0),
+    );
     let side = axis(shown[0], &all, 0, AxisScale::Log(10));
     Ok(Chart {
         title: "Latency over throughput".to_owned(),
         subtitle: made.common,
-        x: ChartAxis { title: "Throughput".into(), unit: Dimension::Iops.quantity().unit(low, high, false), ..ChartAxis::default() },
-        y: vec![ChartAxis { title: if shown.len() == 1 { side.title.clone() } else { "Latency".into() }, ..side }],
+        x: ChartAxis {
+            title: "Throughput".into(),
+            unit: Dimension::Iops.quantity().unit(low, high, false),
+            ..ChartAxis::default()
+        },
+        y: vec![ChartAxis {
+            title: if shown.len() == 1 {
+                side.title.clone()
+            } else {
+                "Latency".into()
+            },
+            ..side
+        }],
         body: ChartBody::Series(all),
         marks,
         notes,
@@ -74,48 +112,127 @@ pub(super) fn load(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErro
 
 /// In order of the load that was asked for: a curve may bend back, and then it is seen to.
 fn line(group: &Group, latency: Dimension, colour: usize) -> ChartSeries {
-    let mut steps: Vec<(f64, (f64, f64))> = group.seen.iter().filter_map(|seen| {
-        let asked = seen.cell.offered.or(seen.cell.outstanding())?;
-        Some((asked, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
-    }).collect();
+    let mut steps: Vec<(f64, (f64, f64))> = group
+        .seen
+        .iter()
+        .filter_map(|seen| {
+            let asked = seen.cell.offered.or(seen.cell.outstanding())?;
+            Some((asked, (seen.value(Dimension::Iops)?, seen.value(latency)?)))
+        })
+        .collect();
     steps.sort_by(|a, b| a.0.total_cmp(&b.0));
     let points: Vec<(f64, f64)> = steps.into_iter().map(|(_, point)| point).collect();
-    ChartSeries { points: super::thin(&points, POINTS), colour, ..ChartSeries::default() }
+    ChartSeries {
+        points: super::thin(&points, POINTS),
+        colour,
+        ..ChartSeries::default()
+    }
 }
 
 /// The knees of a closed loop in words, and the first of them that is a step as a mark.
-fn bends(group: &Group, shown: Dimension, named: &str, marks: &mut Vec<ChartMark>, notes: &mut Vec<String>) {
+fn bends(
+    group: &Group,
+    shown: Dimension,
+    named: &str,
+    marks: &mut Vec<ChartMark>,
+    notes: &mut Vec<String>,
+) {
     let point = |seen: &Seen| {
-        let depth = seen.cell.outstanding().filter(|_| seen.cell.offered.is_none())? as u32;
-        Some(ClosedPoint { depth, iops: seen.value(Dimension::Iops)?, mean_ns: seen.value(Dimension::Mean)? })
+        let depth = seen
+            .cell
+            .outstanding()
+            .filter(|_| seen.cell.offered.is_none())? as u32;
+        Some(ClosedPoint {
+            depth,
+            iops: seen.value(Dimension::Iops)?,
+            mean_ns: seen.value(Dimension::Mean)?,
+        })
     };
     let found = knees(&group.seen.iter().filter_map(point).collect::<Vec<_>>());
-    let marked = [KneeRule::Kneedle, KneeRule::NearlyAll].into_iter().find_map(|rule| found.iter().find(|knee| knee.rule == rule && knee.depth.is_some()));
-    let Some(knee) = marked else { return notes.extend(found.first().map(|knee| format!("{named}{}", knee.sentence))) };
-    let step = group.seen.iter().find(|seen| seen.cell.outstanding() == knee.depth);
-    if let Some((iops, value)) = step.and_then(|seen| seen.value(Dimension::Iops).zip(seen.value(shown))) {
-        marks.push(ChartMark { at: MarkPlace::Point(0, iops, value), words: if named.is_empty() { "knee".into() } else { String::new() } });
+    let marked = [KneeRule::Kneedle, KneeRule::NearlyAll]
+        .into_iter()
+        .find_map(|rule| {
+            found
+                .iter()
+                .find(|knee| knee.rule == rule && knee.depth.is_some())
+        });
+    let Some(knee) = marked else {
+        return notes.extend(
+            found
+                .first()
+                .map(|knee| format!("{named}{}", knee.sentence)),
+        );
+    };
+    let step = group
+        .seen
+        .iter()
+        .find(|seen| seen.cell.outstanding() == knee.depth);
+    if let Some((iops, value)) =
+        step.and_then(|seen| seen.value(Dimension::Iops).zip(seen.value(shown)))
+    {
+        marks.push(ChartMark {
+            at: MarkPlace::Point(0, iops, value),
+            words: if named.is_empty() {
+                "knee".into()
+            } else {
+                String::new()
+            },
+        });
     }
-    if let Some(iops) = step.filter(|_| !named.is_empty()).and_then(|seen| seen.value(Dimension::Iops)) {
+    if let Some(iops) = step
+        .filter(|_| !named.is_empty())
+        .and_then(|seen| seen.value(Dimension::Iops))
+    {
         // Several curves have no room for sentences.
-        return notes.push(format!("{named}the knee by {} (ringed) is at {} IOPS with {} outstanding.", knee.rule.name(), rate(iops), rate(knee.depth.unwrap_or(0.0))));
+        return notes.push(format!(
+            "{named}the knee by {} (ringed) is at {} IOPS with {} outstanding.",
+            knee.rule.name(),
+            rate(iops),
+            rate(knee.depth.unwrap_or(0.0))
+        ));
     }
-    let others: Vec<String> = found.iter().filter(|other| other.rule != knee.rule).map(said).collect();
-    notes.push(format!("{named}The knee by {} Other rules: {}.", knee.sentence, others.join(", ")));
+    let others: Vec<String> = found
+        .iter()
+        .filter(|other| other.rule != knee.rule)
+        .map(said)
+        .collect();
+    notes.push(format!(
+        "{named}The knee by {} Other rules: {}.",
+        knee.sentence,
+        others.join(", ")
+    ));
 }
 
 /// `95 % of peak: 8`.
 fn said(knee: &Knee) -> String {
-    format!("{}: {}", knee.rule.name(), knee.depth.map_or("none".to_owned(), rate))
+    format!(
+        "{}: {}",
+        knee.rule.name(),
+        knee.depth.map_or("none".to_owned(), rate)
+    )
 }
 
 /// The knee, and the step that keeps the limit, as marks and in words.
-fn told(group: &Group, shown: Dimension, slo: Option<(f64, f64)>, several: bool, marks: &mut Vec<ChartMark>, notes: &mut Vec<String>) {
-    let named = if several { format!("{}: ", group.label) } else { String::new() };
+fn told(
+    group: &Group,
+    shown: Dimension,
+    slo: Option<(f64, f64)>,
+    several: bool,
+    marks: &mut Vec<ChartMark>,
+    notes: &mut Vec<String>,
+) {
+    let named = if several {
+        format!("{}: ", group.label)
+    } else {
+        String::new()
+    };
     bends(group, shown, &named, marks, notes);
     let Some((percent, limit)) = slo else { return };
     let tail = Dimension::Percentile(percent);
-    let keeps = group.seen.iter().filter(|seen| seen.value(tail).is_some_and(|value| value <= limit));
+    let keeps = group
+        .seen
+        .iter()
+        .filter(|seen| seen.value(tail).is_some_and(|value| value <= limit));
     let best = keeps.max_by(|a, b| a.way.iops.total_cmp(&b.way.iops));
     notes.push(match best.and_then(|seen| Some((seen, seen.value(tail)?))) {
         Some((seen, value)) => {

@@ -10,8 +10,8 @@ mod distribution;
 mod field;
 mod group;
 mod load;
-mod report;
 mod promised;
+mod report;
 mod rounds;
 mod space;
 mod thin;
@@ -87,12 +87,14 @@ impl Shown {
             let (from, to) = (base(self.from[side]), base(self.to[side]));
             (axis.from, axis.to) = (from.or(axis.from), to.or(axis.to));
         }
-        if let Some(until) = self.until.filter(|_| !matches!(chart.x.scale, fathom_model::AxisScale::Names(_))) {
+        if let Some(until) = self
+            .until
+            .filter(|_| !matches!(chart.x.scale, fathom_model::AxisScale::Names(_)))
+        {
             chart.x.to = Some(until * chart.x.unit.divide);
         }
     }
 }
-
 
 /// Why a chart cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +110,12 @@ impl fmt::Display for ChartError {
         match self {
             Self::Unknown(name) => {
                 let names: Vec<&str> = CHARTS.iter().map(|kind| kind.name).collect();
-                write!(f, "there is no chart '{}'; there are {}", name.escape_debug(), names.join(", "))
+                write!(
+                    f,
+                    "there is no chart '{}'; there are {}",
+                    name.escape_debug(),
+                    names.join(", ")
+                )
             }
             Self::Lacks(what) => write!(f, "{what}"),
         }
@@ -130,25 +137,120 @@ pub struct ChartKind {
 
 /// Every kind of chart, in the order in which a report shows them.
 pub const CHARTS: &[ChartKind] = &[
-    ChartKind { name: "depth", about: "IOPS and latency by queue depth", derived: curve::DERIVED, draw: curve::by_depth },
-    ChartKind { name: "jobs", about: "IOPS and latency by number of jobs", derived: curve::DERIVED, draw: curve::by_jobs },
-    ChartKind { name: "load", about: "latency over throughput, with knee and limit", derived: load::DERIVED, draw: load::load },
-    ChartKind { name: "block", about: "throughput and latency by block size", derived: curve::DERIVED, draw: curve::by_block },
-    ChartKind { name: "xy", about: "any figure over any other (--x, --metric)", derived: curve::DERIVED, draw: curve::any },
-    ChartKind { name: "compare", about: "bars side by side, with their spread", derived: compared::DERIVED, draw: compared::compare },
-    ChartKind { name: "heat", about: "depth x jobs as coloured fields", derived: field::DERIVED, draw: field::heat },
-    ChartKind { name: "3d", about: "depth x jobs as bars in space", derived: field::DERIVED, draw: field::solid },
-    ChartKind { name: "interference", about: "what writes do to reads, by mix and load", derived: field::DERIVED, draw: field::interference },
-    ChartKind { name: "distribution", about: "how many I/Os took how long", derived: distribution::DERIVED, draw: distribution::histogram },
-    ChartKind { name: "percentiles", about: "latency by percentile, to five nines", derived: distribution::DERIVED, draw: distribution::percentiles },
-    ChartKind { name: "time", about: "throughput over time", derived: time::DERIVED, draw: time::throughput },
-    ChartKind { name: "time-latency", about: "latency percentiles over time", derived: time::DERIVED, draw: time::latency },
-    ChartKind { name: "latency-map", about: "all latencies over time, as a coloured map", derived: bands::DERIVED, draw: bands::map },
-    ChartKind { name: "convergence", about: "round by round, as SNIA draws it", derived: rounds::DERIVED, draw: rounds::convergence },
-    ChartKind { name: "window", about: "the steady-state window, as SNIA draws it", derived: rounds::DERIVED, draw: rounds::window },
-    ChartKind { name: "space", about: "throughput over the places of the target", derived: space::DERIVED, draw: space::space },
-    ChartKind { name: "spec", about: "measured against what a data sheet promises", derived: promised::DERIVED, draw: promised::promised },
-    ChartKind { name: "cpu", about: "CPU time for one I/O", derived: compared::DERIVED_CPU, draw: compared::cpu },
+    ChartKind {
+        name: "depth",
+        about: "IOPS and latency by queue depth",
+        derived: curve::DERIVED,
+        draw: curve::by_depth,
+    },
+    ChartKind {
+        name: "jobs",
+        about: "IOPS and latency by number of jobs",
+        derived: curve::DERIVED,
+        draw: curve::by_jobs,
+    },
+    ChartKind {
+        name: "load",
+        about: "latency over throughput, with knee and limit",
+        derived: load::DERIVED,
+        draw: load::load,
+    },
+    ChartKind {
+        name: "block",
+        about: "throughput and latency by block size",
+        derived: curve::DERIVED,
+        draw: curve::by_block,
+    },
+    ChartKind {
+        name: "xy",
+        about: "any figure over any other (--x, --metric)",
+        derived: curve::DERIVED,
+        draw: curve::any,
+    },
+    ChartKind {
+        name: "compare",
+        about: "bars side by side, with their spread",
+        derived: compared::DERIVED,
+        draw: compared::compare,
+    },
+    ChartKind {
+        name: "heat",
+        about: "depth x jobs as coloured fields",
+        derived: field::DERIVED,
+        draw: field::heat,
+    },
+    ChartKind {
+        name: "3d",
+        about: "depth x jobs as bars in space",
+        derived: field::DERIVED,
+        draw: field::solid,
+    },
+    ChartKind {
+        name: "interference",
+        about: "what writes do to reads, by mix and load",
+        derived: field::DERIVED,
+        draw: field::interference,
+    },
+    ChartKind {
+        name: "distribution",
+        about: "how many I/Os took how long",
+        derived: distribution::DERIVED,
+        draw: distribution::histogram,
+    },
+    ChartKind {
+        name: "percentiles",
+        about: "latency by percentile, to five nines",
+        derived: distribution::DERIVED,
+        draw: distribution::percentiles,
+    },
+    ChartKind {
+        name: "time",
+        about: "throughput over time",
+        derived: time::DERIVED,
+        draw: time::throughput,
+    },
+    ChartKind {
+        name: "time-latency",
+        about: "latency percentiles over time",
+        derived: time::DERIVED,
+        draw: time::latency,
+    },
+    ChartKind {
+        name: "latency-map",
+        about: "all latencies over time, as a coloured map",
+        derived: bands::DERIVED,
+        draw: bands::map,
+    },
+    ChartKind {
+        name: "convergence",
+        about: "round by round, as SNIA draws it",
+        derived: rounds::DERIVED,
+        draw: rounds::convergence,
+    },
+    ChartKind {
+        name: "window",
+        about: "the steady-state window, as SNIA draws it",
+        derived: rounds::DERIVED,
+        draw: rounds::window,
+    },
+    ChartKind {
+        name: "space",
+        about: "throughput over the places of the target",
+        derived: space::DERIVED,
+        draw: space::space,
+    },
+    ChartKind {
+        name: "spec",
+        about: "measured against what a data sheet promises",
+        derived: promised::DERIVED,
+        draw: promised::promised,
+    },
+    ChartKind {
+        name: "cpu",
+        about: "CPU time for one I/O",
+        derived: compared::DERIVED_CPU,
+        draw: compared::cpu,
+    },
 ];
 
 /// The chart called `name` of these cells.
@@ -156,7 +258,10 @@ pub const CHARTS: &[ChartKind] = &[
 /// # Errors
 /// When there is no such chart, or nothing in the cells to draw it from.
 pub fn chart(name: &str, cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let kind = CHARTS.iter().find(|kind| kind.name == name).ok_or_else(|| ChartError::Unknown(name.to_owned()))?;
+    let kind = CHARTS
+        .iter()
+        .find(|kind| kind.name == name)
+        .ok_or_else(|| ChartError::Unknown(name.to_owned()))?;
     let mut chart = (kind.draw)(cells, wish)?;
     chart.name = kind.name.to_owned();
     if let Some(title) = &wish.title {

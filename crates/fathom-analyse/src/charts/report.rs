@@ -6,9 +6,9 @@ use fathom_model::{Chart, Report, ReportFinding};
 
 use super::dimension::Dimension;
 use super::told::jobs_of;
+use super::unit::lasting;
 use super::{CHARTS, JobFigures, Remark, Told, Wish, chart};
 use crate::figures::{bytes, counted, rate};
-use super::unit::lasting;
 
 /// Loads that get charts of their own.
 const LOADS: usize = 8;
@@ -34,7 +34,10 @@ pub fn report(told: &[Told], title: Option<&str>) -> Report {
     }
     let mut notes = Vec::new();
     if told.len() > WRITTEN_OUT {
-        notes.push(format!("Device, host and plan are written out for the first {WRITTEN_OUT} of {} results.", told.len()));
+        notes.push(format!(
+            "Device, host and plan are written out for the first {WRITTEN_OUT} of {} results.",
+            told.len()
+        ));
     }
     let charts = charts(&jobs, &mut notes);
     Report {
@@ -52,17 +55,40 @@ pub fn report(told: &[Told], title: Option<&str>) -> Report {
     }
 }
 
-fn order(job: &JobFigures) -> (&str, &str, Option<u64>, Option<u32>, Option<u32>, Option<u32>) {
-    (&job.source, &job.rw, job.block, job.mix, job.depth, job.jobs)
+fn order(
+    job: &JobFigures,
+) -> (
+    &str,
+    &str,
+    Option<u64>,
+    Option<u32>,
+    Option<u32>,
+    Option<u32>,
+) {
+    (
+        &job.source,
+        &job.rw,
+        job.block,
+        job.mix,
+        job.depth,
+        job.jobs,
+    )
 }
 
 fn titled(told: &[Told]) -> String {
-    let mut sources: Vec<&str> = told.iter().map(|one| one.source.as_str()).filter(|source| !source.is_empty()).collect();
+    let mut sources: Vec<&str> = told
+        .iter()
+        .map(|one| one.source.as_str())
+        .filter(|source| !source.is_empty())
+        .collect();
     sources.dedup();
     match sources.as_slice() {
         [] => "Storage benchmark".to_owned(),
         [one] => format!("Storage benchmark: {one}"),
-        [first, .., last] if sources.len() > 3 => format!("Storage benchmark: {first} to {last}, {} results", sources.len()),
+        [first, .., last] if sources.len() > 3 => format!(
+            "Storage benchmark: {first} to {last}, {} results",
+            sources.len()
+        ),
         all => format!("Storage benchmark: {}", all.join(", ")),
     }
 }
@@ -70,27 +96,47 @@ fn titled(told: &[Told]) -> String {
 fn worst(told: &[Told]) -> Option<String> {
     let order = ["valid", "degraded", "invalid"];
     let rank = |verdict: &&String| order.iter().position(|word| word == verdict);
-    told.iter().filter_map(|one| one.verdict.as_ref()).max_by_key(rank).cloned()
+    told.iter()
+        .filter_map(|one| one.verdict.as_ref())
+        .max_by_key(rank)
+        .cloned()
 }
 
 /// What was reached, and then what the results say of themselves.
 fn summary(told: &[Told], jobs: &[JobFigures]) -> Vec<String> {
     let mut said = Vec::new();
-    let results = if told.len() == 1 { "1 result".to_owned() } else { format!("{} results", told.len()) };
+    let results = if told.len() == 1 {
+        "1 result".to_owned()
+    } else {
+        format!("{} results", told.len())
+    };
     let best = |dimension: Dimension| {
         let of = |job: &JobFigures| dimension.of(job, None);
-        jobs.iter().filter(|job| of(job).is_some()).max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)))
+        jobs.iter()
+            .filter(|job| of(job).is_some())
+            .max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)))
     };
     if let (Some(most), Some(widest)) = (best(Dimension::Iops), best(Dimension::Bandwidth)) {
         let bandwidth = Dimension::Bandwidth.of(widest, None).unwrap_or(0.0);
         said.push(format!(
             "{results} with {}. The most I/Os: {} per second ({}). The most data: {}/s ({}).",
-            counted(jobs.len() as u64, "job"), rate(most.iops()), words(most), bytes(bandwidth as u64), words(widest),
+            counted(jobs.len() as u64, "job"),
+            rate(most.iops()),
+            words(most),
+            bytes(bandwidth as u64),
+            words(widest),
         ));
     }
-    let quickest = jobs.iter().filter_map(|job| Some((job, Dimension::Percentile(99.0).of(job, None)?))).min_by(|a, b| a.1.total_cmp(&b.1));
+    let quickest = jobs
+        .iter()
+        .filter_map(|job| Some((job, Dimension::Percentile(99.0).of(job, None)?)))
+        .min_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((job, p99)) = quickest {
-        said.push(format!("The shortest tail: 99 of 100 I/Os within {} ({}).", lasting(p99), words(job)));
+        said.push(format!(
+            "The shortest tail: 99 of 100 I/Os within {} ({}).",
+            lasting(p99),
+            words(job)
+        ));
     }
     if let Some(stories) = few_stories(told) {
         said.extend(stories);
@@ -106,15 +152,28 @@ fn few_stories(told: &[Told]) -> Option<Vec<String>> {
 
 /// The same of very many jobs, to be looked up.
 fn stories(told: &[Told]) -> Option<(String, Vec<(String, String)>)> {
-    let all = told.iter().flat_map(|one| one.stories.iter().map(|story| (one.source.clone(), story.clone())));
-    few_stories(told).is_none().then(|| ("Job by job, in words".to_owned(), all.take(MOST_STORIES).collect()))
+    let all = told.iter().flat_map(|one| {
+        one.stories
+            .iter()
+            .map(|story| (one.source.clone(), story.clone()))
+    });
+    few_stories(told).is_none().then(|| {
+        (
+            "Job by job, in words".to_owned(),
+            all.take(MOST_STORIES).collect(),
+        )
+    })
 }
 
 fn words(job: &JobFigures) -> String {
     let mut parts = vec![job.name.clone(), job.rw.clone()];
     parts.extend(job.block.map(bytes));
     parts.extend(job.depth.map(|depth| format!("depth {depth}")));
-    parts.extend(job.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
+    parts.extend(
+        job.jobs
+            .filter(|jobs| *jobs > 1)
+            .map(|jobs| format!("{jobs} jobs")),
+    );
     parts.retain(|part| !part.is_empty());
     parts.dedup();
     parts.join(", ")
@@ -129,14 +188,28 @@ fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
             let name = format!("{} {}", remark.id, remark.code);
             let place = *known.entry(name.clone()).or_insert(all.len());
             if place == all.len() {
-                all.push((ReportFinding { name, ..told_by(remark) }, BTreeSet::new()));
+                all.push((
+                    ReportFinding {
+                        name,
+                        ..told_by(remark)
+                    },
+                    BTreeSet::new(),
+                ));
             }
             let (finding, sentences) = &mut all[place];
             if remark.grave > finding.grave {
-                *finding = ReportFinding { name: std::mem::take(&mut finding.name), about: std::mem::take(&mut finding.about), ..told_by(remark) };
+                *finding = ReportFinding {
+                    name: std::mem::take(&mut finding.name),
+                    about: std::mem::take(&mut finding.about),
+                    ..told_by(remark)
+                };
             }
             sentences.insert(&remark.evidence);
-            let about = if jobs.len() > 1 { words(job) } else { job.name.clone() };
+            let about = if jobs.len() > 1 {
+                words(job)
+            } else {
+                job.name.clone()
+            };
             if !finding.about.contains(&about) {
                 finding.about.push(about);
             }
@@ -144,7 +217,10 @@ fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
     }
     let counted = |(mut finding, sentences): (ReportFinding, BTreeSet<&str>)| {
         if sentences.len() > 1 {
-            finding.evidence += &format!(" ({} more like this, with other figures)", sentences.len() - 1);
+            finding.evidence += &format!(
+                " ({} more like this, with other figures)",
+                sentences.len() - 1
+            );
         }
         finding
     };
@@ -154,12 +230,23 @@ fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
 }
 
 fn told_by(remark: &Remark) -> ReportFinding {
-    ReportFinding { grave: remark.grave, evidence: remark.evidence.clone(), advice: remark.advice.clone(), ..ReportFinding::default() }
+    ReportFinding {
+        grave: remark.grave,
+        evidence: remark.evidence.clone(),
+        advice: remark.advice.clone(),
+        ..ReportFinding::default()
+    }
 }
 
 fn facts(told: &[Told]) -> Vec<(String, Vec<(String, String)>)> {
     let several = told.len() > 1;
-    let named = |one: &Told, heading: &str| if several && !one.source.is_empty() { format!("{heading}: {}", one.source) } else { heading.to_owned() };
+    let named = |one: &Told, heading: &str| {
+        if several && !one.source.is_empty() {
+            format!("{heading}: {}", one.source)
+        } else {
+            heading.to_owned()
+        }
+    };
     let mut all: Vec<(String, Vec<(String, String)>)> = stories(told).into_iter().collect();
     for one in told.iter().take(WRITTEN_OUT) {
         for (heading, pairs) in &one.facts {
@@ -174,7 +261,11 @@ fn facts(told: &[Told]) -> Vec<(String, Vec<(String, String)>)> {
 
 fn plans(told: &[Told]) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
-    for one in told.iter().filter(|one| !one.plan.is_empty()).take(WRITTEN_OUT) {
+    for one in told
+        .iter()
+        .filter(|one| !one.plan.is_empty())
+        .take(WRITTEN_OUT)
+    {
         if !all.iter().any(|(_, known)| *known == one.plan) {
             all.push((one.source.clone(), one.plan.clone()));
         }
@@ -184,16 +275,47 @@ fn plans(told: &[Told]) -> Vec<(String, String)> {
 
 /// Every job with the figures that people ask for first.
 fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
-    let head = ["Result", "Job", "Pattern", "Block", "Depth", "Jobs", "Way", "IOPS", "Bandwidth", "Mean", "p50", "p99", "p99.9", "Largest"];
+    let head = [
+        "Result",
+        "Job",
+        "Pattern",
+        "Block",
+        "Depth",
+        "Jobs",
+        "Way",
+        "IOPS",
+        "Bandwidth",
+        "Mean",
+        "p50",
+        "p99",
+        "p99.9",
+        "Largest",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for job in jobs {
         for way in &job.ways {
-            let latency = |dimension: Dimension| dimension.of(job, Some(way.direction)).map_or("–".to_owned(), lasting);
-            let number = |value: Option<u32>| value.map_or("–".to_owned(), |value| value.to_string());
+            let latency = |dimension: Dimension| {
+                dimension
+                    .of(job, Some(way.direction))
+                    .map_or("–".to_owned(), lasting)
+            };
+            let number =
+                |value: Option<u32>| value.map_or("–".to_owned(), |value| value.to_string());
             rows.push(vec![
-                job.source.clone(), job.name.clone(), job.rw.clone(), job.block.map_or("–".to_owned(), bytes), number(job.depth), number(job.jobs),
-                way.direction.word().to_owned(), rate(way.iops), format!("{}/s", bytes(way.bandwidth as u64)), latency(Dimension::Mean),
-                latency(Dimension::Percentile(50.0)), latency(Dimension::Percentile(99.0)), latency(Dimension::Percentile(99.9)), latency(Dimension::Max),
+                job.source.clone(),
+                job.name.clone(),
+                job.rw.clone(),
+                job.block.map_or("–".to_owned(), bytes),
+                number(job.depth),
+                number(job.jobs),
+                way.direction.word().to_owned(),
+                rate(way.iops),
+                format!("{}/s", bytes(way.bandwidth as u64)),
+                latency(Dimension::Mean),
+                latency(Dimension::Percentile(50.0)),
+                latency(Dimension::Percentile(99.0)),
+                latency(Dimension::Percentile(99.9)),
+                latency(Dimension::Max),
             ]);
         }
     }
@@ -221,13 +343,21 @@ fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> 
         let count = |value: fn(&JobFigures) -> Option<u32>| distinct(load.iter().map(value));
         let (depths, clones) = (count(|job| job.depth), count(|job| job.jobs));
         match (depths > 1, clones > 1) {
-            (true, true) => ["heat", "3d", "load"].into_iter().for_each(|name| add(name, load, &all)),
-            (true, false) => ["depth", "load"].into_iter().for_each(|name| add(name, load, &all)),
-            (false, true) => ["jobs", "load"].into_iter().for_each(|name| add(name, load, &all)),
+            (true, true) => ["heat", "3d", "load"]
+                .into_iter()
+                .for_each(|name| add(name, load, &all)),
+            (true, false) => ["depth", "load"]
+                .into_iter()
+                .for_each(|name| add(name, load, &all)),
+            (false, true) => ["jobs", "load"]
+                .into_iter()
+                .for_each(|name| add(name, load, &all)),
             (false, false) => {}
         }
         if load.len() >= 5 && depths == 1 && clones == 1 {
-            ["convergence", "window"].into_iter().for_each(|name| add(name, load, &all));
+            ["convergence", "window"]
+                .into_iter()
+                .for_each(|name| add(name, load, &all));
         }
     }
     if distinct(jobs.iter().map(|job| job.block)) > 2 {
@@ -237,7 +367,9 @@ fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> 
         add("interference", jobs, &all);
     }
     if jobs.len() <= 10 {
-        ["distribution", "percentiles", "latency-map"].into_iter().for_each(|name| add(name, jobs, &all));
+        ["distribution", "percentiles", "latency-map"]
+            .into_iter()
+            .for_each(|name| add(name, jobs, &all));
     }
     if jobs.len() <= 48 {
         add("cpu", jobs, &all);
@@ -269,15 +401,31 @@ fn loads(jobs: &[JobFigures]) -> Vec<Vec<JobFigures>> {
 fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
     let with: Vec<&JobFigures> = jobs.iter().filter(|job| job.series.len() > 1).collect();
     if with.len() > OVER_TIME {
-        notes.push(format!("The first {OVER_TIME} of {} jobs are drawn over time.", with.len()));
+        notes.push(format!(
+            "The first {OVER_TIME} of {} jobs are drawn over time.",
+            with.len()
+        ));
     }
     let many = with.len() > 24;
     let mut made = Vec::new();
     for job in with.iter().take(OVER_TIME) {
         let this = std::slice::from_ref(*job);
-        let subtitle = Some([job.source.clone(), words(job)].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · "));
-        let wish = Wish { subtitle, ..Wish::default() };
-        let names: &[&str] = if many { &["time"] } else { &["time", "time-latency"] };
+        let subtitle = Some(
+            [job.source.clone(), words(job)]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(" · "),
+        );
+        let wish = Wish {
+            subtitle,
+            ..Wish::default()
+        };
+        let names: &[&str] = if many {
+            &["time"]
+        } else {
+            &["time", "time-latency"]
+        };
         for name in names {
             if let Ok(mut chart) = chart(name, this, &wish) {
                 if many {
@@ -292,7 +440,8 @@ fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
 
 fn thinner(chart: &mut Chart) {
     if let fathom_model::ChartBody::Series(all) = &mut chart.body {
-        all.iter_mut().for_each(|series| series.points = super::thin(&series.points, FEW_POINTS));
+        all.iter_mut()
+            .for_each(|series| series.points = super::thin(&series.points, FEW_POINTS));
     }
     // The gravest stay.
     chart.strip.sort_by_key(|one| std::cmp::Reverse(one.grave));

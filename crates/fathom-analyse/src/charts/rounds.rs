@@ -6,7 +6,7 @@ use super::curve::axis;
 use super::dimension::Dimension;
 use super::group::{alike, chosen};
 use super::time::full;
-use super::{JobFigures, ChartError, Wish};
+use super::{ChartError, JobFigures, Wish};
 use crate::pts::{PTS_WINDOW, pts_steady_round, pts_window, pts_words};
 
 pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the order of the results; of a single job, its intervals. The window is \
@@ -17,51 +17,101 @@ pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the 
 const BOUND: f64 = 0.10;
 /// Beyond this no figure is one of a device, and the whole numbers of the rule would not hold it.
 const MOST: f64 = 1e15;
-const TOO_FEW: ChartError = ChartError::Lacks("rounds are repetitions of the same job, or the intervals of one (--output-format=json+); there are fewer than five");
+const TOO_FEW: ChartError = ChartError::Lacks(
+    "rounds are repetitions of the same job, or the intervals of one (--output-format=json+); there are fewer than five",
+);
 
 pub(super) fn convergence(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let (common, all) = rounds(cells, wish, metric)?;
-    let series: Vec<ChartSeries> = all.into_iter().enumerate().map(|(colour, (name, values))| ChartSeries {
-        name, points: super::thin(&numbered(&values), 1500), colour, ..ChartSeries::default()
-    }).collect();
-    Ok(chart(format!("{} round by round", metric.title()), common, metric, series, Vec::new()))
+    let series: Vec<ChartSeries> = all
+        .into_iter()
+        .enumerate()
+        .map(|(colour, (name, values))| ChartSeries {
+            name,
+            points: super::thin(&numbered(&values), 1500),
+            colour,
+            ..ChartSeries::default()
+        })
+        .collect();
+    Ok(chart(
+        format!("{} round by round", metric.title()),
+        common,
+        metric,
+        series,
+        Vec::new(),
+    ))
 }
 
 pub(super) fn window(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let (common, mut all) = rounds(cells, wish, metric)?;
-    all.retain(|(_, values)| values.len() >= PTS_WINDOW && values.iter().all(|value| (0.0..=MOST).contains(value)));
-    let Some((name, values)) = all.into_iter().next() else { return Err(TOO_FEW) };
+    all.retain(|(_, values)| {
+        values.len() >= PTS_WINDOW && values.iter().all(|value| (0.0..=MOST).contains(value))
+    });
+    let Some((name, values)) = all.into_iter().next() else {
+        return Err(TOO_FEW);
+    };
     let last = pts_steady_round(std::slice::from_ref(&values)).unwrap_or(values.len());
-    let five = values[..last].last_chunk::<PTS_WINDOW>().expect("there are five at least");
+    let five = values[..last]
+        .last_chunk::<PTS_WINDOW>()
+        .expect("there are five at least");
     let judged = pts_window(five);
     let points: Vec<(f64, f64)> = numbered(&values)[last - PTS_WINDOW..last].to_vec();
     let (from, to) = (points[0].0, points[PTS_WINDOW - 1].0);
     let line = |name: &str, start: f64, end: f64, colour: usize, dashed: bool| ChartSeries {
-        name: name.to_owned(), points: vec![(from, start), (to, end)], colour, dashed, shape: fathom_model::SeriesShape::Thin, ..ChartSeries::default()
+        name: name.to_owned(),
+        points: vec![(from, start), (to, end)],
+        colour,
+        dashed,
+        shape: fathom_model::SeriesShape::Thin,
+        ..ChartSeries::default()
     };
     let flat = |name: &str, value: f64, colour: usize| line(name, value, value, colour, true);
     let called = short_name(&name, metric);
     let series = vec![
-        ChartSeries { name: called.clone(), points, ..ChartSeries::default() },
+        ChartSeries {
+            name: called.clone(),
+            points,
+            ..ChartSeries::default()
+        },
         flat("mean", judged.mean, 6),
         flat("110 % of it", judged.mean * (1.0 + BOUND), 1),
         flat("90 % of it", judged.mean * (1.0 - BOUND), 3),
-        line("best fit", judged.start, judged.start + 4.0 * judged.slope, 2, false),
+        line(
+            "best fit",
+            judged.start,
+            judged.start + 4.0 * judged.slope,
+            2,
+            false,
+        ),
     ];
     let words = pts_words(&called, last, &judged);
-    let mut chart = chart(format!("{}: the steady-state window", metric.title()), common, metric, series, vec![words, "The axis does not begin at zero.".to_owned()]);
+    let mut chart = chart(
+        format!("{}: the steady-state window", metric.title()),
+        common,
+        metric,
+        series,
+        vec![words, "The axis does not begin at zero.".to_owned()],
+    );
     chart.y[0].scale = AxisScale::Close;
     Ok(chart)
 }
 
 fn short_name(name: &str, metric: Dimension) -> String {
-    if name.is_empty() { metric.title() } else { name.to_owned() }
+    if name.is_empty() {
+        metric.title()
+    } else {
+        name.to_owned()
+    }
 }
 
 fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
-    values.iter().enumerate().map(|(place, value)| (place as f64 + 1.0, *value)).collect()
+    values
+        .iter()
+        .enumerate()
+        .map(|(place, value)| (place as f64 + 1.0, *value))
+        .collect()
 }
 
 type Rounds = (String, Vec<(String, Vec<f64>)>);
@@ -71,28 +121,66 @@ fn rounds(cells: &[JobFigures], wish: &Wish, metric: Dimension) -> Result<Rounds
     // Repetitions have the same name or a numbered one; they are not kept apart by it.
     let made = alike(&chosen(cells, wish));
     let repeated = made.groups.iter().filter(|group| group.seen.len() > 1);
-    let mut all: Vec<(String, Vec<f64>)> = repeated.map(|group| (group.label.clone(), group.seen.iter().filter_map(|seen| seen.value(metric)).collect())).collect();
+    let mut all: Vec<(String, Vec<f64>)> = repeated
+        .map(|group| {
+            (
+                group.label.clone(),
+                group
+                    .seen
+                    .iter()
+                    .filter_map(|seen| seen.value(metric))
+                    .collect(),
+            )
+        })
+        .collect();
     if all.is_empty() {
         let of = |seen: &super::group::Seen| {
-            if seen.cell.series.is_empty() { seen.cell.steady.clone() } else { intervals(&seen.cell.series, seen, metric) }
+            if seen.cell.series.is_empty() {
+                seen.cell.steady.clone()
+            } else {
+                intervals(&seen.cell.series, seen, metric)
+            }
         };
-        all = made.groups.iter().map(|group| (group.label.clone(), group.seen.first().map(of).unwrap_or_default())).collect();
+        all = made
+            .groups
+            .iter()
+            .map(|group| {
+                (
+                    group.label.clone(),
+                    group.seen.first().map(of).unwrap_or_default(),
+                )
+            })
+            .collect();
     }
     all.retain(|(_, values)| values.len() >= 2);
     all.truncate(10);
-    if all.is_empty() { Err(TOO_FEW) } else { Ok((made.common, all)) }
+    if all.is_empty() {
+        Err(TOO_FEW)
+    } else {
+        Ok((made.common, all))
+    }
 }
 
 fn intervals(series: &[Moment], seen: &super::group::Seen, metric: Dimension) -> Vec<f64> {
     let one = |moment: &Moment| {
         let this = &moment.directions[seen.way.direction];
-        let amount = if metric == Dimension::Bandwidth { this.bytes } else { this.ios };
+        let amount = if metric == Dimension::Bandwidth {
+            this.bytes
+        } else {
+            this.ios
+        };
         amount as f64 / (moment.length.get() as f64 / 1e9)
     };
     full(series).map(one).collect()
 }
 
-fn chart(title: String, common: String, metric: Dimension, mut series: Vec<ChartSeries>, notes: Vec<String>) -> Chart {
+fn chart(
+    title: String,
+    common: String,
+    metric: Dimension,
+    mut series: Vec<ChartSeries>,
+    notes: Vec<String>,
+) -> Chart {
     series.iter_mut().for_each(|one| {
         one.name = short_name(&one.name, metric);
         if one.points.len() > 60 {
@@ -102,7 +190,11 @@ fn chart(title: String, common: String, metric: Dimension, mut series: Vec<Chart
     Chart {
         title,
         subtitle: common,
-        x: ChartAxis { title: "Round".into(), scale: AxisScale::Close, ..ChartAxis::default() },
+        x: ChartAxis {
+            title: "Round".into(),
+            scale: AxisScale::Close,
+            ..ChartAxis::default()
+        },
         y: vec![axis(metric, &series, 0, AxisScale::Linear)],
         body: ChartBody::Series(series),
         notes,

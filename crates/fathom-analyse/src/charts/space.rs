@@ -28,8 +28,21 @@ pub(super) fn space(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErr
     offsets.dedup();
     let mut chart = if offsets.len() > 1 {
         // What names no offset begins where the target does.
-        let placed: Vec<JobFigures> = cells.iter().map(|cell| JobFigures { offset: cell.offset.or(Some(0)), ..cell.slim() }).collect();
-        over(&placed, &Wish { metric: Some(metric), ..wish.clone() }, Dimension::Offset)?
+        let placed: Vec<JobFigures> = cells
+            .iter()
+            .map(|cell| JobFigures {
+                offset: cell.offset.or(Some(0)),
+                ..cell.slim()
+            })
+            .collect();
+        over(
+            &placed,
+            &Wish {
+                metric: Some(metric),
+                ..wish.clone()
+            },
+            Dimension::Offset,
+        )?
     } else {
         in_order(cells, wish, metric)?
     };
@@ -41,24 +54,52 @@ pub(super) fn space(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErr
 
 /// Jobs that go through their region in order, interval by interval.
 fn in_order(cells: &[JobFigures], wish: &Wish, metric: Dimension) -> Result<Chart, ChartError> {
-    let metric = if metric == Dimension::Iops { metric } else { Dimension::Bandwidth };
+    let metric = if metric == Dimension::Iops {
+        metric
+    } else {
+        Dimension::Bandwidth
+    };
     let made = split(chosen(cells, wish), &[]);
-    let seen = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
-    let ordered = seen.filter(|(_, seen)| is_ordered(seen)).take(LINES).enumerate();
+    let seen = made
+        .groups
+        .iter()
+        .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
+    let ordered = seen
+        .filter(|(_, seen)| is_ordered(seen))
+        .take(LINES)
+        .enumerate();
     let line = |(colour, (label, seen)): (usize, (String, Seen))| {
-        let name = if label.is_empty() { seen.cell.name.clone() } else { label };
-        ChartSeries { name, shape: SeriesShape::Thin, points: thin(&places(&seen, metric), POINTS), colour, ..ChartSeries::default() }
+        let name = if label.is_empty() {
+            seen.cell.name.clone()
+        } else {
+            label
+        };
+        ChartSeries {
+            name,
+            shape: SeriesShape::Thin,
+            points: thin(&places(&seen, metric), POINTS),
+            colour,
+            ..ChartSeries::default()
+        }
     };
     let mut all: Vec<ChartSeries> = ordered.map(line).collect();
     all.retain(|series| series.points.len() > 1);
     if all.is_empty() {
         return Err(LACKS);
     }
-    let (_, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
+    let (_, high) = ends(
+        all.iter()
+            .flat_map(|series| &series.points)
+            .map(|point| point.0),
+    );
     Ok(Chart {
         title: inner(&metric.title()),
         subtitle: made.common,
-        x: ChartAxis { unit: Quantity::Bytes.unit(0.0, high, false), to: Some(high), ..ChartAxis::default() },
+        x: ChartAxis {
+            unit: Quantity::Bytes.unit(0.0, high, false),
+            to: Some(high),
+            ..ChartAxis::default()
+        },
         y: vec![axis(metric, &all, 0, AxisScale::Linear)],
         body: ChartBody::Series(all),
         ..Chart::default()
@@ -79,7 +120,11 @@ fn places(seen: &Seen, metric: Dimension) -> Vec<(f64, f64)> {
     let mut at = seen.cell.offset.unwrap_or(0) as f64;
     let one = |moment: &fathom_model::Moment| {
         let way = &moment.directions[seen.way.direction];
-        let amount = if metric == Dimension::Iops { way.ios } else { way.bytes };
+        let amount = if metric == Dimension::Iops {
+            way.ios
+        } else {
+            way.bytes
+        };
         let middle = at + way.bytes as f64 / 2.0;
         at += way.bytes as f64;
         (middle, amount as f64 / (moment.length.get() as f64 / 1e9))

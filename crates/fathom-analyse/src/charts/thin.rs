@@ -12,8 +12,16 @@ pub fn thin(points: &[(f64, f64)], most: usize) -> Vec<(f64, f64)> {
     let mut kept = Vec::with_capacity(most + 2);
     for piece in points.chunks(part) {
         let by = |a: &(usize, &(f64, f64)), b: &(usize, &(f64, f64))| a.1.1.total_cmp(&b.1.1);
-        let low = piece.iter().enumerate().min_by(by).map_or(0, |(place, _)| place);
-        let high = piece.iter().enumerate().max_by(by).map_or(0, |(place, _)| place);
+        let low = piece
+            .iter()
+            .enumerate()
+            .min_by(by)
+            .map_or(0, |(place, _)| place);
+        let high = piece
+            .iter()
+            .enumerate()
+            .max_by(by)
+            .map_or(0, |(place, _)| place);
         kept.push(piece[low.min(high)]);
         if low != high {
             kept.push(piece[low.max(high)]);
@@ -37,7 +45,10 @@ mod tests {
         let thinned = thin(&points, 1000);
         assert!(thinned.len() <= 1001, "{}", thinned.len());
         assert!(thinned.contains(&(123_456.0, 0.0)) && thinned.contains(&(765_432.0, 1e6)));
-        assert!(thinned.windows(2).all(|two| two[0].0 < two[1].0), "in order");
+        assert!(
+            thinned.windows(2).all(|two| two[0].0 < two[1].0),
+            "in order"
+        );
         assert_eq!(thinned.last(), points.last());
     }
 

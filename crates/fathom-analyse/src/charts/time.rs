@@ -1,13 +1,16 @@
 //! Lines over time, from intervals: rates of each interval, and percentiles of all its I/Os.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Happening, Moment, MomentDirection, Nanos, SeriesShape, TimeSpan};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Happening, Moment, MomentDirection, Nanos,
+    SeriesShape, TimeSpan,
+};
 
 use super::curve::{axis, ends};
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
-use super::{JobFigures, ChartError, Remark, Wish};
+use super::{ChartError, JobFigures, Remark, Wish};
 use crate::figures::holds_all_along;
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
@@ -16,16 +19,22 @@ pub(super) const DERIVED: &str = "Each value is that of one interval: rates are 
 /// Points of one line; more than a screen has columns of pixels.
 const POINTS: usize = 1_500;
 const LINES: usize = 8;
-const NOTHING: ChartError =
-    ChartError::Lacks("these results have no intervals; run with --output-format=json+, or import the logs of fio with them");
+const NOTHING: ChartError = ChartError::Lacks(
+    "these results have no intervals; run with --output-format=json+, or import the logs of fio with them",
+);
 /// An interval shorter than this part of the usual one is a beginning or an end.
 const FULL: f64 = 0.5;
 /// Blocks in the strip; neighbours are one.
 const BLOCKS: usize = 200;
 
 pub(super) fn throughput(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let metric = wish.metric.filter(|metric| of_moments(*metric)).unwrap_or(Dimension::Iops);
-    let also = wish.also.filter(|also| of_moments(*also) && also.quantity() != metric.quantity());
+    let metric = wish
+        .metric
+        .filter(|metric| of_moments(*metric))
+        .unwrap_or(Dimension::Iops);
+    let also = wish
+        .also
+        .filter(|also| of_moments(*also) && also.quantity() != metric.quantity());
     let made = split(chosen(cells, wish), &[]);
     let seen = seen_of(&made);
     let mut all = Vec::new();
@@ -36,8 +45,16 @@ pub(super) fn throughput(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Cha
                 (Some(_), 1) => figure.title(),
                 (Some(_), _) => format!("{label} {}", inner(&figure.title())),
             };
-            let colour = if also.is_some() { number * 2 + side } else { number };
-            all.push(ChartSeries { axis: side, dashed: side > 0, ..line(one, name, colour, &|moment, way| value(figure, moment, way)) });
+            let colour = if also.is_some() {
+                number * 2 + side
+            } else {
+                number
+            };
+            all.push(ChartSeries {
+                axis: side,
+                dashed: side > 0,
+                ..line(one, name, colour, &|moment, way| value(figure, moment, way))
+            });
         }
     }
     let mut chart = drawn(all, metric, "over time", made.common.clone(), &seen)?;
@@ -50,8 +67,11 @@ pub(super) fn throughput(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Cha
 
 /// Whether an interval has this figure.
 fn of_moments(metric: Dimension) -> bool {
-    let percentile = matches!(metric, Dimension::Percentile(percent) if percent == 50.0 || percent == 99.0);
-    metric.more_is_better() || percentile || matches!(metric, Dimension::Mean | Dimension::Lat | Dimension::Max)
+    let percentile =
+        matches!(metric, Dimension::Percentile(percent) if percent == 50.0 || percent == 99.0);
+    metric.more_is_better()
+        || percentile
+        || matches!(metric, Dimension::Mean | Dimension::Lat | Dimension::Max)
 }
 
 /// The figure of one interval.
@@ -61,7 +81,13 @@ fn value(metric: Dimension, moment: &Moment, way: &MomentDirection) -> Option<f6
         Dimension::Iops => return rate(way.ios),
         Dimension::Bandwidth => return rate(way.bytes),
         Dimension::Max => way.max,
-        Dimension::Percentile(percent) => if percent == 50.0 { way.p50 } else { way.p99 },
+        Dimension::Percentile(percent) => {
+            if percent == 50.0 {
+                way.p50
+            } else {
+                way.p99
+            }
+        }
         _ => way.mean,
     };
     latency.filter(|ns| *ns > 0).map(|ns| ns as f64)
@@ -69,26 +95,63 @@ fn value(metric: Dimension, moment: &Moment, way: &MomentDirection) -> Option<f6
 
 pub(super) fn latency(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
     type Figure = (&'static str, fn(&MomentDirection) -> Option<u64>);
-    const FIGURES: [Figure; 3] = [("p50", |m| m.p50), ("p99", |m| m.p99), ("largest", |m| m.max)];
+    const FIGURES: [Figure; 3] = [
+        ("p50", |m| m.p50),
+        ("p99", |m| m.p99),
+        ("largest", |m| m.max),
+    ];
     const MEAN: [Figure; 1] = [("mean of each interval", |m| m.mean)];
     let made = split(chosen(cells, wish), &[]);
     let seen = seen_of(&made);
     let mut all = Vec::new();
     let several = seen.len() > 2;
-    let has_p99 = |one: &Seen| one.cell.series.iter().any(|moment| moment.directions[one.way.direction].p99.is_some());
+    let has_p99 = |one: &Seen| {
+        one.cell
+            .series
+            .iter()
+            .any(|moment| moment.directions[one.way.direction].p99.is_some())
+    };
     let means = !seen.iter().any(|(_, one)| has_p99(one));
     for (number, (label, one)) in seen.iter().take(LINES).enumerate() {
-        let wanted = if !has_p99(one) { &MEAN[..] } else if several { &FIGURES[1..2] } else { &FIGURES[..] };
+        let wanted = if !has_p99(one) {
+            &MEAN[..]
+        } else if several {
+            &FIGURES[1..2]
+        } else {
+            &FIGURES[..]
+        };
         for (kind, (name, of)) in wanted.iter().enumerate() {
-            let label = if seen.len() == 1 { (*name).to_owned() } else if means { label.clone() } else { format!("{label} {name}") };
+            let label = if seen.len() == 1 {
+                (*name).to_owned()
+            } else if means {
+                label.clone()
+            } else {
+                format!("{label} {name}")
+            };
             let colour = if several { number } else { number * 3 + kind };
-            all.push(line(one, label, colour, &|_, m| of(m).filter(|value| *value > 0).map(|value| value as f64)));
+            all.push(line(one, label, colour, &|_, m| {
+                of(m).filter(|value| *value > 0).map(|value| value as f64)
+            }));
         }
     }
-    let mut chart = drawn(all, Dimension::Mean, "percentiles over time", made.common.clone(), &seen)?;
+    let mut chart = drawn(
+        all,
+        Dimension::Mean,
+        "percentiles over time",
+        made.common.clone(),
+        &seen,
+    )?;
     chart.y[0].title = "Latency".to_owned();
-    chart.title = if means { "Mean latency over time" } else { "Latency percentiles over time" }.to_owned();
-    let all = match &chart.body { ChartBody::Series(all) => all, ChartBody::Grid(_) => return Ok(chart) };
+    chart.title = if means {
+        "Mean latency over time"
+    } else {
+        "Latency percentiles over time"
+    }
+    .to_owned();
+    let all = match &chart.body {
+        ChartBody::Series(all) => all,
+        ChartBody::Grid(_) => return Ok(chart),
+    };
     let (low, high) = super::curve::values(all, 0);
     chart.y[0].scale = AxisScale::Log(10);
     chart.y[0].unit = Quantity::Latency.unit(low, high, true);
@@ -97,17 +160,46 @@ pub(super) fn latency(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartE
 
 /// Those with intervals, by their labels.
 fn seen_of<'a>(made: &super::group::Split<'a>) -> Vec<(String, Seen<'a>)> {
-    let all = made.groups.iter().flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
+    let all = made
+        .groups
+        .iter()
+        .flat_map(|group| group.seen.iter().map(|seen| (group.label.clone(), *seen)));
     let some = all.filter(|(_, seen)| !seen.cell.series.is_empty());
-    some.map(|(label, seen)| (if label.is_empty() { seen.cell.name.clone() } else { label }, seen)).collect()
+    some.map(|(label, seen)| {
+        (
+            if label.is_empty() {
+                seen.cell.name.clone()
+            } else {
+                label
+            },
+            seen,
+        )
+    })
+    .collect()
 }
 
-fn line(seen: &Seen, name: String, colour: usize, figure: &dyn Fn(&Moment, &MomentDirection) -> Option<f64>) -> ChartSeries {
-    let points: Vec<(f64, f64)> = full(&seen.cell.series).filter_map(|moment| {
-        let middle = moment.start.get() as f64 + moment.length.get() as f64 / 2.0;
-        Some((middle, figure(moment, &moment.directions[seen.way.direction])?))
-    }).collect();
-    ChartSeries { name, shape: SeriesShape::Thin, points: thin(&points, POINTS), colour, ..ChartSeries::default() }
+fn line(
+    seen: &Seen,
+    name: String,
+    colour: usize,
+    figure: &dyn Fn(&Moment, &MomentDirection) -> Option<f64>,
+) -> ChartSeries {
+    let points: Vec<(f64, f64)> = full(&seen.cell.series)
+        .filter_map(|moment| {
+            let middle = moment.start.get() as f64 + moment.length.get() as f64 / 2.0;
+            Some((
+                middle,
+                figure(moment, &moment.directions[seen.way.direction])?,
+            ))
+        })
+        .collect();
+    ChartSeries {
+        name,
+        shape: SeriesShape::Thin,
+        points: thin(&points, POINTS),
+        colour,
+        ..ChartSeries::default()
+    }
 }
 
 /// The intervals that are long enough for a rate.
@@ -115,19 +207,38 @@ pub(super) fn full(series: &[Moment]) -> impl Iterator<Item = &Moment> {
     let mut lengths: Vec<u64> = series.iter().map(|moment| moment.length.get()).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0) as f64;
-    series.iter().filter(move |moment| moment.length.get() as f64 >= FULL * usual && moment.length.get() > 0)
+    series
+        .iter()
+        .filter(move |moment| moment.length.get() as f64 >= FULL * usual && moment.length.get() > 0)
 }
 
-fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: String, seen: &[(String, Seen)]) -> Result<Chart, ChartError> {
+fn drawn(
+    mut all: Vec<ChartSeries>,
+    metric: Dimension,
+    what: &str,
+    common: String,
+    seen: &[(String, Seen)],
+) -> Result<Chart, ChartError> {
     all.retain(|series| !series.points.is_empty());
     if all.is_empty() {
         return Err(NOTHING);
     }
-    let (_, high) = ends(all.iter().flat_map(|series| &series.points).map(|point| point.0));
-    let end = seen.iter().flat_map(|(_, seen)| seen.cell.series.last()).map(|m| (m.start + m.length).get() as f64).fold(high, f64::max);
+    let (_, high) = ends(
+        all.iter()
+            .flat_map(|series| &series.points)
+            .map(|point| point.0),
+    );
+    let end = seen
+        .iter()
+        .flat_map(|(_, seen)| seen.cell.series.last())
+        .map(|m| (m.start + m.length).get() as f64)
+        .fold(high, f64::max);
     let mut notes = Vec::new();
     if seen.len() > LINES {
-        notes.push(format!("{} more jobs are left out: choose with --rw, --depth, --jobs or --name.", seen.len() - LINES));
+        notes.push(format!(
+            "{} more jobs are left out: choose with --rw, --depth, --jobs or --name.",
+            seen.len() - LINES
+        ));
     }
     let strip = happenings(seen);
     notes.extend(of_the_whole(seen));
@@ -135,7 +246,13 @@ fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: Strin
     Ok(Chart {
         title: format!("{} {what}", metric.title()),
         subtitle: common,
-        x: ChartAxis { title: "Time since the start".into(), unit: Quantity::Elapsed.unit(0.0, end, false), from: Some(0.0), to: Some(end), ..ChartAxis::default() },
+        x: ChartAxis {
+            title: "Time since the start".into(),
+            unit: Quantity::Elapsed.unit(0.0, end, false),
+            from: Some(0.0),
+            to: Some(end),
+            ..ChartAxis::default()
+        },
         y: vec![axis(metric, &all, 0, AxisScale::Linear)],
         body: ChartBody::Series(all),
         strip,
@@ -146,13 +263,24 @@ fn drawn(mut all: Vec<ChartSeries>, metric: Dimension, what: &str, common: Strin
 
 /// What qualifies the whole of what is drawn, by name: it has no time of its own, or holds all along.
 pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
-    let grave = seen.iter().take(LINES).flat_map(|(_, seen)| seen.cell.findings.iter().filter(|one| one.grave > 0 && in_strip(one, seen).is_empty()));
+    let grave = seen.iter().take(LINES).flat_map(|(_, seen)| {
+        seen.cell
+            .findings
+            .iter()
+            .filter(|one| one.grave > 0 && in_strip(one, seen).is_empty())
+    });
     let mut names: Vec<&str> = grave.map(|finding| finding.code.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    let more = if names.len() > 4 { format!(" and {} more", names.len() - 4) } else { String::new() };
+    let more = if names.len() > 4 {
+        format!(" and {} more", names.len() - 4)
+    } else {
+        String::new()
+    };
     let told = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-    (!names.is_empty()).then(|| format!("Findings about the whole run: {told}{more}; 'fathom explain NAME' tells more."))
+    (!names.is_empty()).then(|| {
+        format!("Findings about the whole run: {told}{more}; 'fathom explain NAME' tells more.")
+    })
 }
 
 /// The gravest of the strip, each kind once, with the time of the first.
@@ -167,8 +295,16 @@ pub(super) fn strip_note(strip: &[Happening], end: f64) -> Option<String> {
         }
     }
     kinds.sort_by_key(|(one, _)| std::cmp::Reverse(one.grave));
-    let told: Vec<String> = kinds.iter().take(TOLD).map(|(one, kind)| format!("at {:.1} {} {kind}", one.from / unit.divide, unit.word)).collect();
-    let more = if strip.len() > told.len() { format!(" (and {} more)", strip.len() - told.len()) } else { String::new() };
+    let told: Vec<String> = kinds
+        .iter()
+        .take(TOLD)
+        .map(|(one, kind)| format!("at {:.1} {} {kind}", one.from / unit.divide, unit.word))
+        .collect();
+    let more = if strip.len() > told.len() {
+        format!(" (and {} more)", strip.len() - told.len())
+    } else {
+        String::new()
+    };
     (!told.is_empty()).then(|| format!("In the strip below the chart: {}{more}.", told.join("; ")))
 }
 
@@ -185,8 +321,13 @@ const TOLD_BY_INTERVALS: [&str; 2] = ["IO_ERROR", "SHORT_IO"];
 
 /// When a finding was seen, where that is a part of the run and no interval says the same.
 fn in_strip<'a>(finding: &'a Remark, seen: &Seen) -> &'a [TimeSpan] {
-    let end = seen.cell.series.last().map_or(Nanos::ZERO, |moment| moment.start + moment.length);
-    let elsewhere = TOLD_BY_INTERVALS.contains(&finding.code.as_str()) || holds_all_along(&finding.when, end);
+    let end = seen
+        .cell
+        .series
+        .last()
+        .map_or(Nanos::ZERO, |moment| moment.start + moment.length);
+    let elsewhere =
+        TOLD_BY_INTERVALS.contains(&finding.code.as_str()) || holds_all_along(&finding.when, end);
     if elsewhere { &[] } else { &finding.when }
 }
 
@@ -225,20 +366,44 @@ fn of_intervals(seen: &[(String, Seen)]) -> Vec<Happening> {
         let mut rates: Vec<f64> = full(&one.cell.series).map(rate).collect();
         rates.sort_by(f64::total_cmp);
         let usual = rates.get(rates.len() / 2).copied().unwrap_or(0.0);
-        let of = if seen.len() > 1 { format!("{label}: ") } else { String::new() };
+        let of = if seen.len() > 1 {
+            format!("{label}: ")
+        } else {
+            String::new()
+        };
         for moment in full(&one.cell.series) {
             let this = &moment.directions[direction];
             let (grave, words) = match rate(moment) {
-                _ if this.bad > 0 => (2, format!("{of}{} failed or came short", crate::figures::counted(this.bad, "I/O"))),
+                _ if this.bad > 0 => (
+                    2,
+                    format!(
+                        "{of}{} failed or came short",
+                        crate::figures::counted(this.bad, "I/O")
+                    ),
+                ),
                 _ if this.ios == 0 && usual > 0.0 => (2, format!("{of}nothing completed")),
-                rate if rate < usual / 2.0 => (1, format!("{of}less than half of the usual throughput")),
+                rate if rate < usual / 2.0 => {
+                    (1, format!("{of}less than half of the usual throughput"))
+                }
                 _ => continue,
             };
-            let (from, to) = (moment.start.get() as f64, (moment.start + moment.length).get() as f64);
+            let (from, to) = (
+                moment.start.get() as f64,
+                (moment.start + moment.length).get() as f64,
+            );
             match all.last_mut() {
                 // Neighbours that say the same are one.
-                Some(Happening { to: end, words: known, .. }) if *end >= from && *known == words => *end = to,
-                _ => all.push(Happening { from, to, words, grave }),
+                Some(Happening {
+                    to: end,
+                    words: known,
+                    ..
+                }) if *end >= from && *known == words => *end = to,
+                _ => all.push(Happening {
+                    from,
+                    to,
+                    words,
+                    grave,
+                }),
             }
         }
     }

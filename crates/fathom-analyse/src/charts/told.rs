@@ -28,7 +28,11 @@ impl Told {
     pub fn of_imported(findings: &Findings, source: &str) -> Told {
         let mut pairs = Vec::new();
         if let Some(from) = &findings.imported {
-            let mut add = |name: &str, value: String| if !value.is_empty() { pairs.push((name.to_owned(), value)) };
+            let mut add = |name: &str, value: String| {
+                if !value.is_empty() {
+                    pairs.push((name.to_owned(), value))
+                }
+            };
             add("Written by", from.program.clone());
             add("Read from", files(&from.files));
             add("Not known", from.unknown.join(", "));
@@ -36,16 +40,34 @@ impl Told {
         }
         let mut facts = vec![("Measurement".to_owned(), pairs)];
         facts.retain(|(_, pairs)| !pairs.is_empty());
-        let jobs: Vec<JobFigures> = JobFigures::of(findings, source).into_iter().filter(|job| !job.ways.is_empty()).collect();
+        let jobs: Vec<JobFigures> = JobFigures::of(findings, source)
+            .into_iter()
+            .filter(|job| !job.ways.is_empty())
+            .collect();
         let judged = !findings.findings.is_empty();
-        Told { source: source.to_owned(), jobs, verdict: judged.then(|| word(findings.verdict).to_owned()), stories: Vec::new(), facts, plan: plan(findings) }
+        Told {
+            source: source.to_owned(),
+            jobs,
+            verdict: judged.then(|| word(findings.verdict).to_owned()),
+            stories: Vec::new(),
+            facts,
+            plan: plan(findings),
+        }
     }
 }
 
 /// The jobs of all results, each with the number of its result; clones that are told one by one are one.
 #[must_use]
 pub fn jobs_of(told: &[Told]) -> Vec<JobFigures> {
-    let numbered = |(result, one): (usize, &Told)| one.jobs.iter().map(move |job| JobFigures { result, ..job.clone() }).collect::<Vec<_>>();
+    let numbered = |(result, one): (usize, &Told)| {
+        one.jobs
+            .iter()
+            .map(move |job| JobFigures {
+                result,
+                ..job.clone()
+            })
+            .collect::<Vec<_>>()
+    };
     together(told.iter().enumerate().flat_map(numbered).collect())
 }
 
@@ -80,6 +102,10 @@ fn plan(findings: &Findings) -> String {
     if !findings.globals.is_empty() {
         section("global", &findings.globals);
     }
-    findings.entries.iter().filter(|entry| !entry.options.is_empty()).for_each(|entry| section(&entry.name, &entry.options));
+    findings
+        .entries
+        .iter()
+        .filter(|entry| !entry.options.is_empty())
+        .for_each(|entry| section(&entry.name, &entry.options));
     text.trim_end().to_owned()
 }

@@ -29,20 +29,46 @@ impl Quantity {
     /// The unit in which values from `low` to `high` are read best. Where they are spread by powers, the middle of them
     /// decides; otherwise the largest.
     pub(crate) fn unit(self, low: f64, high: f64, powers: bool) -> ChartUnit {
-        let middle = if powers && low > 0.0 { (low * high).sqrt() } else { high };
+        let middle = if powers && low > 0.0 {
+            (low * high).sqrt()
+        } else {
+            high
+        };
         let among = |units: &[(&str, f64)]| {
-            let fits = units.iter().rev().find(|(_, divide)| middle >= *divide).or(units.first());
+            let fits = units
+                .iter()
+                .rev()
+                .find(|(_, divide)| middle >= *divide)
+                .or(units.first());
             let (word, divide) = fits.copied().unwrap_or(("", 1.0));
-            ChartUnit { word: word.to_owned(), divide }
+            ChartUnit {
+                word: word.to_owned(),
+                divide,
+            }
         };
         match self {
             Quantity::Plain => ChartUnit::default(),
             Quantity::Rate => among(&[("IOPS", 1.0), ("million IOPS", 2e6)]).rate(),
-            Quantity::Bandwidth => among(&[("KiB/s", KIB), ("MiB/s", KIB * KIB), ("GiB/s", KIB * KIB * KIB)]),
-            Quantity::Bytes => among(&[("bytes", 1.0), ("KiB", KIB), ("MiB", KIB * KIB), ("GiB", KIB.powi(3)), ("TiB", KIB.powi(4))]),
-            Quantity::Latency | Quantity::CpuTime => among(&[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)]),
+            Quantity::Bandwidth => among(&[
+                ("KiB/s", KIB),
+                ("MiB/s", KIB * KIB),
+                ("GiB/s", KIB * KIB * KIB),
+            ]),
+            Quantity::Bytes => among(&[
+                ("bytes", 1.0),
+                ("KiB", KIB),
+                ("MiB", KIB * KIB),
+                ("GiB", KIB.powi(3)),
+                ("TiB", KIB.powi(4)),
+            ]),
+            Quantity::Latency | Quantity::CpuTime => {
+                among(&[("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)])
+            }
             Quantity::Elapsed => elapsed(high),
-            Quantity::Percent => ChartUnit { word: "%".to_owned(), divide: 1.0 },
+            Quantity::Percent => ChartUnit {
+                word: "%".to_owned(),
+                divide: 1.0,
+            },
         }
     }
 }
@@ -56,7 +82,9 @@ pub(crate) fn lasting(ns: f64) -> String {
 pub(crate) fn inner(title: &str) -> String {
     let mut letters = title.chars();
     match (letters.next(), letters.next()) {
-        (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().collect::<String>() + &title[first.len_utf8()..],
+        (Some(first), Some(second)) if second.is_lowercase() => {
+            first.to_lowercase().collect::<String>() + &title[first.len_utf8()..]
+        }
         _ => title.to_owned(),
     }
 }
@@ -69,7 +97,10 @@ fn elapsed(high: f64) -> ChartUnit {
         _ if high < 3.0 * 3600e9 => ("min", 60e9),
         _ => ("h", 3600e9),
     };
-    ChartUnit { word: word.to_owned(), divide }
+    ChartUnit {
+        word: word.to_owned(),
+        divide,
+    }
 }
 
 trait Rate {
@@ -98,7 +129,13 @@ mod tests {
         assert_eq!(word(Quantity::Latency, 1e4, 1e9, true), "ms");
         assert_eq!(word(Quantity::Latency, 20.0, 900.0, true), "ns");
         assert_eq!(word(Quantity::Rate, 0.0, 1_900_000.0, false), "IOPS");
-        assert_eq!(Quantity::Rate.unit(0.0, 3e6, false), ChartUnit { word: "million IOPS".into(), divide: 1e6 });
+        assert_eq!(
+            Quantity::Rate.unit(0.0, 3e6, false),
+            ChartUnit {
+                word: "million IOPS".into(),
+                divide: 1e6
+            }
+        );
         assert_eq!(word(Quantity::Bandwidth, 0.0, 500e6, false), "MiB/s");
         assert_eq!(word(Quantity::Elapsed, 0.0, 60e9, false), "s");
         assert_eq!(word(Quantity::Elapsed, 0.0, 3600e9, false), "min");

@@ -22,8 +22,10 @@ pub(super) struct Side<'a> {
 /// with less theory, but a run of a minute has too few of them: their intervals held the truth in 70 to 90 % of the cases. All of it
 /// happens on the logarithmic scale, where a change down weighs as much as one up and nothing lies below nothing.
 pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f64, f64) {
-    let independent = before.series.len() as f64 / before.time + after.series.len() as f64 / after.time;
-    let few = quantile(1.0 - level / 2.0, (independent - 2.0).max(2.0)) / quantile(1.0 - level / 2.0, 1e6);
+    let independent =
+        before.series.len() as f64 / before.time + after.series.len() as f64 / after.time;
+    let few = quantile(1.0 - level / 2.0, (independent - 2.0).max(2.0))
+        / quantile(1.0 - level / 2.0, 1e6);
     // The same series always give the same interval.
     let mut state = 0x5eed;
     let mut scratch = Vec::with_capacity(before.series.len().max(after.series.len()));
@@ -44,10 +46,16 @@ pub(super) fn interval_of_change(before: &Side, after: &Side, level: f64) -> (f6
 fn drawn(side: &Side, few: f64, state: &mut u64, scratch: &mut Vec<f64>) -> f64 {
     scratch.clear();
     let count = side.series.len();
-    scratch.extend((0..count).map(|_| side.series[((uniform(state) * count as f64) as usize).min(count - 1)]));
+    scratch.extend(
+        (0..count).map(|_| side.series[((uniform(state) * count as f64) as usize).min(count - 1)]),
+    );
     let (drawn, middle) = (median_of(scratch).max(0.0).ln(), side.median.ln());
     // Of a run that mostly stood still there is no distance to widen.
-    if middle.is_finite() { middle + (drawn - middle) * side.time.sqrt() * few } else { drawn }
+    if middle.is_finite() {
+        middle + (drawn - middle) * side.time.sqrt() * few
+    } else {
+        drawn
+    }
 }
 
 /// From 0 to below 1: SplitMix64 (Steele, Lea and Flood 2014).

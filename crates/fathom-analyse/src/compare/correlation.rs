@@ -16,8 +16,12 @@ pub(super) fn correlation_time(series: &[f64]) -> f64 {
 /// each value hangs on the one before it.
 pub(super) fn median_time(time: f64) -> f64 {
     let r = ((time - 1.0) / (time + 1.0)).clamp(0.0, 0.999);
-    let powers = std::iter::successors(Some(r), |power| Some(power * r)).take_while(|power| *power > 1e-4);
-    1.0 + 2.0 * powers.map(|power| power.asin() * std::f64::consts::FRAC_2_PI).sum::<f64>()
+    let powers =
+        std::iter::successors(Some(r), |power| Some(power * r)).take_while(|power| *power > 1e-4);
+    1.0 + 2.0
+        * powers
+            .map(|power| power.asin() * std::f64::consts::FRAC_2_PI)
+            .sum::<f64>()
 }
 
 /// The place of each value among all, that of equal ones in the middle of theirs.
@@ -27,7 +31,9 @@ fn ranks(series: &[f64]) -> Vec<f64> {
     let mut ranks = vec![0.0; series.len()];
     let mut first = 0;
     for equal in order.chunk_by(|a, b| series[*a] == series[*b]) {
-        equal.iter().for_each(|place| ranks[*place] = first as f64 + (equal.len() - 1) as f64 / 2.0);
+        equal
+            .iter()
+            .for_each(|place| ranks[*place] = first as f64 + (equal.len() - 1) as f64 / 2.0);
         first += equal.len();
     }
     ranks
@@ -37,7 +43,10 @@ fn time_of(series: &[f64]) -> f64 {
     let count = series.len() as f64;
     let mean = series.iter().sum::<f64>() / count;
     let at_lag = |lag: usize| {
-        let products = series.iter().zip(&series[lag..]).map(|(a, b)| (a - mean) * (b - mean));
+        let products = series
+            .iter()
+            .zip(&series[lag..])
+            .map(|(a, b)| (a - mean) * (b - mean));
         products.sum::<f64>() / count
     };
     let variance = at_lag(0);
@@ -45,7 +54,9 @@ fn time_of(series: &[f64]) -> f64 {
         return 1.0;
     }
     let first = at_lag(1) / variance;
-    summed(series.len(), &|lag| at_lag(lag) / variance).max(of_neighbours(first, count)).clamp(1.0, (count / 3.0).max(1.0))
+    summed(series.len(), &|lag| at_lag(lag) / variance)
+        .max(of_neighbours(first, count))
+        .clamp(1.0, (count / 3.0).max(1.0))
 }
 
 /// Of a series in which each value hangs on the one before it: (1 + r) / (1 - r). That `r` comes out too low in a short one, by
@@ -79,7 +90,10 @@ mod tests {
         for (phi, expected) in [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)] {
             let series = Noise(11).series(20_000, 10.0, 1.0, phi);
             let found = correlation_time(&series);
-            assert!((found - expected).abs() <= 0.2 * expected, "phi {phi}: {found} instead of {expected}");
+            assert!(
+                (found - expected).abs() <= 0.2 * expected,
+                "phi {phi}: {found} instead of {expected}"
+            );
         }
     }
 
@@ -87,7 +101,11 @@ mod tests {
     /// 0.0798 + 0.0398 + 0.0199 + ...) = 2.31 where the mean has 3.
     #[test]
     fn the_median_hangs_together_less_than_the_mean() {
-        assert!((median_time(3.0) - 2.307).abs() < 0.002, "{}", median_time(3.0));
+        assert!(
+            (median_time(3.0) - 2.307).abs() < 0.002,
+            "{}",
+            median_time(3.0)
+        );
         assert_eq!(median_time(1.0), 1.0);
     }
 

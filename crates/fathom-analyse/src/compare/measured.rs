@@ -15,40 +15,101 @@ const FULL: f64 = 0.95;
 /// The jobs of a run with their figures, in whole and over time; clones of a job are one.
 #[must_use]
 pub fn measured(findings: &Findings) -> Vec<Measured> {
-    joined(&findings.entries).iter().map(|entry| job(entry, &findings.globals)).collect()
+    joined(&findings.entries)
+        .iter()
+        .map(|entry| job(entry, &findings.globals))
+        .collect()
 }
 
 fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> Measured {
-    let options: BTreeMap<String, String> =
-        globals.iter().chain(&entry.options).map(|(name, value)| (name.clone(), value.clone().unwrap_or_default())).collect();
+    let options: BTreeMap<String, String> = globals
+        .iter()
+        .chain(&entry.options)
+        .map(|(name, value)| (name.clone(), value.clone().unwrap_or_default()))
+        .collect();
     let length = |moment: &Moment| moment.length.get() as f64;
     let usual = entry.series.iter().map(length).fold(0.0, f64::max);
-    let full: Vec<&Moment> = entry.series.iter().filter(|moment| usual > 0.0 && length(moment) >= FULL * usual).collect();
-    let used = Direction::ALL.into_iter().filter(|direction| entry.directions[*direction].iops > 0.0);
-    let figures = used.flat_map(|direction| figures(direction, &entry.directions[direction], &full)).collect();
-    Measured { name: entry.name.clone(), options, figures }
+    let full: Vec<&Moment> = entry
+        .series
+        .iter()
+        .filter(|moment| usual > 0.0 && length(moment) >= FULL * usual)
+        .collect();
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|direction| entry.directions[*direction].iops > 0.0);
+    let figures = used
+        .flat_map(|direction| figures(direction, &entry.directions[direction], &full))
+        .collect();
+    Measured {
+        name: entry.name.clone(),
+        options,
+        figures,
+    }
 }
 
 fn figures(direction: Direction, way: &DirectionSummary, full: &[&Moment]) -> Vec<Figure> {
     let counted = |count: fn(&MomentDirection) -> u64| -> Vec<f64> {
-        let rates: Vec<f64> = full.iter().map(|moment| count(&moment.directions[direction]) as f64 * 1e9 / moment.length.get() as f64).collect();
+        let rates: Vec<f64> = full
+            .iter()
+            .map(|moment| {
+                count(&moment.directions[direction]) as f64 * 1e9 / moment.length.get() as f64
+            })
+            .collect();
         // Logs of latencies alone do not tell how many.
-        if rates.iter().all(|rate| *rate == 0.0) { Vec::new() } else { rates }
+        if rates.iter().all(|rate| *rate == 0.0) {
+            Vec::new()
+        } else {
+            rates
+        }
     };
-    let over_time = |figure: &dyn Fn(&MomentDirection) -> Option<f64>| full.iter().filter_map(|moment| figure(&moment.directions[direction])).collect();
-    let latency = way.response.as_ref().unwrap_or(if way.clat.mean > 0.0 { &way.clat } else { &way.lat });
+    let over_time = |figure: &dyn Fn(&MomentDirection) -> Option<f64>| {
+        full.iter()
+            .filter_map(|moment| figure(&moment.directions[direction]))
+            .collect()
+    };
+    let latency = way.response.as_ref().unwrap_or(if way.clat.mean > 0.0 {
+        &way.clat
+    } else {
+        &way.lat
+    });
     let mut all = vec![
-        Figure { direction, metric: Metric::Iops, value: way.iops, series: counted(|moment| moment.ios) },
-        Figure { direction, metric: Metric::Bandwidth, value: way.bandwidth, series: counted(|moment| moment.bytes) },
+        Figure {
+            direction,
+            metric: Metric::Iops,
+            value: way.iops,
+            series: counted(|moment| moment.ios),
+        },
+        Figure {
+            direction,
+            metric: Metric::Bandwidth,
+            value: way.bandwidth,
+            series: counted(|moment| moment.bytes),
+        },
     ];
     if latency.mean > 0.0 {
         let series = over_time(&|moment| moment.mean.map(|mean| mean as f64));
-        all.push(Figure { direction, metric: Metric::Mean, value: latency.mean, series });
+        all.push(Figure {
+            direction,
+            metric: Metric::Mean,
+            value: latency.mean,
+            series,
+        });
     }
     for percent in PERCENTILES {
-        let Some((_, value)) = latency.percentiles.iter().find(|(listed, _)| *listed == percent) else { continue };
+        let Some((_, value)) = latency
+            .percentiles
+            .iter()
+            .find(|(listed, _)| *listed == percent)
+        else {
+            continue;
+        };
         let series = over_time(&|moment| percentile(moment, percent));
-        all.push(Figure { direction, metric: Metric::Percentile(percent), value: *value as f64, series });
+        all.push(Figure {
+            direction,
+            metric: Metric::Percentile(percent),
+            value: *value as f64,
+            series,
+        });
     }
     all
 }
@@ -57,7 +118,9 @@ fn percentile(moment: &MomentDirection, percent: f64) -> Option<f64> {
     match percent {
         50.0 => moment.p50.map(|ns| ns as f64),
         99.0 => moment.p99.map(|ns| ns as f64),
-        other => (!moment.latencies.is_empty()).then(|| moment.latencies.unpack().percentile(other)).flatten(),
+        other => (!moment.latencies.is_empty())
+            .then(|| moment.latencies.unpack().percentile(other))
+            .flatten(),
     }
 }
 
@@ -69,25 +132,74 @@ mod tests {
 
     #[test]
     fn figures_in_whole_and_in_full_intervals() {
-        let mut entry = Entry { name: "a".to_owned(), options: vec![("rw".to_owned(), Some("randread".to_owned()))], ..Entry::default() };
+        let mut entry = Entry {
+            name: "a".to_owned(),
+            options: vec![("rw".to_owned(), Some("randread".to_owned()))],
+            ..Entry::default()
+        };
         let way = &mut entry.directions[Direction::Read];
         (way.iops, way.bandwidth) = (1000.0, 4_096_000.0);
-        way.clat = LatencySummary { mean: 900.0, n: 9, percentiles: vec![(50.0, 800), (99.0, 2000)], ..LatencySummary::default() };
-        for (millis, ios, p99) in [(100, 1, Some(5)), (500, 500, Some(2100)), (500, 0, None), (500, 510, Some(1900))] {
-            let mut moment = Moment { length: Nanos::from_millis(millis), ..Moment::default() };
-            moment.directions[Direction::Read] = MomentDirection { ios, p99, ..MomentDirection::default() };
+        way.clat = LatencySummary {
+            mean: 900.0,
+            n: 9,
+            percentiles: vec![(50.0, 800), (99.0, 2000)],
+            ..LatencySummary::default()
+        };
+        for (millis, ios, p99) in [
+            (100, 1, Some(5)),
+            (500, 500, Some(2100)),
+            (500, 0, None),
+            (500, 510, Some(1900)),
+        ] {
+            let mut moment = Moment {
+                length: Nanos::from_millis(millis),
+                ..Moment::default()
+            };
+            moment.directions[Direction::Read] = MomentDirection {
+                ios,
+                p99,
+                ..MomentDirection::default()
+            };
             entry.series.push(moment);
         }
         let globals = vec![("bs".to_owned(), Some("4k".to_owned()))];
-        let result = ImportedResult { entries: vec![entry], globals, ..ImportedResult::default() };
+        let result = ImportedResult {
+            entries: vec![entry],
+            globals,
+            ..ImportedResult::default()
+        };
         let jobs = measured(&crate::imported(result));
-        let [job] = jobs.as_slice() else { panic!("{jobs:?}") };
-        assert_eq!(job.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect::<Vec<_>>(), [("bs", "4k"), ("rw", "randread")]);
-        let figure = |metric: Metric| job.figures.iter().find(|figure| figure.metric == metric).expect("it is there");
+        let [job] = jobs.as_slice() else {
+            panic!("{jobs:?}")
+        };
+        assert_eq!(
+            job.options
+                .iter()
+                .map(|(k, v)| (k.as_str(), v.as_str()))
+                .collect::<Vec<_>>(),
+            [("bs", "4k"), ("rw", "randread")]
+        );
+        let figure = |metric: Metric| {
+            job.figures
+                .iter()
+                .find(|figure| figure.metric == metric)
+                .expect("it is there")
+        };
         // The first interval is a beginning; 500 I/Os in half a second are 1000 a second, and none is a zero.
         assert_eq!(figure(Metric::Iops).series, [1000.0, 0.0, 1020.0]);
         assert_eq!(figure(Metric::Percentile(99.0)).series, [2100.0, 1900.0]);
-        assert_eq!((figure(Metric::Mean).value, figure(Metric::Bandwidth).series.len()), (900.0, 0));
-        assert!(job.figures.iter().all(|figure| figure.metric != Metric::Percentile(99.9)), "what is not told is not there");
+        assert_eq!(
+            (
+                figure(Metric::Mean).value,
+                figure(Metric::Bandwidth).series.len()
+            ),
+            (900.0, 0)
+        );
+        assert!(
+            job.figures
+                .iter()
+                .all(|figure| figure.metric != Metric::Percentile(99.9)),
+            "what is not told is not there"
+        );
     }
 }

@@ -39,8 +39,16 @@ pub fn difference(before: &[f64], after: &[f64]) -> Option<Difference> {
         return None;
     }
     let times = (correlation_time(before), correlation_time(after));
-    let side = |series, median, time| Side { series, median, time: median_time(time) };
-    let (low, high) = interval_of_change(&side(before, medians.0, times.0), &side(after, medians.1, times.1), Difference::LEVEL);
+    let side = |series, median, time| Side {
+        series,
+        median,
+        time: median_time(time),
+    };
+    let (low, high) = interval_of_change(
+        &side(before, medians.0, times.0),
+        &side(after, medians.1, times.1),
+        Difference::LEVEL,
+    );
     let width = if low == high { 0.0 } else { high - low };
     Some(Difference {
         before: medians.0,
@@ -69,7 +77,11 @@ fn median_of(values: &mut [f64]) -> f64 {
     if odd {
         return upper;
     }
-    let lower = below.iter().copied().max_by(f64::total_cmp).unwrap_or(upper);
+    let lower = below
+        .iter()
+        .copied()
+        .max_by(f64::total_cmp)
+        .unwrap_or(upper);
     f64::midpoint(lower, upper)
 }
 
@@ -82,7 +94,10 @@ pub(crate) mod tests {
 
     impl Noise {
         pub fn normal(&mut self) -> f64 {
-            (0..12).map(|_| bootstrap::uniform(&mut self.0)).sum::<f64>() - 6.0
+            (0..12)
+                .map(|_| bootstrap::uniform(&mut self.0))
+                .sum::<f64>()
+                - 6.0
         }
 
         /// An autoregressive series: `x[n] = phi x[n-1] + noise`, around `mean`, with standard deviation `sd`.
@@ -119,7 +134,11 @@ pub(crate) mod tests {
     #[test]
     fn equal_runs_are_rarely_told_apart_even_when_their_seconds_are_correlated() {
         for phi in [0.0, 0.5, 0.7, 0.85] {
-            assert!(shown(200, 1.0, phi) <= 10, "phi {phi}: {}", shown(200, 1.0, phi));
+            assert!(
+                shown(200, 1.0, phi) <= 10,
+                "phi {phi}: {}",
+                shown(200, 1.0, phi)
+            );
         }
     }
 
@@ -133,17 +152,34 @@ pub(crate) mod tests {
             let mut noise = Noise(2026);
             let (mut told_apart, mut seen) = (0, 0);
             for round in 0..rounds {
-                let (before, after) = (noise.series(length, 100.0, 5.0, PHI), noise.series(other, 100.0, 5.0, PHI));
+                let (before, after) = (
+                    noise.series(length, 100.0, 5.0, PHI),
+                    noise.series(other, 100.0, 5.0, PHI),
+                );
                 let found = difference(&before, &after).expect("long enough");
                 told_apart += u32::from(found.is_shown());
                 if round % 5 == 0 {
                     let changed = noise.series(other, 100.0 * (1.0 + found.resolution), 5.0, PHI);
-                    seen += u32::from(difference(&noise.series(length, 100.0, 5.0, PHI), &changed).expect("long enough").is_shown());
+                    seen += u32::from(
+                        difference(&noise.series(length, 100.0, 5.0, PHI), &changed)
+                            .expect("long enough")
+                            .is_shown(),
+                    );
                 }
             }
-            eprintln!("{length} and {other} seconds: {told_apart} of {rounds} told apart, {seen} of {} seen", rounds / 5);
-            assert!(told_apart * 20 <= rounds, "{length} and {other}: {told_apart} of {rounds} told apart");
-            assert!(seen * 5 * 5 >= rounds * 4, "{length} and {other}: {seen} of {} seen", rounds / 5);
+            eprintln!(
+                "{length} and {other} seconds: {told_apart} of {rounds} told apart, {seen} of {} seen",
+                rounds / 5
+            );
+            assert!(
+                told_apart * 20 <= rounds,
+                "{length} and {other}: {told_apart} of {rounds} told apart"
+            );
+            assert!(
+                seen * 5 * 5 >= rounds * 4,
+                "{length} and {other}: {seen} of {} seen",
+                rounds / 5
+            );
         }
     }
 
@@ -154,20 +190,48 @@ pub(crate) mod tests {
         let (mut held, mut all) = (0, 0);
         for (length, phi) in [(60, 0.3), (60, 0.8), (120, 0.0), (120, 0.7)] {
             let mut noise = Noise(7 + length as u64);
-            let mut uneven = |median: f64| noise.series(length, 0.0, 0.5, phi).iter().map(|x| median * x.exp()).collect::<Vec<f64>>();
+            let mut uneven = |median: f64| {
+                noise
+                    .series(length, 0.0, 0.5, phi)
+                    .iter()
+                    .map(|x| median * x.exp())
+                    .collect::<Vec<f64>>()
+            };
             let (mut seen, mut quarter, rounds) = (0, 0, 100);
             for _ in 0..rounds {
                 let found = difference(&uneven(100.0), &uneven(60.0)).expect("long enough");
                 held += u32::from((found.interval.0..=found.interval.1).contains(&-0.4));
-                seen += u32::from(difference(&uneven(100.0), &uneven(100.0 * (1.0 + found.resolution))).expect("long enough").is_shown());
-                quarter += u32::from(difference(&uneven(100.0), &uneven(100.0 * (1.0 + found.resolution / 4.0))).expect("long enough").is_shown());
+                seen += u32::from(
+                    difference(&uneven(100.0), &uneven(100.0 * (1.0 + found.resolution)))
+                        .expect("long enough")
+                        .is_shown(),
+                );
+                quarter += u32::from(
+                    difference(
+                        &uneven(100.0),
+                        &uneven(100.0 * (1.0 + found.resolution / 4.0)),
+                    )
+                    .expect("long enough")
+                    .is_shown(),
+                );
             }
             all += rounds;
-            eprintln!("{length} values, phi {phi}: {held} of {all} held so far, {seen} of {rounds} seen, a quarter in {quarter}");
-            assert!(seen * 100 >= rounds * 80, "{length} values, phi {phi}: {seen} of {rounds} seen");
-            assert!(quarter * 2 < rounds, "{length} values, phi {phi}: a quarter of it was seen in {quarter} of {rounds}");
+            eprintln!(
+                "{length} values, phi {phi}: {held} of {all} held so far, {seen} of {rounds} seen, a quarter in {quarter}"
+            );
+            assert!(
+                seen * 100 >= rounds * 80,
+                "{length} values, phi {phi}: {seen} of {rounds} seen"
+            );
+            assert!(
+                quarter * 2 < rounds,
+                "{length} values, phi {phi}: a quarter of it was seen in {quarter} of {rounds}"
+            );
         }
-        assert!((930..=970).contains(&(held * 1000 / all)), "{held} of {all} intervals of 95 %");
+        assert!(
+            (930..=970).contains(&(held * 1000 / all)),
+            "{held} of {all} intervals of 95 %"
+        );
     }
 
     /// In every case by itself, short series and even runs among them, the truth is missed in 8 % at most.
@@ -180,8 +244,14 @@ pub(crate) mod tests {
                 let (low, high) = difference(before, after).expect("long enough").interval;
                 (low..=high).contains(&-0.05)
             };
-            let held = (0..80).map(|_| (seen(100.0), seen(95.0))).filter(|(before, after)| hold(before, after)).count();
-            assert!(held * 100 >= 80 * 92, "{length} values, phi {phi}: {held} of 80 intervals of 95 %");
+            let held = (0..80)
+                .map(|_| (seen(100.0), seen(95.0)))
+                .filter(|(before, after)| hold(before, after))
+                .count();
+            assert!(
+                held * 100 >= 80 * 92,
+                "{length} values, phi {phi}: {held} of 80 intervals of 95 %"
+            );
         }
     }
 
@@ -190,16 +260,45 @@ pub(crate) mod tests {
     fn nothing_falls_by_more_than_all_of_it() {
         for seed in 0..20 {
             let mut noise = Noise(seed);
-            let mut wild = || noise.series(30, 0.0, 1.0, 0.85).iter().map(|x| 100.0 * x.exp()).collect::<Vec<f64>>();
+            let mut wild = || {
+                noise
+                    .series(30, 0.0, 1.0, 0.85)
+                    .iter()
+                    .map(|x| 100.0 * x.exp())
+                    .collect::<Vec<f64>>()
+            };
             let found = difference(&wild(), &wild()).expect("long enough");
-            assert!(found.interval.0 > -1.0 && found.interval.0 <= found.change && found.change <= found.interval.1, "{found:?}");
+            assert!(
+                found.interval.0 > -1.0
+                    && found.interval.0 <= found.change
+                    && found.change <= found.interval.1,
+                "{found:?}"
+            );
         }
         // A run that stood still for nearly half its time, then for more than half of it: all, and no more.
-        let half = |still: usize| (0..40).map(|at| if at % 40 < still { 0.0 } else { 100.0 + at as f64 }).collect::<Vec<f64>>();
+        let half = |still: usize| {
+            (0..40)
+                .map(|at| {
+                    if at % 40 < still {
+                        0.0
+                    } else {
+                        100.0 + at as f64
+                    }
+                })
+                .collect::<Vec<f64>>()
+        };
         let found = difference(&half(0), &half(19)).expect("long enough");
-        assert!(found.interval.0 == -1.0 && found.interval.1.is_finite() && found.resolution == f64::INFINITY, "{found:?}");
+        assert!(
+            found.interval.0 == -1.0
+                && found.interval.1.is_finite()
+                && found.resolution == f64::INFINITY,
+            "{found:?}"
+        );
         let stood = difference(&half(0), &half(40)).expect("long enough");
-        assert!(stood.is_shown() && stood.interval == (-1.0, -1.0) && stood.resolution == 0.0, "{stood:?}");
+        assert!(
+            stood.is_shown() && stood.interval == (-1.0, -1.0) && stood.resolution == 0.0,
+            "{stood:?}"
+        );
     }
 
     #[test]
@@ -211,18 +310,31 @@ pub(crate) mod tests {
     #[test]
     fn what_could_be_seen_is_in_proportion() {
         let mut noise = Noise(7);
-        let (before, after) = (noise.series(60, 100.0, 5.0, 0.0), noise.series(60, 100.0, 5.0, 0.0));
+        let (before, after) = (
+            noise.series(60, 100.0, 5.0, 0.0),
+            noise.series(60, 100.0, 5.0, 0.0),
+        );
         let found = difference(&before, &after).expect("long enough");
         // The standard error of a median of 60 is 1.25 x 5 / sqrt(60) = 0.81; of a difference of two 1.14; and four of those 4.6 %.
-        assert!((0.02..0.06).contains(&found.resolution), "{}", found.resolution);
+        assert!(
+            (0.02..0.06).contains(&found.resolution),
+            "{}",
+            found.resolution
+        );
     }
 
     /// regression 0254: what could be seen between two uneven runs was 10 % from the high one to the low and 3000 % the other way.
     #[test]
     fn what_could_be_seen_is_the_same_both_ways() {
         let mut noise = Noise(5);
-        let (high, low) = (noise.series(40, 1000.0, 300.0, 0.9), noise.series(40, 100.0, 30.0, 0.9));
-        let (down, up) = (difference(&high, &low).expect("long enough").resolution, difference(&low, &high).expect("long enough").resolution);
+        let (high, low) = (
+            noise.series(40, 1000.0, 300.0, 0.9),
+            noise.series(40, 100.0, 30.0, 0.9),
+        );
+        let (down, up) = (
+            difference(&high, &low).expect("long enough").resolution,
+            difference(&low, &high).expect("long enough").resolution,
+        );
         assert!((0.4..2.5).contains(&(down / up)), "{down} down, {up} up");
     }
 
@@ -233,6 +345,9 @@ pub(crate) mod tests {
         let same = difference(&[2.0; 60], &[2.0; 60]).expect("long enough");
         assert!(!same.is_shown() && same.change == 0.0, "{same:?}");
         let plain = difference(&[2.0; 60], &[1.0; 60]).expect("long enough");
-        assert!(plain.is_shown() && plain.interval == (-0.5, -0.5), "{plain:?}");
+        assert!(
+            plain.is_shown() && plain.interval == (-0.5, -0.5),
+            "{plain:?}"
+        );
     }
 }

@@ -36,7 +36,13 @@ fn rank_sum(before: &[f64], after: &[f64]) -> (f64, f64) {
 /// Probability of a standard normal value above `z`, which is not negative: Abramowitz and Stegun 26.2.17, off by less
 /// than 7.5e-8.
 fn upper_tail(z: f64) -> f64 {
-    const B: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
+    const B: [f64; 5] = [
+        0.319_381_530,
+        -0.356_563_782,
+        1.781_477_937,
+        -1.821_255_978,
+        1.330_274_429,
+    ];
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
     let sum = B.iter().rev().fold(0.0, |sum, b| (sum + b) * t);
     (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum
@@ -53,14 +59,20 @@ mod tests {
         let females = [20.0, 11.0, 17.0, 12.0];
         let p = rank_test(&males, &females, (1.0, 1.0));
         assert!((p - 0.111_346_886_533_140_41).abs() < 1e-6, "{p}");
-        assert!(rank_test(&males, &females, (4.0, 4.0)) > 0.3, "fewer independent values show less");
+        assert!(
+            rank_test(&males, &females, (4.0, 4.0)) > 0.3,
+            "fewer independent values show less"
+        );
     }
 
     /// regression 0253: 16 intervals and 40, each as closely correlated as can be told, with nothing in common, had p = 0.057: the mean of
     /// both times counts the longer side's for more than it weighs. By hand: z = 319.5 / sqrt(640 / 12 x 57 x (16/3 x 40 + 40/3 x 16) / 56).
     #[test]
     fn a_short_and_a_long_side_weigh_what_they_tell() {
-        let (short, long): (Vec<f64>, Vec<f64>) = ((0..16).map(f64::from).collect(), (100..140).map(f64::from).collect());
+        let (short, long): (Vec<f64>, Vec<f64>) = (
+            (0..16).map(f64::from).collect(),
+            (100..140).map(f64::from).collect(),
+        );
         let p = rank_test(&short, &long, (16.0 / 3.0, 40.0 / 3.0));
         assert!((p - 0.0357).abs() < 5e-4, "{p}");
     }
@@ -68,7 +80,12 @@ mod tests {
     /// Tables of the normal distribution.
     #[test]
     fn the_tail_is_the_one_of_tables() {
-        for (z, p) in [(0.0, 0.5), (1.0, 0.158_655_254), (1.959_963_985, 0.025), (3.0, 0.001_349_898)] {
+        for (z, p) in [
+            (0.0, 0.5),
+            (1.0, 0.158_655_254),
+            (1.959_963_985, 0.025),
+            (3.0, 0.001_349_898),
+        ] {
             assert!((upper_tail(z) - p).abs() < 1e-7, "{z}");
         }
     }

@@ -10,7 +10,9 @@ use super::student::{quantile, two_sided};
 /// figure is not positive.
 #[must_use]
 pub fn repeated(before: &[f64], after: &[f64]) -> Option<Difference> {
-    let positive = |runs: &[f64]| !runs.is_empty() && runs.iter().all(|value| value.is_finite() && *value > 0.0);
+    let positive = |runs: &[f64]| {
+        !runs.is_empty() && runs.iter().all(|value| value.is_finite() && *value > 0.0)
+    };
     if before.len() + after.len() < 3 || !positive(before) || !positive(after) {
         return None;
     }
@@ -25,14 +27,29 @@ pub fn repeated(before: &[f64], after: &[f64]) -> Option<Difference> {
     let reach = error * quantile(1.0 - Difference::LEVEL / 2.0, freedom);
     let share = |log: f64| log.exp_m1();
     let interval = (share(change - reach), share(change + reach));
-    let p = if error > 0.0 { two_sided(change / error, freedom) } else { f64::from(u8::from(change == 0.0)) };
-    Some(Difference { before: first.exp(), after: second.exp(), change: share(change), interval, p, resolution: share(STRONGER * reach) })
+    let p = if error > 0.0 {
+        two_sided(change / error, freedom)
+    } else {
+        f64::from(u8::from(change == 0.0))
+    };
+    Some(Difference {
+        before: first.exp(),
+        after: second.exp(),
+        change: share(change),
+        interval,
+        p,
+        resolution: share(STRONGER * reach),
+    })
 }
 
 /// Standard error and degrees of freedom (Satterthwaite 1946) of two variances of a mean.
 fn welch((a, n): (f64, f64), (b, m): (f64, f64)) -> (f64, f64) {
     let both = a + b;
-    let freedom = if both > 0.0 { both * both / (a * a / (n - 1.0) + b * b / (m - 1.0)) } else { n + m - 2.0 };
+    let freedom = if both > 0.0 {
+        both * both / (a * a / (n - 1.0) + b * b / (m - 1.0))
+    } else {
+        n + m - 2.0
+    };
     (both.sqrt(), freedom)
 }
 
@@ -56,7 +73,12 @@ mod tests {
         let found = repeated(&of([0.0, 1.0, 2.0]), &of([3.0, 4.0, 5.0])).expect("enough");
         assert!((found.p - 0.021_31).abs() < 1e-4, "{}", found.p);
         assert!((found.change - 3f64.exp_m1()).abs() < 1e-9);
-        assert!(((1.0 + found.interval.0).ln() - (3.0 - 2.776_445 * (2.0f64 / 3.0).sqrt())).abs() < 1e-4, "{:?}", found.interval);
+        assert!(
+            ((1.0 + found.interval.0).ln() - (3.0 - 2.776_445 * (2.0f64 / 3.0).sqrt())).abs()
+                < 1e-4,
+            "{:?}",
+            found.interval
+        );
     }
 
     #[test]
@@ -64,12 +86,18 @@ mod tests {
         let mut noise = Noise(3);
         let (mut shown, mut held) = (0, 0);
         for _ in 0..1000 {
-            let (before, after) = (noise.series(4, 100.0, 3.0, 0.0), noise.series(3, 100.0, 3.0, 0.0));
+            let (before, after) = (
+                noise.series(4, 100.0, 3.0, 0.0),
+                noise.series(3, 100.0, 3.0, 0.0),
+            );
             let found = repeated(&before, &after).expect("enough");
             shown += u32::from(found.is_shown());
             held += u32::from((found.interval.0..=found.interval.1).contains(&0.0));
         }
-        assert!(shown <= 65 && (930..=985).contains(&held), "{shown} shown, {held} held");
+        assert!(
+            shown <= 65 && (930..=985).contains(&held),
+            "{shown} shown, {held} held"
+        );
     }
 
     #[test]
@@ -78,9 +106,21 @@ mod tests {
         assert_eq!(repeated(&[1.0, 0.0], &[2.0, 2.0]), None);
         let same = repeated(&[5.0, 5.0], &[5.0, 5.0]).expect("enough");
         assert!(!same.is_shown() && same.change == 0.0, "{same:?}");
-        assert!(repeated(&[5.0, 5.0], &[6.0, 6.0]).expect("enough").is_shown());
+        assert!(
+            repeated(&[5.0, 5.0], &[6.0, 6.0])
+                .expect("enough")
+                .is_shown()
+        );
         // One new run against three old ones: within their spread it is no difference.
-        assert!(!repeated(&[100.0, 102.0, 98.0], &[103.0]).expect("enough").is_shown());
-        assert!(repeated(&[100.0, 102.0, 98.0], &[150.0]).expect("enough").is_shown());
+        assert!(
+            !repeated(&[100.0, 102.0, 98.0], &[103.0])
+                .expect("enough")
+                .is_shown()
+        );
+        assert!(
+            repeated(&[100.0, 102.0, 98.0], &[150.0])
+                .expect("enough")
+                .is_shown()
+        );
     }
 }

@@ -34,9 +34,27 @@ pub struct Measured {
 
 /// Options that say where to and how to report, not what is done: two devices may well be compared.
 const NO_MATTER: [&str; 21] = [
-    "name", "filename", "directory", "description", "filename_format", "output", "unlink", "bwavgtime", "iopsavgtime", "log_avg_msec", "log_hist_msec",
-    "log_hist_coarseness", "log_max_value", "log_window_value", "log_offset", "log_prio", "log_unix_epoch", "log_store_compressed", "per_job_logs",
-    "percentile_list", "eta",
+    "name",
+    "filename",
+    "directory",
+    "description",
+    "filename_format",
+    "output",
+    "unlink",
+    "bwavgtime",
+    "iopsavgtime",
+    "log_avg_msec",
+    "log_hist_msec",
+    "log_hist_coarseness",
+    "log_max_value",
+    "log_window_value",
+    "log_offset",
+    "log_prio",
+    "log_unix_epoch",
+    "log_store_compressed",
+    "per_job_logs",
+    "percentile_list",
+    "eta",
 ];
 
 /// Puts two results side by side.
@@ -52,7 +70,9 @@ pub fn compare(before: &[Measured], after: &[Measured]) -> Comparison {
             None => comparison.alone.push(job.name.clone()),
         }
     }
-    let unknown = after.iter().filter(|job| before.iter().all(|other| other.name != job.name));
+    let unknown = after
+        .iter()
+        .filter(|job| before.iter().all(|other| other.name != job.name));
     comparison.alone.extend(unknown.map(|job| job.name.clone()));
     comparison
 }
@@ -60,7 +80,9 @@ pub fn compare(before: &[Measured], after: &[Measured]) -> Comparison {
 /// Puts two groups of repeated runs side by side: with more than one run on a side, what differs from run to run is the yardstick.
 #[must_use]
 pub fn compare_repeats(before: &[Vec<Measured>], after: &[Vec<Measured>]) -> Comparison {
-    let (Some(first), Some(second)) = (before.first(), after.first()) else { return Comparison::default() };
+    let (Some(first), Some(second)) = (before.first(), after.first()) else {
+        return Comparison::default();
+    };
     let mut comparison = compare(first, second);
     if before.len() + after.len() == 2 {
         return comparison;
@@ -75,12 +97,18 @@ pub fn compare_repeats(before: &[Vec<Measured>], after: &[Vec<Measured>]) -> Com
     comparison.alone.sort_unstable();
     comparison.alone.dedup();
     let mut seen = Vec::new();
-    comparison.unlike.retain(|one| !seen.contains(one) && {
-        seen.push(one.clone());
-        true
+    comparison.unlike.retain(|one| {
+        !seen.contains(one) && {
+            seen.push(one.clone());
+            true
+        }
     });
     for row in &mut comparison.rows {
-        let values = |runs: &[Vec<Measured>]| runs.iter().filter_map(|run| value(run, row)).collect::<Vec<f64>>();
+        let values = |runs: &[Vec<Measured>]| {
+            runs.iter()
+                .filter_map(|run| value(run, row))
+                .collect::<Vec<f64>>()
+        };
         let (old, new) = (values(before), values(after));
         row.difference = repeated(&old, &new);
         (row.before, row.after) = (typical(&old), typical(&new));
@@ -92,7 +120,10 @@ pub fn compare_repeats(before: &[Vec<Measured>], after: &[Vec<Measured>]) -> Com
 /// The figure of `row` in another run of the same.
 fn value(run: &[Measured], row: &Row) -> Option<f64> {
     let job = run.iter().find(|job| job.name == row.job)?;
-    let figure = job.figures.iter().find(|figure| figure.metric == row.metric && figure.direction == row.direction)?;
+    let figure = job
+        .figures
+        .iter()
+        .find(|figure| figure.metric == row.metric && figure.direction == row.direction)?;
     Some(figure.value).filter(|value| *value > 0.0)
 }
 
@@ -107,15 +138,25 @@ fn unlike(before: &Measured, after: &Measured) -> Vec<Unlike> {
     names.dedup();
     let matters = |name: &&String| !NO_MATTER.contains(&name.as_str()) && !name.ends_with("_log");
     let differ = names.into_iter().filter(matters).filter_map(|name| {
-        let values = (before.options.get(name).cloned(), after.options.get(name).cloned());
-        (values.0 != values.1).then(|| Unlike { job: before.name.clone(), option: name.clone(), values })
+        let values = (
+            before.options.get(name).cloned(),
+            after.options.get(name).cloned(),
+        );
+        (values.0 != values.1).then(|| Unlike {
+            job: before.name.clone(),
+            option: name.clone(),
+            values,
+        })
     });
     differ.collect()
 }
 
 fn rows(before: &Measured, after: &Measured) -> Vec<Row> {
     let row = |figure: &Figure| {
-        let other = after.figures.iter().find(|other| other.metric == figure.metric && other.direction == figure.direction)?;
+        let other = after
+            .figures
+            .iter()
+            .find(|other| other.metric == figure.metric && other.direction == figure.direction)?;
         (figure.value > 0.0).then(|| Row {
             job: before.name.clone(),
             direction: figure.direction,
@@ -142,12 +183,24 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Limit, String> {
-        let wrong = || format!("'{}' is no limit; write one such as p99:+5% or iops:-3%", text.escape_debug());
+        let wrong = || {
+            format!(
+                "'{}' is no limit; write one such as p99:+5% or iops:-3%",
+                text.escape_debug()
+            )
+        };
         let (metric, change) = text.split_once(':').ok_or_else(wrong)?;
         let metric = metric.parse().map_err(|()| wrong())?;
         let percent: f64 = change.trim_end_matches('%').parse().map_err(|_| wrong())?;
         let signed = change.starts_with(['+', '-']);
-        if signed && percent.is_finite() { Ok(Limit { metric, share: percent / 100.0 }) } else { Err(wrong()) }
+        if signed && percent.is_finite() {
+            Ok(Limit {
+                metric,
+                share: percent / 100.0,
+            })
+        } else {
+            Err(wrong())
+        }
     }
 }
 
@@ -155,8 +208,16 @@ impl Limit {
     /// Whether `row` changed by more than is allowed, and not by chance as far as its intervals tell.
     #[must_use]
     pub fn is_broken_by(&self, row: &Row) -> bool {
-        let beyond = if self.share >= 0.0 && !self.share.is_sign_negative() { row.change > self.share } else { row.change < self.share };
-        row.metric == self.metric && beyond && row.difference.is_none_or(|difference| difference.is_shown())
+        let beyond = if self.share >= 0.0 && !self.share.is_sign_negative() {
+            row.change > self.share
+        } else {
+            row.change < self.share
+        };
+        row.metric == self.metric
+            && beyond
+            && row
+                .difference
+                .is_none_or(|difference| difference.is_shown())
     }
 }
 
@@ -167,44 +228,124 @@ mod tests {
 
     fn job(name: &str, iops: f64, options: &[(&str, &str)]) -> Measured {
         let series = Noise(iops.to_bits()).series(60, iops, iops * 0.02, 0.2);
-        let figure = Figure { direction: Direction::Read, metric: Metric::Iops, value: iops, series };
-        let options = options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Measured { name: name.to_owned(), options, figures: vec![figure] }
+        let figure = Figure {
+            direction: Direction::Read,
+            metric: Metric::Iops,
+            value: iops,
+            series,
+        };
+        let options = options
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        Measured {
+            name: name.to_owned(),
+            options,
+            figures: vec![figure],
+        }
     }
 
     #[test]
     fn jobs_meet_by_name_and_plans_are_compared() {
-        let before = [job("a", 1000.0, &[("bs", "4k"), ("filename", "x"), ("log_avg_msec", "200")]), job("gone", 1.0, &[])];
-        let after = [job("new", 1.0, &[]), job("a", 900.0, &[("bs", "8k"), ("filename", "y"), ("direct", "1")])];
+        let before = [
+            job(
+                "a",
+                1000.0,
+                &[("bs", "4k"), ("filename", "x"), ("log_avg_msec", "200")],
+            ),
+            job("gone", 1.0, &[]),
+        ];
+        let after = [
+            job("new", 1.0, &[]),
+            job(
+                "a",
+                900.0,
+                &[("bs", "8k"), ("filename", "y"), ("direct", "1")],
+            ),
+        ];
         let found = compare(&before, &after);
         assert_eq!(found.alone, ["gone", "new"]);
-        let options: Vec<&str> = found.unlike.iter().map(|unlike| unlike.option.as_str()).collect();
-        assert_eq!(options, ["bs", "direct"], "another file or log is no other plan");
-        let [row] = found.rows.as_slice() else { panic!("{found:?}") };
+        let options: Vec<&str> = found
+            .unlike
+            .iter()
+            .map(|unlike| unlike.option.as_str())
+            .collect();
+        assert_eq!(
+            options,
+            ["bs", "direct"],
+            "another file or log is no other plan"
+        );
+        let [row] = found.rows.as_slice() else {
+            panic!("{found:?}")
+        };
         assert!((row.change + 0.1).abs() < 1e-12 && row.difference.expect("a series").is_shown());
     }
 
     #[test]
     fn runs_that_differ_among_themselves_prove_little() {
-        let group = |rates: &[f64]| rates.iter().map(|rate| vec![job("a", *rate, &[("bs", "4k")])]).collect::<Vec<_>>();
-        let noisy = compare_repeats(&group(&[1000.0, 900.0, 1100.0]), &group(&[950.0, 1050.0, 850.0])).rows.remove(0);
+        let group = |rates: &[f64]| {
+            rates
+                .iter()
+                .map(|rate| vec![job("a", *rate, &[("bs", "4k")])])
+                .collect::<Vec<_>>()
+        };
+        let noisy = compare_repeats(
+            &group(&[1000.0, 900.0, 1100.0]),
+            &group(&[950.0, 1050.0, 850.0]),
+        )
+        .rows
+        .remove(0);
         assert!(!noisy.difference.expect("six runs").is_shown(), "{noisy:?}");
         // The two first runs alone, each steady in itself, would have been told apart.
-        assert!(compare(&group(&[1000.0])[0], &group(&[950.0])[0]).rows[0].difference.expect("a series").is_shown());
+        assert!(
+            compare(&group(&[1000.0])[0], &group(&[950.0])[0]).rows[0]
+                .difference
+                .expect("a series")
+                .is_shown()
+        );
         let steady = compare_repeats(&group(&[1000.0, 1001.0, 999.0]), &group(&[950.0, 951.0]));
-        assert!(steady.rows[0].difference.expect("five runs").is_shown() && steady.repeats == Some((3, 2)));
+        assert!(
+            steady.rows[0].difference.expect("five runs").is_shown()
+                && steady.repeats == Some((3, 2))
+        );
         assert!((steady.rows[0].change + 0.0495).abs() < 0.001, "{steady:?}");
-        let odd = [group(&[1.0]).remove(0), vec![job("a", 1.0, &[("bs", "8k")])]];
-        assert_eq!(compare_repeats(&odd, &group(&[1.0])).unlike.len(), 1, "also on one side");
+        let odd = [
+            group(&[1.0]).remove(0),
+            vec![job("a", 1.0, &[("bs", "8k")])],
+        ];
+        assert_eq!(
+            compare_repeats(&odd, &group(&[1.0])).unlike.len(),
+            1,
+            "also on one side"
+        );
     }
 
     #[test]
     fn limits_are_read_and_kept() {
-        let row = compare(&[job("a", 1000.0, &[])], &[job("a", 900.0, &[])]).rows.remove(0);
-        for (limit, broken) in [("iops:-5%", true), ("iops:-15%", false), ("iops:+5%", false), ("p99:-5%", false), ("iops:-0%", true)] {
-            assert_eq!(limit.parse::<Limit>().expect(limit).is_broken_by(&row), broken, "{limit}");
+        let row = compare(&[job("a", 1000.0, &[])], &[job("a", 900.0, &[])])
+            .rows
+            .remove(0);
+        for (limit, broken) in [
+            ("iops:-5%", true),
+            ("iops:-15%", false),
+            ("iops:+5%", false),
+            ("p99:-5%", false),
+            ("iops:-0%", true),
+        ] {
+            assert_eq!(
+                limit.parse::<Limit>().expect(limit).is_broken_by(&row),
+                broken,
+                "{limit}"
+            );
         }
-        for wrong in ["iops", "iops:5%", "speed:-5%", "p101:+5%", "iops:-x%", "iops:+inf%"] {
+        for wrong in [
+            "iops",
+            "iops:5%",
+            "speed:-5%",
+            "p101:+5%",
+            "iops:-x%",
+            "iops:+inf%",
+        ] {
             assert!(wrong.parse::<Limit>().is_err(), "{wrong}");
         }
     }
@@ -216,6 +357,12 @@ mod tests {
         before.figures[0].series = Noise(1).series(60, 1000.0, 300.0, 0.5);
         after.figures[0].series = Noise(2).series(60, 1000.0, 300.0, 0.5);
         let row = compare(&[before], &[after]).rows.remove(0);
-        assert!(!"iops:-5%".parse::<Limit>().expect("a limit").is_broken_by(&row), "{row:?}");
+        assert!(
+            !"iops:-5%"
+                .parse::<Limit>()
+                .expect("a limit")
+                .is_broken_by(&row),
+            "{row:?}"
+        );
     }
 }

@@ -13,7 +13,11 @@ pub(super) fn quantile(share: f64, freedom: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1e6);
     for _ in 0..100 {
         let middle = f64::midpoint(low, high);
-        if 1.0 - two_sided(middle, freedom) / 2.0 < share { low = middle } else { high = middle }
+        if 1.0 - two_sided(middle, freedom) / 2.0 < share {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     f64::midpoint(low, high)
 }
@@ -26,7 +30,8 @@ fn beta_share(x: f64, a: f64, b: f64) -> f64 {
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - beta_share(1.0 - x, b, a);
     }
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
+    let front =
+        (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
     let tiny = |value: f64| if value.abs() < 1e-300 { 1e-300 } else { value };
     let (mut c, mut d) = (1.0, 1.0 / tiny(1.0 - (a + b) * x / (a + 1.0)));
     let mut fraction = d;
@@ -54,7 +59,8 @@ fn ln_gamma(mut x: f64) -> f64 {
         x += 1.0;
     }
     let inverse = 1.0 / (x * x);
-    let series = (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse * (1.0 / 1260.0 - inverse / 1680.0))) / x;
+    let series =
+        (1.0 / 12.0 - inverse * (1.0 / 360.0 - inverse * (1.0 / 1260.0 - inverse / 1680.0))) / x;
     (x - 0.5) * x.ln() - x + (2.0 * std::f64::consts::PI).ln() / 2.0 + series - below
 }
 
@@ -65,9 +71,23 @@ mod tests {
     /// Tables of Student's distribution: 97.5 %.
     #[test]
     fn the_tables() {
-        for (freedom, t) in [(1.0, 12.706_205), (2.0, 4.302_653), (5.0, 2.570_582), (30.0, 2.042_272), (1e6, 1.959_966)] {
-            assert!((quantile(0.975, freedom) - t).abs() < 2e-5, "{freedom}: {}", quantile(0.975, freedom));
-            assert!((two_sided(t, freedom) - 0.05).abs() < 1e-6, "{freedom}: {}", two_sided(t, freedom));
+        for (freedom, t) in [
+            (1.0, 12.706_205),
+            (2.0, 4.302_653),
+            (5.0, 2.570_582),
+            (30.0, 2.042_272),
+            (1e6, 1.959_966),
+        ] {
+            assert!(
+                (quantile(0.975, freedom) - t).abs() < 2e-5,
+                "{freedom}: {}",
+                quantile(0.975, freedom)
+            );
+            assert!(
+                (two_sided(t, freedom) - 0.05).abs() < 1e-6,
+                "{freedom}: {}",
+                two_sided(t, freedom)
+            );
         }
         assert_eq!(two_sided(0.0, 3.0), 1.0);
         assert_eq!(two_sided(f64::NAN, 3.0), 1.0);

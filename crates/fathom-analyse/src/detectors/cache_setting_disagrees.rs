@@ -13,11 +13,22 @@ const ADVICE: &str = "Write \"write back\" to queue/write_cache, or turn the dev
                       set-feature 6); until then fsync protects nothing.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let writes: u64 = scene.members().filter(|m| !m.is_null()).map(|m| m.seen.directions[Direction::Write].counts.ok).sum();
+    let writes: u64 = scene
+        .members()
+        .filter(|m| !m.is_null())
+        .map(|m| m.seen.directions[Direction::Write].counts.ok)
+        .sum();
     let devices = scene.devices().into_iter().filter(|_| writes > 0);
     let loops = devices.filter_map(|device| finding(&device.before, writes));
-    let withheld = scene.devices().into_iter().filter(|device| writes > 0 && device.before.cache.flushes_withheld());
-    withheld.map(|device| of_device(device, writes)).chain(loops).take(1).collect()
+    let withheld = scene
+        .devices()
+        .into_iter()
+        .filter(|device| writes > 0 && device.before.cache.flushes_withheld());
+    withheld
+        .map(|device| of_device(device, writes))
+        .chain(loops)
+        .take(1)
+        .collect()
 }
 
 /// The device itself says that its cache is volatile and on.

@@ -18,17 +18,35 @@ const LINK_ADVICE: &str = "The link, not the device, sets this rate: a wider or 
                            100 % a cache on this side answered.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let groups = scene.recording.conditions.limits.iter().filter_map(|limit| reached(scene, limit));
+    let groups = scene
+        .recording
+        .conditions
+        .limits
+        .iter()
+        .filter_map(|limit| reached(scene, limit));
     groups.take(1).chain(link(scene)).collect()
 }
 
 /// The link of the only device that has one, in the direction that moved more.
 fn link(scene: &Scene) -> Option<Finding> {
     let devices = scene.devices();
-    let mut linked = devices.iter().filter_map(|device| Some((device, device.before.narrowest_link()?)));
-    let (Some((device, link)), None) = (linked.next(), linked.next()) else { return None };
-    let real = || scene.seats.iter().filter(|seat| seat.members.iter().any(|m| !m.is_null()));
-    let one_way = |d: Direction| real().map(|seat| seat.entry.directions[d].bandwidth).fold(0.0, f64::max);
+    let mut linked = devices
+        .iter()
+        .filter_map(|device| Some((device, device.before.narrowest_link()?)));
+    let (Some((device, link)), None) = (linked.next(), linked.next()) else {
+        return None;
+    };
+    let real = || {
+        scene
+            .seats
+            .iter()
+            .filter(|seat| seat.members.iter().any(|m| !m.is_null()))
+    };
+    let one_way = |d: Direction| {
+        real()
+            .map(|seat| seat.entry.directions[d].bandwidth)
+            .fold(0.0, f64::max)
+    };
     let got = Direction::ALL.into_iter().map(one_way).fold(0.0, f64::max);
     let share = got / link.now.bytes_per_s as f64;
     if share < REACHED {
@@ -46,18 +64,31 @@ fn link(scene: &Scene) -> Option<Finding> {
 }
 
 fn reached(scene: &Scene, limit: &IoLimit) -> Option<Finding> {
-    let direction = if limit.reads { Direction::Read } else { Direction::Write };
+    let direction = if limit.reads {
+        Direction::Read
+    } else {
+        Direction::Write
+    };
     let of = |seat: &super::Seat| {
         let d = &seat.entry.directions[direction];
         if limit.ios { d.iops } else { d.bandwidth }
     };
-    let real = scene.seats.iter().filter(|seat| seat.members.iter().any(|m| !m.is_null()));
+    let real = scene
+        .seats
+        .iter()
+        .filter(|seat| seat.members.iter().any(|m| !m.is_null()));
     let got = real.map(of).fold(0.0, f64::max);
     let share = got / limit.per_second as f64;
     if limit.per_second == 0 || share < REACHED {
         return None;
     }
-    let figure = |n: f64| if limit.ios { format!("{} I/Os", rate(n)) } else { bytes(n as u64) };
+    let figure = |n: f64| {
+        if limit.ios {
+            format!("{} I/Os", rate(n))
+        } else {
+            bytes(n as u64)
+        }
+    };
     let evidence = format!(
         "{}s ran at {} per second, {} of the {} that the control group of this process allows on {}.",
         direction.word(),

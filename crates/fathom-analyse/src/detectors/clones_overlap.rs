@@ -15,7 +15,11 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 /// Told by the entry that holds the first clone.
 fn overlap(seat: &Seat, scene: &Scene) -> Option<Finding> {
-    let first = seat.members.iter().map(|m| m.job).find(|job| job.clone == 0 && follows_one_path(job))?;
+    let first = seat
+        .members
+        .iter()
+        .map(|m| m.job)
+        .find(|job| job.clone == 0 && follows_one_path(job))?;
     let same = |job: &&Job| job.section == first.section && job.files.paths == first.files.paths;
     let clones = scene.recording.plan.jobs.iter().filter(same).count();
     if clones < 2 {
@@ -34,5 +38,8 @@ fn follows_one_path(job: &Job) -> bool {
     let apart = !matches!(files.offset_increment, Extent::Bytes(b) if b.is_zero())
         && files.offset_increment != Extent::Percent(0);
     let null = !job.engine.kind.moves_data();
-    matches!(job.pattern.access, Access::Sequential { .. }) && !apart && !null && !files.paths.is_empty()
+    matches!(job.pattern.access, Access::Sequential { .. })
+        && !apart
+        && !null
+        && !files.paths.is_empty()
 }

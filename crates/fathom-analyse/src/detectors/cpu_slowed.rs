@@ -16,7 +16,14 @@ const LEAST: usize = 8;
 const ADVICE: &str = "Set the performance governor and look for heat or a power limit; microsecond latencies follow the clock.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let known: Vec<&Sample> = scene.recording.conditions.telemetry.samples.iter().filter(|s| s.cpu_mhz.is_some()).collect();
+    let known: Vec<&Sample> = scene
+        .recording
+        .conditions
+        .telemetry
+        .samples
+        .iter()
+        .filter(|s| s.cpu_mhz.is_some())
+        .collect();
     let mhz: Vec<f64> = known.iter().filter_map(|s| s.cpu_mhz).collect();
     if mhz.len() < LEAST {
         return Vec::new();
@@ -28,7 +35,12 @@ fn look(scene: &Scene) -> Vec<Finding> {
     if fall < FALL {
         return Vec::new();
     }
-    let evidence = format!("The CPUs ran at {first:.0} MHz in the first quarter and at {last:.0} MHz in the last, {} slower.", percent(fall * 100.0));
-    let slow = known[known.len() - quarter..].iter().map(|s| TimeSpan::lasting(s.start, s.length));
+    let evidence = format!(
+        "The CPUs ran at {first:.0} MHz in the first quarter and at {last:.0} MHz in the last, {} slower.",
+        percent(fall * 100.0)
+    );
+    let slow = known[known.len() - quarter..]
+        .iter()
+        .map(|s| TimeSpan::lasting(s.start, s.length));
     vec![of_run(CODE, Weight::Degrades, evidence, ADVICE).seen(slow)]
 }

@@ -13,8 +13,21 @@ const ADVICE: &str = "Raise or remove the CPU quota of the container or cgroup (
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let throttles = scene.recording.host.cpu_throttles.filter(|n| *n > 0);
-    let evidence =
-        |n| format!("This host, not the device, limited the run: {} by the CPU quota.", counted(n, "throttle"));
+    let evidence = |n| {
+        format!(
+            "This host, not the device, limited the run: {} by the CPU quota.",
+            counted(n, "throttle")
+        )
+    };
     let when = || scene.sampled(|sample| sample.throttles.is_some_and(|n| n > 0));
-    throttles.map(|n| timed(of_run(CODE, Weight::Degrades, evidence(n), ADVICE), when(), scene.recording.elapsed)).into_iter().collect()
+    throttles
+        .map(|n| {
+            timed(
+                of_run(CODE, Weight::Degrades, evidence(n), ADVICE),
+                when(),
+                scene.recording.elapsed,
+            )
+        })
+        .into_iter()
+        .collect()
 }

@@ -23,7 +23,8 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 fn shallow(seat: &Seat) -> Option<Finding> {
     let little = &seat.entry.little;
-    let done = seat.entry.counts.ok >= u64::from(seat.members[0].job.queue.depth) * seat.members.len() as u64 * ROUNDS;
+    let done = seat.entry.counts.ok
+        >= u64::from(seat.members[0].job.queue.depth) * seat.members.len() as u64 * ROUNDS;
     if !done || !seat.members.iter().all(keeps_full) || little.in_flight >= little.asked * REACHED {
         return None;
     }
@@ -46,7 +47,10 @@ fn keeps_full(member: &Member) -> bool {
         && queue.low * 2 >= queue.depth
         && queue.batch_complete_min * 2 <= queue.depth
         && !kind.is_synchronous()
-        && !matches!(kind, fathom_model::EngineKind::Null | fathom_model::EngineKind::Vsync)
+        && !matches!(
+            kind,
+            fathom_model::EngineKind::Null | fathom_model::EngineKind::Vsync
+        )
         && !is_open_loop(&job.pace)
         && job.pace.think.is_none()
         && job.verify.is_none()

@@ -16,26 +16,42 @@ const ADVICE: &str = "Results are for memory, not for the device: use another fi
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let targets = scene.recording.conditions.targets.iter();
-    let found: Vec<_> = targets.filter_map(|target| Some((target, why(scene, target)?))).collect();
-    let Some((target, why)) = found.first() else { return Vec::new() };
-    let more = if found.len() > 1 { format!(" ({} targets more like this)", found.len() - 1) } else { String::new() };
-    let evidence = format!("Direct I/O was asked of {}, but {why}{more}.", target.path.display());
+    let found: Vec<_> = targets
+        .filter_map(|target| Some((target, why(scene, target)?)))
+        .collect();
+    let Some((target, why)) = found.first() else {
+        return Vec::new();
+    };
+    let more = if found.len() > 1 {
+        format!(" ({} targets more like this)", found.len() - 1)
+    } else {
+        String::new()
+    };
+    let evidence = format!(
+        "Direct I/O was asked of {}, but {why}{more}.",
+        target.path.display()
+    );
     vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
 }
 
 fn why(scene: &Scene, target: &TargetConditions) -> Option<String> {
-    let mut members = scene.members().filter(|m| m.job.files.direct && m.job.files.paths.contains(&target.path));
+    let mut members = scene
+        .members()
+        .filter(|m| m.job.files.direct && m.job.files.paths.contains(&target.path));
     let dropped = members.next()?.job.files.layout.invalidate;
     let cached = target.cached_share.unwrap_or(0.0);
     match target.direct {
         _ if target.memory_backed => Some("the file system keeps 100 % of it in memory".to_owned()),
-        Some(DirectTruth::Buffered) => {
-            Some(format!("its file system buffers it: {} of it lay in the page cache at the end", percent(cached * 100.0)))
-        }
-        Some(DirectTruth::Unsaid) if dropped && target.is_file && cached >= CACHED => Some(format!(
-            "its file system does not say that it does so, and {} of it lay in the page cache at the end",
+        Some(DirectTruth::Buffered) => Some(format!(
+            "its file system buffers it: {} of it lay in the page cache at the end",
             percent(cached * 100.0)
         )),
+        Some(DirectTruth::Unsaid) if dropped && target.is_file && cached >= CACHED => {
+            Some(format!(
+                "its file system does not say that it does so, and {} of it lay in the page cache at the end",
+                percent(cached * 100.0)
+            ))
+        }
         _ => None,
     }
 }

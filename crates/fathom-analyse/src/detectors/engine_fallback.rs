@@ -16,7 +16,11 @@ fn look(scene: &Scene) -> Vec<Finding> {
 fn stood_in(seat: &Seat) -> Option<Finding> {
     seat.members.iter().find_map(|m| {
         let why = m.seen.fallback.as_ref()?;
-        let evidence = format!("{} stood in for {}: {why}.", m.seen.engine, m.job.engine.kind.word());
+        let evidence = format!(
+            "{} stood in for {}: {why}.",
+            m.seen.engine,
+            m.job.engine.kind.word()
+        );
         Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
     })
 }

@@ -21,7 +21,12 @@ fn thin(seat: &Seat, direction: Direction) -> Option<Finding> {
     let beyond = |p: f64| summary.n as f64 * (100.0 - p) / 100.0;
     // Half an I/O of slack, for percentiles that are not exact in binary.
     let thin = |p: &f64| *p < 100.0 && beyond(*p) + 0.5 < TAIL;
-    let first = summary.percentiles.iter().map(|p| p.0).filter(thin).reduce(f64::min)?;
+    let first = summary
+        .percentiles
+        .iter()
+        .map(|p| p.0)
+        .filter(thin)
+        .reduce(f64::min)?;
     let evidence = format!(
         "{} {kind} p{first} and above rest on fewer than {TAIL} of {} I/Os.",
         direction.word(),

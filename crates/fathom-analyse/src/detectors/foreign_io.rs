@@ -18,7 +18,11 @@ const ADVICE: &str = "Someone else uses the device, or the file system writes mo
                       iostat or iotop, or use an idle device.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    [Direction::Read, Direction::Write].into_iter().filter_map(|d| excess(scene, d)).take(1).collect()
+    [Direction::Read, Direction::Write]
+        .into_iter()
+        .filter_map(|d| excess(scene, d))
+        .take(1)
+        .collect()
 }
 
 /// One device alone must exceed all jobs together: sums over a stack of devices would count the same I/O twice.
@@ -27,7 +31,10 @@ fn excess(scene: &Scene, direction: Direction) -> Option<Finding> {
         return None;
     }
     let ours = scene.moved()[direction].bytes;
-    let disk = scene.disks.iter().max_by_key(|d| device_bytes(d, direction))?;
+    let disk = scene
+        .disks
+        .iter()
+        .max_by_key(|d| device_bytes(d, direction))?;
     let device = device_bytes(disk, direction);
     let limit = ours + SLACK.max((ours as f64 * EXCESS_PERCENT / 100.0) as u64);
     if device <= limit {
@@ -36,7 +43,11 @@ fn excess(scene: &Scene, direction: Direction) -> Option<Finding> {
     let evidence = format!(
         "{} of the bytes {} on {} were not ours: the device moved {}, the jobs {}.",
         percent(share(device - ours, device)),
-        if direction == Direction::Read { "read" } else { "written" },
+        if direction == Direction::Read {
+            "read"
+        } else {
+            "written"
+        },
         disk.name,
         bytes(device),
         bytes(ours),
@@ -45,6 +56,10 @@ fn excess(scene: &Scene, direction: Direction) -> Option<Finding> {
 }
 
 fn device_bytes(disk: &DiskSummary, direction: Direction) -> u64 {
-    let sectors = if direction == Direction::Read { disk.delta.read_sectors } else { disk.delta.write_sectors };
+    let sectors = if direction == Direction::Read {
+        disk.delta.read_sectors
+    } else {
+        disk.delta.write_sectors
+    };
     sectors * SECTOR
 }

@@ -24,13 +24,21 @@ const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quo
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let measured = |s: &Stall| scene.seats.iter().any(|seat| hits(s, seat));
-    let long = scene.recording.stalls.iter().filter(|s| s.lasted >= LONG_STALL);
+    let long = scene
+        .recording
+        .stalls
+        .iter()
+        .filter(|s| s.lasted >= LONG_STALL);
     let stalls: Vec<Stall> = long.copied().filter(measured).collect();
     if stalls.is_empty() {
         return Vec::new();
     }
     let open = scene.each(|seat| open_loop(seat, &stalls));
-    if open.is_empty() { vec![closed_loop(scene, &stalls)] } else { open }
+    if open.is_empty() {
+        vec![closed_loop(scene, &stalls)]
+    } else {
+        open
+    }
 }
 
 fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
@@ -53,7 +61,10 @@ fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
         duration(worst.at.get() as f64),
     );
     let matters = share(slow, response.count()) >= SLOW_PERCENT;
-    Some(seat.finding(CODE, weight(matters), evidence, ADVICE).seen(times(stalls.iter().filter(|s| hits(s, seat)))))
+    Some(
+        seat.finding(CODE, weight(matters), evidence, ADVICE)
+            .seen(times(stalls.iter().filter(|s| hits(s, seat)))),
+    )
 }
 
 /// Whether a stall fell into the measured time of an entry.
@@ -79,11 +90,17 @@ fn closed_loop(scene: &Scene, stalls: &[Stall]) -> Finding {
 }
 
 fn times<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Vec<TimeSpan> {
-    stalls.map(|stall| TimeSpan::lasting(stall.at, stall.lasted)).collect()
+    stalls
+        .map(|stall| TimeSpan::lasting(stall.at, stall.lasted))
+        .collect()
 }
 
 fn weight(matters: bool) -> Weight {
-    if matters { Weight::Invalidates } else { Weight::Degrades }
+    if matters {
+        Weight::Invalidates
+    } else {
+        Weight::Degrades
+    }
 }
 
 fn worst<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Option<Stall> {

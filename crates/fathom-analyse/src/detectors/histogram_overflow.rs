@@ -9,7 +9,8 @@ use crate::latency::merged;
 const CODE: &str = "HISTOGRAM_OVERFLOW";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "Percentiles that reach into these values show the maximum; mean and maximum are exact.";
+const ADVICE: &str =
+    "Percentiles that reach into these values show the maximum; mean and maximum are exact.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(above_range)
@@ -24,7 +25,10 @@ fn above_range(seat: &Seat) -> Option<Finding> {
         seat.latencies(|d| &d.lateness),
         merged(seat.members.iter().map(|m| &m.seen.sync)),
     ];
-    let worst = kinds.iter().max_by_key(|h| h.overflow()).filter(|h| h.overflow() > 0)?;
+    let worst = kinds
+        .iter()
+        .max_by_key(|h| h.overflow())
+        .filter(|h| h.overflow() > 0)?;
     let evidence = format!(
         "{} above the histogram's range of 73 minutes; the largest is {}.",
         counted(worst.overflow(), "value"),

@@ -14,9 +14,20 @@ const LEAST: f64 = 0.01;
 const ADVICE: &str = "Write the file in full first, with data and not with fallocate.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let worst = |a: &&TargetConditions, b: &&TargetConditions| unwritten(a).total_cmp(&unwritten(b));
-    let read = scene.recording.conditions.targets.iter().filter(|target| is_read(scene, target));
-    let Some(target) = read.max_by(worst).filter(|target| unwritten(target) >= LEAST) else { return Vec::new() };
+    let worst =
+        |a: &&TargetConditions, b: &&TargetConditions| unwritten(a).total_cmp(&unwritten(b));
+    let read = scene
+        .recording
+        .conditions
+        .targets
+        .iter()
+        .filter(|target| is_read(scene, target));
+    let Some(target) = read
+        .max_by(worst)
+        .filter(|target| unwritten(target) >= LEAST)
+    else {
+        return Vec::new();
+    };
     let evidence = format!(
         "{} of the read range of {} was never written; those reads did not touch the medium.",
         percent(unwritten(target) * 100.0),
@@ -31,5 +42,7 @@ fn unwritten(target: &TargetConditions) -> f64 {
 
 fn is_read(scene: &Scene, target: &TargetConditions) -> bool {
     let did = |m: &crate::members::Member| m.seen.directions[Direction::Read].counts.ok > 0;
-    scene.members().any(|m| did(m) && m.job.files.paths.contains(&target.path))
+    scene
+        .members()
+        .any(|m| did(m) && m.job.files.paths.contains(&target.path))
 }

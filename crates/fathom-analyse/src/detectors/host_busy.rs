@@ -30,7 +30,11 @@ fn look(scene: &Scene) -> Vec<Finding> {
         percent(foreign),
     );
     let when = scene.sampled(|sample| mean_busy(sample) >= BUSY_PERCENT);
-    vec![timed(of_run(CODE, Weight::Degrades, evidence, ADVICE), when, scene.recording.elapsed)]
+    vec![timed(
+        of_run(CODE, Weight::Degrades, evidence, ADVICE),
+        when,
+        scene.recording.elapsed,
+    )]
 }
 
 fn mean_busy(sample: &Sample) -> f64 {
@@ -39,7 +43,10 @@ fn mean_busy(sample: &Sample) -> f64 {
 
 /// CPU of the workers as a share of all CPUs.
 fn ours(scene: &Scene) -> f64 {
-    let used: f64 = scene.members().map(|m| (m.seen.usage.user + m.seen.usage.system).as_secs_f64()).sum();
+    let used: f64 = scene
+        .members()
+        .map(|m| (m.seen.usage.user + m.seen.usage.system).as_secs_f64())
+        .sum();
     let all = scene.recording.elapsed.as_secs_f64() * f64::from(scene.recording.host.cpus.max(1));
     if all > 0.0 { used * 100.0 / all } else { 0.0 }
 }

@@ -20,12 +20,24 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn failed(seat: &Seat) -> Option<Finding> {
-    let of = seat.members.iter().filter(|m| !m.died()).copied().collect::<Vec<_>>();
+    let of = seat
+        .members
+        .iter()
+        .filter(|m| !m.died())
+        .copied()
+        .collect::<Vec<_>>();
     let failed: u64 = of.iter().map(failures).sum();
-    let stopped = of.iter().filter_map(|m| m.seen.error.as_ref()).find(|e| e.errno != EILSEQ);
+    let stopped = of
+        .iter()
+        .filter_map(|m| m.seen.error.as_ref())
+        .find(|e| e.errno != EILSEQ);
     let evidence = match (failed, stopped) {
         (0, None) => return None,
-        (0, Some(error)) => format!("The job failed: {} ({}).", error.what, errno::words(error.errno)),
+        (0, Some(error)) => format!(
+            "The job failed: {} ({}).",
+            error.what,
+            errno::words(error.errno)
+        ),
         _ => format!(
             "{} of {} I/Os failed{}. Failed I/Os are in neither IOPS nor latency.",
             count(failed),
@@ -33,21 +45,42 @@ fn failed(seat: &Seat) -> Option<Finding> {
             first(seat)
         ),
     };
-    let weight = if of.iter().all(tolerated) { Weight::Degrades } else { Weight::Invalidates };
-    Some(timed(seat.finding(CODE, weight, evidence, ADVICE), seat.bad_intervals(), seat.span().1))
+    let weight = if of.iter().all(tolerated) {
+        Weight::Degrades
+    } else {
+        Weight::Invalidates
+    };
+    Some(timed(
+        seat.finding(CODE, weight, evidence, ADVICE),
+        seat.bad_intervals(),
+        seat.span().1,
+    ))
 }
 
 /// Failed I/Os and syncs; with `fill_device` a full target is the aim and is not noted as an error.
 fn failures(member: &Member) -> u64 {
-    let filled = member.job.files.layout.fill_device && member.first_errno().is_none() && member.seen.error.is_none();
-    let io: u64 = member.seen.directions.iter().map(|(_, d)| d.counts.failed).sum();
-    if filled { member.seen.sync_failed } else { io + member.seen.sync_failed }
+    let filled = member.job.files.layout.fill_device
+        && member.first_errno().is_none()
+        && member.seen.error.is_none();
+    let io: u64 = member
+        .seen
+        .directions
+        .iter()
+        .map(|(_, d)| d.counts.failed)
+        .sum();
+    if filled {
+        member.seen.sync_failed
+    } else {
+        io + member.seen.sync_failed
+    }
 }
 
 /// Whether the user asked to go on after such errors, and the job did so after every one.
 fn tolerated(member: &Member) -> bool {
     let (failed, seen, policy) = (failures(member), member.seen, &member.job.errors);
-    let asked = policy.continue_read || policy.continue_write || policy.ignore.iter().any(|list| !list.is_empty());
+    let asked = policy.continue_read
+        || policy.continue_write
+        || policy.ignore.iter().any(|list| !list.is_empty());
     match &seen.error {
         None => failed == 0 || asked,
         Some(error) => error.errno == EILSEQ || (failed > 0 && seen.errors_continued >= failed),
@@ -56,9 +89,16 @@ fn tolerated(member: &Member) -> bool {
 
 fn first(seat: &Seat) -> String {
     let told = seat.events().find_map(|e| match &e.what {
-        EventKind::FirstError { direction, offset, errno: code } => {
+        EventKind::FirstError {
+            direction,
+            offset,
+            errno: code,
+        } => {
             let what = direction.map_or("fsync", |d| d.word());
-            Some(format!(" (first: {what} at offset {offset}, {})", errno::words(*code)))
+            Some(format!(
+                " (first: {what} at offset {offset}, {})",
+                errno::words(*code)
+            ))
         }
         _ => None,
     });

@@ -22,17 +22,29 @@ fn look(scene: &Scene) -> Vec<Finding> {
     for member in scene.members().filter(|m| m.did_io()) {
         groups.entry(member.job.group).or_default().push(member);
     }
-    groups.iter().filter_map(|(group, members)| apart(*group, members)).take(1).collect()
+    groups
+        .iter()
+        .filter_map(|(group, members)| apart(*group, members))
+        .take(1)
+        .collect()
 }
 
 fn apart(group: u32, members: &[&Member]) -> Option<Finding> {
     let from = members.iter().map(|m| m.seen.measured_from).min()?;
-    let span = members.iter().map(|m| m.seen.ended).max()?.saturating_sub(from);
+    let span = members
+        .iter()
+        .map(|m| m.seen.ended)
+        .max()?
+        .saturating_sub(from);
     let longest = members.iter().map(|m| m.run_time()).max()?;
     if longest.is_zero() || span.get() as f64 <= longest.get() as f64 * APART {
         return None;
     }
-    let moved: u64 = members.iter().flat_map(|m| m.seen.directions.iter()).map(|(_, d)| d.counts.bytes_ok).sum();
+    let moved: u64 = members
+        .iter()
+        .flat_map(|m| m.seen.directions.iter())
+        .map(|(_, d)| d.counts.bytes_ok)
+        .sum();
     let per_second = |time: Nanos| bytes((moved as f64 / time.as_secs_f64()) as u64);
     let evidence = format!(
         "The {} jobs of group {group} did not run together: their total over the longest single run is {}/s, over the \

@@ -24,7 +24,11 @@ fn late(seat: &Seat, scene: &Scene) -> Option<Finding> {
     let late = lateness.count_above(LATE);
     let late_share = share(late, lateness.count());
     let (from, to) = seat.span();
-    let held_up = scene.recording.stalls.iter().any(|s| s.lasted >= LATE && s.at < to && s.at + s.lasted > from);
+    let held_up = scene
+        .recording
+        .stalls
+        .iter()
+        .any(|s| s.lasted >= LATE && s.at < to && s.at + s.lasted > from);
     // A replay has its own words: REPLAY_LAG.
     if late_share < LATE_PERCENT || held_up || seat.replay().is_some() {
         return None;

@@ -18,50 +18,79 @@ const BELOW: f64 = 0.8;
 const FAR_BELOW: f64 = 0.5;
 /// Run times are counted in milliseconds.
 const LEAST: Nanos = Nanos::from_secs(1);
-const TOO_MANY: &str = "Either the rate or the latency is wrong: report it as a fault of fathom, with the job file.";
-const TOO_FEW: &str = "The target could do more with the same latency: use more jobs or a cheaper engine.";
+const TOO_MANY: &str =
+    "Either the rate or the latency is wrong: report it as a fault of fathom, with the job file.";
+const TOO_FEW: &str =
+    "The target could do more with the same latency: use more jobs or a cheaper engine.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    scene.each(|seat| (long_enough(seat) && seat.members.iter().all(keeps_busy)).then(|| judged(seat)).flatten())
+    scene.each(|seat| {
+        (long_enough(seat) && seat.members.iter().all(keeps_busy))
+            .then(|| judged(seat))
+            .flatten()
+    })
 }
 
 fn judged(seat: &Seat) -> Option<Finding> {
     let little = &seat.entry.little;
-    let might = seat.members.iter().map(|m| f64::from(depth(m))).sum::<f64>();
+    let might = seat
+        .members
+        .iter()
+        .map(|m| f64::from(depth(m)))
+        .sum::<f64>();
     let reached = little.in_flight / might;
     if reached > ABOVE {
-        let evidence = format!("{} are in flight by Little's law, but no more than {might} can be.", product(little));
+        let evidence = format!(
+            "{} are in flight by Little's law, but no more than {might} can be.",
+            product(little)
+        );
         return Some(seat.finding(CODE, Weight::Invalidates, evidence, TOO_MANY));
     }
-    let between = (FAR_BELOW..BELOW).contains(&reached) || (might < 1.5 && reached < BELOW && reached > 0.0);
+    let between =
+        (FAR_BELOW..BELOW).contains(&reached) || (might < 1.5 && reached < BELOW && reached > 0.0);
     let evidence = || {
         let idle = percent((1.0 - reached) * 100.0);
-        format!("{} are in flight, of {might} possible: {idle} of the time passed between I/Os, in this program.", product(little))
+        format!(
+            "{} are in flight, of {might} possible: {idle} of the time passed between I/Os, in this program.",
+            product(little)
+        )
     };
     between.then(|| seat.finding(CODE, Weight::Note, evidence(), TOO_FEW))
 }
 
 fn product(little: &Little) -> String {
-    format!("{} I/Os per second x {} = {:.2}", rate(little.iops), duration(little.mean_ns), little.in_flight)
+    format!(
+        "{} I/Os per second x {} = {:.2}",
+        rate(little.iops),
+        duration(little.mean_ns),
+        little.in_flight
+    )
 }
 
 /// A synchronous engine has one in flight, whatever was asked.
 fn depth(member: &Member) -> u32 {
-    if member.job.engine.is_synchronous() { 1 } else { member.job.queue.depth }
+    if member.job.engine.is_synchronous() {
+        1
+    } else {
+        member.job.queue.depth
+    }
 }
 
 /// All ran for long, and together.
 fn long_enough(seat: &Seat) -> bool {
     let (from, to) = seat.span();
     let whole = to.saturating_sub(from).get() as f64;
-    seat.members.iter().all(|m| m.run_time() >= LEAST && m.run_time().get() as f64 >= 0.9 * whole)
+    seat.members
+        .iter()
+        .all(|m| m.run_time() >= LEAST && m.run_time().get() as f64 >= 0.9 * whole)
 }
 
 /// A closed loop without pauses, flushes and checks, with latencies kept.
 fn keeps_busy(member: &Member) -> bool {
     let job = member.job;
     let flushes = job.sync.fsync_every > 0 || job.sync.fdatasync_every > 0;
-    let full = job.queue.low * 2 >= job.queue.depth && job.queue.batch_complete_min * 2 <= job.queue.depth.max(2);
+    let full = job.queue.low * 2 >= job.queue.depth
+        && job.queue.batch_complete_min * 2 <= job.queue.depth.max(2);
     let kept = job.accounting.clat && !job.accounting.reduced;
     let paced = is_open_loop(&job.pace) || job.pace.think.is_some();
     !member.is_null() && full && kept && !paced && !flushes && job.verify.is_none()

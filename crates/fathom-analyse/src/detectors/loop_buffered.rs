@@ -17,11 +17,19 @@ fn look(scene: &Scene) -> Vec<Finding> {
     let asked = Direction::ALL.into_iter().all(|d| scene.all_direct(d)) && moved > 0;
     let through = |file: &&BackingFacts| file.direct_io == Some(false);
     let mut devices = scene.devices().into_iter().map(|device| &device.before);
-    let buffered = devices.find_map(|device| Some((&device.name, device.backing.as_ref().filter(through)?)));
+    let buffered =
+        devices.find_map(|device| Some((&device.name, device.backing.as_ref().filter(through)?)));
     let finding = |(name, file): (&String, &BackingFacts)| {
         let file = file.path.display();
-        let evidence = format!("{} passed through {name}, which reaches {file} through the page cache.", bytes(moved));
+        let evidence = format!(
+            "{} passed through {name}, which reaches {file} through the page cache.",
+            bytes(moved)
+        );
         of_run(CODE, Weight::Degrades, evidence, ADVICE)
     };
-    buffered.filter(|_| asked).map(finding).into_iter().collect()
+    buffered
+        .filter(|_| asked)
+        .map(finding)
+        .into_iter()
+        .collect()
 }

@@ -11,17 +11,37 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
 /// Block devices that are memory: compressed, and plain.
 const DISKS: [&str; 2] = ["zram", "ram"];
-const ADVICE: &str = "These figures are about RAM and the CPU; use a device with a medium of its own for storage.";
+const ADVICE: &str =
+    "These figures are about RAM and the CPU; use a device with a medium of its own for storage.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let conditions = &scene.recording.conditions;
     // Direct I/O on such a file is DIRECT_NOT_DIRECT.
-    let direct = |path| scene.members().any(|m| m.job.files.direct && m.job.files.paths.contains(path));
-    let file = conditions.targets.iter().find(|t| t.memory_backed && !direct(&t.path));
-    let named = |name: &str| DISKS.iter().any(|disk| name.strip_prefix(disk).is_some_and(|n| n.parse::<u32>().is_ok()));
-    let disk = scene.devices().into_iter().find(|device| named(&device.before.name));
+    let direct = |path| {
+        scene
+            .members()
+            .any(|m| m.job.files.direct && m.job.files.paths.contains(path))
+    };
+    let file = conditions
+        .targets
+        .iter()
+        .find(|t| t.memory_backed && !direct(&t.path));
+    let named = |name: &str| {
+        DISKS.iter().any(|disk| {
+            name.strip_prefix(disk)
+                .is_some_and(|n| n.parse::<u32>().is_ok())
+        })
+    };
+    let disk = scene
+        .devices()
+        .into_iter()
+        .find(|device| named(&device.before.name));
     let memory = bytes(scene.recording.host.memory.get());
-    let what = file.map(|t| format!("{} lies", t.path.display())).or(disk.map(|d| format!("{} is a device", d.before.name)));
+    let what = file
+        .map(|t| format!("{} lies", t.path.display()))
+        .or(disk.map(|d| format!("{} is a device", d.before.name)));
     let evidence = |what| format!("{what} in the {memory} of memory of this machine.");
-    what.map(|what| of_run(CODE, Weight::Degrades, evidence(what), ADVICE)).into_iter().collect()
+    what.map(|what| of_run(CODE, Weight::Degrades, evidence(what), ADVICE))
+        .into_iter()
+        .collect()
 }

@@ -15,13 +15,29 @@ const ADVICE: &str = "Free memory or run on a larger machine: reclaim and swappi
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let samples = &scene.recording.conditions.telemetry.samples;
-    let lost = |s: &fathom_model::Sample| s.memory_pressure.unwrap_or(0.0) * s.length.get() as f64 / 100.0;
-    let (lost, whole) = (samples.iter().map(lost).sum::<f64>(), samples.iter().map(|s| s.length.get()).sum::<u64>());
+    let lost =
+        |s: &fathom_model::Sample| s.memory_pressure.unwrap_or(0.0) * s.length.get() as f64 / 100.0;
+    let (lost, whole) = (
+        samples.iter().map(lost).sum::<f64>(),
+        samples.iter().map(|s| s.length.get()).sum::<u64>(),
+    );
     let share = lost * 100.0 / (whole as f64).max(1.0);
     if share < LIMIT_PERCENT {
         return Vec::new();
     }
-    let evidence = format!("All tasks of this machine waited for memory for {} of the run ({}).", duration(lost), percent(share));
-    let when = scene.sampled(|sample| sample.memory_pressure.is_some_and(|share| share >= LIMIT_PERCENT));
-    vec![timed(of_run(CODE, Weight::Degrades, evidence, ADVICE), when, scene.recording.elapsed)]
+    let evidence = format!(
+        "All tasks of this machine waited for memory for {} of the run ({}).",
+        duration(lost),
+        percent(share)
+    );
+    let when = scene.sampled(|sample| {
+        sample
+            .memory_pressure
+            .is_some_and(|share| share >= LIMIT_PERCENT)
+    });
+    vec![timed(
+        of_run(CODE, Weight::Degrades, evidence, ADVICE),
+        when,
+        scene.recording.elapsed,
+    )]
 }

@@ -151,7 +151,10 @@ pub(crate) fn detect(scene: &Scene, detectors: &[Detector]) -> Vec<Finding> {
 fn folded(sightings: Vec<Finding>) -> Vec<Finding> {
     let mut told: Vec<(Finding, usize)> = Vec::new();
     for mut sighting in sightings {
-        match told.iter_mut().find(|(first, _)| first.about == sighting.about) {
+        match told
+            .iter_mut()
+            .find(|(first, _)| first.about == sighting.about)
+        {
             Some((first, more)) => {
                 *more += 1;
                 if sighting.weight > first.weight {
@@ -162,7 +165,9 @@ fn folded(sightings: Vec<Finding>) -> Vec<Finding> {
             None => told.push((sighting, 0)),
         }
     }
-    told.into_iter().map(|(finding, more)| with_count(finding, more)).collect()
+    told.into_iter()
+        .map(|(finding, more)| with_count(finding, more))
+        .collect()
 }
 
 fn with_count(mut finding: Finding, more: usize) -> Finding {

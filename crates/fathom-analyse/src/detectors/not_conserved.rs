@@ -8,7 +8,8 @@ use crate::figures::count;
 const CODE: &str = "NOT_CONSERVED";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "This is a fault of the tool: report it with the job file, and do not use the figures.";
+const ADVICE: &str =
+    "This is a fault of the tool: report it with the job file, and do not use the figures.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(unbalanced)
@@ -17,7 +18,12 @@ fn look(scene: &Scene) -> Vec<Finding> {
 fn unbalanced(seat: &Seat) -> Option<Finding> {
     let pairs = seat.members.iter().flat_map(|m| m.seen.directions.iter());
     let (direction, made) = pairs.into_iter().find(|(_, d)| !d.counts.balanced())?;
-    Some(seat.finding(CODE, Weight::Invalidates, evidence(direction, &made.counts), ADVICE))
+    Some(seat.finding(
+        CODE,
+        Weight::Invalidates,
+        evidence(direction, &made.counts),
+        ADVICE,
+    ))
 }
 
 fn evidence(direction: Direction, c: &Counts) -> String {

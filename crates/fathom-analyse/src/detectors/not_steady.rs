@@ -16,7 +16,8 @@ const ROUNDS: usize = 5;
 const RANGE_PERCENT: f64 = 20.0;
 /// Rounds shorter than a second show noise.
 const LEAST: Nanos = Nanos::from_secs(5);
-const ADVICE: &str = "Run longer, precondition the device, or use warm-up (ramp_time) before comparing.";
+const ADVICE: &str =
+    "Run longer, precondition the device, or use warm-up (ramp_time) before comparing.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(unsteady)
@@ -25,13 +26,17 @@ fn look(scene: &Scene) -> Vec<Finding> {
 fn unsteady(seat: &Seat) -> Option<Finding> {
     let from = seat.members.iter().map(|m| m.seen.measured_from).max()?;
     let to = seat.members.iter().map(|m| m.seen.ended).min()?;
-    let paced = seat.members.iter().any(|m| is_open_loop(&m.job.pace) || m.job.pace.replay.is_some() || m.job.pace.think.is_some());
+    let paced = seat.members.iter().any(|m| {
+        is_open_loop(&m.job.pace) || m.job.pace.replay.is_some() || m.job.pace.think.is_some()
+    });
     if paced || to.saturating_sub(from) < LEAST {
         return None;
     }
     let rounds = rounds(&seat.entry.series, from, to);
     let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
-    let (low, high) = rounds.iter().fold((f64::MAX, 0f64), |(l, h), r| (l.min(*r), h.max(*r)));
+    let (low, high) = rounds
+        .iter()
+        .fold((f64::MAX, 0f64), |(l, h), r| (l.min(*r), h.max(*r)));
     let range = (high - low) * 100.0 / mean;
     if mean <= 0.0 || range <= RANGE_PERCENT {
         return None;
@@ -42,14 +47,24 @@ fn unsteady(seat: &Seat) -> Option<Finding> {
         bytes(high as u64),
         percent(range),
     );
-    Some(timed(seat.finding(CODE, Weight::Note, evidence, ADVICE), outside(&rounds, mean, from, to), to))
+    Some(timed(
+        seat.finding(CODE, Weight::Note, evidence, ADVICE),
+        outside(&rounds, mean, from, to),
+        to,
+    ))
 }
 
 /// The parts that lie further from the mean than a steady one may.
 fn outside(rounds: &[f64; ROUNDS], mean: f64, from: Nanos, to: Nanos) -> Vec<TimeSpan> {
     let part = to.saturating_sub(from).get() / ROUNDS as u64;
-    let far = rounds.iter().enumerate().filter(|(_, round)| (*round - mean).abs() * 200.0 / mean > RANGE_PERCENT);
-    far.map(|(place, _)| TimeSpan::lasting(from + Nanos::new(part * place as u64), Nanos::new(part))).collect()
+    let far = rounds
+        .iter()
+        .enumerate()
+        .filter(|(_, round)| (*round - mean).abs() * 200.0 / mean > RANGE_PERCENT);
+    far.map(|(place, _)| {
+        TimeSpan::lasting(from + Nanos::new(part * place as u64), Nanos::new(part))
+    })
+    .collect()
 }
 
 /// Bytes per second of five equal parts of the time; an interval belongs to the part its middle lies in.
@@ -65,5 +80,11 @@ fn rounds(series: &[Moment], from: Nanos, to: Nanos) -> [f64; ROUNDS] {
         moved[round] += moment.directions.iter().map(|(_, d)| d.bytes).sum::<u64>();
         time[round] += moment.length.as_secs_f64();
     }
-    std::array::from_fn(|i| if time[i] > 0.0 { moved[i] as f64 / time[i] } else { 0.0 })
+    std::array::from_fn(|i| {
+        if time[i] > 0.0 {
+            moved[i] as f64 / time[i]
+        } else {
+            0.0
+        }
+    })
 }

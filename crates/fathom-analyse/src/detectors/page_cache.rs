@@ -14,22 +14,41 @@ const FROM_DEVICE_PERCENT: f64 = 50.0;
 /// Less than this says nothing.
 const LEAST: u64 = 4 << 20;
 const SECTOR: u64 = 512;
-const BUFFERED: &str =
-    "For the device use direct=1, or a region larger than memory; for the page cache the figures hold.";
+const BUFFERED: &str = "For the device use direct=1, or a region larger than memory; for the page cache the figures hold.";
 const DIRECT: &str = "Although direct I/O was asked for, the device was not reached: the file may have holes, be kept \
                       in a cache below, or lie on a file system that buffers it. Write it in full first.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     // All devices together: a stack of devices counts an I/O more than once, so this errs on the silent side.
-    let read: u64 = scene.disks.iter().map(|d| d.delta.read_sectors * SECTOR).sum();
-    let written: u64 = scene.disks.iter().map(|d| d.delta.write_sectors * SECTOR).sum();
-    let (reads, writes) = (missing(scene, Direction::Read, read), missing(scene, Direction::Write, written));
+    let read: u64 = scene
+        .disks
+        .iter()
+        .map(|d| d.delta.read_sectors * SECTOR)
+        .sum();
+    let written: u64 = scene
+        .disks
+        .iter()
+        .map(|d| d.delta.write_sectors * SECTOR)
+        .sum();
+    let (reads, writes) = (
+        missing(scene, Direction::Read, read),
+        missing(scene, Direction::Write, written),
+    );
     if scene.disks.is_empty() || (reads.is_none() && writes.is_none()) {
         return Vec::new();
     }
     let buffered = !Direction::ALL.into_iter().all(|d| scene.all_direct(d));
-    let evidence = reads.into_iter().chain(writes).collect::<Vec<_>>().join(" ");
-    vec![of_run(CODE, Weight::Degrades, evidence, if buffered { BUFFERED } else { DIRECT })]
+    let evidence = reads
+        .into_iter()
+        .chain(writes)
+        .collect::<Vec<_>>()
+        .join(" ");
+    vec![of_run(
+        CODE,
+        Weight::Degrades,
+        evidence,
+        if buffered { BUFFERED } else { DIRECT },
+    )]
 }
 
 fn missing(scene: &Scene, direction: Direction, device: u64) -> Option<String> {
@@ -45,6 +64,10 @@ fn missing(scene: &Scene, direction: Direction, device: u64) -> Option<String> {
             bytes(device),
             bytes(moved)
         ),
-        _ => format!("{memory} of the reads came from memory: the devices saw {} of {}.", bytes(device), bytes(moved)),
+        _ => format!(
+            "{memory} of the reads came from memory: the devices saw {} of {}.",
+            bytes(device),
+            bytes(moved)
+        ),
     })
 }

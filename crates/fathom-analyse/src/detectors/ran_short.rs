@@ -12,20 +12,32 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
 /// Share of the asked time that must have been run.
 const ENOUGH: f64 = 0.95;
-const ADVICE: &str = "The figures hold for the shorter time; mend what ended the job and run again.";
+const ADVICE: &str =
+    "The figures hold for the shorter time; mend what ended the job and run again.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     if scene.recording.end != RunEnd::Completed {
         return Vec::new();
     }
-    let ended_by_others = scene.members().any(|m| m.job.exit.exit_all || m.job.exit.exit_all_on_error);
+    let ended_by_others = scene
+        .members()
+        .any(|m| m.job.exit.exit_all || m.job.exit.exit_all_on_error);
     scene.each(|seat| short_run(seat, ended_by_others))
 }
 
 fn short_run(seat: &Seat, ended_by_others: bool) -> Option<Finding> {
-    let early = |m: &&Member| ended_early(m) && (m.seen.error.is_some() || !(ended_by_others || pauses(m)));
-    let of = seat.members.iter().filter(early).min_by_key(|m| m.run_time())?;
-    let why = of.seen.error.as_ref().map_or_else(String::new, |e| format!(": {}", e.what));
+    let early =
+        |m: &&Member| ended_early(m) && (m.seen.error.is_some() || !(ended_by_others || pauses(m)));
+    let of = seat
+        .members
+        .iter()
+        .filter(early)
+        .min_by_key(|m| m.run_time())?;
+    let why = of
+        .seen
+        .error
+        .as_ref()
+        .map_or_else(String::new, |e| format!(": {}", e.what));
     let asked = of.job.limits.runtime.unwrap_or(Nanos::ZERO);
     let evidence = format!(
         "Ran {} of the {} asked for{why}.",
@@ -47,5 +59,8 @@ fn ended_early(member: &Member) -> bool {
     };
     let reached = member.job.pace.latency.is_some() || member.job.limits.steady.is_some();
     let by_amount = reached || limits.ios.is_some() || member.job.files.layout.fill_device;
-    member.did_io() && !member.died() && !by_amount && (member.run_time().get() as f64) < asked.get() as f64 * ENOUGH
+    member.did_io()
+        && !member.died()
+        && !by_amount
+        && (member.run_time().get() as f64) < asked.get() as f64 * ENOUGH
 }

@@ -52,12 +52,25 @@ struct Pause {
 }
 
 fn longest_pause(clat: &Histogram) -> Option<Pause> {
-    let long: Vec<(f64, u64)> = clat.buckets().filter(|(value, _)| *value >= PAUSE).collect();
+    let long: Vec<(f64, u64)> = clat
+        .buckets()
+        .filter(|(value, _)| *value >= PAUSE)
+        .collect();
     let whole = clat.sum() as f64;
     let around = |&(at, _): &(f64, u64)| {
-        let near = long.iter().filter(|(value, _)| (value - at).abs() <= SPREAD * at);
-        let (count, time) = near.fold((0, 0.0), |(count, time), (value, n)| (count + n, time + value * *n as f64));
-        Pause { at, count, time: time / whole }
+        let near = long
+            .iter()
+            .filter(|(value, _)| (value - at).abs() <= SPREAD * at);
+        let (count, time) = near.fold((0, 0.0), |(count, time), (value, n)| {
+            (count + n, time + value * *n as f64)
+        });
+        Pause {
+            at,
+            count,
+            time: time / whole,
+        }
     };
-    long.iter().map(around).max_by(|a, b| a.time.total_cmp(&b.time))
+    long.iter()
+        .map(around)
+        .max_by(|a, b| a.time.total_cmp(&b.time))
 }

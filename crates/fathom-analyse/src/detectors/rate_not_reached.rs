@@ -37,12 +37,28 @@ struct Rates {
 }
 
 fn missed(seat: &Seat, direction: Direction) -> Option<Finding> {
-    let by_ios = rates(seat, direction, |rate| if let Rate::Iops(n) = rate { Some(n) } else { None });
-    let by_bytes = rates(seat, direction, |rate| if let Rate::Bandwidth(n) = rate { Some(n) } else { None });
+    let by_ios = rates(seat, direction, |rate| {
+        if let Rate::Iops(n) = rate {
+            Some(n)
+        } else {
+            None
+        }
+    });
+    let by_bytes = rates(seat, direction, |rate| {
+        if let Rate::Bandwidth(n) = rate {
+            Some(n)
+        } else {
+            None
+        }
+    });
     let evidence = told(seat, direction, &by_ios, "", rate)
         .or_else(|| told(seat, direction, &by_bytes, " of", |r| bytes(r as u64)))?;
     let when = below(seat, direction, by_ios.asked, by_bytes.asked);
-    Some(timed(seat.finding(CODE, Weight::Degrades, evidence, ADVICE), when, seat.span().1))
+    Some(timed(
+        seat.finding(CODE, Weight::Degrades, evidence, ADVICE),
+        when,
+        seat.span().1,
+    ))
 }
 
 /// When less was completed than [`CLEARLY`] of what was asked for.
@@ -55,7 +71,11 @@ fn below(seat: &Seat, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpa
 
 fn rates(seat: &Seat, direction: Direction, asked: fn(Rate) -> Option<f64>) -> Rates {
     let mut sum = Rates::default();
-    for member in seat.members.iter().filter(|m| m.job.pattern.traffic.uses(direction)) {
+    for member in seat
+        .members
+        .iter()
+        .filter(|m| m.job.pattern.traffic.uses(direction))
+    {
         if let Some(wanted) = member.job.pace.rate[direction].and_then(asked) {
             let by_bytes = matches!(member.job.pace.rate[direction], Some(Rate::Bandwidth(_)));
             add(&mut sum, member, direction, wanted, by_bytes);
@@ -67,7 +87,11 @@ fn rates(seat: &Seat, direction: Direction, asked: fn(Rate) -> Option<f64>) -> R
 fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_bytes: bool) {
     let made = &member.seen.directions[direction];
     let c = &made.counts;
-    let amount = if by_bytes { c.bytes_asked } else { c.planned.saturating_sub(c.not_sent) };
+    let amount = if by_bytes {
+        c.bytes_asked
+    } else {
+        c.planned.saturating_sub(c.not_sent)
+    };
     let drain = made.response.max().unwrap_or_default().as_secs_f64();
     let time = member.run_time().as_secs_f64().max(1e-9);
     sum.asked += wanted;
@@ -78,7 +102,13 @@ fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_b
     sum.planned += c.planned;
 }
 
-fn told(seat: &Seat, direction: Direction, r: &Rates, of: &str, figure: fn(f64) -> String) -> Option<String> {
+fn told(
+    seat: &Seat,
+    direction: Direction,
+    r: &Rates,
+    of: &str,
+    figure: fn(f64) -> String,
+) -> Option<String> {
     let tolerance = TOLERANCE.max(SIGMAS / (r.ios.max(1) as f64).sqrt());
     let dropped = r.not_sent as f64 > tolerance * r.planned as f64;
     if r.planned == 0 || (r.scheduled >= r.asked * (1.0 - tolerance) && !dropped) {

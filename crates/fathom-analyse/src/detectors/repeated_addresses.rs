@@ -10,7 +10,8 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
 /// From twice on, half of the reads or more repeat an earlier one.
 const TIMES: f64 = 2.0;
-const ADVICE: &str = "For the medium itself use a larger region; for a working set of this size the figures hold.";
+const ADVICE: &str =
+    "For the medium itself use a larger region; for a working set of this size the figures hold.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(repeated)
@@ -18,7 +19,9 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 fn repeated(seat: &Seat) -> Option<Finding> {
     let real = || seat.members.iter().filter(|m| !m.is_null());
-    let read: u64 = real().map(|m| m.seen.directions[Direction::Read].counts.bytes_ok).sum();
+    let read: u64 = real()
+        .map(|m| m.seen.directions[Direction::Read].counts.bytes_ok)
+        .sum();
     let region: u64 = real().map(|m| m.seen.region.get()).sum();
     if region == 0 || (read as f64) < region as f64 * TIMES {
         return None;

@@ -9,7 +9,8 @@ use crate::members::Member;
 const CODE: &str = "REPLAY_CUT";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "The figures hold for the first part of the log; leave runtime out to replay all of it.";
+const ADVICE: &str =
+    "The figures hold for the first part of the log; leave runtime out to replay all of it.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     if scene.recording.end != RunEnd::Completed {
@@ -20,19 +21,32 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 fn cut(seat: &Seat) -> Option<Finding> {
     let replay = seat.replay()?;
-    let whole = |m: &&Member| m.seen.error.is_none() && !m.seen.skipped && !m.died() && m.job.pace.replay.is_some();
+    let whole = |m: &&Member| {
+        m.seen.error.is_none() && !m.seen.skipped && !m.died() && m.job.pace.replay.is_some()
+    };
     let members = || seat.members.iter().filter(whole);
-    let held: u64 = members().flat_map(|m| &m.job.pace.replay).map(|replay| replay.ios.0.iter().sum::<u64>()).sum();
+    let held: u64 = members()
+        .flat_map(|m| &m.job.pace.replay)
+        .map(|replay| replay.ios.0.iter().sum::<u64>())
+        .sum();
     let done: u64 = members().map(handed_over).sum();
     if done >= held {
         return None;
     }
-    let evidence = format!("{} of the {} I/Os of {} were handed over before the end.", count(done), count(held), replay.log);
+    let evidence = format!(
+        "{} of the {} I/Os of {} were handed over before the end.",
+        count(done),
+        count(held),
+        replay.log
+    );
     Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
 /// Measured or not.
 fn handed_over(member: &Member) -> u64 {
     let measured = member.seen.directions.iter().map(|(_, d)| &d.counts);
-    measured.chain(&member.seen.warmup.0).map(|counts| counts.planned - counts.not_sent).sum()
+    measured
+        .chain(&member.seen.warmup.0)
+        .map(|counts| counts.planned - counts.not_sent)
+        .sum()
 }

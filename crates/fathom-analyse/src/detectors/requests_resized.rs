@@ -19,7 +19,11 @@ const ADVICE: &str = "Latency and IOPS at the device differ from those of the jo
                       /sys/block/*/queue.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    [Direction::Read, Direction::Write].into_iter().filter_map(|d| resized(scene, d)).take(1).collect()
+    [Direction::Read, Direction::Write]
+        .into_iter()
+        .filter_map(|d| resized(scene, d))
+        .take(1)
+        .collect()
 }
 
 /// Requests and sectors of one direction.

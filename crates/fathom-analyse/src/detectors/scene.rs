@@ -1,7 +1,8 @@
 //! What the detectors look at.
 
 use fathom_model::{
-    DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, Moment, Nanos, PerDirection, Recording, Sample, TimeSpan, Weight,
+    DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, Moment, Nanos,
+    PerDirection, Recording, Sample, TimeSpan, Weight,
 };
 
 use crate::explain::id_of;
@@ -46,7 +47,8 @@ impl<'a> Scene<'a> {
             for (d, made) in member.seen.directions.iter() {
                 let (counts, warmup) = (&made.counts, &member.seen.warmup[d]);
                 sum[d].ios += counts.ok + counts.short + warmup.ok + warmup.short;
-                sum[d].bytes += counts.bytes_ok + counts.bytes_short + warmup.bytes_ok + warmup.bytes_short;
+                sum[d].bytes +=
+                    counts.bytes_ok + counts.bytes_short + warmup.bytes_ok + warmup.bytes_short;
             }
             sum[Direction::Read].bytes += member.seen.verify.bytes;
         }
@@ -56,14 +58,26 @@ impl<'a> Scene<'a> {
     /// When samples of the machine showed what is looked for.
     pub(super) fn sampled(&self, shows: impl Fn(&Sample) -> bool) -> Vec<TimeSpan> {
         let samples = &self.recording.conditions.telemetry.samples;
-        samples.iter().filter(|sample| shows(sample)).map(|sample| TimeSpan::lasting(sample.start, sample.length)).collect()
+        samples
+            .iter()
+            .filter(|sample| shows(sample))
+            .map(|sample| TimeSpan::lasting(sample.start, sample.length))
+            .collect()
     }
 
     /// Devices below the targets, each once, before and (where known) after the run.
     pub(super) fn devices(&self) -> Vec<&'a DeviceRecording> {
         let mut devices: Vec<&DeviceRecording> = Vec::new();
-        for device in self.recording.targets.iter().flat_map(|target| &target.devices) {
-            if devices.iter().all(|known| known.before.name != device.before.name) {
+        for device in self
+            .recording
+            .targets
+            .iter()
+            .flat_map(|target| &target.devices)
+        {
+            if devices
+                .iter()
+                .all(|known| known.before.name != device.before.name)
+            {
                 devices.push(device);
             }
         }
@@ -72,13 +86,29 @@ impl<'a> Scene<'a> {
 
     /// Whether every job that uses `direction` asked for direct I/O.
     pub(super) fn all_direct(&self, direction: Direction) -> bool {
-        self.members().filter(|m| m.job.pattern.traffic.uses(direction)).all(|m| m.job.files.direct && !m.is_null())
+        self.members()
+            .filter(|m| m.job.pattern.traffic.uses(direction))
+            .all(|m| m.job.files.direct && !m.is_null())
     }
 }
 
 impl<'a> Seat<'a> {
-    pub(super) fn finding(&self, code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
-        Finding { id: id_of(code), code, weight, about: Some(self.entry.name.clone()), evidence, advice: advice.to_owned(), when: Vec::new() }
+    pub(super) fn finding(
+        &self,
+        code: &'static str,
+        weight: Weight,
+        evidence: String,
+        advice: &str,
+    ) -> Finding {
+        Finding {
+            id: id_of(code),
+            code,
+            weight,
+            about: Some(self.entry.name.clone()),
+            evidence,
+            advice: advice.to_owned(),
+            when: Vec::new(),
+        }
     }
 
     /// The first log that a member replays.
@@ -91,13 +121,25 @@ impl<'a> Seat<'a> {
     }
 
     /// All directions of one kind of latency.
-    pub(super) fn latencies(&self, pick: fn(&fathom_model::DirectionRecording) -> &Histogram) -> Histogram {
-        merged(self.members.iter().flat_map(|m| m.seen.directions.iter().map(|(_, d)| pick(d))))
+    pub(super) fn latencies(
+        &self,
+        pick: fn(&fathom_model::DirectionRecording) -> &Histogram,
+    ) -> Histogram {
+        merged(
+            self.members
+                .iter()
+                .flat_map(|m| m.seen.directions.iter().map(|(_, d)| pick(d))),
+        )
     }
 
     /// When its intervals showed what is looked for.
     pub(super) fn intervals(&self, shows: impl Fn(&Moment) -> bool) -> Vec<TimeSpan> {
-        self.entry.series.iter().filter(|moment| shows(moment)).map(|moment| TimeSpan::lasting(moment.start, moment.length)).collect()
+        self.entry
+            .series
+            .iter()
+            .filter(|moment| shows(moment))
+            .map(|moment| TimeSpan::lasting(moment.start, moment.length))
+            .collect()
     }
 
     /// When I/Os failed or came short.
@@ -107,8 +149,20 @@ impl<'a> Seat<'a> {
 
     /// When the first member began measuring and the last one ended.
     pub(super) fn span(&self) -> (Nanos, Nanos) {
-        let from = self.members.iter().map(|m| m.seen.measured_from).min().unwrap_or_default();
-        (from, self.members.iter().map(|m| m.seen.ended).max().unwrap_or_default())
+        let from = self
+            .members
+            .iter()
+            .map(|m| m.seen.measured_from)
+            .min()
+            .unwrap_or_default();
+        (
+            from,
+            self.members
+                .iter()
+                .map(|m| m.seen.ended)
+                .max()
+                .unwrap_or_default(),
+        )
     }
 }
 
@@ -122,6 +176,19 @@ pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Fin
 }
 
 /// A finding about the whole run.
-pub(super) fn of_run(code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
-    Finding { id: id_of(code), code, weight, about: None, evidence, advice: advice.to_owned(), when: Vec::new() }
+pub(super) fn of_run(
+    code: &'static str,
+    weight: Weight,
+    evidence: String,
+    advice: &str,
+) -> Finding {
+    Finding {
+        id: id_of(code),
+        code,
+        weight,
+        about: None,
+        evidence,
+        advice: advice.to_owned(),
+        when: Vec::new(),
+    }
 }

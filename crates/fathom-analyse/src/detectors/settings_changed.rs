@@ -19,26 +19,52 @@ fn look(scene: &Scene) -> Vec<Finding> {
     if changes.is_empty() {
         return Vec::new();
     }
-    let evidence = format!("{} changed during the run: {}.", amount(changes.len()), told(&changes));
+    let evidence = format!(
+        "{} changed during the run: {}.",
+        amount(changes.len()),
+        told(&changes)
+    );
     vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
 }
 
 fn amount(n: usize) -> String {
-    if n == 1 { "1 queue setting".to_owned() } else { format!("{n} queue settings") }
+    if n == 1 {
+        "1 queue setting".to_owned()
+    } else {
+        format!("{n} queue settings")
+    }
 }
 
 fn told(changes: &[String]) -> String {
     let more = changes.len().saturating_sub(TOLD);
-    let rest = if more > 0 { format!("; and {more} more") } else { String::new() };
+    let rest = if more > 0 {
+        format!("; and {more} more")
+    } else {
+        String::new()
+    };
     changes[..changes.len() - more].join("; ") + &rest
 }
 
 /// `max_sectors_kb of loop0 from 1280 to 128`.
 fn changes(device: &DeviceRecording) -> Vec<String> {
-    let Some(after) = &device.after else { return Vec::new() };
-    let changed = |(name, value): &(String, String)| {
-        let now = after.queue.setting(name).filter(|now| now != value && !OWN.contains(&name.as_str()))?;
-        Some(format!("{name} of {} from {value} to {now}", device.before.name))
+    let Some(after) = &device.after else {
+        return Vec::new();
     };
-    device.before.queue.settings.iter().filter_map(changed).collect()
+    let changed = |(name, value): &(String, String)| {
+        let now = after
+            .queue
+            .setting(name)
+            .filter(|now| now != value && !OWN.contains(&name.as_str()))?;
+        Some(format!(
+            "{name} of {} from {value} to {now}",
+            device.before.name
+        ))
+    };
+    device
+        .before
+        .queue
+        .settings
+        .iter()
+        .filter_map(changed)
+        .collect()
 }

@@ -16,13 +16,23 @@ const ADVICE: &str = "Settings survive tests, and even the removal of a loop dev
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let devices = scene.devices().into_iter().map(|device| &device.before);
-    devices.filter_map(|device| reduced(scene, device).or_else(|| blind(device))).take(1).collect()
+    devices
+        .filter_map(|device| reduced(scene, device).or_else(|| blind(device)))
+        .take(1)
+        .collect()
 }
 
 fn reduced(scene: &Scene, device: &DeviceFacts) -> Option<Finding> {
     let kib = |name| device.queue.setting(name)?.parse::<u64>().ok();
-    let (now, could) = (kib("max_sectors_kb")?, kib("max_hw_sectors_kb")?.min(DEFAULT_KIB));
-    let largest = scene.members().filter(|m| !m.is_null()).map(|m| largest_block(m.job)).max()?;
+    let (now, could) = (
+        kib("max_sectors_kb")?,
+        kib("max_hw_sectors_kb")?.min(DEFAULT_KIB),
+    );
+    let largest = scene
+        .members()
+        .filter(|m| !m.is_null())
+        .map(|m| largest_block(m.job))
+        .max()?;
     if now >= could || largest <= now * 1024 {
         return None;
     }
@@ -36,8 +46,12 @@ fn reduced(scene: &Scene, device: &DeviceFacts) -> Option<Finding> {
 }
 
 fn largest_block(job: &fathom_model::Job) -> u64 {
-    let used = Direction::ALL.into_iter().filter(|d| job.pattern.traffic.uses(*d));
-    used.map(|d| u64::from(job.pattern.block_size[d].max())).max().unwrap_or(0)
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|d| job.pattern.traffic.uses(*d));
+    used.map(|d| u64::from(job.pattern.block_size[d].max()))
+        .max()
+        .unwrap_or(0)
 }
 
 /// Without counters, whole kinds of mistakes cannot be seen.

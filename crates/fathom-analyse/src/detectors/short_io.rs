@@ -10,7 +10,8 @@ use crate::members::Member;
 const CODE: &str = "SHORT_IO";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "Look for a target that ends early, is full, or fails; do not use the figures of this run.";
+const ADVICE: &str =
+    "Look for a target that ends early, is full, or fails; do not use the figures of this run.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(short)
@@ -30,21 +31,41 @@ fn short(seat: &Seat) -> Option<Finding> {
         count(c.bytes_asked),
         percent(share(c.bytes_ok + c.bytes_short, c.bytes_asked)),
     );
-    let weight = if seat.members.iter().all(filled) { Weight::Note } else { Weight::Invalidates };
-    Some(timed(seat.finding(CODE, weight, evidence, ADVICE), seat.bad_intervals(), seat.span().1))
+    let weight = if seat.members.iter().all(filled) {
+        Weight::Note
+    } else {
+        Weight::Invalidates
+    };
+    Some(timed(
+        seat.finding(CODE, weight, evidence, ADVICE),
+        seat.bad_intervals(),
+        seat.span().1,
+    ))
 }
 
 /// A job that fills its target ends with short writes, at most one for each in flight.
 fn filled(member: &Member) -> bool {
-    let short: u64 = member.seen.directions.iter().map(|(_, d)| d.counts.short).sum();
-    short == 0 || (member.job.files.layout.fill_device && short <= u64::from(member.job.queue.depth))
+    let short: u64 = member
+        .seen
+        .directions
+        .iter()
+        .map(|(_, d)| d.counts.short)
+        .sum();
+    short == 0
+        || (member.job.files.layout.fill_device && short <= u64::from(member.job.queue.depth))
 }
 
 fn first(seat: &Seat) -> String {
     let told = seat.events().find_map(|e| match &e.what {
-        EventKind::FirstShort { direction, offset, asked, moved } => {
-            Some(format!(" (first: {} at offset {offset}, {moved} of {asked} bytes)", direction.word()))
-        }
+        EventKind::FirstShort {
+            direction,
+            offset,
+            asked,
+            moved,
+        } => Some(format!(
+            " (first: {} at offset {offset}, {moved} of {asked} bytes)",
+            direction.word()
+        )),
         _ => None,
     });
     told.unwrap_or_default()

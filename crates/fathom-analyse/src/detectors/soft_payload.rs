@@ -15,18 +15,33 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn soft(seat: &Seat) -> Option<Finding> {
-    let writers = seat.members.iter().filter(|m| m.seen.directions[Direction::Write].counts.ok > 0 && !m.is_null());
+    let writers = seat
+        .members
+        .iter()
+        .filter(|m| m.seen.directions[Direction::Write].counts.ok > 0 && !m.is_null());
     let what = writers.map(|m| &m.job.payload).find_map(kind)?;
-    Some(seat.finding(CODE, Weight::Note, format!("The data written was {what}."), ADVICE))
+    Some(seat.finding(
+        CODE,
+        Weight::Note,
+        format!("The data written was {what}."),
+        ADVICE,
+    ))
 }
 
 fn kind(payload: &Payload) -> Option<String> {
     match &payload.fill {
         Fill::Zeroes => Some("zeros".to_owned()),
         Fill::Pattern(_) => Some("one repeated pattern".to_owned()),
-        Fill::Compressible { percent, .. } if *percent > 0 => Some(format!("{percent} % compressible")),
-        _ if payload.dedupe_percent > 0 => Some(format!("{} % repeats of earlier blocks", payload.dedupe_percent)),
-        Fill::Random if !payload.refill && !payload.scramble => Some("the same block over and over".to_owned()),
+        Fill::Compressible { percent, .. } if *percent > 0 => {
+            Some(format!("{percent} % compressible"))
+        }
+        _ if payload.dedupe_percent > 0 => Some(format!(
+            "{} % repeats of earlier blocks",
+            payload.dedupe_percent
+        )),
+        Fill::Random if !payload.refill && !payload.scramble => {
+            Some("the same block over and over".to_owned())
+        }
         _ => None,
     }
 }

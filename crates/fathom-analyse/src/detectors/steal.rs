@@ -11,14 +11,33 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
 /// Above half a percent, tails of microsecond devices are visibly the neighbours'.
 const LIMIT_PERCENT: f64 = 0.5;
-const ADVICE: &str = "Compare only with runs of the same steal, or use a machine with dedicated CPUs.";
+const ADVICE: &str =
+    "Compare only with runs of the same steal, or use a machine with dedicated CPUs.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let stolen = scene.recording.host.steal_percent.filter(|steal| *steal > LIMIT_PERCENT);
-    let evidence =
-        |steal| format!("Steal {} of CPU time during the run (limit {}).", percent(steal), percent(LIMIT_PERCENT));
+    let stolen = scene
+        .recording
+        .host
+        .steal_percent
+        .filter(|steal| *steal > LIMIT_PERCENT);
+    let evidence = |steal| {
+        format!(
+            "Steal {} of CPU time during the run (limit {}).",
+            percent(steal),
+            percent(LIMIT_PERCENT)
+        )
+    };
     let when = || scene.sampled(|sample| mean_stolen(sample) > LIMIT_PERCENT);
-    stolen.map(|steal| timed(of_run(CODE, Weight::Degrades, evidence(steal), ADVICE), when(), scene.recording.elapsed)).into_iter().collect()
+    stolen
+        .map(|steal| {
+            timed(
+                of_run(CODE, Weight::Degrades, evidence(steal), ADVICE),
+                when(),
+                scene.recording.elapsed,
+            )
+        })
+        .into_iter()
+        .collect()
 }
 
 fn mean_stolen(sample: &Sample) -> f64 {

@@ -9,20 +9,34 @@ use crate::members::Member;
 const CODE: &str = "SUMMARY_DISAGREES";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "This is a fault of the tool: report it with the job file, and do not use the figures.";
+const ADVICE: &str =
+    "This is a fault of the tool: report it with the job file, and do not use the figures.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    scene.each(|seat| seat.members.iter().filter(|m| !m.died()).find_map(|m| disagreement(seat, m)))
+    scene.each(|seat| {
+        seat.members
+            .iter()
+            .filter(|m| !m.died())
+            .find_map(|m| disagreement(seat, m))
+    })
 }
 
 fn disagreement(seat: &Seat, member: &Member) -> Option<Finding> {
-    let evidence = Direction::ALL.into_iter().find_map(|d| differs(member, d))?;
+    let evidence = Direction::ALL
+        .into_iter()
+        .find_map(|d| differs(member, d))?;
     Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
 }
 
 fn differs(member: &Member, direction: Direction) -> Option<String> {
     let total = &member.seen.directions[direction];
-    let parts = || member.seen.intervals.iter().map(|i| &i.directions[direction]);
+    let parts = || {
+        member
+            .seen
+            .intervals
+            .iter()
+            .map(|i| &i.directions[direction])
+    };
     let ios: u64 = parts().map(|p| p.ios).sum();
     let bytes: u64 = parts().map(|p| p.bytes).sum();
     let mut clat = Histogram::new();

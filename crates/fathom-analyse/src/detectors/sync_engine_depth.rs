@@ -14,12 +14,19 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn asked_in_vain(seat: &Seat) -> Option<Finding> {
-    let of = seat.members.iter().find(|m| m.job.queue.depth > 1 && m.job.engine.is_synchronous())?;
+    let of = seat
+        .members
+        .iter()
+        .find(|m| m.job.queue.depth > 1 && m.job.engine.is_synchronous())?;
     let (depth, engine) = (of.job.queue.depth, of.job.engine.kind.word());
     let evidence = format!(
         "iodepth={depth} was asked of {engine}, which keeps one I/O in flight: the figures are those of queue depth \
          1{}.",
-        if seat.members.len() > 1 { " for each job" } else { "" },
+        if seat.members.len() > 1 {
+            " for each job"
+        } else {
+            ""
+        },
     );
     Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
 }

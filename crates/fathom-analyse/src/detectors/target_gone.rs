@@ -20,8 +20,17 @@ fn look(scene: &Scene) -> Vec<Finding> {
             target.path.display(),
             bytes(target.size.get())
         );
-        let since = TimeSpan { from: gone, to: gone.max(scene.recording.elapsed) };
+        let since = TimeSpan {
+            from: gone,
+            to: gone.max(scene.recording.elapsed),
+        };
         Some(of_run(CODE, Weight::Degrades, evidence, ADVICE).seen([since]))
     };
-    scene.recording.conditions.targets.iter().filter_map(gone).collect()
+    scene
+        .recording
+        .conditions
+        .targets
+        .iter()
+        .filter_map(gone)
+        .collect()
 }

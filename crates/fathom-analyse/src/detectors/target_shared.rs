@@ -15,21 +15,52 @@ const ADVICE: &str = "End what does not belong there, or take a target of your o
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let shared = |target: &&TargetConditions| !target.sharers.is_empty();
-    scene.recording.conditions.targets.iter().filter(shared).map(finding).take(1).collect()
+    scene
+        .recording
+        .conditions
+        .targets
+        .iter()
+        .filter(shared)
+        .map(finding)
+        .take(1)
+        .collect()
 }
 
 fn finding(target: &TargetConditions) -> Finding {
     let others = &target.sharers;
     let told: Vec<String> = others.iter().take(TOLD).map(words).collect();
-    let more = if others.len() > TOLD { format!(" and {} more", others.len() - TOLD) } else { String::new() };
-    let evidence = format!("When the load ended, {} was open in {}{more} as well.", target.path.display(), told.join(", "));
-    let weight = if others.iter().any(|other| other.writes) { Weight::Degrades } else { Weight::Note };
+    let more = if others.len() > TOLD {
+        format!(" and {} more", others.len() - TOLD)
+    } else {
+        String::new()
+    };
+    let evidence = format!(
+        "When the load ended, {} was open in {}{more} as well.",
+        target.path.display(),
+        told.join(", ")
+    );
+    let weight = if others.iter().any(|other| other.writes) {
+        Weight::Degrades
+    } else {
+        Weight::Note
+    };
     of_run(CODE, weight, evidence, ADVICE)
 }
 
 /// `fio (process 812, for writing; its parent is process 1: whoever started it has ended)`.
 fn words(other: &Sharer) -> String {
-    let access = if other.writes { "for writing" } else { "for reading" };
-    let orphan = if other.orphan { "; its parent is process 1: a service, or what started it has ended" } else { "" };
-    format!("{} (process {}, {access}{orphan})", other.name, other.process)
+    let access = if other.writes {
+        "for writing"
+    } else {
+        "for reading"
+    };
+    let orphan = if other.orphan {
+        "; its parent is process 1: a service, or what started it has ended"
+    } else {
+        ""
+    };
+    format!(
+        "{} (process {}, {access}{orphan})",
+        other.name, other.process
+    )
 }

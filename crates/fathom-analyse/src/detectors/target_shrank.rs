@@ -18,8 +18,11 @@ fn shrank(seat: &Seat) -> Option<Finding> {
     seat.events().find_map(|event| match &event.what {
         EventKind::TargetShrank { path, from, to } => {
             let at = duration(event.at.get() as f64);
-            let evidence =
-                format!("{path} shrank from {} to {} at {at} of the run.", bytes(from.get()), bytes(to.get()));
+            let evidence = format!(
+                "{path} shrank from {} to {} at {at} of the run.",
+                bytes(from.get()),
+                bytes(to.get())
+            );
             Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
         }
         _ => None,

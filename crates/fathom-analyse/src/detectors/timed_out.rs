@@ -8,7 +8,8 @@ use crate::figures::{count, duration};
 const CODE: &str = "TIMED_OUT";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "The target hung: see the kernel log; the slowest I/Os of this run are in no latency figure.";
+const ADVICE: &str =
+    "The target hung: see the kernel log; the slowest I/Os of this run are in no latency figure.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(hung)
@@ -22,13 +23,29 @@ fn hung(seat: &Seat) -> Option<Finding> {
             _ => None,
         })
         .collect();
-    let lost = seat.entry.counts.timed_out.max(given_up.iter().map(|g| u64::from(g.0)).sum());
+    let lost = seat
+        .entry
+        .counts
+        .timed_out
+        .max(given_up.iter().map(|g| u64::from(g.0)).sum());
     if lost == 0 {
         return None;
     }
     let waited = given_up.iter().map(|g| g.1).max();
-    let waited = waited.map_or_else(String::new, |w| format!("; they were waited for {}", duration(w.get() as f64)));
-    let evidence = format!("{} of {} I/Os never completed{waited}.", count(lost), count(seat.entry.counts.planned));
-    let when = given_up.iter().map(|(_, waited, at)| TimeSpan { from: at.saturating_sub(*waited), to: *at });
-    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE).seen(when))
+    let waited = waited.map_or_else(String::new, |w| {
+        format!("; they were waited for {}", duration(w.get() as f64))
+    });
+    let evidence = format!(
+        "{} of {} I/Os never completed{waited}.",
+        count(lost),
+        count(seat.entry.counts.planned)
+    );
+    let when = given_up.iter().map(|(_, waited, at)| TimeSpan {
+        from: at.saturating_sub(*waited),
+        to: *at,
+    });
+    Some(
+        seat.finding(CODE, Weight::Invalidates, evidence, ADVICE)
+            .seen(when),
+    )
 }

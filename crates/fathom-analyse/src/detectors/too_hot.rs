@@ -18,31 +18,60 @@ const FALL: f64 = 0.15;
 const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that begin equally cool.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
-    let told: Vec<Finding> = scene.devices().into_iter().filter_map(says_so).take(1).collect();
+    let told: Vec<Finding> = scene
+        .devices()
+        .into_iter()
+        .filter_map(says_so)
+        .take(1)
+        .collect();
     let samples = &scene.recording.conditions.telemetry.samples;
-    if told.is_empty() { scene.each(|seat| slowed(seat, samples)) } else { told }
+    if told.is_empty() {
+        scene.each(|seat| slowed(seat, samples))
+    } else {
+        told
+    }
 }
 
 /// Counters of thermal management, before and after. NVM Express Base Specification, SMART / Health Information log page.
 fn says_so(device: &DeviceRecording) -> Option<Finding> {
     let (before, after) = (&device.before.health, &device.after.as_ref()?.health);
     let seconds = after.throttled_s?.saturating_sub(before.throttled_s?);
-    let times = after.throttle_count.zip(before.throttle_count).map_or(0, |(after, before)| after.saturating_sub(before));
+    let times = after
+        .throttle_count
+        .zip(before.throttle_count)
+        .map_or(0, |(after, before)| after.saturating_sub(before));
     if seconds == 0 && times == 0 {
         return None;
     }
-    let now = after.temperature_c.map_or(String::new(), |celsius| format!("; it is at {celsius:.0} degrees Celsius"));
-    let evidence = format!("{} reported {seconds} s of thermal management during the run ({times} transitions){now}.", device.before.name);
+    let now = after.temperature_c.map_or(String::new(), |celsius| {
+        format!("; it is at {celsius:.0} degrees Celsius")
+    });
+    let evidence = format!(
+        "{} reported {seconds} s of thermal management during the run ({times} transitions){now}.",
+        device.before.name
+    );
     Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
 fn slowed(seat: &Seat, samples: &[Sample]) -> Option<Finding> {
     let (from, to) = seat.span();
     let third = to.saturating_sub(from).get() / 3;
-    let (early, late) = (from + Nanos::new(third), to.saturating_sub(Nanos::new(third)));
-    let hot = |from, to| samples.iter().filter(|s| s.start >= from && s.start < to).filter_map(|s| s.celsius).reduce(f64::max);
+    let (early, late) = (
+        from + Nanos::new(third),
+        to.saturating_sub(Nanos::new(third)),
+    );
+    let hot = |from, to| {
+        samples
+            .iter()
+            .filter(|s| s.start >= from && s.start < to)
+            .filter_map(|s| s.celsius)
+            .reduce(f64::max)
+    };
     let (cool, hot) = (hot(from, early)?, hot(late, to)?);
-    let (fast, slow) = (speed(&seat.entry.series, from, early), speed(&seat.entry.series, late, to));
+    let (fast, slow) = (
+        speed(&seat.entry.series, from, early),
+        speed(&seat.entry.series, late, to),
+    );
     let fall = 1.0 - slow / fast.max(1.0);
     if hot < WARM || hot - cool < RISE || fall < FALL {
         return None;
@@ -52,7 +81,10 @@ fn slowed(seat: &Seat, samples: &[Sample]) -> Option<Finding> {
          {cool:.0} to {hot:.0} degrees Celsius.",
         percent(fall * 100.0),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE).seen([TimeSpan { from: late, to }]))
+    Some(
+        seat.finding(CODE, Weight::Degrades, evidence, ADVICE)
+            .seen([TimeSpan { from: late, to }]),
+    )
 }
 
 /// Bytes per second.

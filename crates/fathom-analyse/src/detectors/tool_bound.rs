@@ -15,8 +15,7 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const FULL_PERCENT: f64 = 95.0;
 /// CPU clocks tick in milliseconds: shorter runs cannot be judged.
 const LEAST: Nanos = Nanos::from_millis(500);
-const ADVICE: &str =
-    "Treat the figures as a lower bound of the target: use more jobs, larger blocks, or a cheaper engine.";
+const ADVICE: &str = "Treat the figures as a lower bound of the target: use more jobs, larger blocks, or a cheaper engine.";
 
 /// Above this share of what the generator can do, its limit and the target's cannot be told apart.
 const NEAR_CEILING: f64 = 0.85;
@@ -55,19 +54,30 @@ fn bound(seat: &Seat) -> Option<Finding> {
         percent(busy),
         rate(seat.entry.little.iops),
     );
-    let weight = if member.is_null() { Weight::Note } else { Weight::Degrades };
+    let weight = if member.is_null() {
+        Weight::Note
+    } else {
+        Weight::Degrades
+    };
     Some(seat.finding(CODE, weight, evidence, ADVICE))
 }
 
 /// Share of the time in which it had a CPU or needed none: waiting for one is the host's matter, not the target's.
 fn busy(member: &Member) -> f64 {
     let usage = &member.seen.usage;
-    percent_of(usage.user + usage.system, member.cpu_time().saturating_sub(usage.waited))
+    percent_of(
+        usage.user + usage.system,
+        member.cpu_time().saturating_sub(usage.waited),
+    )
 }
 
 /// Polled completions, busy pauses and open-loop timing burn CPU by design; checking data costs CPU by nature.
 fn waits_asleep(member: &Member) -> bool {
     let (job, settings) = (member.job, &member.job.engine.settings);
     let spins = job.pace.think.is_some_and(|t| !t.spin.is_zero());
-    !settings.high_priority && !settings.userspace_reap && !spins && job.verify.is_none() && !is_open_loop(&job.pace)
+    !settings.high_priority
+        && !settings.userspace_reap
+        && !spins
+        && job.verify.is_none()
+        && !is_open_loop(&job.pace)
 }

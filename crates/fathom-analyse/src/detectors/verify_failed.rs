@@ -18,8 +18,15 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 fn differs(seat: &Seat) -> Option<Finding> {
     let bad: u64 = seat.members.iter().map(|m| m.seen.verify.bad).sum();
-    let checked: u64 = seat.members.iter().map(|m| m.seen.verify.bad + m.seen.verify.good).sum();
-    let stopped = seat.members.iter().any(|m| m.seen.error.as_ref().is_some_and(|e| e.errno == EILSEQ));
+    let checked: u64 = seat
+        .members
+        .iter()
+        .map(|m| m.seen.verify.bad + m.seen.verify.good)
+        .sum();
+    let stopped = seat
+        .members
+        .iter()
+        .any(|m| m.seen.error.as_ref().is_some_and(|e| e.errno == EILSEQ));
     if bad == 0 && !stopped {
         return None;
     }
@@ -29,19 +36,30 @@ fn differs(seat: &Seat) -> Option<Finding> {
         count(checked.max(1)),
         first(seat)
     );
-    let counts = seat.entry.verify.map(|verify| verify.classes).unwrap_or_default();
-    let advice = cause(&counts).map_or_else(|| ADVICE.to_owned(), |cause| format!("{cause} {ADVICE}"));
+    let counts = seat
+        .entry
+        .verify
+        .map(|verify| verify.classes)
+        .unwrap_or_default();
+    let advice =
+        cause(&counts).map_or_else(|| ADVICE.to_owned(), |cause| format!("{cause} {ADVICE}"));
     Some(seat.finding(CODE, Weight::Invalidates, evidence, &advice))
 }
 
 /// The classes and the first wrong block; with fio's formats the first only, which tells less.
 fn first(seat: &Seat) -> String {
     if let Some(line) = seat.entry.damage_lines.first() {
-        let counts = seat.entry.verify.map(|verify| verify.classes).unwrap_or_default();
+        let counts = seat
+            .entry
+            .verify
+            .map(|verify| verify.classes)
+            .unwrap_or_default();
         return format!(": {}; the first: {line}", classes(&counts));
     }
     let told = seat.events().find_map(|e| match &e.what {
-        EventKind::FirstMismatch { offset, what } => Some(format!(" (first at offset {offset}: {what})")),
+        EventKind::FirstMismatch { offset, what } => {
+            Some(format!(" (first at offset {offset}: {what})"))
+        }
         _ => None,
     });
     told.unwrap_or_default()

@@ -9,7 +9,8 @@ use crate::members::Member;
 const CODE: &str = "VERIFY_NOTHING";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "Blocks that were not checked are not known to be right; let the job run to its end.";
+const ADVICE: &str =
+    "Blocks that were not checked are not known to be right; let the job run to its end.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(unchecked)
@@ -17,14 +18,27 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 fn unchecked(seat: &Seat) -> Option<Finding> {
     // A mismatch may end the check early; VERIFY_FAILED tells that.
-    let asked = seat.members.iter().filter(|m| was_asked(m) && m.seen.verify.bad == 0).collect::<Vec<_>>();
+    let asked = seat
+        .members
+        .iter()
+        .filter(|m| was_asked(m) && m.seen.verify.bad == 0)
+        .collect::<Vec<_>>();
     let planned: u64 = asked.iter().map(|m| m.seen.verify.planned).sum();
     let good: u64 = asked.iter().map(|m| m.seen.verify.good).sum();
     if asked.is_empty() || (good >= planned && good > 0) {
         return None;
     }
-    let evidence = format!("Verified {} of {} blocks, {} skipped.", count(good), count(planned), count(planned - good));
-    let weight = if good == 0 { Weight::Invalidates } else { Weight::Degrades };
+    let evidence = format!(
+        "Verified {} of {} blocks, {} skipped.",
+        count(good),
+        count(planned),
+        count(planned - good)
+    );
+    let weight = if good == 0 {
+        Weight::Invalidates
+    } else {
+        Weight::Degrades
+    };
     Some(seat.finding(CODE, weight, evidence, ADVICE))
 }
 
@@ -32,7 +46,8 @@ fn unchecked(seat: &Seat) -> Option<Finding> {
 fn was_asked(member: &Member) -> bool {
     let traffic = member.job.pattern.traffic;
     let reads = !traffic.uses(Direction::Write) && !traffic.uses(Direction::Trim);
-    let asked =
-        |v: &fathom_model::Verify| v.kind != VerifyKind::Null && (v.after_writes || v.only || v.backlog > 0 || reads);
+    let asked = |v: &fathom_model::Verify| {
+        v.kind != VerifyKind::Null && (v.after_writes || v.only || v.backlog > 0 || reads)
+    };
     !member.seen.skipped && member.job.verify.as_ref().is_some_and(asked)
 }

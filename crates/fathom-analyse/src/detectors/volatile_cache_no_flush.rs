@@ -9,7 +9,8 @@ use crate::members::Member;
 const CODE: &str = "VOLATILE_CACHE_NO_FLUSH";
 pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 
-const ADVICE: &str = "Add fsync=, fdatasync=, end_fsync=1 or sync= when the data must survive a power cut.";
+const ADVICE: &str =
+    "Add fsync=, fdatasync=, end_fsync=1 or sync= when the data must survive a power cut.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let mut devices = scene.devices().into_iter().map(|device| &device.before);
@@ -19,12 +20,21 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 /// Direct writes end in the device's cache.
 fn in_the_device(seat: &Seat, device: &DeviceFacts) -> Option<Finding> {
-    let direct = seat.members.iter().filter(|m| m.job.files.direct && !flushes(m) && !m.is_null());
-    let writes: u64 = direct.map(|m| m.seen.directions[Direction::Write].counts.ok).sum();
+    let direct = seat
+        .members
+        .iter()
+        .filter(|m| m.job.files.direct && !flushes(m) && !m.is_null());
+    let writes: u64 = direct
+        .map(|m| m.seen.directions[Direction::Write].counts.ok)
+        .sum();
     let evidence = || {
         format!(
             "{} acknowledged by {} from a volatile cache (write_cache is \"write back\"), with no flush.",
-            if writes == 1 { "1 write was".to_owned() } else { format!("{} were", counted(writes, "write")) },
+            if writes == 1 {
+                "1 write was".to_owned()
+            } else {
+                format!("{} were", counted(writes, "write"))
+            },
             device.name
         )
     };
@@ -33,12 +43,16 @@ fn in_the_device(seat: &Seat, device: &DeviceFacts) -> Option<Finding> {
 
 fn unflushed(seat: &Seat) -> Option<Finding> {
     let volatile = seat.members.iter().filter(|m| buffered_without_flush(m));
-    let writes: u64 = volatile.map(|m| m.seen.directions[Direction::Write].counts.ok).sum();
+    let writes: u64 = volatile
+        .map(|m| m.seen.directions[Direction::Write].counts.ok)
+        .sum();
     if writes == 0 {
         return None;
     }
-    let evidence =
-        format!("{} completed in memory, without O_SYNC and with no fsync.", counted(writes, "buffered write"));
+    let evidence = format!(
+        "{} completed in memory, without O_SYNC and with no fsync.",
+        counted(writes, "buffered write")
+    );
     Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
 }
 
@@ -48,6 +62,9 @@ fn buffered_without_flush(member: &Member) -> bool {
 
 fn flushes(member: &Member) -> bool {
     let (files, sync) = (&member.job.files, &member.job.sync);
-    let calls = sync.fsync_every > 0 || sync.fdatasync_every > 0 || sync.fsync_at_end || sync.fsync_on_close;
+    let calls = sync.fsync_every > 0
+        || sync.fdatasync_every > 0
+        || sync.fsync_at_end
+        || sync.fsync_on_close;
     calls || files.sync_mode != SyncMode::None
 }

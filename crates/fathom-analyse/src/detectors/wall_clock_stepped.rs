@@ -16,7 +16,10 @@ const ADVICE: &str = "Latencies, rates and intervals are not affected: they are 
 
 fn look(scene: &Scene) -> Vec<Finding> {
     let samples = &scene.recording.conditions.telemetry.samples;
-    let stepped = samples.iter().max_by_key(|s| s.wall_step_ns.unsigned_abs()).filter(|s| is_step(s));
+    let stepped = samples
+        .iter()
+        .max_by_key(|s| s.wall_step_ns.unsigned_abs())
+        .filter(|s| is_step(s));
     let finding = |s: &Sample| {
         let sign = if s.wall_step_ns < 0 { "-" } else { "+" };
         let evidence = format!(

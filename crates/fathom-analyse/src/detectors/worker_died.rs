@@ -19,9 +19,18 @@ fn died(seat: &Seat) -> Option<Finding> {
         m.seen.events.iter().find_map(|event| match &event.what {
             EventKind::WorkerDied { why } => {
                 let at = duration(event.at.get() as f64);
-                let evidence = format!("Worker {} died at {at} of the run: {why}. Its I/O is missing.", m.job.number);
-                let missing = TimeSpan { from: event.at, to: event.at.max(seat.span().1) };
-                Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE).seen([missing]))
+                let evidence = format!(
+                    "Worker {} died at {at} of the run: {why}. Its I/O is missing.",
+                    m.job.number
+                );
+                let missing = TimeSpan {
+                    from: event.at,
+                    to: event.at.max(seat.span().1),
+                };
+                Some(
+                    seat.finding(CODE, Weight::Invalidates, evidence, ADVICE)
+                        .seen([missing]),
+                )
             }
             _ => None,
         })

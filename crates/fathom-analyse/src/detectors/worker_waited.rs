@@ -13,7 +13,8 @@ pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
 const LIMIT_PERCENT: f64 = 20.0;
 /// Less than this says nothing.
 const LEAST: Nanos = Nanos::from_millis(100);
-const ADVICE: &str = "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
+const ADVICE: &str =
+    "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
 
 fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(waited)
@@ -21,8 +22,15 @@ fn look(scene: &Scene) -> Vec<Finding> {
 
 fn waited(seat: &Seat) -> Option<Finding> {
     // What only keeps a CPU busy has no latencies.
-    let member = seat.members.iter().filter(|m| m.job.engine.kind.does_io()).max_by_key(|m| m.seen.usage.waited)?;
-    let (waited, share) = (member.seen.usage.waited, percent_of(member.seen.usage.waited, member.cpu_time()));
+    let member = seat
+        .members
+        .iter()
+        .filter(|m| m.job.engine.kind.does_io())
+        .max_by_key(|m| m.seen.usage.waited)?;
+    let (waited, share) = (
+        member.seen.usage.waited,
+        percent_of(member.seen.usage.waited, member.cpu_time()),
+    );
     if waited < LEAST || share < LIMIT_PERCENT {
         return None;
     }

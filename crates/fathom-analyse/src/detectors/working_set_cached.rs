@@ -19,8 +19,14 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 fn fits(seat: &Seat, memory: u64) -> Option<Finding> {
-    let buffered = || seat.members.iter().filter(|m| !m.is_null() && !m.job.files.direct);
-    let read: u64 = buffered().map(|m| m.seen.directions[Direction::Read].counts.bytes_ok).sum();
+    let buffered = || {
+        seat.members
+            .iter()
+            .filter(|m| !m.is_null() && !m.job.files.direct)
+    };
+    let read: u64 = buffered()
+        .map(|m| m.seen.directions[Direction::Read].counts.bytes_ok)
+        .sum();
     let region: u64 = buffered().map(|m| m.seen.region.get()).sum();
     if read == 0 || region == 0 || region as f64 > memory as f64 * SHARE {
         return None;

@@ -15,14 +15,22 @@ pub(super) fn in_flight(imported: &Imported) -> Option<Finding> {
     if claimed <= possible * (1.0 + ROUNDING) {
         return None;
     }
-    let measured = imported.in_flight().map_or(String::new(), |n| format!("; by Little's law {n:.1} were"));
+    let measured = imported
+        .in_flight()
+        .map_or(String::new(), |n| format!("; by Little's law {n:.1} were"));
     let evidence = format!(
         "{claimed} in flight are claimed, but {} jobs of depth {} can have {possible}{measured}.",
         imported.jobs.unwrap_or(1),
         imported.depth.unwrap_or(1),
     );
     let advice = "A mixed job has its reads and writes in one queue: count jobs x depth, and print rate x latency beside it.";
-    Some(about(imported, "IN_FLIGHT_MISCOUNTED", Weight::Degrades, evidence, advice))
+    Some(about(
+        imported,
+        "IN_FLIGHT_MISCOUNTED",
+        Weight::Degrades,
+        evidence,
+        advice,
+    ))
 }
 
 /// Bits on the line are not bytes of data.
@@ -32,16 +40,35 @@ pub(super) fn line_coding(imported: &Imported) -> Option<Finding> {
         return None;
     }
     let reached = imported.bandwidth().map_or(String::new(), |b| {
-        format!("; what was measured is {} of that, not {}", percent(b * 100.0 / link.usable()), percent(b * 100.0 / claimed))
+        format!(
+            "; what was measured is {} of that, not {}",
+            percent(b * 100.0 / link.usable()),
+            percent(b * 100.0 / claimed)
+        )
     });
-    let evidence = format!("A ceiling of {:.0} MB/s is claimed, but {}{reached}.", claimed / 1e6, link.words());
-    let advice = "Take the usable rate after line coding; packets and commands cost some percent more.";
-    Some(about(imported, "LINE_CODING_IGNORED", Weight::Degrades, evidence, advice))
+    let evidence = format!(
+        "A ceiling of {:.0} MB/s is claimed, but {}{reached}.",
+        claimed / 1e6,
+        link.words()
+    );
+    let advice =
+        "Take the usable rate after line coding; packets and commands cost some percent more.";
+    Some(about(
+        imported,
+        "LINE_CODING_IGNORED",
+        Weight::Degrades,
+        evidence,
+        advice,
+    ))
 }
 
 /// How much of the links was used.
 pub(super) fn headroom(imported: &Imported) -> Option<Finding> {
-    let (claimed, link, got) = (imported.claims.share?, imported.link?, imported.bandwidth()?);
+    let (claimed, link, got) = (
+        imported.claims.share?,
+        imported.link?,
+        imported.bandwidth()?,
+    );
     let links = imported.links.max(1);
     let usable = link.usable() * f64::from(links);
     let share = got / usable;
@@ -56,21 +83,42 @@ pub(super) fn headroom(imported: &Imported) -> Option<Finding> {
         bytes(usable as u64),
     );
     let advice = "Compute the share from generation, width and number of the links.";
-    Some(about(imported, "HEADROOM_MISJUDGED", Weight::Degrades, evidence, advice))
+    Some(about(
+        imported,
+        "HEADROOM_MISJUDGED",
+        Weight::Degrades,
+        evidence,
+        advice,
+    ))
 }
 
 /// `rw=rw` looks random to nobody but its author.
 pub(super) fn pattern(imported: &Imported) -> Option<Finding> {
-    let (rw, claimed) = (imported.rw.as_ref()?, imported.claims.pattern.as_ref()?.to_lowercase());
+    let (rw, claimed) = (
+        imported.rw.as_ref()?,
+        imported.claims.pattern.as_ref()?.to_lowercase(),
+    );
     let is_random = rw.starts_with("rand");
     if is_random == claimed.contains("random") {
         return None;
     }
-    let (is, other) = if is_random { ("random", "sequential") } else { ("sequential", "random") };
+    let (is, other) = if is_random {
+        ("random", "sequential")
+    } else {
+        ("sequential", "random")
+    };
     let jobs = imported.jobs.unwrap_or(1);
-    let evidence = format!("rw={rw} is {is} ({jobs} streams of it), but the text says {claimed}: the figures are not those of {other} I/O.");
+    let evidence = format!(
+        "rw={rw} is {is} ({jobs} streams of it), but the text says {claimed}: the figures are not those of {other} I/O."
+    );
     let advice = "Name the pattern in words beside every result; for random I/O write randread, randwrite or randrw.";
-    Some(about(imported, "PATTERN_MISNAMED", Weight::Invalidates, evidence, advice))
+    Some(about(
+        imported,
+        "PATTERN_MISNAMED",
+        Weight::Invalidates,
+        evidence,
+        advice,
+    ))
 }
 
 /// The device says what it takes.
@@ -86,16 +134,30 @@ pub(super) fn block(imported: &Imported) -> Option<Finding> {
 /// A controller can make one drive look like another.
 pub(super) fn attachment(imported: &Imported) -> Option<Finding> {
     let path = imported.attachment.as_ref()?;
-    let plain = ["ahci", "hba", "nvme", "direct"].iter().any(|word| path.to_lowercase().contains(word));
-    let raid = ["raid", "p420", "perc", "megaraid"].iter().any(|word| path.to_lowercase().contains(word));
+    let plain = ["ahci", "hba", "nvme", "direct"]
+        .iter()
+        .any(|word| path.to_lowercase().contains(word));
+    let raid = ["raid", "p420", "perc", "megaraid"]
+        .iter()
+        .any(|word| path.to_lowercase().contains(word));
     if plain && !raid {
         return None;
     }
-    let what = if path.is_empty() { "is not recorded".to_owned() } else { format!("is '{path}'") };
+    let what = if path.is_empty() {
+        "is not recorded".to_owned()
+    } else {
+        format!("is '{path}'")
+    };
     let evidence = format!(
         "The path from host to drive {what}: 1 drive behind a controller with a cache shows the controller's latency, \
          waves and ceiling.",
     );
     let advice = "Record controller, firmware and mode with each result, and repeat on a plain HBA before judging the drive.";
-    Some(about(imported, "ATTACHMENT_IN_THE_WAY", Weight::Degrades, evidence, advice))
+    Some(about(
+        imported,
+        "ATTACHMENT_IN_THE_WAY",
+        Weight::Degrades,
+        evidence,
+        advice,
+    ))
 }

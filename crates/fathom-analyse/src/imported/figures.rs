@@ -2,9 +2,9 @@
 
 use fathom_model::{Direction, Finding, Weight};
 
+use super::about;
 use super::link::Link;
 use super::spec::SpecSheet;
-use super::about;
 use crate::figures::{bytes, count, duration, percent, rate};
 
 /// Authors round to two figures: within this, rate, latency and depth agree.
@@ -12,7 +12,8 @@ const AGREES: f64 = 0.05;
 /// Of fewer I/Os, or in less time, a rate shows how it was rounded.
 const FEWEST_COUNTED: u64 = 100;
 const SHORTEST_MS: u64 = 200;
-const ADVICE: &str = "Derive one figure from the others instead of typing it: rate x mean latency = I/Os in flight.";
+const ADVICE: &str =
+    "Derive one figure from the others instead of typing it: rate x mean latency = I/Os in flight.";
 
 /// One result of somebody else. What is not known stays empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -114,7 +115,12 @@ impl Imported {
     #[must_use]
     pub fn in_flight(&self) -> Option<f64> {
         let product = |stream: &Stream| Some(stream.iops * stream.latency_ns? / 1e9);
-        let parts: Vec<f64> = self.streams.iter().filter(|s| s.iops > 0.0).map(product).collect::<Option<_>>()?;
+        let parts: Vec<f64> = self
+            .streams
+            .iter()
+            .filter(|s| s.iops > 0.0)
+            .map(product)
+            .collect::<Option<_>>()?;
         (!parts.is_empty()).then(|| parts.iter().sum::<f64>() * self.times())
     }
 
@@ -126,7 +132,11 @@ impl Imported {
 
     /// How many times the figures stand for.
     pub(super) fn times(&self) -> f64 {
-        if self.per_job { f64::from(self.jobs.unwrap_or(1)) } else { 1.0 }
+        if self.per_job {
+            f64::from(self.jobs.unwrap_or(1))
+        } else {
+            1.0
+        }
     }
 }
 
@@ -144,14 +154,26 @@ pub struct Rate {
 impl Rate {
     /// The rates of one direction whose I/Os and bytes in so many milliseconds are known; nothing of so few that rounding shows.
     #[must_use]
-    pub fn both(direction: Direction, (iops, ios): (f64, u64), (bandwidth, bytes): (f64, u64), runtime_ms: u64) -> Vec<Rate> {
+    pub fn both(
+        direction: Direction,
+        (iops, ios): (f64, u64),
+        (bandwidth, bytes): (f64, u64),
+        runtime_ms: u64,
+    ) -> Vec<Rate> {
         if ios < FEWEST_COUNTED || runtime_ms < SHORTEST_MS {
             return Vec::new();
         }
         let counted = |amount: u64| amount as f64 * 1e3 / runtime_ms as f64;
-        let rate = |word, told, amount| Rate { what: format!("{} {word}", direction.word()), told, counted: counted(amount) };
+        let rate = |word, told, amount| Rate {
+            what: format!("{} {word}", direction.word()),
+            told,
+            counted: counted(amount),
+        };
         let mut both = vec![rate("IOPS", iops, ios)];
-        both.extend((bandwidth > 0.0 && bytes > 1 << 20).then(|| rate("bytes per second", bandwidth, bytes)));
+        both.extend(
+            (bandwidth > 0.0 && bytes > 1 << 20)
+                .then(|| rate("bytes per second", bandwidth, bytes)),
+        );
         both
     }
 }
@@ -161,18 +183,50 @@ pub(super) fn failed(imported: &Imported) -> Option<Finding> {
     let words = crate::errno::words;
     let (weight, evidence) = match (imported.error, imported.failed) {
         (0, 0) => return None,
-        (0, failed) => (Weight::Degrades, format!("{} I/Os failed and were passed over. They are in neither rate nor latency.", count(failed))),
-        (error, _) => (Weight::Invalidates, format!("The job was ended by error {error} ({}): its figures are those of a part of it.", words(error))),
+        (0, failed) => (
+            Weight::Degrades,
+            format!(
+                "{} I/Os failed and were passed over. They are in neither rate nor latency.",
+                count(failed)
+            ),
+        ),
+        (error, _) => (
+            Weight::Invalidates,
+            format!(
+                "The job was ended by error {error} ({}): its figures are those of a part of it.",
+                words(error)
+            ),
+        ),
     };
-    Some(about(imported, "IO_ERROR", weight, evidence, "See the kernel log for the device, mend the cause, and run again."))
+    Some(about(
+        imported,
+        "IO_ERROR",
+        weight,
+        evidence,
+        "See the kernel log for the device, mend the cause, and run again.",
+    ))
 }
 
 /// What is told twice must be the same.
 pub(super) fn counted(imported: &Imported) -> Option<Finding> {
     let differs = |one: &&Rate| (one.told - one.counted).abs() > AGREES * one.counted.max(one.told);
-    let Rate { what, told, counted } = imported.rates.iter().find(differs)?;
-    let evidence = format!("It says {} {what}, but its own amount and time come to {}.", rate(*told), rate(*counted));
-    Some(about(imported, "SUMMARY_DISAGREES", Weight::Invalidates, evidence, "One of the figures was changed, or is of another run: get the file as fio wrote it."))
+    let Rate {
+        what,
+        told,
+        counted,
+    } = imported.rates.iter().find(differs)?;
+    let evidence = format!(
+        "It says {} {what}, but its own amount and time come to {}.",
+        rate(*told),
+        rate(*counted)
+    );
+    Some(about(
+        imported,
+        "SUMMARY_DISAGREES",
+        Weight::Invalidates,
+        evidence,
+        "One of the figures was changed, or is of another run: get the file as fio wrote it.",
+    ))
 }
 
 /// Zeros are no figures: a result without a completed I/O says nothing about its target.
@@ -180,13 +234,25 @@ pub(super) fn nothing_done(imported: &Imported) -> Option<Finding> {
     if imported.ios != Some(0) {
         return None;
     }
-    let evidence = "0 I/Os were completed: there is no figure in this result that could be right or wrong.".to_owned();
-    Some(about(imported, "NOTHING_DONE", Weight::Invalidates, evidence, "See the error of the job, and its size, io_size and number_ios."))
+    let evidence =
+        "0 I/Os were completed: there is no figure in this result that could be right or wrong."
+            .to_owned();
+    Some(about(
+        imported,
+        "NOTHING_DONE",
+        Weight::Invalidates,
+        evidence,
+        "See the error of the job, and its size, io_size and number_ios.",
+    ))
 }
 
 /// Rate, latency and depth must agree.
 pub(super) fn little(imported: &Imported) -> Option<Finding> {
-    let (flying, possible, ratio) = (imported.in_flight()?, imported.possible()?, imported.little()?);
+    let (flying, possible, ratio) = (
+        imported.in_flight()?,
+        imported.possible()?,
+        imported.little()?,
+    );
     let median = imported.streams.iter().any(|stream| stream.is_median);
     if ratio > 1.0 + AGREES {
         let evidence = format!(
@@ -196,8 +262,18 @@ pub(super) fn little(imported: &Imported) -> Option<Finding> {
             duration(flying / imported.iops() * 1e9),
             imported.iops() / ratio,
         );
-        let weight = if median { Weight::Note } else { Weight::Degrades };
-        return Some(about(imported, "LITTLE_DISAGREES", weight, evidence, ADVICE));
+        let weight = if median {
+            Weight::Note
+        } else {
+            Weight::Degrades
+        };
+        return Some(about(
+            imported,
+            "LITTLE_DISAGREES",
+            weight,
+            evidence,
+            ADVICE,
+        ));
     }
     if ratio >= 1.0 - AGREES || median || !imported.closed {
         return None;
@@ -208,30 +284,52 @@ pub(super) fn little(imported: &Imported) -> Option<Finding> {
         duration(flying / imported.iops() * 1e9),
         percent((1.0 - ratio) * 100.0),
     );
-    Some(about(imported, "LITTLE_DISAGREES", Weight::Note, evidence, ADVICE))
+    Some(about(
+        imported,
+        "LITTLE_DISAGREES",
+        Weight::Note,
+        evidence,
+        ADVICE,
+    ))
 }
 
 /// Figures of one job say little about the device.
 pub(super) fn per_job(imported: &Imported) -> Option<Finding> {
     let jobs = imported.jobs.filter(|jobs| imported.per_job && *jobs > 1)?;
-    let together = imported.bandwidth().map_or(String::new(), |b| format!(", {}/s", bytes(b as u64)));
+    let together = imported
+        .bandwidth()
+        .map_or(String::new(), |b| format!(", {}/s", bytes(b as u64)));
     let evidence = format!(
         "The figures are those of 1 of {jobs} jobs: together {} I/Os per second{together}, if all ran at the same time and \
          alike.",
         rate(imported.iops()),
     );
     let advice = "Publish the sum over the time that all jobs ran together (group_reporting), not one job's part.";
-    Some(about(imported, "PER_JOB_FIGURES", Weight::Note, evidence, advice))
+    Some(about(
+        imported,
+        "PER_JOB_FIGURES",
+        Weight::Note,
+        evidence,
+        advice,
+    ))
 }
 
 impl Imported {
     /// Little's law in one line: `a: 1,000 I/Os per second x 32.0 ms = 32.0 in flight, of 32 possible (100 %)`.
     #[must_use]
     pub fn words(&self) -> String {
-        let name = if self.name.is_empty() { "result" } else { &self.name };
-        let bandwidth = self.bandwidth().map_or(String::new(), |b| format!(" ({}/s)", bytes(b as u64)));
+        let name = if self.name.is_empty() {
+            "result"
+        } else {
+            &self.name
+        };
+        let bandwidth = self
+            .bandwidth()
+            .map_or(String::new(), |b| format!(" ({}/s)", bytes(b as u64)));
         let head = format!("{name}: {} I/Os per second{bandwidth}", rate(self.iops()));
-        let Some((flying, possible)) = self.in_flight().zip(self.possible()) else { return head };
+        let Some((flying, possible)) = self.in_flight().zip(self.possible()) else {
+            return head;
+        };
         format!(
             "{head} x {} = {flying:.1} in flight, of {possible} possible ({})",
             duration(flying / self.iops() * 1e9),

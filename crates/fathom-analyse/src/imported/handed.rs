@@ -37,26 +37,86 @@ pub struct Check {
 
 /// Every check. What is handed in can be judged with any part of the list.
 pub const CHECKS: [Check; 20] = [
-    Check { code: "NUMBER_MALFORMED", judge: |handed| handed.malformed.iter().map(NumberError::finding).collect() },
-    Check { code: "NOTHING_DONE", judge: |handed| each(handed, figures::nothing_done) },
-    Check { code: "IO_ERROR", judge: |handed| each(handed, figures::failed) },
-    Check { code: "SUMMARY_DISAGREES", judge: |handed| each(handed, figures::counted) },
-    Check { code: "LITTLE_DISAGREES", judge: |handed| each(handed, figures::little) },
-    Check { code: "PER_JOB_FIGURES", judge: |handed| each(handed, figures::per_job) },
-    Check { code: "ABOVE_LINK", judge: |handed| each(handed, link::above) },
-    Check { code: "IN_FLIGHT_MISCOUNTED", judge: |handed| each(handed, claims::in_flight) },
-    Check { code: "LINE_CODING_IGNORED", judge: |handed| each(handed, claims::line_coding) },
-    Check { code: "HEADROOM_MISJUDGED", judge: |handed| each(handed, claims::headroom) },
-    Check { code: "PATTERN_MISNAMED", judge: |handed| each(handed, claims::pattern) },
-    Check { code: "BLOCK_ASSUMED", judge: |handed| each(handed, claims::block) },
-    Check { code: "ATTACHMENT_IN_THE_WAY", judge: |handed| each(handed, claims::attachment) },
-    Check { code: "PART_NUMBER_DISAGREES", judge: |handed| each(handed, spec::part_number) },
-    Check { code: "REPEATS_CACHED", judge: |handed| each(handed, repeats::cached) },
-    Check { code: "SPEC_MISSED", judge: |handed| handed.results.iter().flat_map(spec::missed).collect() },
-    Check { code: "STATE_DIFFERS", judge: |handed| judge_sweep(&handed.results) },
-    Check { code: "HOST_LOST", judge: |handed| judge_hosts(&handed.hosts).into_iter().collect() },
-    Check { code: "PERCENTILES_AVERAGED", judge: percentiles },
-    Check { code: "LOGS_MISLEAD", judge: |handed| handed.logs.iter().filter_map(judge_logs).collect() },
+    Check {
+        code: "NUMBER_MALFORMED",
+        judge: |handed| handed.malformed.iter().map(NumberError::finding).collect(),
+    },
+    Check {
+        code: "NOTHING_DONE",
+        judge: |handed| each(handed, figures::nothing_done),
+    },
+    Check {
+        code: "IO_ERROR",
+        judge: |handed| each(handed, figures::failed),
+    },
+    Check {
+        code: "SUMMARY_DISAGREES",
+        judge: |handed| each(handed, figures::counted),
+    },
+    Check {
+        code: "LITTLE_DISAGREES",
+        judge: |handed| each(handed, figures::little),
+    },
+    Check {
+        code: "PER_JOB_FIGURES",
+        judge: |handed| each(handed, figures::per_job),
+    },
+    Check {
+        code: "ABOVE_LINK",
+        judge: |handed| each(handed, link::above),
+    },
+    Check {
+        code: "IN_FLIGHT_MISCOUNTED",
+        judge: |handed| each(handed, claims::in_flight),
+    },
+    Check {
+        code: "LINE_CODING_IGNORED",
+        judge: |handed| each(handed, claims::line_coding),
+    },
+    Check {
+        code: "HEADROOM_MISJUDGED",
+        judge: |handed| each(handed, claims::headroom),
+    },
+    Check {
+        code: "PATTERN_MISNAMED",
+        judge: |handed| each(handed, claims::pattern),
+    },
+    Check {
+        code: "BLOCK_ASSUMED",
+        judge: |handed| each(handed, claims::block),
+    },
+    Check {
+        code: "ATTACHMENT_IN_THE_WAY",
+        judge: |handed| each(handed, claims::attachment),
+    },
+    Check {
+        code: "PART_NUMBER_DISAGREES",
+        judge: |handed| each(handed, spec::part_number),
+    },
+    Check {
+        code: "REPEATS_CACHED",
+        judge: |handed| each(handed, repeats::cached),
+    },
+    Check {
+        code: "SPEC_MISSED",
+        judge: |handed| handed.results.iter().flat_map(spec::missed).collect(),
+    },
+    Check {
+        code: "STATE_DIFFERS",
+        judge: |handed| judge_sweep(&handed.results),
+    },
+    Check {
+        code: "HOST_LOST",
+        judge: |handed| judge_hosts(&handed.hosts).into_iter().collect(),
+    },
+    Check {
+        code: "PERCENTILES_AVERAGED",
+        judge: percentiles,
+    },
+    Check {
+        code: "LOGS_MISLEAD",
+        judge: |handed| handed.logs.iter().filter_map(judge_logs).collect(),
+    },
 ];
 
 fn each(handed: &Handed, check: fn(&Imported) -> Option<Finding>) -> Vec<Finding> {
@@ -64,7 +124,11 @@ fn each(handed: &Handed, check: fn(&Imported) -> Option<Finding>) -> Vec<Finding
 }
 
 fn percentiles(handed: &Handed) -> Vec<Finding> {
-    handed.percentiles.iter().filter_map(|(percent, ns)| judge_percentile(&handed.spreads, *percent, *ns)).collect()
+    handed
+        .percentiles
+        .iter()
+        .filter_map(|(percent, ns)| judge_percentile(&handed.spreads, *percent, *ns))
+        .collect()
 }
 
 /// What is wrong with what was handed in, worst first. Pure: the same figures give the same words.
@@ -76,7 +140,10 @@ pub fn judge_handed(handed: &Handed) -> Vec<Finding> {
 /// The same by some checks.
 #[must_use]
 pub fn judge_handed_with(handed: &Handed, checks: &[Check]) -> Vec<Finding> {
-    let mut found: Vec<Finding> = checks.iter().flat_map(|check| (check.judge)(handed)).collect();
+    let mut found: Vec<Finding> = checks
+        .iter()
+        .flat_map(|check| (check.judge)(handed))
+        .collect();
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found
 }
@@ -84,5 +151,8 @@ pub fn judge_handed_with(handed: &Handed, checks: &[Check]) -> Vec<Finding> {
 /// What is wrong with one result by itself.
 #[must_use]
 pub fn judge_imported(imported: &Imported) -> Vec<Finding> {
-    judge_handed(&Handed { results: vec![imported.clone()], ..Handed::default() })
+    judge_handed(&Handed {
+        results: vec![imported.clone()],
+        ..Handed::default()
+    })
 }

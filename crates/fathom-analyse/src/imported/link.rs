@@ -32,7 +32,11 @@ pub struct LinkError(String);
 
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' is no link that is known; write sata6, sas12 or pcie3x4", self.0.escape_debug())
+        write!(
+            f,
+            "'{}' is no link that is known; write sata6, sas12 or pcie3x4",
+            self.0.escape_debug()
+        )
     }
 }
 
@@ -49,7 +53,9 @@ impl Link {
         match self {
             Link::Sata(tenths) => LinkSpeed::sata(tenths * 100),
             Link::Sas(tenths) => LinkSpeed::sas(tenths * 100, 1),
-            Link::Pcie(generation, lanes) => LinkSpeed::pcie(MEGATRANSFERS[(generation.clamp(1, 6) - 1) as usize], lanes),
+            Link::Pcie(generation, lanes) => {
+                LinkSpeed::pcie(MEGATRANSFERS[(generation.clamp(1, 6) - 1) as usize], lanes)
+            }
         }
     }
 
@@ -64,7 +70,12 @@ impl Link {
 
     /// `600 MB/s after 8b/10b`.
     pub(super) fn words(self) -> String {
-        format!("{} carries {:.0} MB/s after {} coding", self, self.usable() / 1e6, self.coding())
+        format!(
+            "{} carries {:.0} MB/s after {} coding",
+            self,
+            self.usable() / 1e6,
+            self.coding()
+        )
     }
 }
 
@@ -83,22 +94,42 @@ impl FromStr for Link {
 
     /// `sata6`, `sata 1.5`, `sas12`, `pcie3x4`.
     fn from_str(text: &str) -> Result<Self, LinkError> {
-        let plain: String = text.to_ascii_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+        let plain: String = text
+            .to_ascii_lowercase()
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .collect();
         known(&plain).ok_or_else(|| LinkError(text.chars().take(40).collect()))
     }
 }
 
 fn known(plain: &str) -> Option<Link> {
-    let tenths = |digits: &str| digits.parse::<f64>().ok().map(|gbit| (gbit * 10.0).round() as u32);
+    let tenths = |digits: &str| {
+        digits
+            .parse::<f64>()
+            .ok()
+            .map(|gbit| (gbit * 10.0).round() as u32)
+    };
     if let Some(rest) = plain.strip_prefix("sata") {
-        return tenths(rest).filter(|t| [15, 30, 60].contains(t)).map(Link::Sata);
+        return tenths(rest)
+            .filter(|t| [15, 30, 60].contains(t))
+            .map(Link::Sata);
     }
     if let Some(rest) = plain.strip_prefix("sas") {
-        return tenths(rest).filter(|t| [30, 60, 120, 225].contains(t)).map(Link::Sas);
+        return tenths(rest)
+            .filter(|t| [30, 60, 120, 225].contains(t))
+            .map(Link::Sas);
     }
     let (generation, lanes) = plain.strip_prefix("pcie")?.split_once('x')?;
-    let generation = generation.trim_end_matches(".0").parse().ok().filter(|g| (1..=6).contains(g))?;
-    let lanes = lanes.parse().ok().filter(|lanes| [1, 2, 4, 8, 16].contains(lanes))?;
+    let generation = generation
+        .trim_end_matches(".0")
+        .parse()
+        .ok()
+        .filter(|g| (1..=6).contains(g))?;
+    let lanes = lanes
+        .parse()
+        .ok()
+        .filter(|lanes| [1, 2, 4, 8, 16].contains(lanes))?;
     Some(Link::Pcie(generation, lanes))
 }
 
@@ -118,7 +149,13 @@ pub(super) fn above(imported: &Imported) -> Option<Finding> {
         bytes(usable as u64),
     );
     let advice = "Add rates only over the time in which all jobs ran; a sum of averages over different times is reached by nothing.";
-    Some(about(imported, "ABOVE_LINK", Weight::Invalidates, evidence, advice))
+    Some(about(
+        imported,
+        "ABOVE_LINK",
+        Weight::Invalidates,
+        evidence,
+        advice,
+    ))
 }
 
 #[cfg(test)]
@@ -128,8 +165,19 @@ mod tests {
     #[test]
     fn usable_rates_are_those_of_the_standards() {
         let mb = |text: &str| (text.parse::<Link>().expect(text).usable() / 1e6).round();
-        assert_eq!([mb("sata6"), mb("SATA 3"), mb("sata1.5"), mb("sas12")], [600.0, 300.0, 150.0, 1200.0]);
-        assert_eq!([mb("pcie1x1"), mb("pcie2x4"), mb("pcie3x4"), mb("PCIe 4.0 x4")], [250.0, 2000.0, 3938.0, 7877.0]);
+        assert_eq!(
+            [mb("sata6"), mb("SATA 3"), mb("sata1.5"), mb("sas12")],
+            [600.0, 300.0, 150.0, 1200.0]
+        );
+        assert_eq!(
+            [
+                mb("pcie1x1"),
+                mb("pcie2x4"),
+                mb("pcie3x4"),
+                mb("PCIe 4.0 x4")
+            ],
+            [250.0, 2000.0, 3938.0, 7877.0]
+        );
         assert_eq!(mb("sas22.5"), 2400.0);
     }
 

@@ -33,14 +33,23 @@ impl ImportedLogs {
     #[must_use]
     pub fn accounted(&self) -> f64 {
         let window = self.window_ms as f64 / 1e3;
-        self.jobs.iter().flatten().map(|(_, iops)| iops * window).sum()
+        self.jobs
+            .iter()
+            .flatten()
+            .map(|(_, iops)| iops * window)
+            .sum()
     }
 
     /// Mean I/Os per second if rows are added by their number and the longest are cut to the shortest.
     #[must_use]
     pub fn by_row_number(&self) -> f64 {
         let rows = self.jobs.iter().map(Vec::len).min().unwrap_or(0);
-        let sum: f64 = self.jobs.iter().flat_map(|job| &job[..rows]).map(|(_, iops)| iops).sum();
+        let sum: f64 = self
+            .jobs
+            .iter()
+            .flat_map(|job| &job[..rows])
+            .map(|(_, iops)| iops)
+            .sum();
         if rows == 0 { 0.0 } else { sum / rows as f64 }
     }
 }
@@ -69,5 +78,13 @@ pub fn judge_logs(logs: &ImportedLogs) -> Option<Finding> {
     let advice = "Add logs by time, with zeros where there is no row, never by row number; trust the summary.";
     let name = (!logs.name.is_empty()).then(|| logs.name.clone());
     let code = "LOGS_MISLEAD";
-    Some(Finding { id: id_of(code), code, weight: Weight::Degrades, about: name, evidence, advice: advice.to_owned(), when: Vec::new() })
+    Some(Finding {
+        id: id_of(code),
+        code,
+        weight: Weight::Degrades,
+        about: name,
+        evidence,
+        advice: advice.to_owned(),
+        when: Vec::new(),
+    })
 }

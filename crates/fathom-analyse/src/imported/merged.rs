@@ -24,13 +24,24 @@ pub struct Spread {
 impl Spread {
     /// Share of the I/Os that took `ns` at most, percent: at least this, at most that.
     fn within(&self, ns: f64) -> (f64, f64) {
-        let surely = self.percentiles.iter().filter(|(_, value)| value * (1.0 + BIN) <= ns).map(|(p, _)| *p);
-        let beyond = self.percentiles.iter().find(|(_, value)| value * (1.0 - BIN) > ns).map(|(p, _)| *p);
+        let surely = self
+            .percentiles
+            .iter()
+            .filter(|(_, value)| value * (1.0 + BIN) <= ns)
+            .map(|(p, _)| *p);
+        let beyond = self
+            .percentiles
+            .iter()
+            .find(|(_, value)| value * (1.0 - BIN) > ns)
+            .map(|(p, _)| *p);
         (surely.fold(0.0, f64::max), beyond.unwrap_or(100.0))
     }
 
     fn at(&self, wanted: f64) -> Option<f64> {
-        self.percentiles.iter().find(|(p, _)| (p - wanted).abs() < 1e-6).map(|(_, value)| *value)
+        self.percentiles
+            .iter()
+            .find(|(p, _)| (p - wanted).abs() < 1e-6)
+            .map(|(_, value)| *value)
     }
 }
 
@@ -57,39 +68,78 @@ pub fn judge_percentile(parts: &[Spread], wanted: f64, claimed_ns: f64) -> Optio
     let advice = "Add the histograms of all jobs and take the percentile of the sum (group_reporting does); means of percentiles are \
                   percentiles of nothing.";
     let code = "PERCENTILES_AVERAGED";
-    Some(Finding { id: id_of(code), code, weight: Weight::Invalidates, about: None, evidence, advice: advice.to_owned(), when: Vec::new() })
+    Some(Finding {
+        id: id_of(code),
+        code,
+        weight: Weight::Invalidates,
+        about: None,
+        evidence,
+        advice: advice.to_owned(),
+        when: Vec::new(),
+    })
 }
 
 fn together(parts: &[Spread], ios: u64, ns: f64) -> (f64, f64) {
-    let sum = parts.iter().map(|part| (part.within(ns), part.ios as f64 / ios as f64));
-    sum.fold((0.0, 0.0), |(low, high), ((l, h), weight)| (low + l * weight, high + h * weight))
+    let sum = parts
+        .iter()
+        .map(|part| (part.within(ns), part.ios as f64 / ios as f64));
+    sum.fold((0.0, 0.0), |(low, high), ((l, h), weight)| {
+        (low + l * weight, high + h * weight)
+    })
 }
 
 fn shares(least: f64, most: f64) -> String {
     let (least, most) = (percent(least), percent(most));
-    if least == most { least } else { format!("{least} to {most}") }
+    if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
+    }
 }
 
 fn mean_of_parts(parts: &[Spread], wanted: f64, claimed_ns: f64) -> String {
-    let Some(own) = parts.iter().map(|part| part.at(wanted)).collect::<Option<Vec<f64>>>() else { return String::new() };
+    let Some(own) = parts
+        .iter()
+        .map(|part| part.at(wanted))
+        .collect::<Option<Vec<f64>>>()
+    else {
+        return String::new();
+    };
     let mean = own.iter().sum::<f64>() / own.len() as f64;
     if (claimed_ns / mean - 1.0).abs() > MEAN {
         return String::new();
     }
     let own: Vec<String> = own.iter().take(8).map(|ns| duration(*ns)).collect();
-    format!(": it is the mean of the p{wanted} of each ({})", own.join(", "))
+    format!(
+        ": it is the mean of the p{wanted} of each ({})",
+        own.join(", ")
+    )
 }
 
 /// `; p99 of all is about 20.0 ms`: the listed values between which it must be.
 fn truth(parts: &[Spread], ios: u64, wanted: f64) -> String {
-    let mut values: Vec<f64> = parts.iter().flat_map(|part| &part.percentiles).map(|(_, value)| *value).collect();
+    let mut values: Vec<f64> = parts
+        .iter()
+        .flat_map(|part| &part.percentiles)
+        .map(|(_, value)| *value)
+        .collect();
     values.sort_by(f64::total_cmp);
     let wide = |ns: f64| ns * (1.0 + 2.0 * BIN);
-    let low = values.iter().find(|ns| together(parts, ios, wide(**ns)).1 >= wanted);
-    let high = values.iter().find(|ns| together(parts, ios, wide(**ns)).0 >= wanted);
+    let low = values
+        .iter()
+        .find(|ns| together(parts, ios, wide(**ns)).1 >= wanted);
+    let high = values
+        .iter()
+        .find(|ns| together(parts, ios, wide(**ns)).0 >= wanted);
     match low.zip(high) {
-        Some((low, high)) if high / low < 1.0 + 4.0 * BIN => format!("; p{wanted} of all is about {}", duration(*high)),
-        Some((low, high)) => format!("; p{wanted} of all lies between {} and {}", duration(*low), duration(*high)),
+        Some((low, high)) if high / low < 1.0 + 4.0 * BIN => {
+            format!("; p{wanted} of all is about {}", duration(*high))
+        }
+        Some((low, high)) => format!(
+            "; p{wanted} of all lies between {} and {}",
+            duration(*low),
+            duration(*high)
+        ),
         None => String::new(),
     }
 }
@@ -100,7 +150,10 @@ mod tests {
 
     fn spread(ios: u64, ns: f64) -> Spread {
         let percents = [1.0, 50.0, 95.0, 99.0, 99.9];
-        Spread { ios, percentiles: percents.map(|p| (p, ns * (1.0 + p / 10_000.0))).to_vec() }
+        Spread {
+            ios,
+            percentiles: percents.map(|p| (p, ns * (1.0 + p / 10_000.0))).to_vec(),
+        }
     }
 
     /// 19 of 20 I/Os take 1 ms and one takes 20 ms: p50 is 1 ms, p99 is 20 ms, and the mean of both p99 is 10.6 ms.
@@ -116,12 +169,25 @@ mod tests {
         assert_eq!((found.code, found.id), ("PERCENTILES_AVERAGED", "F072"));
         assert_eq!(judge_percentile(&parts, 99.0, 20.1e6), None, "the true one");
         assert_eq!(judge_percentile(&parts, 50.0, 1e6), None);
-        assert!(judge_percentile(&parts, 99.0, 5e6).is_some_and(|other| !other.evidence.contains("mean")));
+        assert!(
+            judge_percentile(&parts, 99.0, 5e6)
+                .is_some_and(|other| !other.evidence.contains("mean"))
+        );
     }
 
     #[test]
     fn what_is_not_known_is_not_judged() {
         assert_eq!(judge_percentile(&[], 99.0, 1e6), None);
-        assert_eq!(judge_percentile(&[Spread { ios: 5, percentiles: Vec::new() }], 99.0, 1e6), None);
+        assert_eq!(
+            judge_percentile(
+                &[Spread {
+                    ios: 5,
+                    percentiles: Vec::new()
+                }],
+                99.0,
+                1e6
+            ),
+            None
+        );
     }
 }

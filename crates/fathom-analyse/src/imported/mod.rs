@@ -32,7 +32,21 @@ pub use self::sweep::judge_sweep;
 use crate::explain::id_of;
 
 /// A finding about an imported result.
-fn about(imported: &Imported, code: &'static str, weight: Weight, evidence: String, advice: &str) -> Finding {
+fn about(
+    imported: &Imported,
+    code: &'static str,
+    weight: Weight,
+    evidence: String,
+    advice: &str,
+) -> Finding {
     let name = (!imported.name.is_empty()).then(|| imported.name.clone());
-    Finding { id: id_of(code), code, weight, about: name, evidence, advice: advice.to_owned(), when: Vec::new() }
+    Finding {
+        id: id_of(code),
+        code,
+        weight,
+        about: name,
+        evidence,
+        advice: advice.to_owned(),
+        when: Vec::new(),
+    }
 }

@@ -15,7 +15,12 @@ pub struct NumberError {
 
 impl fmt::Display for NumberError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "'{}' is no figure: {}", self.text.escape_debug(), self.why)
+        write!(
+            f,
+            "'{}' is no figure: {}",
+            self.text.escape_debug(),
+            self.why
+        )
     }
 }
 
@@ -26,8 +31,18 @@ impl NumberError {
     #[must_use]
     pub fn finding(&self) -> Finding {
         let code = "NUMBER_MALFORMED";
-        let advice = "Look the figure up at its source and mend it; nothing is derived from it here.".to_owned();
-        Finding { id: id_of(code), code, weight: Weight::Invalidates, about: None, evidence: format!("{self}."), advice, when: Vec::new() }
+        let advice =
+            "Look the figure up at its source and mend it; nothing is derived from it here."
+                .to_owned();
+        Finding {
+            id: id_of(code),
+            code,
+            weight: Weight::Invalidates,
+            about: None,
+            evidence: format!("{self}."),
+            advice,
+            when: Vec::new(),
+        }
     }
 }
 
@@ -44,12 +59,21 @@ pub fn parse_figure(text: &str) -> Result<f64, NumberError> {
         Some((at, 'g' | 'G')) => (&trimmed[..at], 1e9),
         _ => (trimmed, 1.0),
     };
-    let refuse = |why| Err(NumberError { text: trimmed.chars().take(40).collect(), why });
+    let refuse = |why| {
+        Err(NumberError {
+            text: trimmed.chars().take(40).collect(),
+            why,
+        })
+    };
     let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
     if !part.bytes().all(|b| b.is_ascii_digit()) || part.is_empty() || !grouped(whole) {
-        return refuse("write digits, with commas between groups of three only, and a point before decimals");
+        return refuse(
+            "write digits, with commas between groups of three only, and a point before decimals",
+        );
     }
-    let value = format!("{}.{part}", whole.replace(',', "")).parse::<f64>().map(|value| value * factor);
+    let value = format!("{}.{part}", whole.replace(',', ""))
+        .parse::<f64>()
+        .map(|value| value * factor);
     match value {
         Ok(value) if value.is_finite() => Ok(value),
         _ => refuse("it is too large"),
@@ -60,9 +84,12 @@ pub fn parse_figure(text: &str) -> Result<f64, NumberError> {
 fn grouped(whole: &str) -> bool {
     let mut groups = whole.split(',');
     let digits = |group: &str| !group.is_empty() && group.bytes().all(|b| b.is_ascii_digit());
-    let Some(first) = groups.next().filter(|first| digits(first)) else { return false };
+    let Some(first) = groups.next().filter(|first| digits(first)) else {
+        return false;
+    };
     let rest: Vec<&str> = groups.collect();
-    rest.is_empty() || (first.len() <= 3 && rest.iter().all(|group| group.len() == 3 && digits(group)))
+    rest.is_empty()
+        || (first.len() <= 3 && rest.iter().all(|group| group.len() == 3 && digits(group)))
 }
 
 #[cfg(test)]
@@ -71,10 +98,20 @@ mod tests {
 
     #[test]
     fn figures_are_read_or_refused_but_never_guessed() {
-        for (text, value) in [("80,000", 80e3), ("19588", 19588.0), (" 9.9 ", 9.9), ("19k", 19e3), ("1,234,567.5", 1_234_567.5), ("550K", 550e3)] {
+        for (text, value) in [
+            ("80,000", 80e3),
+            ("19588", 19588.0),
+            (" 9.9 ", 9.9),
+            ("19k", 19e3),
+            ("1,234,567.5", 1_234_567.5),
+            ("550K", 550e3),
+        ] {
             assert_eq!(parse_figure(text), Ok(value), "{text}");
         }
-        for text in ["80,00", "8,0,000", ",000", "1.2.3", "", "k", "1e5", "-3", "0x10", "9.", "1234,567", "NaN", "inf"] {
+        for text in [
+            "80,00", "8,0,000", ",000", "1.2.3", "", "k", "1e5", "-3", "0x10", "9.", "1234,567",
+            "NaN", "inf",
+        ] {
             assert!(parse_figure(text).is_err(), "{text}");
         }
     }

@@ -22,13 +22,17 @@ pub fn distinct_share(theta: f64, blocks: u64, draws: u64) -> f64 {
     }
     let total = ranks(blocks, |rank, width| width * rank.powf(-theta));
     let seen = |p: f64| -(draws as f64 * (-p.min(1.0)).ln_1p()).exp_m1();
-    let distinct = ranks(blocks, |rank, width| width * seen(rank.powf(-theta) / total));
+    let distinct = ranks(blocks, |rank, width| {
+        width * seen(rank.powf(-theta) / total)
+    });
     (distinct / draws as f64).min(1.0)
 }
 
 /// Sum over all ranks; the value of a wide step is that of its geometric middle.
 fn ranks(blocks: u64, value: impl Fn(f64, f64) -> f64) -> f64 {
-    let mut sum: f64 = (1..=blocks.min(EXACT)).map(|rank| value(rank as f64, 1.0)).sum();
+    let mut sum: f64 = (1..=blocks.min(EXACT))
+        .map(|rank| value(rank as f64, 1.0))
+        .sum();
     let mut at = EXACT.min(blocks) as f64 + 0.5;
     let end = blocks as f64 + 0.5;
     while at < end {
@@ -55,7 +59,13 @@ pub(super) fn cached(imported: &Imported) -> Option<Finding> {
         percent((1.0 - share) * 100.0),
     );
     let advice = "Read it as a cache's result; run until the hit ratio no longer rises, and report the share of distinct blocks.";
-    Some(about(imported, "REPEATS_CACHED", Weight::Degrades, evidence, advice))
+    Some(about(
+        imported,
+        "REPEATS_CACHED",
+        Weight::Degrades,
+        evidence,
+        advice,
+    ))
 }
 
 #[cfg(test)]
@@ -74,7 +84,9 @@ mod tests {
         // The same distribution, once wholly exact and once with nine tenths of the ranks in steps.
         let (blocks, draws, theta) = (1_000_000_u64, 5_000.0, 1.1_f64);
         let total: f64 = (1..=blocks).map(|r| (r as f64).powf(-theta)).sum();
-        let exact: f64 = (1..=blocks).map(|r| 1.0 - (1.0 - (r as f64).powf(-theta) / total).powf(draws)).sum();
+        let exact: f64 = (1..=blocks)
+            .map(|r| 1.0 - (1.0 - (r as f64).powf(-theta) / total).powf(draws))
+            .sum();
         assert!((distinct_share(theta, blocks, 5_000) - exact / draws).abs() < 0.001);
     }
 }

@@ -1,6 +1,8 @@
 //! A whole imported result, judged as ours are.
 
-use fathom_model::{Direction, Entry, Findings, ImportedResult, Little, Nanos, Personality, RunEnd, Verdict};
+use fathom_model::{
+    Direction, Entry, Findings, ImportedResult, Little, Nanos, Personality, RunEnd, Verdict,
+};
 
 use super::figures::{Imported, Rate, Stream};
 use super::judge_imported;
@@ -10,10 +12,23 @@ use crate::group::groups;
 /// What `result` means. What it does not say (clock, host, conditions) stays empty.
 #[must_use]
 pub fn imported(result: ImportedResult) -> Findings {
-    let ImportedResult { source, written_unix_ms, elapsed, globals, mut entries, disks } = result;
-    let mut found: Vec<_> = entries.iter().map(figures_of).flat_map(|figures| judge_imported(&figures)).collect();
+    let ImportedResult {
+        source,
+        written_unix_ms,
+        elapsed,
+        globals,
+        mut entries,
+        disks,
+    } = result;
+    let mut found: Vec<_> = entries
+        .iter()
+        .map(figures_of)
+        .flat_map(|figures| judge_imported(&figures))
+        .collect();
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
-    entries.iter_mut().for_each(|entry| entry.little = little(entry));
+    entries
+        .iter_mut()
+        .for_each(|entry| entry.little = little(entry));
     let written = Nanos::new(written_unix_ms.saturating_mul(1_000_000));
     Findings {
         personality: Personality::Fio,
@@ -27,7 +42,11 @@ pub fn imported(result: ImportedResult) -> Findings {
         entries,
         disks,
         targets: Vec::new(),
-        verdict: if found.is_empty() { Verdict::Valid } else { verdict(&found) },
+        verdict: if found.is_empty() {
+            Verdict::Valid
+        } else {
+            verdict(&found)
+        },
         findings: found,
         clock: Default::default(),
         host: Default::default(),
@@ -48,19 +67,34 @@ fn figures_of(entry: &Entry) -> Imported {
         latency_ns: mean(way.lat.mean, way.clat.mean),
         is_median: false,
     });
-    let blocks = |d: Direction| Some(entry.block_sizes[d]).filter(|(low, high)| low == high && *low > 0);
+    let blocks =
+        |d: Direction| Some(entry.block_sizes[d]).filter(|(low, high)| low == high && *low > 0);
     Imported {
         name: entry.name.clone(),
         rw: (!entry.rw.is_empty()).then(|| entry.rw.clone()),
         streams: streams.collect(),
-        block: Direction::ALL.into_iter().find_map(blocks).map(|(size, _)| u64::from(size)),
+        block: Direction::ALL
+            .into_iter()
+            .find_map(blocks)
+            .map(|(size, _)| u64::from(size)),
         depth: (entry.depth > 0).then_some(entry.depth),
         jobs: Some(entry.members.max(1)),
         closed: entry.offered.is_none(),
         ios: Some(entry.directions.0.iter().map(|way| way.ios).sum()),
         error: entry.error,
         failed: entry.errors_continued.map_or(0, |(failed, _)| failed),
-        rates: entry.directions.iter().flat_map(|(d, way)| Rate::both(d, (way.iops, way.ios), (way.bandwidth, way.bytes), way.runtime_ms)).collect(),
+        rates: entry
+            .directions
+            .iter()
+            .flat_map(|(d, way)| {
+                Rate::both(
+                    d,
+                    (way.iops, way.ios),
+                    (way.bandwidth, way.bytes),
+                    way.runtime_ms,
+                )
+            })
+            .collect(),
         ..Imported::default()
     }
 }
@@ -68,7 +102,17 @@ fn figures_of(entry: &Entry) -> Imported {
 /// Little's law over all directions.
 fn little(entry: &Entry) -> Little {
     let iops = entry.directions.0.iter().map(|way| way.iops).sum::<f64>();
-    let flying = entry.directions.0.iter().map(|way| way.iops * way.clat.mean / 1e9).sum::<f64>();
+    let flying = entry
+        .directions
+        .0
+        .iter()
+        .map(|way| way.iops * way.clat.mean / 1e9)
+        .sum::<f64>();
     let asked = f64::from(entry.depth) * f64::from(entry.members);
-    Little { asked, in_flight: flying, iops, mean_ns: if iops > 0.0 { flying * 1e9 / iops } else { 0.0 } }
+    Little {
+        asked,
+        in_flight: flying,
+        iops,
+        mean_ns: if iops > 0.0 { flying * 1e9 / iops } else { 0.0 },
+    }
 }

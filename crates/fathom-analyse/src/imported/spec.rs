@@ -39,19 +39,43 @@ pub struct SpecFigure {
 
 /// One finding for each promise that was missed, or beaten.
 pub(super) fn missed(imported: &Imported) -> Vec<Finding> {
-    let Some(sheet) = &imported.sheet else { return Vec::new() };
-    let random = imported.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
-    let fits = |figure: &&SpecFigure| figure.random == random && imported.streams.len() == 1 && imported.streams[0].direction == figure.direction;
-    sheet.figures.iter().filter(fits).filter_map(|figure| judged(imported, sheet, figure)).collect()
+    let Some(sheet) = &imported.sheet else {
+        return Vec::new();
+    };
+    let random = imported
+        .rw
+        .as_ref()
+        .is_some_and(|rw| rw.starts_with("rand"));
+    let fits = |figure: &&SpecFigure| {
+        figure.random == random
+            && imported.streams.len() == 1
+            && imported.streams[0].direction == figure.direction
+    };
+    sheet
+        .figures
+        .iter()
+        .filter(fits)
+        .filter_map(|figure| judged(imported, sheet, figure))
+        .collect()
 }
 
 fn judged(imported: &Imported, sheet: &SpecSheet, figure: &SpecFigure) -> Option<Finding> {
-    let got = if figure.is_bandwidth { imported.bandwidth()? } else { imported.iops() };
+    let got = if figure.is_bandwidth {
+        imported.bandwidth()?
+    } else {
+        imported.iops()
+    };
     let ratio = got / figure.value;
     if (ratio - 1.0).abs() <= TOLERANCE {
         return None;
     }
-    let unit = |n: f64| if figure.is_bandwidth { format!("{}/s", bytes(n as u64)) } else { format!("{} I/Os per second", rate(n)) };
+    let unit = |n: f64| {
+        if figure.is_bandwidth {
+            format!("{}/s", bytes(n as u64))
+        } else {
+            format!("{} I/Os per second", rate(n))
+        }
+    };
     let evidence = format!(
         "{} is {} of the {} that the sheet of {} promises{}.",
         unit(got),
@@ -62,28 +86,58 @@ fn judged(imported: &Imported, sheet: &SpecSheet, figure: &SpecFigure) -> Option
     );
     let advice = "Say of each row how much of the promise it reaches, under the promise's own block size and depth; above it, \
                   look for a cache.";
-    let weight = if ratio > 1.0 { Weight::Degrades } else { Weight::Note };
+    let weight = if ratio > 1.0 {
+        Weight::Degrades
+    } else {
+        Weight::Note
+    };
     Some(about(imported, "SPEC_MISSED", weight, evidence, advice))
 }
 
 /// In what the measurement differs from the sheet's conditions.
 fn conditions(imported: &Imported, figure: &SpecFigure) -> String {
     let mut parts = Vec::new();
-    if let Some((own, theirs)) = imported.block.zip(figure.block).filter(|(own, theirs)| own != theirs) {
-        parts.push(format!("blocks of {} in place of {}", bytes(own), bytes(theirs)));
+    if let Some((own, theirs)) = imported
+        .block
+        .zip(figure.block)
+        .filter(|(own, theirs)| own != theirs)
+    {
+        parts.push(format!(
+            "blocks of {} in place of {}",
+            bytes(own),
+            bytes(theirs)
+        ));
     }
-    if let Some((own, theirs)) = imported.possible().zip(figure.in_flight).filter(|(own, theirs)| own != theirs) {
+    if let Some((own, theirs)) = imported
+        .possible()
+        .zip(figure.in_flight)
+        .filter(|(own, theirs)| own != theirs)
+    {
         parts.push(format!("{own} in flight in place of {theirs}"));
     }
-    if parts.is_empty() { String::new() } else { format!(" (measured with {})", parts.join(" and ")) }
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(" (measured with {})", parts.join(" and "))
+    }
 }
 
 /// A part number belongs to a family, whatever a page calls it.
 pub(super) fn part_number(imported: &Imported) -> Option<Finding> {
-    let (part, sheet, claimed) = (imported.part_number.as_ref()?, imported.sheet.as_ref()?, imported.claims.model.as_ref()?);
+    let (part, sheet, claimed) = (
+        imported.part_number.as_ref()?,
+        imported.sheet.as_ref()?,
+        imported.claims.model.as_ref()?,
+    );
     let plain = |text: &str| text.to_ascii_uppercase().replace(['-', ' '], "");
-    let belongs = sheet.part_prefixes.iter().any(|prefix| plain(part).starts_with(&plain(prefix)));
-    if belongs || !plain(claimed).contains(&plain(&sheet.model)) && !plain(&sheet.model).contains(&plain(claimed)) {
+    let belongs = sheet
+        .part_prefixes
+        .iter()
+        .any(|prefix| plain(part).starts_with(&plain(prefix)));
+    if belongs
+        || !plain(claimed).contains(&plain(&sheet.model))
+            && !plain(&sheet.model).contains(&plain(claimed))
+    {
         return None;
     }
     let evidence = format!(
@@ -92,6 +146,13 @@ pub(super) fn part_number(imported: &Imported) -> Option<Finding> {
         sheet.part_prefixes.join(" or "),
         sheet.part_prefixes.len(),
     );
-    let advice = "Identify a drive by the part number that it reports, and take that family's sheet.";
-    Some(about(imported, "PART_NUMBER_DISAGREES", Weight::Invalidates, evidence, advice))
+    let advice =
+        "Identify a drive by the part number that it reports, and take that family's sheet.";
+    Some(about(
+        imported,
+        "PART_NUMBER_DISAGREES",
+        Weight::Invalidates,
+        evidence,
+        advice,
+    ))
 }

@@ -16,12 +16,28 @@ const ADVICE: &str = "Bring the device into a known state before each point: wri
 /// Findings over results of one device: points of a sweep, and repeats.
 #[must_use]
 pub fn judge_sweep(points: &[Imported]) -> Vec<Finding> {
-    let mut sorted: Vec<&Imported> = points.iter().filter(|point| point.possible().is_some()).collect();
-    sorted.sort_by(|a, b| a.possible().unwrap_or(0.0).total_cmp(&b.possible().unwrap_or(0.0)));
-    let pairs = || sorted.iter().enumerate().flat_map(|(i, a)| sorted[i + 1..].iter().map(move |b| (*a, *b)));
+    let mut sorted: Vec<&Imported> = points
+        .iter()
+        .filter(|point| point.possible().is_some())
+        .collect();
+    sorted.sort_by(|a, b| {
+        a.possible()
+            .unwrap_or(0.0)
+            .total_cmp(&b.possible().unwrap_or(0.0))
+    });
+    let pairs = || {
+        sorted
+            .iter()
+            .enumerate()
+            .flat_map(|(i, a)| sorted[i + 1..].iter().map(move |b| (*a, *b)))
+    };
     let alike = |(a, b): &(&Imported, &Imported)| a.rw == b.rw && a.block == b.block;
-    let faster = pairs().filter(alike).find_map(|(a, b)| faster_when_deeper(a, b));
-    let differs = pairs().filter(alike).find_map(|(a, b)| repeat_differs(a, b));
+    let faster = pairs()
+        .filter(alike)
+        .find_map(|(a, b)| faster_when_deeper(a, b));
+    let differs = pairs()
+        .filter(alike)
+        .find_map(|(a, b)| repeat_differs(a, b));
     faster.into_iter().chain(differs).collect()
 }
 
@@ -37,7 +53,13 @@ fn faster_when_deeper(shallow: &Imported, deep: &Imported) -> Option<Finding> {
         duration(first),
         duration(second),
     );
-    Some(about(shallow, "STATE_DIFFERS", Weight::Degrades, evidence, ADVICE))
+    Some(about(
+        shallow,
+        "STATE_DIFFERS",
+        Weight::Degrades,
+        evidence,
+        ADVICE,
+    ))
 }
 
 fn repeat_differs(one: &Imported, other: &Imported) -> Option<Finding> {
@@ -53,9 +75,19 @@ fn repeat_differs(one: &Imported, other: &Imported) -> Option<Finding> {
         rate(high),
         percent((high / low - 1.0) * 100.0),
     );
-    Some(about(one, "STATE_DIFFERS", Weight::Degrades, evidence, ADVICE))
+    Some(about(
+        one,
+        "STATE_DIFFERS",
+        Weight::Degrades,
+        evidence,
+        ADVICE,
+    ))
 }
 
 fn latency(imported: &Imported) -> Option<f64> {
-    imported.streams.iter().filter(|stream| stream.iops > 0.0).find_map(|stream| stream.latency_ns)
+    imported
+        .streams
+        .iter()
+        .filter(|stream| stream.iops > 0.0)
+        .find_map(|stream| stream.latency_ns)
 }

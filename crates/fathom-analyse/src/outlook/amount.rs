@@ -11,19 +11,33 @@ pub(super) fn amounts(one: &Foreseen) -> PerDirection<Amount> {
 
 fn amount(one: &Foreseen, direction: Direction) -> Amount {
     let job = one.job;
-    let reads_back = direction == Direction::Read && job.verify.as_ref().is_some_and(|verify| verify.after_writes && !verify.only);
+    let reads_back = direction == Direction::Read
+        && job
+            .verify
+            .as_ref()
+            .is_some_and(|verify| verify.after_writes && !verify.only);
     if !job.pattern.traffic.uses(direction) && !reads_back {
         return Amount::NONE;
     }
     if let Some(replay) = &job.pace.replay {
         let held = replay.bytes[direction];
-        return Amount { least: if job.limits.runtime.is_none() { held } else { 0 }, most: Some(held) };
+        return Amount {
+            least: if job.limits.runtime.is_none() {
+                held
+            } else {
+                0
+            },
+            most: Some(held),
+        };
     }
     let planned = planned(one).map(|all| share(job.pattern.traffic, direction, all, reads_back));
     let by_rate = by_rate(one, direction);
     let most = [planned, by_rate].into_iter().flatten().min();
     match job.limits.runtime {
-        None if !reads_back => Amount { least: planned.unwrap_or(0), most },
+        None if !reads_back => Amount {
+            least: planned.unwrap_or(0),
+            most,
+        },
         _ => Amount { least: 0, most },
     }
 }
@@ -31,10 +45,23 @@ fn amount(one: &Foreseen, direction: Direction) -> Amount {
 /// Bytes of all directions of a clone, by its amount; nothing where only time ends it.
 pub(super) fn planned(one: &Foreseen) -> Option<u64> {
     if let Some(replay) = &one.job.pace.replay {
-        return Some(replay.bytes.0.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)));
+        return Some(
+            replay
+                .bytes
+                .0
+                .iter()
+                .fold(0, |sum, bytes| sum.saturating_add(*bytes)),
+        );
     }
-    let by_bytes = one.of.bytes.or_else(|| one.of.passes.map(|passes| pass(one).saturating_mul(passes)));
-    let largest = Direction::ALL.map(|d| one.job.pattern.block_size[d].max()).into_iter().max().unwrap_or(1);
+    let by_bytes = one
+        .of
+        .bytes
+        .or_else(|| one.of.passes.map(|passes| pass(one).saturating_mul(passes)));
+    let largest = Direction::ALL
+        .map(|d| one.job.pattern.block_size[d].max())
+        .into_iter()
+        .max()
+        .unwrap_or(1);
     let by_ios = one.of.ios.map(|ios| ios.saturating_mul(u64::from(largest)));
     [by_bytes, by_ios].into_iter().flatten().min()
 }
@@ -54,17 +81,26 @@ fn pass(one: &Foreseen) -> u64 {
 /// Smallest block of the directions used.
 fn block(one: &Foreseen) -> u64 {
     let pattern = &one.job.pattern;
-    let used = Direction::ALL.into_iter().filter(|d| pattern.traffic.uses(*d));
-    used.map(|d| u64::from(pattern.block_size[d].min())).min().unwrap_or(1).max(1)
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|d| pattern.traffic.uses(*d));
+    used.map(|d| u64::from(pattern.block_size[d].min()))
+        .min()
+        .unwrap_or(1)
+        .max(1)
 }
 
 fn share(traffic: Traffic, direction: Direction, all: u64, reads_back: bool) -> u64 {
     let percent = |share: u8| (u128::from(all) * u128::from(share) / 100) as u64;
     match (traffic, direction) {
-        (Traffic::ReadWrite { read_percent }, Direction::Read) if !reads_back => percent(read_percent),
+        (Traffic::ReadWrite { read_percent }, Direction::Read) if !reads_back => {
+            percent(read_percent)
+        }
         // What was written is read once more.
         (Traffic::ReadWrite { .. }, Direction::Read) => all,
-        (Traffic::ReadWrite { read_percent }, Direction::Write) => percent(100 - read_percent.min(100)),
+        (Traffic::ReadWrite { read_percent }, Direction::Write) => {
+            percent(100 - read_percent.min(100))
+        }
         _ => all,
     }
 }
@@ -84,18 +120,38 @@ fn by_rate(one: &Foreseen, direction: Direction) -> Option<u64> {
 pub(super) fn time(one: &Foreseen) -> (Nanos, Option<Nanos>) {
     let (job, limits) = (one.job, &one.job.limits);
     let before = job.start.delay.0;
-    let most = limits.runtime.map(|run| job.start.delay.1.saturating_add(limits.ramp).saturating_add(run));
-    if let Some(run) = limits.runtime.filter(|_| limits.time_based && one.of.ios.is_none()) {
-        return (before.saturating_add(limits.ramp).saturating_add(run), most.filter(|_| !reads_back(one)));
+    let most = limits.runtime.map(|run| {
+        job.start
+            .delay
+            .1
+            .saturating_add(limits.ramp)
+            .saturating_add(run)
+    });
+    if let Some(run) = limits
+        .runtime
+        .filter(|_| limits.time_based && one.of.ios.is_none())
+    {
+        return (
+            before.saturating_add(limits.ramp).saturating_add(run),
+            most.filter(|_| !reads_back(one)),
+        );
     }
     let least = paced(one).max(paused(one));
-    let least = limits.runtime.map_or(least, |run| least.min(run.saturating_add(limits.ramp)));
-    (before.saturating_add(least), most.filter(|_| !reads_back(one)))
+    let least = limits
+        .runtime
+        .map_or(least, |run| least.min(run.saturating_add(limits.ramp)));
+    (
+        before.saturating_add(least),
+        most.filter(|_| !reads_back(one)),
+    )
 }
 
 /// Reading back what was written takes as long as the target needs, after the run time.
 fn reads_back(one: &Foreseen) -> bool {
-    one.job.verify.as_ref().is_some_and(|verify| verify.after_writes)
+    one.job
+        .verify
+        .as_ref()
+        .is_some_and(|verify| verify.after_writes)
 }
 
 /// The last I/O of a planned rate is due when all before it were; that of a log when the log says.
@@ -111,14 +167,26 @@ fn paced(one: &Foreseen) -> Nanos {
             Rate::Iops(rate) => Some((bytes / largest - 1.0) / rate),
         }
     };
-    let used = Direction::ALL.into_iter().filter(|d| one.job.pattern.traffic.uses(*d));
-    used.filter_map(due).map(seconds).max().unwrap_or(Nanos::ZERO)
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|d| one.job.pattern.traffic.uses(*d));
+    used.filter_map(due)
+        .map(seconds)
+        .max()
+        .unwrap_or(Nanos::ZERO)
 }
 
 /// Pauses between groups of I/Os.
 fn paused(one: &Foreseen) -> Nanos {
-    let (Some(think), Some(all)) = (one.job.pace.think, planned(one)) else { return Nanos::ZERO };
-    let largest = Direction::ALL.map(|d| one.job.pattern.block_size[d].max()).into_iter().max().unwrap_or(1).max(1);
+    let (Some(think), Some(all)) = (one.job.pace.think, planned(one)) else {
+        return Nanos::ZERO;
+    };
+    let largest = Direction::ALL
+        .map(|d| one.job.pattern.block_size[d].max())
+        .into_iter()
+        .max()
+        .unwrap_or(1)
+        .max(1);
     let ios = all / u64::from(largest);
     Nanos::new(ios.saturating_sub(1) / u64::from(think.blocks.max(1)) * think.time.get())
 }

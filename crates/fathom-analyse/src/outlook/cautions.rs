@@ -5,7 +5,11 @@ use fathom_model::{EngineKind, OutlookStep, Plan};
 use super::Foreseen;
 
 /// All cautions, those of the front end first.
-pub(super) fn cautions(plan: &Plan, steps: &[Vec<Vec<Foreseen>>], told: &[OutlookStep]) -> Vec<String> {
+pub(super) fn cautions(
+    plan: &Plan,
+    steps: &[Vec<Vec<Foreseen>>],
+    told: &[OutlookStep],
+) -> Vec<String> {
     let mut all = plan.warnings.clone();
     all.extend(steps.iter().filter_map(|step| runs_along(step)));
     all.extend(merged(plan));
@@ -16,13 +20,25 @@ pub(super) fn cautions(plan: &Plan, steps: &[Vec<Vec<Foreseen>>], told: &[Outloo
 
 fn moves_nothing(steps: &[Vec<Vec<Foreseen>>]) -> Option<String> {
     let null = |clones: &&Vec<Foreseen>| clones[0].job.engine.kind == EngineKind::Null;
-    let names: Vec<&str> = steps.iter().flatten().filter(null).map(|clones| clones[0].job.name.as_str()).collect();
+    let names: Vec<&str> = steps
+        .iter()
+        .flatten()
+        .filter(null)
+        .map(|clones| clones[0].job.name.as_str())
+        .collect();
     let these = names.join(", ");
-    (!names.is_empty()).then(|| format!("{these}: the null engine moves nothing; its figures are those of the load generator"))
+    (!names.is_empty()).then(|| {
+        format!(
+            "{these}: the null engine moves nothing; its figures are those of the load generator"
+        )
+    })
 }
 
 fn unbounded(told: &[OutlookStep]) -> Option<String> {
-    let endless = told.iter().flat_map(|step| &step.jobs).filter(|job| job.time.1.is_none());
+    let endless = told
+        .iter()
+        .flat_map(|step| &step.jobs)
+        .filter(|job| job.time.1.is_none());
     let names: Vec<&str> = endless.map(|job| job.name.as_str()).collect();
     let these = names.join(", ");
     (!names.is_empty()).then(|| format!("{these}: nothing bounds the time; it ends when the work is done, however long that takes"))
@@ -31,7 +47,10 @@ fn unbounded(told: &[OutlookStep]) -> Option<String> {
 /// A section without a stonewall behind one with it runs at the same time.
 fn runs_along(step: &[Vec<Foreseen>]) -> Option<String> {
     let (first, rest) = step.split_first()?;
-    let along: Vec<&str> = rest.iter().map(|clones| clones[0].job.name.as_str()).collect();
+    let along: Vec<&str> = rest
+        .iter()
+        .map(|clones| clones[0].job.name.as_str())
+        .collect();
     let walled = first[0].job.start.after_all_before;
     (walled && !along.is_empty()).then(|| {
         let (names, first) = (along.join(", "), &first[0].job.name);
@@ -46,5 +65,7 @@ fn merged(plan: &Plan) -> Option<String> {
         both && pair[0].group == pair[1].group && pair[0].section != pair[1].section
     })?;
     let (one, other) = (&pair[0].name, &pair[1].name);
-    Some(format!("{one} and {other} are reported as one entry (group_reporting); new_group in {other} would part them"))
+    Some(format!(
+        "{one} and {other} are reported as one entry (group_reporting); new_group in {other} would part them"
+    ))
 }

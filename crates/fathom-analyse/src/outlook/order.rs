@@ -9,8 +9,13 @@ pub(super) fn steps<'a>(jobs: &[Foreseen<'a>]) -> Vec<Vec<Vec<Foreseen<'a>>>> {
         if steps.is_empty() || one.job.start.after_all_before {
             steps.push(Vec::new());
         }
-        let Some(step) = steps.last_mut() else { continue };
-        match step.last_mut().filter(|clones| clones[0].job.section == one.job.section) {
+        let Some(step) = steps.last_mut() else {
+            continue;
+        };
+        match step
+            .last_mut()
+            .filter(|clones| clones[0].job.section == one.job.section)
+        {
             Some(clones) => clones.push(*one),
             None => step.push(vec![*one]),
         }

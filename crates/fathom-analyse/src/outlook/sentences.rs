@@ -12,7 +12,11 @@ const SPELLED_OUT: usize = 4;
 /// `30 s`, `1 min 30 s`, `1.50 s`.
 pub(super) fn time(time: Nanos) -> String {
     let ns = time.get();
-    let (hours, minutes, seconds) = (ns / 3_600_000_000_000, ns / 60_000_000_000 % 60, ns / 1_000_000_000 % 60);
+    let (hours, minutes, seconds) = (
+        ns / 3_600_000_000_000,
+        ns / 60_000_000_000 % 60,
+        ns / 1_000_000_000 % 60,
+    );
     let part = |n: u64, unit: &str| (n > 0).then(|| format!("{} {unit}", count(n)));
     if ns == 0 {
         return "0 s".to_owned();
@@ -20,17 +24,32 @@ pub(super) fn time(time: Nanos) -> String {
     if !ns.is_multiple_of(1_000_000_000) {
         return duration(ns as f64);
     }
-    [part(hours, "h"), part(minutes, "min"), part(seconds, "s")].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    [part(hours, "h"), part(minutes, "min"), part(seconds, "s")]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// What is done to a file before the first I/O.
 pub(super) fn layout(file: &FileForesight) -> Option<String> {
     let (path, there, size) = (file.path.display(), file.there.get(), file.size.get());
-    let what = if there == 0 { "is made".to_owned() } else { format!("grows from {}", bytes(there)) };
+    let what = if there == 0 {
+        "is made".to_owned()
+    } else {
+        format!("grows from {}", bytes(there))
+    };
     match (there < size, file.content) {
-        (true, true) => Some(format!("{path} {what}, and {} of incompressible data are written to it", bytes(size - there))),
+        (true, true) => Some(format!(
+            "{path} {what}, and {} of incompressible data are written to it",
+            bytes(size - there)
+        )),
         (true, false) => Some(format!("{path} {what}, with room for {}", bytes(size))),
-        (false, true) if size > 0 => Some(format!("{path} is there with {}; holes in its first {} are filled", bytes(there), bytes(size))),
+        (false, true) if size > 0 => Some(format!(
+            "{path} is there with {}; holes in its first {} are filled",
+            bytes(there),
+            bytes(size)
+        )),
         (false, _) => None,
     }
 }
@@ -41,11 +60,19 @@ pub(super) fn begins(job: &Job, waits_for: Option<&str>) -> String {
     let delay = match (low, high) {
         (_, high) if high.is_zero() => None,
         (low, high) if low == high => Some(format!("{} later (startdelay)", time(high))),
-        (low, high) => Some(format!("{} to {} later (startdelay)", time(low), time(high))),
+        (low, high) => Some(format!(
+            "{} to {} later (startdelay)",
+            time(low),
+            time(high)
+        )),
     };
     let after = waits_for.map(|name| format!("when all of {name} has ended (wait_for)"));
     let parts: Vec<String> = after.into_iter().chain(delay).collect();
-    if parts.is_empty() { "with the step".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() {
+        "with the step".to_owned()
+    } else {
+        parts.join(", ")
+    }
 }
 
 /// Where the clones work, equal places told once.
@@ -55,7 +82,12 @@ pub(super) fn places(clones: &[Foreseen]) -> Vec<String> {
         let place = match (path.as_os_str().is_empty(), start) {
             (true, _) => format!("no file, {}", bytes(end - start)),
             (false, 0) => format!("{}, its first {}", path.display(), bytes(*end)),
-            (false, start) => format!("{}, {} from byte {}", path.display(), bytes(end - start), count(*start)),
+            (false, start) => format!(
+                "{}, {} from byte {}",
+                path.display(),
+                bytes(end - start),
+                count(*start)
+            ),
         };
         if !all.contains(&place) {
             all.push(place);
@@ -72,14 +104,33 @@ pub(super) fn places(clones: &[Foreseen]) -> Vec<String> {
 /// How much, and why that much: size, loops, io_size and number_ios in one sentence.
 pub(super) fn amount(clones: &[Foreseen]) -> String {
     let first = &clones[0];
-    let who = if clones.len() > 1 { format!("each of {} clones ", clones.len()) } else { String::new() };
-    let moved: Vec<String> = amounts(first).iter().filter(|(_, amount)| amount.most != Some(0)).map(|(d, amount)| moves(first, d, *amount)).collect();
+    let who = if clones.len() > 1 {
+        format!("each of {} clones ", clones.len())
+    } else {
+        String::new()
+    };
+    let moved: Vec<String> = amounts(first)
+        .iter()
+        .filter(|(_, amount)| amount.most != Some(0))
+        .map(|(d, amount)| moves(first, d, *amount))
+        .collect();
     format!("{who}{}{}", moved.join(" and "), because(first))
 }
 
 fn moves(one: &Foreseen, direction: Direction, amount: Amount) -> String {
-    let verb = if clones_reads_back(one, direction) { "reads back".to_owned() } else { format!("{}s", direction.word()) };
-    let about = if matches!(one.job.pattern.traffic, fathom_model::Traffic::ReadWrite { .. }) { "about " } else { "" };
+    let verb = if clones_reads_back(one, direction) {
+        "reads back".to_owned()
+    } else {
+        format!("{}s", direction.word())
+    };
+    let about = if matches!(
+        one.job.pattern.traffic,
+        fathom_model::Traffic::ReadWrite { .. }
+    ) {
+        "about "
+    } else {
+        ""
+    };
     match (amount.most, amount.least) {
         (None, _) => format!("{verb} as much as it can"),
         (Some(most), least) if most == least => format!("{verb} {about}{}", bytes(most)),
@@ -95,11 +146,18 @@ fn because(one: &Foreseen) -> String {
     if let Some(replay) = &one.job.pace.replay {
         return format!(" (all of {})", replay.log);
     }
-    let region: u64 = one.of.regions.iter().map(|(_, start, end)| end - start).sum();
+    let region: u64 = one
+        .of
+        .regions
+        .iter()
+        .map(|(_, start, end)| end - start)
+        .sum();
     let over = bytes(region);
     let reasons = match (one.of.passes, one.of.bytes, one.of.ios) {
         (_, _, Some(ios)) => format!("{} I/Os (number_ios) over {over}", count(ios)),
-        (_, Some(_), _) if one.job.limits.io_size.is_some() => format!("io_size, over a region of {over}"),
+        (_, Some(_), _) if one.job.limits.io_size.is_some() => {
+            format!("io_size, over a region of {over}")
+        }
         (_, Some(_), _) => format!("size, over files of {over}"),
         (Some(1), ..) => format!("once over {over}"),
         (Some(passes), ..) => format!("{} loops over {over}", count(passes)),
@@ -111,18 +169,42 @@ fn because(one: &Foreseen) -> String {
 /// What ends a job.
 pub(super) fn ends(one: &Foreseen) -> String {
     let limits = &one.job.limits;
-    let ramp = if limits.ramp.is_zero() { String::new() } else { format!(" after {} of warm-up that is not measured", time(limits.ramp)) };
+    let ramp = if limits.ramp.is_zero() {
+        String::new()
+    } else {
+        format!(
+            " after {} of warm-up that is not measured",
+            time(limits.ramp)
+        )
+    };
     let by_amount = planned(one).is_some();
     let mut text = match limits.runtime {
         Some(run) if !by_amount => format!("after {}{ramp}", time(run)),
-        Some(run) => format!("when its amount is done, at the latest after {}{ramp}", time(run)),
+        Some(run) => format!(
+            "when its amount is done, at the latest after {}{ramp}",
+            time(run)
+        ),
         None => format!("when its amount is done{ramp}"),
     };
-    if let Some(replay) = one.job.pace.replay.as_ref().filter(|replay| !replay.length.is_zero()) {
-        text += &format!(", the last I/O being due {} after its start", duration(replay.length.get() as f64));
+    if let Some(replay) = one
+        .job
+        .pace
+        .replay
+        .as_ref()
+        .filter(|replay| !replay.length.is_zero())
+    {
+        text += &format!(
+            ", the last I/O being due {} after its start",
+            duration(replay.length.get() as f64)
+        );
     }
     text += &rates(one.job);
-    if one.job.verify.as_ref().is_some_and(|verify| verify.after_writes && !verify.only) {
+    if one
+        .job
+        .verify
+        .as_ref()
+        .is_some_and(|verify| verify.after_writes && !verify.only)
+    {
         text += "; then what was written is read back and checked";
     }
     if one.job.exit.exit_all {
@@ -132,20 +214,30 @@ pub(super) fn ends(one: &Foreseen) -> String {
 }
 
 fn rates(job: &Job) -> String {
-    let used = Direction::ALL.into_iter().filter(|d| job.pattern.traffic.uses(*d));
-    let told = used.filter_map(|d| job.pace.rate[d].map(|planned| match planned {
-        Rate::Iops(n) => format!("{} {}s per second", rate(n), d.word()),
-        Rate::Bandwidth(n) => format!("{} of {}s per second", bytes(n as u64), d.word()),
-    }));
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|d| job.pattern.traffic.uses(*d));
+    let told = used.filter_map(|d| {
+        job.pace.rate[d].map(|planned| match planned {
+            Rate::Iops(n) => format!("{} {}s per second", rate(n), d.word()),
+            Rate::Bandwidth(n) => format!("{} of {}s per second", bytes(n as u64), d.word()),
+        })
+    });
     let told: Vec<String> = told.collect();
-    if told.is_empty() { String::new() } else { format!(", at {}", told.join(" and ")) }
+    if told.is_empty() {
+        String::new()
+    } else {
+        format!(", at {}", told.join(" and "))
+    }
 }
 
 /// How the result is divided: one entry for each job, or for the neighbours of a group with `group_reporting`.
 pub(super) fn entries(plan: &Plan) -> Vec<String> {
     let mut all: Vec<Vec<&Job>> = Vec::new();
     for job in &plan.jobs {
-        let joins = |last: &&mut Vec<&Job>| job.group_reporting && last[0].group_reporting && last[0].group == job.group;
+        let joins = |last: &&mut Vec<&Job>| {
+            job.group_reporting && last[0].group_reporting && last[0].group == job.group
+        };
         match all.last_mut().filter(joins) {
             Some(last) => last.push(job),
             None => all.push(vec![job]),
@@ -158,7 +250,15 @@ pub(super) fn entries(plan: &Plan) -> Vec<String> {
             None => told.push((text, 1)),
         }
     }
-    told.into_iter().map(|(text, times)| if times > 1 { format!("{text}, one for each of {times} clones") } else { text }).collect()
+    told.into_iter()
+        .map(|(text, times)| {
+            if times > 1 {
+                format!("{text}, one for each of {times} clones")
+            } else {
+                text
+            }
+        })
+        .collect()
 }
 
 fn entry(jobs: &[&Job]) -> String {
@@ -168,7 +268,10 @@ fn entry(jobs: &[&Job]) -> String {
     match (jobs.len(), names.len()) {
         (1, _) => format!("{name} (group {group})"),
         (all, 1) => format!("{name} (group {group}): its {all} clones together"),
-        (all, _) => format!("{name} (group {group}): {all} jobs together, of {}", names.join(", ")),
+        (all, _) => format!(
+            "{name} (group {group}): {all} jobs together, of {}",
+            names.join(", ")
+        ),
     }
 }
 
@@ -179,6 +282,9 @@ mod tests {
     #[test]
     fn times_read_as_people_say_them() {
         let told = |ms: u64| time(Nanos::from_millis(ms));
-        assert_eq!([0, 1500, 30_000, 90_000, 3_600_000, 86_400_000].map(told), ["0 s", "1.50 s", "30 s", "1 min 30 s", "1 h", "24 h"]);
+        assert_eq!(
+            [0, 1500, 30_000, 90_000, 3_600_000, 86_400_000].map(told),
+            ["0 s", "1.50 s", "30 s", "1 min 30 s", "1 h", "24 h"]
+        );
     }
 }

@@ -34,7 +34,12 @@ pub enum LoadArrivals {
 
 /// Seconds of a trial after which a load `precision` (a share) over the edge is told from one below it.
 #[must_use]
-pub fn trial_seconds(limits: &[SloLimit], precision: f64, load: f64, arrivals: LoadArrivals) -> f64 {
+pub fn trial_seconds(
+    limits: &[SloLimit],
+    precision: f64,
+    load: f64,
+    arrivals: LoadArrivals,
+) -> f64 {
     let each = limits.iter().map(|limit| {
         let ios = (deviation(limit.figure, arrivals) / precision).powi(2);
         ((seconds(limit) + CREDIT) / precision).max(ios / load.max(1.0))

@@ -97,14 +97,26 @@ impl FromStr for SloLimit {
     type Err = ParseLimitError;
 
     fn from_str(text: &str) -> Result<Self, ParseLimitError> {
-        let wrong = |why: &str| ParseLimitError(format!("'{}' {why}; write a limit as p99<=1ms, mean<=500us or max<=0.1s", text.escape_debug()));
-        let (figure, most) = text.split_once("<=").or_else(|| text.split_once('<')).ok_or_else(|| wrong("has no <="))?;
+        let wrong = |why: &str| {
+            ParseLimitError(format!(
+                "'{}' {why}; write a limit as p99<=1ms, mean<=500us or max<=0.1s",
+                text.escape_debug()
+            ))
+        };
+        let (figure, most) = text
+            .split_once("<=")
+            .or_else(|| text.split_once('<'))
+            .ok_or_else(|| wrong("has no <="))?;
         let figure = match figure.trim() {
             "mean" | "avg" => LatencyFigure::Mean,
             "max" => LatencyFigure::Max,
             name => {
-                let percent = name.strip_prefix(['p', 'P']).and_then(|number| number.parse::<f64>().ok());
-                LatencyFigure::Percentile(percent.filter(|p| PERCENTILES.contains(p)).ok_or_else(|| wrong("names neither mean, max, p50, p90, p99, p99.9 nor p99.99"))?)
+                let percent = name
+                    .strip_prefix(['p', 'P'])
+                    .and_then(|number| number.parse::<f64>().ok());
+                LatencyFigure::Percentile(percent.filter(|p| PERCENTILES.contains(p)).ok_or_else(
+                    || wrong("names neither mean, max, p50, p90, p99, p99.9 nor p99.99"),
+                )?)
             }
         };
         let most = time(most.trim()).ok_or_else(|| wrong("has no time with its unit"))?;

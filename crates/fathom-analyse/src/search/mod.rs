@@ -111,18 +111,42 @@ impl Search {
     pub fn new(bounds: SearchBounds) -> Search {
         let least = bounds.least.max(1);
         let most = bounds.most.max(least);
-        let precision = if bounds.precision.is_finite() { bounds.precision.clamp(0.001, 0.5) } else { 0.01 };
+        let precision = if bounds.precision.is_finite() {
+            bounds.precision.clamp(0.001, 0.5)
+        } else {
+            0.01
+        };
         let start = bounds.start.clamp(least, most);
-        let bounds = SearchBounds { start, least, most, precision };
-        let next = SearchLoad { load: start, long: false };
-        Search { bounds, phase: Phase::Edge, low: None, high: None, sure_low: None, sure_high: None, next }
+        let bounds = SearchBounds {
+            start,
+            least,
+            most,
+            precision,
+        };
+        let next = SearchLoad {
+            load: start,
+            long: false,
+        };
+        Search {
+            bounds,
+            phase: Phase::Edge,
+            low: None,
+            high: None,
+            sure_low: None,
+            sure_high: None,
+            next,
+        }
     }
 
     /// What comes next.
     #[must_use]
     pub fn step(&self) -> SearchStep {
         match self.phase {
-            Phase::Over => SearchStep::Done(SearchAnswer { load: self.low.map(|low| low.load), low: self.sure_low, high: self.sure_high }),
+            Phase::Over => SearchStep::Done(SearchAnswer {
+                load: self.low.map(|low| low.load),
+                low: self.sure_low,
+                high: self.sure_high,
+            }),
             _ => SearchStep::Measure(self.next),
         }
     }
@@ -139,11 +163,19 @@ impl Search {
             }
             Phase::Lower => {
                 self.note(load, sure && verdict.kept, true);
-                if self.sure_low.is_some_and(|low| low >= load) || load <= self.bounds.least { self.turn(Phase::Upper) } else { self.further() }
+                if self.sure_low.is_some_and(|low| low >= load) || load <= self.bounds.least {
+                    self.turn(Phase::Upper)
+                } else {
+                    self.further()
+                }
             }
             Phase::Upper => {
                 self.note(load, sure && !verdict.kept, false);
-                if self.sure_high.is_some_and(|high| high <= load) || load >= self.bounds.most { self.turn(Phase::Over) } else { self.further() }
+                if self.sure_high.is_some_and(|high| high <= load) || load >= self.bounds.most {
+                    self.turn(Phase::Over)
+                } else {
+                    self.further()
+                }
             }
             Phase::Over => {}
         }
@@ -164,14 +196,21 @@ impl Search {
     fn note(&mut self, load: u64, sure: bool, kept: bool) {
         match (sure, kept) {
             (true, true) => self.sure_low = self.sure_low.max(Some(load)),
-            (true, false) => self.sure_high = Some(self.sure_high.map_or(load, |high| high.min(load))),
+            (true, false) => {
+                self.sure_high = Some(self.sure_high.map_or(load, |high| high.min(load)))
+            }
             (false, _) => {}
         }
     }
 
     /// The next load of the phase in which the edge is looked for.
     fn aim(&mut self) {
-        let SearchBounds { start, least, most, precision } = self.bounds;
+        let SearchBounds {
+            start,
+            least,
+            most,
+            precision,
+        } = self.bounds;
         let (load, long) = match (self.low, self.high) {
             (None, None) => (start, false),
             (Some(low), None) if low.load < most => (wider(low, most), false),
@@ -199,13 +238,34 @@ impl Search {
     /// Begins to look for an end of the interval, unless the bracket's own end will do.
     fn turn(&mut self, phase: Phase) {
         self.phase = phase;
-        let (low, high) = (self.low.map_or(0, |low| low.load), self.high.map(|high| high.load));
+        let (low, high) = (
+            self.low.map_or(0, |low| low.load),
+            self.high.map(|high| high.load),
+        );
         match (phase, high) {
-            (Phase::Lower, _) if self.sure_low == Some(low) || low <= self.bounds.least => self.turn(Phase::Upper),
-            (Phase::Lower, _) => self.next = SearchLoad { load: self.outward(high.unwrap_or(low), low).max(self.bounds.least), long: true },
+            (Phase::Lower, _) if self.sure_low == Some(low) || low <= self.bounds.least => {
+                self.turn(Phase::Upper)
+            }
+            (Phase::Lower, _) => {
+                self.next = SearchLoad {
+                    load: self
+                        .outward(high.unwrap_or(low), low)
+                        .max(self.bounds.least),
+                    long: true,
+                }
+            }
             (Phase::Upper, None) => self.phase = Phase::Over,
-            (Phase::Upper, Some(high)) if self.sure_high == Some(high) || high >= self.bounds.most => self.phase = Phase::Over,
-            (Phase::Upper, Some(high)) => self.next = SearchLoad { load: self.outward(low, high).min(self.bounds.most), long: true },
+            (Phase::Upper, Some(high))
+                if self.sure_high == Some(high) || high >= self.bounds.most =>
+            {
+                self.phase = Phase::Over
+            }
+            (Phase::Upper, Some(high)) => {
+                self.next = SearchLoad {
+                    load: self.outward(low, high).min(self.bounds.most),
+                    long: true,
+                }
+            }
             (Phase::Edge | Phase::Over, _) => {}
         }
         self.skip_known();
@@ -213,8 +273,19 @@ impl Search {
 
     /// Twice as far out.
     fn further(&mut self) {
-        let (low, high) = (self.low.map_or(1, |low| low.load), self.high.map_or(self.bounds.most, |high| high.load));
-        let (from, least, most) = (if self.phase == Phase::Lower { high } else { low }, self.bounds.least, self.bounds.most);
+        let (low, high) = (
+            self.low.map_or(1, |low| low.load),
+            self.high.map_or(self.bounds.most, |high| high.load),
+        );
+        let (from, least, most) = (
+            if self.phase == Phase::Lower {
+                high
+            } else {
+                low
+            },
+            self.bounds.least,
+            self.bounds.most,
+        );
         self.next.load = self.outward(from, self.next.load).clamp(least, most);
         self.skip_known();
     }
@@ -224,7 +295,9 @@ impl Search {
         let at = self.next.load;
         match self.phase {
             Phase::Lower if self.sure_low.is_some_and(|low| low >= at) => self.turn(Phase::Upper),
-            Phase::Upper if self.sure_high.is_some_and(|high| high <= at) => self.phase = Phase::Over,
+            Phase::Upper if self.sure_high.is_some_and(|high| high <= at) => {
+                self.phase = Phase::Over
+            }
             _ => {}
         }
     }
@@ -235,20 +308,36 @@ impl Search {
         let below = at <= from && self.phase == Phase::Lower;
         let (from, to) = (from.max(1) as f64, at.max(1) as f64);
         let ratio = (to / from).ln();
-        let further = if below { (2.0 * ratio).min(-least) } else { (2.0 * ratio).max(least) };
+        let further = if below {
+            (2.0 * ratio).min(-least)
+        } else {
+            (2.0 * ratio).max(least)
+        };
         let next = from * further.exp();
-        if below { (next as u64).min(at.saturating_sub(1)) } else { (next.ceil() as u64).max(at + 1) }
+        if below {
+            (next as u64).min(at.saturating_sub(1))
+        } else {
+            (next.ceil() as u64).max(at + 1)
+        }
     }
 }
 
 /// A larger load: twice as large, or where a long trial has already been here, by the width of a narrow bracket.
 fn wider(low: End, most: u64) -> u64 {
-    let next = if low.long { (low.load as f64 * WIDE).ceil() as u64 } else { low.load.saturating_mul(2) };
+    let next = if low.long {
+        (low.load as f64 * WIDE).ceil() as u64
+    } else {
+        low.load.saturating_mul(2)
+    };
     next.max(low.load + 1).min(most)
 }
 
 /// A smaller load, in the same way.
 fn narrower(high: End, least: u64) -> u64 {
-    let next = if high.long { (high.load as f64 / WIDE) as u64 } else { high.load / 2 };
+    let next = if high.long {
+        (high.load as f64 / WIDE) as u64
+    } else {
+        high.load / 2
+    };
     next.min(high.load - 1).max(least)
 }

@@ -33,7 +33,11 @@ pub fn run_of(jobs: Vec<Job>) -> Recording {
         jobs: seen,
         disks: Vec::new(),
         targets: Vec::new(),
-        clock: ClockFacts { source: "monotonic".to_owned(), cost_ns: 25.0, drift_ppm: 1.0 },
+        clock: ClockFacts {
+            source: "monotonic".to_owned(),
+            cost_ns: 25.0,
+            drift_ppm: 1.0,
+        },
         host: HostRecording {
             kernel: "6.1".to_owned(),
             cpus: 4,
@@ -65,11 +69,32 @@ pub fn job(name: &str) -> Job {
         exit: ExitRule::default(),
         files: files(),
         pattern: pattern(),
-        limits: Limits { runtime: Some(Nanos::from_secs(10)), time_based: true, loops: 1, ..Limits::default() },
+        limits: Limits {
+            runtime: Some(Nanos::from_secs(10)),
+            time_based: true,
+            loops: 1,
+            ..Limits::default()
+        },
         pace: Pace::default(),
-        queue: Queue { depth: 4, batch_submit: 1, batch_complete_min: 1, batch_complete_max: 4, low: 4 },
-        engine: EngineSpec { kind: EngineKind::IoUring, named: false, settings: EngineSettings::default() },
-        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0, dedupe_set: None },
+        queue: Queue {
+            depth: 4,
+            batch_submit: 1,
+            batch_complete_min: 1,
+            batch_complete_max: 4,
+            low: 4,
+        },
+        engine: EngineSpec {
+            kind: EngineKind::IoUring,
+            named: false,
+            settings: EngineSettings::default(),
+        },
+        payload: Payload {
+            fill: Fill::Random,
+            refill: false,
+            scramble: true,
+            dedupe_percent: 0,
+            dedupe_set: None,
+        },
         verify: None,
         sync: SyncPolicy::default(),
         accounting: accounting(),
@@ -100,7 +125,10 @@ fn files() -> FileSet {
 fn pattern() -> Pattern {
     Pattern {
         traffic: Traffic::Read,
-        access: Access::Random { every: 1, identical: false },
+        access: Access::Random {
+            every: 1,
+            identical: false,
+        },
         block_size: PerDirection::all(BlockSizes::Fixed(4096)),
         block_align: PerDirection::default(),
         unaligned: false,
@@ -178,7 +206,11 @@ pub fn fill(recording: &mut Recording, i: usize, direction: Direction, n: u64, c
     let size = u64::from(recording.plan.jobs[i].pattern.block_size[direction].min());
     let seen = &mut recording.jobs[i];
     let each = n / seen.intervals.len() as u64;
-    assert_eq!(each * seen.intervals.len() as u64, n, "n must spread evenly");
+    assert_eq!(
+        each * seen.intervals.len() as u64,
+        n,
+        "n must spread evenly"
+    );
     let mut part = Histogram::new();
     part.record_n(clat, each);
     for interval in &mut seen.intervals {
@@ -188,7 +220,13 @@ pub fn fill(recording: &mut Recording, i: usize, direction: Direction, n: u64, c
     let d = &mut seen.directions[direction];
     let (planned, ok) = (d.counts.planned + n, d.counts.ok + n);
     let bytes = d.counts.bytes_ok + n * size;
-    d.counts = Counts { planned, ok, bytes_asked: bytes, bytes_ok: bytes, ..d.counts };
+    d.counts = Counts {
+        planned,
+        ok,
+        bytes_asked: bytes,
+        bytes_ok: bytes,
+        ..d.counts
+    };
     d.slat.record_n(1_000, n);
     d.clat.record_n(clat, n);
     d.lat.record_n(clat + 1_000, n);
@@ -205,13 +243,21 @@ pub fn spoil(recording: &mut Recording, add: impl Fn(&mut Counts)) {
 
 /// An event of the first worker, one second into the run.
 pub fn event(recording: &mut Recording, what: EventKind) {
-    recording.jobs[0].events.push(Event { at: Nanos::from_secs(1), what });
+    recording.jobs[0].events.push(Event {
+        at: Nanos::from_secs(1),
+        what,
+    });
 }
 
 /// A disk that read and wrote so many bytes with so many requests each.
 pub fn disk(name: &str, read: (u64, u64), written: (u64, u64)) -> DiskRecording {
-    let before =
-        DiskCounters { read_sectors: 100, write_sectors: 100, read_ios: 5, io_ticks: 50, ..DiskCounters::default() };
+    let before = DiskCounters {
+        read_sectors: 100,
+        write_sectors: 100,
+        read_ios: 5,
+        io_ticks: 50,
+        ..DiskCounters::default()
+    };
     let after = DiskCounters {
         read_sectors: 100 + read.0 / 512,
         read_ios: 5 + read.1,
@@ -220,7 +266,11 @@ pub fn disk(name: &str, read: (u64, u64), written: (u64, u64)) -> DiskRecording 
         io_ticks: 5_050,
         ..before
     };
-    DiskRecording { name: name.to_owned(), before, after }
+    DiskRecording {
+        name: name.to_owned(),
+        before,
+        after,
+    }
 }
 
 /// A run with a planned rate: 200 reads per second over ten seconds, each 2 ms of service, on time.

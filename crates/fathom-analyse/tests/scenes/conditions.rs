@@ -1,6 +1,5 @@
 //! Runs whose surroundings are wrong: targets, queues, limits, the machine.
 
-
 use fathom_model::*;
 
 use super::{Wrong, with, writes, wrong};
@@ -30,30 +29,67 @@ fn on(change: impl FnOnce(&mut TargetConditions)) -> Recording {
 
 /// The target on a device of this name, with these settings of its queue.
 pub fn queue(name: &str, settings: &[(&str, &str)]) -> DeviceFacts {
-    let settings = settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    DeviceFacts { name: name.to_owned(), queue: QueueFacts { settings, ..QueueFacts::default() }, ..DeviceFacts::default() }
+    let settings = settings
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect();
+    DeviceFacts {
+        name: name.to_owned(),
+        queue: QueueFacts {
+            settings,
+            ..QueueFacts::default()
+        },
+        ..DeviceFacts::default()
+    }
 }
 
 fn standing_on(before: DeviceFacts, after: Option<DeviceFacts>) -> Vec<TargetRecording> {
-    let devices = vec![DeviceRecording { before, after, ..DeviceRecording::default() }];
-    vec![TargetRecording { path: "/data/file".into(), devices, ..TargetRecording::default() }]
+    let devices = vec![DeviceRecording {
+        before,
+        after,
+        ..DeviceRecording::default()
+    }];
+    vec![TargetRecording {
+        path: "/data/file".into(),
+        devices,
+        ..TargetRecording::default()
+    }]
 }
 
 fn image(direct: bool) -> Option<BackingFacts> {
-    Some(BackingFacts { path: "/data/image".into(), offset: Bytes::ZERO, direct_io: Some(direct), file_system: None })
+    Some(BackingFacts {
+        path: "/data/image".into(),
+        offset: Bytes::ZERO,
+        direct_io: Some(direct),
+        file_system: None,
+    })
 }
 
 /// The target of the clean run, on a device of its own.
 fn below(change: impl FnOnce(&mut DeviceFacts)) -> TargetRecording {
-    let mut before = DeviceFacts { name: "nvme0n1".to_owned(), ..DeviceFacts::default() };
+    let mut before = DeviceFacts {
+        name: "nvme0n1".to_owned(),
+        ..DeviceFacts::default()
+    };
     change(&mut before);
-    TargetRecording { path: "/data/file".into(), devices: vec![DeviceRecording { before, ..Default::default() }], ..Default::default() }
+    TargetRecording {
+        path: "/data/file".into(),
+        devices: vec![DeviceRecording {
+            before,
+            ..Default::default()
+        }],
+        ..Default::default()
+    }
 }
 
 /// Ten samples of a second each.
 pub fn sampled(recording: &mut Recording, make: impl Fn(u64, &mut Sample)) {
     let one = |i| {
-        let mut sample = Sample { start: Nanos::from_secs(i), length: Nanos::from_secs(1), ..Sample::default() };
+        let mut sample = Sample {
+            start: Nanos::from_secs(i),
+            length: Nanos::from_secs(1),
+            ..Sample::default()
+        };
         make(i, &mut sample);
         sample
     };
@@ -67,7 +103,11 @@ fn in_slices() -> Recording {
     planned.accounting.percentiles = vec![50.0, 90.0];
     let mut r = run_of(vec![planned]);
     fill(&mut r, 0, Direction::Read, 2_000, 70_000);
-    let JobRecording { directions, intervals, .. } = &mut r.jobs[0];
+    let JobRecording {
+        directions,
+        intervals,
+        ..
+    } = &mut r.jobs[0];
     let d = &mut directions[Direction::Read];
     d.clat = Histogram::new();
     let mut part = Histogram::new();
@@ -86,7 +126,11 @@ fn two_kinds() -> Recording {
         let mut part = Histogram::new();
         part.record_n(MS, 376);
         part.record_n(5 * MS, 24);
-        let JobRecording { directions, intervals, .. } = &mut r.jobs[0];
+        let JobRecording {
+            directions,
+            intervals,
+            ..
+        } = &mut r.jobs[0];
         let d = &mut directions[Direction::Read];
         d.clat = Histogram::new();
         r.plan.jobs[0].accounting.percentiles = vec![50.0, 90.0, 95.0, 99.0];
@@ -112,9 +156,14 @@ fn overheated() -> Recording {
             (one.ios, one.bytes, one.clat) = (n, n * 4096, SparseHistogram::pack(&part));
             d.clat.merge(&part);
             (d.counts.planned, d.counts.ok) = (d.counts.planned + n, d.counts.ok + n);
-            (d.counts.bytes_asked, d.counts.bytes_ok) = (d.counts.bytes_asked + n * 4096, d.counts.bytes_ok + n * 4096);
+            (d.counts.bytes_asked, d.counts.bytes_ok) = (
+                d.counts.bytes_asked + n * 4096,
+                d.counts.bytes_ok + n * 4096,
+            );
         }
-        sampled(r, |i, sample| sample.celsius = Some(if i < 5 { 58.0 } else { 78.0 }));
+        sampled(r, |i, sample| {
+            sample.celsius = Some(if i < 5 { 58.0 } else { 78.0 })
+        });
     })
 }
 
@@ -153,8 +202,20 @@ pub fn surroundings() -> Vec<Wrong> {
              or what started it has ended), backup (process 9, for reading) as well.",
             || {
                 on(|t| {
-                    let fio = Sharer { process: 812, name: "fio".to_owned(), writes: true, orphan: true };
-                    t.sharers = vec![fio, Sharer { process: 9, name: "backup".to_owned(), ..Sharer::default() }];
+                    let fio = Sharer {
+                        process: 812,
+                        name: "fio".to_owned(),
+                        writes: true,
+                        orphan: true,
+                    };
+                    t.sharers = vec![
+                        fio,
+                        Sharer {
+                            process: 9,
+                            name: "backup".to_owned(),
+                            ..Sharer::default()
+                        },
+                    ];
                 })
             },
         ),
@@ -193,7 +254,12 @@ pub fn surroundings() -> Vec<Wrong> {
             || {
                 with(|r| {
                     let disk = "vda".to_owned();
-                    r.conditions.limits = vec![IoLimit { disk, reads: true, ios: true, per_second: 4_100 }];
+                    r.conditions.limits = vec![IoLimit {
+                        disk,
+                        reads: true,
+                        ios: true,
+                        per_second: 4_100,
+                    }];
                 })
             },
         ),
@@ -212,7 +278,8 @@ pub fn surroundings() -> Vec<Wrong> {
             "1 queue setting changed during the run: max_sectors_kb of loop0 from 1280 to 128.",
             || {
                 with(|r| {
-                    let settings = |kib| queue("loop0", &[("max_sectors_kb", kib), ("nomerges", "0")]);
+                    let settings =
+                        |kib| queue("loop0", &[("max_sectors_kb", kib), ("nomerges", "0")]);
                     r.targets = standing_on(settings("1280"), Some(settings("128")));
                 })
             },
@@ -224,8 +291,15 @@ pub fn surroundings() -> Vec<Wrong> {
             "max_sectors_kb of loop0 is 128 where 1280 is usual: each I/O of 1 MiB is split into 8 requests.",
             || {
                 with(|r| {
-                    r.plan.jobs[0].pattern.block_size = PerDirection::all(BlockSizes::Fixed(1 << 20));
-                    r.targets = standing_on(queue("loop0", &[("max_hw_sectors_kb", "1280"), ("max_sectors_kb", "128")]), None);
+                    r.plan.jobs[0].pattern.block_size =
+                        PerDirection::all(BlockSizes::Fixed(1 << 20));
+                    r.targets = standing_on(
+                        queue(
+                            "loop0",
+                            &[("max_hw_sectors_kb", "1280"), ("max_sectors_kb", "128")],
+                        ),
+                        None,
+                    );
                 })
             },
         ),
@@ -283,7 +357,10 @@ pub fn surroundings() -> Vec<Wrong> {
                         ..HealthFacts::default()
                     };
                     r.targets = vec![below(|d| d.health = health(10, 2))];
-                    r.targets[0].devices[0].after = Some(DeviceFacts { health: health(84, 5), ..DeviceFacts::default() });
+                    r.targets[0].devices[0].after = Some(DeviceFacts {
+                        health: health(84, 5),
+                        ..DeviceFacts::default()
+                    });
                 })
             },
         ),
@@ -296,8 +373,16 @@ pub fn surroundings() -> Vec<Wrong> {
              coding.",
             || {
                 with(|r| {
-                    let now = LinkSpeed { bytes_per_s: 18_000_000, ..LinkSpeed::default() };
-                    let link = Link { kind: LinkKind::Pcie, at: "0000:03:00.0".to_owned(), now, best: None };
+                    let now = LinkSpeed {
+                        bytes_per_s: 18_000_000,
+                        ..LinkSpeed::default()
+                    };
+                    let link = Link {
+                        kind: LinkKind::Pcie,
+                        at: "0000:03:00.0".to_owned(),
+                        now,
+                        best: None,
+                    };
                     r.targets = vec![below(|d| d.links = vec![link])];
                 })
             },
@@ -322,21 +407,39 @@ pub fn surroundings() -> Vec<Wrong> {
             Degrades,
             None,
             "The CPUs ran at 3000 MHz in the first quarter and at 1500 MHz in the last, 50 % slower.",
-            || with(|r| sampled(r, |i, sample| sample.cpu_mhz = Some(if i < 4 { 3_000.0 } else { 1_500.0 }))),
+            || {
+                with(|r| {
+                    sampled(r, |i, sample| {
+                        sample.cpu_mhz = Some(if i < 4 { 3_000.0 } else { 1_500.0 })
+                    })
+                })
+            },
         ),
         wrong(
             "MEMORY_PRESSURE",
             Degrades,
             None,
             "All tasks of this machine waited for memory for 500 ms of the run (5.0 %). Seen from 3.00 s to 4.00 s.",
-            || with(|r| sampled(r, |i, sample| sample.memory_pressure = Some(if i == 3 { 50.0 } else { 0.0 }))),
+            || {
+                with(|r| {
+                    sampled(r, |i, sample| {
+                        sample.memory_pressure = Some(if i == 3 { 50.0 } else { 0.0 })
+                    })
+                })
+            },
         ),
         wrong(
             "WALL_CLOCK_STEPPED",
             Note,
             None,
             "The wall clock stepped by +2.10 s within the 1.00 s before 4.00 s of the run.",
-            || with(|r| sampled(r, |i, sample| sample.wall_step_ns = if i == 3 { 2_100_000_000 } else { 100_000 })),
+            || {
+                with(|r| {
+                    sampled(r, |i, sample| {
+                        sample.wall_step_ns = if i == 3 { 2_100_000_000 } else { 100_000 }
+                    })
+                })
+            },
         ),
         wrong(
             "FLUSH_UNPROVEN",

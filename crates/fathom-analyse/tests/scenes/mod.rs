@@ -24,7 +24,13 @@ fn wrong(
     evidence: &'static str,
     make: fn() -> Recording,
 ) -> Wrong {
-    Wrong { code, weight, about, evidence, make }
+    Wrong {
+        code,
+        weight,
+        about,
+        evidence,
+        make,
+    }
 }
 
 /// The clean run after `change`.
@@ -53,7 +59,10 @@ fn one_after_the_other() -> Recording {
     (0..2).for_each(|i| fill(&mut recording, i, Direction::Read, 40_000, MS));
     let later = &mut recording.jobs[1];
     (later.measured_from, later.ended) = (Nanos::from_secs(10), Nanos::from_secs(20));
-    later.intervals.iter_mut().for_each(|i| i.start += Nanos::from_secs(10));
+    later
+        .intervals
+        .iter_mut()
+        .for_each(|i| i.start += Nanos::from_secs(10));
     recording.elapsed = Nanos::from_secs(20);
     recording
 }
@@ -70,7 +79,10 @@ fn stopped_for_a_second() -> Recording {
         d.response.record(i * 5 * MS + 2 * MS);
         d.lateness.record(i * 5 * MS);
     }
-    recording.stalls = vec![Stall { at: Nanos::from_secs(5), lasted: Nanos::from_millis(1_003) }];
+    recording.stalls = vec![Stall {
+        at: Nanos::from_secs(5),
+        lasted: Nanos::from_millis(1_003),
+    }];
     recording
 }
 
@@ -98,7 +110,11 @@ fn log() -> Replay {
             skip_sync: false,
             lenient: false,
         },
-        files: vec![ReplayFile { start: 0, end: 4096, uses: PerDirection([true, false, false]) }],
+        files: vec![ReplayFile {
+            start: 0,
+            end: 4096,
+            uses: PerDirection([true, false, false]),
+        }],
         ios: PerDirection([2_000, 0, 0]),
         bytes: PerDirection([2_000 * 4096, 0, 0]),
         syncs: 0,
@@ -123,7 +139,10 @@ fn cut_replay() -> Recording {
     let mut recording = open_loop();
     let pace = &mut recording.plan.jobs[0].pace;
     pace.rate[Direction::Read] = None;
-    pace.replay = Some(Replay { ios: PerDirection([10_000, 0, 0]), ..log() });
+    pace.replay = Some(Replay {
+        ios: PerDirection([10_000, 0, 0]),
+        ..log()
+    });
     recording
 }
 
@@ -158,7 +177,13 @@ pub fn verifying(planned: u64, good: u64, bad: u64) -> Recording {
         state_load: None,
         only_fsynced: false,
     });
-    recording.jobs[0].verify = VerifyCounts { planned, good, bad, bytes: good * 4096, ..VerifyCounts::default() };
+    recording.jobs[0].verify = VerifyCounts {
+        planned,
+        good,
+        bad,
+        bytes: good * 4096,
+        ..VerifyCounts::default()
+    };
     recording
 }
 
@@ -176,7 +201,11 @@ fn sequential_clones() -> Recording {
 /// Full speed in the first half, half of it in the second.
 fn slowing_down() -> Recording {
     with(|r| {
-        let JobRecording { directions, intervals, .. } = &mut r.jobs[0];
+        let JobRecording {
+            directions,
+            intervals,
+            ..
+        } = &mut r.jobs[0];
         let counts = &mut directions[Direction::Read];
         (counts.counts, counts.clat) = (Counts::default(), Histogram::new());
         for (i, interval) in intervals.iter_mut().enumerate() {
@@ -217,7 +246,15 @@ fn workloads() -> Vec<Wrong> {
                         (c.bytes_short, c.bytes_missing) = (111 * 512, 111 * 3584);
                     });
                     let direction = Direction::Read;
-                    event(r, EventKind::FirstShort { direction, offset: 4096, asked: 4096, moved: 512 });
+                    event(
+                        r,
+                        EventKind::FirstShort {
+                            direction,
+                            offset: 4096,
+                            asked: 4096,
+                            moved: 512,
+                        },
+                    );
                 })
             },
         ),
@@ -237,7 +274,14 @@ fn workloads() -> Vec<Wrong> {
             || {
                 with(|r| {
                     let (from, to) = (Bytes::from_mib(64), Bytes::from_mib(8));
-                    event(r, EventKind::TargetShrank { path: "/data/file".to_owned(), from, to });
+                    event(
+                        r,
+                        EventKind::TargetShrank {
+                            path: "/data/file".to_owned(),
+                            from,
+                            to,
+                        },
+                    );
                 })
             },
         ),
@@ -246,7 +290,16 @@ fn workloads() -> Vec<Wrong> {
             Invalidates,
             clean_job,
             "Worker 1 died at 1.00 s of the run: signal 9. Its I/O is missing.",
-            || with(|r| event(r, EventKind::WorkerDied { why: "signal 9".to_owned() })),
+            || {
+                with(|r| {
+                    event(
+                        r,
+                        EventKind::WorkerDied {
+                            why: "signal 9".to_owned(),
+                        },
+                    )
+                })
+            },
         ),
         wrong(
             "NOT_CONSERVED",
@@ -267,7 +320,13 @@ fn workloads() -> Vec<Wrong> {
                         (c.planned, c.timed_out) = (c.planned + 4, 4);
                         (c.bytes_asked, c.bytes_missing) = (c.bytes_asked + 4 * 4096, 4 * 4096);
                     });
-                    event(r, EventKind::GaveUp { in_flight: 4, waited: Nanos::from_secs(30) });
+                    event(
+                        r,
+                        EventKind::GaveUp {
+                            in_flight: 4,
+                            waited: Nanos::from_secs(30),
+                        },
+                    );
                 })
             },
         ),
@@ -341,7 +400,13 @@ fn workloads() -> Vec<Wrong> {
             Degrades,
             clean_job,
             "1 value above the histogram's range of 73 minutes; the largest is 2.0 h.",
-            || with(|r| r.jobs[0].directions[Direction::Read].lat.record(7_200 * SECOND)),
+            || {
+                with(|r| {
+                    r.jobs[0].directions[Direction::Read]
+                        .lat
+                        .record(7_200 * SECOND)
+                })
+            },
         ),
         wrong(
             "FIO_BINS_CLAMPED",
@@ -349,19 +414,39 @@ fn workloads() -> Vec<Wrong> {
             clean_job,
             "3 latencies of 17.18 s or more stand in fio's last bin, labelled 17,112,760,320 ns; percentiles, mean and \
              maximum are not clamped.",
-            || with(|r| r.jobs[0].directions[Direction::Read].lat.record_n(20 * SECOND, 3)),
+            || {
+                with(|r| {
+                    r.jobs[0].directions[Direction::Read]
+                        .lat
+                        .record_n(20 * SECOND, 3)
+                })
+            },
         ),
-        wrong("NOTHING_DONE", Invalidates, clean_job, "1 of 1 jobs completed no I/O in 10.00 s (0 planned).", || {
-            run_of(vec![job("clean")])
-        }),
-        wrong("JOB_SKIPPED", Degrades, clean_job, "1 of 1 jobs never started.", || {
-            let mut r = run_of(vec![job("clean")]);
-            r.jobs[0].skipped = true;
-            r
-        }),
-        wrong("RAN_SHORT", Degrades, clean_job, "Ran 10.00 s of the 60.00 s asked for.", || {
-            with(|r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_secs(60)))
-        }),
+        wrong(
+            "NOTHING_DONE",
+            Invalidates,
+            clean_job,
+            "1 of 1 jobs completed no I/O in 10.00 s (0 planned).",
+            || run_of(vec![job("clean")]),
+        ),
+        wrong(
+            "JOB_SKIPPED",
+            Degrades,
+            clean_job,
+            "1 of 1 jobs never started.",
+            || {
+                let mut r = run_of(vec![job("clean")]);
+                r.jobs[0].skipped = true;
+                r
+            },
+        ),
+        wrong(
+            "RAN_SHORT",
+            Degrades,
+            clean_job,
+            "Ran 10.00 s of the 60.00 s asked for.",
+            || with(|r| r.plan.jobs[0].limits.runtime = Some(Nanos::from_secs(60))),
+        ),
         wrong(
             "PAGE_CACHE",
             Degrades,
@@ -383,9 +468,13 @@ fn workloads() -> Vec<Wrong> {
             "40,000 reads of 4 KiB on average became 320,000 requests at vda (8.0 for each I/O).",
             || with(|r| r.disks = vec![disk("vda", (163_840_000, 320_000), (0, 0))]),
         ),
-        wrong("STEAL", Degrades, None, "Steal 2.4 % of CPU time during the run (limit 0.5 %).", || {
-            with(|r| r.host.steal_percent = Some(2.4))
-        }),
+        wrong(
+            "STEAL",
+            Degrades,
+            None,
+            "Steal 2.4 % of CPU time during the run (limit 0.5 %).",
+            || with(|r| r.host.steal_percent = Some(2.4)),
+        ),
         wrong(
             "CPU_THROTTLED",
             Degrades,
@@ -432,13 +521,23 @@ fn workloads() -> Vec<Wrong> {
             "2 of 2,048 checked blocks differ from what was written (first at offset 8192: checksum).",
             || {
                 let mut r = verifying(2_048, 2_046, 2);
-                event(&mut r, EventKind::FirstMismatch { offset: 8_192, what: "checksum".to_owned() });
+                event(
+                    &mut r,
+                    EventKind::FirstMismatch {
+                        offset: 8_192,
+                        what: "checksum".to_owned(),
+                    },
+                );
                 r
             },
         ),
-        wrong("VERIFY_NOTHING", Invalidates, clean_job, "Verified 0 of 2,048 blocks, 2,048 skipped.", || {
-            verifying(2_048, 0, 0)
-        }),
+        wrong(
+            "VERIFY_NOTHING",
+            Invalidates,
+            clean_job,
+            "Verified 0 of 2,048 blocks, 2,048 skipped.",
+            || verifying(2_048, 0, 0),
+        ),
         wrong(
             "ENGINE_FALLBACK",
             Note,
@@ -447,7 +546,8 @@ fn workloads() -> Vec<Wrong> {
             || {
                 with(|r| {
                     r.jobs[0].engine = "libaio".to_owned();
-                    r.jobs[0].fallback = Some("forbidden by sysctl kernel.io_uring_disabled".to_owned());
+                    r.jobs[0].fallback =
+                        Some("forbidden by sysctl kernel.io_uring_disabled".to_owned());
                 })
             },
         ),
@@ -456,7 +556,15 @@ fn workloads() -> Vec<Wrong> {
             Degrades,
             None,
             "The tsc clock drifted 1200 ppm from CLOCK_MONOTONIC during the run (limit 500).",
-            || with(|r| r.clock = ClockFacts { source: "tsc".to_owned(), cost_ns: 10.0, drift_ppm: -1200.0 }),
+            || {
+                with(|r| {
+                    r.clock = ClockFacts {
+                        source: "tsc".to_owned(),
+                        cost_ns: 10.0,
+                        drift_ppm: -1200.0,
+                    }
+                })
+            },
         ),
         wrong(
             "INTERRUPTED",
@@ -520,9 +628,13 @@ fn workloads() -> Vec<Wrong> {
              (62 % of the mean).",
             slowing_down,
         ),
-        wrong("SOFT_PAYLOAD", Note, clean_job, "The data written was zeros.", || {
-            writes(|job| job.payload.fill = Fill::Zeroes)
-        }),
+        wrong(
+            "SOFT_PAYLOAD",
+            Note,
+            clean_job,
+            "The data written was zeros.",
+            || writes(|job| job.payload.fill = Fill::Zeroes),
+        ),
     ]
 }
 
@@ -531,5 +643,12 @@ pub fn one_failure(r: &mut Recording) {
         (c.planned, c.failed) = (c.planned + 1, 1);
         (c.bytes_asked, c.bytes_missing) = (c.bytes_asked + 4096, 4096);
     });
-    event(r, EventKind::FirstError { direction: Some(Direction::Read), offset: 1_048_576, errno: 5 });
+    event(
+        r,
+        EventKind::FirstError {
+            direction: Some(Direction::Read),
+            offset: 1_048_576,
+            errno: 5,
+        },
+    );
 }

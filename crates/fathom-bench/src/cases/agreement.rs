@@ -14,21 +14,38 @@ const BATCHES: &str = "iodepth_batch=1 iodepth_batch_complete_max=1";
 
 const JOBS: [(&str, &str); 6] = [
     ("4k random read, psync", "rw=randread bs=4k ioengine=psync"),
-    ("4k random read, libaio, depth 32", "rw=randread bs=4k ioengine=libaio iodepth=32"),
-    ("4k random read, io_uring, depth 32", "rw=randread bs=4k ioengine=io_uring iodepth=32"),
-    ("4k random write, libaio, depth 32", "rw=randwrite bs=4k ioengine=libaio iodepth=32"),
+    (
+        "4k random read, libaio, depth 32",
+        "rw=randread bs=4k ioengine=libaio iodepth=32",
+    ),
+    (
+        "4k random read, io_uring, depth 32",
+        "rw=randread bs=4k ioengine=io_uring iodepth=32",
+    ),
+    (
+        "4k random write, libaio, depth 32",
+        "rw=randwrite bs=4k ioengine=libaio iodepth=32",
+    ),
     ("1M read, psync", "rw=read bs=1m ioengine=psync"),
-    ("4k 70/30 mix, libaio, depth 16", "rw=randrw rwmixread=70 bs=4k ioengine=libaio iodepth=16"),
+    (
+        "4k 70/30 mix, libaio, depth 16",
+        "rw=randrw rwmixread=70 bs=4k ioengine=libaio iodepth=16",
+    ),
 ];
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
-    let all = JOBS.iter().map(|(what, job)| one(context, what, job).unwrap_or_else(|why| vec![Row::missing(what, why)]));
+    let all = JOBS.iter().map(|(what, job)| {
+        one(context, what, job).unwrap_or_else(|why| vec![Row::missing(what, why)])
+    });
     Ok(all.flatten().collect())
 }
 
 fn one(context: &Context, what: &str, job: &str) -> Result<Vec<Row>, String> {
     let file = context.folder.file("disk", SIZE)?;
-    let common = options(&format!("{job} {BATCHES} filename={} size={SIZE}m direct=1", file.display()));
+    let common = options(&format!(
+        "{job} {BATCHES} filename={} size={SIZE}m direct=1",
+        file.display()
+    ));
     // fathom asks for a code before it writes over what fio wrote.
     let writes = job.contains("write") || job.contains("randrw");
     let extra = |tool| match context.tools.code_for(&file) {
@@ -44,7 +61,12 @@ fn one(context: &Context, what: &str, job: &str) -> Result<Vec<Row>, String> {
         }
         let median = pairs.figures(|sample, _| sample.median[n] / 1e3);
         rows.push(Row::new(format!("{what}: {direction}"), "IOPS", iops, SAME).note(BATCHES));
-        rows.push(Row::new(format!("{what}: {direction}, median clat"), "us", median, SAME));
+        rows.push(Row::new(
+            format!("{what}: {direction}, median clat"),
+            "us",
+            median,
+            SAME,
+        ));
     }
     Ok(rows)
 }

@@ -20,13 +20,17 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     for rate in RATES {
         let what = format!("4k random read, null, Poisson arrivals at {rate} per s");
         rows.push(reached(context, rate).unwrap_or_else(|why| Row::missing(&what, why)));
-        rows.push(shape(context, rate).unwrap_or_else(|why| Row::missing(&format!("{what}: gaps"), why)));
+        rows.push(
+            shape(context, rate).unwrap_or_else(|why| Row::missing(&format!("{what}: gaps"), why)),
+        );
     }
     Ok(rows)
 }
 
 fn job(context: &Context, rate: u32) -> Vec<String> {
-    let job = format!("ioengine=null rw=randread bs=4k size=1g iodepth=1 rate_process=poisson rate_iops={rate}");
+    let job = format!(
+        "ioengine=null rw=randread bs=4k size=1g iodepth=1 rate_process=poisson rate_iops={rate}"
+    );
     [options(&job), Context::timed(context.seconds)].concat()
 }
 
@@ -37,13 +41,19 @@ fn reached(context: &Context, rate: u32) -> Result<Row, String> {
         Ok(sample.iops / f64::from(rate))
     };
     let what = format!("4k random read, null, Poisson arrivals at {rate} per s");
-    Ok(Row::new(what, "of the rate asked", alternate(context.pairs, one)?, Goal::OursWithin(0.995, 1.005)))
+    Ok(Row::new(
+        what,
+        "of the rate asked",
+        alternate(context.pairs, one)?,
+        Goal::OursWithin(0.995, 1.005),
+    ))
 }
 
 /// Hand-over times from the log of every I/O. The installed fio logs whole milliseconds only, so it has no such figure.
 fn shape(context: &Context, rate: u32) -> Result<Row, String> {
     let folder = context.folder.path();
-    let logged = options("write_lat_log=gaps log_offset=1 log_issue_time=1 disable_slat=1 disable_lat=1");
+    let logged =
+        options("write_lat_log=gaps log_offset=1 log_issue_time=1 disable_slat=1 disable_lat=1");
     let job = [job(context, rate), logged].concat();
     let mut distances = Vec::new();
     for _ in 0..context.pairs {
@@ -52,25 +62,40 @@ fn shape(context: &Context, rate: u32) -> Result<Row, String> {
         distances.push(middle_distance(&times, f64::from(rate))?);
     }
     let limit = CRITICAL / (GAPS as f64).sqrt();
-    let what = format!("4k random read, null, Poisson arrivals at {rate} per s: gaps between hand-overs, Kolmogorov-Smirnov distance");
+    let what = format!(
+        "4k random read, null, Poisson arrivals at {rate} per s: gaps between hand-overs, Kolmogorov-Smirnov distance"
+    );
     let row = Row::new(what, "", (distances, Vec::new()), Goal::OursAtMost(limit));
-    Ok(row.note(format!("median of the tests of {GAPS} gaps each, over the whole run")))
+    Ok(row.note(format!(
+        "median of the tests of {GAPS} gaps each, over the whole run"
+    )))
 }
 
 /// The last column, nanoseconds.
 fn issue_times(log: &Path) -> Result<Vec<u64>, String> {
     let wrong = |error: std::io::Error| format!("{}: {error}", log.display());
     let lines = std::io::BufReader::new(std::fs::File::open(log).map_err(wrong)?).lines();
-    let time = |line: String| line.rsplit(',').next().and_then(|last| last.trim().parse().ok()).unwrap_or(0);
+    let time = |line: String| {
+        line.rsplit(',')
+            .next()
+            .and_then(|last| last.trim().parse().ok())
+            .unwrap_or(0)
+    };
     lines.map(|line| line.map(time).map_err(wrong)).collect()
 }
 
 /// Median over stretches of `GAPS` gaps of their distance from the exponential distribution of that rate.
 fn middle_distance(times: &[u64], rate: f64) -> Result<f64, String> {
-    let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e9 * rate).collect();
+    let gaps: Vec<f64> = times
+        .windows(2)
+        .map(|pair| pair[1].saturating_sub(pair[0]) as f64 / 1e9 * rate)
+        .collect();
     let mut distances: Vec<f64> = gaps.chunks_exact(GAPS).map(distance).collect();
     distances.sort_by(f64::total_cmp);
-    distances.get(distances.len() / 2).copied().ok_or_else(|| format!("only {} I/Os were logged", times.len()))
+    distances
+        .get(distances.len() / 2)
+        .copied()
+        .ok_or_else(|| format!("only {} I/Os were logged", times.len()))
 }
 
 /// Kolmogorov-Smirnov distance of gaps, in units of their expected mean, from 1 - exp(-x).
@@ -80,7 +105,9 @@ fn distance(gaps: &[f64]) -> f64 {
     let n = sorted.len() as f64;
     let off = |(i, gap): (usize, &f64)| {
         let expected = 1.0 - (-gap).exp();
-        (expected - i as f64 / n).abs().max((expected - (i + 1) as f64 / n).abs())
+        (expected - i as f64 / n)
+            .abs()
+            .max((expected - (i + 1) as f64 / n).abs())
     };
     sorted.iter().enumerate().map(off).fold(0.0, f64::max)
 }
@@ -92,7 +119,9 @@ mod tests {
     #[test]
     fn quantiles_of_the_exponential_are_near_and_constant_gaps_far() {
         let n = 1_000;
-        let exact: Vec<f64> = (0..n).map(|i| -(1.0 - (f64::from(i) + 0.5) / f64::from(n)).ln()).collect();
+        let exact: Vec<f64> = (0..n)
+            .map(|i| -(1.0 - (f64::from(i) + 0.5) / f64::from(n)).ln())
+            .collect();
         assert!((distance(&exact) - 0.5 / f64::from(n)).abs() < 1e-9);
         // All gaps 1: the distribution jumps from 0 to 1 where it should be at 1 - 1/e.
         assert!((distance(&vec![1.0; 1_000]) - (1.0 - (-1.0f64).exp())).abs() < 1e-9);

@@ -15,7 +15,12 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let pairs = timed_with_idle(context, &common)?;
     let what = "4k random read of a cached file, io_uring, depth 32";
     Ok(vec![
-        Row::new(what, "IOPS", pairs.figures(|sample, _| sample.iops), Goal::RatioAtLeast(1.25)),
+        Row::new(
+            what,
+            "IOPS",
+            pairs.figures(|sample, _| sample.iops),
+            Goal::RatioAtLeast(1.25),
+        ),
         Row::new(
             format!("{what}: user CPU"),
             "us per I/O",

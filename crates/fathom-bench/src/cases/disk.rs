@@ -6,7 +6,8 @@ use crate::pairs::{options, timed_with_idle};
 use crate::row::{Goal, Row};
 use crate::sampled;
 
-const SAMPLED: &str = "perf record -e cpu-clock:u -F 15000, runs of their own: a clock that runs with the thread";
+const SAMPLED: &str =
+    "perf record -e cpu-clock:u -F 15000, runs of their own: a clock that runs with the thread";
 const TICK: &str = "a look at each CPU some hundred times a second, which finds a thread that takes 2 % of it by chance; hence the row above";
 const NO_PERF: &str = "perf is not to be had here: the tick, which finds a thread that takes 2 % of a CPU by chance, is all there is";
 
@@ -21,28 +22,65 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 
 fn deep(context: &Context, engine: &str) -> Result<Vec<Row>, String> {
     let file = context.folder.file("disk", SIZE)?;
-    let job = format!("rw=randread bs=4k ioengine={engine} iodepth=32 direct=1 filename={} size={SIZE}m", file.display());
+    let job = format!(
+        "rw=randread bs=4k ioengine={engine} iodepth=32 direct=1 filename={} size={SIZE}m",
+        file.display()
+    );
     let pairs = timed_with_idle(context, &options(&job))?;
     let what = format!("4k random read of a disk, {engine}, depth 32");
     let cpu = pairs.figures(|sample, idle| sample.cpu_each(idle));
     Ok(vec![
-        Row::new(what.clone(), "IOPS", pairs.figures(|sample, _| sample.iops), Goal::RatioAtLeast(1.0)),
-        Row::new(format!("{what}: all CPU"), "us per I/O", cpu, Goal::RatioAtMost(0.75)),
+        Row::new(
+            what.clone(),
+            "IOPS",
+            pairs.figures(|sample, _| sample.iops),
+            Goal::RatioAtLeast(1.0),
+        ),
+        Row::new(
+            format!("{what}: all CPU"),
+            "us per I/O",
+            cpu,
+            Goal::RatioAtMost(0.75),
+        ),
     ])
 }
 
 fn one_at_a_time(context: &Context) -> Result<Vec<Row>, String> {
     let file = context.folder.file("disk", SIZE)?;
-    let job = format!("rw=randread bs=4k ioengine=psync direct=1 filename={} size={SIZE}m", file.display());
+    let job = format!(
+        "rw=randread bs=4k ioengine=psync direct=1 filename={} size={SIZE}m",
+        file.display()
+    );
     let job = options(&job);
     let pairs = timed_with_idle(context, &job)?;
     let median = pairs.figures(|sample, _| sample.median[0] / 1e3);
     let ticked = pairs.figures(|sample, idle| sample.user_each(idle));
     let what = "4k random read of a disk, psync";
-    let mut rows = vec![Row::new(format!("{what}: median clat"), "us", median, Goal::RatioAtMost(1.0))];
+    let mut rows = vec![Row::new(
+        format!("{what}: median clat"),
+        "us",
+        median,
+        Goal::RatioAtMost(1.0),
+    )];
     let sampled = sampled::user_each(context, &job)?;
     let why = if sampled.is_some() { TICK } else { NO_PERF };
-    rows.extend(sampled.map(|both| Row::new(format!("{what}: user CPU, sampled"), "us per I/O", both, Goal::RatioAtMost(0.5)).note(SAMPLED)));
-    rows.push(Row::new(format!("{what}: user CPU by the kernel's tick"), "us per I/O", ticked, Goal::RatioAtMost(0.5)).note(why));
+    rows.extend(sampled.map(|both| {
+        Row::new(
+            format!("{what}: user CPU, sampled"),
+            "us per I/O",
+            both,
+            Goal::RatioAtMost(0.5),
+        )
+        .note(SAMPLED)
+    }));
+    rows.push(
+        Row::new(
+            format!("{what}: user CPU by the kernel's tick"),
+            "us per I/O",
+            ticked,
+            Goal::RatioAtMost(0.5),
+        )
+        .note(why),
+    );
     Ok(rows)
 }

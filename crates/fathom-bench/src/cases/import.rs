@@ -9,7 +9,10 @@ use crate::row::{Goal, Row};
 use crate::tool::{Tool, time};
 
 /// Real results of real devices, beside the repository where they may be used.
-const ARCHIVE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/fio-results.tar.xz");
+const ARCHIVE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../../shared/data/fio-results.tar.xz"
+);
 /// 98 results and 2,240 logs of one device, 10 MB; and an array with logs of 64 jobs.
 const GRID: &str = "fio-results/intel-d3-s4610-hba";
 const ARRAY: &str = "fio-results/raid5-8x2tb-md";
@@ -20,13 +23,35 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     unpack(context)?;
     let peer = fio_plot(context)?;
     let bars = ["-l", "-r", "randwrite", "-n", "1", "-T", "bench"];
-    let lines = ["-g", "-r", "randread", "-t", "iops", "-d", "64", "-n", "64", "-T", "bench"];
+    let lines = [
+        "-g", "-r", "randread", "-t", "iops", "-d", "64", "-n", "64", "-T", "bench",
+    ];
     let ours_bars = ["--chart=depth", "--rw=randwrite", "--jobs=1"];
     let ours_lines = ["--chart=time", "--rw=randread", "--depth=64", "--jobs=64"];
     let mut rows = Vec::new();
-    for (what, folder, ours, theirs) in [("bars by depth of 98 results beside 2,240 logs", GRID, &ours_bars[..], &bars[..]), ("IOPS over time of 64 jobs", ARRAY, &ours_lines[..], &lines[..])] {
+    for (what, folder, ours, theirs) in [
+        (
+            "bars by depth of 98 results beside 2,240 logs",
+            GRID,
+            &ours_bars[..],
+            &bars[..],
+        ),
+        (
+            "IOPS over time of 64 jobs",
+            ARRAY,
+            &ours_lines[..],
+            &lines[..],
+        ),
+    ] {
         for form in ["png", "svg", "html"] {
-            rows.extend(drawn(context, &peer, &format!("{what}: {form}"), folder, (ours, theirs), form)?);
+            rows.extend(drawn(
+                context,
+                &peer,
+                &format!("{what}: {form}"),
+                folder,
+                (ours, theirs),
+                form,
+            )?);
         }
     }
     rows.push(imported(context)?);
@@ -34,26 +59,57 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 }
 
 /// One chart, both from the files: from start to end, and the CPU time of it.
-fn drawn(context: &Context, peer: &Path, what: &str, folder: &str, (ours, theirs): (&[&str], &[&str]), form: &str) -> Result<[Row; 2], String> {
-    let picture = |tool| context.folder.path().join(format!("chart.{}", if tool == Tool::Fathom { form } else { "png" }));
+fn drawn(
+    context: &Context,
+    peer: &Path,
+    what: &str,
+    folder: &str,
+    (ours, theirs): (&[&str], &[&str]),
+    form: &str,
+) -> Result<[Row; 2], String> {
+    let picture = |tool| {
+        context.folder.path().join(format!(
+            "chart.{}",
+            if tool == Tool::Fathom { form } else { "png" }
+        ))
+    };
     let one = |tool| {
         let (program, words, flags) = match tool {
-            Tool::Fathom => (context.tools.fathom.as_path(), &["plot", folder, "-o"], ours),
+            Tool::Fathom => (
+                context.tools.fathom.as_path(),
+                &["plot", folder, "-o"],
+                ours,
+            ),
             Tool::Fio => (peer, &["-i", folder, "-o"], theirs),
         };
         let _ = std::fs::remove_file(picture(tool));
         let mut command = Command::new(program);
         command.args(words).arg(picture(tool)).args(flags);
         let figures = quietly(context, command)?;
-        picture(tool).exists().then_some(figures).ok_or_else(|| format!("{tool:?} drew nothing"))
+        picture(tool)
+            .exists()
+            .then_some(figures)
+            .ok_or_else(|| format!("{tool:?} drew nothing"))
     };
     let (ours, theirs) = alternate(context.pairs, one)?;
-    let note = if form == "png" { "the same form on both sides" } else { "fio-plot draws a PNG" };
-    let row = |what: String, of: fn(&[f64; 2]) -> f64, goal| {
-        let figures = (ours.iter().map(of).collect(), theirs.iter().map(of).collect());
-        Row::new(what, "ms", figures, goal).peer("fio-plot").note(note)
+    let note = if form == "png" {
+        "the same form on both sides"
+    } else {
+        "fio-plot draws a PNG"
     };
-    Ok([row(what.to_owned(), |taken| taken[0], FIFTIETH), row(format!("{what}, all CPU"), |taken| taken[1], Goal::None)])
+    let row = |what: String, of: fn(&[f64; 2]) -> f64, goal| {
+        let figures = (
+            ours.iter().map(of).collect(),
+            theirs.iter().map(of).collect(),
+        );
+        Row::new(what, "ms", figures, goal)
+            .peer("fio-plot")
+            .note(note)
+    };
+    Ok([
+        row(what.to_owned(), |taken| taken[0], FIFTIETH),
+        row(format!("{what}, all CPU"), |taken| taken[1], Goal::None),
+    ])
 }
 
 /// CPU time of reading the whole folder, logs included, for 10 MB.
@@ -64,50 +120,90 @@ fn imported(context: &Context) -> Result<Row, String> {
         command.args(["import", GRID, "--no-store"]);
         Ok(quietly(context, command)?[1] / megabytes * 10.0)
     };
-    let taken = (0..context.pairs).map(|_| one()).collect::<Result<Vec<f64>, String>>()?;
+    let taken = (0..context.pairs)
+        .map(|_| one())
+        .collect::<Result<Vec<f64>, String>>()?;
     let what = format!("98 results and 2,240 logs ({megabytes:.1} MB) imported: CPU for 10 MB");
     Ok(Row::new(what, "ms", (taken, Vec::new()), Goal::OursAtMost(1000.0)).peer("-"))
 }
 
 /// Milliseconds from start to end, and of CPU.
 fn quietly(context: &Context, mut command: Command) -> Result<[f64; 2], String> {
-    command.current_dir(context.folder.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .current_dir(context.folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let run = time(command)?;
-    Ok([run.wall.as_secs_f64() * 1e3, (run.user_us + run.system_us) / 1e3])
+    Ok([
+        run.wall.as_secs_f64() * 1e3,
+        (run.user_us + run.system_us) / 1e3,
+    ])
 }
 
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).filter(std::fs::Metadata::is_file).map(|file| file.len()).sum()
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(std::fs::Metadata::is_file)
+        .map(|file| file.len())
+        .sum()
 }
 
 fn unpack(context: &Context) -> Result<(), String> {
     if !Path::new(ARCHIVE).exists() {
-        return Err("there are no results of others beside the repository (shared/data/fio-results.tar.xz)".to_owned());
+        return Err(
+            "there are no results of others beside the repository (shared/data/fio-results.tar.xz)"
+                .to_owned(),
+        );
     }
     let mut tar = Command::new("tar");
-    tar.arg("xJf").arg(ARCHIVE).arg("-C").arg(context.folder.path());
+    tar.arg("xJf")
+        .arg(ARCHIVE)
+        .arg("-C")
+        .arg(context.folder.path());
     done(tar, "tar")
 }
 
 /// The program that is installed, or one that is installed beside the build for as long as the bench runs.
 fn fio_plot(context: &Context) -> Result<PathBuf, String> {
-    let installed = Command::new("fio-plot").arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let installed = Command::new("fio-plot")
+        .arg("--help")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     if installed.is_ok_and(|status| status.success()) {
         return Ok("fio-plot".into());
     }
-    let folder = std::fs::canonicalize(context.folder.path()).map_err(|error| error.to_string())?.join("venv");
+    let folder = std::fs::canonicalize(context.folder.path())
+        .map_err(|error| error.to_string())?
+        .join("venv");
     let mut python = Command::new("python3");
     python.args(["-m", "venv"]).arg(&folder);
     done(python, "python3 -m venv")?;
     let mut pip = Command::new(folder.join("bin/pip"));
-    pip.args(["install", "--quiet", "--disable-pip-version-check", "fio-plot"]);
+    pip.args([
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "fio-plot",
+    ]);
     done(pip, "pip install fio-plot")?;
     Ok(folder.join("bin/fio-plot"))
 }
 
 fn done(mut command: Command, what: &str) -> Result<(), String> {
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{what}: {error}"))?;
+    let output = command
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("{what}: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{what}: {}", said.lines().last().unwrap_or("failed"))) }
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(format!(
+            "{what}: {}",
+            said.lines().last().unwrap_or("failed")
+        ))
+    }
 }

@@ -15,14 +15,37 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let job = format!(
         "ioengine=null rw=randread bs=4k size=1g iodepth=1 rate_iops={RATE} bwavgtime=100 iopsavgtime=100 time_based=1 runtime={LENGTH}"
     );
-    let sample = Sample::of(&context.tools.run(Tool::Fathom, context.folder.path(), &options(&job))?)?;
-    let (most, growth) = figures(&sample.whole).ok_or("nobody could look at the memory of the run")?;
-    let what = format!("{LENGTH} s at {RATE} per s, null, an interval with latency histograms every 100 ms");
-    let row = |figure: String, unit, value, goal| Row::new(figure, unit, (vec![value], Vec::new()), goal);
+    let sample = Sample::of(&context.tools.run(
+        Tool::Fathom,
+        context.folder.path(),
+        &options(&job),
+    )?)?;
+    let (most, growth) =
+        figures(&sample.whole).ok_or("nobody could look at the memory of the run")?;
+    let what = format!(
+        "{LENGTH} s at {RATE} per s, null, an interval with latency histograms every 100 ms"
+    );
+    let row =
+        |figure: String, unit, value, goal| Row::new(figure, unit, (vec![value], Vec::new()), goal);
     Ok(vec![
-        row(what.clone(), "of the rate asked", sample.iops / f64::from(RATE), Goal::OursWithin(0.995, 1.005)),
-        row(format!("{what}: most resident memory"), "MiB", most, Goal::OursAtMost(64.0)),
-        row(format!("{what}: its growth from one minute to the end"), "MiB", growth, Goal::OursAtMost(1.0)),
+        row(
+            what.clone(),
+            "of the rate asked",
+            sample.iops / f64::from(RATE),
+            Goal::OursWithin(0.995, 1.005),
+        ),
+        row(
+            format!("{what}: most resident memory"),
+            "MiB",
+            most,
+            Goal::OursAtMost(64.0),
+        ),
+        row(
+            format!("{what}: its growth from one minute to the end"),
+            "MiB",
+            growth,
+            Goal::OursAtMost(1.0),
+        ),
     ])
 }
 
@@ -31,7 +54,10 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 fn figures(resident: &[u64]) -> Option<(f64, f64)> {
     let mib = |kib: u64| kib as f64 / 1024.0;
     let seconds = |n: u64| (resident.len() as u64 * n / LENGTH) as usize;
-    let (early, late) = (resident.get(seconds(60))?, resident.get(seconds(LENGTH - 2))?);
+    let (early, late) = (
+        resident.get(seconds(60))?,
+        resident.get(seconds(LENGTH - 2))?,
+    );
     Some((mib(*resident.iter().max()?), mib(*late) - mib(*early)))
 }
 

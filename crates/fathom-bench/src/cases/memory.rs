@@ -12,18 +12,36 @@ const LEAST: u64 = 3;
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let seconds = (context.seconds * 2).max(LEAST);
-    let job = format!("ioengine=null rw=randread bs=4k size=1g iodepth=1 rate_iops={RATE} time_based=1 runtime={seconds}");
+    let job = format!(
+        "ioengine=null rw=randread bs=4k size=1g iodepth=1 rate_iops={RATE} time_based=1 runtime={seconds}"
+    );
     let job = options(&format!("{job} write_lat_log=memory"));
     let one = |tool| {
         let sample = Sample::of(&context.tools.run(tool, context.folder.path(), &job)?)?;
-        figures(&sample.resident).ok_or_else(|| "the run was too short to look at its memory".to_owned())
+        figures(&sample.resident)
+            .ok_or_else(|| "the run was too short to look at its memory".to_owned())
     };
     let (ours, theirs) = alternate(context.pairs, one)?;
-    let column = |pick: fn(&(f64, f64)) -> f64| (ours.iter().map(pick).collect(), theirs.iter().map(pick).collect());
+    let column = |pick: fn(&(f64, f64)) -> f64| {
+        (
+            ours.iter().map(pick).collect(),
+            theirs.iter().map(pick).collect(),
+        )
+    };
     let what = format!("{seconds} s at {RATE} per s, null, every I/O logged");
     Ok(vec![
-        Row::new(format!("{what}: most anonymous memory"), "MiB", column(|both| both.0), Goal::RatioAtMost(1.0)),
-        Row::new(format!("{what}: its growth over the second half"), "MiB", column(|both| both.1), Goal::OursAtMost(1.0)),
+        Row::new(
+            format!("{what}: most anonymous memory"),
+            "MiB",
+            column(|both| both.0),
+            Goal::RatioAtMost(1.0),
+        ),
+        Row::new(
+            format!("{what}: its growth over the second half"),
+            "MiB",
+            column(|both| both.1),
+            Goal::OursAtMost(1.0),
+        ),
     ])
 }
 
@@ -32,7 +50,10 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
 fn figures(resident: &[u64]) -> Option<(f64, f64)> {
     let mib = |kib: u64| kib as f64 / 1024.0;
     let most = resident.iter().max()?;
-    let (middle, late) = (resident.get(resident.len() / 2)?, resident.get(resident.len() * 9 / 10)?);
+    let (middle, late) = (
+        resident.get(resident.len() / 2)?,
+        resident.get(resident.len() * 9 / 10)?,
+    );
     Some((mib(*most), mib(*late) - mib(*middle)))
 }
 

@@ -26,20 +26,76 @@ pub struct Case {
 
 /// All of them, in the order they are run.
 pub const CASES: [Case; 13] = [
-    Case { name: "agreement", about: "the same figures from one file on a disk", run: agreement::run },
-    Case { name: "null", about: "what one I/O costs when no device is there", run: null::run },
-    Case { name: "cached", about: "random reads of a file in memory", run: cached::run },
-    Case { name: "disk", about: "speed and CPU time on a disk", run: disk::run },
-    Case { name: "rings", about: "what jobs on one ring could win", run: rings::run },
-    Case { name: "noop", about: "an io_uring of no-ops, accounted for and not", run: noop::run },
-    Case { name: "arrivals", about: "random arrivals at a rate", run: arrivals::run },
-    Case { name: "zipf", about: "skewed offsets over 2^32 blocks", run: zipf::run },
-    Case { name: "start", about: "a job of one I/O", run: start::run },
-    Case { name: "memory", about: "memory of a run that logs every I/O", run: memory::run },
-    Case { name: "verify", about: "what stamps cost", run: verify::run },
-    Case { name: "import", about: "results of fio read and drawn, against fio-plot", run: import::run },
-    Case { name: "longrun", about: "memory of ten minutes at half a million I/Os per second", run: longrun::run },
+    Case {
+        name: "agreement",
+        about: "the same figures from one file on a disk",
+        run: agreement::run,
+    },
+    Case {
+        name: "null",
+        about: "what one I/O costs when no device is there",
+        run: null::run,
+    },
+    Case {
+        name: "cached",
+        about: "random reads of a file in memory",
+        run: cached::run,
+    },
+    Case {
+        name: "disk",
+        about: "speed and CPU time on a disk",
+        run: disk::run,
+    },
+    Case {
+        name: "rings",
+        about: "what jobs on one ring could win",
+        run: rings::run,
+    },
+    Case {
+        name: "noop",
+        about: "an io_uring of no-ops, accounted for and not",
+        run: noop::run,
+    },
+    Case {
+        name: "arrivals",
+        about: "random arrivals at a rate",
+        run: arrivals::run,
+    },
+    Case {
+        name: "zipf",
+        about: "skewed offsets over 2^32 blocks",
+        run: zipf::run,
+    },
+    Case {
+        name: "start",
+        about: "a job of one I/O",
+        run: start::run,
+    },
+    Case {
+        name: "memory",
+        about: "memory of a run that logs every I/O",
+        run: memory::run,
+    },
+    Case {
+        name: "verify",
+        about: "what stamps cost",
+        run: verify::run,
+    },
+    Case {
+        name: "import",
+        about: "results of fio read and drawn, against fio-plot",
+        run: import::run,
+    },
+    Case {
+        name: "longrun",
+        about: "memory of ten minutes at half a million I/Os per second",
+        run: longrun::run,
+    },
 ];
 
 /// Takes many minutes: run only when it is named.
-pub const CLEAN: Case = Case { name: "verify-clean", about: "100 GiB verified without a false alarm", run: verify::clean };
+pub const CLEAN: Case = Case {
+    name: "verify-clean",
+    about: "100 GiB verified without a false alarm",
+    run: verify::clean,
+};

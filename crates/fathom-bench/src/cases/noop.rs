@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::sync_channel;
 
 use fathom_linux::{LinuxClock, LinuxHost, bare_noop_ring, make_noop_ring};
-use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, Stop, Watch};
+use fathom_load::{
+    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, Stop, Watch,
+};
 use fathom_model::{Bytes, Direction, DiskCounters, Personality, Usage};
 use fathom_plan::{Includes, Surroundings, parse_args, plan};
 
@@ -19,7 +21,11 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for n in 0..context.pairs {
         // ABBA, as everywhere.
-        for accounted in if n % 2 == 0 { [true, false] } else { [false, true] } {
+        for accounted in if n % 2 == 0 {
+            [true, false]
+        } else {
+            [false, true]
+        } {
             match accounted {
                 true => ours.push(accounted_for(context.seconds)?),
                 false => bare.push(turned(context.seconds)?),
@@ -27,7 +33,10 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
         }
     }
     let what = format!("io_uring no-ops, depth {DEPTH}, batches of {BATCH}, all accounting");
-    Ok(vec![Row::new(what, "IOPS", (ours, bare), Goal::RatioAtLeast(0.7)).peer("a bare loop on the same ring")])
+    Ok(vec![
+        Row::new(what, "IOPS", (ours, bare), Goal::RatioAtLeast(0.7))
+            .peer("a bare loop on the same ring"),
+    ])
 }
 
 /// No-ops per second without any accounting.
@@ -43,14 +52,33 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
          --iodepth_batch_complete_min={BATCH} --iodepth_batch_complete_max={BATCH} --time_based=1 --runtime={seconds}"
     );
     let words: Vec<String> = job.split_whitespace().map(str::to_owned).collect();
-    let wrong = |problems: Vec<fathom_plan::Diagnostic>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let wrong = |problems: Vec<fathom_plan::Diagnostic>| {
+        problems
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
     let invocation = parse_args(&words, Personality::Fathom).map_err(wrong)?;
     let planned = plan(&invocation, &Nowhere, &Nowhere).map_err(wrong)?;
     let host = std::sync::Arc::new(Noops(LinuxHost::new(LinuxClock::start())));
     let (logs, _kept) = sync_channel(1);
-    let replays = &|_: &_| Err(HostError { errno: 2, what: "no log is replayed here".to_owned() });
-    let watch = Watch { stop: &|| Stop::No, progress: &mut |_| {}, logs, states: None, keep: None, replays };
-    let recording = fathom_load::run(planned.plan, host, &|| 0, watch).map_err(|error| error.to_string())?;
+    let replays = &|_: &_| {
+        Err(HostError {
+            errno: 2,
+            what: "no log is replayed here".to_owned(),
+        })
+    };
+    let watch = Watch {
+        stop: &|| Stop::No,
+        progress: &mut |_| {},
+        logs,
+        states: None,
+        keep: None,
+        replays,
+    };
+    let recording =
+        fathom_load::run(planned.plan, host, &|| 0, watch).map_err(|error| error.to_string())?;
     let job = recording.jobs.first().ok_or("the run has no job")?;
     if let Some(error) = &job.error {
         return Err(error.what.clone());
@@ -98,17 +126,30 @@ struct Noops(LinuxHost);
 impl Host for Noops {
     type Clock = LinuxClock;
 
-    fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+    fn with_engine<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
         make_noop_ring(request.depth, request.buffer_size, user)
     }
-    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+    fn with_noop<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
         self.0.with_noop(request, user)
     }
 
     fn clock(&self) -> LinuxClock {
         self.0.clock()
     }
-    fn lay_out(&self, file: &LayOut, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError> {
+    fn lay_out(
+        &self,
+        file: &LayOut,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileFacts, HostError> {
         self.0.lay_out(file, stop, progress)
     }
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError> {

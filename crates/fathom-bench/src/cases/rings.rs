@@ -18,20 +18,48 @@ const SIZE: usize = 64;
 const PEER: &str = "a ring for each job";
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
-    let files = (0..JOBS).map(|n| context.folder.file(&format!("rings.{n}"), SIZE)).collect::<Result<Vec<_>, _>>()?;
+    let files = (0..JOBS)
+        .map(|n| context.folder.file(&format!("rings.{n}"), SIZE))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut rows = compare(context, "disk, O_DIRECT", "direct=1", &files)?;
     files.iter().try_for_each(|file| read_all(file))?;
-    rows.extend(compare(context, "page cache", "direct=0 invalidate=0", &files)?);
+    rows.extend(compare(
+        context,
+        "page cache",
+        "direct=0 invalidate=0",
+        &files,
+    )?);
     Ok(rows)
 }
 
-fn compare(context: &Context, what: &str, extra: &str, files: &[PathBuf]) -> Result<Vec<Row>, String> {
+fn compare(
+    context: &Context,
+    what: &str,
+    extra: &str,
+    files: &[PathBuf],
+) -> Result<Vec<Row>, String> {
     let (mut one, mut each) = (Vec::new(), Vec::new());
     for n in 0..context.pairs {
-        for shared in if n % 2 == 0 { [true, false] } else { [false, true] } {
-            let job = [options(&job(context, extra, shared, files)), Context::timed(context.seconds)].concat();
-            let sample = Sample::of(&context.tools.run(Tool::Fathom, context.folder.path(), &job)?)?;
-            if shared { one.push(sample) } else { each.push(sample) }
+        for shared in if n % 2 == 0 {
+            [true, false]
+        } else {
+            [false, true]
+        } {
+            let job = [
+                options(&job(context, extra, shared, files)),
+                Context::timed(context.seconds),
+            ]
+            .concat();
+            let sample = Sample::of(&context.tools.run(
+                Tool::Fathom,
+                context.folder.path(),
+                &job,
+            )?)?;
+            if shared {
+                one.push(sample)
+            } else {
+                each.push(sample)
+            }
         }
     }
     let what = format!("4k random read, {what}, {JOBS} jobs of depth {DEPTH} as one ring");
@@ -39,17 +67,33 @@ fn compare(context: &Context, what: &str, extra: &str, files: &[PathBuf]) -> Res
         let of = |samples: &[Sample]| samples.iter().map(figure).collect();
         Row::new(what, unit, (of(&one), of(&each)), Goal::None).peer(PEER)
     };
-    let cpu = row(format!("{what}: all CPU"), "us per I/O", |sample| sample.cpu_each(&Sample::default()));
+    let cpu = row(format!("{what}: all CPU"), "us per I/O", |sample| {
+        sample.cpu_each(&Sample::default())
+    });
     Ok(vec![row(what, "IOPS", |sample| sample.iops), cpu])
 }
 
 /// The same files, offsets drawn the same way, the same number in flight, and the same batches of the whole.
 fn job(context: &Context, extra: &str, shared: bool, files: &[PathBuf]) -> String {
-    let common = format!("rw=randread bs=4k ioengine=io_uring group_reporting=1 iodepth_batch={DEPTH} {extra}");
+    let common = format!(
+        "rw=randread bs=4k ioengine=io_uring group_reporting=1 iodepth_batch={DEPTH} {extra}"
+    );
     if shared {
-        let names = files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(":");
-        return format!("{common} iodepth={} iodepth_batch_complete_max={} filename={names} size={}m", JOBS * DEPTH, JOBS * DEPTH, JOBS * SIZE);
+        let names = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect::<Vec<_>>()
+            .join(":");
+        return format!(
+            "{common} iodepth={} iodepth_batch_complete_max={} filename={names} size={}m",
+            JOBS * DEPTH,
+            JOBS * DEPTH,
+            JOBS * SIZE
+        );
     }
     let format = context.folder.path().join("rings.$jobnum");
-    format!("{common} iodepth={DEPTH} iodepth_batch_complete_max={DEPTH} numjobs={JOBS} filename_format={} size={SIZE}m", format.display())
+    format!(
+        "{common} iodepth={DEPTH} iodepth_batch_complete_max={DEPTH} numjobs={JOBS} filename_format={} size={SIZE}m",
+        format.display()
+    )
 }

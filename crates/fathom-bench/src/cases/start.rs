@@ -13,13 +13,32 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let one = |tool| {
         let run = || Sample::of(&context.tools.run(tool, context.folder.path(), &job)?);
         let samples = (0..RUNS).map(|_| run()).collect::<Result<Vec<_>, _>>()?;
-        let mean = |figure: fn(&Sample) -> f64| samples.iter().map(figure).sum::<f64>() / RUNS as f64;
-        Ok((mean(|sample| sample.wall_ms), mean(|sample| sample.cpu_us / 1e3)))
+        let mean =
+            |figure: fn(&Sample) -> f64| samples.iter().map(figure).sum::<f64>() / RUNS as f64;
+        Ok((
+            mean(|sample| sample.wall_ms),
+            mean(|sample| sample.cpu_us / 1e3),
+        ))
     };
     let (ours, theirs) = alternate(context.pairs, one)?;
-    let column = |pick: fn(&(f64, f64)) -> f64| (ours.iter().map(pick).collect(), theirs.iter().map(pick).collect());
+    let column = |pick: fn(&(f64, f64)) -> f64| {
+        (
+            ours.iter().map(pick).collect(),
+            theirs.iter().map(pick).collect(),
+        )
+    };
     Ok(vec![
-        Row::new("a job of one I/O, null: start to end", "ms", column(|both| both.0), Goal::RatioAtMost(0.2)),
-        Row::new("a job of one I/O, null: CPU", "ms", column(|both| both.1), Goal::None),
+        Row::new(
+            "a job of one I/O, null: start to end",
+            "ms",
+            column(|both| both.0),
+            Goal::RatioAtMost(0.2),
+        ),
+        Row::new(
+            "a job of one I/O, null: CPU",
+            "ms",
+            column(|both| both.1),
+            Goal::None,
+        ),
     ])
 }

@@ -31,8 +31,14 @@ const LOADS: [&str; 6] = [
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();
     for (what, job) in [
-        ("a file in the page cache, psync", "ioengine=psync direct=0 size=128m"),
-        ("a file on the disk, libaio, O_DIRECT, depth 16", "ioengine=libaio direct=1 iodepth=16 size=128m"),
+        (
+            "a file in the page cache, psync",
+            "ioengine=psync direct=0 size=128m",
+        ),
+        (
+            "a file on the disk, libaio, O_DIRECT, depth 16",
+            "ioengine=libaio direct=1 iodepth=16 size=128m",
+        ),
         ("the null engine", "ioengine=null size=1g"),
     ] {
         rows.push(cost(context, what, job)?);
@@ -49,21 +55,51 @@ pub fn clean(context: &Context) -> Result<Vec<Row>, String> {
 fn cost(context: &Context, what: &str, job: &str) -> Result<Row, String> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for n in 0..context.pairs {
-        for stamps in if n % 2 == 0 { [true, false] } else { [false, true] } {
-            let verify = if stamps { "verify=fathom do_verify=0" } else { "verify=0 refill_buffers=1" };
+        for stamps in if n % 2 == 0 {
+            [true, false]
+        } else {
+            [false, true]
+        } {
+            let verify = if stamps {
+                "verify=fathom do_verify=0"
+            } else {
+                "verify=0 refill_buffers=1"
+            };
             let file = context.folder.path().join("stamped");
             let time = context.seconds.min(LONGEST);
-            let job = options(&format!("rw=randwrite bs=4k {job} {verify} time_based=1 runtime={time} filename={}", file.display()));
+            let job = options(&format!(
+                "rw=randwrite bs=4k {job} {verify} time_based=1 runtime={time} filename={}",
+                file.display()
+            ));
             let iops = writes(context, &job, &file)?;
-            if stamps { with.push(iops) } else { without.push(iops) }
+            if stamps {
+                with.push(iops)
+            } else {
+                without.push(iops)
+            }
         }
     }
-    let goal = if what.contains("null") { Goal::None } else { Goal::RatioAtLeast(0.9) };
-    Ok(Row::new(format!("4k random write to {what}, stamped"), "IOPS", (with, without), goal).peer("without stamps"))
+    let goal = if what.contains("null") {
+        Goal::None
+    } else {
+        Goal::RatioAtLeast(0.9)
+    };
+    Ok(Row::new(
+        format!("4k random write to {what}, stamped"),
+        "IOPS",
+        (with, without),
+        goal,
+    )
+    .peer("without stamps"))
 }
 
 fn writes(context: &Context, job: &[String], file: &Path) -> Result<f64, String> {
-    let iops = Sample::of(&context.tools.run(Tool::Fathom, context.folder.path(), job)?)?.iops_by[1];
+    let iops = Sample::of(
+        &context
+            .tools
+            .run(Tool::Fathom, context.folder.path(), job)?,
+    )?
+    .iops_by[1];
     // Each run begins on the same ground; with the null engine there is no file.
     let _ = std::fs::remove_file(file);
     Ok(iops)
@@ -71,16 +107,33 @@ fn writes(context: &Context, job: &[String], file: &Path) -> Result<f64, String>
 
 fn false_alarms(context: &Context) -> Result<Row, String> {
     let shm = Path::new("/dev/shm");
-    let file = if shm.is_dir() { shm.join(format!("fathom-bench-{}", std::process::id())) } else { context.folder.path().join("clean") };
+    let file = if shm.is_dir() {
+        shm.join(format!("fathom-bench-{}", std::process::id()))
+    } else {
+        context.folder.path().join("clean")
+    };
     let (mut checked, mut bad) = (0, 0);
     let outcome = LOADS.iter().cycle().try_for_each(|load| {
         while checked < CLEAN {
-            let job = options(&format!("{load} size={SIZE} loops=6 verify=fathom overwrite=1 filename={}", file.display()));
-            let json = context.tools.run(Tool::Fathom, context.folder.path(), &job).map_err(Some)?.json;
-            let count = |name: &str| json.pointer(&format!("/fathom/entries/0/verify/{name}")).and_then(Value::as_u64).unwrap_or(0);
+            let job = options(&format!(
+                "{load} size={SIZE} loops=6 verify=fathom overwrite=1 filename={}",
+                file.display()
+            ));
+            let json = context
+                .tools
+                .run(Tool::Fathom, context.folder.path(), &job)
+                .map_err(Some)?
+                .json;
+            let count = |name: &str| {
+                json.pointer(&format!("/fathom/entries/0/verify/{name}"))
+                    .and_then(Value::as_u64)
+                    .unwrap_or(0)
+            };
             checked += count("checked_bytes");
             bad += count("bad_blocks");
-            if count("checked_bytes") == 0 || count("good_blocks") + count("bad_blocks") != count("planned_blocks") {
+            if count("checked_bytes") == 0
+                || count("good_blocks") + count("bad_blocks") != count("planned_blocks")
+            {
                 return Err(Some(format!("{load}: not everything was verified")));
             }
             return Ok(());
@@ -92,6 +145,13 @@ fn false_alarms(context: &Context) -> Result<Row, String> {
         return Err(reason);
     }
     let gib = checked >> 30;
-    let what = format!("blocks told to be wrong in {gib} GiB verified clean, six loads, a file of 1 GiB in memory");
-    Ok(Row::new(what, "blocks", (vec![bad as f64], Vec::new()), Goal::OursAtMost(0.0)))
+    let what = format!(
+        "blocks told to be wrong in {gib} GiB verified clean, six loads, a file of 1 GiB in memory"
+    );
+    Ok(Row::new(
+        what,
+        "blocks",
+        (vec![bad as f64], Vec::new()),
+        Goal::OursAtMost(0.0),
+    ))
 }

@@ -16,17 +16,34 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let pairs = timed(context, &zipf, &|_| Vec::new())?;
     let set_up = alternate(context.pairs, |tool| set_up(context, tool))?;
     Ok(vec![
-        Row::new("zipf 1.1 over 2^32 blocks: set-up", "ms", set_up, Goal::OursAtMost(10.0))
-            .note("start to end of a job of one I/O, less the same job with uniform offsets"),
-        Row::new("zipf 1.1 over 2^32 blocks, null, depth 1", "IOPS", pairs.figures(|s, _| s.iops), Goal::None),
+        Row::new(
+            "zipf 1.1 over 2^32 blocks: set-up",
+            "ms",
+            set_up,
+            Goal::OursAtMost(10.0),
+        )
+        .note("start to end of a job of one I/O, less the same job with uniform offsets"),
+        Row::new(
+            "zipf 1.1 over 2^32 blocks, null, depth 1",
+            "IOPS",
+            pairs.figures(|s, _| s.iops),
+            Goal::None,
+        ),
     ])
 }
 
 /// By how many milliseconds zipf makes a job of one I/O longer; the quickest of some.
 fn set_up(context: &Context, tool: Tool) -> Result<f64, String> {
     let quickest = |options: &[String]| {
-        let one = || Sample::of(&context.tools.run(tool, context.folder.path(), options)?).map(|sample| sample.wall_ms);
-        (0..STARTS).map(|_| one()).try_fold(f64::INFINITY, |best, next| next.map(|next: f64| best.min(next)))
+        let one = || {
+            Sample::of(&context.tools.run(tool, context.folder.path(), options)?)
+                .map(|sample| sample.wall_ms)
+        };
+        (0..STARTS)
+            .map(|_| one())
+            .try_fold(f64::INFINITY, |best, next| {
+                next.map(|next: f64| best.min(next))
+            })
     };
     let plain = quickest(&options(&format!("{JOB} number_ios=1")))?;
     let skewed = quickest(&options(&format!("{JOB} {ZIPF} number_ios=1")))?;

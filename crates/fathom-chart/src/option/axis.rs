@@ -21,7 +21,11 @@ const TURNED_APART: f32 = 15.0;
 
 /// The title with the unit: `Latency (ms)`.
 pub(crate) fn named(axis: &ChartAxis) -> String {
-    let unit = if is_sizes(axis) { "" } else { axis.unit.word.as_str() };
+    let unit = if is_sizes(axis) {
+        ""
+    } else {
+        axis.unit.word.as_str()
+    };
     match (axis.title.as_str(), unit) {
         (title, "") => title.to_owned(),
         ("", unit) => unit.to_owned(),
@@ -62,7 +66,10 @@ pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
 
 /// Names wider than their place are broken between words where every word fits, or else turned.
 fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
-    let (place, longest) = (plot / names.len().max(1) as f32 - 3.0, widest(names.iter().map(String::as_str)));
+    let (place, longest) = (
+        plot / names.len().max(1) as f32 - 3.0,
+        widest(names.iter().map(String::as_str)),
+    );
     if longest <= place {
         return;
     }
@@ -89,17 +96,26 @@ fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
 }
 
 fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f32 {
-    texts.map(|text| width(text, LABEL, false)).fold(0.0, f32::max)
+    texts
+        .map(|text| width(text, LABEL, false))
+        .fold(0.0, f32::max)
 }
 
 /// A label at every power, or at every other, or at every fourth: ECharts alone would put them at every tenth.
 fn powers_of_two(made: &mut Value, axis: &ChartAxis, plot: f32) {
-    let (Some(from), Some(to)) = (axis.from, axis.to) else { return };
+    let (Some(from), Some(to)) = (axis.from, axis.to) else {
+        return;
+    };
     let power = |value: f64| (value / axis.unit.divide).log2().round() as i32;
     let (low, high) = (power(from), power(to));
     let most = (plot / 52.0).max(2.0) as i32;
-    let step = (1..=16).find(|step| (high - low) / step < most).unwrap_or(16);
-    let places: Vec<Value> = (low..=high).step_by(step as usize).map(|power| rounded(f64::from(power).exp2())).collect();
+    let step = (1..=16)
+        .find(|step| (high - low) / step < most)
+        .unwrap_or(16);
+    let places: Vec<Value> = (low..=high)
+        .step_by(step as usize)
+        .map(|power| rounded(f64::from(power).exp2()))
+        .collect();
     made["axisTick"]["customValues"] = json!(places);
     made["axisLabel"]["customValues"] = json!(places);
 }
@@ -147,7 +163,11 @@ fn common(axis: &ChartAxis) -> Value {
             made["type"] = json!("category");
             made["data"] = json!(names);
             made["axisTick"] = json!({ "show": false });
-            made["axisLabel"]["interval"] = if names.len() <= 24 { json!(0) } else { json!("auto") };
+            made["axisLabel"]["interval"] = if names.len() <= 24 {
+                json!(0)
+            } else {
+                json!("auto")
+            };
         }
         AxisScale::Nines => {
             made["type"] = json!("value");
@@ -167,8 +187,13 @@ fn common(axis: &ChartAxis) -> Value {
         made["axisLabel"]["showMaxLabel"] = json!((shown / step).fract() == 0.0);
     }
     // An end between the powers has no label, where there are powers enough without it.
-    let wide = axis.from.zip(axis.to).is_some_and(|(from, to)| from > 0.0 && to / from >= 1000.0);
-    let odd = |limit: Option<f64>| limit.is_some_and(|limit| ((limit / axis.unit.divide).log10().fract()).abs() > 1e-6);
+    let wide = axis
+        .from
+        .zip(axis.to)
+        .is_some_and(|(from, to)| from > 0.0 && to / from >= 1000.0);
+    let odd = |limit: Option<f64>| {
+        limit.is_some_and(|limit| ((limit / axis.unit.divide).log10().fract()).abs() > 1e-6)
+    };
     if wide && matches!(axis.scale, AxisScale::Log(10)) {
         made["axisLabel"]["showMinLabel"] = json!(!odd(axis.from));
         made["axisLabel"]["showMaxLabel"] = json!(!odd(axis.to));

@@ -3,9 +3,9 @@
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartGrid};
 use serde_json::{Value, json};
 
-use super::{axis, mark};
 use super::layout::{Layout, STRIP};
 use super::series::rounded;
+use super::{axis, mark};
 use crate::colours::{Shades, hex};
 use crate::font::FAMILY;
 use crate::image;
@@ -29,7 +29,13 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     option["xAxis"] = json!([axis::bottom(chart, layout.wide - 76.0)]);
     option["yAxis"] = axis::sides(chart);
     let (low, high) = shades.ends();
-    let word = |value: f64| axis::named(&ChartAxis { title: number_words(value / grid.unit.divide), unit: grid.unit.clone(), ..ChartAxis::default() });
+    let word = |value: f64| {
+        axis::named(&ChartAxis {
+            title: number_words(value / grid.unit.divide),
+            unit: grid.unit.clone(),
+            ..ChartAxis::default()
+        })
+    };
     option["visualMap"] = json!({
         "type": "continuous", "min": 0, "max": 1, "calculable": false, "hoverLink": false, "orient": "vertical", "right": 6, "top": "middle", "itemHeight": 180, "itemWidth": 14,
         "text": [word(high).replace(['(', ')'], ""), word(low).replace(['(', ')'], "")], "textStyle": { "color": role("muted"), "fontSize": 11.5, "fontFamily": FAMILY },
@@ -37,11 +43,20 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
         "seriesIndex": 99, "dimension": 0,
     });
     // Fields of their own need names on both axes.
-    let named = [Some(&chart.x), chart.y.first()].into_iter().flatten().all(|axis| matches!(axis.scale, AxisScale::Names(_)));
+    let named = [Some(&chart.x), chart.y.first()]
+        .into_iter()
+        .flatten()
+        .all(|axis| matches!(axis.scale, AxisScale::Names(_)));
     if grid.columns * grid.rows > FIELDS || !named {
         picture(option, chart, grid, &shades);
     } else {
-        fields(option, chart, grid, &shades, (layout.wide - 130.0) / grid.columns.max(1) as f32);
+        fields(
+            option,
+            chart,
+            grid,
+            &shades,
+            (layout.wide - 130.0) / grid.columns.max(1) as f32,
+        );
     }
     if layout.strip {
         mark::strip(option, chart, layout.bottom - STRIP - 50.0);
@@ -66,7 +81,11 @@ fn thousands(value: f64) -> String {
         }
         text.push(digit);
     }
-    if value < 0.0 { format!("-{text}") } else { text }
+    if value < 0.0 {
+        format!("-{text}")
+    } else {
+        text
+    }
 }
 
 fn names(axis: &ChartAxis, count: usize) -> Vec<String> {
@@ -79,7 +98,11 @@ fn names(axis: &ChartAxis, count: usize) -> Vec<String> {
 /// Fields so many pixels wide.
 fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades, wide: f32) {
     let labelled = grid.columns * grid.rows <= LABELLED && wide >= NARROWEST;
-    let (size, words) = if wide < NARROW { (9.5, "tiny") } else { (11.5, "label") };
+    let (size, words) = if wide < NARROW {
+        (9.5, "tiny")
+    } else {
+        (11.5, "label")
+    };
     let data = grid.values.iter().enumerate().filter_map(|(place, value)| {
         let value = (*value)?;
         let share = shades.share(value);
@@ -111,10 +134,16 @@ fn picture(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades)
     let ends = |axis: &ChartAxis, count: usize| -> [f64; 2] {
         match axis.scale {
             AxisScale::Names(_) => [-0.5, count as f64 - 0.5],
-            _ => [axis.from.unwrap_or(0.0) / axis.unit.divide, axis.to.unwrap_or(count as f64) / axis.unit.divide],
+            _ => [
+                axis.from.unwrap_or(0.0) / axis.unit.divide,
+                axis.to.unwrap_or(count as f64) / axis.unit.divide,
+            ],
         }
     };
-    let (across, up) = (ends(&chart.x, grid.columns), chart.y.first().map_or([0.0, 1.0], |y| ends(y, grid.rows)));
+    let (across, up) = (
+        ends(&chart.x, grid.columns),
+        chart.y.first().map_or([0.0, 1.0], |y| ends(y, grid.rows)),
+    );
     option["tooltip"] = json!({ "show": false });
     option["series"] = json!([{
         "type": "custom", "name": grid.title, "renderItem": { "$fn": "raster", "with": url }, "silent": true, "clip": true,
@@ -130,10 +159,26 @@ pub(super) fn is_solid(grid: &ChartGrid) -> bool {
 /// Bars in space.
 pub(super) fn solid(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: &Layout) {
     let shades = Shades::of(grid);
-    let values: Vec<Value> = grid.values.iter().map(|value| value.map_or(Value::Null, |value| rounded(value / grid.unit.divide))).collect();
-    let colours: Vec<Value> = grid.values.iter().map(|value| value.map_or(Value::Null, |value| json!(hex(Shades::colour(shades.share(value)))))).collect();
+    let values: Vec<Value> = grid
+        .values
+        .iter()
+        .map(|value| value.map_or(Value::Null, |value| rounded(value / grid.unit.divide)))
+        .collect();
+    let colours: Vec<Value> = grid
+        .values
+        .iter()
+        .map(|value| {
+            value.map_or(Value::Null, |value| {
+                json!(hex(Shades::colour(shades.share(value))))
+            })
+        })
+        .collect();
     let highest = grid.values.iter().flatten().copied().fold(0.0, f64::max) / grid.unit.divide;
-    let z = ChartAxis { title: grid.title.clone(), unit: grid.unit.clone(), ..ChartAxis::default() };
+    let z = ChartAxis {
+        title: grid.title.clone(),
+        unit: grid.unit.clone(),
+        ..ChartAxis::default()
+    };
     let set = json!({
         "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map_or(Vec::new(), |y| names(y, grid.rows)),
         "values": values, "colours": colours, "top": round_up(highest), "foot": layout.bottom - 30.0, "head": layout.top,
@@ -151,5 +196,9 @@ fn round_up(value: f64) -> f64 {
     }
     let power = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.6, 2.0, 2.4, 3.2, 4.0, 6.0, 8.0, 10.0];
-    steps.into_iter().map(|step| step * power).find(|top| *top >= value).unwrap_or(value)
+    steps
+        .into_iter()
+        .map(|step| step * power)
+        .find(|top| *top >= value)
+        .unwrap_or(value)
 }

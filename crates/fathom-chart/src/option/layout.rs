@@ -52,30 +52,64 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn of(chart: &Chart, medium: Medium) -> Layout {
-        let Medium::Paper { width: wide, height } = medium else { return Layout::of_page(chart) };
+        let Medium::Paper {
+            width: wide,
+            height,
+        } = medium
+        else {
+            return Layout::of_page(chart);
+        };
         let room = wide as f32 - 2.0 * MARGIN;
         // An SVG is shown in another font where this one is missing, and most are wider; bold letters are wider still.
-        let mut notes: Vec<String> = chart.notes.iter().flat_map(|note| wrapped(note, NOTE, room / OTHER_FONT)).collect();
+        let mut notes: Vec<String> = chart
+            .notes
+            .iter()
+            .flat_map(|note| wrapped(note, NOTE, room / OTHER_FONT))
+            .collect();
         let legend_gap = if room < PHONE { 6.0 } else { 16.0 };
         let lines = legend_lines(chart, room, legend_gap);
-        let most = ((height as f32 * LEGEND_SHARE - 2.0 * LEGEND_EDGE) / (LEGEND_LINE + legend_gap)).floor().max(1.0);
-        let (shown, scrolls) = if lines > most { (1.0, true) } else { (lines, false) };
+        let most = ((height as f32 * LEGEND_SHARE - 2.0 * LEGEND_EDGE)
+            / (LEGEND_LINE + legend_gap))
+            .floor()
+            .max(1.0);
+        let (shown, scrolls) = if lines > most {
+            (1.0, true)
+        } else {
+            (lines, false)
+        };
         // The notes are for the plot, and not in its place; a long legend leaves them less.
-        let share = if shown > 2.0 { NOTES_SHARE / 2.0 } else { NOTES_SHARE };
+        let share = if shown > 2.0 {
+            NOTES_SHARE / 2.0
+        } else {
+            NOTES_SHARE
+        };
         let most = (height as f32 * share / NOTE_LINE).max(1.0) as usize;
         if notes.len() > most {
             notes.truncate(most);
-            notes.iter_mut().last().into_iter().for_each(|line| line.push_str(" ..."));
+            notes
+                .iter_mut()
+                .last()
+                .into_iter()
+                .for_each(|line| line.push_str(" ..."));
         }
         let subtitle = wrapped(&chart.subtitle, SUBTITLE, room / OTHER_FONT);
         let title = wrapped(&chart.title, TITLE, room / OTHER_FONT / BOLD);
-        let foot = if notes.is_empty() { 10.0 } else { notes.len() as f32 * NOTE_LINE + 16.0 };
+        let foot = if notes.is_empty() {
+            10.0
+        } else {
+            notes.len() as f32 * NOTE_LINE + 16.0
+        };
         let strip = !chart.strip.is_empty();
         Layout {
             paper: true,
             wide: room,
-            top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE) + subtitle.len() as f32 * 18.0 + if chart.y.is_empty() { 10.0 } else { 36.0 },
-            bottom: foot + legend_height(shown, legend_gap) + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
+            top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE)
+                + subtitle.len() as f32 * 18.0
+                + if chart.y.is_empty() { 10.0 } else { 36.0 },
+            bottom: foot
+                + legend_height(shown, legend_gap)
+                + 34.0
+                + if strip { STRIP + STRIP_GAP } else { 0.0 },
             legend: foot,
             legend_scrolls: scrolls,
             legend_gap,
@@ -93,7 +127,10 @@ impl Layout {
             paper: false,
             wide: 640.0,
             top: 48.0,
-            bottom: 12.0 + legend_height(lines, 18.0) + 34.0 + if strip { STRIP + STRIP_GAP } else { 0.0 },
+            bottom: 12.0
+                + legend_height(lines, 18.0)
+                + 34.0
+                + if strip { STRIP + STRIP_GAP } else { 0.0 },
             legend: 6.0,
             legend_scrolls: true,
             legend_gap: 18.0,
@@ -143,8 +180,16 @@ impl Layout {
     }
 
     pub(super) fn grid(&self, chart: &Chart) -> Value {
-        let (left, right) = if self.paper { (MARGIN, MARGIN + 8.0) } else { (8.0, 16.0) };
-        let right = if chart.x.scale == AxisScale::Nines { right + 22.0 } else { right };
+        let (left, right) = if self.paper {
+            (MARGIN, MARGIN + 8.0)
+        } else {
+            (8.0, 16.0)
+        };
+        let right = if chart.x.scale == AxisScale::Nines {
+            right + 22.0
+        } else {
+            right
+        };
         json!({ "left": left, "right": right, "top": self.top, "bottom": self.bottom, "containLabel": true })
     }
 
@@ -160,20 +205,36 @@ impl Layout {
 
 /// Of the first series on an axis, where there are two axes to be told apart.
 fn colour_of(chart: &Chart, axis: usize) -> Value {
-    let ChartBody::Series(all) = &chart.body else { return role("muted") };
-    let on = |axis: usize| all.iter().filter(move |series| series.axis == axis).map(|series| series.colour);
+    let ChartBody::Series(all) = &chart.body else {
+        return role("muted");
+    };
+    let on = |axis: usize| {
+        all.iter()
+            .filter(move |series| series.axis == axis)
+            .map(|series| series.colour)
+    };
     let mut mine: Vec<usize> = on(axis).collect();
     mine.dedup();
-    if chart.y.len() > 1 && mine.len() == 1 { palette(mine[0]) } else { role("muted") }
+    if chart.y.len() > 1 && mine.len() == 1 {
+        palette(mine[0])
+    } else {
+        role("muted")
+    }
 }
 
 /// As many lines with what is between them.
 fn legend_height(lines: f32, gap: f32) -> f32 {
-    if lines == 0.0 { 0.0 } else { lines * LEGEND_LINE + (lines - 1.0) * gap + LEGEND_EDGE }
+    if lines == 0.0 {
+        0.0
+    } else {
+        lines * LEGEND_LINE + (lines - 1.0) * gap + LEGEND_EDGE
+    }
 }
 
 fn legend_lines(chart: &Chart, room: f32, gap: f32) -> f32 {
-    let ChartBody::Series(all) = &chart.body else { return 0.0 };
+    let ChartBody::Series(all) = &chart.body else {
+        return 0.0;
+    };
     if all.len() < 2 {
         return 0.0;
     }

@@ -21,7 +21,11 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
                 }
                 MarkPlace::Point(on, x, y) if on == axis => {
                     // Beside the right edge there is room on the left only.
-                    let align = if x > 0.75 * furthest(chart) { "right" } else { "center" };
+                    let align = if x > 0.75 * furthest(chart) {
+                        "right"
+                    } else {
+                        "center"
+                    };
                     points.push(json!({ "coord": [number(x, &chart.x), number(y, &chart.y[axis])], "name": mark.words, "label": { "align": align } }));
                 }
                 _ => {}
@@ -43,8 +47,13 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
 
 /// The largest place on the x axis.
 fn furthest(chart: &Chart) -> f64 {
-    let ChartBody::Series(all) = &chart.body else { return f64::INFINITY };
-    all.iter().flat_map(|series| &series.points).map(|point| point.0).fold(0.0, f64::max)
+    let ChartBody::Series(all) = &chart.body else {
+        return f64::INFINITY;
+    };
+    all.iter()
+        .flat_map(|series| &series.points)
+        .map(|point| point.0)
+        .fold(0.0, f64::max)
 }
 
 /// A second plot under the first, as wide, with a block for each happening.
@@ -66,12 +75,22 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
         grid["left"] = json!(76);
         grid["right"] = json!(right);
     }
-    option["grid"].as_array_mut().expect("it is one").push(under);
+    option["grid"]
+        .as_array_mut()
+        .expect("it is one")
+        .push(under);
     let mut along = option["xAxis"][0].clone();
-    for (key, value) in [("gridIndex", json!(1)), ("show", json!(false)), ("name", json!(""))] {
+    for (key, value) in [
+        ("gridIndex", json!(1)),
+        ("show", json!(false)),
+        ("name", json!("")),
+    ] {
         along[key] = value;
     }
-    option["xAxis"].as_array_mut().expect("it is one").push(along);
+    option["xAxis"]
+        .as_array_mut()
+        .expect("it is one")
+        .push(along);
     let axes = option["yAxis"].as_array_mut().expect("it is one");
     let second = axes.len();
     axes.push(json!({ "gridIndex": 1, "type": "value", "show": false, "min": 0, "max": 1 }));
@@ -83,5 +102,8 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
         "renderItem": { "$fn": "strip", "with": [role("strip0"), role("strip1"), role("strip2")] },
         "data": data.collect::<Value>(), "encode": { "x": [0, 1] }, "tooltip": { "trigger": "item", "formatter": "{b}" },
     });
-    option["series"].as_array_mut().expect("it is one").push(drawn);
+    option["series"]
+        .as_array_mut()
+        .expect("it is one")
+        .push(drawn);
 }

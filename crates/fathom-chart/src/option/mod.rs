@@ -6,7 +6,6 @@ mod layout;
 mod mark;
 mod series;
 
-
 use fathom_model::{Chart, ChartBody};
 use serde_json::{Value, json};
 
@@ -41,7 +40,9 @@ pub(crate) fn option(chart: &Chart, medium: Medium) -> Value {
     });
     match &chart.body {
         ChartBody::Series(all) => series::draw(&mut option, chart, all, &layout),
-        ChartBody::Grid(grid) if field::is_solid(grid) => field::solid(&mut option, chart, grid, &layout),
+        ChartBody::Grid(grid) if field::is_solid(grid) => {
+            field::solid(&mut option, chart, grid, &layout)
+        }
         ChartBody::Grid(grid) => field::flat(&mut option, chart, grid, &layout),
     }
     if medium == Medium::Page {

@@ -15,8 +15,16 @@ const LABELLED: usize = 40;
 /// A dot of its own for the lines of each colour.
 const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "roundRect"];
 /// And dashes where there are too many points for dots; the first is solid.
-const DASHES: [Option<&[u32]>; 8] =
-    [None, Some(&[8, 2]), Some(&[3, 2]), Some(&[9, 2, 2, 2]), Some(&[14, 3]), Some(&[1, 2]), Some(&[9, 2, 2, 2, 2, 2]), Some(&[5, 5])];
+const DASHES: [Option<&[u32]>; 8] = [
+    None,
+    Some(&[8, 2]),
+    Some(&[3, 2]),
+    Some(&[9, 2, 2, 2]),
+    Some(&[14, 3]),
+    Some(&[1, 2]),
+    Some(&[9, 2, 2, 2, 2, 2]),
+    Some(&[5, 5]),
+];
 
 pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layout: &Layout) {
     let mut names: Vec<String> = all.iter().map(|series| series.name.clone()).collect();
@@ -27,7 +35,10 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     option["yAxis"] = axis::sides(chart);
     option["tooltip"] = tooltip(chart, all);
     let mut drawn: Vec<Value> = Vec::new();
-    let bars: Vec<&ChartSeries> = all.iter().filter(|series| series.shape == SeriesShape::Bars).collect();
+    let bars: Vec<&ChartSeries> = all
+        .iter()
+        .filter(|series| series.shape == SeriesShape::Bars)
+        .collect();
     let count = bars.iter().map(|series| series.points.len()).sum::<usize>();
     // Values beside each other need room, above all those with an interval, whose label stands wherever it ends.
     let narrow = bars.len() > 1 && layout.wide / (count.max(1) as f32) < NARROW;
@@ -36,7 +47,12 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
         drawn.push(one(chart, series, labelled));
         if !series.intervals.is_empty() {
             let place = bars.iter().position(|bar| std::ptr::eq(*bar, series));
-            drawn.push(whiskers(chart, series, place.map(|place| (place + 1, bars.len())), labelled));
+            drawn.push(whiskers(
+                chart,
+                series,
+                place.map(|place| (place + 1, bars.len())),
+                labelled,
+            ));
         }
     }
     if all.iter().all(|series| series.points.is_empty()) {
@@ -49,14 +65,19 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
     }
     if !layout.paper && !matches!(chart.x.scale, AxisScale::Names(_)) {
         let axes: &[u32] = if layout.strip { &[0, 1] } else { &[0] };
-        option["dataZoom"] = json!([{ "type": "inside", "xAxisIndex": axes, "filterMode": "none" }]);
+        option["dataZoom"] =
+            json!([{ "type": "inside", "xAxisIndex": axes, "filterMode": "none" }]);
     }
 }
 
 /// Pointing at a place tells every value there; at a cloud of points, that of the point.
 fn tooltip(chart: &Chart, all: &[ChartSeries]) -> Value {
     let apart = all.iter().any(|series| series.shape == SeriesShape::Dots);
-    let pointer = if matches!(chart.x.scale, AxisScale::Names(_)) { "shadow" } else { "line" };
+    let pointer = if matches!(chart.x.scale, AxisScale::Names(_)) {
+        "shadow"
+    } else {
+        "line"
+    };
     json!({
         "trigger": if apart { "item" } else { "axis" }, "confine": true, "axisPointer": { "type": pointer, "label": { "show": false } },
         "backgroundColor": role("background"), "borderColor": role("axis"), "textStyle": { "color": role("text"), "fontSize": 12 },
@@ -113,7 +134,8 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
             made["lineStyle"] = line(1.4);
             // Colours are lost in a grey print; dashes are not.
             if !series.dashed {
-                made["lineStyle"]["type"] = DASHES[series.colour % DASHES.len()].map_or(json!("solid"), |dashes| json!(dashes));
+                made["lineStyle"]["type"] = DASHES[series.colour % DASHES.len()]
+                    .map_or(json!("solid"), |dashes| json!(dashes));
             }
             if series.shape == SeriesShape::Steps {
                 made["step"] = json!("end");
@@ -129,8 +151,12 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
 
 /// How many lines are read on an axis: with more than two, values beside them would lie upon each other.
 fn chart_lines_on(chart: &Chart, axis: usize) -> usize {
-    let ChartBody::Series(all) = &chart.body else { return 0 };
-    all.iter().filter(|series| series.axis == axis && series.shape == SeriesShape::Line).count()
+    let ChartBody::Series(all) = &chart.body else {
+        return 0;
+    };
+    all.iter()
+        .filter(|series| series.axis == axis && series.shape == SeriesShape::Line)
+        .count()
 }
 
 /// Its own for each colour, so that lines can be told apart without colours; hollow for a second kind of the same.
@@ -152,7 +178,10 @@ fn value_label(colour: &Value) -> Value {
 /// Pairs in the units of the axes. What has no place on a logarithmic axis is left out: nothing is drawn there.
 fn data(chart: &Chart, series: &ChartSeries) -> Value {
     let pairs = series.points.iter().enumerate().map(|(place, point)| {
-        let pair = json!([number(point.0, &chart.x), number(point.1, side(chart, series))]);
+        let pair = json!([
+            number(point.0, &chart.x),
+            number(point.1, side(chart, series))
+        ]);
         match series.words.get(place) {
             Some(words) => json!({ "value": pair, "words": words }),
             None => pair,
@@ -162,7 +191,11 @@ fn data(chart: &Chart, series: &ChartSeries) -> Value {
 }
 
 fn side<'a>(chart: &'a Chart, series: &ChartSeries) -> &'a ChartAxis {
-    chart.y.get(series.axis).or(chart.y.first()).unwrap_or(&chart.x)
+    chart
+        .y
+        .get(series.axis)
+        .or(chart.y.first())
+        .unwrap_or(&chart.x)
 }
 
 /// In the unit of the axis, with no more figures than can be seen.
@@ -184,12 +217,32 @@ pub(crate) fn rounded(value: f64) -> Value {
 }
 
 /// Intervals, drawn as whiskers beside the bar or through the point.
-fn whiskers(chart: &Chart, series: &ChartSeries, bar: Option<(usize, usize)>, labelled: bool) -> Value {
+fn whiskers(
+    chart: &Chart,
+    series: &ChartSeries,
+    bar: Option<(usize, usize)>,
+    labelled: bool,
+) -> Value {
     let side = side(chart, series);
     let (place, bars) = bar.unwrap_or((0, 1));
-    let data = series.points.iter().zip(&series.intervals).map(|(point, interval)| {
-        json!([number(point.0, &chart.x), number(interval.0, side), number(interval.1, side), place, bars, if labelled && place > 0 { number(point.1, side) } else { Value::Null }])
-    });
+    let data = series
+        .points
+        .iter()
+        .zip(&series.intervals)
+        .map(|(point, interval)| {
+            json!([
+                number(point.0, &chart.x),
+                number(interval.0, side),
+                number(interval.1, side),
+                place,
+                bars,
+                if labelled && place > 0 {
+                    number(point.1, side)
+                } else {
+                    Value::Null
+                }
+            ])
+        });
     json!({
         "type": "custom", "name": series.name, "yAxisIndex": series.axis, "renderItem": { "$fn": "whisker" },
         "data": data.collect::<Value>(), "itemStyle": { "color": if bar.is_some() { role("text") } else { palette(series.colour) } }, "z": 6, "silent": true,

@@ -1,7 +1,10 @@
 //! What charts are drawn from in tests: figures that follow from arithmetic.
 
 use fathom_analyse::{CHARTS, Dimension, JobFigures, Promise, Remark, WayFigures, Wish, classes};
-use fathom_model::{Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection, SparseHistogram, TimeSpan};
+use fathom_model::{
+    Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
+    SparseHistogram, TimeSpan,
+};
 
 /// A device of eight servers of 100 us: IOPS and latency follow from depth x jobs by Little's law.
 pub fn job(depth: u32, jobs: u32, mix: Option<u32>) -> JobFigures {
@@ -19,13 +22,21 @@ pub fn job(depth: u32, jobs: u32, mix: Option<u32>) -> JobFigures {
         lat: Some(mean + 2000.0),
     };
     let ways = match mix {
-        Some(reads) if reads < 100 => vec![way(Direction::Read, f64::from(reads) / 100.0), way(Direction::Write, 1.0 - f64::from(reads) / 100.0)],
+        Some(reads) if reads < 100 => vec![
+            way(Direction::Read, f64::from(reads) / 100.0),
+            way(Direction::Write, 1.0 - f64::from(reads) / 100.0),
+        ],
         _ => vec![way(Direction::Read, 1.0)],
     };
     JobFigures {
         source: "disk".into(),
         name: format!("d{depth}j{jobs}"),
-        rw: if mix.is_some_and(|mix| mix < 100) { "randrw" } else { "randread" }.into(),
+        rw: if mix.is_some_and(|mix| mix < 100) {
+            "randrw"
+        } else {
+            "randread"
+        }
+        .into(),
         block: Some(4096),
         depth: Some(depth),
         jobs: Some(jobs),
@@ -37,10 +48,28 @@ pub fn job(depth: u32, jobs: u32, mix: Option<u32>) -> JobFigures {
 }
 
 fn latency(mean: f64) -> LatencySummary {
-    let bins: Vec<(u64, u64)> = (0..24).map(|n| ((mean * 0.5 * 1.2f64.powi(n)) as u64, 1 << (20 - (n - 4).abs().min(20)))).collect();
+    let bins: Vec<(u64, u64)> = (0..24)
+        .map(|n| {
+            (
+                (mean * 0.5 * 1.2f64.powi(n)) as u64,
+                1 << (20 - (n - 4).abs().min(20)),
+            )
+        })
+        .collect();
     let n = bins.iter().map(|bin| bin.1).sum();
-    let percentiles = [(50.0, 1.0), (99.0, 2.5), (99.9, 6.0)].map(|(percent, times)| (percent, (mean * times) as u64)).to_vec();
-    LatencySummary { min: bins[0].0, max: bins[23].0, mean, stddev: mean / 3.0, n, percentiles, bins, overflow: 0 }
+    let percentiles = [(50.0, 1.0), (99.0, 2.5), (99.9, 6.0)]
+        .map(|(percent, times)| (percent, (mean * times) as u64))
+        .to_vec();
+    LatencySummary {
+        min: bins[0].0,
+        max: bins[23].0,
+        mean,
+        stddev: mean / 3.0,
+        n,
+        percentiles,
+        bins,
+        overflow: 0,
+    }
 }
 
 /// Twenty seconds, with one in which nothing completes and one with an error.
@@ -51,31 +80,107 @@ fn over_time() -> JobFigures {
         (0..ios.min(500)).for_each(|k| all.record(80_000 + k * k * (1 + n % 3)));
         let figure = |percent| all.percentile(percent).map(|value| value as u64);
         let read = MomentDirection {
-            ios, bytes: ios * 4096, bad: u64::from(n == 12), p50: figure(50.0), p99: figure(99.0), max: figure(100.0), mean: None, latencies: SparseHistogram::pack(&all),
+            ios,
+            bytes: ios * 4096,
+            bad: u64::from(n == 12),
+            p50: figure(50.0),
+            p99: figure(99.0),
+            max: figure(100.0),
+            mean: None,
+            latencies: SparseHistogram::pack(&all),
         };
-        Moment { start: Nanos::new(n * 1_000_000_000), length: Nanos::new(1_000_000_000), directions: PerDirection([read, MomentDirection::default(), MomentDirection::default()]) }
+        Moment {
+            start: Nanos::new(n * 1_000_000_000),
+            length: Nanos::new(1_000_000_000),
+            directions: PerDirection([
+                read,
+                MomentDirection::default(),
+                MomentDirection::default(),
+            ]),
+        }
     };
     // A finding with a time of its own, and one of the whole run.
-    let finding = |code: &str, when: Vec<TimeSpan>| Remark { id: "F000".into(), code: code.into(), grave: 1, evidence: "43 throttles.".into(), when, ..Remark::default() };
-    let throttled = TimeSpan { from: Nanos::from_secs(15), to: Nanos::from_secs(17) };
-    let findings = vec![finding("CPU_THROTTLED", vec![throttled]), finding("STEAL", Vec::new())];
-    JobFigures { series: (0..20).map(moment).collect(), findings, ..job(4, 1, None) }
+    let finding = |code: &str, when: Vec<TimeSpan>| Remark {
+        id: "F000".into(),
+        code: code.into(),
+        grave: 1,
+        evidence: "43 throttles.".into(),
+        when,
+        ..Remark::default()
+    };
+    let throttled = TimeSpan {
+        from: Nanos::from_secs(15),
+        to: Nanos::from_secs(17),
+    };
+    let findings = vec![
+        finding("CPU_THROTTLED", vec![throttled]),
+        finding("STEAL", Vec::new()),
+    ];
+    JobFigures {
+        series: (0..20).map(moment).collect(),
+        findings,
+        ..job(4, 1, None)
+    }
 }
 
 /// The cells that a kind of chart is drawn from here, and what is asked of it.
 pub fn scene(kind: &str) -> (Vec<JobFigures>, Wish) {
-    let depths = || [1, 2, 4, 8, 16, 32].map(|depth| job(depth, 1, None)).to_vec();
-    let grid = || [1, 4, 16].into_iter().flat_map(|depth| [1, 2, 8].map(|jobs| job(depth, jobs, None))).collect();
+    let depths = || {
+        [1, 2, 4, 8, 16, 32]
+            .map(|depth| job(depth, 1, None))
+            .to_vec()
+    };
+    let grid = || {
+        [1, 4, 16]
+            .into_iter()
+            .flat_map(|depth| [1, 2, 8].map(|jobs| job(depth, jobs, None)))
+            .collect()
+    };
     let wish = Wish::default();
     match kind {
         "jobs" => ([1, 2, 4, 8].map(|jobs| job(1, jobs, None)).to_vec(), wish),
-        "load" => (depths(), Wish { slo: Some((99.0, 600_000.0)), ..wish }),
-        "block" => ([1u64, 4, 16, 64].map(|kib| JobFigures { block: Some(kib << 10), ..job(4, 1, None) }).to_vec(), wish),
+        "load" => (
+            depths(),
+            Wish {
+                slo: Some((99.0, 600_000.0)),
+                ..wish
+            },
+        ),
+        "block" => (
+            [1u64, 4, 16, 64]
+                .map(|kib| JobFigures {
+                    block: Some(kib << 10),
+                    ..job(4, 1, None)
+                })
+                .to_vec(),
+            wish,
+        ),
         "heat" | "3d" => (grid(), wish),
-        "interference" => ([50, 70, 90, 100].into_iter().flat_map(|mix| [1, 8, 32].map(|depth| job(depth, 1, Some(mix)))).collect(), wish),
-        "space" => (vec![JobFigures { rw: "read".into(), ..over_time() }], wish),
-        "spec" => (depths(), Wish { promises: promises(), sheet: "A drive of eight servers".into(), ..wish }),
-        "time" | "time-latency" | "latency-map" | "convergence" | "window" => (vec![over_time()], wish),
+        "interference" => (
+            [50, 70, 90, 100]
+                .into_iter()
+                .flat_map(|mix| [1, 8, 32].map(|depth| job(depth, 1, Some(mix))))
+                .collect(),
+            wish,
+        ),
+        "space" => (
+            vec![JobFigures {
+                rw: "read".into(),
+                ..over_time()
+            }],
+            wish,
+        ),
+        "spec" => (
+            depths(),
+            Wish {
+                promises: promises(),
+                sheet: "A drive of eight servers".into(),
+                ..wish
+            },
+        ),
+        "time" | "time-latency" | "latency-map" | "convergence" | "window" => {
+            (vec![over_time()], wish)
+        }
         "compare" | "cpu" | "distribution" | "percentiles" => (depths()[..4].to_vec(), wish),
         _ => (depths(), wish),
     }
@@ -84,25 +189,73 @@ pub fn scene(kind: &str) -> (Vec<JobFigures>, Wish) {
 /// The drive of above has 80,000 IOPS and a mean of 100 us at depth 1.
 fn promises() -> Vec<Promise> {
     let one = |words: &str, figure, value| Promise {
-        words: words.into(), direction: Some(Direction::Read), mix: None, random: true, block: Some(4096), figure, value,
+        words: words.into(),
+        direction: Some(Direction::Read),
+        mix: None,
+        random: true,
+        block: Some(4096),
+        figure,
+        value,
     };
-    vec![one("random read, 100,000 IOPS", Dimension::Iops, 100_000.0), one("random read, 100 us", Dimension::Mean, 100_000.0)]
+    vec![
+        one("random read, 100,000 IOPS", Dimension::Iops, 100_000.0),
+        one("random read, 100 us", Dimension::Mean, 100_000.0),
+    ]
 }
 
 /// Every kind, and ways to ask that draw otherwise: a name for the picture, the kind, the cells and the wish.
 pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, Wish)> {
-    let mut all: Vec<_> = CHARTS.iter().map(|kind| (kind.name, kind.name, scene(kind.name))).map(|(name, kind, (jobs, wish))| (name, kind, jobs, wish)).collect();
-    all.push(("time-two", "time", vec![over_time()], Wish { also: Some(Dimension::Percentile(99.0)), ..Wish::default() }));
+    let mut all: Vec<_> = CHARTS
+        .iter()
+        .map(|kind| (kind.name, kind.name, scene(kind.name)))
+        .map(|(name, kind, (jobs, wish))| (name, kind, jobs, wish))
+        .collect();
+    all.push((
+        "time-two",
+        "time",
+        vec![over_time()],
+        Wish {
+            also: Some(Dimension::Percentile(99.0)),
+            ..Wish::default()
+        },
+    ));
     let (mut us, mut ms) = ([0.0; 10], [0.0; 12]);
     (us[8], us[9], ms[0], ms[1], ms[11]) = (12.5, 30.0, 40.0, 17.0, 0.5);
-    let told = JobFigures { classes: classes(&[0.0; 10], &us, &ms), ways: vec![WayFigures { latency: LatencySummary::default(), ..job(4, 1, None).ways[0].clone() }], ..job(4, 1, None) };
-    all.push(("distribution-classes", "distribution", vec![told], Wish::default()));
+    let told = JobFigures {
+        classes: classes(&[0.0; 10], &us, &ms),
+        ways: vec![WayFigures {
+            latency: LatencySummary::default(),
+            ..job(4, 1, None).ways[0].clone()
+        }],
+        ..job(4, 1, None)
+    };
+    all.push((
+        "distribution-classes",
+        "distribution",
+        vec![told],
+        Wish::default(),
+    ));
     let depths = || [1, 2, 4, 8, 16, 32, 64].map(|depth| job(depth, 1, None));
-    all.push(("compare-many", "compare", depths().to_vec(), Wish::default()));
-    let curves = [1, 2, 4].into_iter().flat_map(|jobs| [1, 2, 4, 8, 16, 32].map(|depth| job(depth, jobs, None)));
+    all.push((
+        "compare-many",
+        "compare",
+        depths().to_vec(),
+        Wish::default(),
+    ));
+    let curves = [1, 2, 4]
+        .into_iter()
+        .flat_map(|jobs| [1, 2, 4, 8, 16, 32].map(|depth| job(depth, jobs, None)));
     all.push(("load-several", "load", curves.collect(), Wish::default()));
-    all.push(("interference-rates", "interference", beside(), Wish::default()));
-    let places = [0u64, 1 << 38, 2 << 38, 3 << 38].map(|offset| JobFigures { offset: Some(offset), ..job(4, 1, None) });
+    all.push((
+        "interference-rates",
+        "interference",
+        beside(),
+        Wish::default(),
+    ));
+    let places = [0u64, 1 << 38, 2 << 38, 3 << 38].map(|offset| JobFigures {
+        offset: Some(offset),
+        ..job(4, 1, None)
+    });
     all.push(("space-offsets", "space", places.to_vec(), Wish::default()));
     all
 }
@@ -110,10 +263,26 @@ pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, Wish)> {
 /// Readers beside writers at nine pairs of rates.
 fn beside() -> Vec<JobFigures> {
     let pair = |result: usize| {
-        let (reads, writes) = (10_000.0 * (result % 3 + 1) as f64, 104_857_600.0 * (result / 3 + 1) as f64);
-        let mut reader = JobFigures { result, offered: Some(reads), depth: Some(256), name: "reads".into(), ..job(1, 1, None) };
+        let (reads, writes) = (
+            10_000.0 * (result % 3 + 1) as f64,
+            104_857_600.0 * (result / 3 + 1) as f64,
+        );
+        let mut reader = JobFigures {
+            result,
+            offered: Some(reads),
+            depth: Some(256),
+            name: "reads".into(),
+            ..job(1, 1, None)
+        };
         reader.ways[0].latency = latency(1e5 * (1 + result % 3) as f64 * (1 + result / 3) as f64);
-        let mut writer = JobFigures { result, rate: Some(writes), rw: "write".into(), block: Some(131_072), name: "writes".into(), ..job(1, 1, None) };
+        let mut writer = JobFigures {
+            result,
+            rate: Some(writes),
+            rw: "write".into(),
+            block: Some(131_072),
+            name: "writes".into(),
+            ..job(1, 1, None)
+        };
         writer.ways[0].direction = Direction::Write;
         [reader, writer]
     };

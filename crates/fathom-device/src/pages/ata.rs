@@ -23,7 +23,9 @@ pub(super) fn hear(facts: &mut DeviceFacts, pages: &AtaPages) {
         smart(facts, &pages.smart);
     }
     match pages.failing {
-        Some(true) => facts.health.state = HealthState::Warns(vec!["SMART predicts a failure".to_owned()]),
+        Some(true) => {
+            facts.health.state = HealthState::Warns(vec!["SMART predicts a failure".to_owned()])
+        }
         Some(false) => facts.health.state = HealthState::Good,
         None => {}
     }
@@ -35,7 +37,10 @@ pub(super) fn hear(facts: &mut DeviceFacts, pages: &AtaPages) {
 fn identify(facts: &mut DeviceFacts, page: &[u8]) {
     let word = |number: usize| u16::from_le_bytes([page[2 * number], page[2 * number + 1]]);
     // Text is two characters to a word, the first in the upper half.
-    let swapped: Vec<u8> = page.chunks_exact(2).flat_map(|pair| [pair[1], pair[0]]).collect();
+    let swapped: Vec<u8> = page
+        .chunks_exact(2)
+        .flat_map(|pair| [pair[1], pair[0]])
+        .collect();
     let identity = &mut facts.identity;
     identity.serial = text(&swapped, 20, 40).or(identity.serial.take());
     identity.firmware = text(&swapped, 46, 54).or(identity.firmware.take());
@@ -60,8 +65,16 @@ fn best_link(facts: &mut DeviceFacts, known: u16) {
     if known == 0 || known == u16::MAX {
         return;
     }
-    let best = [(3, 6_000), (2, 3_000), (1, 1_500)].into_iter().find(|(bit, _)| known >> bit & 1 == 1);
-    if let (Some(link), Some((_, rate))) = (facts.links.iter_mut().find(|link| link.kind == LinkKind::Sata), best) {
+    let best = [(3, 6_000), (2, 3_000), (1, 1_500)]
+        .into_iter()
+        .find(|(bit, _)| known >> bit & 1 == 1);
+    if let (Some(link), Some((_, rate))) = (
+        facts
+            .links
+            .iter_mut()
+            .find(|link| link.kind == LinkKind::Sata),
+        best,
+    ) {
         link.best = Some(fathom_model::LinkSpeed::sata(rate));
     }
 }
@@ -69,8 +82,15 @@ fn best_link(facts: &mut DeviceFacts, known: u16) {
 /// Thirty attributes of twelve bytes from byte 2 on: number, flags, value, worst, six bytes of the maker's own.
 fn smart(facts: &mut DeviceFacts, page: &[u8]) {
     let raw = |number: u8| {
-        let attribute = page[2..362].chunks_exact(12).find(|attribute| attribute[0] == number)?;
-        Some(attribute[5..11].iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)))
+        let attribute = page[2..362]
+            .chunks_exact(12)
+            .find(|attribute| attribute[0] == number)?;
+        Some(
+            attribute[5..11]
+                .iter()
+                .rev()
+                .fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)),
+        )
     };
     let health = &mut facts.health;
     health.reallocated = raw(5);
@@ -78,6 +98,10 @@ fn smart(facts: &mut DeviceFacts, page: &[u8]) {
     health.power_on_hours = raw(9).map(|hours| hours & 0xFFFF_FFFF);
     health.pending = raw(197);
     health.media_errors = raw(198).or_else(|| raw(187));
-    let degrees = raw(194).or_else(|| raw(190)).map(|raw| f64::from((raw & 0xFF) as u8 as i8));
-    health.temperature_c = degrees.filter(|c| (1.0..=120.0).contains(c)).or(health.temperature_c);
+    let degrees = raw(194)
+        .or_else(|| raw(190))
+        .map(|raw| f64::from((raw & 0xFF) as u8 as i8));
+    health.temperature_c = degrees
+        .filter(|c| (1.0..=120.0).contains(c))
+        .or(health.temperature_c);
 }

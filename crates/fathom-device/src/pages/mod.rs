@@ -36,7 +36,9 @@ pub fn hear(facts: &mut DeviceFacts, pages: &Pages) {
     if let Some(nvme) = &pages.nvme {
         nvme::hear(facts, nvme);
     }
-    facts.unread.extend(pages.unread.iter().map(|why| crate::clean(why.as_bytes())));
+    facts
+        .unread
+        .extend(pages.unread.iter().map(|why| crate::clean(why.as_bytes())));
 }
 
 fn text(page: &[u8], from: usize, to: usize) -> Option<String> {
@@ -50,10 +52,16 @@ fn little(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
     if high.iter().any(|byte| *byte != 0) {
         return Some(u64::MAX);
     }
-    Some(low.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    Some(
+        low.iter()
+            .rev()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte)),
+    )
 }
 
 /// Kelvin to Celsius; zero means that nothing is reported.
 fn celsius(kelvin: u64) -> Option<f64> {
-    (150..=500).contains(&kelvin).then_some(kelvin as f64 - 273.0)
+    (150..=500)
+        .contains(&kelvin)
+        .then_some(kelvin as f64 - 273.0)
 }

@@ -33,7 +33,8 @@ pub(super) fn hear(facts: &mut DeviceFacts, pages: &NvmePages) {
     identity.firmware = text(page, 64, 72).or(identity.firmware.take());
     if let Some(present) = page.get(525) {
         facts.cache.device_has = Some(present & 1 == 1);
-        facts.cache.device_on = Some(present & 1 == 1 && pages.cache.is_none_or(|value| value & 1 == 1));
+        facts.cache.device_on =
+            Some(present & 1 == 1 && pages.cache.is_none_or(|value| value & 1 == 1));
         // Every NVMe write can carry FUA (NVM Command Set 1.0c, figure 66).
         facts.cache.device_fua = Some(true);
         facts.cache.asked = Some("NVMe identify");
@@ -41,16 +42,24 @@ pub(super) fn hear(facts: &mut DeviceFacts, pages: &NvmePages) {
     if pages.smart.len() >= 512 {
         facts.health = health(&pages.smart, &facts.health);
     }
-    facts.health.warning_c = little(page, 266, 2).and_then(celsius).or(facts.health.warning_c);
-    facts.health.critical_c = little(page, 268, 2).and_then(celsius).or(facts.health.critical_c);
+    facts.health.warning_c = little(page, 266, 2)
+        .and_then(celsius)
+        .or(facts.health.warning_c);
+    facts.health.critical_c = little(page, 268, 2)
+        .and_then(celsius)
+        .or(facts.health.critical_c);
 }
 
 fn health(log: &[u8], sensors: &HealthFacts) -> HealthFacts {
     let number = |at, bytes| little(log, at, bytes);
     // Data units are a thousand times 512 bytes, rounded up.
     let units = |at| number(at, 16).map(|units| Bytes::new(units.saturating_mul(512_000)));
-    let warm_minutes = number(192, 4).unwrap_or(0).saturating_add(number(196, 4).unwrap_or(0));
-    let managed_s = number(224, 4).unwrap_or(0).saturating_add(number(228, 4).unwrap_or(0));
+    let warm_minutes = number(192, 4)
+        .unwrap_or(0)
+        .saturating_add(number(196, 4).unwrap_or(0));
+    let managed_s = number(224, 4)
+        .unwrap_or(0)
+        .saturating_add(number(228, 4).unwrap_or(0));
     HealthFacts {
         state: state(log),
         asked: Some("NVMe SMART log"),
@@ -58,7 +67,11 @@ fn health(log: &[u8], sensors: &HealthFacts) -> HealthFacts {
         warning_c: sensors.warning_c,
         critical_c: sensors.critical_c,
         throttled_s: Some(warm_minutes.saturating_mul(60).saturating_add(managed_s)),
-        throttle_count: Some(number(216, 4).unwrap_or(0).saturating_add(number(220, 4).unwrap_or(0))),
+        throttle_count: Some(
+            number(216, 4)
+                .unwrap_or(0)
+                .saturating_add(number(220, 4).unwrap_or(0)),
+        ),
         spare_percent: log.get(3).copied(),
         used_percent: log.get(5).copied(),
         media_errors: number(160, 16),
@@ -82,5 +95,9 @@ fn state(log: &[u8]) -> HealthState {
     if log.get(5).is_some_and(|used| *used >= 100) {
         words.push(format!("{} % of the rated life is used", log[5]));
     }
-    if words.is_empty() { HealthState::Good } else { HealthState::Warns(words) }
+    if words.is_empty() {
+        HealthState::Good
+    } else {
+        HealthState::Warns(words)
+    }
 }

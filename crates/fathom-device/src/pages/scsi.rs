@@ -23,8 +23,12 @@ pub(super) fn hear(facts: &mut DeviceFacts, pages: &ScsiPages) {
         facts.health.asked = Some("SCSI log pages");
     }
     let reference = parameter(&pages.temperature, 1).and_then(|value| value.get(1).copied());
-    facts.health.critical_c = reference.filter(|c| *c != 0xFF).map(f64::from).or(facts.health.critical_c);
-    facts.health.used_percent = parameter(&pages.solid_state, 1).and_then(|value| value.get(3).copied());
+    facts.health.critical_c = reference
+        .filter(|c| *c != 0xFF)
+        .map(f64::from)
+        .or(facts.health.critical_c);
+    facts.health.used_percent =
+        parameter(&pages.solid_state, 1).and_then(|value| value.get(3).copied());
     if let Some(code) = parameter(&pages.exceptions, 0).and_then(|value| value.first().copied()) {
         // Additional sense code 5Dh: failure prediction threshold exceeded; 0Bh: a warning.
         facts.health.state = match code {
@@ -39,8 +43,12 @@ pub(super) fn hear(facts: &mut DeviceFacts, pages: &ScsiPages) {
 
 /// Header of four bytes (the third holds DPOFUA), block descriptors, then the page: WCE is bit 2 of its third byte.
 fn caching(facts: &mut DeviceFacts, sense: &[u8]) {
-    let Some(&[_, _, specific, descriptors]) = sense.first_chunk::<4>() else { return };
-    let page = sense.get(4 + usize::from(descriptors)..).unwrap_or_default();
+    let Some(&[_, _, specific, descriptors]) = sense.first_chunk::<4>() else {
+        return;
+    };
+    let page = sense
+        .get(4 + usize::from(descriptors)..)
+        .unwrap_or_default();
     if page.len() < 3 || page[0] & 0x3F != 8 {
         return;
     }

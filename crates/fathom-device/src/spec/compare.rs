@@ -59,7 +59,12 @@ pub struct Comparison {
 
 /// Compares one figure of `sheet`, measured on `device`.
 #[must_use]
-pub fn compare(sheet: &Sheet, figure: &Figure, measured: &Measured, device: &DeviceFacts) -> Comparison {
+pub fn compare(
+    sheet: &Sheet,
+    figure: &Figure,
+    measured: &Measured,
+    device: &DeviceFacts,
+) -> Comparison {
     let under = measured.under.clone().unwrap_or_else(|| conditions(figure));
     let value = value(figure, measured);
     let ratio = value.map(|value| match figure.what {
@@ -74,8 +79,15 @@ pub fn compare(sheet: &Sheet, figure: &Figure, measured: &Measured, device: &Dev
         Some(ratio) if ratio > 1.0 + tolerance => Judgement::Above,
         Some(_) => Judgement::Kept,
     };
-    let mut comparison =
-        Comparison { figure: figure.clone(), under, value, ratio, tolerance, judgement, reasons: Vec::new() };
+    let mut comparison = Comparison {
+        figure: figure.clone(),
+        under,
+        value,
+        ratio,
+        tolerance,
+        judgement,
+        reasons: Vec::new(),
+    };
     comparison.reasons = reasons(sheet, &comparison, measured, device);
     comparison
 }
@@ -87,7 +99,11 @@ fn value(figure: &Figure, measured: &Measured) -> Option<f64> {
         What::Latency(None) => measured.mean_ns,
         What::Latency(Some(wanted)) => {
             let close = |(percentile, _): &&(f64, u64)| (percentile - wanted).abs() < 1e-6;
-            measured.percentiles.iter().find(close).map(|(_, ns)| *ns as f64)?
+            measured
+                .percentiles
+                .iter()
+                .find(close)
+                .map(|(_, ns)| *ns as f64)?
         }
     };
     (value.is_finite() && value > 0.0).then_some(value)
@@ -96,8 +112,16 @@ fn value(figure: &Figure, measured: &Measured) -> Option<f64> {
 /// A tenth for the maker's own text with stated conditions; a fifth for a quotation; as much again where conditions were
 /// assumed or the figure is that of another capacity.
 fn tolerance(sheet: &Sheet, under: &Conditions) -> f64 {
-    let base = if sheet.confidence == Confidence::Maker { 0.10 } else { 0.20 };
+    let base = if sheet.confidence == Confidence::Maker {
+        0.10
+    } else {
+        0.20
+    };
     // Threads are hardly ever stated, and one with the depth is what is meant.
     let assumed = under.assumed.iter().any(|what| *what != "threads");
-    if assumed || sheet.best_of_series { base + 0.10 } else { base }
+    if assumed || sheet.best_of_series {
+        base + 0.10
+    } else {
+        base
+    }
 }

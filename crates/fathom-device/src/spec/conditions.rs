@@ -27,17 +27,29 @@ impl Conditions {
 /// 4 KiB at depth 32, sequential I/O of 128 KiB at depth 32, one thread.
 #[must_use]
 pub fn conditions(figure: &Figure) -> Conditions {
-    let depth = if matches!(figure.what, What::Latency(_)) { 1 } else { 32 };
+    let depth = if matches!(figure.what, What::Latency(_)) {
+        1
+    } else {
+        32
+    };
     let block = match (figure.access, figure.what) {
         (Access::Sequential, What::Bandwidth | What::Iops) => 128 << 10,
         _ => 4 << 10,
     };
-    let missing = [(figure.block, "block size"), (figure.depth, "queue depth"), (figure.threads, "threads")];
+    let missing = [
+        (figure.block, "block size"),
+        (figure.depth, "queue depth"),
+        (figure.threads, "threads"),
+    ];
     Conditions {
         block: figure.block.unwrap_or(block),
         depth: figure.depth.unwrap_or(depth),
         threads: figure.threads.unwrap_or(1),
-        assumed: missing.into_iter().filter(|(stated, _)| stated.is_none()).map(|(_, name)| name).collect(),
+        assumed: missing
+            .into_iter()
+            .filter(|(stated, _)| stated.is_none())
+            .map(|(_, name)| name)
+            .collect(),
     }
 }
 
@@ -56,7 +68,10 @@ pub fn job(figure: &Figure, target: &str, size: u64, seconds: u32) -> Vec<String
     // A colon in a file name parts two files in a job; the escape is the job language's own.
     let mut words = vec![
         "--name=spec".to_owned(),
-        format!("--filename={}", target.replace('\\', "\\\\").replace(':', "\\:")),
+        format!(
+            "--filename={}",
+            target.replace('\\', "\\\\").replace(':', "\\:")
+        ),
         format!("--rw={pattern}"),
         format!("--bs={}", under.block),
         format!("--iodepth={}", under.depth),
@@ -68,7 +83,14 @@ pub fn job(figure: &Figure, target: &str, size: u64, seconds: u32) -> Vec<String
         "--percentile_list=50:90:99:99.9:99.99:99.999".to_owned(),
     ];
     // One at a time needs no queue, and a queue of the kernel's would add to its latency.
-    words.push(format!("--ioengine={}", if under.depth == 1 { "psync" } else { "io_uring" }));
+    words.push(format!(
+        "--ioengine={}",
+        if under.depth == 1 {
+            "psync"
+        } else {
+            "io_uring"
+        }
+    ));
     if let Side::Mix(reads) = figure.side {
         words.push(format!("--rwmixread={reads}"));
     }
@@ -76,7 +98,8 @@ pub fn job(figure: &Figure, target: &str, size: u64, seconds: u32) -> Vec<String
     words.push(format!("--offset={offset}"));
     words.push(format!("--size={length}"));
     if figure.access == Access::Sequential && under.threads > 1 {
-        let step = length / u64::from(under.threads) / u64::from(under.block) * u64::from(under.block);
+        let step =
+            length / u64::from(under.threads) / u64::from(under.block) * u64::from(under.block);
         words.push(format!("--offset_increment={step}"));
         words.retain(|word| !word.starts_with("--size="));
         words.push(format!("--size={step}"));

@@ -25,7 +25,10 @@ impl Library {
 
     /// Notes a file or folder that could not be read at all.
     pub fn miss(&mut self, file: &str, what: String) {
-        self.troubles.push(SheetTrouble { file: crate::clean(file.as_bytes()), what });
+        self.troubles.push(SheetTrouble {
+            file: crate::clean(file.as_bytes()),
+            what,
+        });
     }
 
     /// What was wrong with some of the files.
@@ -51,8 +54,14 @@ impl Library {
     #[must_use]
     pub fn fitting(&self, device: &DeviceFacts) -> Option<&Sheet> {
         let model = device.identity.model.as_deref()?;
-        let fits =
-            |sheet: &Sheet| sheet.models.iter().filter(|prefix| model.starts_with(*prefix)).map(String::len).max();
+        let fits = |sheet: &Sheet| {
+            sheet
+                .models
+                .iter()
+                .filter(|prefix| model.starts_with(*prefix))
+                .map(String::len)
+                .max()
+        };
         self.sheets
             .iter()
             .filter_map(|sheet| Some((fits(sheet)?, sheet)))

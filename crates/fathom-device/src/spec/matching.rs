@@ -25,7 +25,12 @@ impl Load {
             What::Iops | What::Bandwidth => wanted.in_flight() >= under.in_flight(),
         };
         // Bandwidth of sequential I/O hardly depends on the block; where the sheet states none, any will do.
-        let block = wanted.block == under.block || (figure.block.is_none() && figure.access == Access::Sequential);
-        self.side == figure.side && self.access == figure.access && deep_enough && block && figure.zone == Zone::Whole
+        let block = wanted.block == under.block
+            || (figure.block.is_none() && figure.access == Access::Sequential);
+        self.side == figure.side
+            && self.access == figure.access
+            && deep_enough
+            && block
+            && figure.zone == Zone::Whole
     }
 }

@@ -19,7 +19,10 @@ const FACTS: [(&str, &str); 11] = [
     ("capacity_gb", "capacity, GB"),
     ("endurance_tbw", "endurance, TB written"),
     ("endurance_dwpd", "endurance, drive writes a day"),
-    ("write_after_cache_mb_s", "writes after the fast cache, MB/s"),
+    (
+        "write_after_cache_mb_s",
+        "writes after the fast cache, MB/s",
+    ),
     ("fast_cache_gb_min", "fast cache at least, GB"),
     ("fast_cache_gb_max", "fast cache at most, GB"),
     ("method", "measured by"),
@@ -46,11 +49,20 @@ impl std::error::Error for SheetTrouble {}
 /// Every sheet of a file that can be read, and what is wrong with the others.
 #[must_use]
 pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
-    let trouble = |what: String| SheetTrouble { file: clean(file.as_bytes()), what };
+    let trouble = |what: String| SheetTrouble {
+        file: clean(file.as_bytes()),
+        what,
+    };
     let table: Table = match text.parse() {
         Ok(table) => table,
         Err(error) => {
-            return (Vec::new(), vec![trouble(format!("this is not TOML: {}", one_line(&error.to_string())))]);
+            return (
+                Vec::new(),
+                vec![trouble(format!(
+                    "this is not TOML: {}",
+                    one_line(&error.to_string())
+                ))],
+            );
         }
     };
     match table.get("schema").and_then(Value::as_integer) {
@@ -58,10 +70,19 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
         Some(other) => {
             return (
                 Vec::new(),
-                vec![trouble(format!("schema {other} is not known; this version reads schema {SCHEMA}"))],
+                vec![trouble(format!(
+                    "schema {other} is not known; this version reads schema {SCHEMA}"
+                ))],
             );
         }
-        None => return (Vec::new(), vec![trouble(format!("`schema = {SCHEMA}` is missing at the top"))]),
+        None => {
+            return (
+                Vec::new(),
+                vec![trouble(format!(
+                    "`schema = {SCHEMA}` is missing at the top"
+                ))],
+            );
+        }
     }
     let none = Vec::new();
     let entries = match table.get("sheet") {
@@ -70,7 +91,11 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
     };
     let (mut sheets, mut troubles) = (Vec::new(), Vec::new());
     for (number, entry) in entries.iter().take(MOST).enumerate() {
-        match entry.as_table().ok_or_else(|| "it is no table".to_owned()).and_then(|table| sheet(table, file)) {
+        match entry
+            .as_table()
+            .ok_or_else(|| "it is no table".to_owned())
+            .and_then(|table| sheet(table, file))
+        {
             Ok(sheet) => sheets.push(sheet),
             Err(what) => troubles.push(trouble(format!("sheet {}: {what}", named(entry, number)))),
         }
@@ -82,33 +107,56 @@ pub fn read_sheets(file: &str, text: &str) -> (Vec<Sheet>, Vec<SheetTrouble>) {
 }
 
 fn one_line(text: &str) -> String {
-    clean(text.split_whitespace().collect::<Vec<_>>().join(" ").as_bytes())
+    clean(
+        text.split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+            .as_bytes(),
+    )
 }
 
 fn named(entry: &Value, number: usize) -> String {
-    let id = entry.get("id").and_then(Value::as_str).map(|id| clean(id.as_bytes()));
+    let id = entry
+        .get("id")
+        .and_then(Value::as_str)
+        .map(|id| clean(id.as_bytes()));
     id.unwrap_or_else(|| (number + 1).to_string())
 }
 
 fn sheet(table: &Table, file: &str) -> Result<Sheet, String> {
     let id = required(table, "id")?;
-    if !id.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c)) {
+    if !id
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "-._".contains(c))
+    {
         return Err("id may hold letters, digits, `-`, `.` and `_` only".to_owned());
     }
     let figures = list(table, "figure")?.iter().take(MOST).enumerate();
     let figures = figures.map(|(number, value)| {
         let table = value.as_table().ok_or("it is no table");
-        table.map_err(str::to_owned).and_then(figure).map_err(|what| format!("figure {}: {what}", number + 1))
+        table
+            .map_err(str::to_owned)
+            .and_then(figure)
+            .map_err(|what| format!("figure {}: {what}", number + 1))
     });
     Ok(Sheet {
         maker: required(table, "maker")?,
         product: required(table, "product")?,
         models: texts(table, "models")?,
-        models_unconfirmed: table.get("models_unconfirmed").and_then(Value::as_bool).unwrap_or(false),
+        models_unconfirmed: table
+            .get("models_unconfirmed")
+            .and_then(Value::as_bool)
+            .unwrap_or(false),
         confidence: confidence(table)?,
-        best_of_series: table.get("best_of_series").and_then(Value::as_bool).unwrap_or(false),
+        best_of_series: table
+            .get("best_of_series")
+            .and_then(Value::as_bool)
+            .unwrap_or(false),
         write_after_cache: positive(table, "write_after_cache_mb_s")?.map(|mb| mb * 1e6),
-        facts: FACTS.iter().filter_map(|(key, name)| Some(((*name).to_owned(), plain(table.get(*key)?)))).collect(),
+        facts: FACTS
+            .iter()
+            .filter_map(|(key, name)| Some(((*name).to_owned(), plain(table.get(*key)?))))
+            .collect(),
         source: texts(table, "source")?,
         figures: figures.collect::<Result<_, _>>()?,
         file: clean(file.as_bytes()),
@@ -127,8 +175,12 @@ fn plain(value: &Value) -> String {
 }
 
 fn required(table: &Table, key: &str) -> Result<String, String> {
-    let text = table.get(key).and_then(Value::as_str).map(|text| clean(text.as_bytes()));
-    text.filter(|text| !text.is_empty()).ok_or_else(|| format!("`{key}` must be a text"))
+    let text = table
+        .get(key)
+        .and_then(Value::as_str)
+        .map(|text| clean(text.as_bytes()));
+    text.filter(|text| !text.is_empty())
+        .ok_or_else(|| format!("`{key}` must be a text"))
 }
 
 fn list<'a>(table: &'a Table, key: &str) -> Result<&'a [Value], String> {
@@ -141,8 +193,15 @@ fn list<'a>(table: &'a Table, key: &str) -> Result<&'a [Value], String> {
 
 fn texts(table: &Table, key: &str) -> Result<Vec<String>, String> {
     let values = list(table, key)?.iter();
-    let texts = values.map(|value| value.as_str().map(|text| clean(text.as_bytes())).filter(|text| !text.is_empty()));
-    texts.map(|text| text.ok_or_else(|| format!("every one of `{key}` must be a text"))).collect()
+    let texts = values.map(|value| {
+        value
+            .as_str()
+            .map(|text| clean(text.as_bytes()))
+            .filter(|text| !text.is_empty())
+    });
+    texts
+        .map(|text| text.ok_or_else(|| format!("every one of `{key}` must be a text")))
+        .collect()
 }
 
 fn confidence(table: &Table) -> Result<Confidence, String> {
@@ -198,7 +257,9 @@ fn side(table: &Table) -> Result<Side, String> {
         (Some("write"), None) => Ok(Side::Write),
         (Some("mix"), Some(reads)) => Ok(Side::Mix(reads)),
         (Some("mix"), None) => Err("a mix needs `read_percent` from 1 to 99".to_owned()),
-        (Some("read" | "write"), Some(_)) => Err("`read_percent` goes with direction \"mix\" only".to_owned()),
+        (Some("read" | "write"), Some(_)) => {
+            Err("`read_percent` goes with direction \"mix\" only".to_owned())
+        }
         _ => Err("`direction` must be \"read\", \"write\" or \"mix\"".to_owned()),
     }
 }
@@ -218,16 +279,29 @@ fn positive(table: &Table, key: &str) -> Result<Option<f64>, String> {
 }
 
 fn whole(table: &Table, key: &str, most: u32) -> Result<Option<u32>, String> {
-    let Some(value) = table.get(key) else { return Ok(None) };
-    let number =
-        value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|number| (1..=most).contains(number));
-    number.map(Some).ok_or_else(|| format!("`{key}` must be a whole number from 1 to {most}"))
+    let Some(value) = table.get(key) else {
+        return Ok(None);
+    };
+    let number = value
+        .as_integer()
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| (1..=most).contains(number));
+    number
+        .map(Some)
+        .ok_or_else(|| format!("`{key}` must be a whole number from 1 to {most}"))
 }
 
 /// `4KiB`, `512B`, `1MiB`.
 fn block(text: &str) -> Result<u32, String> {
-    let wrong = || format!("`block` must be such as \"4KiB\" or \"1MiB\", not \"{}\"", clean(text.as_bytes()));
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let wrong = || {
+        format!(
+            "`block` must be such as \"4KiB\" or \"1MiB\", not \"{}\"",
+            clean(text.as_bytes())
+        )
+    };
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let number: u32 = text[..end].parse().map_err(|_| wrong())?;
     let unit = match &text[end..] {
         "B" => 1,
@@ -235,5 +309,8 @@ fn block(text: &str) -> Result<u32, String> {
         "MiB" => 1 << 20,
         _ => return Err(wrong()),
     };
-    number.checked_mul(unit).filter(|size| (512..=1 << 30).contains(size)).ok_or_else(wrong)
+    number
+        .checked_mul(unit)
+        .filter(|size| (512..=1 << 30).contains(size))
+        .ok_or_else(wrong)
 }

@@ -31,7 +31,12 @@ pub(super) fn reasons(
         Judgement::Below => {
             all.extend(other_depth(comparison, measured));
             all.extend(depth_not_reached(&comparison.under, measured));
-            all.extend(link(&comparison.figure, &comparison.under, measured, device));
+            all.extend(link(
+                &comparison.figure,
+                &comparison.under,
+                measured,
+                device,
+            ));
             all.extend(generator(measured));
             all.extend(after_cache(sheet, comparison, measured));
             all.extend(split(&comparison.under, device));
@@ -50,7 +55,10 @@ pub(super) fn reasons(
 fn other_depth(comparison: &Comparison, measured: &Measured) -> Option<String> {
     let wanted = conditions(&comparison.figure).in_flight();
     let used = comparison.under.in_flight();
-    if used >= wanted || measured.mean_ns <= 0.0 || matches!(comparison.figure.what, What::Latency(_)) {
+    if used >= wanted
+        || measured.mean_ns <= 0.0
+        || matches!(comparison.figure.what, What::Latency(_))
+    {
         return None;
     }
     let percent = 100.0 * comparison.ratio?;
@@ -71,8 +79,15 @@ fn depth_not_reached(under: &Conditions, measured: &Measured) -> Option<String> 
     })
 }
 
-fn link(figure: &Figure, under: &Conditions, measured: &Measured, device: &DeviceFacts) -> Vec<String> {
-    let Some(link) = device.narrowest_link() else { return Vec::new() };
+fn link(
+    figure: &Figure,
+    under: &Conditions,
+    measured: &Measured,
+    device: &DeviceFacts,
+) -> Vec<String> {
+    let Some(link) = device.narrowest_link() else {
+        return Vec::new();
+    };
     let carries = link.now.bytes_per_s as f64;
     let needs = match figure.what {
         What::Iops => figure.value * f64::from(under.block),
@@ -128,19 +143,31 @@ fn after_cache(sheet: &Sheet, comparison: &Comparison, measured: &Measured) -> O
 fn split(under: &Conditions, device: &DeviceFacts) -> Option<String> {
     let most = device.queue.unsplit_at_best?;
     (u64::from(under.block) > most.get()).then(|| {
-        let (block, most) = (size(fathom_model::Bytes::new(under.block.into())), size(most));
+        let (block, most) = (
+            size(fathom_model::Bytes::new(under.block.into())),
+            size(most),
+        );
         format!("I/Os of {block} are split: a request here holds {most} at most")
     })
 }
 
 fn state(device: &DeviceFacts) -> Vec<String> {
     let health = &device.health;
-    let hot = health.temperature_c.zip(health.warning_c).filter(|(now, limit)| now >= limit);
+    let hot = health
+        .temperature_c
+        .zip(health.warning_c)
+        .filter(|(now, limit)| now >= limit);
     let hot = hot.map(|(now, limit)| format!("it has {now:.0} C and slows down at {limit:.0} C"));
-    let worn =
-        health.used_percent.filter(|used| *used >= 100).map(|used| format!("{used} % of its rated life is used"));
-    let array = device.array.as_ref().and_then(|array| Some((array, array.degraded.filter(|n| *n > 0)?)));
-    let degraded = array.map(|(array, missing)| format!("{missing} of {} members are missing", array.members));
+    let worn = health
+        .used_percent
+        .filter(|used| *used >= 100)
+        .map(|used| format!("{used} % of its rated life is used"));
+    let array = device
+        .array
+        .as_ref()
+        .and_then(|array| Some((array, array.degraded.filter(|n| *n > 0)?)));
+    let degraded =
+        array.map(|(array, missing)| format!("{missing} of {} members are missing", array.members));
     [hot, worn, degraded].into_iter().flatten().collect()
 }
 
@@ -173,12 +200,18 @@ fn sheet_itself(sheet: &Sheet, under: &Conditions) -> Vec<String> {
         let what = under.assumed.join(" and ");
         format!("the sheet does not state {what}; it was taken as {block}, depth {depth}, {threads} thread(s)")
     });
-    let series =
-        sheet.best_of_series.then(|| "the sheet's figures are those of the best capacity of its series".to_owned());
-    let quoted =
-        (sheet.confidence != Confidence::Maker).then(|| "the sheet quotes the maker at second hand".to_owned());
-    let models = sheet.models_unconfirmed.then(|| "none of the sheet's sources confirms that this model is the product".to_owned());
-    [assumed, series, quoted, models].into_iter().flatten().collect()
+    let series = sheet
+        .best_of_series
+        .then(|| "the sheet's figures are those of the best capacity of its series".to_owned());
+    let quoted = (sheet.confidence != Confidence::Maker)
+        .then(|| "the sheet quotes the maker at second hand".to_owned());
+    let models = sheet
+        .models_unconfirmed
+        .then(|| "none of the sheet's sources confirms that this model is the product".to_owned());
+    [assumed, series, quoted, models]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn not_itself(device: &DeviceFacts) -> Option<String> {

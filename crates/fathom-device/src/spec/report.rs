@@ -10,10 +10,26 @@ use crate::describe::size;
 /// The sheet with all its figures, not measured yet.
 #[must_use]
 pub fn report(target: &str, device: &DeviceFacts, sheet: &Sheet, named: bool) -> SpecReport {
-    let model = device.identity.model.clone().unwrap_or_else(|| "gives no model".to_owned());
-    let firmware = device.identity.firmware.as_ref().map_or(String::new(), |firmware| format!(", firmware {firmware}"));
-    let doubt = if sheet.models_unconfirmed { ", which none of the sheet's sources confirms to be this product" } else { "" };
-    let begins = sheet.models.iter().filter(|prefix| model.starts_with(*prefix)).max_by_key(|prefix| prefix.len());
+    let model = device
+        .identity
+        .model
+        .clone()
+        .unwrap_or_else(|| "gives no model".to_owned());
+    let firmware = device
+        .identity
+        .firmware
+        .as_ref()
+        .map_or(String::new(), |firmware| format!(", firmware {firmware}"));
+    let doubt = if sheet.models_unconfirmed {
+        ", which none of the sheet's sources confirms to be this product"
+    } else {
+        ""
+    };
+    let begins = sheet
+        .models
+        .iter()
+        .filter(|prefix| model.starts_with(*prefix))
+        .max_by_key(|prefix| prefix.len());
     SpecReport {
         target: crate::clean(target.as_bytes()),
         device: format!("{}: {model}{firmware}", device.name),
@@ -54,7 +70,9 @@ pub fn measured_line(comparison: &Comparison) -> SpecLine {
     SpecLine {
         under: under(&comparison.under),
         measured: comparison.value,
-        measured_words: comparison.value.map(|value| comparison.figure.what.words(value)),
+        measured_words: comparison
+            .value
+            .map(|value| comparison.figure.what.words(value)),
         ratio: comparison.ratio,
         tolerance: comparison.tolerance,
         judgement: match comparison.judgement {
@@ -69,11 +87,18 @@ pub fn measured_line(comparison: &Comparison) -> SpecLine {
 }
 
 fn under(conditions: &Conditions) -> String {
-    let threads =
-        if conditions.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", conditions.threads) };
+    let threads = if conditions.threads == 1 {
+        "1 thread".to_owned()
+    } else {
+        format!("{} threads", conditions.threads)
+    };
     let assumed = match conditions.assumed.as_slice() {
         [] => String::new(),
         what => format!(" ({} not stated)", what.join(", ")),
     };
-    format!("{}, depth {}, {threads}{assumed}", size(Bytes::new(conditions.block.into())), conditions.depth)
+    format!(
+        "{}, depth {}, {threads}{assumed}",
+        size(Bytes::new(conditions.block.into())),
+        conditions.depth
+    )
 }

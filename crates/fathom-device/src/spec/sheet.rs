@@ -147,8 +147,11 @@ impl What {
             What::Bandwidth if value < 1e7 => format!("{:.2} MB/s", value / 1e6),
             What::Bandwidth => format!("{:.0} MB/s", value / 1e6),
             What::Latency(percentile) => {
-                let time =
-                    if value < 1e6 { format!("{:.1} us", value / 1e3) } else { format!("{:.2} ms", value / 1e6) };
+                let time = if value < 1e6 {
+                    format!("{:.1} us", value / 1e3)
+                } else {
+                    format!("{:.2} ms", value / 1e6)
+                };
                 percentile.map_or_else(|| format!("{time} mean"), |p| format!("{time} at p{p}"))
             }
         }

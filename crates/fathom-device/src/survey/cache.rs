@@ -6,7 +6,9 @@ use super::sysfs::Folder;
 
 pub(super) fn cache(folder: &Folder<'_>, transport: Transport) -> CacheFacts {
     let mut facts = CacheFacts {
-        kernel: folder.text("queue/write_cache").and_then(|text| kernel(&text)),
+        kernel: folder
+            .text("queue/write_cache")
+            .and_then(|text| kernel(&text)),
         kernel_fua: folder.flag("queue/fua"),
         ..CacheFacts::default()
     };
@@ -33,7 +35,9 @@ fn scsi_disk<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
 
 /// `cache_type` is mode page 8 as the sd driver read it from the device. See Documentation/ABI/testing/sysfs-class-scsi_disk.
 fn told_by_scsi(disk: &Folder<'_>, facts: &mut CacheFacts) {
-    let Some(kind) = disk.text("cache_type") else { return };
+    let Some(kind) = disk.text("cache_type") else {
+        return;
+    };
     let on = kind.starts_with("write back");
     facts.device_on = Some(on);
     facts.device_has = on.then_some(true);
@@ -43,7 +47,9 @@ fn told_by_scsi(disk: &Folder<'_>, facts: &mut CacheFacts) {
 
 /// The virtio configuration space holds the host's answer (virtio 1.2, 5.2.4, `writeback`).
 fn told_by_virtio(folder: &Folder<'_>, facts: &mut CacheFacts) {
-    let Some(kind) = folder.text("cache_type") else { return };
+    let Some(kind) = folder.text("cache_type") else {
+        return;
+    };
     facts.device_on = Some(kind == "write back");
     facts.device_has = facts.device_on.filter(|on| *on);
     facts.asked = Some("virtio");

@@ -6,8 +6,13 @@ use super::sysfs::Folder;
 use super::transport::controllers;
 
 pub(super) fn health(folder: &Folder<'_>) -> HealthFacts {
-    let Some(sensor) = sensor(folder) else { return HealthFacts::default() };
-    let degrees = |file| Some(sensor.text(file)?.parse::<f64>().ok()? / 1000.0).filter(|c| (-60.0..=200.0).contains(c));
+    let Some(sensor) = sensor(folder) else {
+        return HealthFacts::default();
+    };
+    let degrees = |file| {
+        Some(sensor.text(file)?.parse::<f64>().ok()? / 1000.0)
+            .filter(|c| (-60.0..=200.0).contains(c))
+    };
     let temperature_c = degrees("temp1_input");
     HealthFacts {
         asked: temperature_c.map(|_| "hwmon"),
@@ -24,7 +29,10 @@ fn sensor<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
     owners.into_iter().find_map(|owner| {
         let direct = owner.names("").into_iter().find(|name| is_sensor(name));
         let path = direct.or_else(|| {
-            let name = owner.names("hwmon").into_iter().find(|name| is_sensor(name))?;
+            let name = owner
+                .names("hwmon")
+                .into_iter()
+                .find(|name| is_sensor(name))?;
             Some(format!("hwmon/{name}"))
         })?;
         Some(owner.at(&path))
@@ -32,5 +40,6 @@ fn sensor<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
 }
 
 fn is_sensor(name: &str) -> bool {
-    name.strip_prefix("hwmon").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    name.strip_prefix("hwmon")
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -27,7 +27,9 @@ pub fn survey(sysfs: &dyn Sysfs, name: &str) -> DeviceFacts {
     let mut facts = {
         // A slash in a device's name is an exclamation mark in sysfs.
         let link = format!("/sys/class/block/{}", name.replace('/', "!"));
-        let Some(path) = sysfs.real(&link) else { return gone(name) };
+        let Some(path) = sysfs.real(&link) else {
+            return gone(name);
+        };
         let folder = Folder::new(sysfs, path, &unread);
         surveyed(&folder, name)
     };
@@ -39,7 +41,11 @@ pub fn survey(sysfs: &dyn Sysfs, name: &str) -> DeviceFacts {
 
 fn gone(name: &str) -> DeviceFacts {
     let unread = vec!["the device is gone, or sysfs does not have it".to_owned()];
-    DeviceFacts { name: clean(name.as_bytes()), unread, ..DeviceFacts::default() }
+    DeviceFacts {
+        name: clean(name.as_bytes()),
+        unread,
+        ..DeviceFacts::default()
+    }
 }
 
 fn surveyed(folder: &Folder<'_>, name: &str) -> DeviceFacts {
@@ -49,7 +55,10 @@ fn surveyed(folder: &Folder<'_>, name: &str) -> DeviceFacts {
     let (medium, rpm) = medium::medium(folder, transport, &identity, queue.rotational);
     DeviceFacts {
         name: clean(name.as_bytes()),
-        number: folder.text("dev").and_then(|text| number(&text)).unwrap_or_default(),
+        number: folder
+            .text("dev")
+            .and_then(|text| number(&text))
+            .unwrap_or_default(),
         size: Bytes::new(folder.number("size").unwrap_or(0).saturating_mul(512)),
         read_only: folder.flag("ro").unwrap_or(false),
         removable: folder.flag("removable").unwrap_or(false),
@@ -64,7 +73,11 @@ fn surveyed(folder: &Folder<'_>, name: &str) -> DeviceFacts {
         cache: cache::cache(folder, transport),
         array: stack::array(folder),
         backing: stack::backing(folder),
-        built_on: folder.names("slaves").iter().map(|name| name.replace('!', "/")).collect(),
+        built_on: folder
+            .names("slaves")
+            .iter()
+            .map(|name| name.replace('!', "/"))
+            .collect(),
         numa_node: transport::numa_node(folder),
         health: health::health(folder),
         unread: Vec::new(),

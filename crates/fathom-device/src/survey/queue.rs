@@ -10,10 +10,16 @@ const NOT_SETTINGS: [&str; 2] = ["iosched", "independent_access_ranges"];
 
 pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
     let queue = folder.at("queue");
-    let kib = |file| queue.number(file).map(|kib| Bytes::new(kib.saturating_mul(1024)));
+    let kib = |file| {
+        queue
+            .number(file)
+            .map(|kib| Bytes::new(kib.saturating_mul(1024)))
+    };
     let settings = settings(&queue);
     let mut facts = QueueFacts {
-        hardware_queues: u32::try_from(folder.names("mq").len()).ok().filter(|n| *n > 0),
+        hardware_queues: u32::try_from(folder.names("mq").len())
+            .ok()
+            .filter(|n| *n > 0),
         requests: queue.small("nr_requests"),
         device_depth: device_depth(folder),
         scheduler: queue.text("scheduler").map(|text| chosen(&text)),
@@ -25,14 +31,19 @@ pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
         max_hardware_request: kib("max_hw_sectors_kb"),
         max_segments: queue.small("max_segments"),
         max_segment_size: queue.small("max_segment_size"),
-        chunk: queue.number("chunk_sectors").filter(|n| *n > 0).map(|sectors| Bytes::new(sectors.saturating_mul(512))),
+        chunk: queue
+            .number("chunk_sectors")
+            .filter(|n| *n > 0)
+            .map(|sectors| Bytes::new(sectors.saturating_mul(512))),
         unsplit: None,
         unsplit_at_best: None,
         read_ahead: kib("read_ahead_kb"),
         rotational: queue.flag("rotational"),
         polls: queue.flag("io_poll"),
         no_merges: queue.small("nomerges"),
-        writeback_throttle_us: queue.text("wbt_lat_usec").and_then(|text| text.parse().ok()),
+        writeback_throttle_us: queue
+            .text("wbt_lat_usec")
+            .and_then(|text| text.parse().ok()),
         max_discard: queue.number("discard_max_bytes").map(Bytes::new),
         zoned: queue.text("zoned"),
         settings,
@@ -44,15 +55,26 @@ pub(super) fn queue(folder: &Folder<'_>) -> QueueFacts {
 
 /// `none [mq-deadline] kyber` names all and marks the one in use; a lone `none` stands for itself.
 fn chosen(text: &str) -> String {
-    let marked = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(name, _)| name);
+    let marked = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map(|(name, _)| name);
     marked.unwrap_or(text).to_owned()
 }
 
 /// A request ends at the size limit, when its pieces of memory run out, and at a boundary of the device.
 fn unsplit(queue: &QueueFacts, piece: Option<u32>) -> Option<Bytes> {
     let pieces = u64::from(queue.max_segments?).saturating_mul(u64::from(piece?));
-    let limits = [Some(pieces), queue.max_request.map(Bytes::get), queue.chunk.map(Bytes::get)];
-    let least = limits.into_iter().flatten().filter(|limit| *limit > 0).min()?;
+    let limits = [
+        Some(pieces),
+        queue.max_request.map(Bytes::get),
+        queue.chunk.map(Bytes::get),
+    ];
+    let least = limits
+        .into_iter()
+        .flatten()
+        .filter(|limit| *limit > 0)
+        .min()?;
     let block = u64::from(queue.logical_block.unwrap_or(512).max(1));
     Some(Bytes::new(least / block * block))
 }
@@ -60,7 +82,13 @@ fn unsplit(queue: &QueueFacts, piece: Option<u32>) -> Option<Bytes> {
 /// SCSI counts commands of the device; NVMe entries of each of its queues, one of which serves its administration.
 fn device_depth(folder: &Folder<'_>) -> Option<u32> {
     let scsi = folder.small("device/queue_depth");
-    scsi.or_else(|| controllers(folder).iter().map(nvme_depth).sum::<Option<u32>>().filter(|depth| *depth > 0))
+    scsi.or_else(|| {
+        controllers(folder)
+            .iter()
+            .map(nvme_depth)
+            .sum::<Option<u32>>()
+            .filter(|depth| *depth > 0)
+    })
 }
 
 fn nvme_depth(controller: &Folder<'_>) -> Option<u32> {
@@ -69,6 +97,11 @@ fn nvme_depth(controller: &Folder<'_>) -> Option<u32> {
 }
 
 fn settings(queue: &Folder<'_>) -> Vec<(String, String)> {
-    let names = queue.names("").into_iter().filter(|name| !NOT_SETTINGS.contains(&name.as_str()));
-    names.filter_map(|name| queue.quiet(&name).map(|text| (name, text))).collect()
+    let names = queue
+        .names("")
+        .into_iter()
+        .filter(|name| !NOT_SETTINGS.contains(&name.as_str()));
+    names
+        .filter_map(|name| queue.quiet(&name).map(|text| (name, text)))
+        .collect()
 }

@@ -27,13 +27,17 @@ fn md(folder: &Folder<'_>, members: u32) -> ArrayFacts {
         "raid10" => disks / 2,
         _ => 0,
     };
-    let sync = folder.text("md/sync_action").filter(|action| action != "idle");
+    let sync = folder
+        .text("md/sync_action")
+        .filter(|action| action != "idle");
     ArrayFacts {
         name: None,
         members: disks.max(members),
         degraded: folder.small("md/degraded"),
         chunk: chunk.map(Bytes::new),
-        stripe: chunk.filter(|_| data > 0).map(|chunk| Bytes::new(chunk.saturating_mul(u64::from(data)))),
+        stripe: chunk
+            .filter(|_| data > 0)
+            .map(|chunk| Bytes::new(chunk.saturating_mul(u64::from(data)))),
         state: folder.text("md/array_state"),
         sync,
         kind,
@@ -52,8 +56,17 @@ fn mapper(folder: &Folder<'_>, members: u32) -> ArrayFacts {
         part if part.starts_with("part") => "partition",
         _ => "mapped",
     };
-    let state = folder.flag("dm/suspended").filter(|suspended| *suspended).map(|_| "suspended".to_owned());
-    ArrayFacts { kind: kind.to_owned(), name: folder.text("dm/name"), members, state, ..ArrayFacts::default() }
+    let state = folder
+        .flag("dm/suspended")
+        .filter(|suspended| *suspended)
+        .map(|_| "suspended".to_owned());
+    ArrayFacts {
+        kind: kind.to_owned(),
+        name: folder.text("dm/name"),
+        members,
+        state,
+        ..ArrayFacts::default()
+    }
 }
 
 /// See Documentation/ABI/testing/sysfs-block-loop of Linux.
@@ -61,7 +74,9 @@ pub(super) fn backing(folder: &Folder<'_>) -> Option<BackingFacts> {
     let bytes = folder.bytes("loop/backing_file")?;
     let path = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
     Some(BackingFacts {
-        path: PathBuf::from(std::ffi::OsString::from(String::from_utf8_lossy(path).into_owned())),
+        path: PathBuf::from(std::ffi::OsString::from(
+            String::from_utf8_lossy(path).into_owned(),
+        )),
         offset: Bytes::new(folder.number("loop/offset").unwrap_or(0)),
         direct_io: folder.flag("loop/dio"),
         file_system: None,

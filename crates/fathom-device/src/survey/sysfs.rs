@@ -42,15 +42,31 @@ pub(super) struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    pub(super) fn new(sysfs: &'a dyn Sysfs, path: String, unread: &'a RefCell<Vec<String>>) -> Self {
-        Folder { sysfs, path, unread }
+    pub(super) fn new(
+        sysfs: &'a dyn Sysfs,
+        path: String,
+        unread: &'a RefCell<Vec<String>>,
+    ) -> Self {
+        Folder {
+            sysfs,
+            path,
+            unread,
+        }
     }
 
     /// Another folder of the same tree; links are followed where they lead somewhere.
     pub(super) fn at(&self, path: &str) -> Folder<'a> {
-        let whole = if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", self.path) };
+        let whole = if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("{}/{path}", self.path)
+        };
         let path = self.sysfs.real(&whole).unwrap_or(whole);
-        Folder { sysfs: self.sysfs, path, unread: self.unread }
+        Folder {
+            sysfs: self.sysfs,
+            path,
+            unread: self.unread,
+        }
     }
 
     /// Last part of its path.
@@ -63,7 +79,8 @@ impl<'a> Folder<'a> {
     }
 
     pub(super) fn names(&self, folder: &str) -> Vec<String> {
-        self.sysfs.names(format!("{}/{folder}", self.path).trim_end_matches('/'))
+        self.sysfs
+            .names(format!("{}/{folder}", self.path).trim_end_matches('/'))
     }
 
     /// Bytes of a file. One that is there but does not answer is noted.
@@ -74,8 +91,13 @@ impl<'a> Folder<'a> {
             Err(Unread::Missing) => None,
             Err(Unread::Failed(why)) => {
                 // The file and its folder name it well enough.
-                let short = path.rmatch_indices('/').nth(1).map_or(path.as_str(), |(at, _)| &path[at + 1..]);
-                self.unread.borrow_mut().push(format!("{short}: {}", clean(why.as_bytes())));
+                let short = path
+                    .rmatch_indices('/')
+                    .nth(1)
+                    .map_or(path.as_str(), |(at, _)| &path[at + 1..]);
+                self.unread
+                    .borrow_mut()
+                    .push(format!("{short}: {}", clean(why.as_bytes())));
                 None
             }
         }
@@ -101,7 +123,8 @@ impl<'a> Folder<'a> {
     }
 
     pub(super) fn small(&self, file: &str) -> Option<u32> {
-        self.number(file).and_then(|number| u32::try_from(number).ok())
+        self.number(file)
+            .and_then(|number| u32::try_from(number).ok())
     }
 
     pub(super) fn flag(&self, file: &str) -> Option<bool> {
@@ -116,12 +139,20 @@ pub fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     let shown: String = text.chars().take(LONGEST).map(shown).collect();
-    if text.chars().nth(LONGEST).is_some() { format!("{shown}...") } else { shown }
+    if text.chars().nth(LONGEST).is_some() {
+        format!("{shown}...")
+    } else {
+        shown
+    }
 }
 
 fn shown(c: char) -> String {
     let invisible = matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}');
-    if c.is_control() || invisible { c.escape_unicode().to_string() } else { c.to_string() }
+    if c.is_control() || invisible {
+        c.escape_unicode().to_string()
+    } else {
+        c.to_string()
+    }
 }
 
 #[cfg(test)]

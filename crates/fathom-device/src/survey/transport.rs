@@ -42,13 +42,21 @@ const BY_NAME: [(&str, Transport); 15] = [
 
 /// The first of these that fits: name of the block driver, bus components of the path, driver of the SCSI host.
 pub(super) fn transport(folder: &Folder<'_>, name: &str, identity: &Identity) -> Transport {
-    let by_name = BY_NAME.iter().find(|(prefix, _)| numbered(name, prefix)).map(|(_, transport)| *transport);
-    by_name.or_else(|| nvme(folder, name)).or_else(|| paravirtual(folder)).unwrap_or_else(|| scsi(folder, identity))
+    let by_name = BY_NAME
+        .iter()
+        .find(|(prefix, _)| numbered(name, prefix))
+        .map(|(_, transport)| *transport);
+    by_name
+        .or_else(|| nvme(folder, name))
+        .or_else(|| paravirtual(folder))
+        .unwrap_or_else(|| scsi(folder, identity))
 }
 
 fn numbered(name: &str, prefix: &str) -> bool {
     // `md_d0` and `md127`, but not `mdx`.
-    let rest = name.strip_prefix(prefix).map(|rest| rest.strip_prefix("_d").unwrap_or(rest));
+    let rest = name
+        .strip_prefix(prefix)
+        .map(|rest| rest.strip_prefix("_d").unwrap_or(rest));
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
@@ -57,7 +65,9 @@ fn nvme(folder: &Folder<'_>, name: &str) -> Option<Transport> {
         return None;
     }
     let controllers = controllers(folder);
-    let word = controllers.iter().find_map(|controller| controller.text("transport"));
+    let word = controllers
+        .iter()
+        .find_map(|controller| controller.text("transport"));
     Some(match word.as_deref() {
         Some("pcie") | None => Transport::Nvme,
         Some(_) => Transport::NvmeFabrics,
@@ -67,12 +77,17 @@ fn nvme(folder: &Folder<'_>, name: &str) -> Option<Transport> {
 /// Controllers of an NVMe namespace: its parent, or all of its subsystem's.
 pub(super) fn controllers<'a>(folder: &Folder<'a>) -> Vec<Folder<'a>> {
     if !folder.path.contains("/nvme-subsystem/") {
-        return if folder.exists("device/transport") { vec![folder.at("device")] } else { Vec::new() };
+        return if folder.exists("device/transport") {
+            vec![folder.at("device")]
+        } else {
+            Vec::new()
+        };
     }
     let subsystem = folder.at("..");
     let names = subsystem.names("");
-    let controllers =
-        names.iter().filter(|name| numbered(name, "nvme") && subsystem.exists(&format!("{name}/transport")));
+    let controllers = names
+        .iter()
+        .filter(|name| numbered(name, "nvme") && subsystem.exists(&format!("{name}/transport")));
     controllers.map(|name| subsystem.at(name)).collect()
 }
 
@@ -82,7 +97,9 @@ fn paravirtual(folder: &Folder<'_>) -> Option<Transport> {
     match () {
         () if has("virtio") => Some(Transport::Virtio),
         () if path.contains("/vbd-") => Some(Transport::Xen),
-        () if path.contains("/VMBUS") || path.to_ascii_lowercase().contains("/vmbus") => Some(Transport::HyperV),
+        () if path.contains("/VMBUS") || path.to_ascii_lowercase().contains("/vmbus") => {
+            Some(Transport::HyperV)
+        }
         () if path.contains("/rbd/") => Some(Transport::Rbd),
         () => None,
     }
@@ -90,11 +107,18 @@ fn paravirtual(folder: &Folder<'_>) -> Option<Transport> {
 
 /// Where the path of a SCSI disk leads, and who drives its host.
 fn scsi(folder: &Folder<'_>, identity: &Identity) -> Transport {
-    let has = |part: &str| folder.path.split('/').any(|component| numbered(component, part));
+    let has = |part: &str| {
+        folder
+            .path
+            .split('/')
+            .any(|component| numbered(component, part))
+    };
     let driver = host_driver(folder);
     let driver = driver.as_deref().unwrap_or_default();
-    let ata_disk =
-        folder.text("device/vendor").is_some_and(|vendor| vendor == "ATA") || folder.exists("device/vpd_pg89");
+    let ata_disk = folder
+        .text("device/vendor")
+        .is_some_and(|vendor| vendor == "ATA")
+        || folder.exists("device/vpd_pg89");
     match () {
         () if has("ata") && !folder.exists("device/sas_address") => ata(folder),
         () if has("usb") => Transport::Usb,
@@ -102,7 +126,10 @@ fn scsi(folder: &Folder<'_>, identity: &Identity) -> Transport {
         () if folder.path.contains("/rport-") => fibre_or_srp(folder),
         () if driver.starts_with("ufshcd") => Transport::Ufs,
         () if driver == "scsi_debug" || folder.path.contains("/pseudo") => Transport::ScsiDebug,
-        () if RAID_DRIVERS.contains(&driver) || folder.exists("device/raid_level") || logical(identity) => {
+        () if RAID_DRIVERS.contains(&driver)
+            || folder.exists("device/raid_level")
+            || logical(identity) =>
+        {
             Transport::RaidController
         }
         () if folder.path.contains("/end_device-") || driver.starts_with("mpt") => {
@@ -120,7 +147,10 @@ fn scsi(folder: &Folder<'_>, identity: &Identity) -> Transport {
 }
 
 fn logical(identity: &Identity) -> bool {
-    identity.model.as_deref().is_some_and(|model| model.to_ascii_uppercase().starts_with("LOGICAL VOLUME"))
+    identity
+        .model
+        .as_deref()
+        .is_some_and(|model| model.to_ascii_uppercase().starts_with("LOGICAL VOLUME"))
 }
 
 /// A parallel ATA link has no speed of a serial one.
@@ -134,7 +164,8 @@ fn ata(folder: &Folder<'_>) -> Transport {
 }
 
 fn sata_driver(folder: &Folder<'_>) -> bool {
-    host_driver(folder).is_some_and(|driver| driver.starts_with("ahci") || driver.starts_with("sata"))
+    host_driver(folder)
+        .is_some_and(|driver| driver.starts_with("ahci") || driver.starts_with("sata"))
 }
 
 /// The ATA port's first link, such as `.../ata1/link1/ata_link/link1`.
@@ -148,7 +179,11 @@ pub(super) fn ata_link<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
 fn fibre_or_srp(folder: &Folder<'_>) -> Transport {
     let host = scsi_host(folder);
     let fibre = host.is_some_and(|host| !host.names("fc_host").is_empty());
-    if fibre { Transport::FibreChannel } else { Transport::Srp }
+    if fibre {
+        Transport::FibreChannel
+    } else {
+        Transport::Srp
+    }
 }
 
 /// The nearest folder above whose name fits.
@@ -171,7 +206,8 @@ pub(super) fn scsi_host<'a>(folder: &Folder<'a>) -> Option<Folder<'a>> {
 fn host_driver(folder: &Folder<'_>) -> Option<String> {
     let host = scsi_host(folder)?;
     let name = host.name().to_owned();
-    host.text(&format!("scsi_host/{name}/proc_name")).filter(|name| name != "<NULL>")
+    host.text(&format!("scsi_host/{name}/proc_name"))
+        .filter(|name| name != "<NULL>")
 }
 
 /// Driver of the SCSI host, of the NVMe controller, or of the nearest device above that has one.
@@ -179,16 +215,25 @@ pub(super) fn driver(folder: &Folder<'_>) -> Option<String> {
     if let Some(driver) = host_driver(folder) {
         return Some(driver);
     }
-    let start = controllers(folder).into_iter().next().unwrap_or_else(|| folder.at(&folder.path));
+    let start = controllers(folder)
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| folder.at(&folder.path));
     let with = ancestor(&start, |_| true).into_iter().chain(above(&start));
-    with.into_iter().find_map(|up| up.exists("driver").then(|| up.at("driver").name().to_owned()))
+    with.into_iter().find_map(|up| {
+        up.exists("driver")
+            .then(|| up.at("driver").name().to_owned())
+    })
 }
 
 /// Every folder above, nearest first, down to `/sys/devices`.
 pub(super) fn above<'a>(folder: &Folder<'a>) -> Vec<Folder<'a>> {
     let mut all = Vec::new();
     let mut path = folder.path.as_str();
-    while let Some((up, _)) = path.rsplit_once('/').filter(|(up, _)| up.len() > "/sys/devices".len()) {
+    while let Some((up, _)) = path
+        .rsplit_once('/')
+        .filter(|(up, _)| up.len() > "/sys/devices".len())
+    {
         all.push(folder.at(up));
         path = up;
     }
@@ -197,7 +242,12 @@ pub(super) fn above<'a>(folder: &Folder<'a>) -> Vec<Folder<'a>> {
 
 /// `-1` says that the machine has one memory node or does not know.
 pub(super) fn numa_node(folder: &Folder<'_>) -> Option<u32> {
-    let start = controllers(folder).into_iter().next().unwrap_or_else(|| folder.at(&folder.path));
+    let start = controllers(folder)
+        .into_iter()
+        .next()
+        .unwrap_or_else(|| folder.at(&folder.path));
     let all = [start.at(&start.path)].into_iter().chain(above(&start));
-    all.into_iter().find_map(|up| up.text("numa_node")).and_then(|text| text.parse().ok())
+    all.into_iter()
+        .find_map(|up| up.text("numa_node"))
+        .and_then(|text| text.parse().ok())
 }

@@ -1,8 +1,8 @@
 //! Data sheets: those of the program, broken ones, and comparisons against arithmetic by hand.
 
 use fathom_device::spec::{
-    Access, Comparison, Figure, Judgement, Library, Measured, Sheet, Side, What, Zone, compare, conditions, job,
-    read_sheets,
+    Access, Comparison, Figure, Judgement, Library, Measured, Sheet, Side, What, Zone, compare,
+    conditions, job, read_sheets,
 };
 use fathom_model::{DeviceFacts, Identity, Link, LinkKind, LinkSpeed, Medium};
 
@@ -12,14 +12,23 @@ fn own() -> Library {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|end| end == "toml") {
-            library.add(&path.display().to_string(), &std::fs::read_to_string(&path).expect("readable"));
+            library.add(
+                &path.display().to_string(),
+                &std::fs::read_to_string(&path).expect("readable"),
+            );
         }
     }
     library
 }
 
 fn model(name: &str) -> DeviceFacts {
-    DeviceFacts { identity: Identity { model: Some(name.into()), ..Identity::default() }, ..DeviceFacts::default() }
+    DeviceFacts {
+        identity: Identity {
+            model: Some(name.into()),
+            ..Identity::default()
+        },
+        ..DeviceFacts::default()
+    }
 }
 
 #[test]
@@ -28,7 +37,11 @@ fn every_sheet_of_the_program_can_be_read_and_names_its_source() {
     assert_eq!(library.troubles(), []);
     assert!(library.sheets().len() >= 60, "{}", library.sheets().len());
     for sheet in library.sheets() {
-        assert!(!sheet.source.is_empty() && !sheet.figures.is_empty(), "{}", sheet.id);
+        assert!(
+            !sheet.source.is_empty() && !sheet.figures.is_empty(),
+            "{}",
+            sheet.id
+        );
     }
 }
 
@@ -39,11 +52,19 @@ fn no_two_sheets_claim_the_same_model() {
     let claims: Vec<(&str, &String)> = library
         .sheets()
         .iter()
-        .flat_map(|sheet| sheet.models.iter().map(move |model| (sheet.id.as_str(), model)))
+        .flat_map(|sheet| {
+            sheet
+                .models
+                .iter()
+                .map(move |model| (sheet.id.as_str(), model))
+        })
         .collect();
     for (one, first) in &claims {
         for (other, second) in &claims {
-            assert!(one == other || !first.starts_with(second.as_str()), "{one} and {other} both claim {first}");
+            assert!(
+                one == other || !first.starts_with(second.as_str()),
+                "{one} and {other} both claim {first}"
+            );
         }
     }
 }
@@ -52,13 +73,37 @@ fn no_two_sheets_claim_the_same_model() {
 fn a_sheet_is_found_by_the_reported_model_only() {
     let library = own();
     let id = |name: &str| library.fitting(&model(name)).map(|sheet| sheet.id.as_str());
-    assert_eq!(id("Samsung SSD 970 EVO Plus 1TB"), Some("samsung-970-evo-plus-1000"));
+    assert_eq!(
+        id("Samsung SSD 970 EVO Plus 1TB"),
+        Some("samsung-970-evo-plus-1000")
+    );
     assert_eq!(id("INTEL SSDSC2KG480G7"), Some("intel-dc-s4600"));
-    assert_eq!(id("INTEL SSDSC2KG480G8"), None, "its successor has another sheet");
-    assert_eq!(id("Samsung SSD 970 EVO Plus 2TB"), None, "another capacity is another sheet");
-    assert_eq!(id("SAMSUNG MZ7LM1T9HMJP-00005"), None, "a document once took it for an 850 EVO");
-    assert_eq!(id("970 EVO Plus 1TB"), None, "a name on a box is not a model");
-    assert_eq!(library.fitting(&DeviceFacts::default()).map(|sheet| sheet.id.as_str()), None);
+    assert_eq!(
+        id("INTEL SSDSC2KG480G8"),
+        None,
+        "its successor has another sheet"
+    );
+    assert_eq!(
+        id("Samsung SSD 970 EVO Plus 2TB"),
+        None,
+        "another capacity is another sheet"
+    );
+    assert_eq!(
+        id("SAMSUNG MZ7LM1T9HMJP-00005"),
+        None,
+        "a document once took it for an 850 EVO"
+    );
+    assert_eq!(
+        id("970 EVO Plus 1TB"),
+        None,
+        "a name on a box is not a model"
+    );
+    assert_eq!(
+        library
+            .fitting(&DeviceFacts::default())
+            .map(|sheet| sheet.id.as_str()),
+        None
+    );
 }
 
 #[test]
@@ -71,11 +116,22 @@ fn a_later_sheet_replaces_one_of_the_same_id_and_the_longest_beginning_wins() {
     };
     let known = library.sheets().len();
     library.add("mine", &text("samsung-970-evo-plus-1000", "\"X\""));
-    assert_eq!((library.sheets().len(), library.troubles().len()), (known, 0));
-    assert_eq!(library.fitting(&model("Samsung SSD 970 EVO Plus 1TB")).map(|sheet| &*sheet.id), None);
+    assert_eq!(
+        (library.sheets().len(), library.troubles().len()),
+        (known, 0)
+    );
+    assert_eq!(
+        library
+            .fitting(&model("Samsung SSD 970 EVO Plus 1TB"))
+            .map(|sheet| &*sheet.id),
+        None
+    );
     library.add("mine", &text("general", "\"DISK 1\""));
     library.add("mine", &text("special", "\"DISK 12\""));
-    assert_eq!(library.fitting(&model("DISK 123")).map(|sheet| &*sheet.id), Some("special"));
+    assert_eq!(
+        library.fitting(&model("DISK 123")).map(|sheet| &*sheet.id),
+        Some("special")
+    );
 }
 
 #[test]
@@ -88,26 +144,59 @@ fn broken_sheets_are_named_and_cost_nobody_else_his() {
     };
     let rest = "direction = \"read\"\naccess = \"random\"\n";
     let cases = [
-        (figure(&format!("what = \"iops\"\nvalue = -1\n{rest}")), "sheet bad: figure 1: `value` must be above zero"),
-        (figure(&format!("what = \"iops\"\nvalue = nan\n{rest}")), "`value` must be above zero"),
-        (figure(&format!("what = \"speed\"\nvalue = 1\n{rest}")), "`what` must be"),
+        (
+            figure(&format!("what = \"iops\"\nvalue = -1\n{rest}")),
+            "sheet bad: figure 1: `value` must be above zero",
+        ),
+        (
+            figure(&format!("what = \"iops\"\nvalue = nan\n{rest}")),
+            "`value` must be above zero",
+        ),
+        (
+            figure(&format!("what = \"speed\"\nvalue = 1\n{rest}")),
+            "`what` must be",
+        ),
         (
             figure(&format!("what = \"iops\"\nvalue = 1\ndepth = 0\n{rest}")),
             "`depth` must be a whole number from 1 to 65536",
         ),
-        (figure(&format!("what = \"iops\"\nvalue = 1\nblock = \"4k\"\n{rest}")), "`block` must be such as"),
-        (figure(&format!("what = \"iops\"\nvalue = 1\nblock = \"99999999999MiB\"\n{rest}")), "`block` must be such as"),
+        (
+            figure(&format!(
+                "what = \"iops\"\nvalue = 1\nblock = \"4k\"\n{rest}"
+            )),
+            "`block` must be such as",
+        ),
+        (
+            figure(&format!(
+                "what = \"iops\"\nvalue = 1\nblock = \"99999999999MiB\"\n{rest}"
+            )),
+            "`block` must be such as",
+        ),
         (
             figure("what = \"iops\"\nvalue = 1\ndirection = \"mix\"\naccess = \"random\"\n"),
             "a mix needs `read_percent`",
         ),
-        (figure(&format!("what = \"latency_us\"\nvalue = 1\npercentile = 101\n{rest}")), "`percentile` is above 100"),
-        (format!("schema = 1\n{good}[[sheet]]\nmaker = \"m\"\n"), "sheet 2: `id` must be a text"),
-        (format!("schema = 1\nsheet = [7]\n{}", ""), "sheet 1: it is no table"),
+        (
+            figure(&format!(
+                "what = \"latency_us\"\nvalue = 1\npercentile = 101\n{rest}"
+            )),
+            "`percentile` is above 100",
+        ),
+        (
+            format!("schema = 1\n{good}[[sheet]]\nmaker = \"m\"\n"),
+            "sheet 2: `id` must be a text",
+        ),
+        (
+            format!("schema = 1\nsheet = [7]\n{}", ""),
+            "sheet 1: it is no table",
+        ),
     ];
     for (text, wanted) in cases {
         let (sheets, troubles) = read_sheets("f.toml", &text);
-        assert!(troubles.len() == 1 && troubles[0].to_string().contains(wanted), "{text}\n{troubles:?}");
+        assert!(
+            troubles.len() == 1 && troubles[0].to_string().contains(wanted),
+            "{text}\n{troubles:?}"
+        );
         assert_eq!(sheets.len(), usize::from(text.contains("good")), "{text}");
     }
     for (text, wanted) in [
@@ -118,15 +207,25 @@ fn broken_sheets_are_named_and_cost_nobody_else_his() {
         ("\u{1b}[2J", "this is not TOML"),
     ] {
         let (sheets, troubles) = read_sheets("f.toml", text);
-        assert!(sheets.is_empty() && troubles.len() == 1 && troubles[0].what.contains(wanted), "{text}: {troubles:?}");
-        assert!(!troubles[0].to_string().chars().any(char::is_control), "{troubles:?}");
+        assert!(
+            sheets.is_empty() && troubles.len() == 1 && troubles[0].what.contains(wanted),
+            "{text}: {troubles:?}"
+        );
+        assert!(
+            !troubles[0].to_string().chars().any(char::is_control),
+            "{troubles:?}"
+        );
     }
 }
 
 /// A file that nests too deep is refused, not followed until the stack is gone.
 #[test]
 fn nesting_ends() {
-    let text = format!("schema = 1\nx = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let text = format!(
+        "schema = 1\nx = {}{}",
+        "[".repeat(100_000),
+        "]".repeat(100_000)
+    );
     assert_eq!(read_sheets("deep", &text).1.len(), 1);
 }
 
@@ -145,7 +244,10 @@ fn figure(what: What, value: f64) -> Figure {
 }
 
 fn sheet() -> Sheet {
-    own().by_id("seagate-es3-4tb").expect("one of the program's").clone()
+    own()
+        .by_id("seagate-es3-4tb")
+        .expect("one of the program's")
+        .clone()
 }
 
 fn judged(figure: &Figure, measured: &Measured, device: &DeviceFacts) -> Comparison {
@@ -155,13 +257,24 @@ fn judged(figure: &Figure, measured: &Measured, device: &DeviceFacts) -> Compari
 /// N in flight at R seconds each make N / R.
 fn at(depth: f64, mean_us: f64) -> Measured {
     let iops = depth / mean_us * 1e6;
-    Measured { iops, bandwidth: iops * 4096.0, mean_ns: mean_us * 1e3, ..Measured::default() }
+    Measured {
+        iops,
+        bandwidth: iops * 4096.0,
+        mean_ns: mean_us * 1e3,
+        ..Measured::default()
+    }
 }
 
 #[test]
 fn a_figure_within_a_tenth_is_kept_and_above_is_as_suspicious_as_below() {
     let figure = figure(What::Iops, 100_000.0);
-    let with = |iops: f64| judged(&figure, &at(32.0, 32.0 / iops * 1e6), &DeviceFacts::default());
+    let with = |iops: f64| {
+        judged(
+            &figure,
+            &at(32.0, 32.0 / iops * 1e6),
+            &DeviceFacts::default(),
+        )
+    };
     for (iops, wanted) in [
         (91_000.0, Judgement::Kept),
         (109_000.0, Judgement::Kept),
@@ -173,74 +286,170 @@ fn a_figure_within_a_tenth_is_kept_and_above_is_as_suspicious_as_below() {
         assert!((comparison.ratio.expect("a ratio") - iops / 100_000.0).abs() < 1e-9);
     }
     assert_eq!(with(95_000.0).reasons, Vec::<String>::new());
-    assert!(with(150_000.0).reasons[0].starts_with("50 % better than promised is as suspicious as worse"));
+    assert!(
+        with(150_000.0).reasons[0]
+            .starts_with("50 % better than promised is as suspicious as worse")
+    );
 }
 
 #[test]
 fn latency_is_turned_round_so_that_less_than_one_is_worse() {
-    let mean = Figure { depth: Some(1), ..figure(What::Latency(None), 80_000.0) };
+    let mean = Figure {
+        depth: Some(1),
+        ..figure(What::Latency(None), 80_000.0)
+    };
     let comparison = judged(&mean, &at(1.0, 100.0), &DeviceFacts::default());
-    assert_eq!((comparison.ratio, comparison.judgement), (Some(0.8), Judgement::Below));
-    let tail = Figure { depth: Some(1), ..figure(What::Latency(Some(99.9)), 300_000.0) };
+    assert_eq!(
+        (comparison.ratio, comparison.judgement),
+        (Some(0.8), Judgement::Below)
+    );
+    let tail = Figure {
+        depth: Some(1),
+        ..figure(What::Latency(Some(99.9)), 300_000.0)
+    };
     let mut measured = at(1.0, 100.0);
-    assert_eq!(judged(&tail, &measured, &DeviceFacts::default()).judgement, Judgement::NotComparable);
+    assert_eq!(
+        judged(&tail, &measured, &DeviceFacts::default()).judgement,
+        Judgement::NotComparable
+    );
     measured.percentiles = vec![(99.0, 1), (99.9, 290_000)];
-    assert_eq!(judged(&tail, &measured, &DeviceFacts::default()).judgement, Judgement::Kept);
+    assert_eq!(
+        judged(&tail, &measured, &DeviceFacts::default()).judgement,
+        Judgement::Kept
+    );
 }
 
 /// The figure is for depth 32; depth 1 at 83.3 us each can make 12,000 at most.
 #[test]
 fn another_depth_is_explained_by_littles_law() {
     let figure = figure(What::Iops, 100_000.0);
-    let under = fathom_device::spec::Conditions { depth: 1, ..conditions(&figure) };
-    let measured = Measured { under: Some(under), ..at(1.0, 1e6 / 12_000.0) };
+    let under = fathom_device::spec::Conditions {
+        depth: 1,
+        ..conditions(&figure)
+    };
+    let measured = Measured {
+        under: Some(under),
+        ..at(1.0, 1e6 / 12_000.0)
+    };
     let comparison = judged(&figure, &measured, &DeviceFacts::default());
     let wanted = "depth 1 gives 12 % of a depth-32 figure: Little's law allows at most 1 / 83.3 us = 12000 IOPS";
-    assert!(comparison.reasons.contains(&wanted.to_owned()), "{:?}", comparison.reasons);
+    assert!(
+        comparison.reasons.contains(&wanted.to_owned()),
+        "{:?}",
+        comparison.reasons
+    );
 }
 
 #[test]
 fn a_queue_that_was_not_filled_is_named() {
-    let comparison = judged(&figure(What::Iops, 100_000.0), &at(1.0, 50.0), &DeviceFacts::default());
+    let comparison = judged(
+        &figure(What::Iops, 100_000.0),
+        &at(1.0, 50.0),
+        &DeviceFacts::default(),
+    );
     let wanted = "only 1.0 of 32 I/Os were in flight (20000 IOPS x 50.0 us)";
-    assert!(comparison.reasons.iter().any(|reason| reason.starts_with(wanted)), "{:?}", comparison.reasons);
+    assert!(
+        comparison
+            .reasons
+            .iter()
+            .any(|reason| reason.starts_with(wanted)),
+        "{:?}",
+        comparison.reasons
+    );
 }
 
 fn on_link(now: u64, best: u64) -> DeviceFacts {
-    let speed = |bytes_per_s| LinkSpeed { generation: None, lanes: 1, megatransfers: 0, bytes_per_s };
-    let link = Link { kind: LinkKind::Sata, at: "ata3".into(), now: speed(now), best: Some(speed(best)) };
-    DeviceFacts { links: vec![link], medium: Medium::Flash, ..DeviceFacts::default() }
+    let speed = |bytes_per_s| LinkSpeed {
+        generation: None,
+        lanes: 1,
+        megatransfers: 0,
+        bytes_per_s,
+    };
+    let link = Link {
+        kind: LinkKind::Sata,
+        at: "ata3".into(),
+        now: speed(now),
+        best: Some(speed(best)),
+    };
+    DeviceFacts {
+        links: vec![link],
+        medium: Medium::Flash,
+        ..DeviceFacts::default()
+    }
 }
 
 #[test]
 fn a_link_that_cannot_carry_the_figure_is_named() {
-    let figure = Figure { access: Access::Sequential, block: Some(128 << 10), ..figure(What::Bandwidth, 550e6) };
-    let measured = Measured { bandwidth: 280e6, iops: 280e6 / 131_072.0, mean_ns: 15e6, ..Measured::default() };
+    let figure = Figure {
+        access: Access::Sequential,
+        block: Some(128 << 10),
+        ..figure(What::Bandwidth, 550e6)
+    };
+    let measured = Measured {
+        bandwidth: 280e6,
+        iops: 280e6 / 131_072.0,
+        mean_ns: 15e6,
+        ..Measured::default()
+    };
     let comparison = judged(&figure, &measured, &on_link(300_000_000, 600_000_000));
     assert_eq!(comparison.judgement, Judgement::Below);
     let all = comparison.reasons.join("\n");
-    assert!(all.contains("the figure needs 550 MB/s, and the link at ata3 carries 300 MB/s at most"), "{all}");
-    assert!(all.contains("runs at 300 MB/s although both of its ends can do 600 MB/s"), "{all}");
-    let above = Measured { bandwidth: 900e6, ..measured };
-    let all = judged(&figure, &above, &on_link(600_000_000, 600_000_000)).reasons.join("\n");
-    assert!(all.contains("900 MB/s is more than the link at ata3 can carry (600 MB/s): memory answered"), "{all}");
+    assert!(
+        all.contains("the figure needs 550 MB/s, and the link at ata3 carries 300 MB/s at most"),
+        "{all}"
+    );
+    assert!(
+        all.contains("runs at 300 MB/s although both of its ends can do 600 MB/s"),
+        "{all}"
+    );
+    let above = Measured {
+        bandwidth: 900e6,
+        ..measured
+    };
+    let all = judged(&figure, &above, &on_link(600_000_000, 600_000_000))
+        .reasons
+        .join("\n");
+    assert!(
+        all.contains(
+            "900 MB/s is more than the link at ata3 can carry (600 MB/s): memory answered"
+        ),
+        "{all}"
+    );
 }
 
 #[test]
 fn the_generators_own_limit_and_the_sheets_own_words_are_reasons() {
     let mut measured = at(32.0, 640.0);
     measured.ceiling_iops = Some(52_000.0);
-    let all = judged(&figure(What::Iops, 100_000.0), &measured, &DeviceFacts::default()).reasons.join("\n");
-    assert!(all.contains("the load generator is at 96 % of what it can make on this host (52000 IOPS)"), "{all}");
+    let all = judged(
+        &figure(What::Iops, 100_000.0),
+        &measured,
+        &DeviceFacts::default(),
+    )
+    .reasons
+    .join("\n");
+    assert!(
+        all.contains("the load generator is at 96 % of what it can make on this host (52000 IOPS)"),
+        "{all}"
+    );
     let library = own();
-    let sheet = library.by_id("samsung-970-evo-plus-1000").expect("one of the program's");
+    let sheet = library
+        .by_id("samsung-970-evo-plus-1000")
+        .expect("one of the program's");
     let write = sheet
         .figures
         .iter()
         .find(|figure| figure.side == Side::Write && figure.what == What::Bandwidth)
         .expect("a figure");
-    let slow = Measured { bandwidth: 1.71e9, iops: 13_000.0, mean_ns: 2.4e6, ..Measured::default() };
-    let all = compare(sheet, write, &slow, &DeviceFacts::default()).reasons.join("\n");
+    let slow = Measured {
+        bandwidth: 1.71e9,
+        iops: 13_000.0,
+        mean_ns: 2.4e6,
+        ..Measured::default()
+    };
+    let all = compare(sheet, write, &slow, &DeviceFacts::default())
+        .reasons
+        .join("\n");
     assert!(
         all.contains("the sheet itself gives 1700 MB/s once the fast cache is full, and 3300 MB/s only before"),
         "{all}"
@@ -249,30 +458,67 @@ fn the_generators_own_limit_and_the_sheets_own_words_are_reasons() {
 
 #[test]
 fn an_invalid_measurement_is_not_compared() {
-    let measured = Measured { invalid: vec!["SHORT_IO".into()], ..at(32.0, 320.0) };
-    let comparison = judged(&figure(What::Iops, 100_000.0), &measured, &DeviceFacts::default());
+    let measured = Measured {
+        invalid: vec!["SHORT_IO".into()],
+        ..at(32.0, 320.0)
+    };
+    let comparison = judged(
+        &figure(What::Iops, 100_000.0),
+        &measured,
+        &DeviceFacts::default(),
+    );
     assert_eq!(comparison.judgement, Judgement::NotComparable);
     assert!(comparison.reasons[0].contains("SHORT_IO"));
 }
 
 #[test]
 fn what_a_sheet_leaves_open_is_assumed_and_said() {
-    let open =
-        Figure { block: None, depth: None, threads: None, access: Access::Sequential, ..figure(What::Bandwidth, 1e9) };
+    let open = Figure {
+        block: None,
+        depth: None,
+        threads: None,
+        access: Access::Sequential,
+        ..figure(What::Bandwidth, 1e9)
+    };
     let under = conditions(&open);
-    assert_eq!((under.block, under.depth, under.threads, under.assumed.len()), (128 << 10, 32, 1, 3));
-    let latency = conditions(&Figure { block: None, depth: None, ..figure(What::Latency(None), 1e4) });
+    assert_eq!(
+        (under.block, under.depth, under.threads, under.assumed.len()),
+        (128 << 10, 32, 1, 3)
+    );
+    let latency = conditions(&Figure {
+        block: None,
+        depth: None,
+        ..figure(What::Latency(None), 1e4)
+    });
     assert_eq!((latency.block, latency.depth), (4096, 1));
     // Assumed conditions double the tolerance: 0.85 is kept.
-    let measured = Measured { bandwidth: 0.85e9, iops: 6_485.0, mean_ns: 4.9e6, ..Measured::default() };
-    assert_eq!(judged(&open, &measured, &DeviceFacts::default()).judgement, Judgement::Kept);
+    let measured = Measured {
+        bandwidth: 0.85e9,
+        iops: 6_485.0,
+        mean_ns: 4.9e6,
+        ..Measured::default()
+    };
+    assert_eq!(
+        judged(&open, &measured, &DeviceFacts::default()).judgement,
+        Judgement::Kept
+    );
 }
 
 #[test]
 fn a_job_has_the_figures_own_conditions() {
-    let has = |words: &[String], word: &str| assert!(words.iter().any(|one| one == word), "{word} in {words:?}");
-    let words =
-        job(&Figure { threads: Some(4), side: Side::Mix(70), ..figure(What::Iops, 1.0) }, "/dev/a:b", 1 << 30, 7);
+    let has = |words: &[String], word: &str| {
+        assert!(words.iter().any(|one| one == word), "{word} in {words:?}")
+    };
+    let words = job(
+        &Figure {
+            threads: Some(4),
+            side: Side::Mix(70),
+            ..figure(What::Iops, 1.0)
+        },
+        "/dev/a:b",
+        1 << 30,
+        7,
+    );
     for word in [
         "--rw=randrw",
         "--rwmixread=70",
@@ -284,11 +530,26 @@ fn a_job_has_the_figures_own_conditions() {
     ] {
         has(&words, word);
     }
-    let end =
-        Figure { zone: Zone::End, access: Access::Sequential, block: Some(1 << 20), ..figure(What::Bandwidth, 1.0) };
+    let end = Figure {
+        zone: Zone::End,
+        access: Access::Sequential,
+        block: Some(1 << 20),
+        ..figure(What::Bandwidth, 1.0)
+    };
     let words = job(&end, "x", 100 << 20, 1);
     // The last twentieth of a hundred blocks of 1 MiB.
     has(&words, &format!("--offset={}", 95 << 20));
     has(&words, &format!("--size={}", 5 << 20));
-    has(&job(&Figure { depth: Some(1), ..figure(What::Iops, 1.0) }, "x", 1 << 20, 1), "--ioengine=psync");
+    has(
+        &job(
+            &Figure {
+                depth: Some(1),
+                ..figure(What::Iops, 1.0)
+            },
+            "x",
+            1 << 20,
+            1,
+        ),
+        "--ioengine=psync",
+    );
 }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use fathom_device::{Below, chain, concerns, device_names, survey};
 use fathom_model::{
-    Bytes, DeviceFacts, FileSystemFacts, FileSystemPlace, HealthState, KernelCache, LinkKind, Medium, TargetRecording,
-    Transport,
+    Bytes, DeviceFacts, FileSystemFacts, FileSystemPlace, HealthState, KernelCache, LinkKind,
+    Medium, TargetRecording, Transport,
 };
 
 use self::tree::Tree;
@@ -24,44 +24,98 @@ pub(crate) use captured;
 fn links(facts: &DeviceFacts) -> Vec<(LinkKind, &str, u64, Option<u64>)> {
     let mb = |bytes: u64| bytes / 1_000_000;
     let one = facts.links.iter();
-    one.map(|link| (link.kind, link.at.as_str(), mb(link.now.bytes_per_s), link.best.map(|best| mb(best.bytes_per_s))))
-        .collect()
+    one.map(|link| {
+        (
+            link.kind,
+            link.at.as_str(),
+            mb(link.now.bytes_per_s),
+            link.best.map(|best| mb(best.bytes_per_s)),
+        )
+    })
+    .collect()
 }
 
 fn mind(facts: &DeviceFacts) -> String {
-    let device = fathom_model::DeviceRecording { before: facts.clone(), ..Default::default() };
-    concerns(&TargetRecording { devices: vec![device], ..Default::default() }).join("\n")
+    let device = fathom_model::DeviceRecording {
+        before: facts.clone(),
+        ..Default::default()
+    };
+    concerns(&TargetRecording {
+        devices: vec![device],
+        ..Default::default()
+    })
+    .join("\n")
 }
 
 #[test]
 fn an_nvme_drive_behind_a_switch_shows_both_links_and_the_slow_one() {
     let tree = captured!("nvme-behind-switch");
     let facts = survey(&tree, "nvme0n1");
-    assert_eq!((facts.transport, facts.medium, facts.number), (Transport::Nvme, Medium::Flash, (259, 0)));
-    assert_eq!(facts.size.get(), 1_920_383_410_176, "3,750,748,848 sectors of 512 bytes");
-    assert_eq!(facts.identity.model.as_deref(), Some("SAMSUNG MZQL21T9HCJR-00A07"));
+    assert_eq!(
+        (facts.transport, facts.medium, facts.number),
+        (Transport::Nvme, Medium::Flash, (259, 0))
+    );
+    assert_eq!(
+        facts.size.get(),
+        1_920_383_410_176,
+        "3,750,748,848 sectors of 512 bytes"
+    );
+    assert_eq!(
+        facts.identity.model.as_deref(),
+        Some("SAMSUNG MZQL21T9HCJR-00A07")
+    );
     assert_eq!(facts.identity.serial.as_deref(), Some("S64GNE0R500001"));
     assert_eq!(facts.identity.firmware.as_deref(), Some("GDC5602Q"));
     assert_eq!(facts.driver.as_deref(), Some("nvme"));
     assert_eq!(facts.numa_node, Some(1));
     // 8 GT/s x 4 lanes / 8 bits x 128/130 = 3,938 MB/s; 16 GT/s is twice that; 8 lanes of it four times.
-    let wanted =
-        [(LinkKind::Pcie, "0000:03:00.0", 3_938, Some(7_876)), (LinkKind::Pcie, "0000:01:00.0", 15_753, Some(15_753))];
+    let wanted = [
+        (LinkKind::Pcie, "0000:03:00.0", 3_938, Some(7_876)),
+        (LinkKind::Pcie, "0000:01:00.0", 15_753, Some(15_753)),
+    ];
     assert_eq!(links(&facts), wanted);
-    assert_eq!(facts.narrowest_link().map(|link| link.at.as_str()), Some("0000:03:00.0"));
+    assert_eq!(
+        facts.narrowest_link().map(|link| link.at.as_str()),
+        Some("0000:03:00.0")
+    );
     let queue = &facts.queue;
-    assert_eq!((queue.hardware_queues, queue.requests, queue.device_depth), (Some(8), Some(1023), Some(8 * 1023)));
+    assert_eq!(
+        (queue.hardware_queues, queue.requests, queue.device_depth),
+        (Some(8), Some(1023), Some(8 * 1023))
+    );
     assert_eq!(queue.scheduler.as_deref(), Some("none"));
     // 127 pages of 4 KiB are more than the 128 KiB that are set.
-    assert_eq!((queue.unsplit, queue.unsplit_at_best), (Some(Bytes::new(128 << 10)), Some(Bytes::new(128 << 10))));
-    assert_eq!((facts.cache.kernel, facts.cache.kernel_fua), (Some(KernelCache::WriteBack), Some(true)));
-    assert_eq!(facts.cache.device_on, None, "sysfs does not say what the device says");
-    assert_eq!((facts.health.temperature_c, facts.health.warning_c), (Some(38.85), Some(79.85)));
-    assert_eq!(facts.health.state, HealthState::Unknown, "a temperature is no bill of health");
+    assert_eq!(
+        (queue.unsplit, queue.unsplit_at_best),
+        (Some(Bytes::new(128 << 10)), Some(Bytes::new(128 << 10)))
+    );
+    assert_eq!(
+        (facts.cache.kernel, facts.cache.kernel_fua),
+        (Some(KernelCache::WriteBack), Some(true))
+    );
+    assert_eq!(
+        facts.cache.device_on, None,
+        "sysfs does not say what the device says"
+    );
+    assert_eq!(
+        (facts.health.temperature_c, facts.health.warning_c),
+        (Some(38.85), Some(79.85))
+    );
+    assert_eq!(
+        facts.health.state,
+        HealthState::Unknown,
+        "a temperature is no bill of health"
+    );
     assert_eq!(facts.unread, Vec::<String>::new());
     let mind = mind(&facts);
-    assert!(mind.contains("carries 3938 MB/s, but both of its ends can do 7876 MB/s"), "{mind}");
-    assert!(mind.contains("max_sectors_kb is set to 128 KiB, although the hardware takes 2 MiB"), "{mind}");
+    assert!(
+        mind.contains("carries 3938 MB/s, but both of its ends can do 7876 MB/s"),
+        "{mind}"
+    );
+    assert!(
+        mind.contains("max_sectors_kb is set to 128 KiB, although the hardware takes 2 MiB"),
+        "{mind}"
+    );
 }
 
 #[test]
@@ -71,7 +125,10 @@ fn a_partition_is_part_of_its_disk() {
     let (devices, troubles) = chain(&tree, &[(259, 1)]);
     assert_eq!((devices.len(), troubles.len()), (1, 0));
     let part = devices[0].partition.as_ref().expect("a partition");
-    assert_eq!((part.name.as_str(), part.starts_at.get()), ("nvme0n1p1", 1 << 20));
+    assert_eq!(
+        (part.name.as_str(), part.starts_at.get()),
+        ("nvme0n1p1", 1 << 20)
+    );
     assert_eq!(devices[0].before.name, "nvme0n1");
 }
 
@@ -80,8 +137,15 @@ fn a_shared_namespace_is_read_through_its_subsystem() {
     let tree = captured!("nvme-shared");
     assert_eq!(device_names(&tree), ["nvme1n1"], "its paths are hidden");
     let facts = survey(&tree, "nvme1n1");
-    assert_eq!((facts.transport, facts.identity.model.as_deref()), (Transport::NvmeFabrics, Some("Linux")));
-    assert_eq!(facts.queue.device_depth, Some(2 * 4 * 127), "two controllers with four queues of 127");
+    assert_eq!(
+        (facts.transport, facts.identity.model.as_deref()),
+        (Transport::NvmeFabrics, Some("Linux"))
+    );
+    assert_eq!(
+        facts.queue.device_depth,
+        Some(2 * 4 * 127),
+        "two controllers with four queues of 127"
+    );
     // 128 pieces of at least a page: 512 KiB of the 1280 KiB that a request may have.
     assert_eq!(
         (facts.queue.unsplit, facts.queue.unsplit_at_best),
@@ -94,23 +158,48 @@ fn a_shared_namespace_is_read_through_its_subsystem() {
 fn a_raid_controller_is_not_taken_at_its_word_about_turning() {
     let tree = captured!("raid-controllers");
     let mega = survey(&tree, "sda");
-    assert_eq!((mega.transport, mega.medium), (Transport::RaidController, Medium::Unknown));
+    assert_eq!(
+        (mega.transport, mega.medium),
+        (Transport::RaidController, Medium::Unknown)
+    );
     assert_eq!(mega.identity.serial.as_deref(), Some("00abcdef01234567"));
-    assert_eq!((mega.identity.vendor.as_deref(), mega.identity.firmware.as_deref()), (Some("AVAGO"), Some("4.68")));
-    assert_eq!((mega.driver.as_deref(), mega.queue.device_depth), (Some("megaraid_sas"), Some(256)));
-    assert_eq!(links(&mega), [(LinkKind::Pcie, "0000:81:00.0", 7_876, Some(7_876))]);
-    assert_eq!((mega.cache.device_on, mega.cache.device_fua), (Some(true), Some(false)));
+    assert_eq!(
+        (
+            mega.identity.vendor.as_deref(),
+            mega.identity.firmware.as_deref()
+        ),
+        (Some("AVAGO"), Some("4.68"))
+    );
+    assert_eq!(
+        (mega.driver.as_deref(), mega.queue.device_depth),
+        (Some("megaraid_sas"), Some(256))
+    );
+    assert_eq!(
+        links(&mega),
+        [(LinkKind::Pcie, "0000:81:00.0", 7_876, Some(7_876))]
+    );
+    assert_eq!(
+        (mega.cache.device_on, mega.cache.device_fua),
+        (Some(true), Some(false))
+    );
     // 70 pieces of 4 KiB: 280 KiB, more than the 256 KiB of a request.
     assert_eq!(mega.queue.unsplit, Some(Bytes::new(256 << 10)));
     let hp = survey(&tree, "sdb");
-    assert_eq!((hp.transport, hp.medium), (Transport::RaidController, Medium::Flash), "its `no` is an answer");
+    assert_eq!(
+        (hp.transport, hp.medium),
+        (Transport::RaidController, Medium::Flash),
+        "its `no` is an answer"
+    );
 }
 
 #[test]
 fn a_sas_disk_shows_each_port_up_to_the_host() {
     let tree = captured!("sas-expander");
     let facts = survey(&tree, "sdc");
-    assert_eq!((facts.transport, facts.medium, facts.rpm), (Transport::Sas, Medium::Disk, Some(0x2918)));
+    assert_eq!(
+        (facts.transport, facts.medium, facts.rpm),
+        (Transport::Sas, Medium::Disk, Some(0x2918))
+    );
     // 6 and 12 Gbit/s with 8 bits sent as 10; four phys to the expander.
     let wanted = [
         (LinkKind::Sas, "port-1:0:7", 600, Some(1_200)),
@@ -118,19 +207,33 @@ fn a_sas_disk_shows_each_port_up_to_the_host() {
         (LinkKind::Pcie, "0000:04:00.0", 7_876, Some(7_876)),
     ];
     assert_eq!(links(&facts), wanted);
-    assert_eq!((facts.cache.device_on, facts.cache.device_fua), (Some(false), Some(true)));
+    assert_eq!(
+        (facts.cache.device_on, facts.cache.device_fua),
+        (Some(false), Some(true))
+    );
     assert_eq!(facts.queue.scheduler.as_deref(), Some("bfq"));
-    assert!(!mind(&facts).contains("volatile"), "its cache is written through");
+    assert!(
+        !mind(&facts).contains("volatile"),
+        "its cache is written through"
+    );
 }
 
 #[test]
 fn a_cache_that_the_kernel_was_told_is_safe_is_named() {
     let facts = survey(&captured!("sata-slow-link"), "sdd");
     assert_eq!(
-        (facts.transport, facts.medium, facts.identity.vendor.as_deref()),
+        (
+            facts.transport,
+            facts.medium,
+            facts.identity.vendor.as_deref()
+        ),
         (Transport::Sata, Medium::Flash, None)
     );
-    assert_eq!(links(&facts), [(LinkKind::Sata, "ata3", 300, None)], "what the drive could do is not in sysfs");
+    assert_eq!(
+        links(&facts),
+        [(LinkKind::Sata, "ata3", 300, None)],
+        "what the drive could do is not in sysfs"
+    );
     assert_eq!(facts.health.temperature_c, Some(31.0));
     assert!(facts.cache.flushes_withheld());
     assert!(mind(&facts).contains("sends no flush, but the device says that it is volatile"));
@@ -141,34 +244,82 @@ fn a_stack_is_followed_down_to_its_disks() {
     let tree = captured!("stacks");
     let (devices, troubles) = chain(&tree, &[(253, 1)]);
     assert_eq!(troubles, Vec::<String>::new());
-    let shape: Vec<_> = devices.iter().map(|device| (device.before.name.as_str(), device.under)).collect();
-    assert_eq!(shape, [("dm-1", None), ("dm-0", Some(0)), ("md127", Some(1)), ("sda", Some(2)), ("sdb", Some(2))]);
-    let kinds: Vec<_> =
-        devices.iter().filter_map(|device| device.before.array.as_ref().map(|array| array.kind.as_str())).collect();
+    let shape: Vec<_> = devices
+        .iter()
+        .map(|device| (device.before.name.as_str(), device.under))
+        .collect();
+    assert_eq!(
+        shape,
+        [
+            ("dm-1", None),
+            ("dm-0", Some(0)),
+            ("md127", Some(1)),
+            ("sda", Some(2)),
+            ("sdb", Some(2))
+        ]
+    );
+    let kinds: Vec<_> = devices
+        .iter()
+        .filter_map(|device| {
+            device
+                .before
+                .array
+                .as_ref()
+                .map(|array| array.kind.as_str())
+        })
+        .collect();
     assert_eq!(kinds, ["lvm", "crypt", "raid5"]);
     let raid = devices[2].before.array.as_ref().expect("an array");
-    assert_eq!((raid.members, raid.degraded, raid.state.as_deref()), (3, Some(1), Some("clean")));
+    assert_eq!(
+        (raid.members, raid.degraded, raid.state.as_deref()),
+        (3, Some(1), Some("clean"))
+    );
     // Three members, one of them parity: two chunks of 512 KiB are a full stripe.
-    assert_eq!((raid.chunk, raid.stripe), (Some(Bytes::new(512 << 10)), Some(Bytes::new(1 << 20))));
+    assert_eq!(
+        (raid.chunk, raid.stripe),
+        (Some(Bytes::new(512 << 10)), Some(Bytes::new(1 << 20)))
+    );
     assert_eq!(devices[2].before.medium, Medium::Below);
-    assert_eq!(devices[4].partition.as_ref().map(|part| part.name.as_str()), Some("sdb1"));
-    assert_eq!((devices[3].before.transport, devices[3].before.medium), (Transport::Sata, Medium::Disk));
+    assert_eq!(
+        devices[4].partition.as_ref().map(|part| part.name.as_str()),
+        Some("sdb1")
+    );
+    assert_eq!(
+        (devices[3].before.transport, devices[3].before.medium),
+        (Transport::Sata, Medium::Disk)
+    );
     let mind = mind(&devices[2].before);
-    assert!(mind.contains("1 of 3 members are missing and a recover is going on"), "{mind}");
+    assert!(
+        mind.contains("1 of 3 members are missing and a recover is going on"),
+        "{mind}"
+    );
 }
 
 #[test]
 fn multipath_shows_every_path() {
     let (devices, _) = chain(&captured!("stacks"), &[(253, 5)]);
-    let names: Vec<_> = devices.iter().map(|device| device.before.name.as_str()).collect();
+    let names: Vec<_> = devices
+        .iter()
+        .map(|device| device.before.name.as_str())
+        .collect();
     assert_eq!(names, ["dm-5", "sdx", "sdy"]);
     assert_eq!(
-        devices[0].before.array.as_ref().map(|array| (array.kind.as_str(), array.members)),
+        devices[0]
+            .before
+            .array
+            .as_ref()
+            .map(|array| (array.kind.as_str(), array.members)),
         Some(("multipath", 2))
     );
-    assert_eq!((devices[1].before.transport, devices[1].before.medium), (Transport::FibreChannel, Medium::Unknown));
+    assert_eq!(
+        (devices[1].before.transport, devices[1].before.medium),
+        (Transport::FibreChannel, Medium::Unknown)
+    );
     // 16GFC carries 1,600 MB/s; the other port does not say.
-    assert_eq!(links(&devices[1].before), [(LinkKind::FibreChannel, "host8", 1_600, None)]);
+    assert_eq!(
+        links(&devices[1].before),
+        [(LinkKind::FibreChannel, "host8", 1_600, None)]
+    );
     assert_eq!(links(&devices[2].before), []);
 }
 
@@ -179,19 +330,37 @@ fn small_kinds_are_told_apart() {
         let facts = survey(&tree, name);
         (facts.transport, facts.medium)
     };
-    assert_eq!(kind("vdb"), (Transport::Virtio, Medium::Virtual), "its rotational flag is 1");
+    assert_eq!(
+        kind("vdb"),
+        (Transport::Virtio, Medium::Virtual),
+        "its rotational flag is 1"
+    );
     assert_eq!(kind("fd0"), (Transport::Floppy, Medium::Disk));
-    assert_eq!(kind("sde"), (Transport::Usb, Medium::Unknown), "a bridge does not pass on what it is");
+    assert_eq!(
+        kind("sde"),
+        (Transport::Usb, Medium::Unknown),
+        "a bridge does not pass on what it is"
+    );
     assert_eq!(kind("sdf"), (Transport::Iscsi, Medium::Unknown));
     assert_eq!(kind("mmcblk0"), (Transport::Mmc, Medium::Flash));
     assert_eq!(kind("zram0"), (Transport::Zram, Medium::Memory));
     assert_eq!(kind("xvda"), (Transport::Xen, Medium::Virtual));
-    assert_eq!(survey(&tree, "fd0").size.get(), 1_474_560, "80 tracks x 2 heads x 18 sectors x 512 bytes");
-    assert_eq!(links(&survey(&tree, "sde")), [(LinkKind::Usb, "2-3", 500, None)]);
+    assert_eq!(
+        survey(&tree, "fd0").size.get(),
+        1_474_560,
+        "80 tracks x 2 heads x 18 sectors x 512 bytes"
+    );
+    assert_eq!(
+        links(&survey(&tree, "sde")),
+        [(LinkKind::Usb, "2-3", 500, None)]
+    );
     assert_eq!(survey(&tree, "vdb").hypervisor.as_deref(), Some("QEMU"));
     assert_eq!(survey(&tree, "fd0").hypervisor, None);
     // 254 pages of 4 KiB.
-    assert_eq!(survey(&tree, "vdb").queue.unsplit, Some(Bytes::new(254 * 4096)));
+    assert_eq!(
+        survey(&tree, "vdb").queue.unsplit,
+        Some(Bytes::new(254 * 4096))
+    );
 }
 
 #[test]
@@ -200,29 +369,73 @@ fn a_loop_device_leads_to_the_file_system_of_its_file() {
     let (devices, troubles) = chain(&tree, &[(7, 3)]);
     assert_eq!(
         (devices.len(), troubles),
-        (1, vec!["loop3: its file /mnt/faults/image cannot be seen from here".to_owned()])
+        (
+            1,
+            vec!["loop3: its file /mnt/faults/image cannot be seen from here".to_owned()]
+        )
     );
-    let file_system =
-        FileSystemFacts { kind: "fuse.fault".into(), place: FileSystemPlace::Process, ..Default::default() };
-    tree.below.push((PathBuf::from("/mnt/faults/image"), Below { file_system, devices: vec![] }));
+    let file_system = FileSystemFacts {
+        kind: "fuse.fault".into(),
+        place: FileSystemPlace::Process,
+        ..Default::default()
+    };
+    tree.below.push((
+        PathBuf::from("/mnt/faults/image"),
+        Below {
+            file_system,
+            devices: vec![],
+        },
+    ));
     let (devices, troubles) = chain(&tree, &[(7, 3)]);
     let backing = devices[0].before.backing.as_ref().expect("a file");
-    assert_eq!((backing.offset.get(), backing.direct_io, troubles.len()), (4096, Some(true), 0));
-    assert_eq!(backing.file_system.as_ref().map(|facts| facts.place), Some(FileSystemPlace::Process));
+    assert_eq!(
+        (backing.offset.get(), backing.direct_io, troubles.len()),
+        (4096, Some(true), 0)
+    );
+    assert_eq!(
+        backing.file_system.as_ref().map(|facts| facts.place),
+        Some(FileSystemPlace::Process)
+    );
 }
 
 #[test]
 fn a_hostile_device_is_contained() {
     let tree = captured!("hostile");
     let facts = survey(&tree, "vdz");
-    assert_eq!(facts.identity.serial.as_deref(), Some("\\u{1b}[2J\\u{202e}evil"));
+    assert_eq!(
+        facts.identity.serial.as_deref(),
+        Some("\\u{1b}[2J\\u{202e}evil")
+    );
     assert_eq!((facts.size, facts.number), (Bytes::ZERO, (0, 0)));
-    assert_eq!((facts.queue.requests, facts.queue.rotational, facts.queue.max_segment_size), (None, None, None));
-    assert_eq!(facts.unread, ["queue/scheduler: Input/output error", "queue/write_cache: Permission denied"]);
+    assert_eq!(
+        (
+            facts.queue.requests,
+            facts.queue.rotational,
+            facts.queue.max_segment_size
+        ),
+        (None, None, None)
+    );
+    assert_eq!(
+        facts.unread,
+        [
+            "queue/scheduler: Input/output error",
+            "queue/write_cache: Permission denied"
+        ]
+    );
     let (devices, troubles) = chain(&tree, &[(1, 1), (9, 9)]);
     assert_eq!(devices.len(), 1, "it stands on itself once");
-    assert_eq!(troubles, ["vdz: its part gone is gone", "device 9:9 is not in sysfs"]);
+    assert_eq!(
+        troubles,
+        ["vdz: its part gone is gone", "device 9:9 is not in sysfs"]
+    );
     let gone = survey(&tree, "not-there");
-    assert_eq!((gone.medium, gone.transport, gone.unread.len()), (Medium::Unknown, Transport::Unknown, 1));
-    assert_eq!(survey(&tree, "round").unread.len(), 1, "links in a circle lead nowhere");
+    assert_eq!(
+        (gone.medium, gone.transport, gone.unread.len()),
+        (Medium::Unknown, Transport::Unknown, 1)
+    );
+    assert_eq!(
+        survey(&tree, "round").unread.len(),
+        1,
+        "links in a circle lead nowhere"
+    );
 }

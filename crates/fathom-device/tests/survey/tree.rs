@@ -22,9 +22,15 @@ pub struct Tree {
 
 impl Tree {
     pub fn parse(text: &str) -> Tree {
-        let mut tree = Tree { entries: BTreeMap::new(), below: Vec::new() };
+        let mut tree = Tree {
+            entries: BTreeMap::new(),
+            below: Vec::new(),
+        };
         let mut folder = String::new();
-        for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+        for line in text
+            .lines()
+            .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        {
             match line.strip_prefix("  ") {
                 Some(file) => tree.file(&folder, file),
                 None => match line.split_once(" -> ") {
@@ -46,7 +52,10 @@ impl Tree {
         }
         let (name, value) = line.split_once(" =").expect("name = value");
         let content = match value.split_at(1) {
-            ("x", hex) => Ok(hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).expect("hex")).collect()),
+            ("x", hex) => Ok(hex
+                .split_whitespace()
+                .map(|byte| u8::from_str_radix(byte, 16).expect("hex"))
+                .collect()),
             ("!", error) => Err(error.trim().to_owned()),
             (_, text) => Ok(format!("{}\n", text.replace("; ", "\n")).into_bytes()),
         };
@@ -57,7 +66,9 @@ impl Tree {
         let mut end = 0;
         while let Some(slash) = path[end + 1..].find('/') {
             end += slash + 1;
-            self.entries.entry(path[..end].to_owned()).or_insert(Entry::Folder);
+            self.entries
+                .entry(path[..end].to_owned())
+                .or_insert(Entry::Folder);
         }
         self.entries.insert(path.to_owned(), entry);
     }
@@ -67,14 +78,19 @@ impl Tree {
             return None;
         }
         let mut real = String::new();
-        for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        for part in path
+            .split('/')
+            .filter(|part| !part.is_empty() && *part != ".")
+        {
             if part == ".." {
                 real.truncate(real.rfind('/').unwrap_or(0));
                 continue;
             }
             let next = format!("{real}/{part}");
             real = match self.entries.get(&next)? {
-                Entry::Link(target) if target.starts_with('/') => self.resolve(target, depth + 1)?,
+                Entry::Link(target) if target.starts_with('/') => {
+                    self.resolve(target, depth + 1)?
+                }
                 Entry::Link(target) => self.resolve(&format!("{real}/{target}"), depth + 1)?,
                 Entry::Folder | Entry::File(_) => next,
             };
@@ -93,9 +109,17 @@ impl Sysfs for Tree {
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
-        let Some(real) = self.resolve(folder, 0) else { return Vec::new() };
-        let inside = self.entries.keys().filter_map(|path| path.strip_prefix(&real)?.strip_prefix('/'));
-        inside.filter(|rest| !rest.contains('/')).map(str::to_owned).collect()
+        let Some(real) = self.resolve(folder, 0) else {
+            return Vec::new();
+        };
+        let inside = self
+            .entries
+            .keys()
+            .filter_map(|path| path.strip_prefix(&real)?.strip_prefix('/'));
+        inside
+            .filter(|rest| !rest.contains('/'))
+            .map(str::to_owned)
+            .collect()
     }
 
     fn real(&self, path: &str) -> Option<String> {
@@ -105,6 +129,9 @@ impl Sysfs for Tree {
 
 impl Machine for Tree {
     fn below(&self, file: &Path) -> Option<Below> {
-        self.below.iter().find(|(path, _)| path == file).map(|(_, below)| below.clone())
+        self.below
+            .iter()
+            .find(|(path, _)| path == file)
+            .map(|(_, below)| below.clone())
     }
 }

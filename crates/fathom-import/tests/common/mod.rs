@@ -11,14 +11,23 @@ use fathom_testkit::{Scratch, skip};
 
 /// The archive, unpacked; nothing where it is not.
 pub fn results() -> Option<Scratch> {
-    let archive = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fio-results.tar.xz");
-    let archive = [archive, PathBuf::from("../shared/data/fio-results.tar.xz")].into_iter().find(|path| path.exists());
+    let archive =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/fio-results.tar.xz");
+    let archive = [archive, PathBuf::from("../shared/data/fio-results.tar.xz")]
+        .into_iter()
+        .find(|path| path.exists());
     let Some(archive) = archive else {
         skip("there are no results of others in ../shared/data");
         return None;
     };
     let folder = Scratch::new().expect("a folder");
-    let unpacked = Command::new("tar").arg("xJf").arg(archive).arg("-C").arg(folder.path()).stdin(Stdio::null()).status();
+    let unpacked = Command::new("tar")
+        .arg("xJf")
+        .arg(archive)
+        .arg("-C")
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .status();
     if !unpacked.is_ok_and(|status| status.success()) {
         skip("tar with xz is not there");
         return None;
@@ -44,7 +53,9 @@ pub struct Disk;
 
 impl Files for Disk {
     fn open(&self, path: &str) -> Result<Box<dyn Read>, String> {
-        std::fs::File::open(path).map(|file| Box::new(file) as Box<dyn Read>).map_err(|error| error.to_string())
+        std::fs::File::open(path)
+            .map(|file| Box::new(file) as Box<dyn Read>)
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -52,6 +63,9 @@ impl Files for Disk {
 pub fn read(folder: &Path) -> Import {
     let mut found = Vec::new();
     files(folder, "", &mut found);
-    let paths: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+    let paths: Vec<String> = found
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
     import(&paths, &Disk)
 }

@@ -41,10 +41,17 @@ impl Pair {
             let before = ticks();
             let monotonic = monotonic();
             let width = ticks().saturating_sub(before);
-            Self { ticks: before + width / 2, monotonic, width }
+            Self {
+                ticks: before + width / 2,
+                monotonic,
+                width,
+            }
         };
         let first = once();
-        (1..12).map(|_| once()).fold(first, |best, next| if next.width < best.width { next } else { best })
+        (1..12).map(|_| once()).fold(
+            first,
+            |best, next| if next.width < best.width { next } else { best },
+        )
     }
 }
 
@@ -64,8 +71,14 @@ impl Tsc {
     }
 
     fn between(base: Pair, end: Pair) -> Option<Self> {
-        let ticks = end.ticks.checked_sub(base.ticks).filter(|&ticks| ticks > 0)?;
-        let nanos = end.monotonic.checked_sub(base.monotonic).filter(|&nanos| nanos > 0)?;
+        let ticks = end
+            .ticks
+            .checked_sub(base.ticks)
+            .filter(|&ticks| ticks > 0)?;
+        let nanos = end
+            .monotonic
+            .checked_sub(base.monotonic)
+            .filter(|&nanos| nanos > 0)?;
         let factor = u64::try_from((u128::from(nanos) << SHIFT) / u128::from(ticks)).ok()?;
         Some(Self { base, factor })
     }
@@ -78,7 +91,8 @@ impl Tsc {
     /// Nanoseconds from the epoch to `ticks`; 0 before it.
     #[inline]
     pub(super) fn since_epoch(&self, ticks: u64) -> u64 {
-        ((u128::from(ticks.saturating_sub(self.base.ticks)) * u128::from(self.factor)) >> SHIFT) as u64
+        ((u128::from(ticks.saturating_sub(self.base.ticks)) * u128::from(self.factor)) >> SHIFT)
+            as u64
     }
 
     /// Whether a CPU's counter says the time it should.
@@ -108,7 +122,12 @@ fn visit_cpus(until: Instant) -> Option<Vec<Pair>> {
         }
         Some(pairs)
     };
-    std::thread::Builder::new().stack_size(64 << 10).spawn(visit).ok()?.join().ok()?
+    std::thread::Builder::new()
+        .stack_size(64 << 10)
+        .spawn(visit)
+        .ok()?
+        .join()
+        .ok()?
 }
 
 /// The counter now.
@@ -144,7 +163,11 @@ mod tests {
     use super::*;
 
     fn pair(ticks: u64, monotonic: u64) -> Pair {
-        Pair { ticks, monotonic, width: 0 }
+        Pair {
+            ticks,
+            monotonic,
+            width: 0,
+        }
     }
 
     #[test]
@@ -153,10 +176,18 @@ mod tests {
         let tsc = Tsc::between(pair(1_000, 70), pair(15_001_000, 5_000_070)).expect("it moved");
         assert_eq!(tsc.since_epoch(1_000), 0);
         assert_eq!(tsc.since_epoch(0), 0);
-        assert_eq!(tsc.since_epoch(1_000 + 3_000_000_000).abs_diff(1_000_000_000), 1);
+        assert_eq!(
+            tsc.since_epoch(1_000 + 3_000_000_000)
+                .abs_diff(1_000_000_000),
+            1
+        );
         // A year, to a microsecond: the factor has 58 bits behind the point.
         let year_s = 31_536_000;
-        assert!(tsc.since_epoch(1_000 + 3_000_000_000 * year_s).abs_diff(1_000_000_000 * year_s) < 1_000);
+        assert!(
+            tsc.since_epoch(1_000 + 3_000_000_000 * year_s)
+                .abs_diff(1_000_000_000 * year_s)
+                < 1_000
+        );
     }
 
     #[test]
@@ -174,6 +205,10 @@ mod tests {
         assert!(!tsc.fits(&pair(3_000_000, 1_002_000)));
         assert!(!tsc.fits(&pair(3_006_000, 1_000_000)));
         // A reading that itself took 4 us says less.
-        assert!(tsc.fits(&Pair { ticks: 3_000_000, monotonic: 1_004_500, width: 12_000 }));
+        assert!(tsc.fits(&Pair {
+            ticks: 3_000_000,
+            monotonic: 1_004_500,
+            width: 12_000
+        }));
     }
 }

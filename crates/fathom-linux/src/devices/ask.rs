@@ -14,9 +14,11 @@ pub(super) fn ask(facts: &DeviceFacts) -> Pages {
     let wanted: fn(&OwnedFd, &mut Pages) = match facts.transport {
         Transport::Nvme | Transport::NvmeFabrics => ask_nvme,
         Transport::Sata => ask_ata,
-        Transport::Sas | Transport::Scsi | Transport::FibreChannel | Transport::Iscsi | Transport::RaidController => {
-            ask_scsi
-        }
+        Transport::Sas
+        | Transport::Scsi
+        | Transport::FibreChannel
+        | Transport::Iscsi
+        | Transport::RaidController => ask_scsi,
         _ => return Pages::default(),
     };
     let mut pages = Pages::default();
@@ -31,11 +33,16 @@ pub(super) fn ask(facts: &DeviceFacts) -> Pages {
 fn open(facts: &DeviceFacts) -> Result<OwnedFd, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let words = |error: rustix::io::Errno| std::io::Error::from(error).to_string();
-    let device = rustix::fs::open(format!("/dev/{}", facts.name), flags, Mode::empty()).map_err(words)?;
+    let device =
+        rustix::fs::open(format!("/dev/{}", facts.name), flags, Mode::empty()).map_err(words)?;
     let stat = rustix::fs::fstat(&device).map_err(words)?;
     let same = (major(stat.st_rdev), minor(stat.st_rdev)) == facts.number;
     let block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
-    if same && block { Ok(device) } else { Err("its node in /dev is another device".to_owned()) }
+    if same && block {
+        Ok(device)
+    } else {
+        Err("its node in /dev is another device".to_owned())
+    }
 }
 
 /// Keeps an answer, or notes why there is none.
@@ -49,7 +56,11 @@ fn keep<T: Default>(what: &str, answer: std::io::Result<T>, unread: &mut Vec<Str
 fn ask_nvme(device: &OwnedFd, pages: &mut Pages) {
     let unread = &mut pages.unread;
     pages.nvme = Some(NvmePages {
-        controller: keep("NVMe identify", nvme::identify_controller(device.as_fd()), unread),
+        controller: keep(
+            "NVMe identify",
+            nvme::identify_controller(device.as_fd()),
+            unread,
+        ),
         smart: keep("NVMe SMART log", nvme::smart_log(device.as_fd()), unread),
         // Without a volatile cache the feature is not there, which is no trouble.
         cache: nvme::write_cache_feature(device.as_fd()).ok(),
@@ -62,7 +73,10 @@ fn ask_ata(device: &OwnedFd, pages: &mut Pages) {
     let asleep = sg::ata_sleeps(device.as_fd()).unwrap_or(false);
     if asleep {
         unread.push("ATA SMART: the disk sleeps and was not woken".to_owned());
-        pages.ata = Some(AtaPages { identify, ..AtaPages::default() });
+        pages.ata = Some(AtaPages {
+            identify,
+            ..AtaPages::default()
+        });
         return;
     }
     pages.ata = Some(AtaPages {

@@ -35,30 +35,49 @@ pub(super) fn below(path: &Path) -> Option<Below> {
     let stat = rustix::fs::fstat(&fd).ok()?;
     let row = mount_of(&fd);
     let devices = devices(stat.st_dev, row.as_ref());
-    Some(Below { file_system: facts(&fd, row.as_ref(), devices.is_empty()), devices })
+    Some(Below {
+        file_system: facts(&fd, row.as_ref(), devices.is_empty()),
+        devices,
+    })
 }
 
 fn mount_of(fd: &OwnedFd) -> Option<MountRow> {
-    let id = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?.stx_mnt_id;
+    let id = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)
+        .ok()?
+        .stx_mnt_id;
     here().into_iter().find(|row| row.id == id)
 }
 
 fn facts(fd: &OwnedFd, row: Option<&MountRow>, no_devices: bool) -> FileSystemFacts {
     let room = rustix::fs::fstatvfs(fd).ok();
     let count = |blocks: fn(&rustix::fs::StatVfs) -> u64| {
-        room.as_ref().map_or(Bytes::ZERO, |room| Bytes::new(blocks(room).saturating_mul(room.f_frsize)))
+        room.as_ref().map_or(Bytes::ZERO, |room| {
+            Bytes::new(blocks(room).saturating_mul(room.f_frsize))
+        })
     };
-    let kind = row.map_or_else(|| "unknown".to_owned(), |row| clean(row.mount.fs_type.as_bytes()));
+    let kind = row.map_or_else(
+        || "unknown".to_owned(),
+        |row| clean(row.mount.fs_type.as_bytes()),
+    );
     FileSystemFacts {
         mounted_at: row.map(|row| row.mount.at.clone()).unwrap_or_default(),
-        source: row.map(|row| clean(row.source.as_os_str().as_encoded_bytes())).unwrap_or_default(),
-        options: row.map(|row| clean(row.options.as_bytes())).unwrap_or_default(),
-        read_only: room.as_ref().is_some_and(|room| room.f_flag.contains(StatVfsMountFlags::RDONLY)),
+        source: row
+            .map(|row| clean(row.source.as_os_str().as_encoded_bytes()))
+            .unwrap_or_default(),
+        options: row
+            .map(|row| clean(row.options.as_bytes()))
+            .unwrap_or_default(),
+        read_only: room
+            .as_ref()
+            .is_some_and(|room| room.f_flag.contains(StatVfsMountFlags::RDONLY)),
         place: place(&kind, no_devices),
         block: count(|_| 1),
         free: count(|room| room.f_bavail),
         total: count(|room| room.f_blocks),
-        direct: DirectFacts { said: said(fd), ..DirectFacts::default() },
+        direct: DirectFacts {
+            said: said(fd),
+            ..DirectFacts::default()
+        },
         kind,
     }
 }
@@ -78,7 +97,13 @@ fn place(kind: &str, no_devices: bool) -> FileSystemPlace {
 fn said(fd: &OwnedFd) -> DirectSaid {
     match direct_io(fd) {
         Ok(DirectIo::Buffered) => DirectSaid::Buffered,
-        Ok(DirectIo::Direct { offset_align, memory_align }) => DirectSaid::Direct { offset_align, memory_align },
+        Ok(DirectIo::Direct {
+            offset_align,
+            memory_align,
+        }) => DirectSaid::Direct {
+            offset_align,
+            memory_align,
+        },
         Ok(DirectIo::Unknown) | Err(_) => DirectSaid::Unknown,
     }
 }
@@ -88,7 +113,9 @@ fn devices(dev: u64, row: Option<&MountRow>) -> Vec<(u32, u32)> {
     if major(dev) != 0 {
         return vec![(major(dev), minor(dev))];
     }
-    let Some(stat) = row.filter(|row| row.source.is_absolute()).and_then(|row| rustix::fs::stat(&row.source).ok())
+    let Some(stat) = row
+        .filter(|row| row.source.is_absolute())
+        .and_then(|row| rustix::fs::stat(&row.source).ok())
     else {
         return Vec::new();
     };
@@ -97,7 +124,11 @@ fn devices(dev: u64, row: Option<&MountRow>) -> Vec<(u32, u32)> {
     }
     let one = (major(stat.st_rdev), minor(stat.st_rdev));
     let members = members_of(one);
-    if members.is_empty() { vec![one] } else { members }
+    if members.is_empty() {
+        vec![one]
+    } else {
+        members
+    }
 }
 
 /// All members of the btrfs that a device belongs to.
@@ -114,7 +145,14 @@ fn members_of(device: (u32, u32)) -> Vec<(u32, u32)> {
         Some((major.parse().ok()?, minor.parse().ok()?))
     };
     let systems = folders(Path::new("/sys/fs/btrfs"));
-    let members =
-        systems.iter().map(|system| folders(&system.join("devices")).iter().filter_map(|path| number(path)).collect());
-    members.into_iter().find(|members: &Vec<_>| members.contains(&device)).unwrap_or_default()
+    let members = systems.iter().map(|system| {
+        folders(&system.join("devices"))
+            .iter()
+            .filter_map(|path| number(path))
+            .collect()
+    });
+    members
+        .into_iter()
+        .find(|members: &Vec<_>| members.contains(&device))
+        .unwrap_or_default()
 }

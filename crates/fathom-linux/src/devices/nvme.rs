@@ -1,5 +1,8 @@
 //! NVMe administration commands that only read. See `linux/nvme_ioctl.h` and NVM Express Base Specification 2.0c.
-#![allow(unsafe_code, reason = "ioctl takes untyped memory; the request is paired with its type here")]
+#![allow(
+    unsafe_code,
+    reason = "ioctl takes untyped memory; the request is paired with its type here"
+)]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -41,7 +44,15 @@ const _: () = assert!(size_of::<Command>() == 72);
 /// Identify Controller.
 pub(super) fn identify_controller(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let mut page = vec![0; 4096];
-    admin(device, Command { opcode: IDENTIFY, cdw10: 1, ..Command::default() }, &mut page)?;
+    admin(
+        device,
+        Command {
+            opcode: IDENTIFY,
+            cdw10: 1,
+            ..Command::default()
+        },
+        &mut page,
+    )?;
     Ok(page)
 }
 
@@ -49,19 +60,35 @@ pub(super) fn identify_controller(device: BorrowedFd<'_>) -> io::Result<Vec<u8>>
 pub(super) fn smart_log(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let mut page = vec![0; 512];
     let words = page.len() as u32 / 4 - 1;
-    let command = Command { opcode: GET_LOG_PAGE, namespace: ALL, cdw10: words << 16 | 2, ..Command::default() };
+    let command = Command {
+        opcode: GET_LOG_PAGE,
+        namespace: ALL,
+        cdw10: words << 16 | 2,
+        ..Command::default()
+    };
     admin(device, command, &mut page)?;
     Ok(page)
 }
 
 /// Feature 6, Volatile Write Cache.
 pub(super) fn write_cache_feature(device: BorrowedFd<'_>) -> io::Result<u32> {
-    admin(device, Command { opcode: GET_FEATURES, cdw10: 6, ..Command::default() }, &mut [])
+    admin(
+        device,
+        Command {
+            opcode: GET_FEATURES,
+            cdw10: 6,
+            ..Command::default()
+        },
+        &mut [],
+    )
 }
 
 /// Sends a command that moves data only from the device to `page`, and returns its first result word.
 fn admin(device: BorrowedFd<'_>, mut command: Command, page: &mut [u8]) -> io::Result<u32> {
-    debug_assert!(matches!(command.opcode, GET_LOG_PAGE | IDENTIFY | GET_FEATURES), "these only read");
+    debug_assert!(
+        matches!(command.opcode, GET_LOG_PAGE | IDENTIFY | GET_FEATURES),
+        "these only read"
+    );
     command.address = page.as_mut_ptr() as u64;
     command.data_length = u32::try_from(page.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: the request takes one nvme_passthru_cmd, whose layout Command has; it and the page it names, with the length

@@ -1,5 +1,8 @@
 //! SCSI commands that only read, and ATA ones wrapped in them. See `scsi/sg.h`, SPC-5, SAT-5 and ACS-4.
-#![allow(unsafe_code, reason = "ioctl takes untyped memory; the request is paired with its type here")]
+#![allow(
+    unsafe_code,
+    reason = "ioctl takes untyped memory; the request is paired with its type here"
+)]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -78,23 +81,48 @@ pub(super) fn ata_sleeps(device: BorrowedFd<'_>) -> io::Result<bool> {
 }
 
 /// One block in, by the PIO protocol: 512 bytes, the length in the count field.
-fn ata_data(device: BorrowedFd<'_>, command: u8, feature: u8, lba_mid_high: u16) -> io::Result<Vec<u8>> {
+fn ata_data(
+    device: BorrowedFd<'_>,
+    command: u8,
+    feature: u8,
+    lba_mid_high: u16,
+) -> io::Result<Vec<u8>> {
     let mut page = vec![0; 512];
     let mut cdb = ata_command(4 << 1, 0x0E, command, feature, lba_mid_high);
     cdb[6] = 1;
     let answer = send(device, &cdb, &mut page)?;
-    if answer.status == 0 { Ok(page) } else { Err(refused(&answer)) }
+    if answer.status == 0 {
+        Ok(page)
+    } else {
+        Err(refused(&answer))
+    }
 }
 
 /// No data; the registers come back in a sense descriptor (SAT-5, 12.2.7).
-fn ata_registers(device: BorrowedFd<'_>, command: u8, feature: u8, lba_mid_high: u16) -> io::Result<[u8; 14]> {
+fn ata_registers(
+    device: BorrowedFd<'_>,
+    command: u8,
+    feature: u8,
+    lba_mid_high: u16,
+) -> io::Result<[u8; 14]> {
     let cdb = ata_command(3 << 1, 0x20, command, feature, lba_mid_high);
     let answer = send(device, &cdb, &mut [])?;
-    let descriptor = answer.sense.get(8..22).filter(|descriptor| answer.sense[0] & 0x7F == 0x72 && descriptor[0] == 9);
-    descriptor.and_then(|descriptor| descriptor.try_into().ok()).ok_or_else(|| refused(&answer))
+    let descriptor = answer
+        .sense
+        .get(8..22)
+        .filter(|descriptor| answer.sense[0] & 0x7F == 0x72 && descriptor[0] == 9);
+    descriptor
+        .and_then(|descriptor| descriptor.try_into().ok())
+        .ok_or_else(|| refused(&answer))
 }
 
-fn ata_command(protocol: u8, transfer: u8, command: u8, feature: u8, lba_mid_high: u16) -> [u8; 16] {
+fn ata_command(
+    protocol: u8,
+    transfer: u8,
+    command: u8,
+    feature: u8,
+    lba_mid_high: u16,
+) -> [u8; 16] {
     let [high, mid] = lba_mid_high.to_be_bytes();
     let mut cdb = [0; 16];
     (cdb[0], cdb[1], cdb[2]) = (ATA_PASS_THROUGH_16, protocol, transfer);
@@ -106,14 +134,26 @@ fn ata_command(protocol: u8, transfer: u8, command: u8, feature: u8, lba_mid_hig
 pub(super) fn scsi_caching(device: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
     let mut page = vec![0; 64];
     let answer = send(device, &[MODE_SENSE_6, 0, 8, 0, 64, 0], &mut page)?;
-    if answer.status == 0 { Ok(page) } else { Err(refused(&answer)) }
+    if answer.status == 0 {
+        Ok(page)
+    } else {
+        Err(refused(&answer))
+    }
 }
 
 /// LOG SENSE of the cumulative values of a page.
 pub(super) fn scsi_log(device: BorrowedFd<'_>, number: u8) -> io::Result<Vec<u8>> {
     let mut page = vec![0; 512];
-    let answer = send(device, &[LOG_SENSE, 0, 0x40 | number, 0, 0, 0, 0, 2, 0, 0], &mut page)?;
-    if answer.status == 0 { Ok(page) } else { Err(refused(&answer)) }
+    let answer = send(
+        device,
+        &[LOG_SENSE, 0, 0x40 | number, 0, 0, 0, 0, 2, 0, 0],
+        &mut page,
+    )?;
+    if answer.status == 0 {
+        Ok(page)
+    } else {
+        Err(refused(&answer))
+    }
 }
 
 fn refused(answer: &Answer) -> io::Error {
@@ -131,11 +171,18 @@ fn refused(answer: &Answer) -> io::Error {
 
 /// Sends a command that moves data only from the device to `page`, or none.
 fn send(device: BorrowedFd<'_>, cdb: &[u8], page: &mut [u8]) -> io::Result<Answer> {
-    debug_assert!(matches!(cdb[0], ATA_PASS_THROUGH_16 | MODE_SENSE_6 | LOG_SENSE), "these only read");
+    debug_assert!(
+        matches!(cdb[0], ATA_PASS_THROUGH_16 | MODE_SENSE_6 | LOG_SENSE),
+        "these only read"
+    );
     let mut sense = vec![0; 64];
     let mut header = Header {
         interface: i32::from(b'S'),
-        direction: if page.is_empty() { DIRECTION_NONE } else { DIRECTION_FROM_DEVICE },
+        direction: if page.is_empty() {
+            DIRECTION_NONE
+        } else {
+            DIRECTION_FROM_DEVICE
+        },
         command_length: u8::try_from(cdb.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
         sense_size: 64,
         segments: 0,
@@ -164,11 +211,20 @@ fn send(device: BorrowedFd<'_>, cdb: &[u8], page: &mut [u8]) -> io::Result<Answe
         return Err(io::Error::last_os_error());
     }
     if header.host_status != 0 {
-        return Err(io::Error::other(format!("the host adapter reports {:#x}", header.host_status)));
+        return Err(io::Error::other(format!(
+            "the host adapter reports {:#x}",
+            header.host_status
+        )));
     }
     sense.truncate(usize::from(header.sense_written));
     if header.status != 0 && header.status != CHECK_CONDITION {
-        return Err(io::Error::other(format!("the device is busy or refused it (status {:#x})", header.status)));
+        return Err(io::Error::other(format!(
+            "the device is busy or refused it (status {:#x})",
+            header.status
+        )));
     }
-    Ok(Answer { status: header.status, sense })
+    Ok(Answer {
+        status: header.status,
+        sense,
+    })
 }

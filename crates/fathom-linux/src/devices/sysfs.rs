@@ -28,7 +28,9 @@ impl LinuxSysfs {
     #[must_use]
     pub fn at(root: impl Into<PathBuf>) -> Self {
         let root = root.into();
-        LinuxSysfs { root: std::fs::canonicalize(&root).unwrap_or(root) }
+        LinuxSysfs {
+            root: std::fs::canonicalize(&root).unwrap_or(root),
+        }
     }
 
     fn host_path(&self, path: &str) -> PathBuf {
@@ -39,10 +41,13 @@ impl LinuxSysfs {
 impl Sysfs for LinuxSysfs {
     fn bytes(&self, path: &str) -> Result<Vec<u8>, Unread> {
         let mut bytes = Vec::new();
-        let read = File::open(self.host_path(path)).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+        let read = File::open(self.host_path(path))
+            .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
         match read {
             Ok(_) => Ok(bytes),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
                 Err(Unread::Missing)
             }
             Err(error) => Err(Unread::Failed(error.to_string())),
@@ -50,16 +55,23 @@ impl Sysfs for LinuxSysfs {
     }
 
     fn names(&self, folder: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.host_path(folder)) else { return Vec::new() };
-        let mut names: Vec<String> =
-            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        let Ok(entries) = std::fs::read_dir(self.host_path(folder)) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
         names.sort();
         names
     }
 
     fn real(&self, path: &str) -> Option<String> {
         let real = std::fs::canonicalize(self.host_path(path)).ok()?;
-        Some(format!("/{}", real.strip_prefix(&self.root).ok()?.to_str()?))
+        Some(format!(
+            "/{}",
+            real.strip_prefix(&self.root).ok()?.to_str()?
+        ))
     }
 
     fn page_size(&self) -> u32 {

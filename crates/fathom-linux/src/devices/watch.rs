@@ -16,9 +16,14 @@ use super::sysfs::LinuxSysfs;
 /// What a target stands on. A file that is not there yet stands on what its folder does.
 #[must_use]
 pub fn look_below(path: &Path) -> TargetRecording {
-    let mut target = TargetRecording { path: path.to_owned(), ..TargetRecording::default() };
+    let mut target = TargetRecording {
+        path: path.to_owned(),
+        ..TargetRecording::default()
+    };
     let Some((there, facts)) = nearest(path) else {
-        target.troubles.push("neither it nor a folder above it is there".to_owned());
+        target
+            .troubles
+            .push("neither it nor a folder above it is there".to_owned());
         return target;
     };
     let devices = match FileType::from_raw_mode(facts.st_mode) {
@@ -48,15 +53,33 @@ pub fn look_closely(path: &Path) -> TargetRecording {
 }
 
 fn nearest(path: &Path) -> Option<(&Path, rustix::fs::Stat)> {
-    let names = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    names.filter_map(|path| Some((path, rustix::fs::stat(path).ok()?))).next()
+    let names = path.ancestors().map(|path| {
+        if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        }
+    });
+    names
+        .filter_map(|path| Some((path, rustix::fs::stat(path).ok()?)))
+        .next()
 }
 
 /// The number of the device, or of the device of the file system, that a target is or is on.
 fn home(path: &Path) -> Option<(bool, u64)> {
     let facts = nearest(path)?.1;
-    let is_device = matches!(FileType::from_raw_mode(facts.st_mode), FileType::BlockDevice | FileType::CharacterDevice);
-    Some((is_device, if is_device { facts.st_rdev } else { facts.st_dev }))
+    let is_device = matches!(
+        FileType::from_raw_mode(facts.st_mode),
+        FileType::BlockDevice | FileType::CharacterDevice
+    );
+    Some((
+        is_device,
+        if is_device {
+            facts.st_rdev
+        } else {
+            facts.st_dev
+        },
+    ))
 }
 
 /// The devices below all targets of a run.
@@ -93,7 +116,11 @@ impl DeviceWatch {
                 facts.direct = now.file_system.direct;
             }
         }
-        for device in self.targets.iter_mut().flat_map(|target| &mut target.devices) {
+        for device in self
+            .targets
+            .iter_mut()
+            .flat_map(|target| &mut target.devices)
+        {
             again(&sysfs, device);
         }
         self.targets
@@ -105,5 +132,6 @@ fn again(sysfs: &LinuxSysfs, device: &mut DeviceRecording) {
     let pages = ask(&now);
     hear(&mut now, &pages);
     // Another device may have taken the name.
-    device.after = (now.number == device.before.number && now.identity == device.before.identity).then_some(now);
+    device.after = (now.number == device.before.number && now.identity == device.before.identity)
+        .then_some(now);
 }

@@ -62,11 +62,15 @@ impl Context {
     fn new(depth: u32) -> Result<Self, i32> {
         let mut id: usize = 0;
         // SAFETY: io_setup writes one word to `id`, which lives through the call.
-        let result = unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth), &raw mut id) };
+        let result =
+            unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth), &raw mut id) };
         if result < 0 {
             return Err(last_errno());
         }
-        let mut context = Self { id, readable: false };
+        let mut context = Self {
+            id,
+            readable: false,
+        };
         let header = context.header();
         context.readable = header.magic == RING_MAGIC
             && header.incompatible_features == RING_FEATURES
@@ -93,13 +97,18 @@ impl Context {
         // SAFETY: `head` is below the ring's length, so the event lies in the mapping, and the kernel has published it
         // (acquire on the tail) and does not write it again before the head has moved on.
         let event = unsafe { events.add(head as usize).read() };
-        header.head.store((head + 1) % header.count, Ordering::Release);
+        header
+            .head
+            .store((head + 1) % header.count, Ordering::Release);
         Some(event)
     }
 
     /// io_getevents: waits for `at_least` or until `limit`.
     fn wait(&self, at_least: u32, events: &mut [Event], limit: Duration) -> Result<usize, i32> {
-        let limit = libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() };
+        let limit = libc::timespec {
+            tv_sec: limit.as_secs() as libc::time_t,
+            tv_nsec: limit.subsec_nanos().into(),
+        };
         // SAFETY: the kernel writes at most `events.len()` events to the slice and reads `limit`; both live through the call.
         let count = unsafe {
             libc::syscall(
@@ -111,7 +120,11 @@ impl Context {
                 &raw const limit,
             )
         };
-        if count < 0 { Err(last_errno()) } else { Ok(count as usize) }
+        if count < 0 {
+            Err(last_errno())
+        } else {
+            Ok(count as usize)
+        }
     }
 
     /// io_submit: how many of these were taken.
@@ -120,9 +133,19 @@ impl Context {
     /// Each pointer must lead to a control block whose buffer is good until its completion.
     unsafe fn submit(&self, blocks: &[*mut libc::iocb]) -> Result<usize, i32> {
         // SAFETY: the slice is as long as said, and the caller promises what it points to.
-        let count =
-            unsafe { libc::syscall(libc::SYS_io_submit, self.id, blocks.len() as libc::c_long, blocks.as_ptr()) };
-        if count < 0 { Err(last_errno()) } else { Ok(count as usize) }
+        let count = unsafe {
+            libc::syscall(
+                libc::SYS_io_submit,
+                self.id,
+                blocks.len() as libc::c_long,
+                blocks.as_ptr(),
+            )
+        };
+        if count < 0 {
+            Err(last_errno())
+        } else {
+            Ok(count as usize)
+        }
     }
 
     fn destroy(&self) {
@@ -195,9 +218,12 @@ impl AioEngine {
                 Ok(count) => taken += count,
                 Err(libc::EAGAIN) => break,
                 Err(libc::EINTR) => {}
-                Err(errno @ (libc::ENOSYS | libc::EPERM)) => return Err(refused(errno, self.depth())),
+                Err(errno @ (libc::ENOSYS | libc::EPERM)) => {
+                    return Err(refused(errno, self.depth()));
+                }
                 Err(errno) => {
-                    self.ready.push(slot_of(self.queue[taken]), -i64::from(errno));
+                    self.ready
+                        .push(slot_of(self.queue[taken]), -i64::from(errno));
                     taken += 1;
                 }
             }
@@ -220,7 +246,9 @@ impl AioEngine {
     fn take_ready(&mut self, at_most: u32, done: &mut Vec<Completion>) -> u32 {
         let mut count = self.ready.reap(at_most, &mut self.arena, done);
         while self.context.readable && count < at_most {
-            let Some(event) = self.context.pop() else { break };
+            let Some(event) = self.context.pop() else {
+                break;
+            };
             self.complete(event, done);
             count += 1;
         }
@@ -230,16 +258,30 @@ impl AioEngine {
     #[inline]
     fn complete(&mut self, event: Event, done: &mut Vec<Completion>) {
         self.arena.take_back(event.data as u32);
-        done.push(Completion { slot: event.data as u32, result: event.result });
+        done.push(Completion {
+            slot: event.data as u32,
+            result: event.result,
+        });
     }
 
     /// One io_getevents. Returns how many it brought.
-    fn wait_once(&mut self, at_least: u32, at_most: u32, limit: Duration, done: &mut Vec<Completion>) -> Result<u32, EngineError> {
+    fn wait_once(
+        &mut self,
+        at_least: u32,
+        at_most: u32,
+        limit: Duration,
+        done: &mut Vec<Completion>,
+    ) -> Result<u32, EngineError> {
         let room = (at_most as usize).min(self.events.len());
         let count = match self.context.wait(at_least, &mut self.events[..room], limit) {
             Ok(count) => count,
             Err(libc::EINTR) => 0,
-            Err(errno) => return Err(EngineError { errno, what: "io_getevents failed".to_owned() }),
+            Err(errno) => {
+                return Err(EngineError {
+                    errno,
+                    what: "io_getevents failed".to_owned(),
+                });
+            }
         };
         for index in 0..count {
             let event = self.events[index];
@@ -288,7 +330,10 @@ fn refused(errno: i32, depth: u32) -> EngineError {
         libc::EPERM => "a seccomp profile (container, sandbox) forbids io_setup; allow it there or use ioengine=psync".to_owned(),
         _ => "the kernel refuses it".to_owned(),
     };
-    EngineError { errno, what: format!("cannot set up libaio: {why}") }
+    EngineError {
+        errno,
+        what: format!("cannot set up libaio: {why}"),
+    }
 }
 
 impl Engine for AioEngine {
@@ -309,7 +354,9 @@ impl Engine for AioEngine {
 
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         for (index, request) in batch.iter().enumerate() {
-            let Some(result) = self.enqueue(request) else { continue };
+            let Some(result) = self.enqueue(request) else {
+                continue;
+            };
             let left = self.flush()?;
             if left > 0 {
                 return Ok(index - left);
@@ -323,13 +370,19 @@ impl Engine for AioEngine {
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         let want = wanted(wait, self.arena.lent());
         let mut count = self.take_ready(wait.at_most, done);
-        if count >= want && (self.context.readable || count == wait.at_most || self.pending() == 0) {
+        if count >= want && (self.context.readable || count == wait.at_most || self.pending() == 0)
+        {
             return Ok(());
         }
         let deadline = Deadline::of(wait);
         loop {
             let limit = deadline.left().unwrap_or_default();
-            count += self.wait_once(want.saturating_sub(count), wait.at_most - count, limit, done)?;
+            count += self.wait_once(
+                want.saturating_sub(count),
+                wait.at_most - count,
+                limit,
+                done,
+            )?;
             if count >= want || limit.is_zero() {
                 return Ok(());
             }
@@ -342,7 +395,11 @@ impl Drop for AioEngine {
     fn drop(&mut self) {
         let (deadline, mut done) = (Deadline::last(), Vec::new());
         while self.arena.lent() > 0 {
-            let wait = Wait { at_least: u32::MAX, at_most: u32::MAX, limit: None };
+            let wait = Wait {
+                at_least: u32::MAX,
+                at_most: u32::MAX,
+                limit: None,
+            };
             if self.reap(wait, &mut done).is_err() || deadline.left().is_none() {
                 break;
             }

@@ -4,7 +4,8 @@ use fathom_load::EngineError;
 
 /// The value of a kernel setting, or `unknown`.
 pub(crate) fn sysctl(name: &str) -> String {
-    std::fs::read_to_string(format!("/proc/sys/{name}")).map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+    std::fs::read_to_string(format!("/proc/sys/{name}"))
+        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
 }
 
 /// errno of a standard error.
@@ -32,7 +33,10 @@ pub(crate) fn io_uring_refused(errno: i32, doing: &str) -> EngineError {
             .to_owned(),
         _ => "the kernel refuses it".to_owned(),
     };
-    EngineError { errno, what: format!("cannot use io_uring ({doing}): {why}") }
+    EngineError {
+        errno,
+        what: format!("cannot use io_uring ({doing}): {why}"),
+    }
 }
 
 /// By the value of kernel.io_uring_disabled: 0 everyone may, 1 only CAP_SYS_ADMIN and a group, 2 nobody
@@ -62,7 +66,10 @@ fn memory_lock_limit() -> String {
 pub(crate) fn polling_refused(errno: i32) -> EngineError {
     let what = "polled completions (hipri) do not work on this target: they need direct=1 and a device with poll queues (for \
                 NVMe: boot with nvme.poll_queues=N); leave out hipri, or use another target";
-    EngineError { errno, what: what.to_owned() }
+    EngineError {
+        errno,
+        what: what.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -71,14 +78,30 @@ mod tests {
 
     #[test]
     fn each_refusal_says_what_mends_it() {
-        for (disabled, mend) in [("1", "kernel.io_uring_group"), ("2", "kernel.io_uring_disabled=0"), ("0", "seccomp")] {
+        for (disabled, mend) in [
+            ("1", "kernel.io_uring_group"),
+            ("2", "kernel.io_uring_disabled=0"),
+            ("0", "seccomp"),
+        ] {
             assert!(not_permitted(disabled).contains(mend), "{disabled}");
         }
-        for (errno, mend) in
-            [(libc::ENOMEM, "RLIMIT_MEMLOCK"), (libc::ENOSYS, "libaio"), (libc::EMFILE, "ulimit -n"), (libc::EINVAL, "libaio")]
-        {
-            assert!(io_uring_refused(errno, "io_uring_setup").what.contains(mend), "{errno}");
+        for (errno, mend) in [
+            (libc::ENOMEM, "RLIMIT_MEMLOCK"),
+            (libc::ENOSYS, "libaio"),
+            (libc::EMFILE, "ulimit -n"),
+            (libc::EINVAL, "libaio"),
+        ] {
+            assert!(
+                io_uring_refused(errno, "io_uring_setup")
+                    .what
+                    .contains(mend),
+                "{errno}"
+            );
         }
-        assert!(polling_refused(libc::EOPNOTSUPP).what.contains("poll_queues"));
+        assert!(
+            polling_refused(libc::EOPNOTSUPP)
+                .what
+                .contains("poll_queues")
+        );
     }
 }

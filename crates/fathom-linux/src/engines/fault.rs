@@ -1,7 +1,7 @@
 //! page_fault: copies to and from anonymous memory, whose pages the kernel makes at their first touch.
 #![allow(unsafe_code)]
 
-use fathom_load::{EngineError, OpenFile, Op, Request};
+use fathom_load::{EngineError, Op, OpenFile, Request};
 
 use super::sync::{Perform, SyncEngine};
 use crate::memory::Memory;
@@ -22,8 +22,13 @@ impl Areas {
     fn place(&self, request: &Request, buffer_size: u32) -> Option<*mut u8> {
         let area = self.0.get(request.file as usize)?;
         let past = request.offset.checked_add(u64::from(request.len))?;
-        let inside = request.offset >= area.range.0 && past <= area.range.1 && request.len <= buffer_size;
-        inside.then(|| area.memory.address().wrapping_add((request.offset - area.range.0) as usize))
+        let inside =
+            request.offset >= area.range.0 && past <= area.range.1 && request.len <= buffer_size;
+        inside.then(|| {
+            area.memory
+                .address()
+                .wrapping_add((request.offset - area.range.0) as usize)
+        })
     }
 }
 
@@ -33,7 +38,9 @@ impl Perform for Areas {
         if matches!(request.op, Op::Fsync | Op::Fdatasync) {
             return 0;
         }
-        let Some(memory) = self.place(request, buffer_size) else { return -i64::from(libc::EINVAL) };
+        let Some(memory) = self.place(request, buffer_size) else {
+            return -i64::from(libc::EINVAL);
+        };
         let len = request.len as usize;
         match request.op {
             // SAFETY: `place` held the request to its slot and to the mapping, which this engine alone knows; the caller
@@ -48,17 +55,27 @@ impl Perform for Areas {
 }
 
 /// The page_fault engine over memory as large as the ranges of `files`.
-pub(crate) fn engine(files: &[OpenFile], buffer_size: u32) -> Result<SyncEngine<Areas>, EngineError> {
+pub(crate) fn engine(
+    files: &[OpenFile],
+    buffer_size: u32,
+) -> Result<SyncEngine<Areas>, EngineError> {
     let area = |file: &OpenFile| {
         let len = usize::try_from(file.range.1 - file.range.0).map_err(|_| libc::ENOMEM)?;
-        Ok(Area { memory: Memory::untouched(len, 0)?, range: file.range })
+        Ok(Area {
+            memory: Memory::untouched(len, 0)?,
+            range: file.range,
+        })
     };
     let areas: Result<Vec<Area>, i32> = files.iter().map(area).collect();
     SyncEngine::new(Areas(areas.map_err(refused)?), buffer_size)
 }
 
 fn refused(errno: i32) -> EngineError {
-    EngineError { errno, what: "page_fault: the kernel gives no memory of that size; lower size or numjobs".to_owned() }
+    EngineError {
+        errno,
+        what: "page_fault: the kernel gives no memory of that size; lower size or numjobs"
+            .to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -82,10 +99,26 @@ mod tests {
     }
 
     fn carry(engine: &mut impl Engine, op: Op, offset: u64, len: u32) -> i64 {
-        let request = Request { slot: 0, file: 0, op, len, offset, prio: 0 };
+        let request = Request {
+            slot: 0,
+            file: 0,
+            op,
+            len,
+            offset,
+            prio: 0,
+        };
         assert_eq!(engine.submit(&[request]), Ok(1));
         let mut done: Vec<Completion> = Vec::new();
-        engine.reap(Wait { at_least: 1, at_most: 1, limit: None }, &mut done).expect("memory only");
+        engine
+            .reap(
+                Wait {
+                    at_least: 1,
+                    at_most: 1,
+                    limit: None,
+                },
+                &mut done,
+            )
+            .expect("memory only");
         done[0].result
     }
 
@@ -104,8 +137,18 @@ mod tests {
     #[test]
     fn what_lies_outside_is_refused() {
         let mut engine = engine(&[file((4096, 3 * 4096))], 4096).expect("8 KiB");
-        for (offset, len) in [(0, 4096), (3 * 4096, 4096), (2 * 4096 + 1, 4096), (u64::MAX - 1, 4096), (4096, 8192)] {
-            assert_eq!(carry(&mut engine, Op::Write, offset, len), -22, "{offset} {len}");
+        for (offset, len) in [
+            (0, 4096),
+            (3 * 4096, 4096),
+            (2 * 4096 + 1, 4096),
+            (u64::MAX - 1, 4096),
+            (4096, 8192),
+        ] {
+            assert_eq!(
+                carry(&mut engine, Op::Write, offset, len),
+                -22,
+                "{offset} {len}"
+            );
         }
         assert_eq!(carry(&mut engine, Op::Trim, 4096, 4096), -22);
         assert_eq!(carry(&mut engine, Op::Fsync, 0, 0), 0);

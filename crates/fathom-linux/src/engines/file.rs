@@ -25,8 +25,14 @@ impl EngineFile {
 /// The last line of defence, below every mistake of the layers above: the file of a request, or the negative errno it
 /// completes with when it would leave the file's range or overrun its slot.
 #[inline]
-pub(crate) fn admit<'a>(files: &'a [EngineFile], request: &Request, buffer_size: u32) -> Result<&'a EngineFile, i64> {
-    let file = files.get(request.file as usize).ok_or(-i64::from(libc::EBADF))?;
+pub(crate) fn admit<'a>(
+    files: &'a [EngineFile],
+    request: &Request,
+    buffer_size: u32,
+) -> Result<&'a EngineFile, i64> {
+    let file = files
+        .get(request.file as usize)
+        .ok_or(-i64::from(libc::EBADF))?;
     let (start, end) = file.range;
     // Offsets from 2^63 on are negative to the kernel, and -1 means "the current position" to io_uring.
     let end = end.min(i64::MAX as u64);
@@ -34,9 +40,15 @@ pub(crate) fn admit<'a>(files: &'a [EngineFile], request: &Request, buffer_size:
     let fits = match request.op {
         Op::Fsync | Op::Fdatasync => true,
         Op::Trim => request.offset >= start && past <= end,
-        Op::Read | Op::Write => request.offset >= start && past <= end && request.len <= buffer_size,
+        Op::Read | Op::Write => {
+            request.offset >= start && past <= end && request.len <= buffer_size
+        }
     };
-    if fits { Ok(file) } else { Err(-i64::from(libc::EINVAL)) }
+    if fits {
+        Ok(file)
+    } else {
+        Err(-i64::from(libc::EINVAL))
+    }
 }
 
 #[cfg(test)]
@@ -49,7 +61,12 @@ mod tests {
     }
 
     fn corners() -> impl Strategy<Value = u64> {
-        prop_oneof![any::<u64>(), 0u64..70_000, (u64::MAX - 70_000)..=u64::MAX, ((1u64 << 63) - 70_000)..((1 << 63) + 70_000)]
+        prop_oneof![
+            any::<u64>(),
+            0u64..70_000,
+            (u64::MAX - 70_000)..=u64::MAX,
+            ((1u64 << 63) - 70_000)..((1 << 63) + 70_000)
+        ]
     }
 
     proptest! {
@@ -74,7 +91,14 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_a_bad_descriptor() {
-        let request = Request { slot: 0, file: 0, op: Op::Fsync, len: 0, offset: 0, prio: 0 };
+        let request = Request {
+            slot: 0,
+            file: 0,
+            op: Op::Fsync,
+            len: 0,
+            offset: 0,
+            prio: 0,
+        };
         assert_eq!(admit(&[], &request, 4096).err(), Some(-9));
     }
 }

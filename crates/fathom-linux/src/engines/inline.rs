@@ -12,7 +12,9 @@ const BLKDISCARD: libc::Ioctl = 0x1277;
 
 /// errno of the last failed call.
 pub(crate) fn last_errno() -> i32 {
-    std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+    std::io::Error::last_os_error()
+        .raw_os_error()
+        .unwrap_or(libc::EIO)
 }
 
 /// The result of a system call as a completion has it; a call that a signal interrupted is made again.
@@ -55,5 +57,8 @@ pub(crate) const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_
 
 fn punch(fd: RawFd, offset: u64, len: u64) -> i64 {
     // SAFETY: fallocate takes no memory, and the descriptor is open as long as its `EngineFile` lives.
-    outcome(|| unsafe { libc::fallocate(fd, PUNCH_HOLE, offset as libc::off_t, len as libc::off_t) } as isize)
+    outcome(
+        || unsafe { libc::fallocate(fd, PUNCH_HOLE, offset as libc::off_t, len as libc::off_t) }
+            as isize,
+    )
 }

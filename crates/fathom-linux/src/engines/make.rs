@@ -13,7 +13,9 @@ use super::operation::OperationEngine;
 use super::pool::PoolEngine;
 use super::shape::{Reserve, Truncate};
 use super::splice::Splice;
-use super::sync::{Call, Calls, Positioned, Seek, SyncEngine, Vectored, VectoredWithFlags, rw_flags};
+use super::sync::{
+    Call, Calls, Positioned, Seek, SyncEngine, Vectored, VectoredWithFlags, rw_flags,
+};
 use super::uring::UringEngine;
 use super::vsync::VsyncEngine;
 
@@ -29,7 +31,10 @@ pub fn make_engine<U: EngineUser>(
     files: Vec<EngineFile>,
     user: U,
 ) -> Result<U::Output, EngineError> {
-    let parts = Parts { request, files: files.into() };
+    let parts = Parts {
+        request,
+        files: files.into(),
+    };
     let settings = &request.spec.settings;
     if settings.offload && request.spec.kind.is_a_call() {
         return parts.run(parts.pool()?, user);
@@ -40,11 +45,19 @@ pub fn make_engine<U: EngineUser>(
         EngineKind::Pvsync => parts.run_calls(Vectored, user),
         EngineKind::Pvsync2 => parts.run_calls(VectoredWithFlags(rw_flags(settings, true)), user),
         EngineKind::Vsync => parts.run(parts.vsync()?, user),
-        EngineKind::Mmap => parts.run(mmap::engine(parts.files(), request.files, request.buffer_size)?, user),
+        EngineKind::Mmap => parts.run(
+            mmap::engine(parts.files(), request.files, request.buffer_size)?,
+            user,
+        ),
         EngineKind::PosixAio => parts.run(parts.pool()?, user),
         EngineKind::Null => parts.run(parts.null()?, user),
-        EngineKind::PageFault => parts.run(fault::engine(request.files, request.buffer_size)?, user),
-        EngineKind::Cpuio | EngineKind::Exec => Err(EngineError { errno: libc::EINVAL, what: format!("{} does no I/O", request.spec.kind.word()) }),
+        EngineKind::PageFault => {
+            parts.run(fault::engine(request.files, request.buffer_size)?, user)
+        }
+        EngineKind::Cpuio | EngineKind::Exec => Err(EngineError {
+            errno: libc::EINVAL,
+            what: format!("{} does no I/O", request.spec.kind.word()),
+        }),
         EngineKind::Libaio => parts.run_libaio(user, None),
         EngineKind::IoUring => parts.run_io_uring(user),
         EngineKind::Splice => parts.run_calls(Splice::new()?, user),
@@ -66,7 +79,11 @@ pub fn make_engine<U: EngineUser>(
 ///
 /// # Errors
 /// When there is no io_uring.
-pub fn make_noop_ring<U: EngineUser>(depth: u32, buffer_size: u32, user: U) -> Result<U::Output, EngineError> {
+pub fn make_noop_ring<U: EngineUser>(
+    depth: u32,
+    buffer_size: u32,
+    user: U,
+) -> Result<U::Output, EngineError> {
     Ok(user.run(UringEngine::noop(depth, buffer_size)?, "io_uring", None))
 }
 
@@ -85,8 +102,21 @@ impl Parts<'_> {
         Ok(user.run(engine, self.request.spec.kind.word(), None))
     }
 
-    fn run_calls<C: Call, U: EngineUser>(&self, call: C, user: U) -> Result<U::Output, EngineError> {
-        self.run(SyncEngine::new(Calls { call, files: self.files() }, self.request.buffer_size)?, user)
+    fn run_calls<C: Call, U: EngineUser>(
+        &self,
+        call: C,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
+        self.run(
+            SyncEngine::new(
+                Calls {
+                    call,
+                    files: self.files(),
+                },
+                self.request.buffer_size,
+            )?,
+            user,
+        )
     }
 
     fn vsync(&self) -> Result<VsyncEngine, EngineError> {
@@ -103,7 +133,12 @@ impl Parts<'_> {
     }
 
     fn uring(&self, settings: &EngineSettings) -> Result<UringEngine, EngineError> {
-        UringEngine::new(self.files(), self.request.depth, self.request.buffer_size, settings)
+        UringEngine::new(
+            self.files(),
+            self.request.depth,
+            self.request.buffer_size,
+            settings,
+        )
     }
 
     /// First with all settings, then without those that only make it cheaper, then libaio.
@@ -123,23 +158,39 @@ impl Parts<'_> {
         self.run_libaio(user, Some(refused.to_string()))
     }
 
-    fn run_libaio<U: EngineUser>(&self, user: U, mut fallback: Option<String>) -> Result<U::Output, EngineError> {
+    fn run_libaio<U: EngineUser>(
+        &self,
+        user: U,
+        mut fallback: Option<String>,
+    ) -> Result<U::Output, EngineError> {
         let (depth, size) = (self.request.depth, self.request.buffer_size);
         let refused = match AioEngine::new(self.files(), depth, size, &self.request.spec.settings) {
             Ok(engine) => return Ok(user.run(engine, EngineKind::Libaio.word(), fallback)),
             Err(refused) if self.request.spec.named => return Err(refused),
             Err(refused) => refused.to_string(),
         };
-        let why = fallback.take().map_or(refused.clone(), |first| format!("{first}; {refused}"));
+        let why = fallback
+            .take()
+            .map_or(refused.clone(), |first| format!("{first}; {refused}"));
         Ok(user.run(self.pool()?, EngineKind::PosixAio.word(), Some(why)))
     }
 }
 
 /// The settings with less of what a kernel or device may refuse, and what is missing then; only those that differ.
 fn lesser(settings: &EngineSettings) -> Vec<(&'static str, EngineSettings)> {
-    let unpolled = EngineSettings { high_priority: false, ..settings.clone() };
-    let plain = EngineSettings { fixed_buffers: false, register_files: false, ..unpolled.clone() };
-    let mut lesser = vec![("polled completions", unpolled), ("registered buffers and files", plain)];
+    let unpolled = EngineSettings {
+        high_priority: false,
+        ..settings.clone()
+    };
+    let plain = EngineSettings {
+        fixed_buffers: false,
+        register_files: false,
+        ..unpolled.clone()
+    };
+    let mut lesser = vec![
+        ("polled completions", unpolled),
+        ("registered buffers and files", plain),
+    ];
     lesser.retain(|(_, lesser)| lesser != settings);
     lesser
 }

@@ -25,17 +25,39 @@ pub(super) struct OperationEngine {
 }
 
 impl OperationEngine {
-    pub(super) fn new(request: &EngineRequest<'_>, operation: FileOperation) -> Result<Self, EngineError> {
-        let paths = request.files.iter().map(path).collect::<Result<Box<[CString]>, EngineError>>()?;
+    pub(super) fn new(
+        request: &EngineRequest<'_>,
+        operation: FileOperation,
+    ) -> Result<Self, EngineError> {
+        let paths = request
+            .files
+            .iter()
+            .map(path)
+            .collect::<Result<Box<[CString]>, EngineError>>()?;
         let settings = &request.spec.settings;
-        let makes = settings.remove_made && !matches!(operation, FileOperation::Stat | FileOperation::Delete);
-        let made = request.files.iter().map(|file| makes && !is_there_before(operation, file)).collect();
+        let makes = settings.remove_made
+            && !matches!(operation, FileOperation::Stat | FileOperation::Delete);
+        let made = request
+            .files
+            .iter()
+            .map(|file| makes && !is_there_before(operation, file))
+            .collect();
         let buffer = vec![0; request.buffer_size as usize];
-        Ok(Self { operation, stat: settings.stat, paths, made, remove_made: settings.remove_made, over: None, buffer })
+        Ok(Self {
+            operation,
+            stat: settings.stat,
+            paths,
+            made,
+            remove_made: settings.remove_made,
+            over: None,
+            buffer,
+        })
     }
 
     fn perform(&self, request: &Request) -> i64 {
-        let Some(path) = self.paths.get(request.file as usize) else { return -i64::from(libc::EBADF) };
+        let Some(path) = self.paths.get(request.file as usize) else {
+            return -i64::from(libc::EBADF);
+        };
         let done = match self.operation {
             FileOperation::Create => {
                 let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -46,14 +68,19 @@ impl OperationEngine {
             FileOperation::Delete => rustix::fs::unlink(path),
             FileOperation::RemoveFolder => rustix::fs::rmdir(path),
         };
-        done.map_or_else(|error| -i64::from(error.raw_os_error()), |()| i64::from(request.len))
+        done.map_or_else(
+            |error| -i64::from(error.raw_os_error()),
+            |()| i64::from(request.len),
+        )
     }
 
     fn look_at(&self, path: &CString) -> KernelResult<()> {
         match self.stat {
             StatCall::Stat => rustix::fs::stat(path).map(drop),
             StatCall::Lstat => rustix::fs::lstat(path).map(drop),
-            StatCall::Statx => rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::ALL).map(drop),
+            StatCall::Statx => {
+                rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::ALL).map(drop)
+            }
         }
     }
 }
@@ -86,8 +113,13 @@ impl Engine for OperationEngine {
 
     #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        let Some(request) = batch.first().filter(|_| self.over.is_none()) else { return Ok(0) };
-        self.over = Some(Completion { slot: request.slot, result: self.perform(request) });
+        let Some(request) = batch.first().filter(|_| self.over.is_none()) else {
+            return Ok(0);
+        };
+        self.over = Some(Completion {
+            slot: request.slot,
+            result: self.perform(request),
+        });
         Ok(1)
     }
 
@@ -107,7 +139,11 @@ impl Drop for OperationEngine {
             return;
         }
         for (path, _) in self.paths.iter().zip(&self.made).filter(|(_, made)| **made) {
-            let _ = if self.operation.of_folders() { rustix::fs::rmdir(path) } else { rustix::fs::unlink(path) };
+            let _ = if self.operation.of_folders() {
+                rustix::fs::rmdir(path)
+            } else {
+                rustix::fs::unlink(path)
+            };
         }
     }
 }

@@ -68,7 +68,10 @@ impl Shared {
                 return Some(task);
             }
             queues.idle += 1;
-            queues = self.work.wait(queues).unwrap_or_else(PoisonError::into_inner);
+            queues = self
+                .work
+                .wait(queues)
+                .unwrap_or_else(PoisonError::into_inner);
             queues.idle -= 1;
         }
     }
@@ -78,14 +81,19 @@ impl Shared {
         match (admit(&self.files, request, self.buffer_size), request.op) {
             (Err(refused), _) => refused,
             // SAFETY: `admit` held the length to the slot's size; the slot is lent to this task, and its memory is kept.
-            (Ok(file), Op::Read | Op::Write) => unsafe { Positioned.transfer(file.raw(), request, task.buffer) },
+            (Ok(file), Op::Read | Op::Write) => unsafe {
+                Positioned.transfer(file.raw(), request, task.buffer)
+            },
             (Ok(file), _) => control(file, request),
         }
     }
 
     fn work(&self) {
         while let Some(task) = self.next_task() {
-            let completion = Completion { slot: task.request.slot, result: self.perform(&task) };
+            let completion = Completion {
+                slot: task.request.slot,
+                result: self.perform(&task),
+            };
             let mut queues = self.lock();
             queues.done.push_back(completion);
             let awaited = queues.wanted > 0 && queues.done.len() >= queues.wanted;
@@ -105,10 +113,18 @@ pub(crate) struct PoolEngine {
 }
 
 impl PoolEngine {
-    pub(crate) fn new(files: Arc<[EngineFile]>, depth: u32, buffer_size: u32) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        files: Arc<[EngineFile]>,
+        depth: u32,
+        buffer_size: u32,
+    ) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, buffer_size)?;
         let room = arena.depth() as usize;
-        let queues = Queues { tasks: VecDeque::with_capacity(room), done: VecDeque::with_capacity(room), ..Queues::default() };
+        let queues = Queues {
+            tasks: VecDeque::with_capacity(room),
+            done: VecDeque::with_capacity(room),
+            ..Queues::default()
+        };
         let shared = Arc::new(Shared {
             queues: Mutex::new(queues),
             work: Condvar::new(),
@@ -117,7 +133,11 @@ impl PoolEngine {
             buffer_size: arena.size(),
             _memory: arena.keeper(),
         });
-        let mut engine = Self { shared, threads: Vec::new(), arena };
+        let mut engine = Self {
+            shared,
+            threads: Vec::new(),
+            arena,
+        };
         for index in 0..engine.arena.depth().min(MOST_THREADS) {
             engine.start_thread(index)?;
         }
@@ -126,7 +146,9 @@ impl PoolEngine {
 
     fn start_thread(&mut self, index: u32) -> Result<(), EngineError> {
         let shared = Arc::clone(&self.shared);
-        let builder = std::thread::Builder::new().name(format!("posixaio-{index}")).stack_size(STACK);
+        let builder = std::thread::Builder::new()
+            .name(format!("posixaio-{index}"))
+            .stack_size(STACK);
         let thread = builder.spawn(move || shared.work()).map_err(|error| EngineError {
             errno: super::explain::errno_of(&error),
             what: format!(
@@ -164,7 +186,10 @@ impl Engine for PoolEngine {
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
         let mut queues = self.shared.lock();
         for request in batch {
-            queues.tasks.push_back(Task { request: *request, buffer: self.arena.lend(request.slot) });
+            queues.tasks.push_back(Task {
+                request: *request,
+                buffer: self.arena.lend(request.slot),
+            });
         }
         let wake = queues.idle.min(batch.len());
         drop(queues);
@@ -182,7 +207,11 @@ impl Engine for PoolEngine {
             let deadline = Deadline::of(wait);
             queues.wanted = want;
             while let Some(left) = deadline.left().filter(|_| queues.done.len() < want) {
-                queues = shared.finished.wait_timeout(queues, left).unwrap_or_else(PoisonError::into_inner).0;
+                queues = shared
+                    .finished
+                    .wait_timeout(queues, left)
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0;
             }
             queues.wanted = 0;
         }

@@ -37,10 +37,17 @@ impl Ready {
 
     /// Moves at most `at_most` to `done` and ends the loan of their slots. Returns how many.
     #[inline]
-    pub(crate) fn reap(&mut self, at_most: u32, arena: &mut Arena, done: &mut Vec<Completion>) -> u32 {
+    pub(crate) fn reap(
+        &mut self,
+        at_most: u32,
+        arena: &mut Arena,
+        done: &mut Vec<Completion>,
+    ) -> u32 {
         let mut count = 0;
         while count < at_most {
-            let Some(completion) = self.0.pop_front() else { break };
+            let Some(completion) = self.0.pop_front() else {
+                break;
+            };
             arena.take_back(completion.slot);
             done.push(completion);
             count += 1;
@@ -62,7 +69,9 @@ pub(crate) struct Deadline(Instant);
 impl Deadline {
     /// For a reap.
     pub(crate) fn of(wait: Wait) -> Self {
-        let limit = wait.limit.map_or(USUAL_WAIT, |limit| Duration::from_nanos(limit.get()).min(LONGEST_WAIT));
+        let limit = wait.limit.map_or(USUAL_WAIT, |limit| {
+            Duration::from_nanos(limit.get()).min(LONGEST_WAIT)
+        });
         Self(Instant::now() + limit)
     }
 
@@ -73,6 +82,8 @@ impl Deadline {
 
     /// Time left; `None` when it has passed.
     pub(crate) fn left(self) -> Option<Duration> {
-        self.0.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        self.0
+            .checked_duration_since(Instant::now())
+            .filter(|left| !left.is_zero())
     }
 }

@@ -16,10 +16,20 @@ pub(crate) struct Reserve;
 impl Call for Reserve {
     #[inline]
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, _: *mut u8) -> i64 {
-        let mode = if request.op == Op::Read { libc::FALLOC_FL_KEEP_SIZE } else { 0 };
-        let (offset, len) = (request.offset as libc::off_t, libc::off_t::from(request.len));
+        let mode = if request.op == Op::Read {
+            libc::FALLOC_FL_KEEP_SIZE
+        } else {
+            0
+        };
+        let (offset, len) = (
+            request.offset as libc::off_t,
+            libc::off_t::from(request.len),
+        );
         // SAFETY: fallocate takes no memory.
-        whole(request, outcome(|| unsafe { libc::fallocate(fd, mode, offset, len) } as isize))
+        whole(
+            request,
+            outcome(|| unsafe { libc::fallocate(fd, mode, offset, len) } as isize),
+        )
     }
 }
 
@@ -34,11 +44,18 @@ impl Call for Truncate {
             return -i64::from(libc::EINVAL);
         }
         // SAFETY: ftruncate takes no memory.
-        whole(request, outcome(|| unsafe { libc::ftruncate(fd, request.offset as libc::off_t) } as isize))
+        whole(
+            request,
+            outcome(|| unsafe { libc::ftruncate(fd, request.offset as libc::off_t) } as isize),
+        )
     }
 }
 
 /// Such a call is done or not: as an I/O it has moved all of its length.
 fn whole(request: &Request, result: i64) -> i64 {
-    if result < 0 { result } else { i64::from(request.len) }
+    if result < 0 {
+        result
+    } else {
+        i64::from(request.len)
+    }
 }

@@ -32,15 +32,32 @@ impl Splice {
     unsafe fn read(&self, fd: RawFd, mut offset: libc::loff_t, buffer: *mut u8, len: usize) -> i64 {
         let null = std::ptr::null_mut();
         // SAFETY: the offset lives through the call, and the pipe takes the data.
-        let held = outcome(|| unsafe { libc::splice(fd, &mut offset, self.into.as_raw_fd(), null, len.min(PIPE), 0) });
+        let held = outcome(|| unsafe {
+            libc::splice(
+                fd,
+                &mut offset,
+                self.into.as_raw_fd(),
+                null,
+                len.min(PIPE),
+                0,
+            )
+        });
         let mut moved = 0;
         while moved < held {
             // SAFETY: at most `held` bytes are taken, which is at most `len`.
             let part = outcome(|| unsafe {
-                libc::read(self.out.as_raw_fd(), buffer.add(moved as usize).cast(), (held - moved) as usize)
+                libc::read(
+                    self.out.as_raw_fd(),
+                    buffer.add(moved as usize).cast(),
+                    (held - moved) as usize,
+                )
             });
             if part <= 0 {
-                return if part < 0 { part } else { -i64::from(libc::EIO) };
+                return if part < 0 {
+                    part
+                } else {
+                    -i64::from(libc::EIO)
+                };
             }
             moved += part;
         }
@@ -51,18 +68,41 @@ impl Splice {
     ///
     /// # Safety
     /// `buffer` must be good for `len` bytes and unchanged until the call returns: the pipe then refers to none of it.
-    unsafe fn write(&self, fd: RawFd, mut offset: libc::loff_t, buffer: *mut u8, len: usize) -> i64 {
-        let (null, iov) = (std::ptr::null_mut(), libc::iovec { iov_base: buffer.cast(), iov_len: len.min(PIPE) });
+    unsafe fn write(
+        &self,
+        fd: RawFd,
+        mut offset: libc::loff_t,
+        buffer: *mut u8,
+        len: usize,
+    ) -> i64 {
+        let (null, iov) = (
+            std::ptr::null_mut(),
+            libc::iovec {
+                iov_base: buffer.cast(),
+                iov_len: len.min(PIPE),
+            },
+        );
         // SAFETY: the vector lives through the call and names memory that the caller promises.
         let held = outcome(|| unsafe { libc::vmsplice(self.into.as_raw_fd(), &iov, 1, 0) });
         let mut moved = 0;
         while moved < held {
             // SAFETY: the offset lives through the call.
             let part = outcome(|| unsafe {
-                libc::splice(self.out.as_raw_fd(), null, fd, &mut offset, (held - moved) as usize, 0)
+                libc::splice(
+                    self.out.as_raw_fd(),
+                    null,
+                    fd,
+                    &mut offset,
+                    (held - moved) as usize,
+                    0,
+                )
             });
             if part <= 0 {
-                return if part < 0 { part } else { -i64::from(libc::EIO) };
+                return if part < 0 {
+                    part
+                } else {
+                    -i64::from(libc::EIO)
+                };
             }
             moved += part;
         }
@@ -78,19 +118,32 @@ impl Splice {
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd), EngineError> {
-    let what = || "no pipe for the splice engine; lower numjobs, or raise the limit of open files (ulimit -n)".to_owned();
-    rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| EngineError { errno: error.raw_os_error(), what: what() })
+    let what = || {
+        "no pipe for the splice engine; lower numjobs, or raise the limit of open files (ulimit -n)"
+            .to_owned()
+    };
+    rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| EngineError {
+        errno: error.raw_os_error(),
+        what: what(),
+    })
 }
 
 impl Call for Splice {
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
         let mut moved = 0;
         while moved < request.len {
-            let (offset, left) = ((request.offset + u64::from(moved)) as libc::loff_t, (request.len - moved) as usize);
+            let (offset, left) = (
+                (request.offset + u64::from(moved)) as libc::loff_t,
+                (request.len - moved) as usize,
+            );
             // SAFETY: the caller promises the buffer for all of the request's length, of which `left` bytes are left here.
             let part = unsafe {
                 let rest = buffer.add(moved as usize);
-                if request.op == Op::Read { self.read(fd, offset, rest, left) } else { self.write(fd, offset, rest, left) }
+                if request.op == Op::Read {
+                    self.read(fd, offset, rest, left)
+                } else {
+                    self.write(fd, offset, rest, left)
+                }
             };
             match part {
                 0 => break,

@@ -39,7 +39,11 @@ impl Call for Seek {
         let (buffer, len) = (buffer.cast::<libc::c_void>(), request.len as usize);
         // SAFETY: the caller promises that the buffer is good for `len` bytes and ours.
         let result = outcome(|| unsafe {
-            if request.op == Op::Read { libc::read(fd, buffer, len) } else { libc::write(fd, buffer, len) }
+            if request.op == Op::Read {
+                libc::read(fd, buffer, len)
+            } else {
+                libc::write(fd, buffer, len)
+            }
         });
         self.0.moved(request, result);
         result
@@ -62,14 +66,20 @@ impl Positions {
             return Ok(());
         }
         // SAFETY: lseek takes no memory.
-        let at = outcome(|| unsafe { libc::lseek(fd, request.offset as libc::off_t, libc::SEEK_SET) } as isize);
+        let at =
+            outcome(
+                || unsafe { libc::lseek(fd, request.offset as libc::off_t, libc::SEEK_SET) }
+                    as isize,
+            );
         if at < 0 { Err(at) } else { Ok(()) }
     }
 
     /// Notes what `result` did to the position; after an error it is not known.
     #[inline]
     pub(crate) fn moved(&mut self, request: &Request, result: i64) {
-        self.0[request.file as usize] = u64::try_from(result).ok().map(|bytes| request.offset + bytes);
+        self.0[request.file as usize] = u64::try_from(result)
+            .ok()
+            .map(|bytes| request.offset + bytes);
     }
 }
 
@@ -84,7 +94,11 @@ impl Call for Positioned {
         let offset = request.offset as libc::off_t;
         // SAFETY: the caller promises that the buffer is good for `len` bytes and ours.
         outcome(|| unsafe {
-            if request.op == Op::Read { libc::pread(fd, buffer, len, offset) } else { libc::pwrite(fd, buffer, len, offset) }
+            if request.op == Op::Read {
+                libc::pread(fd, buffer, len, offset)
+            } else {
+                libc::pwrite(fd, buffer, len, offset)
+            }
         })
     }
 }
@@ -96,11 +110,18 @@ pub(crate) struct Vectored;
 impl Call for Vectored {
     #[inline]
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
-        let iov = libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize };
+        let iov = libc::iovec {
+            iov_base: buffer.cast(),
+            iov_len: request.len as usize,
+        };
         let offset = request.offset as libc::off_t;
         // SAFETY: the vector lives through the call, and the caller promises its buffer.
         outcome(|| unsafe {
-            if request.op == Op::Read { libc::preadv(fd, &iov, 1, offset) } else { libc::pwritev(fd, &iov, 1, offset) }
+            if request.op == Op::Read {
+                libc::preadv(fd, &iov, 1, offset)
+            } else {
+                libc::pwritev(fd, &iov, 1, offset)
+            }
         })
     }
 }
@@ -112,7 +133,10 @@ pub(crate) struct VectoredWithFlags(pub(crate) RwFlags);
 impl Call for VectoredWithFlags {
     #[inline]
     unsafe fn transfer(&mut self, fd: RawFd, request: &Request, buffer: *mut u8) -> i64 {
-        let iov = libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize };
+        let iov = libc::iovec {
+            iov_base: buffer.cast(),
+            iov_len: request.len as usize,
+        };
         let (offset, flags) = (request.offset as libc::off_t, self.0.of(request.op));
         // SAFETY: the vector lives through the call, and the caller promises its buffer.
         outcome(|| unsafe {
@@ -141,21 +165,34 @@ impl RwFlags {
     /// Those of a read or a write; nothing else has any.
     #[inline]
     pub(crate) fn of(self, op: Op) -> i32 {
-        if op == Op::Write { self.writes } else { self.reads }
+        if op == Op::Write {
+            self.writes
+        } else {
+            self.reads
+        }
     }
 }
 
 /// The RWF flags these settings ask for. Polling is left out where the engine has another way to ask for it.
 pub(crate) fn rw_flags(settings: &EngineSettings, poll: bool) -> RwFlags {
     let mut flags = 0;
-    for (wanted, flag) in
-        [(settings.high_priority && poll, libc::RWF_HIPRI), (settings.nowait, libc::RWF_NOWAIT), (settings.uncached, RWF_DONTCACHE)]
-    {
+    for (wanted, flag) in [
+        (settings.high_priority && poll, libc::RWF_HIPRI),
+        (settings.nowait, libc::RWF_NOWAIT),
+        (settings.uncached, RWF_DONTCACHE),
+    ] {
         if wanted {
             flags |= flag;
         }
     }
-    RwFlags { reads: flags, writes: if settings.atomic { flags | RWF_ATOMIC } else { flags } }
+    RwFlags {
+        reads: flags,
+        writes: if settings.atomic {
+            flags | RWF_ATOMIC
+        } else {
+            flags
+        },
+    }
 }
 
 /// How a synchronous engine does one request.
@@ -199,7 +236,11 @@ pub(crate) struct SyncEngine<P> {
 
 impl<P: Perform> SyncEngine<P> {
     pub(crate) fn new(performer: P, buffer_size: u32) -> Result<Self, EngineError> {
-        Ok(Self { performer, arena: Arena::new(1, buffer_size)?, over: None })
+        Ok(Self {
+            performer,
+            arena: Arena::new(1, buffer_size)?,
+            over: None,
+        })
     }
 }
 
@@ -221,11 +262,16 @@ impl<P: Perform> Engine for SyncEngine<P> {
 
     #[inline]
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        let Some(request) = batch.first().filter(|_| self.over.is_none()) else { return Ok(0) };
+        let Some(request) = batch.first().filter(|_| self.over.is_none()) else {
+            return Ok(0);
+        };
         let (buffer, size) = (self.arena.lend(request.slot), self.arena.size());
         // SAFETY: the slot is lent to this call until its completion is reaped.
         let result = unsafe { self.performer.perform(request, buffer, size) };
-        self.over = Some(Completion { slot: request.slot, result });
+        self.over = Some(Completion {
+            slot: request.slot,
+            result,
+        });
         Ok(1)
     }
 
@@ -255,13 +301,42 @@ mod tests {
 
     #[test]
     fn flags_are_those_of_the_kernel_header() {
-        let all = EngineSettings { high_priority: true, nowait: true, uncached: true, ..EngineSettings::default() };
+        let all = EngineSettings {
+            high_priority: true,
+            nowait: true,
+            uncached: true,
+            ..EngineSettings::default()
+        };
         // linux/fs.h: HIPRI 1, NOWAIT 8, DONTCACHE 0x80.
-        assert_eq!(rw_flags(&all, true), RwFlags { reads: 0x89, writes: 0x89 });
-        assert_eq!(rw_flags(&all, false), RwFlags { reads: 0x88, writes: 0x88 });
-        assert_eq!(rw_flags(&EngineSettings::default(), true), RwFlags::default());
+        assert_eq!(
+            rw_flags(&all, true),
+            RwFlags {
+                reads: 0x89,
+                writes: 0x89
+            }
+        );
+        assert_eq!(
+            rw_flags(&all, false),
+            RwFlags {
+                reads: 0x88,
+                writes: 0x88
+            }
+        );
+        assert_eq!(
+            rw_flags(&EngineSettings::default(), true),
+            RwFlags::default()
+        );
         // ATOMIC 0x40, of writes only.
-        let untorn = EngineSettings { atomic: true, ..all };
-        assert_eq!((rw_flags(&untorn, true).of(Op::Read), rw_flags(&untorn, true).of(Op::Write)), (0x89, 0xc9));
+        let untorn = EngineSettings {
+            atomic: true,
+            ..all
+        };
+        assert_eq!(
+            (
+                rw_flags(&untorn, true).of(Op::Read),
+                rw_flags(&untorn, true).of(Op::Write)
+            ),
+            (0x89, 0xc9)
+        );
     }
 }

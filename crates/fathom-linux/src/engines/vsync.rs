@@ -26,20 +26,35 @@ pub(crate) struct VsyncEngine {
 }
 
 impl VsyncEngine {
-    pub(crate) fn new(files: Arc<[EngineFile]>, depth: u32, buffer_size: u32) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        files: Arc<[EngineFile]>,
+        depth: u32,
+        buffer_size: u32,
+    ) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, buffer_size)?;
         let (positions, ready) = (Positions::new(files.len()), Ready::new(arena.depth()));
-        Ok(Self { files, positions, gathered: Vec::with_capacity(MOST.min(arena.depth() as usize)), arena, ready })
+        Ok(Self {
+            files,
+            positions,
+            gathered: Vec::with_capacity(MOST.min(arena.depth() as usize)),
+            arena,
+            ready,
+        })
     }
 
     /// How many requests at the start of the batch go into one call.
     fn run_length(&self, batch: &[Request]) -> usize {
         let follows = |pair: &[Request]| {
             let (one, next) = (&pair[0], &pair[1]);
-            (one.op, one.file, one.offset.checked_add(u64::from(one.len))) == (next.op, next.file, Some(next.offset))
+            (one.op, one.file, one.offset.checked_add(u64::from(one.len)))
+                == (next.op, next.file, Some(next.offset))
                 && admit(&self.files, next, self.arena.size()).is_ok()
         };
-        1 + batch.windows(2).take(MOST - 1).take_while(|pair| follows(pair)).count()
+        1 + batch
+            .windows(2)
+            .take(MOST - 1)
+            .take_while(|pair| follows(pair))
+            .count()
     }
 
     /// Moves a run of neighbours, the first of which was admitted with the others.
@@ -48,7 +63,10 @@ impl VsyncEngine {
         self.gathered.clear();
         for request in run {
             let buffer = self.arena.lend(request.slot);
-            self.gathered.push(libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize });
+            self.gathered.push(libc::iovec {
+                iov_base: buffer.cast(),
+                iov_len: request.len as usize,
+            });
         }
         let result = self.call(first);
         self.positions.moved(first, result);
@@ -63,7 +81,13 @@ impl VsyncEngine {
         let (vector, count) = (self.gathered.as_ptr(), self.gathered.len() as i32);
         // SAFETY: every buffer is a slot lent to this call, `admit` held its length to the slot's size, and the vector lives
         // through the call.
-        outcome(|| unsafe { if first.op == Op::Read { libc::readv(fd, vector, count) } else { libc::writev(fd, vector, count) } })
+        outcome(|| unsafe {
+            if first.op == Op::Read {
+                libc::readv(fd, vector, count)
+            } else {
+                libc::writev(fd, vector, count)
+            }
+        })
     }
 
     /// Bytes moved belong to the requests in their order; an error is everybody's.

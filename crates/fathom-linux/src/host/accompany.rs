@@ -14,11 +14,16 @@ use super::error::refused;
 const LOOK_UP: Duration = Duration::from_millis(20);
 
 /// Runs it until it ends or `stop` says so: then it is asked to end, and made to after the time of grace.
-pub(super) fn accompany(program: &Program, name: &str, stop: &dyn Fn() -> bool) -> Result<Option<String>, HostError> {
+pub(super) fn accompany(
+    program: &Program,
+    name: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<String>, HostError> {
     let mut running = Running(start(program, name)?);
     loop {
         if let Some(status) = running.ended()? {
-            return Ok((!status.success()).then(|| format!("{} ended by itself with {status}", program.path)));
+            return Ok((!status.success())
+                .then(|| format!("{} ended by itself with {status}", program.path)));
         }
         if stop() {
             running.end(Duration::from_nanos(program.grace.get()))?;
@@ -32,11 +37,19 @@ fn start(program: &Program, name: &str) -> Result<Child, HostError> {
     let mut command = Command::new(&program.path);
     command.args(&program.arguments).stdin(Stdio::null());
     if program.redirect {
-        command.stdout(output(name, "stdout")?).stderr(output(name, "stderr")?);
+        command
+            .stdout(output(name, "stdout")?)
+            .stderr(output(name, "stderr")?);
     }
     command.spawn().map_err(|error| {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        refused(errno, format!("cannot start '{}': program= is a path, or a name that is looked for in PATH", program.path))
+        refused(
+            errno,
+            format!(
+                "cannot start '{}': program= is a path, or a name that is looked for in PATH",
+                program.path
+            ),
+        )
     })
 }
 
@@ -53,7 +66,12 @@ struct Running(Child);
 
 impl Running {
     fn ended(&mut self) -> Result<Option<ExitStatus>, HostError> {
-        self.0.try_wait().map_err(|error| refused(error.raw_os_error().unwrap_or(libc::ECHILD), "cannot wait for the program".to_owned()))
+        self.0.try_wait().map_err(|error| {
+            refused(
+                error.raw_os_error().unwrap_or(libc::ECHILD),
+                "cannot wait for the program".to_owned(),
+            )
+        })
     }
 
     fn end(&mut self, grace: Duration) -> Result<(), HostError> {

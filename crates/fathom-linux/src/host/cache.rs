@@ -44,10 +44,15 @@ pub fn direct_io(file: impl AsFd) -> io::Result<DirectIo> {
     if facts.stx_mask & StatxFlags::DIOALIGN.bits() == 0 {
         return Ok(DirectIo::Unknown);
     }
-    Ok(match (facts.stx_dio_offset_align, facts.stx_dio_mem_align) {
-        (0, _) | (_, 0) => DirectIo::Buffered,
-        (offset_align, memory_align) => DirectIo::Direct { offset_align, memory_align },
-    })
+    Ok(
+        match (facts.stx_dio_offset_align, facts.stx_dio_mem_align) {
+            (0, _) | (_, 0) => DirectIo::Buffered,
+            (offset_align, memory_align) => DirectIo::Direct {
+                offset_align,
+                memory_align,
+            },
+        },
+    )
 }
 
 /// Drops a range of a file from the page cache. Dirty pages survive POSIX_FADV_DONTNEED, so they are written first;
@@ -78,8 +83,15 @@ fn whole_pages(range: Range<u64>) -> Range<u64> {
 
 /// posix_fadvise(2); an empty range is left alone, because a length of zero means "to the end".
 pub(super) fn advise(file: BorrowedFd<'_>, range: Range<u64>, advice: Advice) -> io::Result<()> {
-    let Some(length) = std::num::NonZeroU64::new(range.end.saturating_sub(range.start)) else { return Ok(()) };
-    Ok(rustix::fs::fadvise(file, range.start, Some(length), advice)?)
+    let Some(length) = std::num::NonZeroU64::new(range.end.saturating_sub(range.start)) else {
+        return Ok(());
+    };
+    Ok(rustix::fs::fadvise(
+        file,
+        range.start,
+        Some(length),
+        advice,
+    )?)
 }
 
 /// Reads a file once, so that it is in the page cache. Ends early on `stop`.

@@ -30,7 +30,9 @@ impl Disks {
 
     /// Adds what is below an open target.
     pub(super) fn add_open(&mut self, target: BorrowedFd<'_>) {
-        let Ok(facts) = rustix::fs::fstat(target) else { return };
+        let Ok(facts) = rustix::fs::fstat(target) else {
+            return;
+        };
         if FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice {
             self.add_device(facts.st_rdev, 0);
         } else {
@@ -45,15 +47,28 @@ impl Disks {
     }
 
     fn add_path_at(&mut self, path: &Path, depth: u32) {
-        let there = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-        let Some((path, facts)) = there.filter_map(|path| Some((path, rustix::fs::stat(path).ok()?))).next() else {
+        let there = path.ancestors().map(|path| {
+            if path.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                path
+            }
+        });
+        let Some((path, facts)) = there
+            .filter_map(|path| Some((path, rustix::fs::stat(path).ok()?)))
+            .next()
+        else {
             return;
         };
         if FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice {
             return self.add_device(facts.st_rdev, depth);
         }
         let mount = rustix::fs::statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::MNT_ID);
-        self.add_file_system(facts.st_dev, mount.ok().map(|facts| facts.stx_mnt_id), depth);
+        self.add_file_system(
+            facts.st_dev,
+            mount.ok().map(|facts| facts.stx_mnt_id),
+            depth,
+        );
     }
 
     /// File systems over several devices (btrfs, zfs) have a number of their own; their mount names a device.
@@ -61,11 +76,15 @@ impl Disks {
         if major(dev) != 0 {
             return self.add_device(dev, depth);
         }
-        let Some(source) = mount.and_then(source_of) else { return };
+        let Some(source) = mount.and_then(source_of) else {
+            return;
+        };
         match rustix::fs::stat(&source) {
             Ok(facts) if FileType::from_raw_mode(facts.st_mode) == FileType::BlockDevice => {
                 let members = members_of(facts.st_rdev);
-                members.iter().for_each(|folder| self.add_folder(folder, depth));
+                members
+                    .iter()
+                    .for_each(|folder| self.add_folder(folder, depth));
                 self.add_device(facts.st_rdev, depth);
             }
             _ => {}
@@ -78,13 +97,20 @@ impl Disks {
 
     /// A partition stands for its disk; what a device is built on comes after it.
     fn add_folder(&mut self, folder: &Path, depth: u32) {
-        let Some(folder) = std::fs::canonicalize(folder).ok().and_then(whole) else { return };
-        let Some(name) = folder.file_name().and_then(|name| name.to_str()) else { return };
+        let Some(folder) = std::fs::canonicalize(folder).ok().and_then(whole) else {
+            return;
+        };
+        let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
+            return;
+        };
         if depth > DEEPEST || !self.seen.insert(name.to_owned()) {
             return;
         }
-        let counters = std::fs::read_to_string(folder.join("stat")).ok().and_then(|text| parse(&text));
-        self.found.extend(counters.map(|counters| (name.replace('!', "/"), counters)));
+        let counters = std::fs::read_to_string(folder.join("stat"))
+            .ok()
+            .and_then(|text| parse(&text));
+        self.found
+            .extend(counters.map(|counters| (name.replace('!', "/"), counters)));
         for below in entries(&folder.join("slaves")) {
             self.add_folder(&below, depth + 1);
         }
@@ -99,11 +125,17 @@ fn folder_of(dev: u64) -> PathBuf {
 }
 
 fn whole(folder: PathBuf) -> Option<PathBuf> {
-    if folder.join("partition").exists() { folder.parent().map(Path::to_owned) } else { Some(folder) }
+    if folder.join("partition").exists() {
+        folder.parent().map(Path::to_owned)
+    } else {
+        Some(folder)
+    }
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths
@@ -112,23 +144,34 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 /// What is mounted by that mount id. See proc_pid_mountinfo(5): the source is the second word after the lone dash.
 fn source_of(mount: u64) -> Option<PathBuf> {
     let text = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    let line = text.lines().find(|line| line.split(' ').next() == Some(&mount.to_string()))?;
+    let line = text
+        .lines()
+        .find(|line| line.split(' ').next() == Some(&mount.to_string()))?;
     let source = line.split_once(" - ")?.1.split(' ').nth(1)?;
     source.starts_with('/').then(|| PathBuf::from(source))
 }
 
 /// Folders of all members of the btrfs that a device belongs to.
 fn members_of(dev: u64) -> Vec<PathBuf> {
-    let Some(own) = std::fs::canonicalize(folder_of(dev)).ok() else { return Vec::new() };
+    let Some(own) = std::fs::canonicalize(folder_of(dev)).ok() else {
+        return Vec::new();
+    };
     let name = own.file_name().unwrap_or_default();
     let file_systems = entries(Path::new("/sys/fs/btrfs"));
-    let devices = file_systems.iter().map(|folder| folder.join("devices")).find(|devices| devices.join(name).exists());
+    let devices = file_systems
+        .iter()
+        .map(|folder| folder.join("devices"))
+        .find(|devices| devices.join(name).exists());
     devices.map(|devices| entries(&devices)).unwrap_or_default()
 }
 
 /// `/sys/block/NAME/stat`: 11 fields before Linux 4.18, 15 with discards, 17 with flushes.
 pub(super) fn parse(text: &str) -> Option<DiskCounters> {
-    let fields: Vec<u64> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let fields: Vec<u64> = text
+        .split_whitespace()
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .ok()?;
     let at = |index: usize| fields.get(index).copied().unwrap_or(0);
     (fields.len() >= 11).then(|| DiskCounters {
         read_ios: at(0),
@@ -156,11 +199,28 @@ mod tests {
     fn the_fields_are_those_of_the_kernel_document() {
         let text = "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n";
         let all = parse(text).expect("17 fields");
-        assert_eq!((all.read_ios, all.read_sectors, all.write_ios, all.write_ticks), (1, 3, 5, 8));
-        assert_eq!((all.in_flight, all.io_ticks, all.time_in_queue), (9, 10, 11));
-        assert_eq!((all.discard_ios, all.discard_sectors, all.flush_ios), (12, 14, 16));
+        assert_eq!(
+            (
+                all.read_ios,
+                all.read_sectors,
+                all.write_ios,
+                all.write_ticks
+            ),
+            (1, 3, 5, 8)
+        );
+        assert_eq!(
+            (all.in_flight, all.io_ticks, all.time_in_queue),
+            (9, 10, 11)
+        );
+        assert_eq!(
+            (all.discard_ios, all.discard_sectors, all.flush_ios),
+            (12, 14, 16)
+        );
         let old = parse("1 2 3 4 5 6 7 8 9 10 11").expect("11 fields");
         assert_eq!((old.time_in_queue, old.flush_ios), (11, 0));
-        assert_eq!((parse("1 2 3"), parse("a b c d e f g h i j k")), (None, None));
+        assert_eq!(
+            (parse("1 2 3"), parse("a b c d e f g h i j k")),
+            (None, None)
+        );
     }
 }

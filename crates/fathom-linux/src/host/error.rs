@@ -11,8 +11,13 @@ use rustix::process::{Resource, getrlimit};
 pub(super) fn failed(doing: &str, path: &Path, error: &io::Error) -> HostError {
     let errno = error.raw_os_error().unwrap_or(libc::EIO);
     let path = path.display();
-    let advice = advice(errno).map(|advice| format!(": {advice}")).unwrap_or_default();
-    HostError { errno, what: format!("cannot {doing} {path}{advice}") }
+    let advice = advice(errno)
+        .map(|advice| format!(": {advice}"))
+        .unwrap_or_default();
+    HostError {
+        errno,
+        what: format!("cannot {doing} {path}{advice}"),
+    }
 }
 
 /// An error that the kernel has not yet seen.
@@ -22,11 +27,19 @@ pub(super) fn refused(errno: i32, what: String) -> HostError {
 
 fn advice(errno: i32) -> Option<String> {
     let text = match errno {
-        libc::ENOSPC => "the file system is full; lower size= or choose another place with directory=",
-        libc::EDQUOT => "the disk quota is used up; lower size= or choose another place with directory=",
-        libc::EFBIG => "larger than the file system or the file size limit (ulimit -f) allows; lower size=",
+        libc::ENOSPC => {
+            "the file system is full; lower size= or choose another place with directory="
+        }
+        libc::EDQUOT => {
+            "the disk quota is used up; lower size= or choose another place with directory="
+        }
+        libc::EFBIG => {
+            "larger than the file system or the file size limit (ulimit -f) allows; lower size="
+        }
         libc::EROFS => "the file system is mounted read-only; choose another place with directory=",
-        libc::EACCES | libc::EPERM => "this user may not; run as its owner or as root, or choose another place with directory=",
+        libc::EACCES | libc::EPERM => {
+            "this user may not; run as its owner or as root, or choose another place with directory="
+        }
         libc::ETXTBSY => "it is in use as a program or as swap space; choose another file",
         libc::EMFILE => return Some(too_many_files()),
         libc::ENFILE => "the whole machine is out of open files (sysctl fs.file-max)",
@@ -38,15 +51,27 @@ fn advice(errno: i32) -> Option<String> {
 }
 
 fn too_many_files() -> String {
-    let limit = getrlimit(Resource::Nofile).current.map_or("no".to_owned(), |limit| limit.to_string());
-    format!("this process may have {limit} files open; raise it (ulimit -n), or lower nrfiles= or openfiles=")
+    let limit = getrlimit(Resource::Nofile)
+        .current
+        .map_or("no".to_owned(), |limit| limit.to_string());
+    format!(
+        "this process may have {limit} files open; raise it (ulimit -n), or lower nrfiles= or openfiles="
+    )
 }
 
 /// Free and wanted space, for a file that did not fit.
 pub(super) fn no_space(path: &Path, wanted: u64, facts: Option<StatVfs>) -> HostError {
-    let free = facts.map(|facts| format!(", {} bytes are free", facts.f_bavail.saturating_mul(facts.f_frsize)));
+    let free = facts.map(|facts| {
+        format!(
+            ", {} bytes are free",
+            facts.f_bavail.saturating_mul(facts.f_frsize)
+        )
+    });
     let free = free.unwrap_or_default();
     let path = path.display();
     let advice = "lower size= or choose another place with directory=";
-    refused(libc::ENOSPC, format!("{path} does not fit on its file system: it needs {wanted} bytes{free}; {advice}"))
+    refused(
+        libc::ENOSPC,
+        format!("{path} does not fit on its file system: it needs {wanted} bytes{free}; {advice}"),
+    )
 }

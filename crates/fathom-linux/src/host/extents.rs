@@ -23,7 +23,9 @@ pub fn written_share(file: impl AsFd, range: Range<u64>) -> io::Result<f64> {
         return Ok(1.0);
     }
     let mut unwritten = 0;
-    visit(file.as_fd(), range, &mut |gap| unwritten += gap.end - gap.start)?;
+    visit(file.as_fd(), range, &mut |gap| {
+        unwritten += gap.end - gap.start
+    })?;
     Ok(1.0 - unwritten as f64 / whole as f64)
 }
 
@@ -47,7 +49,11 @@ pub(super) fn known(file: BorrowedFd<'_>) -> bool {
     extents(file, 0..1).is_ok()
 }
 
-fn visit(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u64>)) -> io::Result<()> {
+fn visit(
+    file: BorrowedFd<'_>,
+    range: Range<u64>,
+    gap: &mut dyn FnMut(Range<u64>),
+) -> io::Result<()> {
     match by_map(file, range.clone(), gap) {
         Err(error) if is_missing(&error) => by_seek(file, range, gap),
         done => done,
@@ -55,10 +61,17 @@ fn visit(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u64>
 }
 
 fn is_missing(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::ENOSYS | libc::EINVAL))
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::ENOSYS | libc::EINVAL)
+    )
 }
 
-fn by_map(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u64>)) -> io::Result<()> {
+fn by_map(
+    file: BorrowedFd<'_>,
+    range: Range<u64>,
+    gap: &mut dyn FnMut(Range<u64>),
+) -> io::Result<()> {
     let mut at = range.start;
     while at < range.end {
         let batch = extents(file, at..range.end)?;
@@ -84,7 +97,11 @@ fn pass(extent: &Extent, at: u64, end: u64, gap: &mut dyn FnMut(Range<u64>)) -> 
     after
 }
 
-fn by_seek(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u64>)) -> io::Result<()> {
+fn by_seek(
+    file: BorrowedFd<'_>,
+    range: Range<u64>,
+    gap: &mut dyn FnMut(Range<u64>),
+) -> io::Result<()> {
     let mut at = range.start;
     while at < range.end {
         let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
@@ -106,24 +123,43 @@ fn by_seek(file: BorrowedFd<'_>, range: Range<u64>, gap: &mut dyn FnMut(Range<u6
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::single_range_in_vec_init, reason = "lists of gaps, some with one")]
+    #![allow(
+        clippy::single_range_in_vec_init,
+        reason = "lists of gaps, some with one"
+    )]
 
     use super::*;
 
     fn walk(extents: &[Extent], end: u64) -> Vec<Range<u64>> {
         let mut gaps = Vec::new();
-        let at = extents.iter().fold(0, |at, extent| pass(extent, at, end, &mut |gap| gaps.push(gap)));
+        let at = extents.iter().fold(0, |at, extent| {
+            pass(extent, at, end, &mut |gap| gaps.push(gap))
+        });
         assert!(at <= end);
         gaps
     }
 
     #[test]
     fn holes_and_reserved_blocks_are_gaps() {
-        let data = |start, end| Extent { start, end, unwritten: false, last: false };
-        let reserved = |start, end| Extent { start, end, unwritten: true, last: false };
+        let data = |start, end| Extent {
+            start,
+            end,
+            unwritten: false,
+            last: false,
+        };
+        let reserved = |start, end| Extent {
+            start,
+            end,
+            unwritten: true,
+            last: false,
+        };
         assert_eq!(walk(&[data(0, 10), data(20, 30)], 30), [10..20]);
         assert_eq!(walk(&[reserved(0, 10), data(10, 30)], 30), [0..10]);
         assert_eq!(walk(&[data(5, 10), reserved(20, 90)], 30), [0..5, 10..30]);
-        assert_eq!(walk(&[data(0, 90)], 30), [], "an extent may reach behind the range");
+        assert_eq!(
+            walk(&[data(0, 90)], 30),
+            [],
+            "an extent may reach behind the range"
+        );
     }
 }

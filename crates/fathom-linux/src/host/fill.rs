@@ -68,7 +68,11 @@ impl<'a> Filler<'a> {
     ) -> io::Result<u64> {
         let total: u64 = gaps.iter().map(|gap| gap.end - gap.start).sum();
         let chunks = Mutex::new(Chunks::new(gaps, self.align));
-        let threads = if any_order { total.div_ceil(WORTH_A_THREAD).clamp(1, THREADS) } else { 1 };
+        let threads = if any_order {
+            total.div_ceil(WORTH_A_THREAD).clamp(1, THREADS)
+        } else {
+            1
+        };
         let written = self.work(&chunks, threads, progress)?;
         if !self.trusted || self.cached.load(Ordering::Relaxed) {
             rustix::fs::fdatasync(&self.buffered)?;
@@ -76,14 +80,22 @@ impl<'a> Filler<'a> {
         Ok(written)
     }
 
-    fn work(&self, chunks: &Mutex<Chunks>, threads: u64, progress: &mut dyn FnMut(u64)) -> io::Result<u64> {
+    fn work(
+        &self,
+        chunks: &Mutex<Chunks>,
+        threads: u64,
+        progress: &mut dyn FnMut(u64),
+    ) -> io::Result<u64> {
         let failed = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel();
             for number in 0..threads {
                 let (sender, failed) = (sender.clone(), &failed);
                 let body = move || self.write_chunks(chunks, failed, &sender);
-                match std::thread::Builder::new().name("fathom-fill".into()).spawn_scoped(scope, body) {
+                match std::thread::Builder::new()
+                    .name("fathom-fill".into())
+                    .spawn_scoped(scope, body)
+                {
                     Err(error) if number == 0 => return Err(error),
                     // Fewer threads do it too.
                     Err(_) => break,
@@ -95,7 +107,12 @@ impl<'a> Filler<'a> {
         })
     }
 
-    fn write_chunks(&self, chunks: &Mutex<Chunks>, failed: &AtomicBool, sender: &mpsc::Sender<io::Result<u64>>) {
+    fn write_chunks(
+        &self,
+        chunks: &Mutex<Chunks>,
+        failed: &AtomicBool,
+        sender: &mpsc::Sender<io::Result<u64>>,
+    ) {
         let mut memory = vec![0_u8; (CHUNK + self.align) as usize];
         let skip = memory.as_ptr().align_offset(self.align as usize);
         while !self.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
@@ -116,7 +133,11 @@ impl<'a> Filler<'a> {
         let mut cached = !self.trusted;
         while done < data.len() {
             let direct = self.direct_for(done, data.len(), at);
-            let written = rustix::io::pwrite(direct.unwrap_or(&self.buffered), &data[done..], at + done as u64);
+            let written = rustix::io::pwrite(
+                direct.unwrap_or(&self.buffered),
+                &data[done..],
+                at + done as u64,
+            );
             match written {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(bytes) => {
@@ -124,7 +145,9 @@ impl<'a> Filler<'a> {
                     cached |= direct.is_none();
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::INVAL) if direct.is_some() => self.refused.store(true, Ordering::Relaxed),
+                Err(Errno::INVAL) if direct.is_some() => {
+                    self.refused.store(true, Ordering::Relaxed)
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -139,13 +162,18 @@ impl<'a> Filler<'a> {
     /// The direct descriptor, where the rest of a chunk is aligned for it.
     fn direct_for(&self, done: usize, length: usize, at: u64) -> Option<&OwnedFd> {
         let aligned = (done as u64 | (length - done) as u64 | at).is_multiple_of(self.align);
-        self.direct.as_ref().filter(|_| aligned && !self.refused.load(Ordering::Relaxed))
+        self.direct
+            .as_ref()
+            .filter(|_| aligned && !self.refused.load(Ordering::Relaxed))
     }
 }
 
 /// Adds up what the threads have written, until the last is gone. The caller hears of it often even when the disk is
 /// slow, because that is when it looks whether to stop.
-fn collect(receiver: &mpsc::Receiver<io::Result<u64>>, progress: &mut dyn FnMut(u64)) -> io::Result<u64> {
+fn collect(
+    receiver: &mpsc::Receiver<io::Result<u64>>,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<u64> {
     let mut written = 0;
     let mut outcome = Ok(());
     loop {
@@ -168,7 +196,11 @@ struct Chunks {
 
 impl Chunks {
     fn new(gaps: Vec<Range<u64>>, align: u64) -> Self {
-        Self { gaps: gaps.into_iter(), now: 0..0, align }
+        Self {
+            gaps: gaps.into_iter(),
+            now: 0..0,
+            align,
+        }
     }
 }
 
@@ -180,7 +212,11 @@ impl Iterator for Chunks {
             self.now = self.gaps.next()?;
         }
         let start = self.now.start;
-        let wish = if start.is_multiple_of(self.align) { (start / CHUNK + 1) * CHUNK } else { start.next_multiple_of(self.align) };
+        let wish = if start.is_multiple_of(self.align) {
+            (start / CHUNK + 1) * CHUNK
+        } else {
+            start.next_multiple_of(self.align)
+        };
         let mut end = wish.min(self.now.end);
         if !end.is_multiple_of(self.align) && end - start > self.align {
             end = end / self.align * self.align;
@@ -231,22 +267,52 @@ mod tests {
                 std::thread::sleep(5 * SILENCE);
                 sender.send(Ok(2)).expect("listened to");
             });
-            assert_eq!(collect(&receiver, &mut |written| heard.push(written)).ok(), Some(3));
+            assert_eq!(
+                collect(&receiver, &mut |written| heard.push(written)).ok(),
+                Some(3)
+            );
         });
-        assert!(heard.len() >= 4 && heard.first() == Some(&1) && heard.last() == Some(&3), "{heard:?}");
+        assert!(
+            heard.len() >= 4 && heard.first() == Some(&1) && heard.last() == Some(&3),
+            "{heard:?}"
+        );
     }
 
     #[test]
     fn chunks_cover_the_gaps_and_nothing_else() {
-        let gaps = vec![5000..5001, 8191..3 << 20, (4 << 20)..(4 << 20) + 10_000, 9 << 20..9 << 20];
+        let gaps = vec![
+            5000..5001,
+            8191..3 << 20,
+            (4 << 20)..(4 << 20) + 10_000,
+            9 << 20..9 << 20,
+        ];
         let chunks: Vec<_> = Chunks::new(gaps.clone(), 4096).collect();
-        let sum = |ranges: &[Range<u64>]| ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+        let sum = |ranges: &[Range<u64>]| {
+            ranges
+                .iter()
+                .map(|range| range.end - range.start)
+                .sum::<u64>()
+        };
         assert_eq!(sum(&chunks), sum(&gaps));
-        assert!(chunks.windows(2).all(|pair| pair[0].end <= pair[1].start), "in order, without overlap");
-        assert!(chunks.iter().all(|chunk| gaps.iter().any(|gap| gap.start <= chunk.start && chunk.end <= gap.end)));
+        assert!(
+            chunks.windows(2).all(|pair| pair[0].end <= pair[1].start),
+            "in order, without overlap"
+        );
+        assert!(chunks.iter().all(|chunk| {
+            gaps.iter()
+                .any(|gap| gap.start <= chunk.start && chunk.end <= gap.end)
+        }));
         let direct = |chunk: &&Range<u64>| (chunk.start | chunk.end).is_multiple_of(4096);
-        let unaligned: u64 = chunks.iter().filter(|chunk| !direct(chunk)).map(|chunk| chunk.end - chunk.start).sum();
-        assert_eq!(unaligned, 1 + 1 + 10_000 % 4096, "one inside a page, the edge before 8192, the tail");
+        let unaligned: u64 = chunks
+            .iter()
+            .filter(|chunk| !direct(chunk))
+            .map(|chunk| chunk.end - chunk.start)
+            .sum();
+        assert_eq!(
+            unaligned,
+            1 + 1 + 10_000 % 4096,
+            "one inside a page, the edge before 8192, the tail"
+        );
         assert!(chunks.iter().all(|chunk| chunk.end - chunk.start <= CHUNK));
     }
 }

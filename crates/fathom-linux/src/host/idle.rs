@@ -37,7 +37,11 @@ impl IdleWatch {
     /// Times the unit of work; the watch begins with [`IdleWatch::begin`].
     #[must_use]
     pub fn new(per_cpu: bool) -> Self {
-        Self { per_cpu, before: None, unit_us: calibrate() }
+        Self {
+            per_cpu,
+            before: None,
+            unit_us: calibrate(),
+        }
     }
 
     /// Begins, once.
@@ -49,8 +53,15 @@ impl IdleWatch {
     #[must_use]
     pub fn finish(self) -> CpuIdleness {
         let (before, after) = (self.before.unwrap_or_default(), now());
-        let shares: Vec<f64> = after.iter().filter_map(|(cpu, now)| Some(idle(*before.get(cpu)?, *now))).collect();
-        let system = if shares.is_empty() { 0.0 } else { shares.iter().sum::<f64>() / shares.len() as f64 };
+        let shares: Vec<f64> = after
+            .iter()
+            .filter_map(|(cpu, now)| Some(idle(*before.get(cpu)?, *now)))
+            .collect();
+        let system = if shares.is_empty() {
+            0.0
+        } else {
+            shares.iter().sum::<f64>() / shares.len() as f64
+        };
         let (unit_mean_us, unit_stddev_us) = self.unit_us;
         CpuIdleness {
             system_percent: Some(system),
@@ -65,7 +76,11 @@ impl IdleWatch {
 #[must_use]
 pub fn idle_calibration() -> CpuIdleness {
     let (unit_mean_us, unit_stddev_us) = calibrate();
-    CpuIdleness { unit_mean_us, unit_stddev_us, ..CpuIdleness::default() }
+    CpuIdleness {
+        unit_mean_us,
+        unit_stddev_us,
+        ..CpuIdleness::default()
+    }
 }
 
 fn now() -> BTreeMap<u32, Ticks> {
@@ -76,9 +91,20 @@ fn now() -> BTreeMap<u32, Ticks> {
 fn parse(text: &str) -> BTreeMap<u32, Ticks> {
     let line = |line: &str| {
         let (number, rest) = line.strip_prefix("cpu")?.split_once(' ')?;
-        let ticks: Vec<u64> = rest.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let ticks: Vec<u64> = rest
+            .split_whitespace()
+            .take(8)
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .ok()?;
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-        Some((number.parse().ok()?, Ticks { all: ticks.iter().sum(), idle: at(3) + at(4) }))
+        Some((
+            number.parse().ok()?,
+            Ticks {
+                all: ticks.iter().sum(),
+                idle: at(3) + at(4),
+            },
+        ))
     };
     text.lines().filter_map(line).collect()
 }
@@ -87,17 +113,34 @@ fn parse(text: &str) -> BTreeMap<u32, Ticks> {
 fn idle(before: Ticks, after: Ticks) -> f64 {
     let all = after.all.saturating_sub(before.all);
     let idle = after.idle.saturating_sub(before.idle);
-    if all == 0 { 100.0 } else { idle as f64 * 100.0 / all as f64 }
+    if all == 0 {
+        100.0
+    } else {
+        idle as f64 * 100.0 / all as f64
+    }
 }
 
 /// Mean and standard deviation over the CPUs of the fastest unit of work, microseconds.
 fn calibrate() -> (f64, f64) {
-    let workers: Vec<_> = allowed_cpus().into_iter().map(|cpu| std::thread::spawn(move || fastest(cpu))).collect();
-    let units: Vec<f64> = workers.into_iter().filter_map(|worker| worker.join().ok()).collect();
+    let workers: Vec<_> = allowed_cpus()
+        .into_iter()
+        .map(|cpu| std::thread::spawn(move || fastest(cpu)))
+        .collect();
+    let units: Vec<f64> = workers
+        .into_iter()
+        .filter_map(|worker| worker.join().ok())
+        .collect();
     let n = units.len() as f64;
     let mean = units.iter().sum::<f64>() / n.max(1.0);
     let squares: f64 = units.iter().map(|unit| (unit - mean).powi(2)).sum();
-    (mean, if units.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
+    (
+        mean,
+        if units.len() > 1 {
+            (squares / (n - 1.0)).sqrt()
+        } else {
+            0.0
+        },
+    )
 }
 
 fn fastest(cpu: u32) -> f64 {
@@ -109,11 +152,16 @@ fn fastest(cpu: u32) -> f64 {
     let run = |page: &mut [u8]| {
         let begun = Instant::now();
         for unit in 0..UNITS {
-            black_box(&mut *page).iter_mut().enumerate().for_each(|(at, byte)| *byte = (at as u32 + unit) as u8);
+            black_box(&mut *page)
+                .iter_mut()
+                .enumerate()
+                .for_each(|(at, byte)| *byte = (at as u32 + unit) as u8);
         }
         begun.elapsed().as_secs_f64() * 1e6 / f64::from(UNITS)
     };
-    (0..RUNS).map(|_| run(&mut page)).fold(f64::INFINITY, f64::min)
+    (0..RUNS)
+        .map(|_| run(&mut page))
+        .fold(f64::INFINITY, f64::min)
 }
 
 #[cfg(test)]
@@ -122,8 +170,10 @@ mod tests {
 
     #[test]
     fn idle_shares_are_those_of_the_manual() {
-        let before = parse("cpu  9 9 9 9\ncpu0 100 0 100 800 0 0 0 0 50 0\ncpu1 0 0 0 10 5 0 0 0\nintr 5\n");
-        let after = parse("cpu  9 9 9 9\ncpu0 140 0 110 830 10 0 0 10 90 0\ncpu1 0 0 0 10 5 0 0 0\n");
+        let before =
+            parse("cpu  9 9 9 9\ncpu0 100 0 100 800 0 0 0 0 50 0\ncpu1 0 0 0 10 5 0 0 0\nintr 5\n");
+        let after =
+            parse("cpu  9 9 9 9\ncpu0 140 0 110 830 10 0 0 10 90 0\ncpu1 0 0 0 10 5 0 0 0\n");
         assert_eq!(before.keys().copied().collect::<Vec<_>>(), [0, 1]);
         assert_eq!(idle(before[&0], after[&0]), 40.0);
         assert_eq!(idle(before[&1], after[&1]), 100.0);

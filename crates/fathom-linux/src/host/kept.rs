@@ -14,14 +14,20 @@ use crate::memory::Memory;
 pub(super) fn pin(bytes: u64) -> Result<Memory, HostError> {
     let told = |errno| {
         let advice = "lower lockmem=, or raise the limit of locked memory (ulimit -l)";
-        refused(errno, format!("cannot lock {bytes} bytes of memory: {advice}"))
+        refused(
+            errno,
+            format!("cannot lock {bytes} bytes of memory: {advice}"),
+        )
     };
     let room = available().unwrap_or(u64::MAX);
     if bytes >= room {
-        let what = format!("lockmem={bytes} would leave nothing: {room} bytes of memory are available; lower it");
+        let what = format!(
+            "lockmem={bytes} would leave nothing: {room} bytes of memory are available; lower it"
+        );
         return Err(refused(libc::ENOMEM, what));
     }
-    let memory = Memory::untouched(usize::try_from(bytes).map_err(|_| told(libc::ENOMEM))?, 0).map_err(told)?;
+    let memory = Memory::untouched(usize::try_from(bytes).map_err(|_| told(libc::ENOMEM))?, 0)
+        .map_err(told)?;
     memory.lock().map_err(told)?;
     Ok(memory)
 }
@@ -29,7 +35,9 @@ pub(super) fn pin(bytes: u64) -> Result<Memory, HostError> {
 /// MemAvailable of proc_meminfo(5), bytes.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
@@ -47,7 +55,10 @@ impl Drop for Schedulers {
 
 /// Gives the device of each target the scheduler wanted. A device below it, such as the disk that a loop device's file is on, is
 /// left alone.
-pub(super) fn schedule(targets: &Targets, wanted: &[(PathBuf, String)]) -> Result<Schedulers, HostError> {
+pub(super) fn schedule(
+    targets: &Targets,
+    wanted: &[(PathBuf, String)],
+) -> Result<Schedulers, HostError> {
     let mut kept = Schedulers::default();
     for (path, scheduler) in wanted {
         let mut disks = Disks::default();
@@ -56,10 +67,15 @@ pub(super) fn schedule(targets: &Targets, wanted: &[(PathBuf, String)]) -> Resul
             None => disks.add_path(path),
         }
         let Some(name) = disks.first() else {
-            let what = format!("{} is on no block device, which alone has an I/O scheduler; leave out ioscheduler=", path.display());
+            let what = format!(
+                "{} is on no block device, which alone has an I/O scheduler; leave out ioscheduler=",
+                path.display()
+            );
             return Err(refused(libc::ENODEV, what));
         };
-        let file = Path::new("/sys/block").join(name.replace('/', "!")).join("queue/scheduler");
+        let file = Path::new("/sys/block")
+            .join(name.replace('/', "!"))
+            .join("queue/scheduler");
         if let Some(before) = switch(&file, name, scheduler)? {
             kept.0.push((file, before));
         }
@@ -71,7 +87,13 @@ pub(super) fn schedule(targets: &Targets, wanted: &[(PathBuf, String)]) -> Resul
 fn switch(file: &Path, name: &str, scheduler: &str) -> Result<Option<String>, HostError> {
     let told = |error: std::io::Error| {
         let errno = error.raw_os_error().unwrap_or(libc::EIO);
-        refused(errno, format!("cannot set the I/O scheduler of {name} in {}: start as root, or leave out ioscheduler=", file.display()))
+        refused(
+            errno,
+            format!(
+                "cannot set the I/O scheduler of {name} in {}: start as root, or leave out ioscheduler=",
+                file.display()
+            ),
+        )
     };
     let text = std::fs::read_to_string(file).map_err(told)?;
     let before = current(&text).to_owned();
@@ -81,7 +103,10 @@ fn switch(file: &Path, name: &str, scheduler: &str) -> Result<Option<String>, Ho
     match std::fs::write(file, scheduler) {
         Ok(()) => Ok(Some(before)),
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            let what = format!("{name} has no I/O scheduler '{scheduler}', it has {} (ioscheduler=)", text.trim());
+            let what = format!(
+                "{name} has no I/O scheduler '{scheduler}', it has {} (ioscheduler=)",
+                text.trim()
+            );
             Err(refused(libc::EINVAL, what))
         }
         Err(error) => Err(told(error)),
@@ -90,7 +115,9 @@ fn switch(file: &Path, name: &str, scheduler: &str) -> Result<Option<String>, Ho
 
 /// The one in brackets.
 fn current(text: &str) -> &str {
-    let inner = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let inner = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
     inner.map_or(text.trim(), |(word, _)| word)
 }
 
@@ -109,11 +136,20 @@ mod tests {
     fn memory_is_locked_until_it_is_let_go() {
         let locked = || {
             let status = std::fs::read_to_string("/proc/self/status").expect("this process");
-            let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line").to_owned();
-            line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number")
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("VmLck:"))
+                .expect("a line")
+                .to_owned();
+            line.trim()
+                .trim_end_matches(" kB")
+                .parse::<u64>()
+                .expect("a number")
         };
         let before = locked();
-        let Ok(memory) = pin(1 << 20) else { return fathom_testkit::skip("memory may not be locked here") };
+        let Ok(memory) = pin(1 << 20) else {
+            return fathom_testkit::skip("memory may not be locked here");
+        };
         assert_eq!(locked(), before + 1024);
         drop(memory);
         assert_eq!(locked(), before);

@@ -1,5 +1,8 @@
 //! The system calls of the host that have no safe wrapper elsewhere: file maps, page cache, whole-device flush, usage.
-#![allow(unsafe_code, reason = "raw system calls; each passes memory that this module owns and sizes")]
+#![allow(
+    unsafe_code,
+    reason = "raw system calls; each passes memory that this module owns and sizes"
+)]
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -102,13 +105,27 @@ pub(super) fn cache_state(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result
     let asked: [u64; 2] = [range.start, range.end - range.start];
     let mut state = CacheState::default();
     // SAFETY: struct cachestat_range is two u64, struct cachestat five, as here; both outlive the call.
-    let done = unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const asked, &raw mut state, 0_u32) };
-    if done == 0 { Ok(state) } else { Err(io::Error::last_os_error()) }
+    let done = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_raw_fd(),
+            &raw const asked,
+            &raw mut state,
+            0_u32,
+        )
+    };
+    if done == 0 {
+        Ok(state)
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }
 
 /// Starts write-back of a range and waits for it. Says nothing about metadata or the drive's cache.
 pub(super) fn write_back(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<()> {
-    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     let (start, length) = (range.start as i64, (range.end - range.start) as i64);
     // SAFETY: takes no memory.
     check(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, flags) })
@@ -118,8 +135,21 @@ pub(super) fn write_back(file: BorrowedFd<'_>, range: Range<u64>) -> io::Result<
 pub(super) fn set_io_priority(prio: u16) -> Result<(), i32> {
     const IOPRIO_WHO_PROCESS: libc::c_long = 1;
     // SAFETY: takes no memory.
-    let done = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, libc::c_long::from(prio)) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_ioprio_set,
+            IOPRIO_WHO_PROCESS,
+            0,
+            libc::c_long::from(prio),
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO))
+    }
 }
 
 /// Gives the calling thread, and it alone, another user or group: the library's calls would change all threads.
@@ -129,7 +159,9 @@ pub(super) fn become_user(user: Option<u32>, group: Option<u32>) -> Result<(), i
         let Some(id) = id else { continue };
         // SAFETY: takes no memory; -1 leaves the saved id alone.
         if unsafe { libc::syscall(call, id, id, same) } != 0 {
-            return Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO));
+            return Err(io::Error::last_os_error()
+                .raw_os_error()
+                .unwrap_or(libc::EIO));
         }
     }
     Ok(())
@@ -147,7 +179,13 @@ pub(super) fn hint_life(fd: BorrowedFd<'_>, life: u8) -> Result<(), i32> {
     let life = u64::from(life);
     // SAFETY: the call reads one u64, which lives through it.
     let done = unsafe { libc::fcntl(fd.as_raw_fd(), F_SET_RW_HINT, &raw const life) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO))
+    }
 }
 
 /// Modes of set_mempolicy(2), linux/mempolicy.h.
@@ -163,10 +201,27 @@ pub(super) fn set_memory_policy(mode: i32, nodes: &[u32]) -> Result<(), i32> {
     for node in nodes {
         *mask.get_mut((node / BITS) as usize).ok_or(libc::EINVAL)? |= 1 << (node % BITS);
     }
-    let (address, length) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), mask.len() as u64 * 64) };
+    let (address, length) = if nodes.is_empty() {
+        (std::ptr::null(), 0)
+    } else {
+        (mask.as_ptr(), mask.len() as u64 * 64)
+    };
     // SAFETY: the kernel reads at most `length` bits at `address`, which is the mask or nothing; it lives through the call.
-    let done = unsafe { libc::syscall(libc::SYS_set_mempolicy, libc::c_long::from(mode), address, length) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)) }
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_set_mempolicy,
+            libc::c_long::from(mode),
+            address,
+            length,
+        )
+    };
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error()
+            .raw_os_error()
+            .unwrap_or(libc::EIO))
+    }
 }
 
 /// posix_fallocate(3): where the file system has no fallocate, the C library writes into each block.
@@ -203,5 +258,9 @@ pub(super) fn thread_usage() -> libc::rusage {
 }
 
 fn check(done: libc::c_int) -> io::Result<()> {
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
 }

@@ -50,22 +50,39 @@ fn shape(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64),
 ) -> Result<u64, HostError> {
-    let now = target.size().map_err(|error| failed("ask the size of", target.path(), &error))?;
+    let now = target
+        .size()
+        .map_err(|error| failed("ask the size of", target.path(), &error))?;
     let wanted = file.size.get();
     if target.kind() != Kind::File || target.read_only() {
         // What is shorter than the job wants is the load's to judge, unless the job would have to make it longer.
-        return if target.kind() == Kind::File && file.writes && now < wanted { Err(too_small(target, now, wanted)) } else { Ok(0) };
+        return if target.kind() == Kind::File && file.writes && now < wanted {
+            Err(too_small(target, now, wanted))
+        } else {
+            Ok(0)
+        };
     }
     if now < wanted && target.may_grow_to() < wanted {
         return Err(too_small(target, now, wanted));
     }
-    let work = Work { target, file, now, wanted };
-    if file.content { work.fill(stop, progress) } else { work.make_room() }
+    let work = Work {
+        target,
+        file,
+        now,
+        wanted,
+    };
+    if file.content {
+        work.fill(stop, progress)
+    } else {
+        work.make_room()
+    }
 }
 
 fn too_small(target: &Target, now: u64, wanted: u64) -> HostError {
     let path = target.path().display();
-    let what = format!("{path} holds {now} bytes and may not be enlarged, but the job needs {wanted}; lower size= or offset=");
+    let what = format!(
+        "{path} holds {now} bytes and may not be enlarged, but the job needs {wanted}; lower size= or offset="
+    );
     refused(libc::EINVAL, what)
 }
 
@@ -89,7 +106,9 @@ impl Work<'_> {
     }
 
     fn fill(&self, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<u64, HostError> {
-        let gaps = self.gaps().map_err(|error| self.failed("look for holes in", error))?;
+        let gaps = self
+            .gaps()
+            .map_err(|error| self.failed("look for holes in", error))?;
         if gaps.is_empty() {
             return Ok(0);
         }
@@ -97,11 +116,17 @@ impl Work<'_> {
         // Where holes cannot be found again, the file only ever grows by what was written, so that its size tells.
         let holes_known = extents::known(fd.as_fd());
         if holes_known {
-            self.make_whole(&fd).map_err(|error| self.undo(&fd, error))?;
+            self.make_whole(&fd)
+                .map_err(|error| self.undo(&fd, error))?;
         }
-        let written = self.write(gaps, holes_known, stop, progress).map_err(|error| self.undo(&fd, error))?;
+        let written = self
+            .write(gaps, holes_known, stop, progress)
+            .map_err(|error| self.undo(&fd, error))?;
         if stop.load(Ordering::Relaxed) {
-            let what = format!("laying out {} was stopped after {written} bytes", self.target.path().display());
+            let what = format!(
+                "laying out {} was stopped after {written} bytes",
+                self.target.path().display()
+            );
             return Err(refused(libc::EINTR, what));
         }
         if self.file.fsync {
@@ -135,7 +160,9 @@ impl Work<'_> {
     }
 
     fn open(&self) -> Result<OwnedFd, HostError> {
-        self.target.reopen(OFlags::RDWR).map_err(|error| self.failed("open", error.into()))
+        self.target
+            .reopen(OFlags::RDWR)
+            .map_err(|error| self.failed("open", error.into()))
     }
 
     /// A file that was there before gets its old length back.
@@ -145,7 +172,11 @@ impl Work<'_> {
         if self.now < self.wanted {
             let _ = rustix::fs::ftruncate(fd, self.now);
         }
-        if full { no_space(self.target.path(), self.wanted, facts) } else { self.failed("lay out", error) }
+        if full {
+            no_space(self.target.path(), self.wanted, facts)
+        } else {
+            self.failed("lay out", error)
+        }
     }
 
     fn failed(&self, doing: &str, error: io::Error) -> HostError {
@@ -160,7 +191,10 @@ fn part(range: Range<u64>) -> Option<Range<u64>> {
 /// FNV-1a, so that files laid out with one seed differ.
 fn name_hash(path: &Path) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
-    path.as_os_str().as_encoded_bytes().iter().fold(0xCBF2_9CE4_8422_2325, step)
+    path.as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .fold(0xCBF2_9CE4_8422_2325, step)
 }
 
 /// Page cache: out of it, then into it.
@@ -185,7 +219,9 @@ fn warm_or_cold(target: &Target, file: &LayOut, stop: &AtomicBool) -> Result<(),
 }
 
 fn facts(target: &Target, laid_out: u64) -> Result<FileFacts, HostError> {
-    let size = target.size().map_err(|error| failed("ask the size of", target.path(), &error))?;
+    let size = target
+        .size()
+        .map_err(|error| failed("ask the size of", target.path(), &error))?;
     Ok(FileFacts {
         size: Bytes::new(size),
         alignment: alignment(target),

@@ -16,11 +16,11 @@ mod kernel;
 mod layout;
 mod open;
 mod operation;
+mod place;
 mod reserve;
 mod scratch;
 mod signal;
 mod target;
-mod place;
 mod untorn;
 mod usage;
 mod watch;
@@ -31,7 +31,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use fathom_load::{EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, Kept, LayOut, NullEngine, Scratch};
+use fathom_load::{
+    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, Kept, LayOut, NullEngine,
+    Scratch,
+};
 use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Program, Usage};
 
 use self::disks::Disks;
@@ -62,19 +65,30 @@ impl LinuxHost {
     /// A host without targets; files that do not exist yet may be created.
     #[must_use]
     pub fn new(clock: LinuxClock) -> Self {
-        Self { clock, targets: Targets::default(), scratch: None, beside: PathBuf::new() }
+        Self {
+            clock,
+            targets: Targets::default(),
+            scratch: None,
+            beside: PathBuf::new(),
+        }
     }
 
     /// Keeps what a long run cannot hold in memory in a file under `folder` (of the user's choice: `TMPDIR`).
     #[must_use]
     pub fn with_scratch(self, folder: PathBuf) -> Self {
-        Self { scratch: Some(folder), ..self }
+        Self {
+            scratch: Some(folder),
+            ..self
+        }
     }
 
     /// Leaves what a run leaves behind in this folder (`--aux-path`) instead of the current one.
     #[must_use]
     pub fn with_folder(self, folder: PathBuf) -> Self {
-        Self { beside: folder, ..self }
+        Self {
+            beside: folder,
+            ..self
+        }
     }
 
     /// Takes over a target; the plan knows it by the name it was examined under. `created` says that [`crate::hold`] created
@@ -109,11 +123,24 @@ impl LinuxHost {
         }
         let opened = request.files.iter().map(|file| {
             let opened = open::open(&self.targets, file, request.spec.kind)?;
-            place::hint_life(opened.fd.as_fd(), &file.path, request.spec.settings.write_hint.filter(|_| file.writes))?;
+            place::hint_life(
+                opened.fd.as_fd(),
+                &file.path,
+                request.spec.settings.write_hint.filter(|_| file.writes),
+            )?;
             let untorn = file.writes && request.spec.settings.atomic;
-            if untorn { untorn::check(&opened.fd, &file.path, request.buffer_size).map(|()| opened) } else { Ok(opened) }
+            if untorn {
+                untorn::check(&opened.fd, &file.path, request.buffer_size).map(|()| opened)
+            } else {
+                Ok(opened)
+            }
         });
-        opened.collect::<Result<_, _>>().map_err(|error: HostError| EngineError { errno: error.errno, what: error.what })
+        opened
+            .collect::<Result<_, _>>()
+            .map_err(|error: HostError| EngineError {
+                errno: error.errno,
+                what: error.what,
+            })
     }
 }
 
@@ -124,7 +151,12 @@ impl Host for LinuxHost {
         self.clock
     }
 
-    fn lay_out(&self, file: &LayOut, stop: &AtomicBool, progress: &mut dyn FnMut(u64)) -> Result<FileFacts, HostError> {
+    fn lay_out(
+        &self,
+        file: &LayOut,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FileFacts, HostError> {
         layout::lay_out(&self.targets, file, stop, progress)
     }
 
@@ -147,29 +179,52 @@ impl Host for LinuxHost {
             Some(target) => target.size(),
             None => std::fs::metadata(path).map(|facts| facts.len()),
         };
-        size.map(Bytes::new).map_err(|error| failed("ask the size of", path, &error))
+        size.map(Bytes::new)
+            .map_err(|error| failed("ask the size of", path, &error))
     }
 
-    fn with_engine<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+    fn with_engine<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
         make_engine(request, self.open(request)?, user)
     }
 
-    fn with_noop<U: EngineUser>(&self, request: &EngineRequest<'_>, user: U) -> Result<U::Output, EngineError> {
+    fn with_noop<U: EngineUser>(
+        &self,
+        request: &EngineRequest<'_>,
+        user: U,
+    ) -> Result<U::Output, EngineError> {
         match request.spec.kind {
             EngineKind::IoUring => make_noop_ring(request.depth, request.buffer_size, user),
             kind => {
-                let depth = if kind.is_synchronous() && request.spec.is_synchronous() { 1 } else { request.depth };
-                Ok(user.run(NullEngine::new(depth, request.buffer_size, &[])?, "null", None))
+                let depth = if kind.is_synchronous() && request.spec.is_synchronous() {
+                    1
+                } else {
+                    request.depth
+                };
+                Ok(user.run(
+                    NullEngine::new(depth, request.buffer_size, &[])?,
+                    "null",
+                    None,
+                ))
             }
         }
     }
 
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError> {
-        let Some(target) = self.targets.get(path) else { return Ok(()) };
+        let Some(target) = self.targets.get(path) else {
+            return Ok(());
+        };
         if fsync && target.kind() != Kind::Char {
             rustix::fs::fsync(&*target).map_err(|error| failed("fsync", path, &error.into()))?;
         }
-        if unlink { self.targets.remove(&target) } else { Ok(()) }
+        if unlink {
+            self.targets.remove(&target)
+        } else {
+            Ok(())
+        }
     }
 
     fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
@@ -186,7 +241,9 @@ impl Host for LinuxHost {
     }
 
     fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
-        let Some(target) = self.targets.get(path) else { return Ok(()) };
+        let Some(target) = self.targets.get(path) else {
+            return Ok(());
+        };
         rustix::fs::syncfs(&*target).map_err(|error| failed("syncfs", path, &error.into()))
     }
 
@@ -207,7 +264,12 @@ impl Host for LinuxHost {
         Ok(Box::new(kept::schedule(&self.targets, wanted)?))
     }
 
-    fn accompany(&self, program: &Program, name: &str, stop: &dyn Fn() -> bool) -> Result<Option<String>, HostError> {
+    fn accompany(
+        &self,
+        program: &Program,
+        name: &str,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<String>, HostError> {
         accompany::accompany(program, name, stop)
     }
 
@@ -216,7 +278,10 @@ impl Host for LinuxHost {
     }
 
     fn thread_id(&self) -> u32 {
-        rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+        rustix::thread::gettid()
+            .as_raw_nonzero()
+            .get()
+            .unsigned_abs()
     }
 
     fn usage(&self) -> Usage {
@@ -242,8 +307,15 @@ impl Host for LinuxHost {
 /// Content of a file of at most 16 MiB; a pipe without a writer does not block.
 fn read_small(path: &Path) -> std::io::Result<Vec<u8>> {
     const LARGEST: u64 = 16 << 20;
-    let file = std::fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let file = std::fs::File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)?;
     let mut content = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut content)?;
-    if content.len() as u64 > LARGEST { Err(std::io::ErrorKind::FileTooLarge.into()) } else { Ok(content) }
+    if content.len() as u64 > LARGEST {
+        Err(std::io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok(content)
+    }
 }

@@ -15,17 +15,28 @@ use super::target::{Kind, Target, Targets};
 use crate::engines::EngineFile;
 
 /// Opens one file for an engine of this kind.
-pub(super) fn open(targets: &Targets, file: &OpenFile, engine: EngineKind) -> Result<EngineFile, HostError> {
+pub(super) fn open(
+    targets: &Targets,
+    file: &OpenFile,
+    engine: EngineKind,
+) -> Result<EngineFile, HostError> {
     let target = targets.get_or_create(&file.path, file.create, Bytes::new(file.range.1))?;
     let fd = open_target(&target, file, engine)?;
     // A file that is only made now is as long as the load reaches where it is read as well: behind its end a read is over
     // at once and moves nothing (regression 0081).
     if file.create && file.reads && file.writes && target.created() {
-        let now = target.size().map_err(|error| failed("ask the size of", &file.path, &error))?;
-        lengthen(fd.as_fd(), now, file.range.1.max(now)).map_err(|error| failed("lengthen", &file.path, &error))?;
+        let now = target
+            .size()
+            .map_err(|error| failed("ask the size of", &file.path, &error))?;
+        lengthen(fd.as_fd(), now, file.range.1.max(now))
+            .map_err(|error| failed("lengthen", &file.path, &error))?;
     }
     hint(&fd, file);
-    Ok(EngineFile { fd, range: file.range, block_device: target.kind() == Kind::Block })
+    Ok(EngineFile {
+        fd,
+        range: file.range,
+        block_device: target.kind() == Kind::Block,
+    })
 }
 
 fn open_target(target: &Target, file: &OpenFile, engine: EngineKind) -> Result<OwnedFd, HostError> {
@@ -49,7 +60,14 @@ fn reopen(target: &Target, flags: OFlags) -> rustix::io::Result<OwnedFd> {
 fn raise_limit() -> bool {
     let limit = getrlimit(Resource::Nofile);
     limit.current != limit.maximum
-        && setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).is_ok()
+        && setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: limit.maximum,
+                maximum: limit.maximum,
+            },
+        )
+        .is_ok()
 }
 
 /// A mapping needs a descriptor that can also be read.
@@ -71,19 +89,28 @@ fn durability(sync: SyncMode) -> OFlags {
 
 /// A character device has no page cache to pass by.
 fn direct(target: &Target, file: &OpenFile) -> OFlags {
-    if file.direct && target.kind() != Kind::Char { OFlags::DIRECT } else { OFlags::empty() }
+    if file.direct && target.kind() != Kind::Char {
+        OFlags::DIRECT
+    } else {
+        OFlags::empty()
+    }
 }
 
 fn explain(target: &Target, file: &OpenFile, error: Errno) -> HostError {
     let path = file.path.display();
     match error {
         Errno::INVAL if file.direct => {
-            let what = format!("cannot open {path} for direct I/O: its file system has none; set direct=0, or use another place");
+            let what = format!(
+                "cannot open {path} for direct I/O: its file system has none; set direct=0, or use another place"
+            );
             refused(libc::EINVAL, what)
         }
-        Errno::ACCESS if file.writes && target.read_only() => {
-            refused(libc::EACCES, format!("{path} was checked and opened for reading only; a job that writes it needs its own check"))
-        }
+        Errno::ACCESS if file.writes && target.read_only() => refused(
+            libc::EACCES,
+            format!(
+                "{path} was checked and opened for reading only; a job that writes it needs its own check"
+            ),
+        ),
         error => failed("open", &file.path, &error.into()),
     }
 }

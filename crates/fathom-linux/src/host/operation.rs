@@ -24,11 +24,21 @@ pub(super) fn prepare(
     progress: &mut dyn FnMut(u64),
 ) -> Result<FileFacts, HostError> {
     if stop.load(Ordering::Relaxed) {
-        return Err(refused(libc::EINTR, format!("{} was not made ready: the run was stopped", file.path.display())));
+        return Err(refused(
+            libc::EINTR,
+            format!(
+                "{} was not made ready: the run was stopped",
+                file.path.display()
+            ),
+        ));
     }
     let there = symlink_metadata(&file.path).ok();
     if let Some(there) = &there {
-        let fits = if operation.of_folders() { there.is_dir() } else { there.is_file() };
+        let fits = if operation.of_folders() {
+            there.is_dir()
+        } else {
+            there.is_file()
+        };
         if !fits {
             return Err(wrong_kind(&file.path, operation));
         }
@@ -40,7 +50,9 @@ pub(super) fn prepare(
         FileOperation::Stat | FileOperation::StatFolder if there => {}
         FileOperation::Stat | FileOperation::Delete => {
             let facts = lay_out(targets, file, stop, progress)?;
-            targets.let_go(&file.path).map_err(|error| failed(error.doing, &error.path, &error.source))?;
+            targets
+                .let_go(&file.path)
+                .map_err(|error| failed(error.doing, &error.path, &error.source))?;
             return Ok(facts);
         }
         FileOperation::RemoveFolder if there => return Err(foreign_folder(&file.path)),
@@ -50,13 +62,33 @@ pub(super) fn prepare(
         }
     }
     let size = Bytes::ZERO;
-    Ok(FileFacts { size, alignment: 1, block_device: false, created: !there, laid_out: size })
+    Ok(FileFacts {
+        size,
+        alignment: 1,
+        block_device: false,
+        created: !there,
+        laid_out: size,
+    })
 }
 
 fn wrong_kind(path: &Path, operation: FileOperation) -> HostError {
-    let noun = if operation.of_folders() { "folder" } else { "plain file" };
-    let what = format!("{} is there and is no {noun}; name a folder of the job's own in directory=", path.display());
-    refused(if operation.of_folders() { libc::ENOTDIR } else { libc::EINVAL }, what)
+    let noun = if operation.of_folders() {
+        "folder"
+    } else {
+        "plain file"
+    };
+    let what = format!(
+        "{} is there and is no {noun}; name a folder of the job's own in directory=",
+        path.display()
+    );
+    refused(
+        if operation.of_folders() {
+            libc::ENOTDIR
+        } else {
+            libc::EINVAL
+        },
+        what,
+    )
 }
 
 fn foreign_folder(path: &Path) -> HostError {
@@ -76,5 +108,8 @@ fn make_parent(path: &Path) -> Result<(), HostError> {
 }
 
 fn make_folder(path: &Path) -> Result<(), HostError> {
-    DirBuilder::new().mode(0o700).create(path).map_err(|error| failed("create the folder", path, &error))
+    DirBuilder::new()
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| failed("create the folder", path, &error))
 }

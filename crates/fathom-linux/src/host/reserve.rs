@@ -10,7 +10,12 @@ use rustix::io::Errno;
 use super::kernel;
 
 /// Reserves space as the plan says. The file never becomes shorter.
-pub(super) fn reserve(file: BorrowedFd<'_>, mode: Fallocate, now: u64, wanted: u64) -> io::Result<()> {
+pub(super) fn reserve(
+    file: BorrowedFd<'_>,
+    mode: Fallocate,
+    now: u64,
+    wanted: u64,
+) -> io::Result<()> {
     if wanted == 0 {
         return Ok(());
     }
@@ -25,7 +30,11 @@ pub(super) fn reserve(file: BorrowedFd<'_>, mode: Fallocate, now: u64, wanted: u
 
 /// Makes a file at least `wanted` bytes long.
 pub(super) fn lengthen(file: BorrowedFd<'_>, now: u64, wanted: u64) -> io::Result<()> {
-    if now < wanted { Ok(rustix::fs::ftruncate(file, wanted)?) } else { Ok(()) }
+    if now < wanted {
+        Ok(rustix::fs::ftruncate(file, wanted)?)
+    } else {
+        Ok(())
+    }
 }
 
 /// File systems without fallocate(2) do without.

@@ -24,13 +24,14 @@ fn under(folder: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     let nameless = options.clone().custom_flags(libc::O_TMPFILE).open(folder);
-    nameless.or_else(|_| {
-        let name = folder.join(format!(".fathom-{}", std::process::id()));
-        let file = options.create_new(true).open(&name)?;
-        std::fs::remove_file(&name)?;
-        Ok(file)
-    })
-    .map_err(|error: Error| Error::new(error.kind(), format!("{}: {error}", folder.display())))
+    nameless
+        .or_else(|_| {
+            let name = folder.join(format!(".fathom-{}", std::process::id()));
+            let file = options.create_new(true).open(&name)?;
+            std::fs::remove_file(&name)?;
+            Ok(file)
+        })
+        .map_err(|error: Error| Error::new(error.kind(), format!("{}: {error}", folder.display())))
 }
 
 #[cfg(test)]
@@ -41,14 +42,21 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_no_name_is_left() {
-        let folder = std::env::temp_dir().join(format!("fathom-scratch-test-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("fathom-scratch-test-{}", std::process::id()));
         std::fs::create_dir(&folder).expect("new");
         let mut scratch = file(Some(&folder)).expect("a folder of ours");
         scratch.write_all(b"intervals").expect("room");
         scratch.rewind().expect("a file");
         let mut back = String::new();
         scratch.read_to_string(&mut back).expect("just written");
-        assert_eq!((back.as_str(), std::fs::read_dir(&folder).expect("there").count()), ("intervals", 0));
+        assert_eq!(
+            (
+                back.as_str(),
+                std::fs::read_dir(&folder).expect("there").count()
+            ),
+            ("intervals", 0)
+        );
         std::fs::remove_dir(&folder).expect("empty");
         let missing = file(Some(&folder)).err().expect("gone").to_string();
         assert!(missing.contains(&folder.display().to_string()), "{missing}");

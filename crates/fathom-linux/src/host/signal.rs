@@ -1,5 +1,8 @@
 //! Signals become numbers that the main loop looks at.
-#![allow(unsafe_code, reason = "sigaction and prctl have no safe form; the handlers do nothing but add to an atomic")]
+#![allow(
+    unsafe_code,
+    reason = "sigaction and prctl have no safe form; the handlers do nothing but add to an atomic"
+)]
 
 use std::mem::MaybeUninit;
 use std::sync::Once;
@@ -35,7 +38,11 @@ pub fn dump_requests() -> &'static AtomicU32 {
 pub fn end_with_parent() -> std::io::Result<()> {
     // SAFETY: takes no memory.
     let done = unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as libc::c_ulong) };
-    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+    if done == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
 }
 
 extern "C" fn count_interrupt(_signal: libc::c_int) {
@@ -56,5 +63,8 @@ fn handle(signal: libc::c_int, action: libc::sighandler_t) {
         (*wanted.as_mut_ptr()).sa_flags = libc::SA_RESTART;
         libc::sigaction(signal, wanted.as_ptr(), std::ptr::null_mut())
     };
-    debug_assert_eq!(done, 0, "sigaction fails only for signals that cannot be caught");
+    debug_assert_eq!(
+        done, 0,
+        "sigaction fails only for signals that cannot be caught"
+    );
 }

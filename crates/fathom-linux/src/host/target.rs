@@ -50,7 +50,14 @@ impl Target {
             FileType::CharacterDevice => Kind::Char,
             _ => return Err(Errno::INVAL),
         };
-        Ok(Self { held, path, kind, created, folders, ready: Mutex::new(false) })
+        Ok(Self {
+            held,
+            path,
+            kind,
+            created,
+            folders,
+            ready: Mutex::new(false),
+        })
     }
     /// What the plan calls it.
     pub(super) fn path(&self) -> &Path {
@@ -69,7 +76,11 @@ impl Target {
     }
     /// How far the guard lets it grow; files that this run created are free.
     pub(super) fn may_grow_to(&self) -> u64 {
-        if self.created { u64::MAX } else { self.held.permit().intent().grows_to.map_or(0, Bytes::get) }
+        if self.created {
+            u64::MAX
+        } else {
+            self.held.permit().intent().grows_to.map_or(0, Bytes::get)
+        }
     }
     /// The bytes of its first `size` that the run may touch.
     pub(super) fn reach(&self, size: u64) -> std::ops::Range<u64> {
@@ -98,11 +109,14 @@ impl Target {
         if remove_ours(path).is_ok_and(|removed| removed) {
             return Ok(());
         }
-        self.unlink(path).map_err(|error| failed("remove", path, &error.into()))
+        self.unlink(path)
+            .map_err(|error| failed("remove", path, &error.into()))
     }
     /// For a file system that keeps no mark: the inode alone says that it is ours.
     fn unlink(&self, path: &Path) -> rustix::io::Result<()> {
-        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(());
+        };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(folder, flags, rustix::fs::Mode::empty())?;
         let own = rustix::fs::fstat(&self.held)?;
@@ -137,8 +151,13 @@ impl Targets {
     /// Looks again at the block devices held for writing: still the same, and in nobody else's use.
     pub(super) fn recheck(&self) -> Result<(), HoldError> {
         let targets: Vec<_> = self.lock().values().cloned().collect();
-        let written = |target: &&Arc<Target>| target.kind == Kind::Block && target.held.permit().intent().modifies();
-        targets.iter().filter(written).try_for_each(|target| target.held.recheck())
+        let written = |target: &&Arc<Target>| {
+            target.kind == Kind::Block && target.held.permit().intent().modifies()
+        };
+        targets
+            .iter()
+            .filter(written)
+            .try_for_each(|target| target.held.recheck())
     }
     /// All that are held now. The caller must let go of them before [`Targets::release`].
     pub(super) fn all(&self) -> Vec<Arc<Target>> {
@@ -148,7 +167,12 @@ impl Targets {
         self.lock().get(path).cloned()
     }
     /// The target of that path; if nothing is there and it may be, it is created, under the guard's rules.
-    pub(super) fn get_or_create(&self, path: &Path, create: bool, size: Bytes) -> Result<Arc<Target>, HostError> {
+    pub(super) fn get_or_create(
+        &self,
+        path: &Path,
+        create: bool,
+        size: Bytes,
+    ) -> Result<Arc<Target>, HostError> {
         let mut targets = self.lock();
         if let Some(target) = targets.get(path) {
             return Ok(target.clone());
@@ -161,7 +185,9 @@ impl Targets {
     /// Lets go of one target, which stays as it is.
     pub(super) fn let_go(&self, path: &Path) -> Result<(), ProbeError> {
         let target = self.lock().remove(path);
-        target.and_then(Arc::into_inner).map_or(Ok(()), |target| target.held.release())
+        target
+            .and_then(Arc::into_inner)
+            .map_or(Ok(()), |target| target.held.release())
     }
     /// Removes a file this run created, with the folders made for it, and forgets it, so that it can be created anew.
     /// Any other stays.
@@ -177,7 +203,10 @@ impl Targets {
     /// Seals the marks of all files and lets go of all targets.
     pub(super) fn release(&self) -> Result<(), ProbeError> {
         let targets: Vec<_> = self.lock().drain().map(|(_, target)| target).collect();
-        let held = targets.into_iter().filter_map(Arc::into_inner).map(|target| target.held);
+        let held = targets
+            .into_iter()
+            .filter_map(Arc::into_inner)
+            .map(|target| target.held);
         held.map(Held::release).fold(Ok(()), Result::and)
     }
 }
@@ -186,13 +215,20 @@ fn must_be_missing(path: &Path, create: bool) -> Result<(), HostError> {
     let there = std::fs::symlink_metadata(path).is_ok();
     let shown = path.display();
     if there {
-        let what = format!("{shown} came into being after the targets were checked; start again, so that it is checked too");
+        let what = format!(
+            "{shown} came into being after the targets were checked; start again, so that it is checked too"
+        );
         return Err(refused(libc::EEXIST, what));
     }
     if create {
         return Ok(());
     }
-    Err(refused(libc::ENOENT, format!("{shown} is not there and may not be created; create it, or set allow_file_create=1")))
+    Err(refused(
+        libc::ENOENT,
+        format!(
+            "{shown} is not there and may not be created; create it, or set allow_file_create=1"
+        ),
+    ))
 }
 
 fn create_target(path: &Path, size: Bytes) -> Result<Target, HostError> {
@@ -216,7 +252,8 @@ pub(super) fn permitted(path: &Path, size: Bytes) -> Result<(Examined, Permit), 
     let examined = examine(path).map_err(probe_failed)?;
     let end = Bytes::new(size.get().max(1));
     let intent = Intent::write(Span::new(Bytes::ZERO, end)).growing_to(end);
-    let permit = judge(examined.facts(), &intent, &[]).map_err(|refusal| not_permitted(&refusal))?;
+    let permit =
+        judge(examined.facts(), &intent, &[]).map_err(|refusal| not_permitted(&refusal))?;
     Ok((examined, permit))
 }
 
@@ -237,7 +274,15 @@ fn not_permitted(refusal: &Refusal) -> HostError {
         Reason::Locked | Reason::Claimed => libc::EBUSY,
         _ => libc::EPERM,
     };
-    refused(errno, format!("{}: refused: {}; to go on: {}", refusal.named.display(), refusal.found(), refusal.way()))
+    refused(
+        errno,
+        format!(
+            "{}: refused: {}; to go on: {}",
+            refusal.named.display(),
+            refusal.found(),
+            refusal.way()
+        ),
+    )
 }
 
 fn probe_failed(error: ProbeError) -> HostError {
@@ -246,8 +291,14 @@ fn probe_failed(error: ProbeError) -> HostError {
 
 /// The folders that are missing above a path, the upper first.
 pub(super) fn missing_folders(path: &Path) -> Vec<PathBuf> {
-    let above = path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty());
-    let mut missing: Vec<PathBuf> = above.take_while(|folder| !folder.exists()).map(Path::to_owned).collect();
+    let above = path
+        .ancestors()
+        .skip(1)
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut missing: Vec<PathBuf> = above
+        .take_while(|folder| !folder.exists())
+        .map(Path::to_owned)
+        .collect();
     missing.reverse();
     missing
 }

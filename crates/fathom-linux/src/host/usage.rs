@@ -41,27 +41,45 @@ pub(super) fn bind(cpus: &[u32]) -> Result<(), HostError> {
         }
         set.set(cpu as usize);
     }
-    rustix::thread::sched_setaffinity(None, &set).map_err(|error| refused(error.raw_os_error(), no_such_cpu(cpus)))
+    rustix::thread::sched_setaffinity(None, &set)
+        .map_err(|error| refused(error.raw_os_error(), no_such_cpu(cpus)))
 }
 
 fn no_such_cpu(cpus: &[u32]) -> String {
     let allowed: Vec<u32> = allowed_cpus();
-    format!("cannot run on CPUs {cpus:?}; this process may use {allowed:?} (cpus_allowed=, cpumask=)")
+    format!(
+        "cannot run on CPUs {cpus:?}; this process may use {allowed:?} (cpus_allowed=, cpumask=)"
+    )
 }
 
 /// Gives the I/O of the calling thread a priority.
 pub(super) fn prioritise(prio: u16) -> Result<(), HostError> {
     super::kernel::set_io_priority(prio).map_err(|errno| {
         let class = prio >> 13;
-        let way_out = if class == 1 { "the real-time class needs root; prioclass=2 does not" } else { "check prio, prioclass and priohint" };
-        refused(errno, format!("cannot set I/O priority {} of class {class}: {way_out}", prio & 7))
+        let way_out = if class == 1 {
+            "the real-time class needs root; prioclass=2 does not"
+        } else {
+            "check prio, prioclass and priohint"
+        };
+        refused(
+            errno,
+            format!(
+                "cannot set I/O priority {} of class {class}: {way_out}",
+                prio & 7
+            ),
+        )
     })
 }
 
 /// CPUs this process may use.
 pub(super) fn allowed_cpus() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
+        .map(|cpu| cpu as u32)
+        .collect()
 }
 
 /// Gives the calling thread a nice value: on Linux, process 0 of setpriority(2) is the thread.

@@ -27,21 +27,35 @@ impl HostWatch {
     #[must_use]
     pub fn start() -> Self {
         let groups = own_groups("cpu");
-        Self { times: CpuTimes::now(), throttles: throttles(&groups), groups }
+        Self {
+            times: CpuTimes::now(),
+            throttles: throttles(&groups),
+            groups,
+        }
     }
 
     /// Ends, with what happened in between.
     #[must_use]
     pub fn finish(&self) -> HostRecording {
-        let spent = self.times.zip(CpuTimes::now()).map(|(before, now)| now.since(before));
+        let spent = self
+            .times
+            .zip(CpuTimes::now())
+            .map(|(before, now)| now.since(before));
         HostRecording {
-            kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+            kernel: rustix::system::uname()
+                .release()
+                .to_string_lossy()
+                .into_owned(),
             cpus: allowed_cpus().len() as u32,
             memory: memory(),
             steal_percent: spent.and_then(|spent| spent.share(spent.stolen)),
-            cpu_throttles: self.throttles.zip(throttles(&self.groups)).map(|(before, now)| now.saturating_sub(before)),
+            cpu_throttles: self
+                .throttles
+                .zip(throttles(&self.groups))
+                .map(|(before, now)| now.saturating_sub(before)),
             idleness: None,
-            busy_percent: spent.and_then(|spent| spent.share(spent.all.saturating_sub(spent.idle + spent.stolen))),
+            busy_percent: spent
+                .and_then(|spent| spent.share(spent.all.saturating_sub(spent.idle + spent.stolen))),
         }
     }
 }
@@ -53,13 +67,26 @@ impl CpuTimes {
     /// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guest time is in user time already.
     fn parse(text: &str) -> Option<Self> {
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
-        let ticks: Vec<u64> = line.split_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let ticks: Vec<u64> = line
+            .split_whitespace()
+            .take(8)
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .ok()?;
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-        (ticks.len() >= 4).then(|| Self { all: ticks.iter().sum(), idle: at(3) + at(4), stolen: at(7) })
+        (ticks.len() >= 4).then(|| Self {
+            all: ticks.iter().sum(),
+            idle: at(3) + at(4),
+            stolen: at(7),
+        })
     }
     fn since(self, before: Self) -> Self {
         let less = u64::saturating_sub;
-        Self { all: less(self.all, before.all), idle: less(self.idle, before.idle), stolen: less(self.stolen, before.stolen) }
+        Self {
+            all: less(self.all, before.all),
+            idle: less(self.idle, before.idle),
+            stolen: less(self.stolen, before.stolen),
+        }
     }
     fn share(self, part: u64) -> Option<f64> {
         (self.all > 0).then(|| part as f64 * 100.0 / self.all as f64)
@@ -73,12 +100,20 @@ fn memory() -> Bytes {
 
 /// CPU quota throttles of these control groups together.
 pub(super) fn throttles(groups: &[PathBuf]) -> Option<u64> {
-    let texts = groups.iter().filter_map(|group| std::fs::read_to_string(group.join("cpu.stat")).ok());
-    texts.filter_map(|text| throttled(&text)).reduce(u64::saturating_add)
+    let texts = groups
+        .iter()
+        .filter_map(|group| std::fs::read_to_string(group.join("cpu.stat")).ok());
+    texts
+        .filter_map(|text| throttled(&text))
+        .reduce(u64::saturating_add)
 }
 
 fn throttled(text: &str) -> Option<u64> {
-    text.lines().find_map(|line| line.strip_prefix("nr_throttled "))?.trim().parse().ok()
+    text.lines()
+        .find_map(|line| line.strip_prefix("nr_throttled "))?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// Folders of the control groups with this controller that may hold this process back: its own and those above, of
@@ -90,7 +125,10 @@ pub(super) fn own_groups(controller: &str) -> Vec<PathBuf> {
 }
 
 fn groups_of(own: &str, mounts: &str, controller: &str) -> Vec<PathBuf> {
-    own.lines().filter_map(|line| hierarchy(line, mounts, controller)).flatten().collect()
+    own.lines()
+        .filter_map(|line| hierarchy(line, mounts, controller))
+        .flatten()
+        .collect()
 }
 
 /// `7:cpu,cpuacct:/a/b` of version 1, `0::/a/b` of version 2. See cgroups(7).
@@ -101,15 +139,26 @@ fn hierarchy(line: &str, mounts: &str, controller: &str) -> Option<Vec<PathBuf>>
     if !version_2 && !controllers.split(',').any(|name| name == controller) {
         return None;
     }
-    let (root, at) = mounts.lines().find_map(|mount| cgroup_mount(mount, version_2, controller))?;
+    let (root, at) = mounts
+        .lines()
+        .find_map(|mount| cgroup_mount(mount, version_2, controller))?;
     // In a container the mount shows only the groups from its root on.
     let below = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
     let below = below.strip_prefix("/").unwrap_or(below);
-    Some(below.ancestors().map(|part| Path::new(at).join(part)).collect())
+    Some(
+        below
+            .ancestors()
+            .map(|part| Path::new(at).join(part))
+            .collect(),
+    )
 }
 
 /// Root and mount point, if this line of mountinfo is the hierarchy looked for. See proc_pid_mountinfo(5).
-fn cgroup_mount<'a>(line: &'a str, version_2: bool, controller: &str) -> Option<(&'a str, &'a str)> {
+fn cgroup_mount<'a>(
+    line: &'a str,
+    version_2: bool,
+    controller: &str,
+) -> Option<(&'a str, &'a str)> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
     let found = (place.next()?, place.next()?);
@@ -129,12 +178,26 @@ mod tests {
 
     #[test]
     fn shares_of_cpu_time_are_those_of_the_manual() {
-        let before = CpuTimes::parse("cpu  100 0 100 800 0 0 0 0 50 0\ncpu0 1 1 1 1\n").expect("ten fields");
+        let before =
+            CpuTimes::parse("cpu  100 0 100 800 0 0 0 0 50 0\ncpu0 1 1 1 1\n").expect("ten fields");
         let now = CpuTimes::parse("cpu  140 0 110 830 10 0 0 10 90 0\n").expect("ten fields");
         let spent = now.since(before);
-        assert_eq!(spent, CpuTimes { all: 100, idle: 40, stolen: 10 });
-        assert_eq!((spent.share(spent.stolen), CpuTimes::default().share(0)), (Some(10.0), None));
-        assert_eq!((CpuTimes::parse("cpu  1 x 3 4"), CpuTimes::parse("intr 5")), (None, None));
+        assert_eq!(
+            spent,
+            CpuTimes {
+                all: 100,
+                idle: 40,
+                stolen: 10
+            }
+        );
+        assert_eq!(
+            (spent.share(spent.stolen), CpuTimes::default().share(0)),
+            (Some(10.0), None)
+        );
+        assert_eq!(
+            (CpuTimes::parse("cpu  1 x 3 4"), CpuTimes::parse("intr 5")),
+            (None, None)
+        );
     }
 
     #[test]
@@ -144,19 +207,34 @@ mod tests {
                       32 25 0:28 / /sys/fs/cgroup/unified rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
         let own = "4:cpu,cpuacct:/a/b\n3:cpuset:/c\n0::/u\n";
         let found = groups_of(own, mounts, "cpu");
-        let wanted = ["cpu,cpuacct/a/b", "cpu,cpuacct/a", "cpu,cpuacct/", "unified/u", "unified/"];
-        assert_eq!(found, wanted.map(|group| Path::new("/sys/fs/cgroup").join(group)));
+        let wanted = [
+            "cpu,cpuacct/a/b",
+            "cpu,cpuacct/a",
+            "cpu,cpuacct/",
+            "unified/u",
+            "unified/",
+        ];
+        assert_eq!(
+            found,
+            wanted.map(|group| Path::new("/sys/fs/cgroup").join(group))
+        );
     }
 
     #[test]
     fn a_container_sees_its_own_root() {
         let mounts = "30 25 0:26 /docker/xyz /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(groups_of("0::/docker/xyz/job\n", mounts, "cpu")[0], Path::new("/sys/fs/cgroup/job"));
+        assert_eq!(
+            groups_of("0::/docker/xyz/job\n", mounts, "cpu")[0],
+            Path::new("/sys/fs/cgroup/job")
+        );
     }
 
     #[test]
     fn throttles_are_read() {
-        assert_eq!(throttled("nr_periods 10\nnr_throttled 7\nthrottled_time 9\n"), Some(7));
+        assert_eq!(
+            throttled("nr_periods 10\nnr_throttled 7\nthrottled_time 9\n"),
+            Some(7)
+        );
         assert_eq!(throttled("usage_usec 5\n"), None);
     }
 }

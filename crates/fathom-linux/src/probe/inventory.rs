@@ -16,9 +16,15 @@ use std::time::{Duration, Instant};
 /// claimed, so that a mount at this very moment is not disturbed; one that may not be opened is listed with what sysfs
 /// says. Devices are asked at the same time; `None` marks one that did not answer within `patience`, such as a disk that hangs.
 #[must_use]
-pub fn list_block_devices<T: Send + 'static>(patience: Duration, beside: fn(&Path) -> T) -> Vec<(TargetFacts, Option<T>)> {
+pub fn list_block_devices<T: Send + 'static>(
+    patience: Duration,
+    beside: fn(&Path) -> T,
+) -> Vec<(TargetFacts, Option<T>)> {
     let system = Arc::new(System::now(Reach::Everywhere));
-    let nodes: Vec<Node> = Node::all().into_iter().filter(|node| !node.size().is_zero()).collect();
+    let nodes: Vec<Node> = Node::all()
+        .into_iter()
+        .filter(|node| !node.size().is_zero())
+        .collect();
     let (send, answers) = channel();
     for (place, node) in nodes.iter().cloned().enumerate() {
         let (send, system) = (send.clone(), Arc::clone(&system));
@@ -32,12 +38,18 @@ pub fn list_block_devices<T: Send + 'static>(patience: Duration, beside: fn(&Pat
     drop(send);
     let mut all: Vec<Option<(TargetFacts, T)>> = nodes.iter().map(|_| None).collect();
     let deadline = Instant::now() + patience;
-    while let Ok((place, found, more)) = answers.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+    while let Ok((place, found, more)) =
+        answers.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+    {
         all[place] = Some((found, more));
     }
     let unanswered = |node: &Node| (target(node, closed(node, &system)), None);
     let answered = |(found, more)| (found, Some(more));
-    nodes.iter().zip(all).map(|(node, answer)| answer.map_or_else(|| unanswered(node), answered)).collect()
+    nodes
+        .iter()
+        .zip(all)
+        .map(|(node, answer)| answer.map_or_else(|| unanswered(node), answered))
+        .collect()
 }
 
 fn facts(node: &Node, system: &System) -> TargetFacts {

@@ -125,8 +125,15 @@ fn parse(line: &[u8]) -> Option<MountRow> {
 /// The options of the mount and then those of the file system, each once; whether it may be written here, the mount says.
 fn joined(mount: &[u8], file_system: &[u8]) -> String {
     let own: Vec<&[u8]> = mount.split(|&byte| byte == b',').collect();
-    let more = file_system.split(|&byte| byte == b',').filter(|option| !own.contains(option) && ![&b"rw"[..], b"ro", b""].contains(option));
-    let all: Vec<_> = own.iter().copied().chain(more).map(String::from_utf8_lossy).collect();
+    let more = file_system
+        .split(|&byte| byte == b',')
+        .filter(|option| !own.contains(option) && ![&b"rw"[..], b"ro", b""].contains(option));
+    let all: Vec<_> = own
+        .iter()
+        .copied()
+        .chain(more)
+        .map(String::from_utf8_lossy)
+        .collect();
     all.join(",")
 }
 

@@ -17,19 +17,39 @@ fn cases() -> Vec<Case> {
         settings.fixed_buffers = true;
         settings.register_files = true;
     });
-    let synchronous = [EngineKind::Sync, EngineKind::Psync, EngineKind::Pvsync, EngineKind::Pvsync2, EngineKind::Vsync];
-    let mut cases: Vec<_> = synchronous.into_iter().map(|kind| Case::new(kind, 1)).collect();
+    let synchronous = [
+        EngineKind::Sync,
+        EngineKind::Psync,
+        EngineKind::Pvsync,
+        EngineKind::Pvsync2,
+        EngineKind::Vsync,
+    ];
+    let mut cases: Vec<_> = synchronous
+        .into_iter()
+        .map(|kind| Case::new(kind, 1))
+        .collect();
     cases.extend(asynchronous());
     cases.push(registered);
     cases
 }
 
 fn asynchronous() -> Vec<Case> {
-    [EngineKind::Libaio, EngineKind::PosixAio, EngineKind::IoUring].into_iter().map(|kind| Case::new(kind, 4)).collect()
+    [
+        EngineKind::Libaio,
+        EngineKind::PosixAio,
+        EngineKind::IoUring,
+    ]
+    .into_iter()
+    .map(|kind| Case::new(kind, 4))
+    .collect()
 }
 
 fn device() -> FaultDevice {
-    FaultDevice::mount(DeviceOptions { size: SIZE, ..DeviceOptions::default() }).unwrap()
+    FaultDevice::mount(DeviceOptions {
+        size: SIZE,
+        ..DeviceOptions::default()
+    })
+    .unwrap()
 }
 
 /// Errors of the device come back as they are, each at its request, and the engine goes on.
@@ -37,18 +57,44 @@ fn device() -> FaultDevice {
 fn errors_are_completions() {
     require!(Fuse);
     let device = device();
-    device.inject(Fault::ReadError { offset: 65536, len: 4096 });
-    device.inject(Fault::WriteError { offset: 131_072, len: 4096 });
+    device.inject(Fault::ReadError {
+        offset: 65536,
+        len: 4096,
+    });
+    device.inject(Fault::WriteError {
+        offset: 131_072,
+        len: 4096,
+    });
     for case in cases() {
         case.run(Target::faulty(&device).open((0, SIZE), true), |engine| {
             let word = case.kind.word();
-            assert_eq!(perform(engine, request(0, Op::Read, 65536, 4096)), EIO, "{word}");
-            assert_eq!(perform(engine, request(0, Op::Read, 61440, 4096)), 4096, "{word}");
-            assert_eq!(perform(engine, request(0, Op::Write, 131_072, 4096)), EIO, "{word}");
-            assert_eq!(perform(engine, request(0, Op::Write, 135_168, 4096)), 4096, "{word}");
+            assert_eq!(
+                perform(engine, request(0, Op::Read, 65536, 4096)),
+                EIO,
+                "{word}"
+            );
+            assert_eq!(
+                perform(engine, request(0, Op::Read, 61440, 4096)),
+                4096,
+                "{word}"
+            );
+            assert_eq!(
+                perform(engine, request(0, Op::Write, 131_072, 4096)),
+                EIO,
+                "{word}"
+            );
+            assert_eq!(
+                perform(engine, request(0, Op::Write, 135_168, 4096)),
+                4096,
+                "{word}"
+            );
             device.inject_times(Fault::SyncError, 1);
             assert_eq!(perform(engine, request(0, Op::Fsync, 0, 0)), EIO, "{word}");
-            assert_eq!(perform(engine, request(0, Op::Fdatasync, 0, 0)), 0, "{word}");
+            assert_eq!(
+                perform(engine, request(0, Op::Fdatasync, 0, 0)),
+                0,
+                "{word}"
+            );
         });
     }
     assert!(device.counts().injected() >= 3 * cases().len() as u64);
@@ -64,7 +110,11 @@ fn a_short_read_is_reported() {
         let result = case.run(Target::faulty(&device).open((0, SIZE), false), |engine| {
             perform(engine, request(0, Op::Read, 0, 4096))
         });
-        let expected: &[i64] = if case.kind == EngineKind::IoUring { &[1024, 4096] } else { &[1024] };
+        let expected: &[i64] = if case.kind == EngineKind::IoUring {
+            &[1024, 4096]
+        } else {
+            &[1024]
+        };
         assert!(expected.contains(&result), "{}: {result}", case.kind.word());
     }
 }
@@ -76,14 +126,28 @@ fn vsync_gathers_neighbours() {
     let device = device();
     Case::new(EngineKind::Vsync, 8).run(Target::faulty(&device).open((0, SIZE), true), |engine| {
         let offsets = [0, 4096, 8192, 12288, 20480, 24576];
-        let mut batch: Vec<_> = (0..).zip(offsets).map(|(slot, offset)| request(slot, Op::Read, offset, 4096)).collect();
+        let mut batch: Vec<_> = (0..)
+            .zip(offsets)
+            .map(|(slot, offset)| request(slot, Op::Read, offset, 4096))
+            .collect();
         batch.push(request(6, Op::Write, 28672, 4096));
         submit_all(engine, &batch);
         submit_all(engine, &[request(7, Op::Write, 32768, 4096)]);
-        assert!(reap(engine, 8).iter().all(|completion| completion.result == 4096));
+        assert!(
+            reap(engine, 8)
+                .iter()
+                .all(|completion| completion.result == 4096)
+        );
     });
-    let calls: Vec<_> = device.log().iter().map(|entry| (entry.offset, entry.len)).collect();
-    assert_eq!(calls, [(0, 16384), (20480, 8192), (28672, 4096), (32768, 4096)]);
+    let calls: Vec<_> = device
+        .log()
+        .iter()
+        .map(|entry| (entry.offset, entry.len))
+        .collect();
+    assert_eq!(
+        calls,
+        [(0, 16384), (20480, 8192), (28672, 4096), (32768, 4096)]
+    );
 }
 
 /// While nothing completes a reap still returns, when its limit says so or else within a second.
@@ -94,19 +158,44 @@ fn a_reap_on_a_hanging_device_returns() {
     for case in asynchronous() {
         case.run(Target::faulty(&device).open((0, SIZE), true), |engine| {
             device.inject(Fault::Hang(None));
-            let batch: Vec<_> = (0..4).map(|slot| request(slot, Op::Read, u64::from(slot) * 4096, 4096)).collect();
+            let batch: Vec<_> = (0..4)
+                .map(|slot| request(slot, Op::Read, u64::from(slot) * 4096, 4096))
+                .collect();
             submit_all(engine, &batch);
             for millis in [0, 2, 50] {
                 // The best of some: others use these CPUs too.
-                let late = (0..4).map(|_| overrun(engine, Duration::from_millis(millis))).min();
-                assert!(late < Some(Duration::from_millis(5)), "{} {millis} ms: {late:?}", case.kind.word());
+                let late = (0..4)
+                    .map(|_| overrun(engine, Duration::from_millis(millis)))
+                    .min();
+                assert!(
+                    late < Some(Duration::from_millis(5)),
+                    "{} {millis} ms: {late:?}",
+                    case.kind.word()
+                );
             }
             let (started, mut done) = (Instant::now(), Vec::new());
-            engine.reap(Wait { at_least: 1, at_most: 1, limit: None }, &mut done).unwrap();
-            assert!(started.elapsed() < Duration::from_secs(1), "{}", case.kind.word());
+            engine
+                .reap(
+                    Wait {
+                        at_least: 1,
+                        at_most: 1,
+                        limit: None,
+                    },
+                    &mut done,
+                )
+                .unwrap();
+            assert!(
+                started.elapsed() < Duration::from_secs(1),
+                "{}",
+                case.kind.word()
+            );
             device.clear_faults();
             device.release();
-            assert!(reap(engine, 4).iter().all(|completion| completion.result == 4096));
+            assert!(
+                reap(engine, 4)
+                    .iter()
+                    .all(|completion| completion.result == 4096)
+            );
         });
     }
 }
@@ -119,7 +208,13 @@ fn a_completion_wakes_a_reap() {
     for case in asynchronous() {
         case.run(Target::faulty(&device).open((0, SIZE), true), |engine| {
             device.inject(Fault::Hang(None));
-            submit_all(engine, &[request(0, Op::Read, 0, 4096), request(1, Op::Read, 4096, 4096)]);
+            submit_all(
+                engine,
+                &[
+                    request(0, Op::Read, 0, 4096),
+                    request(1, Op::Read, 4096, 4096),
+                ],
+            );
             let (started, mut done) = (Instant::now(), Vec::new());
             std::thread::scope(|scope| {
                 scope.spawn(|| {
@@ -130,7 +225,12 @@ fn a_completion_wakes_a_reap() {
                 engine.reap(limit(2, 2, 20_000), &mut done).unwrap();
             });
             assert_eq!(done.len(), 2, "{}", case.kind.word());
-            assert!(started.elapsed() < Duration::from_secs(10), "{} {:?}", case.kind.word(), started.elapsed());
+            assert!(
+                started.elapsed() < Duration::from_secs(10),
+                "{} {:?}",
+                case.kind.word(),
+                started.elapsed()
+            );
         });
     }
 }
@@ -138,9 +238,14 @@ fn a_completion_wakes_a_reap() {
 /// How much longer than `allowed` a reap that finds nothing takes.
 fn overrun(engine: &mut dyn Engine, allowed: Duration) -> Duration {
     let (started, mut done) = (Instant::now(), Vec::new());
-    engine.reap(limit(2, 4, allowed.as_millis() as u64), &mut done).unwrap();
+    engine
+        .reap(limit(2, 4, allowed.as_millis() as u64), &mut done)
+        .unwrap();
     assert_eq!(done, []);
-    started.elapsed().checked_sub(allowed).expect("not before the limit")
+    started
+        .elapsed()
+        .checked_sub(allowed)
+        .expect("not before the limit")
 }
 
 /// An engine dropped on a hanging device does not hang, and what completes later finds its own memory, not somebody else's.
@@ -152,15 +257,24 @@ fn dropped_on_a_hanging_device() {
         let started = Instant::now();
         case.run(Target::faulty(&device).open((0, SIZE), true), |engine| {
             device.inject(Fault::Hang(None));
-            let batch: Vec<_> =
-                (0..4).map(|slot| request(slot, Op::Read, u64::from(slot) * 65536, BUFFER)).collect();
+            let batch: Vec<_> = (0..4)
+                .map(|slot| request(slot, Op::Read, u64::from(slot) * 65536, BUFFER))
+                .collect();
             submit_all(engine, &batch);
         });
-        assert!(started.elapsed() < Duration::from_secs(5), "{}", case.kind.word());
+        assert!(
+            started.elapsed() < Duration::from_secs(5),
+            "{}",
+            case.kind.word()
+        );
         let memory: Vec<_> = (0..64).map(|_| vec![0xc3u8; 4 * BUFFER as usize]).collect();
         device.clear_faults();
         device.release();
         std::thread::sleep(Duration::from_millis(50));
-        assert!(memory.iter().flatten().all(|&byte| byte == 0xc3), "{}", case.kind.word());
+        assert!(
+            memory.iter().flatten().all(|&byte| byte == 0xc3),
+            "{}",
+            case.kind.word()
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! Running an engine from a test.
 
 use fathom_linux::{EngineFile, make_engine};
-use fathom_load::{Completion, Engine, EngineError, EngineRequest, EngineUser, OpenFile, Op, Request, Wait};
+use fathom_load::{
+    Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
+};
 use fathom_model::{EngineKind, EngineSettings, EngineSpec, Nanos};
 
 pub const BUFFER: u32 = 16 << 10;
@@ -30,12 +32,25 @@ pub fn with<T>(
     body: impl FnOnce(&mut dyn Engine, &'static str, Option<String>) -> T,
 ) -> Result<T, EngineError> {
     let (open, files): (Vec<_>, Vec<_>) = files.into_iter().unzip();
-    make_engine(&EngineRequest { spec, depth, buffer_size: BUFFER, files: &open }, files, With(body))
+    make_engine(
+        &EngineRequest {
+            spec,
+            depth,
+            buffer_size: BUFFER,
+            files: &open,
+        },
+        files,
+        With(body),
+    )
 }
 
 impl Case {
     pub fn new(kind: EngineKind, depth: u32) -> Self {
-        Self { kind, settings: EngineSettings::default(), depth }
+        Self {
+            kind,
+            settings: EngineSettings::default(),
+            depth,
+        }
     }
 
     pub fn set(mut self, set: impl FnOnce(&mut EngineSettings)) -> Self {
@@ -44,8 +59,16 @@ impl Case {
     }
 
     /// Runs `body` on the engine; it was asked for by name, so it is this one or a failed test.
-    pub fn run<T>(&self, file: (OpenFile, EngineFile), body: impl FnOnce(&mut dyn Engine) -> T) -> T {
-        let spec = EngineSpec { kind: self.kind, named: true, settings: self.settings.clone() };
+    pub fn run<T>(
+        &self,
+        file: (OpenFile, EngineFile),
+        body: impl FnOnce(&mut dyn Engine) -> T,
+    ) -> T {
+        let spec = EngineSpec {
+            kind: self.kind,
+            named: true,
+            settings: self.settings.clone(),
+        };
         let result = with(&spec, self.depth, vec![file], |engine, name, fallback| {
             assert_eq!((name, fallback), (self.kind.word(), None));
             body(engine)
@@ -55,7 +78,14 @@ impl Case {
 }
 
 pub fn request(slot: u32, op: Op, offset: u64, len: u32) -> Request {
-    Request { slot, file: 0, op, len, offset, prio: 0 }
+    Request {
+        slot,
+        file: 0,
+        op,
+        len,
+        offset,
+        prio: 0,
+    }
 }
 
 pub fn submit_all(engine: &mut dyn Engine, batch: &[Request]) {
@@ -71,8 +101,21 @@ pub fn reap(engine: &mut dyn Engine, count: u32) -> Vec<Completion> {
     let started = std::time::Instant::now();
     while (done.len() as u32) < count {
         let left = count - done.len() as u32;
-        engine.reap(Wait { at_least: left, at_most: left, limit: None }, &mut done).unwrap();
-        assert!(started.elapsed().as_secs() < 20, "{} of {count} completed", done.len());
+        engine
+            .reap(
+                Wait {
+                    at_least: left,
+                    at_most: left,
+                    limit: None,
+                },
+                &mut done,
+            )
+            .unwrap();
+        assert!(
+            started.elapsed().as_secs() < 20,
+            "{} of {count} completed",
+            done.len()
+        );
     }
     assert_eq!(done.len() as u32, count);
     done
@@ -87,7 +130,11 @@ pub fn perform(engine: &mut dyn Engine, request: Request) -> i64 {
 }
 
 pub fn limit(at_least: u32, at_most: u32, millis: u64) -> Wait {
-    Wait { at_least, at_most, limit: Some(Nanos::from_millis(millis)) }
+    Wait {
+        at_least,
+        at_most,
+        limit: Some(Nanos::from_millis(millis)),
+    }
 }
 
 /// splitmix64 (Steele, Lea and Flood, OOPSLA 2014).

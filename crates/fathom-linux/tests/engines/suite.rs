@@ -30,7 +30,13 @@ pub fn run(case: &Case) {
     for target in Target::all() {
         for (name, check) in CHECKS {
             let outcome = catch_unwind(AssertUnwindSafe(|| check(case, &target)));
-            assert!(outcome.is_ok(), "{} at depth {} on {}: {name}", case.kind.word(), case.depth, target.name);
+            assert!(
+                outcome.is_ok(),
+                "{} at depth {} on {}: {name}",
+                case.kind.word(),
+                case.depth,
+                target.name
+            );
         }
     }
 }
@@ -47,7 +53,11 @@ fn what_is_written_is_read(case: &Case, target: &Target) {
                 .map(|slot| {
                     let len = (1 + dice.roll(u64::from(BUFFER) / 4096)) * 4096;
                     let offset = slot * lane + dice.roll((lane - len.min(lane)) / 4096 + 1) * 4096;
-                    let op = if dice.roll(2) == 0 { Op::Read } else { Op::Write };
+                    let op = if dice.roll(2) == 0 {
+                        Op::Read
+                    } else {
+                        Op::Write
+                    };
                     request(slot as u32, op, offset, len.min(lane) as u32)
                 })
                 .collect();
@@ -60,9 +70,16 @@ fn what_is_written_is_read(case: &Case, target: &Target) {
             let mut done = reap(engine, slots as u32);
             done.sort_by_key(|completion| completion.slot);
             for (request, completion) in batch.iter().zip(&done) {
-                assert_eq!((completion.slot, completion.result), (request.slot, i64::from(request.len)), "{request:?}");
+                assert_eq!(
+                    (completion.slot, completion.result),
+                    (request.slot, i64::from(request.len)),
+                    "{request:?}"
+                );
                 let expected = &model[request.offset as usize..][..request.len as usize];
-                assert!(&engine.buffer(request.slot)[..request.len as usize] == expected, "{request:?}");
+                assert!(
+                    &engine.buffer(request.slot)[..request.len as usize] == expected,
+                    "{request:?}"
+                );
             }
         }
         nothing_is_left(engine);
@@ -83,20 +100,34 @@ fn neighbours_keep_apart(case: &Case, target: &Target) {
     case.run(target.open((0, SIZE), true), |engine| {
         let slots = engine.depth().min(64);
         for (op, byte) in [(Op::Write, 1), (Op::Read, 0)] {
-            let batch: Vec<_> = (0..slots).map(|slot| request(slot, op, u64::from(slot) * 4096, 4096)).collect();
+            let batch: Vec<_> = (0..slots)
+                .map(|slot| request(slot, op, u64::from(slot) * 4096, 4096))
+                .collect();
             (0..slots).for_each(|slot| engine.buffer(slot).fill(byte * (slot as u8 + 1)));
             submit_all(engine, &batch);
-            assert!(reap(engine, slots).iter().all(|completion| completion.result == 4096));
+            assert!(
+                reap(engine, slots)
+                    .iter()
+                    .all(|completion| completion.result == 4096)
+            );
         }
         for slot in 0..slots {
-            assert!(engine.buffer(slot)[..4096].iter().all(|&byte| byte == slot as u8 + 1), "{slot}");
+            assert!(
+                engine.buffer(slot)[..4096]
+                    .iter()
+                    .all(|&byte| byte == slot as u8 + 1),
+                "{slot}"
+            );
         }
     });
 }
 
 fn a_read_at_the_end_is_short(case: &Case, target: &Target) {
     case.run(target.open((0, 2 * SIZE), false), |engine| {
-        assert_eq!(perform(engine, request(0, Op::Read, SIZE - 4096, 8192)), 4096);
+        assert_eq!(
+            perform(engine, request(0, Op::Read, SIZE - 4096, 8192)),
+            4096
+        );
         assert_eq!(perform(engine, request(0, Op::Read, SIZE, 4096)), 0);
     });
 }
@@ -104,7 +135,10 @@ fn a_read_at_the_end_is_short(case: &Case, target: &Target) {
 fn a_refusal_is_a_completion(case: &Case, target: &Target) {
     let before = target.content();
     case.run(target.open((0, SIZE), false), |engine| {
-        assert_eq!(perform(engine, request(0, Op::Write, 0, 4096)), -i64::from(libc::EBADF));
+        assert_eq!(
+            perform(engine, request(0, Op::Write, 0, 4096)),
+            -i64::from(libc::EBADF)
+        );
         assert_eq!(perform(engine, request(0, Op::Read, 0, 4096)), 4096);
     });
     assert!(target.content() == before);
@@ -130,10 +164,17 @@ fn nothing_outside_the_range(case: &Case, target: &Target) {
                 if op == Op::Trim && len == BUFFER + 1 {
                     continue;
                 }
-                assert_eq!(perform(engine, request(0, op, offset, len)), -i64::from(libc::EINVAL), "{op:?} {offset}+{len}");
+                assert_eq!(
+                    perform(engine, request(0, op, offset, len)),
+                    -i64::from(libc::EINVAL),
+                    "{op:?} {offset}+{len}"
+                );
             }
         }
-        let elsewhere = fathom_load::Request { file: 7, ..request(0, Op::Write, range.0, 4096) };
+        let elsewhere = fathom_load::Request {
+            file: 7,
+            ..request(0, Op::Write, range.0, 4096)
+        };
         assert_eq!(perform(engine, elsewhere), -i64::from(libc::EBADF));
     });
     assert!(target.content() == before);
@@ -144,7 +185,11 @@ fn syncs_succeed(case: &Case, target: &Target) {
         for op in [Op::Fsync, Op::Fdatasync] {
             assert_eq!(perform(engine, request(0, Op::Write, 8192, 4096)), 4096);
             // Offset and length of a sync mean nothing, whatever they are.
-            assert_eq!(perform(engine, request(0, op, u64::MAX, u32::MAX)), 0, "{op:?}");
+            assert_eq!(
+                perform(engine, request(0, op, u64::MAX, u32::MAX)),
+                0,
+                "{op:?}"
+            );
         }
     });
 }
@@ -160,22 +205,41 @@ fn a_trim_leaves_zeros(case: &Case, target: &Target) {
         }
         assert_eq!(trimmed, 0);
         assert_eq!(perform(engine, request(0, Op::Read, 0, 16384)), 16384);
-        let pages: Vec<_> = engine.buffer(0).chunks(4096).map(|page| page.iter().all(|&byte| byte == page[0]).then_some(page[0])).collect();
+        let pages: Vec<_> = engine
+            .buffer(0)
+            .chunks(4096)
+            .map(|page| page.iter().all(|&byte| byte == page[0]).then_some(page[0]))
+            .collect();
         assert_eq!(pages, [Some(0x5a), Some(0), Some(0), Some(0x5a)]);
     });
-    assert_eq!(target.content().len() as u64, SIZE, "a trim does not shorten a file");
+    assert_eq!(
+        target.content().len() as u64,
+        SIZE,
+        "a trim does not shorten a file"
+    );
 }
 
 fn reap_keeps_to_its_bounds(case: &Case, target: &Target) {
     case.run(target.open((0, SIZE), true), |engine| {
         let slots = engine.depth();
-        let batch: Vec<_> = (0..slots).map(|slot| request(slot, Op::Read, u64::from(slot) * 4096, 4096)).collect();
+        let batch: Vec<_> = (0..slots)
+            .map(|slot| request(slot, Op::Read, u64::from(slot) * 4096, 4096))
+            .collect();
         submit_all(engine, &batch);
         let mut done = Vec::new();
         engine.reap(limit(0, 0, 1), &mut done).unwrap();
         assert_eq!(done, []);
         for count in 1..=slots as usize {
-            engine.reap(Wait { at_least: 1, at_most: 1, limit: None }, &mut done).unwrap();
+            engine
+                .reap(
+                    Wait {
+                        at_least: 1,
+                        at_most: 1,
+                        limit: None,
+                    },
+                    &mut done,
+                )
+                .unwrap();
             assert_eq!(done.len(), count);
         }
         let mut slots_done: Vec<_> = done.iter().map(|completion| completion.slot).collect();
@@ -194,10 +258,21 @@ fn reap_keeps_to_its_bounds(case: &Case, target: &Target) {
 fn an_idle_reap_returns(case: &Case, target: &Target) {
     case.run(target.open((0, SIZE), true), |engine| {
         let started = Instant::now();
-        for wait in [limit(1, 1, 900), Wait { at_least: 3, at_most: 9, limit: None }, limit(0, 5, 900)] {
+        for wait in [
+            limit(1, 1, 900),
+            Wait {
+                at_least: 3,
+                at_most: 9,
+                limit: None,
+            },
+            limit(0, 5, 900),
+        ] {
             engine.reap(wait, &mut Vec::new()).unwrap();
         }
-        assert!(started.elapsed() < Duration::from_millis(400), "there was nothing to wait for");
+        assert!(
+            started.elapsed() < Duration::from_millis(400),
+            "there was nothing to wait for"
+        );
         // More than is in flight cannot come.
         submit_all(engine, &[request(0, Op::Read, 0, 4096)]);
         let mut done = Vec::new();
@@ -212,7 +287,9 @@ fn no_buffer_in_flight(case: &Case, target: &Target) {
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let buffer = catch_unwind(AssertUnwindSafe(|| engine.buffer(0).len()));
-        let twice = catch_unwind(AssertUnwindSafe(|| engine.submit(&[request(0, Op::Read, 0, 4096)]).ok()));
+        let twice = catch_unwind(AssertUnwindSafe(|| {
+            engine.submit(&[request(0, Op::Read, 0, 4096)]).ok()
+        }));
         std::panic::set_hook(hook);
         assert!(buffer.is_err());
         // A synchronous engine may say instead that it takes no more.
@@ -229,14 +306,18 @@ fn dropped_in_flight(case: &Case, target: &Target) {
     let started = Instant::now();
     for _ in 0..8 {
         case.run(target.open((0, SIZE), true), |engine| {
-            let batch: Vec<_> =
-                (0..engine.depth()).map(|slot| request(slot, Op::Read, u64::from(slot) * 8192, 8192)).collect();
+            let batch: Vec<_> = (0..engine.depth())
+                .map(|slot| request(slot, Op::Read, u64::from(slot) * 8192, 8192))
+                .collect();
             submit_all(engine, &batch);
         });
         let memory = vec![0xc3u8; case.depth as usize * BUFFER as usize];
         std::thread::sleep(Duration::from_millis(1));
         assert!(memory.iter().all(|&byte| byte == 0xc3));
     }
-    assert!(started.elapsed() < Duration::from_secs(10), "no I/O of this test takes seconds");
+    assert!(
+        started.elapsed() < Duration::from_secs(10),
+        "no I/O of this test takes seconds"
+    );
     assert!(target.content() == before || case.kind == EngineKind::Null);
 }

@@ -26,11 +26,23 @@ impl Target {
     fn file(name: &'static str, folder: Scratch, direct: bool) -> Option<Target> {
         let path = folder.join("target");
         std::fs::write(&path, vec![0u8; SIZE as usize]).unwrap();
-        Self { name, path, direct, block_device: false, _device: None, _folder: Some(folder) }.usable()
+        Self {
+            name,
+            path,
+            direct,
+            block_device: false,
+            _device: None,
+            _folder: Some(folder),
+        }
+        .usable()
     }
 
     pub fn disk(direct: bool) -> Option<Target> {
-        Self::file(if direct { "disk, O_DIRECT" } else { "disk" }, Scratch::new().unwrap(), direct)
+        Self::file(
+            if direct { "disk, O_DIRECT" } else { "disk" },
+            Scratch::new().unwrap(),
+            direct,
+        )
     }
 
     pub fn tmpfs() -> Option<Target> {
@@ -48,20 +60,45 @@ impl Target {
             return None;
         }
         let folder = Scratch::new().unwrap();
-        let options = LoopOptions { buffered: true, ..LoopOptions::default() };
+        let options = LoopOptions {
+            buffered: true,
+            ..LoopOptions::default()
+        };
         let device = LoopDevice::create(&folder.join("backing"), SIZE, options).unwrap();
         let path = device.path().to_owned();
-        Some(Self { name: "loop", path, direct: true, block_device: true, _device: Some(device), _folder: Some(folder) })
+        Some(Self {
+            name: "loop",
+            path,
+            direct: true,
+            block_device: true,
+            _device: Some(device),
+            _folder: Some(folder),
+        })
     }
 
     /// The file of a fault device, which outlives it.
     pub fn faulty(device: &FaultDevice) -> Target {
-        Self { name: "fault device", path: device.path(), direct: true, block_device: false, _device: None, _folder: None }
+        Self {
+            name: "fault device",
+            path: device.path(),
+            direct: true,
+            block_device: false,
+            _device: None,
+            _folder: None,
+        }
     }
 
     /// All there are here.
     pub fn all() -> Vec<Target> {
-        [Self::disk(false), Self::disk(true), Self::tmpfs(), Self::loop_device()].into_iter().flatten().collect()
+        [
+            Self::disk(false),
+            Self::disk(true),
+            Self::tmpfs(),
+            Self::loop_device(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     fn usable(self) -> Option<Target> {
@@ -76,7 +113,10 @@ impl Target {
 
     fn options(&self, writes: bool) -> OpenOptions {
         let mut options = File::options();
-        options.read(true).write(writes).custom_flags(if self.direct { libc::O_DIRECT } else { 0 });
+        options
+            .read(true)
+            .write(writes)
+            .custom_flags(if self.direct { libc::O_DIRECT } else { 0 });
         options
     }
 
@@ -94,7 +134,14 @@ impl Target {
             create: false,
         };
         let fd = self.options(writes).open(&self.path).unwrap().into();
-        (open, EngineFile { fd, range, block_device: self.block_device })
+        (
+            open,
+            EngineFile {
+                fd,
+                range,
+                block_device: self.block_device,
+            },
+        )
     }
 
     pub fn content(&self) -> Vec<u8> {

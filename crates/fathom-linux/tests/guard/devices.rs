@@ -36,7 +36,11 @@ fn mounted_by_any_name() {
     std::os::unix::fs::symlink(format!("{up}dev/{}", device.name()), &relative).expect("a link");
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     run(&format!("mknod {} b {major} {minor}", node.display()));
-    let hard = format!("/dev/fathom-guard-hard-{}-{}", std::process::id(), device.name());
+    let hard = format!(
+        "/dev/fathom-guard-hard-{}-{}",
+        std::process::id(),
+        device.name()
+    );
     let _hard = Undo::after(
         &format!("ln {} {hard}", device.path.display()),
         &format!("rm {hard}"),

@@ -140,7 +140,11 @@ fn places_of_the_kernel() {
             .expect_err("the kernel's")
             .to_string();
         // Under /dev a missing name is a device that is not there: nobody means a new file by it.
-        let found = if path.starts_with("/dev") { "there is no such device" } else { "belongs to the kernel" };
+        let found = if path.starts_with("/dev") {
+            "there is no such device"
+        } else {
+            "belongs to the kernel"
+        };
         assert!(refusal.contains(found), "{refusal}");
         assert!(!Path::new(path).exists());
     }

@@ -210,7 +210,9 @@ pub fn take(
         }
         held
     });
-    attempts.find(|held| !is_locked(held)).unwrap_or_else(attempt)
+    attempts
+        .find(|held| !is_locked(held))
+        .unwrap_or_else(attempt)
 }
 
 /// The worst a run can do: with the right code in hand, writes as soon as anything lets it.

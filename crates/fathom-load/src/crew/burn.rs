@@ -15,13 +15,29 @@ const LOOK_UP: u64 = 50_000_000;
 const NUMBERS: usize = 1 << 18;
 
 /// Runs such a job to its end.
-pub(super) fn burn<H: Host>(job: &Job, host: &H, live: &Live, clock: &impl Clock, notes: Vec<String>) -> JobRecording {
+pub(super) fn burn<H: Host>(
+    job: &Job,
+    host: &H,
+    live: &Live,
+    clock: &impl Clock,
+    notes: Vec<String>,
+) -> JobRecording {
     let (launched, before) = (clock.now(), host.usage());
     let measured_from = launched.saturating_add(job.limits.ramp);
-    let deadline = job.limits.runtime.map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
+    let deadline = job
+        .limits
+        .runtime
+        .map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
     live.enter(Phase::Running);
     let load = job.engine.settings.cpu;
-    let mut burner = Burner { load, live, clock, deadline, numbers: Vec::new(), rng: Rng::new(job.pattern.seed, 0) };
+    let mut burner = Burner {
+        load,
+        live,
+        clock,
+        deadline,
+        numbers: Vec::new(),
+        rng: Rng::new(job.pattern.seed, 0),
+    };
     burner.run();
     live.enter(Phase::Done);
     JobRecording {
@@ -48,7 +64,11 @@ impl<C: Clock> Burner<'_, C> {
     fn run(&mut self) {
         while !self.is_over() {
             let begun = self.clock.now().get();
-            if self.load.sorts { self.sort() } else { self.spin(begun.saturating_add(self.load.spell.get())) }
+            if self.load.sorts {
+                self.sort()
+            } else {
+                self.spin(begun.saturating_add(self.load.spell.get()))
+            }
             let worked = self.clock.now().get() - begun;
             self.rest(pause(worked, self.load.percent));
         }
@@ -67,15 +87,22 @@ impl<C: Clock> Burner<'_, C> {
     /// Numbers that were sorted once are sorted in no time: each spell has its own.
     fn sort(&mut self) {
         self.numbers.clear();
-        self.numbers.extend((0..NUMBERS).map(|_| self.rng.bits() as u32));
+        self.numbers
+            .extend((0..NUMBERS).map(|_| self.rng.bits() as u32));
         self.numbers.sort_unstable();
         std::hint::black_box(&self.numbers);
     }
 
     fn rest(&self, pause: u64) {
-        let until = self.clock.now().get().saturating_add(pause).min(self.deadline);
+        let until = self
+            .clock
+            .now()
+            .get()
+            .saturating_add(pause)
+            .min(self.deadline);
         while self.clock.now().get() < until && !self.is_over() {
-            self.clock.sleep_until(Nanos::new(until.min(self.clock.now().get() + LOOK_UP)));
+            self.clock
+                .sleep_until(Nanos::new(until.min(self.clock.now().get() + LOOK_UP)));
         }
     }
 }
@@ -92,7 +119,10 @@ mod tests {
 
     #[test]
     fn work_has_its_share_of_the_time() {
-        assert_eq!([pause(50, 50), pause(50, 100), pause(50, 20), pause(50, 0)], [50, 0, 200, 4950]);
+        assert_eq!(
+            [pause(50, 50), pause(50, 100), pause(50, 20), pause(50, 0)],
+            [50, 0, 200, 4950]
+        );
         assert_eq!(pause(u64::MAX, 1), u64::MAX);
     }
 }

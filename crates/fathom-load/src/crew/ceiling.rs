@@ -29,11 +29,19 @@ impl<H: Host + Send + 'static> Crew<H> {
         }
         let mut looked = 0;
         for index in 0..self.plan.jobs.len() {
-            let Some(done) = &self.done[index] else { continue };
+            let Some(done) = &self.done[index] else {
+                continue;
+            };
             let ran = done.ended.saturating_sub(done.launched);
-            let first = index == 0 || self.plan.jobs[index].section != self.plan.jobs[index - 1].section;
+            let first =
+                index == 0 || self.plan.jobs[index].section != self.plan.jobs[index - 1].section;
             let replays = self.plan.jobs[index].pace.replay.is_some();
-            if !first || replays || ran < WORTH_IT || done.error.is_some() || looked == MOST_SECTIONS {
+            if !first
+                || replays
+                || ran < WORTH_IT
+                || done.error.is_some()
+                || looked == MOST_SECTIONS
+            {
                 continue;
             }
             looked += 1;
@@ -46,10 +54,16 @@ impl<H: Host + Send + 'static> Crew<H> {
 
     fn ceiling(&self, index: usize) -> Option<f64> {
         let job = momentary(&self.plan.jobs[index]);
-        if job.engine.kind.file_operation().is_some() || job.engine.kind.shapes_files() || !job.engine.kind.does_io() {
+        if job.engine.kind.file_operation().is_some()
+            || job.engine.kind.shapes_files()
+            || !job.engine.kind.does_io()
+        {
             return None;
         }
-        let regions: Vec<_> = self.ready.wants[index].iter().map(|want| want.region).collect();
+        let regions: Vec<_> = self.ready.wants[index]
+            .iter()
+            .map(|want| want.region)
+            .collect();
         let (sink, _) = sync_channel(1);
         let live = Live::default();
         let setup = Setup {
@@ -72,7 +86,12 @@ impl<H: Host + Send + 'static> Crew<H> {
             dedupe_set: None,
         };
         let buffer_size = buffer_size(&job);
-        let request = EngineRequest { spec: &job.engine, depth: job.queue.depth, buffer_size, files: &[] };
+        let request = EngineRequest {
+            spec: &job.engine,
+            depth: job.queue.depth,
+            buffer_size,
+            files: &[],
+        };
         let seen = self.host.with_noop(&request, setup).ok()?.ok()?;
         let ios: u64 = seen.directions.iter().map(|(_, d)| d.counts.ok).sum();
         let took = seen.ended.saturating_sub(seen.measured_from);
@@ -83,7 +102,12 @@ impl<H: Host + Send + 'static> Crew<H> {
 /// The same I/O as fast as it can be generated, for a moment, without a trace.
 fn momentary(job: &Job) -> Job {
     let mut job = job.clone();
-    job.limits = Limits { runtime: Some(MOMENT), time_based: true, loops: 1, ..Limits::default() };
+    job.limits = Limits {
+        runtime: Some(MOMENT),
+        time_based: true,
+        loops: 1,
+        ..Limits::default()
+    };
     job.pace = Pace::default();
     job.verify = None;
     job.accounting.logs = Logs::default();
@@ -102,7 +126,13 @@ mod tests {
 
     #[test]
     fn the_first_clone_of_a_long_run_knows_what_could_be_generated() {
-        let mut long = job(Traffic::Read, Access::Random { every: 1, identical: false });
+        let mut long = job(
+            Traffic::Read,
+            Access::Random {
+                every: 1,
+                identical: false,
+            },
+        );
         long.limits.runtime = Some(Nanos::from_millis(600));
         long.limits.time_based = true;
         let mut short = long.clone();
@@ -113,7 +143,10 @@ mod tests {
         let counts = recording.jobs[0].directions[fathom_model::Direction::Read].counts;
         // The run itself was on the null engine: what it could generate is about what it did.
         let did = counts.ok as f64 / 0.6;
-        assert!(ceiling > did / 4.0 && ceiling < did * 4.0, "{ceiling} against {did}");
+        assert!(
+            ceiling > did / 4.0 && ceiling < did * 4.0,
+            "{ceiling} against {did}"
+        );
         assert_eq!(recording.jobs[1].ceiling_iops, None);
     }
 }

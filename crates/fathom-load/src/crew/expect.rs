@@ -26,8 +26,14 @@ impl Rates {
         if length.get() >= WINDOW {
             for direction in Direction::ALL {
                 let d = direction as usize;
-                let ios = lives.iter().map(|live| live.ios[d].load(Relaxed)).sum::<u64>();
-                let bytes = lives.iter().map(|live| live.bytes[d].load(Relaxed)).sum::<u64>();
+                let ios = lives
+                    .iter()
+                    .map(|live| live.ios[d].load(Relaxed))
+                    .sum::<u64>();
+                let bytes = lives
+                    .iter()
+                    .map(|live| live.bytes[d].load(Relaxed))
+                    .sum::<u64>();
                 let seconds = length.as_secs_f64();
                 self.rates[direction] = LiveRate {
                     iops: ios.saturating_sub(self.totals[d].0) as f64 / seconds,
@@ -42,7 +48,12 @@ impl Rates {
 }
 
 /// Expected length of the run; `None` while a job's end depends on what is not known yet.
-pub(super) fn expected(plan: &Plan, ready: &Ready, lives: &[Arc<Live>], now: Nanos) -> Option<Nanos> {
+pub(super) fn expected(
+    plan: &Plan,
+    ready: &Ready,
+    lives: &[Arc<Live>],
+    now: Nanos,
+) -> Option<Nanos> {
     let mut left = Nanos::ZERO;
     let mut of_barrier = Nanos::ZERO;
     for (index, job) in plan.jobs.iter().enumerate() {
@@ -61,8 +72,19 @@ pub(super) fn expected(plan: &Plan, ready: &Ready, lives: &[Arc<Live>], now: Nan
 
 /// Most time a job can take that has not begun.
 fn bound(job: &Job) -> Option<Nanos> {
-    let by_log = job.pace.replay.as_ref().map(|replay| replay.length).filter(|length| !length.is_zero());
-    Some(job.limits.runtime.or(by_log)?.saturating_add(job.limits.ramp).saturating_add(job.start.delay.1))
+    let by_log = job
+        .pace
+        .replay
+        .as_ref()
+        .map(|replay| replay.length)
+        .filter(|length| !length.is_zero());
+    Some(
+        job.limits
+            .runtime
+            .or(by_log)?
+            .saturating_add(job.limits.ramp)
+            .saturating_add(job.start.delay.1),
+    )
 }
 
 /// Time a running job still takes: by its bytes, at most by its time.
@@ -70,11 +92,23 @@ fn running(job: &Job, region: u64, live: &Live, now: Nanos) -> Option<Nanos> {
     let by_time = bound(job).map(|bound| bound.saturating_sub(now));
     let budget = Budget::new(job, region);
     let amount = if let Some(replay) = &job.pace.replay {
-        replay.bytes.0.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
-    } else if budget.bytes != u64::MAX { budget.bytes } else { region.saturating_mul(budget.passes) };
+        replay
+            .bytes
+            .0
+            .iter()
+            .fold(0, |sum: u64, bytes| sum.saturating_add(*bytes))
+    } else if budget.bytes != u64::MAX {
+        budget.bytes
+    } else {
+        region.saturating_mul(budget.passes)
+    };
     let done: u64 = live.bytes.iter().map(|bytes| bytes.load(Relaxed)).sum();
     // A log keeps its own times; only one without is as fast as its bytes.
-    let timed = job.pace.replay.as_ref().is_some_and(|replay| !replay.length.is_zero());
+    let timed = job
+        .pace
+        .replay
+        .as_ref()
+        .is_some_and(|replay| !replay.length.is_zero());
     let by_bytes = (!timed && budget.passes != u64::MAX && done > 0 && amount >= done)
         .then(|| Nanos::new((now.get() as f64 / done as f64 * (amount - done) as f64) as u64));
     match (by_time, by_bytes) {

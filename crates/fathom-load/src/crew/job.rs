@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
-    Bytes, Direction, FileLock, Histogram, Job, JobError, JobRecording, LogChunk, Nanos, PerDirection, Personality,
-    Plan, Traffic, Usage, VerifyCounts,
+    Bytes, Direction, FileLock, Histogram, Job, JobError, JobRecording, LogChunk, Nanos,
+    PerDirection, Personality, Plan, Traffic, Usage, VerifyCounts,
 };
 
 use super::burn;
@@ -17,9 +17,9 @@ use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest};
 use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut, OpenFile};
+use crate::live::{Live, Phase, Stop};
 use crate::locks::Locking;
 use crate::overlaps::{Apart, minds_others};
-use crate::live::{Live, Phase, Stop};
 use crate::script::{self, Region};
 use crate::targets::{self, Want};
 use crate::tracelog::{Feed, TraceSource};
@@ -58,7 +58,11 @@ impl<H: Host> Start<H> {
         if let Err(error) = self.command(job, job.start.command_after.as_ref(), "postrun")
             && recording.error.is_none()
         {
-            recording.error = Some(JobError { errno: error.errno, what: error.what, at: self.clock.now() });
+            recording.error = Some(JobError {
+                errno: error.errno,
+                what: error.what,
+                at: self.clock.now(),
+            });
         }
         recording
     }
@@ -70,7 +74,12 @@ impl<H: Host> Start<H> {
         self.host.command(line, std::path::Path::new(&output))
     }
 
-    fn load(&self, job: &Job, flow: Option<Member>, log: Option<Box<dyn TraceSource>>) -> Result<JobRecording, HostError> {
+    fn load(
+        &self,
+        job: &Job,
+        flow: Option<Member>,
+        log: Option<Box<dyn TraceSource>>,
+    ) -> Result<JobRecording, HostError> {
         let host = &*self.host;
         let mut notes = Vec::new();
         // Before this thread is bound to its CPUs, which the reader must not share.
@@ -84,7 +93,11 @@ impl<H: Host> Start<H> {
         }
         host.act_as(&job.engine.settings.person)?;
         let pinned = job.engine.settings.pinned;
-        let _until_the_end = if pinned > 0 { Some(host.pin(pinned)?) } else { None };
+        let _until_the_end = if pinned > 0 {
+            Some(host.pin(pinned)?)
+        } else {
+            None
+        };
         if let Some(program) = &job.engine.settings.program {
             return program::accompany(job, program, host, &self.live, &self.clock, notes);
         }
@@ -92,9 +105,17 @@ impl<H: Host> Start<H> {
             return Ok(burn::burn(job, host, &self.live, &self.clock, notes));
         }
         let (regions, files) = self.targets(job, &mut notes)?;
-        let script = script::build(job, &regions).map_err(|what| HostError { errno: EINVAL, what })?;
+        let script = script::build(job, &regions).map_err(|what| HostError {
+            errno: EINVAL,
+            what,
+        })?;
         let buffer_size = buffer_size(job);
-        let request = EngineRequest { spec: &job.engine, depth: job.queue.depth, buffer_size, files: &files };
+        let request = EngineRequest {
+            spec: &job.engine,
+            depth: job.queue.depth,
+            buffer_size,
+            files: &files,
+        };
         let setup = Setup {
             job,
             index: self.index as u32,
@@ -115,27 +136,48 @@ impl<H: Host> Start<H> {
             dedupe_set: self.dedupe_set(job),
         };
         let outcome = match job.engine.settings.lock {
-            FileLock::None if minds_others(job) => host.with_engine(&request, Apart::new(setup, Arc::clone(&self.ready.busy), job)),
+            FileLock::None if minds_others(job) => host.with_engine(
+                &request,
+                Apart::new(setup, Arc::clone(&self.ready.busy), job),
+            ),
             FileLock::None => host.with_engine(&request, setup),
             kind => host.with_engine(&request, Locking::new(setup, self.ready.locks(job), kind)),
         };
         let outcome = outcome.map_err(|EngineError { errno, what }| HostError { errno, what })?;
-        outcome.map_err(|what| HostError { errno: EINVAL, what })
+        outcome.map_err(|what| HostError {
+            errno: EINVAL,
+            what,
+        })
     }
 
     /// How many blocks `dedupe_mode=working_set` repeats: those of all jobs that share theirs, or the job's own.
     fn dedupe_set(&self, job: &Job) -> Option<(u64, bool)> {
         let own = job.payload.dedupe_set?;
         let of = |(index, job): (usize, &Job)| {
-            let percent = job.payload.dedupe_set.filter(|set| set.shared || !own.shared).map_or(0, |set| u64::from(set.percent));
+            let percent = job
+                .payload
+                .dedupe_set
+                .filter(|set| set.shared || !own.shared)
+                .map_or(0, |set| u64::from(set.percent));
             self.ready.region_bytes(index) / u64::from(targets::smallest_block(job)) * percent / 100
         };
         let all = || self.plan.jobs.iter().enumerate().map(of).sum();
-        Some((if own.shared { all() } else { of((self.index, job)) }, own.shared))
+        Some((
+            if own.shared {
+                all()
+            } else {
+                of((self.index, job))
+            },
+            own.shared,
+        ))
     }
 
     /// Regions and files as they turned out, with the page cache dropped where asked.
-    fn targets(&self, job: &Job, notes: &mut Vec<String>) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
+    fn targets(
+        &self,
+        job: &Job,
+        notes: &mut Vec<String>,
+    ) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
         let mut regions = Vec::new();
         let mut files = Vec::new();
         for want in &self.ready.wants[self.index] {
@@ -182,8 +224,15 @@ impl<H: Host> Start<H> {
 /// Bytes of the largest block that a job moves. The write that follows a trim takes over its size.
 pub(crate) fn buffer_size(job: &Job) -> u32 {
     let traffic = job.pattern.traffic;
-    let moves = |d: &Direction| traffic == Traffic::TrimWrite || (traffic.uses(*d) && *d != Direction::Trim);
-    Direction::ALL.into_iter().filter(moves).map(|d| job.pattern.block_size[d].max()).max().unwrap_or(512)
+    let moves = |d: &Direction| {
+        traffic == Traffic::TrimWrite || (traffic.uses(*d) && *d != Direction::Trim)
+    };
+    Direction::ALL
+        .into_iter()
+        .filter(moves)
+        .map(|d| job.pattern.block_size[d].max())
+        .max()
+        .unwrap_or(512)
 }
 
 /// The recording of a job that did nothing.
@@ -222,5 +271,11 @@ pub(crate) fn blank(job: &Job) -> JobRecording {
 /// The recording of a job that could not start or go on.
 pub(super) fn failed(job: &Job, errno: i32, what: String, at: Nanos) -> JobRecording {
     let error = Some(JobError { errno, what, at });
-    JobRecording { error, launched: at, measured_from: at, ended: at, ..blank(job) }
+    JobRecording {
+        error,
+        launched: at,
+        measured_from: at,
+        ended: at,
+        ..blank(job)
+    }
 }

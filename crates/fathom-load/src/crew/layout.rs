@@ -46,12 +46,20 @@ impl Ready {
 
     /// The locks of a job's files, in their order.
     pub fn locks(&self, job: &Job) -> Vec<Lock> {
-        job.files.paths.iter().filter_map(|path| self.locks.get(path)).cloned().collect()
+        job.files
+            .paths
+            .iter()
+            .filter_map(|path| self.locks.get(path))
+            .cloned()
+            .collect()
     }
 
     /// Bytes of all regions of a job.
     pub fn region_bytes(&self, job: usize) -> u64 {
-        self.wants[job].iter().map(|want| want.region.end - want.region.start).sum()
+        self.wants[job]
+            .iter()
+            .map(|want| want.region.end - want.region.start)
+            .sum()
     }
 }
 
@@ -59,7 +67,11 @@ impl Ready {
 ///
 /// # Errors
 /// The first file that cannot be made ready.
-pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> Result<Ready, LoadError> {
+pub(super) fn prepare<H: Host>(
+    plan: &Plan,
+    host: &H,
+    watch: &mut Watch<'_>,
+) -> Result<Ready, LoadError> {
     let of = |job: &Job| {
         let name = job.name.clone();
         move |cause: HostError| LoadError { job: name, cause }
@@ -72,15 +84,24 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
         let mine = targets::wants(job, &size_of).map_err(of(job))?;
         let operation = job.engine.kind.file_operation();
         if let Some(operation) = operation {
-            let list = mine.iter().map(|want| (operation, targets::lay_out(job, want)));
+            let list = mine
+                .iter()
+                .map(|want| (operation, targets::lay_out(job, want)));
             operations.extend(list.map(|(operation, file)| (job.name.clone(), operation, file)));
         } else if job.engine.kind.has_targets() && !job.files.layout.create_on_open {
-            lists.push((job.name.clone(), mine.iter().map(|want| targets::lay_out(job, want)).collect()));
+            lists.push((
+                job.name.clone(),
+                mine.iter()
+                    .map(|want| targets::lay_out(job, want))
+                    .collect(),
+            ));
         }
         wants.push(mine);
     }
-    let owner: HashMap<PathBuf, String> =
-        lists.iter().flat_map(|(name, list)| list.iter().map(|l| (l.path.clone(), name.clone()))).collect();
+    let owner: HashMap<PathBuf, String> = lists
+        .iter()
+        .flat_map(|(name, list)| list.iter().map(|l| (l.path.clone(), name.clone())))
+        .collect();
     let all = targets::merge(lists.into_iter().flat_map(|(_, list)| list));
     let mut ready = Ready {
         wants,
@@ -88,17 +109,27 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
         messages: Vec::new(),
         locks: locks(plan),
         busy: Busy::new(plan),
-        layout_only: plan.jobs.iter().map(|job| job.files.layout.create_only).collect(),
+        layout_only: plan
+            .jobs
+            .iter()
+            .map(|job| job.files.layout.create_only)
+            .collect(),
     };
     let total: u64 = all.iter().filter(|l| l.content).map(|l| l.size.get()).sum();
     let mut before = 0;
     for file in all {
-        let facts = lay_one(plan, host, &file, (before, total), watch)
-            .map_err(|cause| LoadError { job: owner.get(&file.path).cloned().unwrap_or_default(), cause })?;
+        let facts =
+            lay_one(plan, host, &file, (before, total), watch).map_err(|cause| LoadError {
+                job: owner.get(&file.path).cloned().unwrap_or_default(),
+                cause,
+            })?;
         before += if file.content { file.size.get() } else { 0 };
         if !facts.laid_out.is_zero() {
             let mib = facts.laid_out.get() >> 20;
-            ready.messages.push(format!("laid out {} ({mib} MiB of incompressible data)", file.path.display()));
+            ready.messages.push(format!(
+                "laid out {} ({mib} MiB of incompressible data)",
+                file.path.display()
+            ));
         }
         ready.facts.insert(file.path, facts);
     }
@@ -106,15 +137,24 @@ pub(super) fn prepare<H: Host>(plan: &Plan, host: &H, watch: &mut Watch<'_>) -> 
         let stop = AtomicBool::new(false);
         let mut look = |_| stop.store((watch.stop)() != Stop::No, Relaxed);
         look(0);
-        host.prepare_operation(operation, &file, &stop, &mut look).map_err(|cause| LoadError { job: name, cause })?;
+        host.prepare_operation(operation, &file, &stop, &mut look)
+            .map_err(|cause| LoadError { job: name, cause })?;
     }
     Ok(ready)
 }
 
 fn locks(plan: &Plan) -> HashMap<PathBuf, Lock> {
-    let locking = plan.jobs.iter().filter(|job| job.engine.settings.lock != FileLock::None);
-    let paths: std::collections::BTreeSet<&PathBuf> = locking.flat_map(|job| &job.files.paths).collect();
-    paths.into_iter().enumerate().map(|(place, path)| (path.clone(), Lock::new(place))).collect()
+    let locking = plan
+        .jobs
+        .iter()
+        .filter(|job| job.engine.settings.lock != FileLock::None);
+    let paths: std::collections::BTreeSet<&PathBuf> =
+        locking.flat_map(|job| &job.files.paths).collect();
+    paths
+        .into_iter()
+        .enumerate()
+        .map(|(place, path)| (path.clone(), Lock::new(place)))
+        .collect()
 }
 
 fn lay_one<H: Host>(
@@ -126,7 +166,10 @@ fn lay_one<H: Host>(
 ) -> Result<FileFacts, HostError> {
     let stop = AtomicBool::new(false);
     let clock = host.clock();
-    let mut shown = Progress { jobs: vec![JobPhase::LayingOut; plan.jobs.len()], ..Progress::default() };
+    let mut shown = Progress {
+        jobs: vec![JobPhase::LayingOut; plan.jobs.len()],
+        ..Progress::default()
+    };
     let mut progress = |written: u64| {
         if (watch.stop)() != Stop::No {
             stop.store(true, Relaxed);

@@ -7,8 +7,8 @@ mod job;
 mod layout;
 mod program;
 mod salvage;
-mod steady;
 mod state;
+mod steady;
 mod turns;
 
 use std::fmt;
@@ -19,14 +19,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_model::{
-    DiskCounters, DiskRecording, Event, EventKind, ExitWhat, Job, JobPattern, JobPhase, JobRecording, LogChunk,
-    Nanos, PaceRecording, Plan, Progress, Recording, Replay, RunEnd, Stall,
+    DiskCounters, DiskRecording, Event, EventKind, ExitWhat, Job, JobPattern, JobPhase,
+    JobRecording, LogChunk, Nanos, PaceRecording, Plan, Progress, Recording, Replay, RunEnd, Stall,
 };
 
 use self::job::Start;
 pub(crate) use self::job::{blank, buffer_size};
-use self::state::Frame;
 pub use self::salvage::salvage;
+use self::state::Frame;
 pub use self::state::States;
 use self::steady::Steady;
 use self::turns::Turns;
@@ -100,12 +100,22 @@ pub fn run<H: Host + Send + 'static>(
     let scratch = Arc::clone(&host);
     let make = Box::new(move || scratch.scratch());
     let mut crew = Crew {
-        archive: Archive::open(plan.jobs.len(), most_intervals, plan.interval.get(), make, watch.keep.take()),
+        archive: Archive::open(
+            plan.jobs.len(),
+            most_intervals,
+            plan.interval.get(),
+            make,
+            watch.keep.take(),
+        ),
         most_intervals,
         turns: Turns::new(&plan),
         flows: Flows::new(&plan),
         steady: Steady::new(&plan),
-        lives: plan.jobs.iter().map(|_| Arc::new(Live::default())).collect(),
+        lives: plan
+            .jobs
+            .iter()
+            .map(|_| Arc::new(Live::default()))
+            .collect(),
         threads: plan.jobs.iter().map(|_| None).collect(),
         done: plan.jobs.iter().map(|_| None).collect(),
         plan: Arc::clone(&plan),
@@ -130,19 +140,34 @@ pub fn run<H: Host + Send + 'static>(
 
 /// The I/O schedulers that jobs ask for, until what is returned is dropped.
 fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Kept>, LoadError> {
-    let asks = |job: &&Job| job.engine.settings.scheduler.is_some() && job.engine.kind.has_targets();
+    let asks =
+        |job: &&Job| job.engine.settings.scheduler.is_some() && job.engine.kind.has_targets();
     let of = |job: &Job| job.engine.settings.scheduler.clone();
-    let wanted = plan.jobs.iter().filter(asks).flat_map(|job| job.files.paths.iter().filter_map(move |path| Some((path.clone(), of(job)?))));
+    let wanted = plan.jobs.iter().filter(asks).flat_map(|job| {
+        job.files
+            .paths
+            .iter()
+            .filter_map(move |path| Some((path.clone(), of(job)?)))
+    });
     let mut wanted: Vec<(PathBuf, String)> = wanted.collect();
     wanted.dedup();
-    let Some(first) = plan.jobs.iter().find(asks).filter(|_| !wanted.is_empty()) else { return Ok(None) };
-    host.schedule(&wanted).map(Some).map_err(|cause| LoadError { job: first.name.clone(), cause })
+    let Some(first) = plan.jobs.iter().find(asks).filter(|_| !wanted.is_empty()) else {
+        return Ok(None);
+    };
+    host.schedule(&wanted).map(Some).map_err(|cause| LoadError {
+        job: first.name.clone(),
+        cause,
+    })
 }
 
 fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> Vec<DiskRecording> {
     let find = |name: &str| after.iter().find(|disk| disk.0 == name).map(|disk| disk.1);
     let both = |(name, before): &(String, DiskCounters)| {
-        find(name).map(|after| DiskRecording { name: name.clone(), before: *before, after })
+        find(name).map(|after| DiskRecording {
+            name: name.clone(),
+            before: *before,
+            after,
+        })
     };
     before.iter().filter_map(both).collect()
 }
@@ -221,7 +246,10 @@ impl<H: Host + Send + 'static> Crew<H> {
                 continue;
             }
             if self.lives[job].stopping() != Stop::No || self.ready.is_layout_only(job) {
-                self.done[job] = Some(JobRecording { skipped: true, ..blank(&self.plan.jobs[job]) });
+                self.done[job] = Some(JobRecording {
+                    skipped: true,
+                    ..blank(&self.plan.jobs[job])
+                });
                 self.lives[job].enter(Phase::Done);
                 continue;
             }
@@ -231,11 +259,18 @@ impl<H: Host + Send + 'static> Crew<H> {
                 turn.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
             }
         }
-        turn.into_iter().for_each(|(job, flow)| self.start(job, flow, watch));
+        turn.into_iter()
+            .for_each(|(job, flow)| self.start(job, flow, watch));
     }
 
     fn start(&mut self, index: usize, flow: Option<Member>, watch: &Watch<'_>) {
-        let log = match self.plan.jobs[index].pace.replay.as_ref().map(watch.replays).transpose() {
+        let log = match self.plan.jobs[index]
+            .pace
+            .replay
+            .as_ref()
+            .map(watch.replays)
+            .transpose()
+        {
             Ok(log) => log,
             Err(HostError { errno, what }) => {
                 let failed = job::failed(&self.plan.jobs[index], errno, what, self.clock.now());
@@ -262,12 +297,30 @@ impl<H: Host + Send + 'static> Crew<H> {
             // The crew may have left this worker behind; then nobody waits for it.
             let _ = results.send((index, recording));
         };
-        let name: String = self.plan.jobs[index].name.chars().filter(|c| *c != '\0').take(15).collect();
-        match std::thread::Builder::new().name(name).stack_size(1 << 20).spawn(body) {
+        let name: String = self.plan.jobs[index]
+            .name
+            .chars()
+            .filter(|c| *c != '\0')
+            .take(15)
+            .collect();
+        match std::thread::Builder::new()
+            .name(name)
+            .stack_size(1 << 20)
+            .spawn(body)
+        {
             Ok(thread) => self.threads[index] = Some(thread),
             Err(error) => {
-                let what = format!("no thread for job {} of {}: fewer numjobs may help", index + 1, self.plan.jobs.len());
-                let failed = job::failed(&self.plan.jobs[index], error.raw_os_error().unwrap_or(11), what, self.clock.now());
+                let what = format!(
+                    "no thread for job {} of {}: fewer numjobs may help",
+                    index + 1,
+                    self.plan.jobs.len()
+                );
+                let failed = job::failed(
+                    &self.plan.jobs[index],
+                    error.raw_os_error().unwrap_or(11),
+                    what,
+                    self.clock.now(),
+                );
                 self.collect(index, failed);
             }
         }
@@ -284,28 +337,40 @@ impl<H: Host + Send + 'static> Crew<H> {
         if job.exit.exit_all || job.exit.exit_all_on_error && failed {
             let others: Vec<usize> = match job.exit.what {
                 ExitWhat::All => (0..self.plan.jobs.len()).collect(),
-                ExitWhat::Group => (0..self.plan.jobs.len()).filter(|i| self.plan.jobs[*i].group == job.group).collect(),
+                ExitWhat::Group => (0..self.plan.jobs.len())
+                    .filter(|i| self.plan.jobs[*i].group == job.group)
+                    .collect(),
                 ExitWhat::Stonewall => self.turns.same_barrier(index),
             };
-            others.into_iter().filter(|i| *i != index).for_each(|i| self.lives[i].stop(Stop::Drain));
+            others
+                .into_iter()
+                .filter(|i| *i != index)
+                .for_each(|i| self.lives[i].stop(Stop::Drain));
         }
     }
 
     /// Jobs whose state has become steady have done what they were to do.
     fn end_the_steady(&mut self) {
         let now = self.clock.now();
-        self.steady.look(&self.lives, now).into_iter().for_each(|job| self.lives[job].stop(Stop::Drain));
+        self.steady
+            .look(&self.lives, now)
+            .into_iter()
+            .for_each(|job| self.lives[job].stop(Stop::Drain));
     }
 
     /// A job that only keeps a CPU busy beside the load ends with it, unless it has a time of its own to fill.
     fn end_those_beside(&self) {
         let loads = |index: &usize| self.plan.jobs[*index].engine.kind.does_io();
         let all = || 0..self.plan.jobs.len();
-        if !all().any(|index| loads(&index)) || all().any(|index| loads(&index) && self.done[index].is_none()) {
+        if !all().any(|index| loads(&index))
+            || all().any(|index| loads(&index) && self.done[index].is_none())
+        {
             return;
         }
         let ends = |job: &Job| job.engine.settings.cpu.ends_with_io || job.limits.runtime.is_none();
-        all().filter(|index| !loads(index) && ends(&self.plan.jobs[*index])).for_each(|index| self.lives[index].stop(Stop::Drain));
+        all()
+            .filter(|index| !loads(index) && ends(&self.plan.jobs[*index]))
+            .for_each(|index| self.lives[index].stop(Stop::Drain));
     }
 
     /// The crew asked to be woken after a tick; much later means that this process did not run.
@@ -313,16 +378,23 @@ impl<H: Host + Send + 'static> Crew<H> {
         let due = before.saturating_add(Nanos::new(TICK.as_nanos() as u64));
         let late = self.clock.now().saturating_sub(due);
         if late.get() > STALL && self.stalls.len() < 10_000 {
-            self.stalls.push(Stall { at: due, lasted: late });
+            self.stalls.push(Stall {
+                at: due,
+                lasted: late,
+            });
         }
     }
 
     /// Workers that ended without a word, and those that an abort leaves behind.
     fn bury_the_dead(&mut self) {
         let now = self.clock.now();
-        let left_behind = self.aborted_at.is_some_and(|at| now.saturating_sub(at).get() > ABORT_PATIENCE);
+        let left_behind = self
+            .aborted_at
+            .is_some_and(|at| now.saturating_sub(at).get() > ABORT_PATIENCE);
         for index in 0..self.threads.len() {
-            let Some(thread) = &self.threads[index] else { continue };
+            let Some(thread) = &self.threads[index] else {
+                continue;
+            };
             if self.done[index].is_some() || !(thread.is_finished() || left_behind) {
                 continue;
             }
@@ -330,7 +402,11 @@ impl<H: Host + Send + 'static> Crew<H> {
             if thread.is_finished() && !left_behind && self.lives[index].phase() == Phase::Done {
                 continue;
             }
-            let why = if left_behind { "it was stuck in an I/O when the run was aborted" } else { "it panicked" };
+            let why = if left_behind {
+                "it was stuck in an I/O when the run was aborted"
+            } else {
+                "it panicked"
+            };
             let recording = self.obituary(index, why, now);
             self.collect(index, recording);
         }
@@ -340,7 +416,12 @@ impl<H: Host + Send + 'static> Crew<H> {
     fn obituary(&self, index: usize, why: &str, now: Nanos) -> JobRecording {
         use std::sync::atomic::Ordering::Relaxed;
         let live = &self.lives[index];
-        let mut recording = job::failed(&self.plan.jobs[index], crate::worker::EIO, format!("the worker died: {why}"), now);
+        let mut recording = job::failed(
+            &self.plan.jobs[index],
+            crate::worker::EIO,
+            format!("the worker died: {why}"),
+            now,
+        );
         for direction in fathom_model::Direction::ALL {
             let counts = &mut recording.directions[direction].counts;
             counts.ok = live.ios[direction as usize].load(Relaxed);
@@ -351,20 +432,43 @@ impl<H: Host + Send + 'static> Crew<H> {
         if let Some((direction, bytes)) = live.carrying() {
             let counts = &mut recording.directions[direction].counts;
             (counts.planned, counts.timed_out) = (counts.planned + 1, counts.timed_out + 1);
-            (counts.bytes_asked, counts.bytes_missing) = (counts.bytes_asked + bytes, counts.bytes_missing + bytes);
+            (counts.bytes_asked, counts.bytes_missing) =
+                (counts.bytes_asked + bytes, counts.bytes_missing + bytes);
         }
-        recording.events.push(Event { at: now, what: EventKind::WorkerDied { why: why.to_owned() } });
+        recording.events.push(Event {
+            at: now,
+            what: EventKind::WorkerDied {
+                why: why.to_owned(),
+            },
+        });
         recording
     }
 
     fn progress(&mut self) -> Progress {
         let elapsed = self.clock.now();
         let jobs: Vec<JobPhase> = (0..self.plan.jobs.len()).map(|i| self.phase(i)).collect();
-        let running = |i: &usize| matches!(jobs[*i], JobPhase::Running(_) | JobPhase::WarmingUp | JobPhase::Verifying);
-        let open_files = (0..jobs.len()).filter(running).map(|i| self.plan.jobs[i].files.paths.len() as u32).sum();
-        let open_loop = self.plan.jobs.iter().any(|job| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
+        let running = |i: &usize| {
+            matches!(
+                jobs[*i],
+                JobPhase::Running(_) | JobPhase::WarmingUp | JobPhase::Verifying
+            )
+        };
+        let open_files = (0..jobs.len())
+            .filter(running)
+            .map(|i| self.plan.jobs[i].files.paths.len() as u32)
+            .sum();
+        let open_loop = self
+            .plan
+            .jobs
+            .iter()
+            .any(|job| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
         use std::sync::atomic::Ordering::Relaxed;
-        let lateness = self.lives.iter().map(|live| live.late_ns.load(Relaxed)).max().unwrap_or(0);
+        let lateness = self
+            .lives
+            .iter()
+            .map(|live| live.late_ns.load(Relaxed))
+            .max()
+            .unwrap_or(0);
         Progress {
             jobs,
             open_files,
@@ -373,7 +477,11 @@ impl<H: Host + Send + 'static> Crew<H> {
             rates: self.last_rates.update(&self.lives, elapsed),
             layout: None,
             lateness: open_loop.then_some(Nanos::new(lateness)),
-            failed: self.lives.iter().map(|live| live.failed.load(Relaxed)).sum(),
+            failed: self
+                .lives
+                .iter()
+                .map(|live| live.failed.load(Relaxed))
+                .sum(),
         }
     }
 
@@ -402,7 +510,11 @@ impl<H: Host + Send + 'static> Crew<H> {
         let mut shelves = self.archive.take()?.close()?;
         for (index, job) in self.done.iter_mut().enumerate() {
             // Of a worker that died there are no other records that these would belong to.
-            let died = |job: &JobRecording| job.events.iter().any(|event| matches!(event.what, EventKind::WorkerDied { .. }));
+            let died = |job: &JobRecording| {
+                job.events
+                    .iter()
+                    .any(|event| matches!(event.what, EventKind::WorkerDied { .. }))
+            };
             if let Some(job) = job.as_mut().filter(|job| !died(job)) {
                 shelves.give_back(index, job.measured_from, &mut job.intervals);
             }
@@ -421,11 +533,23 @@ impl<H: Host + Send + 'static> Crew<H> {
         messages.extend(self.take_back());
         let whole = |(index, job): (usize, Option<JobRecording>)| {
             let job = job.expect("the crew works until every job is done");
-            let pace = PaceRecording { steady: self.steady.recording(index), ..job.pace };
+            let pace = PaceRecording {
+                steady: self.steady.recording(index),
+                ..job.pace
+            };
             JobRecording { pace, ..job }
         };
         let jobs = self.done.into_iter().enumerate().map(whole).collect();
-        let frame = Frame { plan: Arc::unwrap_or_clone(self.plan), started_unix_ns: self.unix_start_ns, elapsed };
-        Recording { stalls: self.stalls, end, messages, ..frame.recording(jobs, disks) }
+        let frame = Frame {
+            plan: Arc::unwrap_or_clone(self.plan),
+            started_unix_ns: self.unix_start_ns,
+            elapsed,
+        };
+        Recording {
+            stalls: self.stalls,
+            end,
+            messages,
+            ..frame.recording(jobs, disks)
+        }
     }
 }

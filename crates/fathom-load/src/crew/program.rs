@@ -20,11 +20,22 @@ pub(super) fn accompany<H: Host>(
     notes: Vec<String>,
 ) -> Result<JobRecording, HostError> {
     let launched = clock.now();
-    let deadline = job.limits.runtime.map_or(Nanos::MAX, |time| launched.saturating_add(job.limits.ramp).saturating_add(time));
+    let deadline = job.limits.runtime.map_or(Nanos::MAX, |time| {
+        launched
+            .saturating_add(job.limits.ramp)
+            .saturating_add(time)
+    });
     live.enter(Phase::Running);
     let stop = || clock.now() >= deadline || live.stopping() != Stop::No;
     let ended = host.accompany(program, &job.name, &stop)?;
     live.enter(Phase::Done);
     let notes = notes.into_iter().chain(ended).collect();
-    Ok(JobRecording { tid: host.thread_id(), launched, measured_from: launched, ended: clock.now(), notes, ..blank(job) })
+    Ok(JobRecording {
+        tid: host.thread_id(),
+        launched,
+        measured_from: launched,
+        ended: clock.now(),
+        notes,
+        ..blank(job)
+    })
 }

@@ -1,7 +1,8 @@
 //! What is left of a run whose process was killed: a recording made of the intervals that were kept.
 
 use fathom_model::{
-    ClockFacts, Conditions, DirectionRecording, HostRecording, Interval, IntervalDirection, JobRecording, Nanos, Plan, Recording, RunEnd,
+    ClockFacts, Conditions, DirectionRecording, HostRecording, Interval, IntervalDirection,
+    JobRecording, Nanos, Plan, Recording, RunEnd,
 };
 
 use super::blank;
@@ -11,8 +12,16 @@ use super::blank;
 #[must_use]
 pub fn salvage(plan: Plan, started_unix_ns: u64, intervals: Vec<Vec<Interval>>) -> Recording {
     let mut kept = intervals.into_iter();
-    let jobs: Vec<JobRecording> = plan.jobs.iter().map(|job| rebuilt(blank(job), kept.next().unwrap_or_default())).collect();
-    let elapsed = jobs.iter().map(|job| job.ended).max().unwrap_or(Nanos::ZERO);
+    let jobs: Vec<JobRecording> = plan
+        .jobs
+        .iter()
+        .map(|job| rebuilt(blank(job), kept.next().unwrap_or_default()))
+        .collect();
+    let elapsed = jobs
+        .iter()
+        .map(|job| job.ended)
+        .max()
+        .unwrap_or(Nanos::ZERO);
     let said = "the process was killed while it measured: what it had kept until then is shown, all but the last second of it";
     Recording {
         plan,
@@ -32,7 +41,10 @@ pub fn salvage(plan: Plan, started_unix_ns: u64, intervals: Vec<Vec<Interval>>) 
 
 fn rebuilt(mut job: JobRecording, intervals: Vec<Interval>) -> JobRecording {
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else {
-        return JobRecording { skipped: true, ..job };
+        return JobRecording {
+            skipped: true,
+            ..job
+        };
     };
     (job.launched, job.measured_from) = (first.start, first.start);
     job.ended = last.start.saturating_add(last.length);

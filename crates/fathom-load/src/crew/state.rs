@@ -1,6 +1,9 @@
 //! How a run stands while it lasts: a recording put together from what the workers answer.
 
-use fathom_model::{ClockFacts, Conditions, DiskRecording, HostRecording, JobRecording, Nanos, Plan, Recording, RunEnd};
+use fathom_model::{
+    ClockFacts, Conditions, DiskRecording, HostRecording, JobRecording, Nanos, Plan, Recording,
+    RunEnd,
+};
 
 use super::{Crew, Watch, blank};
 use crate::clock::Clock;
@@ -49,11 +52,15 @@ impl Frame {
 impl<H: Host + Send + 'static> Crew<H> {
     /// Asks the workers when the state is wanted, and passes their answers on when all are in.
     pub(super) fn tell_state(&mut self, watch: &mut Watch<'_>) {
-        let Some(states) = &mut watch.states else { return };
+        let Some(states) = &mut watch.states else {
+            return;
+        };
         let now = self.clock.now();
         match self.state_asked_at {
             None if (states.wanted)(now) => {
-                (0..self.lives.len()).filter(|job| self.is_at_work(*job)).for_each(|job| self.lives[job].ask_state());
+                (0..self.lives.len())
+                    .filter(|job| self.is_at_work(*job))
+                    .for_each(|job| self.lives[job].ask_state());
                 self.state_asked_at = Some(now);
             }
             None => return,
@@ -72,19 +79,38 @@ impl<H: Host + Send + 'static> Crew<H> {
     /// Between its start and the end of its load.
     fn is_at_work(&self, job: usize) -> bool {
         self.done[job].is_none()
-            && matches!(self.lives[job].phase(), Phase::WarmingUp | Phase::Running | Phase::Verifying)
+            && matches!(
+                self.lives[job].phase(),
+                Phase::WarmingUp | Phase::Running | Phase::Verifying
+            )
     }
 
     fn state(&self, now: Nanos) -> Recording {
-        let jobs = (0..self.plan.jobs.len()).map(|job| self.job_state(job)).collect();
-        let frame = Frame { plan: (*self.plan).clone(), started_unix_ns: self.unix_start_ns, elapsed: now };
-        Recording { stalls: self.stalls.clone(), messages: self.ready.messages.clone(), ..frame.recording(jobs, self.disks()) }
+        let jobs = (0..self.plan.jobs.len())
+            .map(|job| self.job_state(job))
+            .collect();
+        let frame = Frame {
+            plan: (*self.plan).clone(),
+            started_unix_ns: self.unix_start_ns,
+            elapsed: now,
+        };
+        Recording {
+            stalls: self.stalls.clone(),
+            messages: self.ready.messages.clone(),
+            ..frame.recording(jobs, self.disks())
+        }
     }
 
     /// What the job left, what it answered, or nothing where it has not begun.
     fn job_state(&self, job: usize) -> JobRecording {
-        let not_begun = || JobRecording { skipped: true, ..blank(&self.plan.jobs[job]) };
-        let mut state = self.done[job].clone().or_else(|| self.lives[job].state()).unwrap_or_else(not_begun);
+        let not_begun = || JobRecording {
+            skipped: true,
+            ..blank(&self.plan.jobs[job])
+        };
+        let mut state = self.done[job]
+            .clone()
+            .or_else(|| self.lives[job].state())
+            .unwrap_or_else(not_begun);
         state.pace.steady = self.steady.recording(job);
         state
     }

@@ -48,7 +48,9 @@ impl Steady {
     pub fn new(plan: &Plan) -> Steady {
         let mut watches: Vec<Watch> = Vec::new();
         for (index, job) in plan.jobs.iter().enumerate() {
-            let Some(rule) = job.limits.steady else { continue };
+            let Some(rule) = job.limits.steady else {
+                continue;
+            };
             let joins = |watch: &&mut Watch| {
                 let first = &plan.jobs[watch.jobs[0]];
                 job.group_reporting && first.group_reporting && first.group == job.group
@@ -64,12 +66,17 @@ impl Steady {
     /// Takes the samples that are due at `now`; the jobs that are steady now and may end.
     pub fn look(&mut self, lives: &[Arc<Live>], now: Nanos) -> Vec<usize> {
         let open = self.watches.iter_mut().filter(|watch| !watch.attained);
-        open.filter_map(|watch| watch.look(lives, now).then(|| watch.jobs.clone())).flatten().collect()
+        open.filter_map(|watch| watch.look(lives, now).then(|| watch.jobs.clone()))
+            .flatten()
+            .collect()
     }
 
     /// What was seen of the jobs whose first is `job`.
     pub fn recording(&self, job: usize) -> Option<SteadyRecording> {
-        self.watches.iter().find(|watch| watch.jobs[0] == job).map(Watch::recording)
+        self.watches
+            .iter()
+            .find(|watch| watch.jobs[0] == job)
+            .map(Watch::recording)
     }
 }
 
@@ -129,25 +136,52 @@ impl Watch {
         }
         self.samples.push_back(sample);
         if self.samples.len() == self.rule.samples() {
-            let values: Vec<f64> = self.samples.iter().map(|sample| measured(sample, self.rule.measure)).collect();
+            let values: Vec<f64> = self
+                .samples
+                .iter()
+                .map(|sample| measured(sample, self.rule.measure))
+                .collect();
             self.verdict = verdict(&values, &self.rule);
             self.attained = self.verdict.criterion.abs() < self.rule.limit;
         }
     }
 
     fn recording(&self) -> SteadyRecording {
-        let Verdict { slope, deviation, criterion } = self.verdict;
+        let Verdict {
+            slope,
+            deviation,
+            criterion,
+        } = self.verdict;
         let samples = self.samples.iter().copied().collect();
-        SteadyRecording { rule: self.rule, attained: self.attained, slope, deviation, criterion, samples }
+        SteadyRecording {
+            rule: self.rule,
+            attained: self.attained,
+            slope,
+            deviation,
+            criterion,
+            samples,
+        }
     }
 }
 
 /// Rates over one interval that lasted `length`.
 fn sample(before: Totals, after: Totals, length: Nanos) -> SteadySample {
-    let (ios, bytes) = (after.ios.saturating_sub(before.ios), after.bytes.saturating_sub(before.bytes));
-    let per_second = |n: u64| (u128::from(n) * 1_000_000_000 / u128::from(length.get().max(1))) as u64;
-    let latency = after.latency.saturating_sub(before.latency).checked_div(ios).unwrap_or(0);
-    SteadySample { iops: per_second(ios), bandwidth: per_second(bytes), latency: Nanos::new(latency) }
+    let (ios, bytes) = (
+        after.ios.saturating_sub(before.ios),
+        after.bytes.saturating_sub(before.bytes),
+    );
+    let per_second =
+        |n: u64| (u128::from(n) * 1_000_000_000 / u128::from(length.get().max(1))) as u64;
+    let latency = after
+        .latency
+        .saturating_sub(before.latency)
+        .checked_div(ios)
+        .unwrap_or(0);
+    SteadySample {
+        iops: per_second(ios),
+        bandwidth: per_second(bytes),
+        latency: Nanos::new(latency),
+    }
 }
 
 fn measured(sample: &SteadySample, measure: SteadyMeasure) -> f64 {
@@ -179,7 +213,19 @@ fn verdict(values: &[f64], rule: &SteadyRule) -> Verdict {
         // Nothing moved: that is no steady state.
         (true, false) => f64::INFINITY,
     };
-    if rule.slope { Verdict { slope, deviation: 0.0, criterion } } else { Verdict { slope: 0.0, deviation, criterion } }
+    if rule.slope {
+        Verdict {
+            slope,
+            deviation: 0.0,
+            criterion,
+        }
+    } else {
+        Verdict {
+            slope: 0.0,
+            deviation,
+            criterion,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -188,18 +234,37 @@ mod tests {
 
     fn rule(slope: bool, limit: f64, percent: bool) -> SteadyRule {
         let (duration, interval) = (Nanos::from_secs(4), Nanos::from_secs(1));
-        SteadyRule { measure: SteadyMeasure::Iops, slope, limit, percent, duration, ramp: Nanos::from_secs(2), interval }
+        SteadyRule {
+            measure: SteadyMeasure::Iops,
+            slope,
+            limit,
+            percent,
+            duration,
+            ramp: Nanos::from_secs(2),
+            interval,
+        }
     }
 
     #[test]
     fn slope_and_deviation_are_those_of_arithmetic() {
         // y = 10 + 2x: slope 2, mean 13, largest distance from it 3.
         let values = [10.0, 12.0, 14.0, 16.0];
-        assert_eq!(verdict(&values, &rule(true, 1.0, false)), Verdict { slope: 2.0, deviation: 0.0, criterion: 2.0 });
+        assert_eq!(
+            verdict(&values, &rule(true, 1.0, false)),
+            Verdict {
+                slope: 2.0,
+                deviation: 0.0,
+                criterion: 2.0
+            }
+        );
         assert_eq!(verdict(&values, &rule(false, 1.0, false)).criterion, 3.0);
         assert!((verdict(&values, &rule(true, 1.0, true)).criterion - 200.0 / 13.0).abs() < 1e-12);
         assert!((verdict(&values, &rule(false, 1.0, true)).criterion - 300.0 / 13.0).abs() < 1e-12);
-        assert!(verdict(&[0.0; 4], &rule(true, 1.0, true)).criterion.is_infinite());
+        assert!(
+            verdict(&[0.0; 4], &rule(true, 1.0, true))
+                .criterion
+                .is_infinite()
+        );
     }
 
     /// Totals grow by `rates` in each second; the second in which the state was called steady.
@@ -221,9 +286,18 @@ mod tests {
     #[test]
     fn a_load_that_settles_is_steady_once_the_window_has_left_its_start_behind() {
         // Two seconds of ramp, then samples 900 700 500 500 500 500: the last four agree.
-        let (at, seen) = steady_after(rule(false, 10.0, true), &[1, 1, 900, 700, 500, 500, 500, 500, 500]);
+        let (at, seen) = steady_after(
+            rule(false, 10.0, true),
+            &[1, 1, 900, 700, 500, 500, 500, 500, 500],
+        );
         assert_eq!(at, Some(8));
-        assert_eq!(seen.samples.iter().map(|sample| sample.iops).collect::<Vec<_>>(), [500; 4]);
+        assert_eq!(
+            seen.samples
+                .iter()
+                .map(|sample| sample.iops)
+                .collect::<Vec<_>>(),
+            [500; 4]
+        );
         assert_eq!((seen.attained, seen.criterion), (true, 0.0));
         assert_eq!(seen.samples[0].bandwidth, 500 * 4096);
     }

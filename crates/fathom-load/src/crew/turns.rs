@@ -28,7 +28,9 @@ impl Turns {
         let delays = plan.jobs.iter().map(|job| {
             let (low, high) = job.start.delay;
             let spread = high.saturating_sub(low).get();
-            low.saturating_add(Nanos::new(Rng::new(job.pattern.seed, SEED_DELAY).below(spread.saturating_add(1))))
+            low.saturating_add(Nanos::new(
+                Rng::new(job.pattern.seed, SEED_DELAY).below(spread.saturating_add(1)),
+            ))
         });
         Turns {
             barriers: barriers.collect(),
@@ -43,7 +45,9 @@ impl Turns {
     pub fn may_start(&mut self, job: usize, now: Nanos, is_done: &dyn Fn(usize) -> bool) -> bool {
         let waits = |other: usize| {
             other < self.barriers[job]
-                || self.starts[job].after_section.is_some_and(|section| self.sections[other] == section && other != job)
+                || self.starts[job]
+                    .after_section
+                    .is_some_and(|section| self.sections[other] == section && other != job)
         };
         if (0..self.starts.len()).any(|other| waits(other) && !is_done(other)) {
             return false;
@@ -54,7 +58,9 @@ impl Turns {
 
     /// Jobs that run between the same two barriers as `job`.
     pub fn same_barrier(&self, job: usize) -> Vec<usize> {
-        (0..self.barriers.len()).filter(|other| self.barriers[*other] == self.barriers[job]).collect()
+        (0..self.barriers.len())
+            .filter(|other| self.barriers[*other] == self.barriers[job])
+            .collect()
     }
 }
 
@@ -76,10 +82,20 @@ mod tests {
 
     #[test]
     fn a_stonewall_holds_back_all_that_follow_until_all_before_have_ended() {
-        let wall = Start { after_all_before: true, ..Start::default() };
-        let mut turns = turns(vec![Start::default(), Start::default(), wall, Start::default()]);
+        let wall = Start {
+            after_all_before: true,
+            ..Start::default()
+        };
+        let mut turns = turns(vec![
+            Start::default(),
+            Start::default(),
+            wall,
+            Start::default(),
+        ]);
         let mut can = |done: &[usize]| -> Vec<usize> {
-            (0..4).filter(|i| turns.may_start(*i, Nanos::ZERO, &|other| done.contains(&other))).collect()
+            (0..4)
+                .filter(|i| turns.may_start(*i, Nanos::ZERO, &|other| done.contains(&other)))
+                .collect()
         };
         assert_eq!(can(&[]), [0, 1]);
         assert_eq!(can(&[0]), [0, 1]);
@@ -88,7 +104,11 @@ mod tests {
 
     #[test]
     fn wait_for_waits_for_one_section_and_delays_count_from_then() {
-        let wait = Start { after_section: Some(0), delay: (Nanos::new(50), Nanos::new(50)), ..Start::default() };
+        let wait = Start {
+            after_section: Some(0),
+            delay: (Nanos::new(50), Nanos::new(50)),
+            ..Start::default()
+        };
         let mut turns = turns(vec![Start::default(), wait]);
         assert!(!turns.may_start(1, Nanos::new(10), &|_| false));
         assert!(!turns.may_start(1, Nanos::new(100), &|other| other == 0));

@@ -47,7 +47,10 @@ impl Aged {
             return None;
         }
         let outdated = valid_shares(flash.regions as usize, flash.spare);
-        let outdated = outdated.into_iter().map(|valid| ((1.0 - valid) * WHOLE as f64).round() as u64).collect();
+        let outdated = outdated
+            .into_iter()
+            .map(|valid| ((1.0 - valid) * WHOLE as f64).round() as u64)
+            .collect();
         let order = Permutation::new(span.blocks(), seed);
         Some(Aged {
             span,
@@ -77,7 +80,11 @@ impl Aged {
             self.left = self.writes.max(self.again.len() as u64);
         }
         let due = !self.again.is_empty() && (!self.defers || self.again.len() as u64 >= self.left);
-        let block = if due { self.again.pop() } else { self.fresh().or_else(|| self.again.pop()) }?;
+        let block = if due {
+            self.again.pop()
+        } else {
+            self.fresh().or_else(|| self.again.pop())
+        }?;
         self.left -= 1;
         if self.rng.below(WHOLE) < self.outdated[self.region] {
             self.next.push(block);
@@ -92,7 +99,10 @@ impl Aged {
 
     fn turn(&mut self) {
         self.pass += 1;
-        self.order = Permutation::new(self.span.blocks(), self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f));
+        self.order = Permutation::new(
+            self.span.blocks(),
+            self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f),
+        );
         (self.cursor, self.region, self.left) = (0, 0, self.writes);
         self.again.clear();
         self.next.clear();
@@ -130,18 +140,33 @@ pub(crate) fn physical(span: Span, spare: f64) -> u64 {
 fn valid_shares(regions: usize, spare: f64) -> Vec<f64> {
     let lowest = 1.0 - 1.0 / (0.5 / spare + 0.7);
     let steps = (regions.max(2) - 1) as f64;
-    let shares: Vec<f64> = (0..regions).map(|n| 1.0 + (lowest - 1.0) * n as f64 / steps).collect();
+    let shares: Vec<f64> = (0..regions)
+        .map(|n| 1.0 + (lowest - 1.0) * n as f64 / steps)
+        .collect();
     let mut filled = 0.0;
-    let places: Vec<f64> = shares.iter().map(|share| { filled += 1.0 / share; filled }).collect();
+    let places: Vec<f64> = shares
+        .iter()
+        .map(|share| {
+            filled += 1.0 / share;
+            filled
+        })
+        .collect();
     let (first, last) = (places[0], filled);
     let at = |n: usize| first + (last - first) * n as f64 / steps;
-    (0..regions).rev().map(|n| between(&places, &shares, at(n))).collect()
+    (0..regions)
+        .rev()
+        .map(|n| between(&places, &shares, at(n)))
+        .collect()
 }
 
 /// The value at `x` on the line through the points, whose places rise.
 fn between(places: &[f64], values: &[f64], x: f64) -> f64 {
-    let after = places.partition_point(|place| *place < x).clamp(1, places.len().max(2) - 1);
-    let Some((x0, x1)) = places.get(after - 1).zip(places.get(after)) else { return values[0] };
+    let after = places
+        .partition_point(|place| *place < x)
+        .clamp(1, places.len().max(2) - 1);
+    let Some((x0, x1)) = places.get(after - 1).zip(places.get(after)) else {
+        return values[0];
+    };
     values[after - 1] + (values[after] - values[after - 1]) * ((x - x0) / (x1 - x0)).clamp(0.0, 1.0)
 }
 
@@ -149,17 +174,27 @@ fn between(places: &[f64], values: &[f64], x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const SPAN: Span = Span { start: 8192, end: 8192 + (64 << 20), align: 4096 };
+    const SPAN: Span = Span {
+        start: 8192,
+        end: 8192 + (64 << 20),
+        align: 4096,
+    };
 
     fn aged(cache: u64) -> Aged {
-        let flash = Flash { spare: 0.15, regions: 10, cache };
+        let flash = Flash {
+            spare: 0.15,
+            regions: 10,
+            cache,
+        };
         Aged::new(SPAN, flash, 3, Rng::new(3, 1)).expect("64 MiB hold ten regions")
     }
 
     /// What fio's head prints with --debug=sprandom for 64 MiB, spr_op=0.15 and ten regions.
     #[test]
     fn regions_have_the_shares_that_fio_gives_them() {
-        let outdated = [0.2479, 0.2237, 0.1988, 0.1730, 0.1464, 0.1190, 0.0906, 0.0614, 0.0312, 0.0];
+        let outdated = [
+            0.2479, 0.2237, 0.1988, 0.1730, 0.1464, 0.1190, 0.0906, 0.0614, 0.0312, 0.0,
+        ];
         let shares = valid_shares(10, 0.15);
         for (valid, outdated) in shares.iter().zip(outdated) {
             assert!((1.0 - valid - outdated).abs() < 0.0001, "{shares:?}");
@@ -176,15 +211,26 @@ mod tests {
             let pass: Vec<u64> = std::iter::from_fn(|| aged.next(4096)).collect();
             assert!(pass.len().abs_diff(18_841) <= 40, "{}", pass.len());
             let mut last = std::collections::HashMap::new();
-            pass.iter().enumerate().for_each(|(at, offset)| { last.insert(*offset, at); });
+            pass.iter().enumerate().for_each(|(at, offset)| {
+                last.insert(*offset, at);
+            });
             assert!(last.len() as f64 > 0.985 * 16_384.0, "{}", last.len());
-            assert!(pass.iter().all(|offset| *offset >= 8192 && offset + 4096 <= SPAN.end));
+            assert!(
+                pass.iter()
+                    .all(|offset| *offset >= 8192 && offset + 4096 <= SPAN.end)
+            );
             for (region, expected) in [(0, 0.2479), (3, 0.1730), (6, 0.0906)] {
                 let blocks = &pass[region * 1884..(region + 1) * 1884];
-                let outdated = (region * 1884..).zip(blocks).filter(|(at, offset)| last[*offset] > *at).count();
+                let outdated = (region * 1884..)
+                    .zip(blocks)
+                    .filter(|(at, offset)| last[*offset] > *at)
+                    .count();
                 let share = outdated as f64 / 1884.0;
                 // Five standard deviations of so many draws are at most 0.05.
-                assert!((share - expected).abs() < 0.05, "cache {cache}, region {region}: {share}");
+                assert!(
+                    (share - expected).abs() < 0.05,
+                    "cache {cache}, region {region}: {share}"
+                );
             }
         }
     }
@@ -196,7 +242,10 @@ mod tests {
         let mut seen = std::collections::HashMap::new();
         for (at, offset) in pass.iter().enumerate() {
             if let Some(before) = seen.insert(*offset, at) {
-                assert!(at - before >= (4 << 20) / 4096, "{offset} at {before} and {at}");
+                assert!(
+                    at - before >= (4 << 20) / 4096,
+                    "{offset} at {before} and {at}"
+                );
             }
         }
     }
@@ -204,7 +253,9 @@ mod tests {
     #[test]
     fn a_copy_walks_the_same_and_passes_differ() {
         let (mut one, mut other) = (aged(0), aged(0).boxed());
-        let walk = |offsets: &mut dyn Offsets| std::iter::from_fn(|| offsets.next(4096)).collect::<Vec<_>>();
+        let walk = |offsets: &mut dyn Offsets| {
+            std::iter::from_fn(|| offsets.next(4096)).collect::<Vec<_>>()
+        };
         let first = walk(&mut one);
         assert_eq!(first, walk(&mut *other));
         assert_ne!(first, walk(&mut one));
@@ -218,8 +269,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_cut_into_regions_is_refused() {
-        let small = Span { start: 0, end: 40_960, align: 4096 };
-        let flash = |regions, cache| Flash { spare: 0.15, regions, cache };
+        let small = Span {
+            start: 0,
+            end: 40_960,
+            align: 4096,
+        };
+        let flash = |regions, cache| Flash {
+            spare: 0.15,
+            regions,
+            cache,
+        };
         assert!(Aged::new(small, flash(100, 0), 1, Rng::new(1, 1)).is_none());
         assert!(Aged::new(SPAN, flash(10, 8 << 20), 1, Rng::new(1, 1)).is_none());
     }

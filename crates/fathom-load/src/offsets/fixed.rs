@@ -15,8 +15,17 @@ pub(crate) struct Fixed {
 impl Fixed {
     /// Nothing when the sequence is empty or names a block behind the span.
     pub fn new(span: Span, blocks: Vec<u64>, moves_on: bool) -> Option<Self> {
-        let fits = blocks.iter().max().is_some_and(|last| *last < span.blocks());
-        fits.then_some(Fixed { span, blocks, moves_on, base: 0, next: 0 })
+        let fits = blocks
+            .iter()
+            .max()
+            .is_some_and(|last| *last < span.blocks());
+        fits.then_some(Fixed {
+            span,
+            blocks,
+            moves_on,
+            base: 0,
+            next: 0,
+        })
     }
 
     fn again(&mut self) {
@@ -47,9 +56,15 @@ mod tests {
     use super::*;
 
     fn walk(moves_on: bool, n: usize) -> Vec<u64> {
-        let span = Span { start: 4096, end: 4096 + 12 * 4096, align: 4096 };
+        let span = Span {
+            start: 4096,
+            end: 4096 + 12 * 4096,
+            align: 4096,
+        };
         let mut offsets = Fixed::new(span, vec![2, 0, 1], moves_on).expect("fits");
-        (0..n).map(|_| offsets.next(4096).expect("endless") / 4096 - 1).collect()
+        (0..n)
+            .map(|_| offsets.next(4096).expect("endless") / 4096 - 1)
+            .collect()
     }
 
     /// The two examples of fio's manual.
@@ -59,7 +74,11 @@ mod tests {
         assert_eq!(walk(true, 6), [2, 0, 1, 5, 3, 4]);
         // Twelve blocks hold four groups; then it starts again.
         assert_eq!(walk(true, 15)[9..], [11, 9, 10, 2, 0, 1]);
-        let span = Span { start: 0, end: 2 * 4096, align: 4096 };
+        let span = Span {
+            start: 0,
+            end: 2 * 4096,
+            align: 4096,
+        };
         assert!(Fixed::new(span, vec![2, 0, 1], false).is_none());
     }
 }

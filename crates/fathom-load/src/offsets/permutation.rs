@@ -22,7 +22,12 @@ pub(crate) struct Permutation {
 impl Permutation {
     /// The permutation of `0..n` that belongs to `seed`.
     pub fn new(n: u64, seed: u64) -> Self {
-        let bits = if n < 2 { 1 } else { 64 - (n - 1).leading_zeros() }.max(2);
+        let bits = if n < 2 {
+            1
+        } else {
+            64 - (n - 1).leading_zeros()
+        }
+        .max(2);
         let low_bits = bits / 2;
         let mut rng = Rng::new(seed, 0x7065_726d);
         Permutation {
@@ -129,9 +134,14 @@ mod tests {
     fn neighbours_are_not_neighbours_and_seeds_differ() {
         let n = 1_000_003u64;
         let (a, b) = (Permutation::new(n, 1), Permutation::new(n, 2));
-        let steps = (1..10_000).filter(|i| a.at(*i).abs_diff(a.at(i - 1)) == 1).count();
+        let steps = (1..10_000)
+            .filter(|i| a.at(*i).abs_diff(a.at(i - 1)) == 1)
+            .count();
         let equal = (0..10_000).filter(|i| a.at(*i) == b.at(*i)).count();
-        assert!(steps < 3 && equal < 3, "{steps} steps of one, {equal} equal");
+        assert!(
+            steps < 3 && equal < 3,
+            "{steps} steps of one, {equal} equal"
+        );
         // Serial correlation of a random order is about N(0, 1/m).
         let mean = (n - 1) as f64 / 2.0;
         let xs: Vec<f64> = (0..10_000).map(|i| a.at(i) as f64 - mean).collect();
@@ -157,11 +167,16 @@ mod tests {
     #[test]
     fn small_orders_pass_a_runs_test() {
         for n in [256, 1000, 4096] {
-            let zs: Vec<f64> = (0..400).map(|seed| runs_z(&Permutation::new(n, seed * 7919))).collect();
+            let zs: Vec<f64> = (0..400)
+                .map(|seed| runs_z(&Permutation::new(n, seed * 7919)))
+                .collect();
             let mean = zs.iter().sum::<f64>() / 400.0;
             let failed = zs.iter().filter(|z| z.abs() > 1.96).count();
             // Mean 0 with a standard error of 0.05; binomial count 20, sd 4.4.
-            assert!(mean.abs() < 0.25 && failed < 40, "{n}: mean {mean}, {failed} of 400 fail");
+            assert!(
+                mean.abs() < 0.25 && failed < 40,
+                "{n}: mean {mean}, {failed} of 400 fail"
+            );
         }
     }
 

@@ -12,13 +12,20 @@ pub(crate) struct Sequential {
 
 impl Sequential {
     pub fn new(span: Span, skip: i64) -> Self {
-        Sequential { span, skip, next: None }
+        Sequential {
+            span,
+            skip,
+            next: None,
+        }
     }
 
     /// Where a pass begins: a walk that goes back starts at the end.
     fn first(&self, len: u32) -> u64 {
         if self.skip < 0 && self.skip.unsigned_abs() > u64::from(len) {
-            self.span.end.saturating_sub(u64::from(len)).max(self.span.start)
+            self.span
+                .end
+                .saturating_sub(u64::from(len))
+                .max(self.span.start)
         } else {
             self.span.start
         }
@@ -31,7 +38,11 @@ impl Offsets for Sequential {
             Some(at) => at,
             None => self.first(len),
         };
-        if at < self.span.start || at.checked_add(u64::from(len)).is_none_or(|end| end > self.span.end) {
+        if at < self.span.start
+            || at
+                .checked_add(u64::from(len))
+                .is_none_or(|end| end > self.span.end)
+        {
             self.next = None;
             return None;
         }
@@ -60,7 +71,11 @@ mod tests {
     fn walk(mut offsets: impl Offsets, len: u32) -> Vec<u64> {
         std::iter::from_fn(|| offsets.next(len)).collect()
     }
-    const SPAN: Span = Span { start: 100, end: 140, align: 10 };
+    const SPAN: Span = Span {
+        start: 100,
+        end: 140,
+        align: 10,
+    };
 
     #[test]
     fn a_pass_covers_the_span_and_then_starts_over() {
@@ -72,14 +87,24 @@ mod tests {
 
     #[test]
     fn a_tail_smaller_than_the_block_is_left_alone() {
-        assert_eq!(walk(Sequential::new(Span { end: 139, ..SPAN }, 0), 10), [100, 110, 120]);
+        assert_eq!(
+            walk(Sequential::new(Span { end: 139, ..SPAN }, 0), 10),
+            [100, 110, 120]
+        );
     }
 
     #[test]
     fn a_skip_of_half_a_block_reads_85_of_128() {
         // fio's t0007: rw=read:512k bs=1m size=128m reads 87040 KiB.
-        let span = Span { start: 0, end: 128 << 20, align: 1 << 20 };
-        assert_eq!(walk(Sequential::new(span, 512 << 10), 1 << 20).len() * 1024, 87_040);
+        let span = Span {
+            start: 0,
+            end: 128 << 20,
+            align: 1 << 20,
+        };
+        assert_eq!(
+            walk(Sequential::new(span, 512 << 10), 1 << 20).len() * 1024,
+            87_040
+        );
     }
 
     #[test]

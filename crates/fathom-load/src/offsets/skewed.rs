@@ -21,7 +21,9 @@ enum Law {
     Zipf(Zipf),
     /// Self-similar (Gray et al. 1994): rank = n u^e with e = ln h / ln (1 - h), which gives the share 1 - h of the
     /// accesses to the share h of the blocks.
-    Pareto { exponent: f64 },
+    Pareto {
+        exponent: f64,
+    },
     /// Gaussian around the middle.
     Normal(Normal<f64>),
 }
@@ -41,14 +43,29 @@ impl Skewed {
         Some(Skewed::new(span, law, center, seed, rng))
     }
 
-    pub fn pareto(span: Span, power: f64, center: Option<f64>, seed: u64, rng: Rng) -> Option<Self> {
+    pub fn pareto(
+        span: Span,
+        power: f64,
+        center: Option<f64>,
+        seed: u64,
+        rng: Rng,
+    ) -> Option<Self> {
         let exponent = power.ln() / (1.0 - power).ln();
-        exponent.is_finite().then(|| Skewed::new(span, Law::Pareto { exponent }, center, seed, rng))
+        exponent
+            .is_finite()
+            .then(|| Skewed::new(span, Law::Pareto { exponent }, center, seed, rng))
     }
 
-    pub fn normal(span: Span, deviation_percent: f64, center: Option<f64>, rng: Rng) -> Option<Self> {
+    pub fn normal(
+        span: Span,
+        deviation_percent: f64,
+        center: Option<f64>,
+        rng: Rng,
+    ) -> Option<Self> {
         let n = span.blocks() as f64;
-        let law = Law::Normal(Normal::new(n * center.unwrap_or(0.5), n * deviation_percent / 100.0).ok()?);
+        let law = Law::Normal(
+            Normal::new(n * center.unwrap_or(0.5), n * deviation_percent / 100.0).ok()?,
+        );
         Some(Skewed::new(span, law, Some(0.0), 0, rng))
     }
 
@@ -58,7 +75,13 @@ impl Skewed {
             None => Place::Scattered(Permutation::new(blocks, seed)),
             Some(share) => Place::From(((share * blocks as f64) as u64).min(blocks - 1)),
         };
-        Skewed { span, blocks, law, place, rng }
+        Skewed {
+            span,
+            blocks,
+            law,
+            place,
+            rng,
+        }
     }
 
     /// A rank below the number of blocks, 0 the hottest (for the normal law: the place itself).
@@ -66,7 +89,9 @@ impl Skewed {
         let last = self.blocks - 1;
         match &self.law {
             Law::Zipf(zipf) => zipf.draw(&mut self.rng),
-            Law::Pareto { exponent } => ((self.blocks as f64 * self.rng.unit().powf(*exponent)) as u64).min(last),
+            Law::Pareto { exponent } => {
+                ((self.blocks as f64 * self.rng.unit().powf(*exponent)) as u64).min(last)
+            }
             Law::Normal(normal) => loop {
                 // Draws beyond the span are drawn again, so that its ends get no extra share.
                 let at = normal.sample(self.rng.inner()).floor();
@@ -85,7 +110,11 @@ impl Offsets for Skewed {
             Place::Scattered(order) => order.at(rank),
             Place::From(first) => {
                 let block = first + rank;
-                if block >= self.blocks { block - self.blocks } else { block }
+                if block >= self.blocks {
+                    block - self.blocks
+                } else {
+                    block
+                }
             }
         };
         Some(self.span.fit(block, len))
@@ -96,11 +125,16 @@ impl Offsets for Skewed {
 mod tests {
     use super::*;
     const N: u64 = 1000;
-    const SPAN: Span = Span { start: 0, end: N * 4096, align: 4096 };
+    const SPAN: Span = Span {
+        start: 0,
+        end: N * 4096,
+        align: 4096,
+    };
 
     fn counts(mut offsets: Skewed, draws: u32) -> Vec<u32> {
         let mut counts = vec![0u32; N as usize];
-        (0..draws).for_each(|_| counts[(offsets.next(4096).expect("endless") / 4096) as usize] += 1);
+        (0..draws)
+            .for_each(|_| counts[(offsets.next(4096).expect("endless") / 4096) as usize] += 1);
         counts
     }
 
@@ -108,7 +142,10 @@ mod tests {
     fn zipf_frequencies_follow_the_law() {
         let theta = 1.2;
         let draws = 400_000;
-        let mut seen = counts(Skewed::zipf(SPAN, theta, None, 5, Rng::new(1, 1)).expect("valid"), draws);
+        let mut seen = counts(
+            Skewed::zipf(SPAN, theta, None, 5, Rng::new(1, 1)).expect("valid"),
+            draws,
+        );
         seen.sort_unstable_by(|a, b| b.cmp(a));
         let norm: f64 = (1..=N).map(|k| (k as f64).powf(-theta)).sum();
         // Chi-square over the 50 hottest ranks: 49 degrees of freedom, 99.9 % quantile 85.4.
@@ -123,24 +160,41 @@ mod tests {
 
     #[test]
     fn pareto_02_sends_80_percent_of_accesses_to_20_percent_of_blocks() {
-        let seen = counts(Skewed::pareto(SPAN, 0.2, Some(0.0), 5, Rng::new(1, 1)).expect("valid"), 100_000);
+        let seen = counts(
+            Skewed::pareto(SPAN, 0.2, Some(0.0), 5, Rng::new(1, 1)).expect("valid"),
+            100_000,
+        );
         let hot: u32 = seen[..200].iter().sum();
         assert!((78_500..=81_500).contains(&hot), "{hot}");
     }
 
     #[test]
     fn normal_has_its_middle_and_deviation() {
-        let seen = counts(Skewed::normal(SPAN, 10.0, None, Rng::new(1, 1)).expect("valid"), 100_000);
-        let mean = seen.iter().enumerate().map(|(i, n)| i as f64 * f64::from(*n)).sum::<f64>() / 1e5;
+        let seen = counts(
+            Skewed::normal(SPAN, 10.0, None, Rng::new(1, 1)).expect("valid"),
+            100_000,
+        );
+        let mean = seen
+            .iter()
+            .enumerate()
+            .map(|(i, n)| i as f64 * f64::from(*n))
+            .sum::<f64>()
+            / 1e5;
         let near: u32 = seen[400..600].iter().sum();
         // One deviation either side holds 68.27 %.
-        assert!((mean - 499.5).abs() < 2.0 && (67_300..=69_300).contains(&near), "{mean} {near}");
+        assert!(
+            (mean - 499.5).abs() < 2.0 && (67_300..=69_300).contains(&near),
+            "{mean} {near}"
+        );
     }
 
     #[test]
     fn hot_blocks_are_scattered_unless_gathered() {
         let hottest = |center| {
-            let seen = counts(Skewed::zipf(SPAN, 1.5, center, 5, Rng::new(1, 1)).expect("valid"), 10_000);
+            let seen = counts(
+                Skewed::zipf(SPAN, 1.5, center, 5, Rng::new(1, 1)).expect("valid"),
+                10_000,
+            );
             (0..N as usize).max_by_key(|i| seen[*i]).expect("not empty")
         };
         assert_eq!(hottest(Some(0.25)), 250);

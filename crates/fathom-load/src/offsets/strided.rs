@@ -18,7 +18,12 @@ struct Window {
 
 impl Window {
     fn new(whole: Span, zone: Strided) -> Self {
-        Window { whole, zone, at: whole.start, done: 0 }
+        Window {
+            whole,
+            zone,
+            at: whole.start,
+            done: 0,
+        }
     }
 
     fn end(&self) -> u64 {
@@ -31,7 +36,15 @@ impl Window {
             return false;
         }
         let next = self.end().saturating_add(self.zone.skip.get());
-        *self = Window { at: if next >= self.whole.end { self.whole.start } else { next }, done: 0, ..*self };
+        *self = Window {
+            at: if next >= self.whole.end {
+                self.whole.start
+            } else {
+                next
+            },
+            done: 0,
+            ..*self
+        };
         true
     }
 }
@@ -45,7 +58,10 @@ pub(crate) struct Strides {
 
 impl Strides {
     pub fn new(whole: Span, zone: Strided) -> Self {
-        Strides { window: Window::new(whole, zone), next: whole.start }
+        Strides {
+            window: Window::new(whole, zone),
+            next: whole.start,
+        }
     }
 }
 
@@ -86,12 +102,21 @@ impl RandomStrides {
     /// `make` gives the stream inside one window.
     pub fn new(whole: Span, zone: Strided, seed: u64, make: Make) -> Self {
         let window = Window::new(whole, zone);
-        RandomStrides { window, make, seed, inner: make(inside(&window), seed ^ whole.start) }
+        RandomStrides {
+            window,
+            make,
+            seed,
+            inner: make(inside(&window), seed ^ whole.start),
+        }
     }
 }
 
 fn inside(window: &Window) -> Span {
-    Span { start: window.at, end: window.end().min(window.whole.end), ..window.whole }
+    Span {
+        start: window.at,
+        end: window.end().min(window.whole.end),
+        ..window.whole
+    }
 }
 
 impl Offsets for RandomStrides {
@@ -121,9 +146,16 @@ mod tests {
     /// The first `n` addresses of blocks of `len` KiB, in KiB, over `span` KiB.
     fn walk(span: u64, zone: [u64; 3], len: u32, n: usize) -> Vec<u64> {
         let [size, range, skip] = zone.map(|kib| Bytes::new(kib << 10));
-        let whole = Span { start: 0, end: span << 10, align: u64::from(len) << 10 };
+        let whole = Span {
+            start: 0,
+            end: span << 10,
+            align: u64::from(len) << 10,
+        };
         let mut strides = Strides::new(whole, Strided { size, range, skip });
-        std::iter::from_fn(|| strides.next(len << 10)).take(n).map(|at| at >> 10).collect()
+        std::iter::from_fn(|| strides.next(len << 10))
+            .take(n)
+            .map(|at| at >> 10)
+            .collect()
     }
 
     /// fio 3.33: behind the last window comes the first.
@@ -145,11 +177,35 @@ mod tests {
 
     #[test]
     fn random_strides_stay_in_their_window() {
-        let zone = Strided { size: Bytes::new(40), range: Bytes::new(50), skip: Bytes::new(10) };
-        let make: Make = |span, seed| Box::new(super::super::Uniform::new(span, crate::rng::Rng::new(seed, 1)));
-        let mut strides = RandomStrides::new(Span { start: 0, end: 120, align: 10 }, zone, 1, make);
+        let zone = Strided {
+            size: Bytes::new(40),
+            range: Bytes::new(50),
+            skip: Bytes::new(10),
+        };
+        let make: Make = |span, seed| {
+            Box::new(super::super::Uniform::new(
+                span,
+                crate::rng::Rng::new(seed, 1),
+            ))
+        };
+        let mut strides = RandomStrides::new(
+            Span {
+                start: 0,
+                end: 120,
+                align: 10,
+            },
+            zone,
+            1,
+            make,
+        );
         let seen: Vec<u64> = std::iter::from_fn(|| strides.next(10)).take(12).collect();
-        assert!(seen[..4].iter().chain(&seen[8..]).all(|at| *at < 50), "{seen:?}");
-        assert!(seen[4..8].iter().all(|at| (60..110).contains(at)), "{seen:?}");
+        assert!(
+            seen[..4].iter().chain(&seen[8..]).all(|at| *at < 50),
+            "{seen:?}"
+        );
+        assert!(
+            seen[4..8].iter().all(|at| (60..110).contains(at)),
+            "{seen:?}"
+        );
     }
 }

@@ -13,7 +13,11 @@ pub(crate) struct Uniform {
 
 impl Uniform {
     pub fn new(span: Span, rng: Rng) -> Self {
-        Uniform { span, blocks: span.blocks(), rng }
+        Uniform {
+            span,
+            blocks: span.blocks(),
+            rng,
+        }
     }
 }
 
@@ -26,9 +30,11 @@ impl Offsets for Uniform {
 
     fn fill(&mut self, len: u32, out: &mut [u64]) -> usize {
         if u64::from(len) <= self.span.align {
-            out.iter_mut().for_each(|slot| *slot = self.span.at(self.rng.below(self.blocks)));
+            out.iter_mut()
+                .for_each(|slot| *slot = self.span.at(self.rng.below(self.blocks)));
         } else {
-            out.iter_mut().for_each(|slot| *slot = self.span.fit(self.rng.below(self.blocks), len));
+            out.iter_mut()
+                .for_each(|slot| *slot = self.span.fit(self.rng.below(self.blocks), len));
         }
         out.len()
     }
@@ -47,13 +53,22 @@ pub(crate) struct Permuted {
 
 impl Permuted {
     pub fn new(span: Span, seed: u64) -> Self {
-        Permuted { span, seed, pass: 0, order: Permutation::new(span.blocks(), seed), cursor: 0 }
+        Permuted {
+            span,
+            seed,
+            pass: 0,
+            order: Permutation::new(span.blocks(), seed),
+            cursor: 0,
+        }
     }
 
     fn turn(&mut self) {
         self.pass += 1;
         self.cursor = 0;
-        self.order = Permutation::new(self.span.blocks(), self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f));
+        self.order = Permutation::new(
+            self.span.blocks(),
+            self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f),
+        );
     }
 }
 
@@ -71,7 +86,9 @@ impl Offsets for Permuted {
 
     fn fill(&mut self, _len: u32, out: &mut [u64]) -> usize {
         let filled = self.order.walk(&mut self.cursor, out);
-        out[..filled].iter_mut().for_each(|block| *block = self.span.at(*block));
+        out[..filled]
+            .iter_mut()
+            .for_each(|block| *block = self.span.at(*block));
         if filled < out.len() {
             self.turn();
         }
@@ -82,7 +99,11 @@ impl Offsets for Permuted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    const SPAN: Span = Span { start: 4096, end: 4096 * 101, align: 4096 };
+    const SPAN: Span = Span {
+        start: 4096,
+        end: 4096 * 101,
+        align: 4096,
+    };
 
     #[test]
     fn a_permuted_pass_touches_every_block_once_and_passes_differ() {

@@ -66,13 +66,25 @@ impl Offsets for Burst {
 mod tests {
     use super::super::Uniform;
     use super::*;
-    const SPAN: Span = Span { start: 0, end: 1 << 30, align: 4096 };
+    const SPAN: Span = Span {
+        start: 0,
+        end: 1 << 30,
+        align: 4096,
+    };
 
     #[test]
     fn a_quarter_random_makes_three_quarters_follow_on() {
         let random = Box::new(Uniform::new(SPAN, Rng::new(1, 1)));
-        let mut blend = Blend { span: SPAN, random, percent: 25, rng: Rng::new(2, 2), next: 0 };
-        let walk: Vec<u64> = (0..10_000).map(|_| blend.next(4096).expect("endless")).collect();
+        let mut blend = Blend {
+            span: SPAN,
+            random,
+            percent: 25,
+            rng: Rng::new(2, 2),
+            next: 0,
+        };
+        let walk: Vec<u64> = (0..10_000)
+            .map(|_| blend.next(4096).expect("endless"))
+            .collect();
         let follows = walk.windows(2).filter(|w| w[1] == w[0] + 4096).count();
         assert!((7_300..=7_700).contains(&follows), "{follows}");
     }
@@ -80,8 +92,17 @@ mod tests {
     #[test]
     fn bursts_have_their_length() {
         let starts = Box::new(Uniform::new(SPAN, Rng::new(1, 1)));
-        let mut burst = Burst { span: SPAN, starts, every: 8, identical: false, left: 0, at: 0 };
-        let walk: Vec<u64> = (0..800).map(|_| burst.next(4096).expect("endless")).collect();
+        let mut burst = Burst {
+            span: SPAN,
+            starts,
+            every: 8,
+            identical: false,
+            left: 0,
+            at: 0,
+        };
+        let walk: Vec<u64> = (0..800)
+            .map(|_| burst.next(4096).expect("endless"))
+            .collect();
         let follows = walk.windows(2).filter(|w| w[1] == w[0] + 4096).count();
         assert_eq!(follows, 700);
     }

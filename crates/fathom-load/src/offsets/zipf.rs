@@ -39,11 +39,22 @@ impl Zipf {
             let count = (first / CELLS_PER_OCTAVE).max(1).min(n - first + 1);
             let last = first + count - 1;
             let surely = share((first as f64 / last as f64).powf(theta));
-            cells.push(Cell { first, count, surely });
+            cells.push(Cell {
+                first,
+                count,
+                surely,
+            });
             first = last + 1;
         }
-        let weights: Vec<f64> = cells.iter().map(|cell| cell.count as f64 * (cell.first as f64).powf(-theta)).collect();
-        Some(Zipf { theta, alias: alias(&weights), cells })
+        let weights: Vec<f64> = cells
+            .iter()
+            .map(|cell| cell.count as f64 * (cell.first as f64).powf(-theta))
+            .collect();
+        Some(Zipf {
+            theta,
+            alias: alias(&weights),
+            cells,
+        })
     }
 
     /// The next rank, 0 the most frequent.
@@ -52,7 +63,11 @@ impl Zipf {
         loop {
             let (column, share) = split(rng.bits(), self.alias.len() as u64);
             let (stay, other) = self.alias[column as usize];
-            let cell = self.cells[if share < stay { column as usize } else { other as usize }];
+            let cell = self.cells[if share < stay {
+                column as usize
+            } else {
+                other as usize
+            }];
             if cell.count == 1 {
                 return cell.first - 1;
             }
@@ -86,8 +101,11 @@ fn share(probability: f64) -> u64 {
 fn alias(weights: &[f64]) -> Vec<(u64, u32)> {
     let mean = weights.iter().sum::<f64>() / weights.len() as f64;
     let mut rest: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
-    let mut table: Vec<(u64, u32)> = (0..weights.len() as u32).map(|cell| (u64::MAX, cell)).collect();
-    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..rest.len()).partition(|cell| rest[*cell] < 1.0);
+    let mut table: Vec<(u64, u32)> = (0..weights.len() as u32)
+        .map(|cell| (u64::MAX, cell))
+        .collect();
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+        (0..rest.len()).partition(|cell| rest[*cell] < 1.0);
     while let (Some(low), Some(&high)) = (small.pop(), large.last()) {
         table[low] = (share(rest[low]), high as u32);
         rest[high] -= 1.0 - rest[low];
@@ -115,19 +133,33 @@ mod tests {
         // The sum of the law by Euler and Maclaurin beyond 10,000 terms, exact to far more digits than a draw can tell.
         let exact: f64 = (1..=n.min(10_000)).map(|k| (k as f64).powf(-theta)).sum();
         let (a, b) = (10_000.0f64, n as f64);
-        let tail = (b.powf(1.0 - theta) - a.powf(1.0 - theta)) / (1.0 - theta) + (b.powf(-theta) - a.powf(-theta)) / 2.0;
+        let tail = (b.powf(1.0 - theta) - a.powf(1.0 - theta)) / (1.0 - theta)
+            + (b.powf(-theta) - a.powf(-theta)) / 2.0;
         let norm = if n > 10_000 { exact + tail } else { exact };
         let expected = |class: usize| -> f64 {
             let hot_share = |k: usize| (k as f64 + 1.0).powf(-theta) / norm;
-            f64::from(draws) * if class < hot { hot_share(class) } else { 1.0 - (0..hot).map(hot_share).sum::<f64>() }
+            f64::from(draws)
+                * if class < hot {
+                    hot_share(class)
+                } else {
+                    1.0 - (0..hot).map(hot_share).sum::<f64>()
+                }
         };
-        (0..=hot).map(|class| (f64::from(seen[class]) - expected(class)).powi(2) / expected(class)).sum()
+        (0..=hot)
+            .map(|class| (f64::from(seen[class]) - expected(class)).powi(2) / expected(class))
+            .sum()
     }
 
     #[test]
     fn frequencies_follow_the_law_at_every_size_and_exponent() {
         // 200 degrees of freedom: the 99.9 % quantile of chi-square is 267.5.
-        for (n, theta) in [(1000, 1.2), (1 << 32, 1.1), (1 << 32, 0.9), (5_000_000, 2.0), (300, 0.3)] {
+        for (n, theta) in [
+            (1000, 1.2),
+            (1 << 32, 1.1),
+            (1 << 32, 0.9),
+            (5_000_000, 2.0),
+            (300, 0.3),
+        ] {
             let chi = chi_square(n, theta, 2_000_000, 200);
             assert!(chi < 267.5, "n {n}, theta {theta}: chi-square {chi}");
         }
@@ -140,18 +172,31 @@ mod tests {
         let zipf = Zipf::new((1 << octaves) - 1, theta).expect("valid");
         let (mut rng, mut seen) = (Rng::new(1, 1), vec![0u32; octaves]);
         (0..draws).for_each(|_| seen[(zipf.draw(&mut rng) + 1).ilog2() as usize] += 1);
-        let weight = |octave: usize| -> f64 { (1u64 << octave..2 << octave).map(|k| (k as f64).powf(-theta)).sum() };
+        let weight = |octave: usize| -> f64 {
+            (1u64 << octave..2 << octave)
+                .map(|k| (k as f64).powf(-theta))
+                .sum()
+        };
         let norm: f64 = (0..octaves).map(weight).sum();
         let expected = |octave| f64::from(draws) * weight(octave) / norm;
-        let chi: f64 = (0..octaves).map(|o| (f64::from(seen[o]) - expected(o)).powi(2) / expected(o)).sum();
+        let chi: f64 = (0..octaves)
+            .map(|o| (f64::from(seen[o]) - expected(o)).powi(2) / expected(o))
+            .sum();
         // 19 degrees of freedom: the 99.9 % quantile is 43.8.
         assert!(chi < 43.8, "chi-square {chi}");
     }
 
     #[test]
     fn one_rank_and_no_ranks() {
-        assert_eq!(Zipf::new(1, 1.1).expect("valid").draw(&mut Rng::new(1, 1)), 0);
-        assert!(Zipf::new(0, 1.1).is_none() && Zipf::new(5, f64::NAN).is_none() && Zipf::new(5, 0.0).is_none());
+        assert_eq!(
+            Zipf::new(1, 1.1).expect("valid").draw(&mut Rng::new(1, 1)),
+            0
+        );
+        assert!(
+            Zipf::new(0, 1.1).is_none()
+                && Zipf::new(5, f64::NAN).is_none()
+                && Zipf::new(5, 0.0).is_none()
+        );
     }
 
     #[test]

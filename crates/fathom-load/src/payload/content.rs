@@ -31,13 +31,19 @@ pub enum PayloadError {
 impl fmt::Display for PayloadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            PayloadError::EmptyPattern => {
-                f.write_str("the pattern has no bytes; give at least one, as in 0xff, \"text\" or 'file'")
-            }
+            PayloadError::EmptyPattern => f.write_str(
+                "the pattern has no bytes; give at least one, as in 0xff, \"text\" or 'file'",
+            ),
             PayloadError::File { path, reason } => {
-                write!(f, "the pattern names {}, which cannot be read: {reason}", path.display())
+                write!(
+                    f,
+                    "the pattern names {}, which cannot be read: {reason}",
+                    path.display()
+                )
             }
-            PayloadError::Percent { option, asked } => write!(f, "{option}={asked}: a percentage is at most 100"),
+            PayloadError::Percent { option, asked } => {
+                write!(f, "{option}={asked}: a percentage is at most 100")
+            }
         }
     }
 }
@@ -54,7 +60,11 @@ pub(crate) enum Content {
     /// A repeated pattern.
     Tiled(Tile),
     /// The first part of each chunk is random, the rest constant; the last field is `None` for zeros.
-    Compressible { percent: u8, chunk: usize, constant: Option<Tile> },
+    Compressible {
+        percent: u8,
+        chunk: usize,
+        constant: Option<Tile>,
+    },
 }
 
 impl Content {
@@ -65,12 +75,23 @@ impl Content {
             Fill::Zeroes => Content::Zeroes,
             Fill::Pattern(parts) => Content::Tiled(Tile::new(parts, files)?),
             Fill::Compressible { percent, .. } if *percent > 100 => {
-                return Err(PayloadError::Percent { option: "buffer_compress_percentage", asked: *percent });
+                return Err(PayloadError::Percent {
+                    option: "buffer_compress_percentage",
+                    asked: *percent,
+                });
             }
-            Fill::Compressible { percent, chunk, pattern } => Content::Compressible {
+            Fill::Compressible {
+                percent,
+                chunk,
+                pattern,
+            } => Content::Compressible {
                 percent: *percent,
                 chunk: *chunk as usize,
-                constant: if pattern.is_empty() { None } else { Some(Tile::new(pattern, files)?) },
+                constant: if pattern.is_empty() {
+                    None
+                } else {
+                    Some(Tile::new(pattern, files)?)
+                },
             },
         })
     }
@@ -81,8 +102,16 @@ impl Content {
             Content::Random => stream.fill(buf),
             Content::Zeroes => buf.fill(0),
             Content::Tiled(tile) => tile.fill(buf, offset),
-            Content::Compressible { percent, chunk, constant } => {
-                let step = if *chunk == 0 { buf.len().max(1) } else { *chunk };
+            Content::Compressible {
+                percent,
+                chunk,
+                constant,
+            } => {
+                let step = if *chunk == 0 {
+                    buf.len().max(1)
+                } else {
+                    *chunk
+                };
                 for piece in buf.chunks_mut(step) {
                     fill_chunk(piece, *percent, constant.as_ref(), offset, stream);
                 }
@@ -92,19 +121,30 @@ impl Content {
 
     /// Whether some of it is random, so that marks may be put into it.
     pub(crate) fn is_random(&self) -> bool {
-        matches!(self, Content::Random) || matches!(self, Content::Compressible { percent, .. } if *percent < 100)
+        matches!(self, Content::Random)
+            || matches!(self, Content::Compressible { percent, .. } if *percent < 100)
     }
 
     /// Whether it depends on where the block goes.
     pub(crate) fn follows_offset(&self) -> bool {
         match self {
-            Content::Tiled(tile) | Content::Compressible { constant: Some(tile), .. } => tile.follows_offset(),
+            Content::Tiled(tile)
+            | Content::Compressible {
+                constant: Some(tile),
+                ..
+            } => tile.follows_offset(),
             _ => false,
         }
     }
 }
 
-fn fill_chunk(piece: &mut [u8], percent: u8, constant: Option<&Tile>, offset: u64, stream: &mut Stream) {
+fn fill_chunk(
+    piece: &mut [u8],
+    percent: u8,
+    constant: Option<&Tile>,
+    offset: u64,
+    stream: &mut Stream,
+) {
     let constant_len = (piece.len() as u64 * u64::from(percent) / 100) as usize;
     let (random, rest) = piece.split_at_mut(piece.len() - constant_len);
     stream.fill(random);

@@ -34,9 +34,17 @@ impl Filler {
     ///
     /// # Errors
     /// An empty pattern, a pattern file that cannot be read, a percentage above 100.
-    pub fn new(payload: &Payload, seed: u64, slots: usize, files: Files<'_>) -> Result<Self, PayloadError> {
+    pub fn new(
+        payload: &Payload,
+        seed: u64,
+        slots: usize,
+        files: Files<'_>,
+    ) -> Result<Self, PayloadError> {
         if payload.dedupe_percent > 100 {
-            return Err(PayloadError::Percent { option: "dedupe_percentage", asked: payload.dedupe_percent });
+            return Err(PayloadError::Percent {
+                option: "dedupe_percentage",
+                asked: payload.dedupe_percent,
+            });
         }
         let content = Content::new(&payload.fill, files)?;
         let random = content.is_random();
@@ -44,7 +52,8 @@ impl Filler {
             stream: Stream::new(seed),
             refill: payload.refill && random,
             scramble: payload.scramble && random,
-            dedupe: (payload.dedupe_percent > 0 && random).then(|| Dedupe::new(payload.dedupe_percent, seed)),
+            dedupe: (payload.dedupe_percent > 0 && random)
+                .then(|| Dedupe::new(payload.dedupe_percent, seed)),
             filled: vec![0; slots],
             marks: mix(seed ^ 0x6d61_726b),
             content,
@@ -63,7 +72,9 @@ impl Filler {
     /// Makes `buf`, the buffer of `slot`, ready to be written at byte `offset`.
     pub fn fill(&mut self, slot: usize, buf: &mut [u8], offset: u64) {
         if let Some(dedupe) = &mut self.dedupe {
-            return self.content.fill(buf, offset, &mut Stream::new(dedupe.next()));
+            return self
+                .content
+                .fill(buf, offset, &mut Stream::new(dedupe.next()));
         }
         if self.refill {
             return self.content.fill(buf, offset, &mut self.stream);
@@ -121,7 +132,13 @@ struct Dedupe {
 
 impl Dedupe {
     fn new(percent: u8, seed: u64) -> Self {
-        Dedupe { percent: u64::from(percent), seed: mix(seed ^ 0x6465_6475), draws: 0, unique: 0, set: None }
+        Dedupe {
+            percent: u64::from(percent),
+            seed: mix(seed ^ 0x6465_6475),
+            draws: 0,
+            unique: 0,
+            set: None,
+        }
     }
 
     /// Seed of the next block.

@@ -28,12 +28,21 @@ pub struct Measured {
 #[must_use]
 pub fn measure(buf: &[u8]) -> Measured {
     if buf.is_empty() {
-        return Measured { zero_share: 0.0, compressed_share: 1.0 };
+        return Measured {
+            zero_share: 0.0,
+            compressed_share: 1.0,
+        };
     }
     let sectors = buf.chunks(SECTOR);
-    let (count, zeros) = (sectors.len(), sectors.filter(|sector| is_zero(sector)).count());
+    let (count, zeros) = (
+        sectors.len(),
+        sectors.filter(|sector| is_zero(sector)).count(),
+    );
     let cost: f64 = buf.chunks(WINDOW).map(window_cost).sum();
-    Measured { zero_share: zeros as f64 / count as f64, compressed_share: (cost / buf.len() as f64).min(1.0) }
+    Measured {
+        zero_share: zeros as f64 / count as f64,
+        compressed_share: (cost / buf.len() as f64).min(1.0),
+    }
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
@@ -54,7 +63,9 @@ fn window_cost(window: &[u8]) -> f64 {
             continue;
         }
         *place = word;
-        chunk.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+        chunk
+            .iter()
+            .for_each(|&byte| counts[usize::from(byte)] += 1);
         kept += chunk.len() as u32;
     }
     f64::from(kept) * entropy(&counts, kept) / 8.0
@@ -68,7 +79,10 @@ fn entropy(counts: &[u32; 256], total: u32) -> f64 {
     let total = f64::from(total);
     let used = counts.iter().filter(|&&count| count > 0);
     let symbols = used.clone().count() as f64;
-    let plain: f64 = used.map(|&count| f64::from(count) / total).map(|share| -share * share.log2()).sum();
+    let plain: f64 = used
+        .map(|&count| f64::from(count) / total)
+        .map(|share| -share * share.log2())
+        .sum();
     (plain + (symbols - 1.0) / (2.0 * total * std::f64::consts::LN_2)).min(8.0)
 }
 
@@ -94,7 +108,14 @@ impl Sampler {
     /// An empty sampler; it holds 128 KiB and allocates no more.
     #[must_use]
     pub fn new() -> Self {
-        Sampler { seen: vec![0; REMEMBERED], sectors: 0, duplicates: 0, bytes: 0.0, compressed: 0.0, zero: 0.0 }
+        Sampler {
+            seen: vec![0; REMEMBERED],
+            sectors: 0,
+            duplicates: 0,
+            bytes: 0.0,
+            compressed: 0.0,
+            zero: 0.0,
+        }
     }
 
     /// Takes one buffer into account. Give it one buffer in many, not each: about 1 GB/s is looked at.
@@ -116,14 +137,20 @@ impl Sampler {
     /// The mean over all buffers; `None` before the first.
     #[must_use]
     pub fn measured(&self) -> Option<Measured> {
-        (self.bytes > 0.0)
-            .then(|| Measured { zero_share: self.zero / self.bytes, compressed_share: self.compressed / self.bytes })
+        (self.bytes > 0.0).then(|| Measured {
+            zero_share: self.zero / self.bytes,
+            compressed_share: self.compressed / self.bytes,
+        })
     }
 
     /// Share of sectors that equal one of the last about 16,000 sampled, 0 to 1.
     #[must_use]
     pub fn duplicate_share(&self) -> f64 {
-        if self.sectors == 0 { 0.0 } else { self.duplicates as f64 / self.sectors as f64 }
+        if self.sectors == 0 {
+            0.0
+        } else {
+            self.duplicates as f64 / self.sectors as f64
+        }
     }
 
     /// Bytes looked at.
@@ -135,6 +162,10 @@ impl Sampler {
 
 /// 64 bits that differ for different sectors but with probability 2^-64; never 0, which marks an empty place.
 fn fingerprint(sector: &[u8]) -> u64 {
-    let words = sector.chunks_exact(WORD).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
-    words.fold(1, |print, word| mix(print ^ word).rotate_left(1)).max(1)
+    let words = sector
+        .chunks_exact(WORD)
+        .map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+    words
+        .fold(1, |print, word| mix(print ^ word).rotate_left(1))
+        .max(1)
 }

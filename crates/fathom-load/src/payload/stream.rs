@@ -26,7 +26,8 @@ impl Stream {
     /// The stream of this seed.
     pub(crate) fn new(seed: u64) -> Self {
         let start = mix(seed);
-        let word = |n: usize| mix(start.wrapping_add((n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+        let word =
+            |n: usize| mix(start.wrapping_add((n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
         // A generator whose whole state is zero stays there; one set bit keeps it away.
         Stream {
             older: std::array::from_fn(|lane| word(lane) | 1),
@@ -61,7 +62,10 @@ impl Stream {
     #[inline(always)]
     fn step(&mut self) -> [u64; LANES] {
         let mut out = [0; LANES];
-        for (out, (older, newer)) in out.iter_mut().zip(self.older.iter_mut().zip(&mut self.newer)) {
+        for (out, (older, newer)) in out
+            .iter_mut()
+            .zip(self.older.iter_mut().zip(&mut self.newer))
+        {
             let (mut x, y) = (*older, *newer);
             *out = x.wrapping_add(y);
             x ^= x << 23;

@@ -36,7 +36,11 @@ impl Tile {
         if bytes.is_empty() {
             return Err(PayloadError::EmptyPattern);
         }
-        Ok(Tile { bytes, offsets, interval: 0 })
+        Ok(Tile {
+            bytes,
+            offsets,
+            interval: 0,
+        })
     }
 
     /// The same pattern, begun anew every `interval` bytes of a block (`verify_pattern_interval`); 0 is never.
@@ -52,7 +56,11 @@ impl Tile {
 
     /// Repeats the pattern over `buf`, which is written at byte `offset`.
     pub(crate) fn fill(&self, buf: &mut [u8], offset: u64) {
-        let step = if self.interval > 0 { self.interval } else { buf.len().max(1) };
+        let step = if self.interval > 0 {
+            self.interval
+        } else {
+            buf.len().max(1)
+        };
         for (n, piece) in buf.chunks_mut(step).enumerate() {
             self.fill_piece(piece, offset + (n * step) as u64);
         }
@@ -78,11 +86,18 @@ impl Tile {
     /// The first byte of `found` that is not the pattern: its index, and what should stand there.
     ///
     /// `phase` is where in the block `found` begins, `offset` where the block was written.
-    pub(crate) fn first_difference(&self, found: &[u8], phase: usize, offset: u64) -> Option<(usize, u8)> {
+    pub(crate) fn first_difference(
+        &self,
+        found: &[u8],
+        phase: usize,
+        offset: u64,
+    ) -> Option<(usize, u8)> {
         let period = self.bytes.len();
         let head = found.len().min(period);
         let wrong = |range: std::ops::Range<usize>| {
-            range.map(|i| (i, self.byte(phase + i, offset))).find(|&(i, want)| found[i] != want)
+            range
+                .map(|i| (i, self.byte(phase + i, offset)))
+                .find(|&(i, want)| found[i] != want)
         };
         if self.interval > 0 {
             return wrong(0..found.len());
@@ -101,7 +116,10 @@ impl Tile {
             step => (place % step, offset + (place - place % step) as u64),
         };
         let at = place % self.bytes.len();
-        let field = self.offsets.iter().find(|&&start| (start..start + OFFSET_LEN).contains(&at));
+        let field = self
+            .offsets
+            .iter()
+            .find(|&&start| (start..start + OFFSET_LEN).contains(&at));
         field.map_or(self.bytes[at], |start| offset.to_le_bytes()[at - start])
     }
 }
@@ -110,8 +128,13 @@ fn part_bytes<'a>(part: &'a PatternPart, files: Files<'_>) -> Result<Cow<'a, [u8
     match part {
         PatternPart::Bytes(bytes) => Ok(Cow::Borrowed(bytes)),
         PatternPart::Offset => Ok(Cow::Owned(vec![0; OFFSET_LEN])),
-        PatternPart::File(path) => files(path)
-            .map(Cow::Owned)
-            .map_err(|cause| PayloadError::File { path: path.clone(), reason: cause.to_string() }),
+        PatternPart::File(path) => {
+            files(path)
+                .map(Cow::Owned)
+                .map_err(|cause| PayloadError::File {
+                    path: path.clone(),
+                    reason: cause.to_string(),
+                })
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The closed intervals of a job: the newest as they are, older ones in the archive, or neighbours merged.
 
-use fathom_model::{Direction, Histogram, Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram};
+use fathom_model::{
+    Direction, Histogram, Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram,
+};
 
 use crate::archive::Shelf;
 
@@ -30,7 +32,14 @@ struct Counted {
 impl Intervals {
     /// Intervals of `step` nanoseconds, at most `most` of them in memory; `shelf` takes the others.
     pub fn new(step: u64, most: usize, shelf: Option<Shelf>) -> Self {
-        Intervals { recent: Vec::new(), passed_on: Vec::new(), shelf, most: most.max(2), step, keep_by: 0 }
+        Intervals {
+            recent: Vec::new(),
+            passed_on: Vec::new(),
+            shelf,
+            most: most.max(2),
+            step,
+            keep_by: 0,
+        }
     }
 
     /// How long an interval is now, nanoseconds.
@@ -40,7 +49,11 @@ impl Intervals {
 
     /// Whether it is time that who keeps intervals hears of what is here alone.
     pub fn is_due(&self, now: u64) -> bool {
-        now >= self.keep_by && self.shelf.as_ref().is_some_and(|shelf| shelf.kept_after().is_some())
+        now >= self.keep_by
+            && self
+                .shelf
+                .as_ref()
+                .is_some_and(|shelf| shelf.kept_after().is_some())
     }
 
     /// Passes on what is here alone, and what the interval being filled holds `so_far`.
@@ -68,7 +81,11 @@ impl Intervals {
     /// Takes the next. Memory stays bounded whatever the length of the run.
     pub fn push(&mut self, interval: Interval) {
         self.recent.push(interval);
-        if self.shelf.as_ref().is_some_and(|shelf| self.recent.len() >= shelf.at_once) {
+        if self
+            .shelf
+            .as_ref()
+            .is_some_and(|shelf| self.recent.len() >= shelf.at_once)
+        {
             self.pass_on();
         }
         if self.recent.len() >= self.most {
@@ -76,7 +93,10 @@ impl Intervals {
             merge_neighbours(&mut self.recent, self.step);
         }
         if self.passed_on.len() >= COUNTED {
-            let pairs = self.passed_on.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0], Counted::and));
+            let pairs = self
+                .passed_on
+                .chunks(2)
+                .map(|pair| pair.iter().skip(1).fold(pair[0], Counted::and));
             self.passed_on = pairs.collect();
         }
     }
@@ -89,7 +109,12 @@ impl Intervals {
 
     /// All so far, without histograms.
     pub fn counted(&self) -> Vec<Interval> {
-        self.passed_on.iter().copied().chain(self.recent.iter().map(Counted::of)).map(Counted::interval).collect()
+        self.passed_on
+            .iter()
+            .copied()
+            .chain(self.recent.iter().map(Counted::of))
+            .map(Counted::interval)
+            .collect()
     }
 
     /// Those that the archive does not have.
@@ -102,7 +127,11 @@ impl Counted {
     fn of(interval: &Interval) -> Counted {
         let of = |d: &IntervalDirection| (d.ios, d.bytes, d.bad);
         let directions = Direction::ALL.map(|d| of(&interval.directions[d]));
-        Counted { start: interval.start.get(), length: interval.length.get(), directions }
+        Counted {
+            start: interval.start.get(),
+            length: interval.length.get(),
+            directions,
+        }
     }
 
     fn and(mut self, next: &Counted) -> Counted {
@@ -116,9 +145,18 @@ impl Counted {
     fn interval(self) -> Interval {
         let directions = PerDirection::from_fn(|d| {
             let (ios, bytes, bad) = self.directions[d as usize];
-            IntervalDirection { ios, bytes, bad, ..IntervalDirection::default() }
+            IntervalDirection {
+                ios,
+                bytes,
+                bad,
+                ..IntervalDirection::default()
+            }
         });
-        Interval { start: Nanos::new(self.start), length: Nanos::new(self.length), directions }
+        Interval {
+            start: Nanos::new(self.start),
+            length: Nanos::new(self.length),
+            directions,
+        }
     }
 }
 
@@ -127,7 +165,9 @@ pub(crate) fn merge_neighbours(intervals: &mut Vec<Interval>, step: u64) {
     let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len() / 2 + 1);
     for interval in intervals.drain(..) {
         match merged.last_mut() {
-            Some(last) if last.start.get() / step == interval.start.get() / step => absorb(last, &interval),
+            Some(last) if last.start.get() / step == interval.start.get() / step => {
+                absorb(last, &interval)
+            }
             _ => merged.push(interval),
         }
     }
@@ -137,7 +177,10 @@ pub(crate) fn merge_neighbours(intervals: &mut Vec<Interval>, step: u64) {
 fn absorb(into: &mut Interval, other: &Interval) {
     into.length += other.length;
     for direction in Direction::ALL {
-        let (mine, theirs) = (&mut into.directions[direction], &other.directions[direction]);
+        let (mine, theirs) = (
+            &mut into.directions[direction],
+            &other.directions[direction],
+        );
         mine.ios += theirs.ios;
         mine.bytes += theirs.bytes;
         mine.bad += theirs.bad;
@@ -158,32 +201,62 @@ mod tests {
     use crate::archive::Archive;
 
     fn kept(intervals: &Intervals) -> usize {
-        intervals.recent.capacity() * size_of::<Interval>() + intervals.passed_on.capacity() * size_of::<Counted>()
+        intervals.recent.capacity() * size_of::<Interval>()
+            + intervals.passed_on.capacity() * size_of::<Counted>()
     }
 
     /// Ten minutes of ten intervals a second hold no more than the first two did, and nothing counted is lost.
     #[test]
     fn what_a_long_run_keeps_does_not_grow() {
-        let archive = Archive::open(1, 100_000, 1, Box::new(|| Ok(Box::new(std::io::Cursor::new(Vec::new())))), None).expect("a thread");
+        let archive = Archive::open(
+            1,
+            100_000,
+            1,
+            Box::new(|| Ok(Box::new(std::io::Cursor::new(Vec::new())))),
+            None,
+        )
+        .expect("a thread");
         let mut intervals = Intervals::new(100_000_000, 100_000, Some(archive.shelf(0)));
         let (mut early, mut most) = (0, 0);
         for n in 0..6_000_u64 {
-            let mut interval = Interval { start: Nanos::new(n * 100_000_000), length: Nanos::new(100_000_000), directions: PerDirection::default() };
+            let mut interval = Interval {
+                start: Nanos::new(n * 100_000_000),
+                length: Nanos::new(100_000_000),
+                directions: PerDirection::default(),
+            };
             interval.directions[Direction::Read].ios = 1;
             intervals.push(interval);
             // As in a run, where there are 6 seconds between two chunks: none waits for another.
             while intervals.recent.len() >= 64 {
                 std::thread::yield_now();
                 let counted = intervals.recent.iter().map(Counted::of).collect::<Vec<_>>();
-                if intervals.shelf.as_ref().is_some_and(|shelf| shelf.take(&mut intervals.recent)) {
+                if intervals
+                    .shelf
+                    .as_ref()
+                    .is_some_and(|shelf| shelf.take(&mut intervals.recent))
+                {
                     intervals.passed_on.extend(counted);
                 }
             }
             let now = kept(&intervals);
-            if n < 1_200 { early = early.max(now) } else { most = most.max(now) }
+            if n < 1_200 {
+                early = early.max(now)
+            } else {
+                most = most.max(now)
+            }
         }
-        assert!(most <= early, "{early} bytes in the first two minutes, {most} later");
+        assert!(
+            most <= early,
+            "{early} bytes in the first two minutes, {most} later"
+        );
         assert!(early <= 512 << 10, "{early}");
-        assert_eq!(intervals.counted().iter().map(|i| i.directions[Direction::Read].ios).sum::<u64>(), 6_000);
+        assert_eq!(
+            intervals
+                .counted()
+                .iter()
+                .map(|i| i.directions[Direction::Read].ios)
+                .sum::<u64>(),
+            6_000
+        );
     }
 }

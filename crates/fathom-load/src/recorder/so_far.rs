@@ -1,6 +1,8 @@
 //! What a recorder holds while the load goes on: for a reader who asks how the run stands.
 
-use fathom_model::{DirectionRecording, Histogram, Interval, IntervalDirection, Nanos, PerDirection};
+use fathom_model::{
+    DirectionRecording, Histogram, Interval, IntervalDirection, Nanos, PerDirection,
+};
 
 use super::{Live, Recorded, Recorder};
 
@@ -15,7 +17,9 @@ impl Recorder {
             directions: PerDirection::from_fn(|d| counts_of(&self.live[d])),
         });
         Recorded {
-            directions: PerDirection::from_fn(|d| with_interval(&self.directions[d], &self.live[d])),
+            directions: PerDirection::from_fn(|d| {
+                with_interval(&self.directions[d], &self.live[d])
+            }),
             warmup: self.warmup.clone(),
             intervals,
             sync: copy(&self.sync),
@@ -46,9 +50,18 @@ fn with_interval(total: &DirectionRecording, live: &Live) -> DirectionRecording 
 
 /// A copy that costs nothing where there is nothing.
 fn copy(histogram: &Histogram) -> Histogram {
-    if histogram.count() + histogram.overflow() == 0 { Histogram::new() } else { histogram.clone() }
+    if histogram.count() + histogram.overflow() == 0 {
+        Histogram::new()
+    } else {
+        histogram.clone()
+    }
 }
 
 fn counts_of(live: &Live) -> IntervalDirection {
-    IntervalDirection { ios: live.ios, bytes: live.bytes, bad: live.bad, ..IntervalDirection::default() }
+    IntervalDirection {
+        ios: live.ios,
+        bytes: live.bytes,
+        bad: live.bad,
+        ..IntervalDirection::default()
+    }
 }

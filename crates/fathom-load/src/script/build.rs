@@ -8,7 +8,10 @@ use super::sizes::Sizes;
 use super::tiles::Tiles;
 use super::visits::Visits;
 use super::{Plain, Script, Source, op_of};
-use crate::offsets::{Aged, Blend, Burst, Fixed, Flash, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span, Strides, Uniform, Zoned, physical};
+use crate::offsets::{
+    Aged, Blend, Burst, Fixed, Flash, Offsets, Permuted, RandomStrides, Sequential, Skewed, Span,
+    Strides, Uniform, Zoned, physical,
+};
 use crate::rng::Rng;
 
 /// The part of one file that a job may touch.
@@ -41,12 +44,26 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
     }
     let pattern = &job.pattern;
     let mix = mix_of(pattern.traffic);
-    let sizes = PerDirection::from_fn(|direction| Sizes::new(sizes_of(pattern, direction), pattern.unaligned));
-    let syncs = Syncs { fsync_every: job.sync.fsync_every, fdatasync_every: job.sync.fdatasync_every };
+    let sizes = PerDirection::from_fn(|direction| {
+        Sizes::new(sizes_of(pattern, direction), pattern.unaligned)
+    });
+    let syncs = Syncs {
+        fsync_every: job.sync.fsync_every,
+        fdatasync_every: job.sync.fdatasync_every,
+    };
     let align = smallest_align(pattern);
-    let spans: Vec<Span> =
-        regions.iter().map(|region| Span { start: region.start, end: region.end, align }).collect();
-    if let Some(small) = spans.iter().find(|span| span.end - span.start < u64::from(smallest_block(pattern))) {
+    let spans: Vec<Span> = regions
+        .iter()
+        .map(|region| Span {
+            start: region.start,
+            end: region.end,
+            align,
+        })
+        .collect();
+    if let Some(small) = spans
+        .iter()
+        .find(|span| span.end - span.start < u64::from(smallest_block(pattern)))
+    {
         return Err(format!(
             "the region of {} bytes at {} holds no block of {} bytes; make size= larger or bs= smaller",
             small.end - small.start,
@@ -56,7 +73,10 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
     }
     let whole: u64 = spans.iter().map(|span| span.end - span.start).sum();
     if tiled(pattern) {
-        let largest = directions(pattern).map(|d| sizes_of(pattern, d).max()).max().unwrap_or(1);
+        let largest = directions(pattern)
+            .map(|d| sizes_of(pattern, d).max())
+            .max()
+            .unwrap_or(1);
         let pass = spans.iter().map(|span| span.blocks() * align).sum();
         let tiles = Tiles::new(spans, largest, mix, sizes, syncs, pattern.seed);
         return Ok(Script::new(Source::Tiles(Box::new(tiles)), pass));
@@ -64,15 +84,44 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
     if let (Some(plain), [span]) = (plain_direction(job), &spans[..]) {
         let len = sizes_of(pattern, plain).max();
         let offsets = stream(pattern, plain, with_align(*span, pattern, plain), 0)?;
-        let source = Plain { offsets, len, op: op_of(plain), then_write: pattern.traffic == Traffic::TrimWrite, fresh: true };
-        return Ok(Script::new(Source::Plain(source), pass_bytes(pattern, *span, len)));
+        let source = Plain {
+            offsets,
+            len,
+            op: op_of(plain),
+            then_write: pattern.traffic == Traffic::TrimWrite,
+            fresh: true,
+        };
+        return Ok(Script::new(
+            Source::Plain(source),
+            pass_bytes(pattern, *span, len),
+        ));
     }
-    if matches!(pattern.distribution[Direction::Write], Distribution::Aged { .. }) {
+    if matches!(
+        pattern.distribution[Direction::Write],
+        Distribution::Aged { .. }
+    ) {
         return Err("sprandom writes one file or device, without fsync= and fdatasync=".to_owned());
     }
-    let streams = spans.iter().enumerate().map(|(n, span)| streams_of(pattern, *span, n as u64)).collect::<Result<_, _>>()?;
-    let files = Files::new(spans.len(), job.files.service, job.files.service_every, Rng::new(pattern.seed, SEED_FILES));
-    let mixed = Mixed { files, streams, mix, sizes, rng: Rng::new(pattern.seed, SEED_MIX), syncs, writes: 0 };
+    let streams = spans
+        .iter()
+        .enumerate()
+        .map(|(n, span)| streams_of(pattern, *span, n as u64))
+        .collect::<Result<_, _>>()?;
+    let files = Files::new(
+        spans.len(),
+        job.files.service,
+        job.files.service_every,
+        Rng::new(pattern.seed, SEED_FILES),
+    );
+    let mixed = Mixed {
+        files,
+        streams,
+        mix,
+        sizes,
+        rng: Rng::new(pattern.seed, SEED_MIX),
+        syncs,
+        writes: 0,
+    };
     Ok(Script::new(Source::Mixed(Box::new(mixed)), whole))
 }
 
@@ -105,11 +154,18 @@ fn sizes_of(pattern: &Pattern, direction: Direction) -> &fathom_model::BlockSize
 }
 
 fn smallest_block(pattern: &Pattern) -> u32 {
-    directions(pattern).map(|d| sizes_of(pattern, d).min()).min().unwrap_or(1).max(1)
+    directions(pattern)
+        .map(|d| sizes_of(pattern, d).min())
+        .min()
+        .unwrap_or(1)
+        .max(1)
 }
 
 fn smallest_align(pattern: &Pattern) -> u64 {
-    directions(pattern).map(|d| align_of(pattern, d)).min().unwrap_or(1)
+    directions(pattern)
+        .map(|d| align_of(pattern, d))
+        .min()
+        .unwrap_or(1)
 }
 
 fn align_of(pattern: &Pattern, direction: Direction) -> u64 {
@@ -120,7 +176,10 @@ fn align_of(pattern: &Pattern, direction: Direction) -> u64 {
 }
 
 fn with_align(span: Span, pattern: &Pattern, direction: Direction) -> Span {
-    Span { align: align_of(pattern, direction), ..span }
+    Span {
+        align: align_of(pattern, direction),
+        ..span
+    }
 }
 
 fn is_uniform_map(pattern: &Pattern) -> bool {
@@ -152,8 +211,16 @@ fn plain_direction(job: &Job) -> Option<Direction> {
 fn pass_bytes(pattern: &Pattern, span: Span, len: u32) -> u64 {
     match pattern.access {
         Access::Sequential { .. } => span.end - span.start,
-        Access::Random { .. } if let Distribution::Aged { spare, .. } = pattern.distribution[Direction::Write] => {
-            physical(Span { align: u64::from(len), ..span }, spare)
+        Access::Random { .. }
+            if let Distribution::Aged { spare, .. } = pattern.distribution[Direction::Write] =>
+        {
+            physical(
+                Span {
+                    align: u64::from(len),
+                    ..span
+                },
+                spare,
+            )
         }
         Access::Random { .. } => (span.end - span.start) / u64::from(len) * u64::from(len),
     }
@@ -166,7 +233,12 @@ fn streams_of(pattern: &Pattern, span: Span, file: u64) -> Result<Streams, Strin
     }
     let mut apart = PerDirection([None, None, None]);
     for direction in directions(pattern) {
-        apart[direction] = Some(stream(pattern, direction, with_align(span, pattern, direction), file)?);
+        apart[direction] = Some(stream(
+            pattern,
+            direction,
+            with_align(span, pattern, direction),
+            file,
+        )?);
     }
     Ok(Streams::Apart(apart))
 }
@@ -176,7 +248,12 @@ fn file_seed(pattern: &Pattern, file: u64) -> u64 {
 }
 
 /// The stream of one direction in one file.
-fn stream(pattern: &Pattern, direction: Direction, span: Span, file: u64) -> Result<Box<dyn Offsets>, String> {
+fn stream(
+    pattern: &Pattern,
+    direction: Direction,
+    span: Span,
+    file: u64,
+) -> Result<Box<dyn Offsets>, String> {
     let (every, identical) = match pattern.access {
         Access::Sequential { skip } => return Ok(sequential(pattern, span, skip)),
         Access::Random { every, identical } => (every, identical),
@@ -184,11 +261,35 @@ fn stream(pattern: &Pattern, direction: Direction, span: Span, file: u64) -> Res
     let seed = file_seed(pattern, file);
     let mut offsets = random(pattern, direction, span, seed)?;
     if every > 1 {
-        offsets = Box::new(Burst { span, starts: offsets, every, identical, left: 0, at: 0 });
+        offsets = Box::new(Burst {
+            span,
+            starts: offsets,
+            every,
+            identical,
+            left: 0,
+            at: 0,
+        });
     }
     if pattern.random_percent[direction] < 100 {
-        let (percent, rng) = (pattern.random_percent[direction], Rng::new(seed, SEED_BLEND + if directions(pattern).count() > 1 { direction as u64 } else { 0 }));
-        offsets = Box::new(Blend { span, random: offsets, percent, rng, next: span.start });
+        let (percent, rng) = (
+            pattern.random_percent[direction],
+            Rng::new(
+                seed,
+                SEED_BLEND
+                    + if directions(pattern).count() > 1 {
+                        direction as u64
+                    } else {
+                        0
+                    },
+            ),
+        );
+        offsets = Box::new(Blend {
+            span,
+            random: offsets,
+            percent,
+            rng,
+            next: span.start,
+        });
     }
     Ok(offsets)
 }
@@ -200,47 +301,90 @@ fn sequential(pattern: &Pattern, span: Span, skip: i64) -> Box<dyn Offsets> {
     }
 }
 
-fn random(pattern: &Pattern, direction: Direction, span: Span, seed: u64) -> Result<Box<dyn Offsets>, String> {
+fn random(
+    pattern: &Pattern,
+    direction: Direction,
+    span: Span,
+    seed: u64,
+) -> Result<Box<dyn Offsets>, String> {
     // A job that only reads draws what the same job would have written: it may be there to verify that (regression 0063).
-    let stream = if directions(pattern).count() > 1 { direction as u64 } else { 0 };
+    let stream = if directions(pattern).count() > 1 {
+        direction as u64
+    } else {
+        0
+    };
     let rng = Rng::new(seed, SEED_OFFSETS << 8 | stream);
-    let no_shape = |what: &str| format!("random_distribution={what} has no legal shape over {} blocks", span.blocks());
+    let no_shape = |what: &str| {
+        format!(
+            "random_distribution={what} has no legal shape over {} blocks",
+            span.blocks()
+        )
+    };
     if span.blocks() == 0 {
-        return Err(format!("a region of {} bytes holds no block aligned to {}", span.end - span.start, span.align));
+        return Err(format!(
+            "a region of {} bytes holds no block aligned to {}",
+            span.end - span.start,
+            span.align
+        ));
     }
     if let Some(zone) = pattern.zones {
-        return Ok(Box::new(RandomStrides::new(span, zone, seed, |span, seed| Box::new(Uniform::new(span, Rng::new(seed, SEED_OFFSETS))))));
+        return Ok(Box::new(RandomStrides::new(
+            span,
+            zone,
+            seed,
+            |span, seed| Box::new(Uniform::new(span, Rng::new(seed, SEED_OFFSETS))),
+        )));
     }
     Ok(match &pattern.distribution[direction] {
-        Distribution::Uniform if pattern.without_replacement && pattern.block_align[direction].is_zero() => {
+        Distribution::Uniform
+            if pattern.without_replacement && pattern.block_align[direction].is_zero() =>
+        {
             Box::new(Permuted::new(span, seed))
         }
         Distribution::Uniform => Box::new(Uniform::new(span, rng)),
-        Distribution::Zipf { theta, center } => {
-            Box::new(Skewed::zipf(span, *theta, *center, seed, rng).ok_or_else(|| no_shape("zipf"))?)
-        }
-        Distribution::Pareto { power, center } => {
-            Box::new(Skewed::pareto(span, *power, *center, seed, rng).ok_or_else(|| no_shape("pareto"))?)
-        }
-        Distribution::Normal { deviation, center } => {
-            Box::new(Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| no_shape("normal"))?)
-        }
-        Distribution::Sequence { blocks, moves_on } => {
-            Box::new(Fixed::new(span, blocks.clone(), *moves_on).ok_or_else(|| no_shape("sequence"))?)
-        }
+        Distribution::Zipf { theta, center } => Box::new(
+            Skewed::zipf(span, *theta, *center, seed, rng).ok_or_else(|| no_shape("zipf"))?,
+        ),
+        Distribution::Pareto { power, center } => Box::new(
+            Skewed::pareto(span, *power, *center, seed, rng).ok_or_else(|| no_shape("pareto"))?,
+        ),
+        Distribution::Normal { deviation, center } => Box::new(
+            Skewed::normal(span, *deviation, *center, rng).ok_or_else(|| no_shape("normal"))?,
+        ),
+        Distribution::Sequence { blocks, moves_on } => Box::new(
+            Fixed::new(span, blocks.clone(), *moves_on).ok_or_else(|| no_shape("sequence"))?,
+        ),
         Distribution::Zoned(parts) => {
             let whole = u128::from(span.end - span.start);
-            let parts: Vec<(u8, u64)> =
-                parts.iter().map(|(access, size)| (*access, (whole * u128::from(*size) / 100) as u64)).collect();
+            let parts: Vec<(u8, u64)> = parts
+                .iter()
+                .map(|(access, size)| (*access, (whole * u128::from(*size) / 100) as u64))
+                .collect();
             Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| no_shape("zoned"))?)
         }
-        Distribution::Aged { spare, regions, cache } => {
-            let flash = Flash { spare: *spare, regions: *regions, cache: cache.get() };
-            let no_room = || format!("{} blocks are too few for {regions} regions of sprandom; lower spr_num_regions or spr_cs, or make size= larger", span.blocks());
+        Distribution::Aged {
+            spare,
+            regions,
+            cache,
+        } => {
+            let flash = Flash {
+                spare: *spare,
+                regions: *regions,
+                cache: cache.get(),
+            };
+            let no_room = || {
+                format!(
+                    "{} blocks are too few for {regions} regions of sprandom; lower spr_num_regions or spr_cs, or make size= larger",
+                    span.blocks()
+                )
+            };
             Box::new(Aged::new(span, flash, seed, rng).ok_or_else(no_room)?)
         }
         Distribution::ZonedAbs(parts) => {
-            let parts: Vec<(u8, u64)> = parts.iter().map(|(access, bytes)| (*access, bytes.get())).collect();
+            let parts: Vec<(u8, u64)> = parts
+                .iter()
+                .map(|(access, bytes)| (*access, bytes.get()))
+                .collect();
             Box::new(Zoned::new(span, &parts, rng).ok_or_else(|| no_shape("zoned_abs"))?)
         }
     })

@@ -19,7 +19,15 @@ pub(super) struct Files {
 
 impl Files {
     pub fn new(count: usize, service: FileService, every: u32, rng: Rng) -> Self {
-        Files { service, every: every.max(1), left: 0, at: count - 1, ended: vec![false; count], open: count, rng }
+        Files {
+            service,
+            every: every.max(1),
+            left: 0,
+            at: count - 1,
+            ended: vec![false; count],
+            open: count,
+            rng,
+        }
     }
 
     /// The next file; `None` when all have ended.
@@ -44,15 +52,29 @@ impl Files {
             FileService::RoundRobin => (self.at + 1) % n,
             FileService::Sequential => {
                 // The first file not yet ended; `at` starts at the last so that the search below wraps to 0.
-                if self.ended[self.at] || self.left == 0 && self.open == n { 0 } else { self.at }
+                if self.ended[self.at] || self.left == 0 && self.open == n {
+                    0
+                } else {
+                    self.at
+                }
             }
             FileService::Random => self.rng.below(n as u64) as usize,
-            FileService::Zipf(theta) => Zipf::new(n as f64, theta).map_or(0, |z| z.sample(self.rng.inner()) as usize - 1),
-            FileService::Pareto(power) => (n as f64 * self.rng.unit().powf(power.ln() / (1.0 - power).ln())) as usize,
-            FileService::Normal(deviation) => Normal::new(n as f64 / 2.0, n as f64 * deviation / 100.0)
-                .map_or(0, |law| law.sample(self.rng.inner()).clamp(0.0, (n - 1) as f64) as usize),
+            FileService::Zipf(theta) => {
+                Zipf::new(n as f64, theta).map_or(0, |z| z.sample(self.rng.inner()) as usize - 1)
+            }
+            FileService::Pareto(power) => {
+                (n as f64 * self.rng.unit().powf(power.ln() / (1.0 - power).ln())) as usize
+            }
+            FileService::Normal(deviation) => {
+                Normal::new(n as f64 / 2.0, n as f64 * deviation / 100.0).map_or(0, |law| {
+                    law.sample(self.rng.inner()).clamp(0.0, (n - 1) as f64) as usize
+                })
+            }
         };
-        (0..n).map(|step| (wish.min(n - 1) + step) % n).find(|file| !self.ended[*file]).expect("one is open")
+        (0..n)
+            .map(|step| (wish.min(n - 1) + step) % n)
+            .find(|file| !self.ended[*file])
+            .expect("one is open")
     }
 
     /// `file` has no more I/O in this pass.
@@ -85,7 +107,11 @@ mod tests {
         assert_eq!(walk(FileService::RoundRobin, 1, 6), [0, 1, 2, 0, 1, 2]);
         assert_eq!(walk(FileService::RoundRobin, 2, 6), [0, 0, 1, 1, 2, 2]);
         assert_eq!(walk(FileService::Sequential, 1, 4), [0, 0, 0, 0]);
-        assert!(walk(FileService::Random, 1, 100).iter().any(|file| *file == 2));
+        assert!(
+            walk(FileService::Random, 1, 100)
+                .iter()
+                .any(|file| *file == 2)
+        );
     }
 
     #[test]

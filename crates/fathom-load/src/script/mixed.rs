@@ -72,12 +72,21 @@ impl Mixed {
             let direction = self.mix.draw(&mut self.rng);
             let stream = match &mut self.streams[file] {
                 Streams::Shared(stream) => stream,
-                Streams::Apart(streams) => streams[direction].as_mut().expect("made for every direction of the mix"),
+                Streams::Apart(streams) => streams[direction]
+                    .as_mut()
+                    .expect("made for every direction of the mix"),
             };
             let len = self.sizes[direction].draw_within(stream.room(), &mut self.rng);
             if let Some(offset) = stream.next(len) {
                 let then_write = matches!(self.mix, Mix::TrimWrite);
-                return Some(Draft { offset, len, file: file as u32, op: op_of(direction), then_write, prio: 0 });
+                return Some(Draft {
+                    offset,
+                    len,
+                    file: file as u32,
+                    op: op_of(direction),
+                    then_write,
+                    prio: 0,
+                });
             }
             self.files.end(file);
         }
@@ -86,7 +95,14 @@ impl Mixed {
     fn sync_after(&mut self, file: u32, out: &mut Vec<Draft>) {
         self.writes += 1;
         let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
-        let sync = |op| Draft { offset: 0, len: 0, file, op, then_write: false, prio: 0 };
+        let sync = |op| Draft {
+            offset: 0,
+            len: 0,
+            file,
+            op,
+            then_write: false,
+            prio: 0,
+        };
         if due(self.syncs.fsync_every) {
             out.push(sync(Op::Fsync));
         }
@@ -100,7 +116,11 @@ impl Mixed {
         for streams in &mut self.streams {
             match streams {
                 Streams::Shared(stream) => stream.end_pass(),
-                Streams::Apart(streams) => streams.0.iter_mut().flatten().for_each(|stream| stream.end_pass()),
+                Streams::Apart(streams) => streams
+                    .0
+                    .iter_mut()
+                    .flatten()
+                    .for_each(|stream| stream.end_pass()),
             }
         }
     }

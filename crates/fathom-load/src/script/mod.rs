@@ -91,7 +91,11 @@ impl Script {
     }
 
     fn new(source: Source, pass: u64) -> Self {
-        Script { source, pass, left: pass }
+        Script {
+            source,
+            pass,
+            left: pass,
+        }
     }
 
     /// Appends up to `want` drafts and returns how many. 0 is the end of a pass; the next call begins another.
@@ -146,7 +150,14 @@ impl Plain {
         while want > 0 {
             let room = want.min(starts.len());
             let n = self.offsets.fill(self.len, &mut starts[..room]);
-            let draft = |offset| Draft { offset, len: self.len, file: 0, op: self.op, then_write: self.then_write, prio: 0 };
+            let draft = |offset| Draft {
+                offset,
+                len: self.len,
+                file: 0,
+                op: self.op,
+                then_write: self.then_write,
+                prio: 0,
+            };
             out.extend(starts[..n].iter().map(|offset| draft(*offset)));
             *left = left.saturating_sub(n as u64 * u64::from(self.len));
             want -= n;

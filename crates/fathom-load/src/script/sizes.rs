@@ -9,7 +9,11 @@ use crate::rng::Rng;
 pub(super) enum Sizes {
     Fixed(u32),
     /// `min + step * below(count)`.
-    Range { min: u32, step: u32, count: u64 },
+    Range {
+        min: u32,
+        step: u32,
+        count: u64,
+    },
     /// Upper ends of cumulative shares of 2^32, and sizes.
     Split(Vec<(u64, u32)>),
 }
@@ -21,7 +25,11 @@ impl Sizes {
             BlockSizes::Range { min, max } if min == max => Sizes::Fixed(*min),
             BlockSizes::Range { min, max } => {
                 let step = if unaligned { 1 } else { (*min).max(1) };
-                Sizes::Range { min: *min, step, count: u64::from((max - min) / step) + 1 }
+                Sizes::Range {
+                    min: *min,
+                    step,
+                    count: u64::from((max - min) / step) + 1,
+                }
             }
             BlockSizes::Split(parts) => {
                 let total: f64 = parts.iter().map(|part| part.1).sum();
@@ -47,7 +55,11 @@ impl Sizes {
     #[inline]
     pub fn draw_within(&self, room: u64, rng: &mut Rng) -> u32 {
         let len = self.draw(rng);
-        if u64::from(len) <= room { len } else { self.draw_smaller(room, len, rng) }
+        if u64::from(len) <= room {
+            len
+        } else {
+            self.draw_smaller(room, len, rng)
+        }
     }
 
     #[cold]
@@ -58,8 +70,18 @@ impl Sizes {
             }
             Sizes::Split(shares) => {
                 let lower = std::iter::once(0).chain(shares.iter().map(|share| share.0));
-                let fitting = || lower.clone().zip(shares).filter(|(_, (_, size))| u64::from(*size) <= room);
-                let mut draw = rng.below(fitting().map(|(from, (to, _))| to - from).sum::<u64>().max(1));
+                let fitting = || {
+                    lower
+                        .clone()
+                        .zip(shares)
+                        .filter(|(_, (_, size))| u64::from(*size) <= room)
+                };
+                let mut draw = rng.below(
+                    fitting()
+                        .map(|(from, (to, _))| to - from)
+                        .sum::<u64>()
+                        .max(1),
+                );
                 for (from, (to, size)) in fitting() {
                     if draw < to - from {
                         return *size;
@@ -79,7 +101,11 @@ impl Sizes {
             Sizes::Range { min, step, count } => min + step * rng.below(*count) as u32,
             Sizes::Split(shares) => {
                 let draw = rng.bits() >> 32;
-                shares.iter().find(|share| draw < share.0).expect("shares reach 2^32").1
+                shares
+                    .iter()
+                    .find(|share| draw < share.0)
+                    .expect("shares reach 2^32")
+                    .1
             }
         }
     }
@@ -91,7 +117,12 @@ mod tests {
 
     #[test]
     fn shares_are_kept() {
-        let split = BlockSizes::Split(vec![(4096, 60.0), (65_536, 30.0), (1 << 20, 10.0), (512, 0.0)]);
+        let split = BlockSizes::Split(vec![
+            (4096, 60.0),
+            (65_536, 30.0),
+            (1 << 20, 10.0),
+            (512, 0.0),
+        ]);
         let sizes = Sizes::new(&split, false);
         let mut rng = Rng::new(1, 1);
         let drawn: Vec<u32> = (0..100_000).map(|_| sizes.draw(&mut rng)).collect();
@@ -105,24 +136,61 @@ mod tests {
     fn what_fits_is_drawn_by_its_share_and_nothing_else() {
         let split = BlockSizes::Split(vec![(512, 25.0), (8192, 50.0), (1024, 25.0)]);
         let (sizes, mut rng) = (Sizes::new(&split, false), Rng::new(1, 1));
-        let drawn: Vec<u32> = (0..10_000).map(|_| sizes.draw_within(4096, &mut rng)).collect();
+        let drawn: Vec<u32> = (0..10_000)
+            .map(|_| sizes.draw_within(4096, &mut rng))
+            .collect();
         let share = |size| drawn.iter().filter(|s| **s == size).count();
-        assert!(share(512).abs_diff(5000) < 300 && share(512) + share(1024) == 10_000, "{}", share(512));
-        assert!((0..100).all(|_| sizes.draw_within(600, &mut rng) == 512), "the only size that fits");
-        assert!((0..100).all(|_| sizes.draw_within(100, &mut rng) >= 512), "none fits: any");
-        let range = Sizes::new(&BlockSizes::Range { min: 512, max: 4096 }, false);
-        let drawn: Vec<u32> = (0..10_000).map(|_| range.draw_within(1535, &mut rng)).collect();
-        assert!(drawn.contains(&512) && drawn.contains(&1024) && drawn.iter().all(|len| *len <= 1024));
+        assert!(
+            share(512).abs_diff(5000) < 300 && share(512) + share(1024) == 10_000,
+            "{}",
+            share(512)
+        );
+        assert!(
+            (0..100).all(|_| sizes.draw_within(600, &mut rng) == 512),
+            "the only size that fits"
+        );
+        assert!(
+            (0..100).all(|_| sizes.draw_within(100, &mut rng) >= 512),
+            "none fits: any"
+        );
+        let range = Sizes::new(
+            &BlockSizes::Range {
+                min: 512,
+                max: 4096,
+            },
+            false,
+        );
+        let drawn: Vec<u32> = (0..10_000)
+            .map(|_| range.draw_within(1535, &mut rng))
+            .collect();
+        assert!(
+            drawn.contains(&512) && drawn.contains(&1024) && drawn.iter().all(|len| *len <= 1024)
+        );
     }
 
     #[test]
     fn a_range_gives_multiples_of_its_smallest() {
-        let sizes = Sizes::new(&BlockSizes::Range { min: 512, max: 4096 }, false);
+        let sizes = Sizes::new(
+            &BlockSizes::Range {
+                min: 512,
+                max: 4096,
+            },
+            false,
+        );
         let mut rng = Rng::new(1, 1);
         let mut seen = [0u32; 9];
         (0..8000).for_each(|_| seen[(sizes.draw(&mut rng) / 512) as usize] += 1);
-        assert!(seen[0] == 0 && seen[1..].iter().all(|n| (800..1200).contains(n)), "{seen:?}");
-        let loose = Sizes::new(&BlockSizes::Range { min: 512, max: 4096 }, true);
+        assert!(
+            seen[0] == 0 && seen[1..].iter().all(|n| (800..1200).contains(n)),
+            "{seen:?}"
+        );
+        let loose = Sizes::new(
+            &BlockSizes::Range {
+                min: 512,
+                max: 4096,
+            },
+            true,
+        );
         assert!((0..100).any(|_| loose.draw(&mut rng) % 512 != 0));
     }
 }

@@ -1,12 +1,17 @@
 //! Scripts against what their options promise.
 
-use fathom_model::{Access, BlockSizes, Bytes, Direction, Distribution, Job, PerDirection, Traffic};
+use fathom_model::{
+    Access, BlockSizes, Bytes, Direction, Distribution, Job, PerDirection, Traffic,
+};
 
 use super::{Draft, Region, Script, build};
 use crate::engine::Op;
 use crate::testing::job;
 
-const REGION: [Region; 1] = [Region { start: 4096, end: 4096 + (1 << 20) }];
+const REGION: [Region; 1] = [Region {
+    start: 4096,
+    end: 4096 + (1 << 20),
+}];
 
 fn pass(script: &mut Script) -> Vec<Draft> {
     let mut drafts = Vec::new();
@@ -29,13 +34,20 @@ fn assert_tiles(mut drafts: Vec<Draft>, region: Region) {
     assert_eq!(at, region.end);
 }
 
-const RANDOM: Access = Access::Random { every: 1, identical: false };
+const RANDOM: Access = Access::Random {
+    every: 1,
+    identical: false,
+};
 
 #[test]
 fn sequential_reads_go_in_order() {
     let all = drafts(&job(Traffic::Read, Access::Sequential { skip: 0 }), &REGION);
     assert_eq!(all.len(), 256);
-    assert!(all.iter().enumerate().all(|(i, d)| d.offset == 4096 + i as u64 * 4096 && d.op == Op::Read));
+    assert!(
+        all.iter()
+            .enumerate()
+            .all(|(i, d)| d.offset == 4096 + i as u64 * 4096 && d.op == Op::Read)
+    );
 }
 
 #[test]
@@ -64,12 +76,18 @@ fn without_the_map_some_blocks_come_twice() {
 fn several_sizes_without_replacement_tile_the_region() {
     let mut job = job(Traffic::TrimWrite, RANDOM);
     for sizes in [
-        BlockSizes::Range { min: 512, max: 4096 },
+        BlockSizes::Range {
+            min: 512,
+            max: 4096,
+        },
         BlockSizes::Split(vec![(512, 25.0), (1024, 25.0), (2048, 25.0), (4096, 25.0)]),
     ] {
         job.pattern.block_size = PerDirection::all(sizes);
         let all = drafts(&job, &REGION);
-        assert!(all.iter().all(|d| d.op == Op::Trim && d.then_write && d.len <= 4096 && d.len % 512 == 0));
+        assert!(
+            all.iter()
+                .all(|d| d.op == Op::Trim && d.then_write && d.len <= 4096 && d.len % 512 == 0)
+        );
         assert!(all.windows(2).any(|w| w[1].offset < w[0].offset));
         assert_tiles(all, REGION[0]);
     }
@@ -78,7 +96,13 @@ fn several_sizes_without_replacement_tile_the_region() {
 #[test]
 fn a_mix_keeps_its_share_and_stops_when_both_together_reach_the_size() {
     for access in [RANDOM, Access::Sequential { skip: 0 }] {
-        let all = drafts(&job(Traffic::ReadWrite { read_percent: 70 }, access), &[Region { start: 0, end: 64 << 20 }]);
+        let all = drafts(
+            &job(Traffic::ReadWrite { read_percent: 70 }, access),
+            &[Region {
+                start: 0,
+                end: 64 << 20,
+            }],
+        );
         let reads = all.iter().filter(|d| d.op == Op::Read).count();
         assert_eq!(all.len(), 16_384);
         // Binomial, sd 59.
@@ -88,9 +112,19 @@ fn a_mix_keeps_its_share_and_stops_when_both_together_reach_the_size() {
 
 #[test]
 fn mixed_sequential_directions_have_their_own_positions() {
-    let all = drafts(&job(Traffic::ReadWrite { read_percent: 50 }, Access::Sequential { skip: 0 }), &REGION);
+    let all = drafts(
+        &job(
+            Traffic::ReadWrite { read_percent: 50 },
+            Access::Sequential { skip: 0 },
+        ),
+        &REGION,
+    );
     for op in [Op::Read, Op::Write] {
-        let mine: Vec<u64> = all.iter().filter(|d| d.op == op).map(|d| d.offset).collect();
+        let mine: Vec<u64> = all
+            .iter()
+            .filter(|d| d.op == op)
+            .map(|d| d.offset)
+            .collect();
         assert!(mine.windows(2).all(|w| w[1] == w[0] + 4096));
         assert_eq!(mine[0], 4096);
     }
@@ -103,9 +137,13 @@ fn sequential_walks_of_several_sizes_reach_the_end() {
     for seed in 0..50 {
         let mut job = job(Traffic::TrimWrite, Access::Sequential { skip: 0 });
         let sizes = vec![(512, 25.0), (1024, 25.0), (2048, 25.0), (4096, 25.0)];
-        (job.pattern.seed, job.pattern.block_size) = (seed, PerDirection::all(BlockSizes::Split(sizes)));
+        (job.pattern.seed, job.pattern.block_size) =
+            (seed, PerDirection::all(BlockSizes::Split(sizes)));
         assert_tiles(drafts(&job, &REGION), REGION[0]);
-        job.pattern.block_size = PerDirection::all(BlockSizes::Range { min: 512, max: 4096 });
+        job.pattern.block_size = PerDirection::all(BlockSizes::Range {
+            min: 512,
+            max: 4096,
+        });
         assert_tiles(drafts(&job, &REGION), REGION[0]);
     }
 }
@@ -122,10 +160,26 @@ fn syncs_follow_every_nth_write() {
 
 #[test]
 fn files_take_turns_and_all_are_covered() {
-    let regions = [Region { start: 0, end: 40_960 }, Region { start: 0, end: 40_960 }];
-    let all = drafts(&job(Traffic::Read, Access::Sequential { skip: 0 }), &regions);
+    let regions = [
+        Region {
+            start: 0,
+            end: 40_960,
+        },
+        Region {
+            start: 0,
+            end: 40_960,
+        },
+    ];
+    let all = drafts(
+        &job(Traffic::Read, Access::Sequential { skip: 0 }),
+        &regions,
+    );
     assert_eq!(all.len(), 20);
-    assert!(all.iter().enumerate().all(|(i, d)| d.file as usize == i % 2));
+    assert!(
+        all.iter()
+            .enumerate()
+            .all(|(i, d)| d.file as usize == i % 2)
+    );
 }
 
 #[test]
@@ -144,30 +198,56 @@ fn a_copy_of_a_script_walks_the_same_ios() {
 fn every_distribution_stays_in_the_region() {
     let mut job = job(Traffic::Read, RANDOM);
     for law in [
-        Distribution::Zipf { theta: 1.2, center: None },
-        Distribution::Pareto { power: 0.2, center: Some(0.5) },
-        Distribution::Normal { deviation: 25.0, center: None },
+        Distribution::Zipf {
+            theta: 1.2,
+            center: None,
+        },
+        Distribution::Pareto {
+            power: 0.2,
+            center: Some(0.5),
+        },
+        Distribution::Normal {
+            deviation: 25.0,
+            center: None,
+        },
         Distribution::Zoned(vec![(60, 10), (30, 20), (8, 30), (2, 40)]),
         Distribution::ZonedAbs(vec![(50, Bytes::new(65_536)), (50, Bytes::from_mib(8))]),
     ] {
         job.pattern.distribution = PerDirection::all(law);
         let all = drafts(&job, &REGION);
         assert_eq!(all.len(), 256);
-        assert!(all.iter().all(|d| d.offset >= 4096 && d.offset + 4096 <= REGION[0].end && d.offset % 4096 == 0));
+        assert!(
+            all.iter().all(|d| d.offset >= 4096
+                && d.offset + 4096 <= REGION[0].end
+                && d.offset % 4096 == 0)
+        );
     }
 }
 
 #[test]
 fn a_region_without_a_block_is_refused_in_words() {
-    let refused = build(&job(Traffic::Read, RANDOM), &[Region { start: 0, end: 100 }]);
-    assert!(refused.err().is_some_and(|words| words.contains("100 bytes") && words.contains("size=")));
+    let refused = build(
+        &job(Traffic::Read, RANDOM),
+        &[Region { start: 0, end: 100 }],
+    );
+    assert!(
+        refused
+            .err()
+            .is_some_and(|words| words.contains("100 bytes") && words.contains("size="))
+    );
 }
 
 #[test]
 fn alignment_moves_the_starts() {
     let mut job = job(Traffic::Read, RANDOM);
     job.pattern.block_align = PerDirection::all(Bytes::new(512));
-    let all = drafts(&job, &[Region { start: 0, end: 1 << 20 }]);
+    let all = drafts(
+        &job,
+        &[Region {
+            start: 0,
+            end: 1 << 20,
+        }],
+    );
     assert!(all.iter().all(|d| d.offset % 512 == 0) && all.iter().any(|d| d.offset % 4096 != 0));
     assert_eq!(all[0].direction(), Some(Direction::Read));
 }

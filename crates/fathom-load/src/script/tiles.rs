@@ -36,7 +36,14 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    pub fn new(spans: Vec<Span>, largest: u32, mix: Mix, sizes: PerDirection<Sizes>, syncs: Syncs, seed: u64) -> Self {
+    pub fn new(
+        spans: Vec<Span>,
+        largest: u32,
+        mix: Mix,
+        sizes: PerDirection<Sizes>,
+        syncs: Syncs,
+        seed: u64,
+    ) -> Self {
         let align = spans[0].align;
         let slab = (u64::from(largest) * BLOCKS_PER_SLAB).next_multiple_of(align);
         let mut first_slab = vec![0];
@@ -47,7 +54,21 @@ impl Tiles {
         let order = Permutation::new(*first_slab.last().expect("starts with one"), seed);
         let rng = Rng::new(seed, 0x7469_6c65);
         let window = Vec::with_capacity(WINDOW + slab.div_ceil(align) as usize);
-        Tiles { spans, first_slab, slab, order, seed, pass: 0, next: 0, window, mix, sizes, rng, syncs, writes: 0 }
+        Tiles {
+            spans,
+            first_slab,
+            slab,
+            order,
+            seed,
+            pass: 0,
+            next: 0,
+            window,
+            mix,
+            sizes,
+            rng,
+            syncs,
+            writes: 0,
+        }
     }
 
     pub fn fill(&mut self, left: &mut u64, out: &mut Vec<Draft>, want: usize) {
@@ -76,10 +97,18 @@ impl Tiles {
         let end = (at + self.slab).min(span.start + span.blocks() * span.align);
         while at < end {
             let direction = self.mix.draw(&mut self.rng);
-            let wish = u64::from(self.sizes[direction].draw(&mut self.rng)).next_multiple_of(span.align);
+            let wish =
+                u64::from(self.sizes[direction].draw(&mut self.rng)).next_multiple_of(span.align);
             let len = wish.min(end - at) as u32;
             let then_write = matches!(self.mix, Mix::TrimWrite);
-            self.window.push(Draft { offset: at, len, file: file as u32, op: op_of(direction), then_write, prio: 0 });
+            self.window.push(Draft {
+                offset: at,
+                len,
+                file: file as u32,
+                op: op_of(direction),
+                then_write,
+                prio: 0,
+            });
             at += u64::from(len);
         }
     }
@@ -89,9 +118,18 @@ impl Tiles {
             return;
         }
         self.writes += 1;
-        for (every, op) in [(self.syncs.fsync_every, Op::Fsync), (self.syncs.fdatasync_every, Op::Fdatasync)] {
+        for (every, op) in [
+            (self.syncs.fsync_every, Op::Fsync),
+            (self.syncs.fdatasync_every, Op::Fdatasync),
+        ] {
             if every > 0 && self.writes.is_multiple_of(u64::from(every)) {
-                out.push(Draft { offset: 0, len: 0, op, then_write: false, ..draft });
+                out.push(Draft {
+                    offset: 0,
+                    len: 0,
+                    op,
+                    then_write: false,
+                    ..draft
+                });
             }
         }
     }
@@ -100,6 +138,9 @@ impl Tiles {
         self.pass += 1;
         self.next = 0;
         self.window.clear();
-        self.order = Permutation::new(self.order.len(), self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f));
+        self.order = Permutation::new(
+            self.order.len(),
+            self.seed ^ self.pass.wrapping_mul(0xa076_1d64_78bd_642f),
+        );
     }
 }

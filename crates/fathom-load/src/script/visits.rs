@@ -22,13 +22,25 @@ impl Visits {
     /// For `job`, whose files are as long as `regions`.
     pub fn new(job: &Job, regions: &[Region]) -> Self {
         let mut order: Vec<u32> = (0..regions.len() as u32).collect();
-        if !matches!(job.files.service, FileService::RoundRobin | FileService::Sequential) {
+        if !matches!(
+            job.files.service,
+            FileService::RoundRobin | FileService::Sequential
+        ) {
             shuffle(&mut order, &mut Rng::new(job.pattern.seed, SEED_VISITS));
         }
         let len = |region: &Region| u32::try_from(region.end - region.start).unwrap_or(u32::MAX);
         // As in fio, the operations count as writes where the job only writes, and as reads otherwise.
-        let op = if job.pattern.traffic == Traffic::Write { Op::Write } else { Op::Read };
-        Visits { order, lens: regions.iter().map(len).collect(), op, next: 0 }
+        let op = if job.pattern.traffic == Traffic::Write {
+            Op::Write
+        } else {
+            Op::Read
+        };
+        Visits {
+            order,
+            lens: regions.iter().map(len).collect(),
+            op,
+            next: 0,
+        }
     }
 
     /// Bytes of one pass.
@@ -41,7 +53,14 @@ impl Visits {
         for &file in &self.order[self.next..end] {
             let len = self.lens[file as usize];
             *left = left.saturating_sub(u64::from(len));
-            out.push(Draft { offset: 0, len, file, op: self.op, then_write: false, prio: 0 });
+            out.push(Draft {
+                offset: 0,
+                len,
+                file,
+                op: self.op,
+                then_write: false,
+                prio: 0,
+            });
         }
         self.next = end;
     }
@@ -75,10 +94,19 @@ mod tests {
     #[test]
     fn each_file_comes_once_in_a_pass() {
         let mut job = crate::testing::job(Traffic::Read, Access::Sequential { skip: 0 });
-        let regions = vec![Region { start: 0, end: 4096 }; 50];
+        let regions = vec![
+            Region {
+                start: 0,
+                end: 4096
+            };
+            50
+        ];
         let in_order: Vec<u32> = (0..50).collect();
         let mut visits = Visits::new(&job, &regions);
-        assert_eq!((pass(&mut visits), pass(&mut visits)), (in_order.clone(), in_order.clone()));
+        assert_eq!(
+            (pass(&mut visits), pass(&mut visits)),
+            (in_order.clone(), in_order.clone())
+        );
         job.files.service = FileService::Random;
         let mut drawn = pass(&mut Visits::new(&job, &regions));
         assert_ne!(drawn, in_order);

@@ -28,7 +28,10 @@ impl Stamper {
     pub fn self_test(&self, len: usize) -> Result<Canary, VerifyError> {
         let mut block = vec![0; len];
         self.stamp(&mut block, OFFSET, NUMBER, Duration::ZERO)?;
-        let expected = Expected { number: Some(NUMBER), seed: Some(self.seed_of(NUMBER, OFFSET)) };
+        let expected = Expected {
+            number: Some(NUMBER),
+            seed: Some(self.seed_of(NUMBER, OFFSET)),
+        };
         if self.check(&block, OFFSET, expected).is_err() {
             return Ok(Canary::Missed);
         }
@@ -39,16 +42,28 @@ impl Stamper {
     }
 
     fn finds_wrong_place_and_age(&self, block: &[u8], expected: Expected) -> bool {
-        let fault = |offset, expected| self.check(block, offset, expected).err().map(|mismatch| mismatch.fault);
-        let later = Expected { number: Some(NUMBER + 1), seed: None };
-        matches!(fault(0, expected), Some(Fault::Misdirected { belongs: OFFSET }))
-            && matches!(fault(OFFSET, later), Some(Fault::Stale { .. }))
+        let fault = |offset, expected| {
+            self.check(block, offset, expected)
+                .err()
+                .map(|mismatch| mismatch.fault)
+        };
+        let later = Expected {
+            number: Some(NUMBER + 1),
+            seed: None,
+        };
+        matches!(
+            fault(0, expected),
+            Some(Fault::Misdirected { belongs: OFFSET })
+        ) && matches!(fault(OFFSET, later), Some(Fault::Stale { .. }))
     }
 
     fn finds_spoilt_data(&self, block: &mut [u8], expected: Expected) -> Canary {
         let last = block.len() - 1;
         block[last] ^= 0x10;
-        match (self.check(block, OFFSET, expected).is_err(), self.looks_at_data()) {
+        match (
+            self.check(block, OFFSET, expected).is_err(),
+            self.looks_at_data(),
+        ) {
             (true, _) => Canary::Caught,
             (false, false) => Canary::Blind,
             (false, true) => Canary::Missed,

@@ -34,10 +34,20 @@ impl Stamper {
             return Ok(());
         }
         for (interval, range) in self.pieces(buf.len()).enumerate() {
-            let piece = Piece { stamper: self, bytes: &buf[range.clone()], at: range.start, block: offset };
+            let piece = Piece {
+                stamper: self,
+                bytes: &buf[range.clone()],
+                at: range.start,
+                block: offset,
+            };
             let fail = |fault| {
                 let (offset, len) = (offset + range.start as u64, range.len() as u32);
-                Mismatch { offset, len, interval, fault }
+                Mismatch {
+                    offset,
+                    len,
+                    interval,
+                    fault,
+                }
             };
             piece.check(expected).map_err(fail)?;
         }
@@ -63,7 +73,8 @@ impl<'a> Piece<'a> {
         let format = self.format(expected)?;
         let len = self.stamper.header_len_in(format);
         let stored = &self.bytes[self.stamper.header_offset..][..len];
-        let header = Header::decode(format, stored).map_err(|broken| self.broken(broken, stored))?;
+        let header =
+            Header::decode(format, stored).map_err(|broken| self.broken(broken, stored))?;
         self.check_header(&header, format, expected)?;
         self.check_data(&header, format, &stored[format.len()..])
     }
@@ -76,15 +87,28 @@ impl<'a> Piece<'a> {
     fn format(&self, expected: Expected) -> Result<HeaderFormat, Fault> {
         let stamper = self.stamper;
         let needed = |format| stamper.header_offset + stamper.header_len_in(format) + 1;
-        let Some(front) = self.bytes.get(stamper.header_offset..needed(stamper.format)) else {
-            return Err(Fault::TooSmall { needed: needed(stamper.format) });
+        let Some(front) = self
+            .bytes
+            .get(stamper.header_offset..needed(stamper.format))
+        else {
+            return Err(Fault::TooSmall {
+                needed: needed(stamper.format),
+            });
         };
         let found = HeaderFormat::of(front);
-        let fits = self.bytes.len() >= needed(found) && (stamper.header_offset == 0 || !self.overlaps(found));
-        if found == stamper.format || !fits || Header::decode(found, &self.bytes[stamper.header_offset..]).is_err() {
+        let fits = self.bytes.len() >= needed(found)
+            && (stamper.header_offset == 0 || !self.overlaps(found));
+        if found == stamper.format
+            || !fits
+            || Header::decode(found, &self.bytes[stamper.header_offset..]).is_err()
+        {
             return Ok(stamper.format);
         }
-        if expected == Expected::default() { Ok(found) } else { Err(Fault::OtherFormat) }
+        if expected == Expected::default() {
+            Ok(found)
+        } else {
+            Err(Fault::OtherFormat)
+        }
     }
 
     fn overlaps(&self, format: HeaderFormat) -> bool {
@@ -102,13 +126,25 @@ impl<'a> Piece<'a> {
     }
 
     /// The fields, the most telling first: where, how, how much, when.
-    fn check_header(&self, header: &Header, format: HeaderFormat, expected: Expected) -> Result<(), Fault> {
+    fn check_header(
+        &self,
+        header: &Header,
+        format: HeaderFormat,
+        expected: Expected,
+    ) -> Result<(), Fault> {
         let method = method_number(self.stamper.kind);
         if header.offset != self.offset() {
-            return Err(Fault::Misdirected { belongs: header.offset });
+            return Err(Fault::Misdirected {
+                belongs: header.offset,
+            });
         }
-        if header.method != method && (header.method != CRC32C_INTEL || self.stamper.kind != VerifyKind::Crc32cIntel) {
-            return Err(Fault::WrongMethod { found: header.method, expected: method });
+        if header.method != method
+            && (header.method != CRC32C_INTEL || self.stamper.kind != VerifyKind::Crc32cIntel)
+        {
+            return Err(Fault::WrongMethod {
+                found: header.method,
+                expected: method,
+            });
         }
         if header.len as usize != self.bytes.len() {
             return Err(Fault::WrongLength { found: header.len });
@@ -116,20 +152,34 @@ impl<'a> Piece<'a> {
         check_generation(header, format, expected)
     }
 
-    fn check_data(&self, header: &Header, format: HeaderFormat, stored: &[u8]) -> Result<(), Fault> {
+    fn check_data(
+        &self,
+        header: &Header,
+        format: HeaderFormat,
+        stored: &[u8],
+    ) -> Result<(), Fault> {
         let len = self.stamper.header_len_in(format);
         let parts = self.data(len);
         if sum(self.stamper.kind, &parts).as_bytes() == stored {
-            return if self.checks_pattern() { self.check_pattern(parts, len) } else { Ok(()) };
+            return if self.checks_pattern() {
+                self.check_pattern(parts, len)
+            } else {
+                Ok(())
+            };
         }
         if self.stamper.pattern.is_some() {
             self.check_pattern(parts, len)?;
         }
-        if self.stamper.kind == VerifyKind::Sha512 && unfinished_sha512(&parts).is_some_and(|left| left == *stored) {
+        if self.stamper.kind == VerifyKind::Sha512
+            && unfinished_sha512(&parts).is_some_and(|left| left == *stored)
+        {
             return Err(Fault::NoChecksum);
         }
         let method = method_name(method_number(self.stamper.kind));
-        Err(Fault::Altered { method, difference: self.difference(header, format) })
+        Err(Fault::Altered {
+            method,
+            difference: self.difference(header, format),
+        })
     }
 
     /// The checksummed bytes in their order: behind the header, with the bytes it changed seats with put back.
@@ -138,22 +188,37 @@ impl<'a> Piece<'a> {
         if at == 0 {
             return [&bytes[header_len..], &[], &[]];
         }
-        [&bytes[header_len..at], &bytes[..header_len], &bytes[at + header_len..]]
+        [
+            &bytes[header_len..at],
+            &bytes[..header_len],
+            &bytes[at + header_len..],
+        ]
     }
 
     /// Whether the pattern is compared although the checksum is right: where there is no checksum.
     fn checks_pattern(&self) -> bool {
-        let no_checksum = matches!(self.stamper.kind, VerifyKind::Meta | VerifyKind::PatternHeader);
+        let no_checksum = matches!(
+            self.stamper.kind,
+            VerifyKind::Meta | VerifyKind::PatternHeader
+        );
         no_checksum && self.stamper.pattern.is_some()
     }
 
     fn check_pattern(&self, parts: [&[u8]; 3], header_len: usize) -> Result<(), Fault> {
-        let Some(pattern) = &self.stamper.pattern else { return Ok(()) };
+        let Some(pattern) = &self.stamper.pattern else {
+            return Ok(());
+        };
         let mut logical = header_len;
         for part in parts {
-            if let Some((index, expected)) = pattern.first_difference(part, self.at + logical, self.block) {
+            if let Some((index, expected)) =
+                pattern.first_difference(part, self.at + logical, self.block)
+            {
                 let at = self.offset() + self.seat(logical + index, header_len) as u64;
-                return Err(Fault::Pattern { at, found: part[index], expected });
+                return Err(Fault::Pattern {
+                    at,
+                    found: part[index],
+                    expected,
+                });
             }
             logical += part.len();
         }
@@ -163,7 +228,11 @@ impl<'a> Piece<'a> {
     /// Where a byte of the data stands in the piece, given where it stood before the header changed seats.
     fn seat(&self, logical: usize, header_len: usize) -> usize {
         let at = self.stamper.header_offset;
-        if at > 0 && (at..at + header_len).contains(&logical) { logical - at } else { logical }
+        if at > 0 && (at..at + header_len).contains(&logical) {
+            logical - at
+        } else {
+            logical
+        }
     }
 
     /// Makes the piece again from the seed in its header and compares.
@@ -182,7 +251,12 @@ impl<'a> Piece<'a> {
             pattern.fill(&mut block, self.block);
             wanted.copy_from_slice(&block[self.at..]);
         }
-        let stamp = Stamp { offset: header.offset, number: header.number, seed: header.seed, when: header.when };
+        let stamp = Stamp {
+            offset: header.offset,
+            number: header.number,
+            seed: header.seed,
+            when: header.when,
+        };
         again.write_piece(&mut wanted, stamp);
         again.keep_header(&mut wanted, self.bytes, format.len());
         wanted
@@ -201,7 +275,12 @@ impl Stamper {
     /// What the piece at byte `at` of the block that stands at `block` should hold, as far as its own header tells; `None` when
     /// it has no good one.
     pub(crate) fn again(&self, piece: &[u8], at: usize, block: u64) -> Option<Vec<u8>> {
-        let piece = Piece { stamper: self, bytes: piece, at, block };
+        let piece = Piece {
+            stamper: self,
+            bytes: piece,
+            at,
+            block,
+        };
         if !self.has_header() {
             return piece.pattern_again();
         }
@@ -219,27 +298,54 @@ impl Stamper {
     }
 }
 
-fn check_generation(header: &Header, format: HeaderFormat, expected: Expected) -> Result<(), Fault> {
+fn check_generation(
+    header: &Header,
+    format: HeaderFormat,
+    expected: Expected,
+) -> Result<(), Fault> {
     let (found, when) = (header.number, header.when);
     match expected.number.map(|number| format.kept(number)) {
-        Some(number) if number != found => return Err(Fault::Stale { found, expected: number, when }),
+        Some(number) if number != found => {
+            return Err(Fault::Stale {
+                found,
+                expected: number,
+                when,
+            });
+        }
         _ => {}
     }
     match expected.seed {
-        Some(seed) if seed != header.seed => Err(Fault::OtherRun { found: header.seed, expected: seed, when }),
+        Some(seed) if seed != header.seed => Err(Fault::OtherRun {
+            found: header.seed,
+            expected: seed,
+            when,
+        }),
         _ => Ok(()),
     }
 }
 
 /// `None` if so much differs that the content was never ours: unrelated bytes agree in one of 256.
 fn compare(found: &[u8], wanted: &[u8], offset: u64) -> Option<Difference> {
-    let differing = || found.iter().zip(wanted).enumerate().filter(|(_, (a, b))| a != b);
+    let differing = || {
+        found
+            .iter()
+            .zip(wanted)
+            .enumerate()
+            .filter(|(_, (a, b))| a != b)
+    };
     let (first, _) = differing().next()?;
     let (last, _) = differing().next_back()?;
     let bytes = differing().count();
     if bytes * 100 > found.len() * 95 {
         return None;
     }
-    let bits = differing().map(|(_, (a, b))| u64::from((a ^ b).count_ones())).sum();
-    Some(Difference { first: offset + first as u64, last: offset + last as u64, bytes: bytes as u64, bits })
+    let bits = differing()
+        .map(|(_, (a, b))| u64::from((a ^ b).count_ones()))
+        .sum();
+    Some(Difference {
+        first: offset + first as u64,
+        last: offset + last as u64,
+        bytes: bytes as u64,
+        bits,
+    })
 }

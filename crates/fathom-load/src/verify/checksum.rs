@@ -48,7 +48,10 @@ pub(crate) struct Sum {
 
 impl Sum {
     fn new(bytes: &[u8]) -> Self {
-        let mut sum = Sum { bytes: [0; LARGEST], len: bytes.len() };
+        let mut sum = Sum {
+            bytes: [0; LARGEST],
+            len: bytes.len(),
+        };
         sum.bytes[..bytes.len()].copy_from_slice(bytes);
         sum
     }
@@ -74,7 +77,11 @@ pub(crate) const fn size(kind: VerifyKind) -> usize {
         VerifyKind::Sha3_256 => 32,
         VerifyKind::Sha3_384 => 48,
         VerifyKind::Sha3_512 => 64,
-        VerifyKind::Meta | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null | VerifyKind::Fathom => 0,
+        VerifyKind::Meta
+        | VerifyKind::Pattern
+        | VerifyKind::PatternHeader
+        | VerifyKind::Null
+        | VerifyKind::Fathom => 0,
     }
 }
 
@@ -95,13 +102,19 @@ pub(crate) fn sum(kind: VerifyKind, parts: &[&[u8]]) -> Sum {
         VerifyKind::Sha3_256 => digest::<Sha3_256>(parts),
         VerifyKind::Sha3_384 => digest::<Sha3_384>(parts),
         VerifyKind::Sha3_512 => digest::<Sha3_512>(parts),
-        VerifyKind::Meta | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null | VerifyKind::Fathom => Sum::new(&[]),
+        VerifyKind::Meta
+        | VerifyKind::Pattern
+        | VerifyKind::PatternHeader
+        | VerifyKind::Null
+        | VerifyKind::Fathom => Sum::new(&[]),
     }
 }
 
 /// CRC-32C without the final complement; fio's headers are protected by it too.
 pub(crate) fn crc32c(parts: &[&[u8]]) -> u32 {
-    !parts.iter().fold(0, |crc, part| crc32c::crc32c_append(crc, part))
+    !parts
+        .iter()
+        .fold(0, |crc, part| crc32c::crc32c_append(crc, part))
 }
 
 fn crc7(parts: &[&[u8]]) -> u8 {
@@ -144,7 +157,9 @@ fn digest<D: Digest>(parts: &[&[u8]]) -> Sum {
 fn sha1_words(parts: &[&[u8]]) -> Sum {
     let mut sum = digest::<Sha1>(parts);
     let len = sum.len;
-    sum.bytes[..len].chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    sum.bytes[..len]
+        .chunks_exact_mut(4)
+        .for_each(<[u8]>::reverse);
     sum
 }
 
@@ -173,7 +188,9 @@ pub(crate) fn unfinished_sha512(parts: &[&[u8]]) -> Option<[u8; LARGEST]> {
     let len: usize = parts.iter().map(|part| part.len()).sum();
     let mut left = [0; LARGEST];
     let first = parts.iter().copied().flatten().take(LARGEST);
-    left.iter_mut().zip(first).for_each(|(place, byte)| *place = *byte);
+    left.iter_mut()
+        .zip(first)
+        .for_each(|(place, byte)| *place = *byte);
     copy_tail(parts, len - len % LARGEST, &mut left);
     (len >= LARGEST).then_some(left)
 }
@@ -205,10 +222,19 @@ mod tests {
         let value = |kind| hex(sum(kind, &[CHECK]).as_bytes());
         assert_eq!(value(VerifyKind::Crc7), "75"); // CRC-7/MMC
         assert_eq!(value(VerifyKind::Crc16), hex(&0xbb3d_u16.to_le_bytes())); // CRC-16/ARC
-        assert_eq!(value(VerifyKind::Crc32), hex(&(!0x765e_7680_u32).to_le_bytes())); // CRC-32/CKSUM, complement undone
-        assert_eq!(value(VerifyKind::Crc32c), hex(&(!0xe306_9283_u32).to_le_bytes())); // CRC-32/ISCSI, likewise
+        assert_eq!(
+            value(VerifyKind::Crc32),
+            hex(&(!0x765e_7680_u32).to_le_bytes())
+        ); // CRC-32/CKSUM, complement undone
+        assert_eq!(
+            value(VerifyKind::Crc32c),
+            hex(&(!0xe306_9283_u32).to_le_bytes())
+        ); // CRC-32/ISCSI, likewise
         assert_eq!(value(VerifyKind::Crc32cIntel), value(VerifyKind::Crc32c));
-        assert_eq!(value(VerifyKind::Crc64), hex(&0xe9c6_d914_c4b8_d9ca_u64.to_le_bytes())); // CRC-64/REDIS
+        assert_eq!(
+            value(VerifyKind::Crc64),
+            hex(&0xe9c6_d914_c4b8_d9ca_u64.to_le_bytes())
+        ); // CRC-64/REDIS
     }
 
     /// RFC 1321 A.5; FIPS 180-4 examples; FIPS 202 examples: the message "abc".
@@ -217,12 +243,21 @@ mod tests {
         let value = |kind| hex(sum(kind, &[b"abc"]).as_bytes());
         assert_eq!(value(VerifyKind::Md5), "900150983cd24fb0d6963f7d28e17f72");
         // a9993e36 4706816a ba3e2571 7850c26c 9cd0d89d, each word little-endian.
-        assert_eq!(value(VerifyKind::Sha1), "363e99a96a81064771253eba6cc250789dd8d09c");
+        assert_eq!(
+            value(VerifyKind::Sha1),
+            "363e99a96a81064771253eba6cc250789dd8d09c"
+        );
         let sha512 = "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a\
                       2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f";
         assert_eq!(value(VerifyKind::Sha512)[..128], *sha512);
-        assert_eq!(value(VerifyKind::Sha3_224), "e642824c3f8cf24ad09234ee7d3c766fc9a3a5168d0c94ad73b46fdf");
-        assert_eq!(value(VerifyKind::Sha3_256), "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532");
+        assert_eq!(
+            value(VerifyKind::Sha3_224),
+            "e642824c3f8cf24ad09234ee7d3c766fc9a3a5168d0c94ad73b46fdf"
+        );
+        assert_eq!(
+            value(VerifyKind::Sha3_256),
+            "3a985da74fe225b2045c172d6bd390bd855f086e3e9d525b46bfe24511431532"
+        );
         assert!(value(VerifyKind::Sha3_384).starts_with("ec01498288516fc926459f58e2c6ad8d"));
         assert!(value(VerifyKind::Sha3_512).starts_with("b751850b1a57168a5693cd924b6b096e"));
     }
@@ -231,18 +266,28 @@ mod tests {
     /// with seed 1 the empty input is 0x0b2cb792 (XXH32 definition: seed + PRIME32_5, then the final mix).
     #[test]
     fn xxhash_has_seed_one() {
-        assert_eq!(hex(sum(VerifyKind::Xxhash, &[b""]).as_bytes()), hex(&0x0b2c_b792_u32.to_le_bytes()));
+        assert_eq!(
+            hex(sum(VerifyKind::Xxhash, &[b""]).as_bytes()),
+            hex(&0x0b2c_b792_u32.to_le_bytes())
+        );
     }
 
     #[test]
     fn the_size_is_what_is_made_and_parts_may_be_cut_anywhere() {
         let data: Vec<u8> = (0..1000u32).map(|n| ((n * 31) >> 2) as u8).collect();
         for kind in super::super::stamper::KINDS {
-            for len in [0, 1, 55, 56, 63, 64, 65, 111, 112, 127, 128, 129, 191, 192, 200, 239, 240, 255, 1000] {
+            for len in [
+                0, 1, 55, 56, 63, 64, 65, 111, 112, 127, 128, 129, 191, 192, 200, 239, 240, 255,
+                1000,
+            ] {
                 let whole = sum(kind, &[&data[..len]]);
                 assert_eq!(whole.as_bytes().len(), size(kind), "{kind:?}");
                 let (cut, next) = (len / 3, len / 2);
-                assert_eq!(whole, sum(kind, &[&data[..cut], &data[cut..next], &data[next..len]]), "{kind:?} {len}");
+                assert_eq!(
+                    whole,
+                    sum(kind, &[&data[..cut], &data[cut..next], &data[next..len]]),
+                    "{kind:?} {len}"
+                );
             }
         }
     }

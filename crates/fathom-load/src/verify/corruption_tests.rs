@@ -41,7 +41,13 @@ pub(super) fn verify(kind: VerifyKind) -> Verify {
 }
 
 pub(super) fn stamper(verify: &Verify) -> Stamper {
-    let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None };
+    let payload = Payload {
+        fill: Fill::Random,
+        refill: true,
+        scramble: false,
+        dedupe_percent: 0,
+        dedupe_set: None,
+    };
     Stamper::new(verify, &payload, 42, 1, &|_| Ok(Vec::new())).unwrap()
 }
 
@@ -52,21 +58,36 @@ fn stamped(stamper: &Stamper, offset: u64, number: u64) -> Vec<u8> {
 }
 
 fn expected(stamper: &Stamper, number: u64) -> Expected {
-    Expected { number: Some(number), seed: Some(stamper.seed_of(number, OFFSET)) }
+    Expected {
+        number: Some(number),
+        seed: Some(stamper.seed_of(number, OFFSET)),
+    }
 }
 
 fn fault(stamper: &Stamper, block: &[u8]) -> Fault {
-    stamper.check(block, OFFSET, expected(stamper, 9)).unwrap_err().fault
+    stamper
+        .check(block, OFFSET, expected(stamper, 9))
+        .unwrap_err()
+        .fault
 }
 
 /// Every shape that blocks can have: methods, formats, intervals, header places.
 fn shapes() -> impl Iterator<Item = Stamper> {
     let places = [(0, 0), (1024, 0), (1024, 512), (0, 2000), (1000, 200)];
     KINDS.into_iter().flat_map(move |kind| {
-        places.into_iter().flat_map(move |(interval, header_offset)| {
-            let stamper = stamper(&Verify { interval, header_offset, ..verify(kind) });
-            [stamper.clone(), stamper.with_format(HeaderFormat::Short).unwrap()]
-        })
+        places
+            .into_iter()
+            .flat_map(move |(interval, header_offset)| {
+                let stamper = stamper(&Verify {
+                    interval,
+                    header_offset,
+                    ..verify(kind)
+                });
+                [
+                    stamper.clone(),
+                    stamper.with_format(HeaderFormat::Short).unwrap(),
+                ]
+            })
     })
 }
 
@@ -74,7 +95,9 @@ fn shapes() -> impl Iterator<Item = Stamper> {
 fn what_was_stamped_passes() {
     for stamper in shapes() {
         let block = stamped(&stamper, OFFSET, 9);
-        stamper.check(&block, OFFSET, expected(&stamper, 9)).unwrap();
+        stamper
+            .check(&block, OFFSET, expected(&stamper, 9))
+            .unwrap();
         stamper.check(&block, OFFSET, Expected::default()).unwrap();
     }
 }
@@ -90,7 +113,10 @@ fn the_canary_is_caught_by_all_but_the_blind() {
 
 #[test]
 fn a_patterned_meta_is_not_blind() {
-    let stamper = stamper(&Verify { pattern: vec![PatternPart::Bytes(vec![0xab])], ..verify(VerifyKind::Meta) });
+    let stamper = stamper(&Verify {
+        pattern: vec![PatternPart::Bytes(vec![0xab])],
+        ..verify(VerifyKind::Meta)
+    });
     assert_eq!(stamper.self_test(BLOCK).unwrap(), Canary::Caught);
 }
 
@@ -137,7 +163,10 @@ fn every_byte_of_a_small_block_is_covered_by_every_checksum() {
         stamper.stamp(&mut block, OFFSET, 9, WHEN).unwrap();
         for byte in 0..block.len() {
             block[byte] ^= 0x01;
-            assert!(stamper.check(&block, OFFSET, Expected::default()).is_err(), "{kind:?} byte {byte}");
+            assert!(
+                stamper.check(&block, OFFSET, Expected::default()).is_err(),
+                "{kind:?} byte {byte}"
+            );
             block[byte] ^= 0x01;
         }
     }
@@ -146,28 +175,60 @@ fn every_byte_of_a_small_block_is_covered_by_every_checksum() {
 #[test]
 fn a_flipped_bit_is_placed_to_the_byte() {
     for header_offset in [0, 512] {
-        let stamper = stamper(&Verify { header_offset, ..verify(VerifyKind::Crc32c) });
+        let stamper = stamper(&Verify {
+            header_offset,
+            ..verify(VerifyKind::Crc32c)
+        });
         let mut block = stamped(&stamper, OFFSET, 9);
         block[3000] ^= 0x20;
         let place = OFFSET + 3000;
-        let difference = Difference { first: place, last: place, bytes: 1, bits: 1 };
-        assert_eq!(fault(&stamper, &block), Fault::Altered { method: "crc32c", difference: Some(difference) });
-        let words = stamper.check(&block, OFFSET, Expected::default()).unwrap_err().to_string();
-        assert_eq!(words, "offset 32768, length 4096, interval 0: wrong crc32c: one bit differs, in byte 35768");
+        let difference = Difference {
+            first: place,
+            last: place,
+            bytes: 1,
+            bits: 1,
+        };
+        assert_eq!(
+            fault(&stamper, &block),
+            Fault::Altered {
+                method: "crc32c",
+                difference: Some(difference)
+            }
+        );
+        let words = stamper
+            .check(&block, OFFSET, Expected::default())
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            words,
+            "offset 32768, length 4096, interval 0: wrong crc32c: one bit differs, in byte 35768"
+        );
     }
 }
 
 #[test]
 fn a_flipped_bit_is_placed_in_a_pattern_too() {
     for header_offset in [0, 512] {
-        for kind in [VerifyKind::Sha1, VerifyKind::PatternHeader, VerifyKind::Meta] {
+        for kind in [
+            VerifyKind::Sha1,
+            VerifyKind::PatternHeader,
+            VerifyKind::Meta,
+        ] {
             let pattern = vec![PatternPart::Bytes(vec![1, 2, 3])];
-            let stamper = stamper(&Verify { header_offset, pattern, ..verify(kind) });
+            let stamper = stamper(&Verify {
+                header_offset,
+                pattern,
+                ..verify(kind)
+            });
             for byte in [100, 3000] {
                 let mut block = stamped(&stamper, OFFSET, 9);
                 let good = block[byte];
                 block[byte] = 0xee;
-                let wanted = Fault::Pattern { at: OFFSET + byte as u64, found: 0xee, expected: good };
+                let wanted = Fault::Pattern {
+                    at: OFFSET + byte as u64,
+                    found: 0xee,
+                    expected: good,
+                };
                 assert_eq!(fault(&stamper, &block), wanted, "{kind:?} {header_offset}");
             }
         }
@@ -177,43 +238,106 @@ fn a_flipped_bit_is_placed_in_a_pattern_too() {
 #[test]
 fn a_lost_first_write_reads_as_zeros_or_foreign_bytes() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
-    assert_eq!(fault(&stamper, &[0; BLOCK]), Fault::NoHeader { found: 0, zeroed: true });
-    assert_eq!(fault(&stamper, &[0x41; BLOCK]), Fault::NoHeader { found: 0x4141, zeroed: false });
+    assert_eq!(
+        fault(&stamper, &[0; BLOCK]),
+        Fault::NoHeader {
+            found: 0,
+            zeroed: true
+        }
+    );
+    assert_eq!(
+        fault(&stamper, &[0x41; BLOCK]),
+        Fault::NoHeader {
+            found: 0x4141,
+            zeroed: false
+        }
+    );
 }
 
 #[test]
 fn a_lost_rewrite_is_stale() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
     let old = stamped(&stamper, OFFSET, 4);
-    assert_eq!(fault(&stamper, &old), Fault::Stale { found: 4, expected: 9, when: WHEN });
-    assert!(fault(&stamper, &old).to_string().starts_with("stale: an older write, number 4 at 1700000000.000 s"));
-    assert!(fault(&stamper, &stamped(&stamper, OFFSET, 10)).to_string().starts_with("a later write"));
+    assert_eq!(
+        fault(&stamper, &old),
+        Fault::Stale {
+            found: 4,
+            expected: 9,
+            when: WHEN
+        }
+    );
+    assert!(
+        fault(&stamper, &old)
+            .to_string()
+            .starts_with("stale: an older write, number 4 at 1700000000.000 s")
+    );
+    assert!(
+        fault(&stamper, &stamped(&stamper, OFFSET, 10))
+            .to_string()
+            .starts_with("a later write")
+    );
 }
 
 #[test]
 fn the_same_job_run_twice_is_told_apart_by_its_seed() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
-    let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None };
-    let earlier = Stamper::new(&verify(VerifyKind::Crc32c), &payload, 41, 1, &|_| Ok(Vec::new())).unwrap();
+    let payload = Payload {
+        fill: Fill::Random,
+        refill: true,
+        scramble: false,
+        dedupe_percent: 0,
+        dedupe_set: None,
+    };
+    let earlier = Stamper::new(&verify(VerifyKind::Crc32c), &payload, 41, 1, &|_| {
+        Ok(Vec::new())
+    })
+    .unwrap();
     let (found, wanted) = (earlier.seed_of(9, OFFSET), stamper.seed_of(9, OFFSET));
     let old = stamped(&earlier, OFFSET, 9);
-    assert_eq!(fault(&stamper, &old), Fault::OtherRun { found, expected: wanted, when: WHEN });
-    stamper.check(&old, OFFSET, Expected { number: Some(9), seed: None }).expect("only the seed tells them apart");
+    assert_eq!(
+        fault(&stamper, &old),
+        Fault::OtherRun {
+            found,
+            expected: wanted,
+            when: WHEN
+        }
+    );
+    stamper
+        .check(
+            &old,
+            OFFSET,
+            Expected {
+                number: Some(9),
+                seed: None,
+            },
+        )
+        .expect("only the seed tells them apart");
 }
 
 #[test]
 fn a_misdirected_write_says_where_it_belongs() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
     let other = stamped(&stamper, OFFSET + BLOCK as u64, 9);
-    assert_eq!(fault(&stamper, &other), Fault::Misdirected { belongs: OFFSET + BLOCK as u64 });
+    assert_eq!(
+        fault(&stamper, &other),
+        Fault::Misdirected {
+            belongs: OFFSET + BLOCK as u64
+        }
+    );
 }
 
 #[test]
 fn a_misdirected_pattern_is_found_by_its_offset() {
     let stamper = stamper(&verify(VerifyKind::Pattern));
     let other = stamped(&stamper, OFFSET + BLOCK as u64, 9);
-    let Fault::Pattern { at, .. } = fault(&stamper, &other) else { panic!("a pattern fault") };
-    assert_eq!(at, OFFSET + 8, "second byte of the first %o, behind 7 bytes of text");
+    let Fault::Pattern { at, .. } = fault(&stamper, &other) else {
+        panic!("a pattern fault")
+    };
+    assert_eq!(
+        at,
+        OFFSET + 8,
+        "second byte of the first %o, behind 7 bytes of text"
+    );
 }
 
 #[test]
@@ -221,12 +345,27 @@ fn a_torn_write_is_altered_from_the_tear_on() {
     let stamper = stamper(&verify(VerifyKind::Md5));
     let (old, mut torn) = (stamped(&stamper, OFFSET, 4), stamped(&stamper, OFFSET, 9));
     torn[512..].copy_from_slice(&old[512..]);
-    let Fault::Altered { difference: Some(place), .. } = fault(&stamper, &torn) else { panic!("a torn block") };
-    assert!((OFFSET + 512..OFFSET + 516).contains(&place.first), "{place:?}");
-    assert!(place.last > OFFSET + 4090 && place.bytes > 3500, "{place:?}");
+    let Fault::Altered {
+        difference: Some(place),
+        ..
+    } = fault(&stamper, &torn)
+    else {
+        panic!("a torn block")
+    };
+    assert!(
+        (OFFSET + 512..OFFSET + 516).contains(&place.first),
+        "{place:?}"
+    );
+    assert!(
+        place.last > OFFSET + 4090 && place.bytes > 3500,
+        "{place:?}"
+    );
     let mut torn = old;
     torn[512..].copy_from_slice(&stamped(&stamper, OFFSET, 9)[512..]);
-    assert!(matches!(fault(&stamper, &torn), Fault::Stale { found: 4, .. }), "the old half has the header");
+    assert!(
+        matches!(fault(&stamper, &torn), Fault::Stale { found: 4, .. }),
+        "the old half has the header"
+    );
 }
 
 #[test]
@@ -234,7 +373,10 @@ fn shifted_data_has_no_header() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
     let mut block = stamped(&stamper, OFFSET, 9);
     block.rotate_right(512);
-    assert!(matches!(fault(&stamper, &block), Fault::NoHeader { zeroed: false, .. }));
+    assert!(matches!(
+        fault(&stamper, &block),
+        Fault::NoHeader { zeroed: false, .. }
+    ));
     block.rotate_left(513);
     assert!(matches!(fault(&stamper, &block), Fault::NoHeader { .. }));
 }
@@ -253,8 +395,21 @@ fn a_flip_in_the_header_is_not_taken_for_a_misdirected_or_stale_block() {
 fn other_methods_lengths_and_formats_are_named() {
     let crc = stamper(&verify(VerifyKind::Crc32c));
     let block = stamped(&stamper(&verify(VerifyKind::Md5)), OFFSET, 9);
-    assert_eq!(fault(&crc, &block), Fault::WrongMethod { found: 2, expected: 5 });
-    let block = stamped(&stamper(&Verify { interval: 1024, ..verify(VerifyKind::Crc32c) }), OFFSET, 9);
+    assert_eq!(
+        fault(&crc, &block),
+        Fault::WrongMethod {
+            found: 2,
+            expected: 5
+        }
+    );
+    let block = stamped(
+        &stamper(&Verify {
+            interval: 1024,
+            ..verify(VerifyKind::Crc32c)
+        }),
+        OFFSET,
+        9,
+    );
     assert_eq!(fault(&crc, &block), Fault::WrongLength { found: 1024 });
     let short = crc.clone().with_format(HeaderFormat::Short).unwrap();
     assert_eq!(fault(&crc, &stamped(&short, OFFSET, 9)), Fault::OtherFormat);
@@ -263,20 +418,48 @@ fn other_methods_lengths_and_formats_are_named() {
 
 #[test]
 fn the_bad_interval_is_named() {
-    let stamper = stamper(&Verify { interval: 1024, ..verify(VerifyKind::Xxhash) });
+    let stamper = stamper(&Verify {
+        interval: 1024,
+        ..verify(VerifyKind::Xxhash)
+    });
     let mut block = stamped(&stamper, OFFSET, 9);
     block[2 * 1024 + 500] ^= 1;
-    let found = stamper.check(&block, OFFSET, Expected::default()).unwrap_err();
-    assert_eq!((found.interval, found.offset, found.len), (2, OFFSET + 2048, 1024));
-    stamper.check(&block[..2048], OFFSET, Expected::default()).expect("a part of the block, by whole intervals");
+    let found = stamper
+        .check(&block, OFFSET, Expected::default())
+        .unwrap_err();
+    assert_eq!(
+        (found.interval, found.offset, found.len),
+        (2, OFFSET + 2048, 1024)
+    );
+    stamper
+        .check(&block[..2048], OFFSET, Expected::default())
+        .expect("a part of the block, by whole intervals");
 }
 
 #[test]
 fn the_short_format_counts_to_65536() {
-    let stamper = stamper(&verify(VerifyKind::Crc32c)).with_format(HeaderFormat::Short).unwrap();
+    let stamper = stamper(&verify(VerifyKind::Crc32c))
+        .with_format(HeaderFormat::Short)
+        .unwrap();
     let block = stamped(&stamper, OFFSET, 65536 + 9);
-    stamper.check(&block, OFFSET, Expected { number: Some(9), seed: None }).unwrap();
-    assert_eq!(fault(&stamper, &stamped(&stamper, OFFSET, 65536)), Fault::Stale { found: 0, expected: 9, when: WHEN });
+    stamper
+        .check(
+            &block,
+            OFFSET,
+            Expected {
+                number: Some(9),
+                seed: None,
+            },
+        )
+        .unwrap();
+    assert_eq!(
+        fault(&stamper, &stamped(&stamper, OFFSET, 65536)),
+        Fault::Stale {
+            found: 0,
+            expected: 9,
+            when: WHEN
+        }
+    );
 }
 
 #[test]
@@ -284,25 +467,66 @@ fn content_that_was_never_ours_is_not_compared() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
     let mut block = stamped(&stamper, OFFSET, 9);
     block[64..].copy_from_slice(&stamped(&stamper, 0, 1)[64..]);
-    assert_eq!(fault(&stamper, &block), Fault::Altered { method: "crc32c", difference: None });
+    assert_eq!(
+        fault(&stamper, &block),
+        Fault::Altered {
+            method: "crc32c",
+            difference: None
+        }
+    );
 }
 
 #[test]
 fn shapes_that_cannot_work_are_refused() {
     let refused = |verify: &Verify| {
-        let payload = Payload { fill: Fill::Random, refill: true, scramble: false, dedupe_percent: 0, dedupe_set: None };
+        let payload = Payload {
+            fill: Fill::Random,
+            refill: true,
+            scramble: false,
+            dedupe_percent: 0,
+            dedupe_set: None,
+        };
         Stamper::new(verify, &payload, 0, 0, &|_| Ok(Vec::new())).unwrap_err()
     };
     let crc = verify(VerifyKind::Crc32c);
     assert_eq!(
-        refused(&Verify { header_offset: 51, ..crc.clone() }),
-        VerifyError::HeaderOffset { asked: 51, header: 52 }
+        refused(&Verify {
+            header_offset: 51,
+            ..crc.clone()
+        }),
+        VerifyError::HeaderOffset {
+            asked: 51,
+            header: 52
+        }
     );
-    assert_eq!(refused(&Verify { interval: 52, ..crc.clone() }), VerifyError::TooSmall { len: 52, needed: 53 });
-    assert_eq!(refused(&Verify { pattern: vec![], ..verify(VerifyKind::Pattern) }), VerifyError::NoPattern);
+    assert_eq!(
+        refused(&Verify {
+            interval: 52,
+            ..crc.clone()
+        }),
+        VerifyError::TooSmall {
+            len: 52,
+            needed: 53
+        }
+    );
+    assert_eq!(
+        refused(&Verify {
+            pattern: vec![],
+            ..verify(VerifyKind::Pattern)
+        }),
+        VerifyError::NoPattern
+    );
     let small = stamper(&crc).stamp(&mut [0; 52], 0, 0, WHEN);
-    assert_eq!(small, Err(VerifyError::TooSmall { len: 52, needed: 53 }));
-    let found = stamper(&crc).check(&[0; 52], 0, Expected::default()).unwrap_err();
+    assert_eq!(
+        small,
+        Err(VerifyError::TooSmall {
+            len: 52,
+            needed: 53
+        })
+    );
+    let found = stamper(&crc)
+        .check(&[0; 52], 0, Expected::default())
+        .unwrap_err();
     assert_eq!(found.fault, Fault::TooSmall { needed: 53 });
 }
 
@@ -311,14 +535,18 @@ fn null_fills_but_stamps_and_checks_nothing() {
     let stamper = stamper(&verify(VerifyKind::Null));
     let block = stamped(&stamper, OFFSET, 9);
     assert!(crate::payload::measure(&block).compressed_share > 0.95);
-    stamper.check(&[0; BLOCK], OFFSET, Expected::default()).unwrap();
+    stamper
+        .check(&[0; BLOCK], OFFSET, Expected::default())
+        .unwrap();
 }
 
 /// fio 3.33 leaves its buffer as it is after the last whole block: the first 128 bytes of the message, overlaid with the
 /// bytes behind the last whole 128.
 #[test]
 fn a_checksum_that_fio_never_computed_is_not_called_corruption() {
-    let stamper = stamper(&verify(VerifyKind::Sha512)).with_format(HeaderFormat::Short).unwrap();
+    let stamper = stamper(&verify(VerifyKind::Sha512))
+        .with_format(HeaderFormat::Short)
+        .unwrap();
     let mut block = stamped(&stamper, OFFSET, 9);
     let data = block[168..].to_vec();
     let rest = data.len() % 128;
@@ -326,7 +554,10 @@ fn a_checksum_that_fio_never_computed_is_not_called_corruption() {
     block[40..40 + rest].copy_from_slice(&data[data.len() - rest..]);
     assert_eq!(fault(&stamper, &block), Fault::NoChecksum);
     block[4000] ^= 1;
-    assert!(matches!(fault(&stamper, &block), Fault::NoChecksum | Fault::Altered { .. }));
+    assert!(matches!(
+        fault(&stamper, &block),
+        Fault::NoChecksum | Fault::Altered { .. }
+    ));
 }
 
 /// Run by hand in release mode: `cargo test --release -p fathom-load verify_speed -- --ignored --nocapture`.
@@ -339,10 +570,21 @@ fn verify_speed() {
         let mut block = vec![0; BLOCK];
         let blocks = 2000;
         let start = std::time::Instant::now();
-        (0..blocks).for_each(|number| stamper.stamp(std::hint::black_box(&mut block), OFFSET, number, WHEN).unwrap());
+        (0..blocks).for_each(|number| {
+            stamper
+                .stamp(std::hint::black_box(&mut block), OFFSET, number, WHEN)
+                .unwrap()
+        });
         let stamped = start.elapsed() / blocks as u32;
         let start = std::time::Instant::now();
-        (0..blocks).for_each(|_| stamper.check(std::hint::black_box(&block), OFFSET, Expected::default()).unwrap());
-        eprintln!("{kind:?}: {stamped:?} to stamp, {:?} to check 4 KiB", start.elapsed() / blocks as u32);
+        (0..blocks).for_each(|_| {
+            stamper
+                .check(std::hint::black_box(&block), OFFSET, Expected::default())
+                .unwrap()
+        });
+        eprintln!(
+            "{kind:?}: {stamped:?} to stamp, {:?} to check 4 KiB",
+            start.elapsed() / blocks as u32
+        );
     }
 }

@@ -61,7 +61,11 @@ impl HeaderFormat {
 
     /// The format that these bytes claim to be.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        if bytes.get(2) == Some(&VERSION) { HeaderFormat::Long } else { HeaderFormat::Short }
+        if bytes.get(2) == Some(&VERSION) {
+            HeaderFormat::Long
+        } else {
+            HeaderFormat::Short
+        }
     }
 }
 
@@ -123,21 +127,34 @@ impl Header {
     /// Reads a header; `bytes` is at least as long as the format.
     pub(crate) fn decode(format: HeaderFormat, bytes: &[u8]) -> Result<Self, Broken> {
         if number(bytes, 0..2) as u16 != MAGIC {
-            return Err(if is_header_but_for_magic(format, bytes) { Broken::Altered } else { Broken::Missing });
+            return Err(if is_header_but_for_magic(format, bytes) {
+                Broken::Altered
+            } else {
+                Broken::Missing
+            });
         }
         if !crc_holds(format, &bytes[0..2], bytes) {
             return Err(Broken::Altered);
         }
         let (method, write, thread) = match format {
-            HeaderFormat::Short => (number(bytes, 2..4), number(bytes, 34..36), number(bytes, 32..34)),
-            HeaderFormat::Long => (number(bytes, 3..4), number(bytes, 32..40), number(bytes, 40..42)),
+            HeaderFormat::Short => (
+                number(bytes, 2..4),
+                number(bytes, 34..36),
+                number(bytes, 32..34),
+            ),
+            HeaderFormat::Long => (
+                number(bytes, 3..4),
+                number(bytes, 32..40),
+                number(bytes, 40..42),
+            ),
         };
         Ok(Header {
             method: method as u8,
             len: number(bytes, 4..8) as u32,
             seed: number(bytes, 8..16),
             offset: number(bytes, 16..24),
-            when: Duration::new(number(bytes, 24..28), 0) + Duration::from_nanos(number(bytes, 28..32)),
+            when: Duration::new(number(bytes, 24..28), 0)
+                + Duration::from_nanos(number(bytes, 28..32)),
             number: write,
             thread: thread as u16,
         })

@@ -22,7 +22,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("fathom-verify-{}-{name}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("fathom-verify-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
         Folder(path)
     }
@@ -56,7 +57,10 @@ impl Case {
     /// Its section of a job file.
     fn section(&self, rw: &str) -> String {
         let (verify, block, size) = (&self.verify, self.block, self.block * BLOCKS);
-        let mut text = format!("[case]\nfilename={}\nrw={rw}\nbs={block}\nsize={size}\n", self.file.display());
+        let mut text = format!(
+            "[case]\nfilename={}\nrw={rw}\nbs={block}\nsize={size}\n",
+            self.file.display()
+        );
         text += &format!("verify={}\nioengine=psync\ndo_verify=0\n", self.word());
         if !verify.pattern.is_empty() {
             text += "verify_pattern=\"fathom!\"%o\n";
@@ -77,22 +81,52 @@ impl Case {
 
 /// All cases, each written by fio.
 fn written_by_fio(folder: &Folder) -> Vec<Case> {
-    let shapes = [(4096, 0, 0), (4211, 0, 0), (4096, 512, 0), (4096, 1024, 256)];
-    let kinds = KINDS.into_iter().filter(|&kind| kind != VerifyKind::Null && fio_knows(kind));
+    let shapes = [
+        (4096, 0, 0),
+        (4211, 0, 0),
+        (4096, 512, 0),
+        (4096, 1024, 256),
+    ];
+    let kinds = KINDS
+        .into_iter()
+        .filter(|&kind| kind != VerifyKind::Null && fio_knows(kind));
     let cases = kinds.flat_map(|kind| {
-        shapes.map(|(block, interval, header_offset)| (Verify { interval, header_offset, ..verify(kind) }, block))
+        shapes.map(|(block, interval, header_offset)| {
+            (
+                Verify {
+                    interval,
+                    header_offset,
+                    ..verify(kind)
+                },
+                block,
+            )
+        })
     });
     let file = |n: usize| folder.0.join(format!("case-{n:03}.data"));
-    let case = |(n, (verify, block))| Case { verify, block, file: file(n) };
+    let case = |(n, (verify, block))| Case {
+        verify,
+        block,
+        file: file(n),
+    };
     let cases: Vec<Case> = cases.enumerate().map(case).collect();
-    assert_eq!(refused_by_fio(folder, &cases, "write"), Vec::<String>::new());
+    assert_eq!(
+        refused_by_fio(folder, &cases, "write"),
+        Vec::<String>::new()
+    );
     cases
 }
 
 fn fio_knows(kind: VerifyKind) -> bool {
     let wanted = verify(kind);
-    let case = Case { verify: wanted, block: 4096, file: PathBuf::from("/dev/null") };
-    let output = Command::new("fio").args(["--parse-only", "--name=x", "--verify", case.word()]).output().unwrap();
+    let case = Case {
+        verify: wanted,
+        block: 4096,
+        file: PathBuf::from("/dev/null"),
+    };
+    let output = Command::new("fio")
+        .args(["--parse-only", "--name=x", "--verify", case.word()])
+        .output()
+        .unwrap();
     if !output.status.success() {
         fathom_testkit::skip(&format!("this fio does not know verify={}", case.word()));
     }
@@ -102,13 +136,29 @@ fn fio_knows(kind: VerifyKind) -> bool {
 /// Runs all cases in one fio; the names of those about which it complained. One run, because each takes fio a moment.
 fn refused_by_fio(folder: &Folder, cases: &[Case], rw: &str) -> Vec<String> {
     let job = folder.0.join("job.fio");
-    fs::write(&job, cases.iter().map(|case| case.section(rw)).collect::<String>()).unwrap();
-    let output = Command::new("fio").arg("--output-format=terse").arg(&job).current_dir(&folder.0).output().unwrap();
+    fs::write(
+        &job,
+        cases
+            .iter()
+            .map(|case| case.section(rw))
+            .collect::<String>(),
+    )
+    .unwrap();
+    let output = Command::new("fio")
+        .arg("--output-format=terse")
+        .arg(&job)
+        .current_dir(&folder.0)
+        .output()
+        .unwrap();
     // The exit status is not enough: fio forgets a bad interval when a later one of the same block is good.
-    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned()
+        + &String::from_utf8_lossy(&output.stdout);
     let complaint = |case: &&Case| said.contains(&*case.file.to_string_lossy());
     let refused: Vec<String> = cases.iter().filter(complaint).map(Case::name).collect();
-    assert!(output.status.success() || !refused.is_empty(), "fio failed: {said}");
+    assert!(
+        output.status.success() || !refused.is_empty(),
+        "fio failed: {said}"
+    );
     refused
 }
 
@@ -150,13 +200,18 @@ fn blocks_of_fio_pass_here_and_spoilt_ones_do_not() {
             continue;
         }
         for (number, block) in bytes.chunks(case.block).enumerate() {
-            let expected = Expected { number: Some(number as u64), seed: None };
+            let expected = Expected {
+                number: Some(number as u64),
+                seed: None,
+            };
             let verdict = stamper.check(block, (number * case.block) as u64, expected);
             verdict.unwrap_or_else(|mismatch| panic!("{}: {mismatch}", case.name()));
         }
         spoil(&case, &mut bytes);
         let spoilt = &bytes[3 * case.block..4 * case.block];
-        let found = stamper.check(spoilt, (3 * case.block) as u64, Expected::default()).is_err();
+        let found = stamper
+            .check(spoilt, (3 * case.block) as u64, Expected::default())
+            .is_err();
         assert_eq!(found, stamper.looks_at_data(), "{}", case.name());
     }
 }
@@ -169,9 +224,17 @@ fn spoil(case: &Case, bytes: &mut [u8]) {
 #[test]
 fn a_stamper_reads_both_formats_when_nothing_is_expected() {
     let writer = stamper(&verify(VerifyKind::Sha1));
-    for (written, read) in [(HeaderFormat::Short, HeaderFormat::Long), (HeaderFormat::Long, HeaderFormat::Short)] {
+    for (written, read) in [
+        (HeaderFormat::Short, HeaderFormat::Long),
+        (HeaderFormat::Long, HeaderFormat::Short),
+    ] {
         let mut block = vec![0; 4096];
-        writer.clone().with_format(written).unwrap().stamp(&mut block, 4096, 1, Duration::ZERO).unwrap();
+        writer
+            .clone()
+            .with_format(written)
+            .unwrap()
+            .stamp(&mut block, 4096, 1, Duration::ZERO)
+            .unwrap();
         let reader = writer.clone().with_format(read).unwrap();
         reader.check(&block, 4096, Expected::default()).unwrap();
     }
@@ -182,9 +245,22 @@ fn restamp(case: &Case, stamper: &Stamper, bytes: &mut [u8]) {
     for (number, block) in bytes.chunks_mut(case.block).enumerate() {
         let header = &block[case.verify.header_offset as usize..];
         let seed = u64::from_le_bytes(header[8..16].try_into().unwrap());
-        let (offset, when) = ((number * case.block) as u64, Duration::from_secs(1_700_000_000));
+        let (offset, when) = (
+            (number * case.block) as u64,
+            Duration::from_secs(1_700_000_000),
+        );
         block.fill(0);
-        stamper.stamp_as(block, Stamp { offset, number: number as u64, seed, when }).unwrap();
+        stamper
+            .stamp_as(
+                block,
+                Stamp {
+                    offset,
+                    number: number as u64,
+                    seed,
+                    when,
+                },
+            )
+            .unwrap();
     }
 }
 
@@ -203,14 +279,22 @@ fn blocks_of_ours_pass_in_fio_and_spoilt_ones_do_not() {
         fs::write(&case.file, &bytes).unwrap();
         usable
     });
-    assert_eq!(refused_by_fio(&folder, &cases, "read"), Vec::<String>::new());
+    assert_eq!(
+        refused_by_fio(&folder, &cases, "read"),
+        Vec::<String>::new()
+    );
     for case in &cases {
         let mut bytes = case.read();
         spoil(case, &mut bytes);
         fs::write(&case.file, &bytes).unwrap();
     }
-    let looks = cases.iter().filter(|case| case.verify.kind != VerifyKind::Meta);
-    assert_eq!(refused_by_fio(&folder, &cases, "read"), looks.map(Case::name).collect::<Vec<_>>());
+    let looks = cases
+        .iter()
+        .filter(|case| case.verify.kind != VerifyKind::Meta);
+    assert_eq!(
+        refused_by_fio(&folder, &cases, "read"),
+        looks.map(Case::name).collect::<Vec<_>>()
+    );
 }
 
 /// A pattern fixes the content: without headers fio's file and ours are the same.
@@ -220,7 +304,10 @@ fn patterned_files_are_the_same_to_the_byte() {
         return;
     }
     let folder = Folder::new("patterns");
-    for case in written_by_fio(&folder).iter().filter(|case| case.verify.kind == VerifyKind::Pattern) {
+    for case in written_by_fio(&folder)
+        .iter()
+        .filter(|case| case.verify.kind == VerifyKind::Pattern)
+    {
         assert_eq!(case.verify.pattern[1], PatternPart::Offset);
         let theirs = case.read();
         let mut ours = theirs.clone();

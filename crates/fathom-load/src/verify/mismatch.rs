@@ -109,13 +109,20 @@ impl Mismatch {
     /// Whether the header was what it should be, and what follows it was not.
     #[must_use]
     pub fn is_about_data(&self) -> bool {
-        matches!(self.fault, Fault::Altered { .. } | Fault::NoChecksum | Fault::Pattern { .. })
+        matches!(
+            self.fault,
+            Fault::Altered { .. } | Fault::NoChecksum | Fault::Pattern { .. }
+        )
     }
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "offset {}, length {}, interval {}: ", self.offset, self.len, self.interval)?;
+        write!(
+            f,
+            "offset {}, length {}, interval {}: ",
+            self.offset, self.len, self.interval
+        )?;
         self.fault.fmt(f)
     }
 }
@@ -172,7 +179,11 @@ impl fmt::Display for Difference {
         if self.bits == 1 {
             return write!(f, "one bit differs, in byte {}", self.first);
         }
-        write!(f, "{} bytes ({} bits) differ, from byte {} to {}", self.bytes, self.bits, self.first, self.last)
+        write!(
+            f,
+            "{} bytes ({} bits) differ, from byte {} to {}",
+            self.bytes, self.bits, self.first, self.last
+        )
     }
 }
 

@@ -29,5 +29,5 @@ pub use self::canary::Canary;
 pub use self::check::Expected;
 pub use self::header::HeaderFormat;
 pub use self::mismatch::{Difference, Fault, Mismatch};
-pub use self::state::{StateError, Told, VerifyState};
 pub use self::stamper::{Stamp, Stamper, VerifyError};
+pub use self::state::{StateError, Told, VerifyState};

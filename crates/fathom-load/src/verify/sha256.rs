@@ -7,8 +7,16 @@
 use sha2::block_api::compress256;
 
 /// FIPS 180-4, section 5.3.3.
-const START: [u32; 8] =
-    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+const START: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
 
 /// Bytes of one block.
 const BLOCK: usize = 64;
@@ -17,7 +25,11 @@ const LENGTH_AT: usize = BLOCK - 8;
 
 /// fio's 64 bytes for the message that the parts make together.
 pub(crate) fn fio_sha256(parts: &[&[u8]]) -> [u8; BLOCK] {
-    let mut hash = Hash { state: START, block: [0; BLOCK], held: 0 };
+    let mut hash = Hash {
+        state: START,
+        block: [0; BLOCK],
+        held: 0,
+    };
     parts.iter().for_each(|part| hash.update(part));
     let bits = parts.iter().map(|part| part.len() as u64).sum::<u64>() * 8;
     hash.finish(bits)

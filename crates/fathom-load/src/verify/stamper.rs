@@ -68,14 +68,25 @@ impl fmt::Display for VerifyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             VerifyError::Payload(cause) => cause.fmt(f),
-            VerifyError::NoPattern => f.write_str("verify=pattern and verify=pattern_hdr need verify_pattern"),
+            VerifyError::NoPattern => {
+                f.write_str("verify=pattern and verify=pattern_hdr need verify_pattern")
+            }
             VerifyError::HeaderOffset { asked, header } => {
-                write!(f, "verify_offset={asked} is less than the header of {header} bytes; use 0 or at least {header}")
+                write!(
+                    f,
+                    "verify_offset={asked} is less than the header of {header} bytes; use 0 or at least {header}"
+                )
             }
             VerifyError::TooSmall { len, needed } => {
-                write!(f, "a piece of {len} bytes cannot be verified, it needs {needed}; raise bs or verify_interval")
+                write!(
+                    f,
+                    "a piece of {len} bytes cannot be verified, it needs {needed}; raise bs or verify_interval"
+                )
             }
-            VerifyError::TooLarge { len } => write!(f, "a block of {len} bytes cannot be verified: the limit is 4 GiB"),
+            VerifyError::TooLarge { len } => write!(
+                f,
+                "a block of {len} bytes cannot be verified: the limit is 4 GiB"
+            ),
         }
     }
 }
@@ -130,8 +141,14 @@ impl Stamper {
         thread: u16,
         files: Files<'_>,
     ) -> Result<Self, VerifyError> {
-        let pattern = if verify.pattern.is_empty() { None } else { Some(Tile::new(&verify.pattern, files)?.every(verify.pattern_interval)) };
-        if pattern.is_none() && matches!(verify.kind, VerifyKind::Pattern | VerifyKind::PatternHeader) {
+        let pattern = if verify.pattern.is_empty() {
+            None
+        } else {
+            Some(Tile::new(&verify.pattern, files)?.every(verify.pattern_interval))
+        };
+        if pattern.is_none()
+            && matches!(verify.kind, VerifyKind::Pattern | VerifyKind::PatternHeader)
+        {
             return Err(VerifyError::NoPattern);
         }
         let stamper = Stamper {
@@ -161,14 +178,25 @@ impl Stamper {
     fn check_shape(&self) -> Result<(), VerifyError> {
         let header = self.header_len();
         if self.header_offset > 0 && self.header_offset < header {
-            return Err(VerifyError::HeaderOffset { asked: self.header_offset as u32, header });
+            return Err(VerifyError::HeaderOffset {
+                asked: self.header_offset as u32,
+                header,
+            });
         }
-        if self.interval > 0 { self.fits(self.interval) } else { Ok(()) }
+        if self.interval > 0 {
+            self.fits(self.interval)
+        } else {
+            Ok(())
+        }
     }
 
     fn fits(&self, len: usize) -> Result<(), VerifyError> {
         let needed = self.smallest_piece();
-        if len < needed { Err(VerifyError::TooSmall { len, needed }) } else { Ok(()) }
+        if len < needed {
+            Err(VerifyError::TooSmall { len, needed })
+        } else {
+            Ok(())
+        }
     }
 
     /// Bytes of header and checksum; 0 for methods that write none.
@@ -178,7 +206,11 @@ impl Stamper {
     }
 
     pub(crate) fn header_len_in(&self, format: HeaderFormat) -> usize {
-        if self.has_header() { format.len() + checksum::size(self.kind) } else { 0 }
+        if self.has_header() {
+            format.len() + checksum::size(self.kind)
+        } else {
+            0
+        }
     }
 
     /// Bytes that a block must have to be verified at all.
@@ -203,8 +235,22 @@ impl Stamper {
     ///
     /// # Errors
     /// The block has no room for a header, or its length does not fit into one.
-    pub fn stamp(&self, buf: &mut [u8], offset: u64, number: u64, when: Duration) -> Result<(), VerifyError> {
-        self.stamp_as(buf, Stamp { offset, number, seed: self.seed_of(number, offset), when })
+    pub fn stamp(
+        &self,
+        buf: &mut [u8],
+        offset: u64,
+        number: u64,
+        when: Duration,
+    ) -> Result<(), VerifyError> {
+        self.stamp_as(
+            buf,
+            Stamp {
+                offset,
+                number,
+                seed: self.seed_of(number, offset),
+                when,
+            },
+        )
     }
 
     /// Fills and stamps `buf` with exactly this stamp. The same stamp gives the same bytes, so that this also makes
@@ -229,7 +275,11 @@ impl Stamper {
 
     /// The pieces of a block of `len` bytes; the last one takes what is left over.
     pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Range<usize>> + use<> {
-        let step = if self.interval > 0 && self.interval <= len { self.interval } else { len.max(1) };
+        let step = if self.interval > 0 && self.interval <= len {
+            self.interval
+        } else {
+            len.max(1)
+        };
         let count = len / step;
         (0..count).map(move |n| n * step..if n + 1 == count { len } else { (n + 1) * step })
     }

@@ -88,8 +88,15 @@ impl VerifyState {
         body.resize(80, 0);
         body.extend(self.name.bytes().take(63));
         body.resize(FIXED_7, 0);
-        let in_flight = self.in_flight.iter().copied().chain(std::iter::repeat(NONE)).take(slots);
-        in_flight.chain(self.failed.iter().copied()).for_each(|number| body.extend(number.to_le_bytes()));
+        let in_flight = self
+            .in_flight
+            .iter()
+            .copied()
+            .chain(std::iter::repeat(NONE))
+            .take(slots);
+        in_flight
+            .chain(self.failed.iter().copied())
+            .for_each(|number| body.extend(number.to_le_bytes()));
         let mut bytes = Vec::with_capacity(HEADER + body.len());
         bytes.extend(7_u64.to_le_bytes());
         bytes.extend((body.len() as u64).to_le_bytes());
@@ -104,18 +111,28 @@ impl VerifyState {
     /// # Errors
     /// It is cut off, altered, or of another version.
     pub fn decode(bytes: &[u8], depth: u32) -> Result<Self, StateError> {
-        let (Some(version), Some(len), Some(crc)) = (word(bytes, 0), word(bytes, 8), word(bytes, 16)) else {
+        let (Some(version), Some(len), Some(crc)) =
+            (word(bytes, 0), word(bytes, 8), word(bytes, 16))
+        else {
             return Err(StateError::Cut);
         };
         if version != 3 && version != 7 {
             return Err(StateError::Version(version));
         }
-        let len = usize::try_from(len).ok().filter(|len| *len <= MOST).ok_or(StateError::Cut)?;
+        let len = usize::try_from(len)
+            .ok()
+            .filter(|len| *len <= MOST)
+            .ok_or(StateError::Cut)?;
         let body = bytes.get(HEADER..HEADER + len).ok_or(StateError::Cut)?;
         if u64::from(crc32c(&[body])) != crc {
             return Err(StateError::Altered);
         }
-        if version == 7 { decode_7(body, depth) } else { decode_3(body) }.ok_or(StateError::Cut)
+        if version == 7 {
+            decode_7(body, depth)
+        } else {
+            decode_3(body)
+        }
+        .ok_or(StateError::Cut)
     }
 
     /// Whether read number `number` (from 0), of `file` at `offset`, is of a block that was written.
@@ -125,7 +142,12 @@ impl VerifyState {
             _ if self.failed.contains(&number) => Told::Skip,
             None if number >= self.issued || self.in_flight.contains(&number) => Told::Stop,
             Some(_) if number >= self.issued => Told::Stop,
-            Some(done) if number + u64::from(self.depth) >= self.issued && !done.contains(&(file, offset)) => Told::Stop,
+            Some(done)
+                if number + u64::from(self.depth) >= self.issued
+                    && !done.contains(&(file, offset)) =>
+            {
+                Told::Stop
+            }
             _ => Told::Check,
         }
     }
@@ -148,9 +170,20 @@ fn decode_7(body: &[u8], depth: u32) -> Option<VerifyState> {
     if numbers.len() != slots.checked_mul(8)? {
         return None;
     }
-    let numbers: Vec<u64> = numbers.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+    let numbers: Vec<u64> = numbers
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|bytes| u64::from_le_bytes(*bytes))
+        .collect();
     let (in_flight, failed) = numbers.split_at(slots.min(depth as usize));
-    let known = |numbers: &[u64]| numbers.iter().copied().filter(|number| *number != NONE).collect();
+    let known = |numbers: &[u64]| {
+        numbers
+            .iter()
+            .copied()
+            .filter(|number| *number != NONE)
+            .collect()
+    };
     Some(VerifyState {
         name: name(body.get(80..FIXED_7)?),
         index: word(body, 16)?,
@@ -181,16 +214,27 @@ fn decode_3(body: &[u8]) -> Option<VerifyState> {
 }
 
 fn name(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes)
+    bytes
+        .get(at..at + 8)?
+        .try_into()
+        .ok()
+        .map(u64::from_le_bytes)
 }
 
 fn half(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes)
+    bytes
+        .get(at..at + 4)?
+        .try_into()
+        .ok()
+        .map(u32::from_le_bytes)
 }
 
 #[cfg(test)]
@@ -214,9 +258,18 @@ mod tests {
     #[test]
     fn what_was_saved_is_loaded() {
         let loaded = VerifyState::decode(&state().encode(), 4).expect("whole");
-        assert_eq!(loaded, VerifyState { depth: 6, ..state() });
+        assert_eq!(
+            loaded,
+            VerifyState {
+                depth: 6,
+                ..state()
+            }
+        );
         let told = |number| loaded.says(number, 0, 0);
-        assert_eq!((told(6), told(7), told(98), told(100)), (Told::Check, Told::Skip, Told::Stop, Told::Stop));
+        assert_eq!(
+            (told(6), told(7), told(98), told(100)),
+            (Told::Check, Told::Skip, Told::Stop, Told::Stop)
+        );
     }
 
     #[test]
@@ -227,8 +280,16 @@ mod tests {
             spoilt[at] ^= 1;
             assert!(VerifyState::decode(&spoilt, 4).is_err(), "byte {at}");
         }
-        assert_eq!(VerifyState::decode(&whole[..whole.len() - 1], 4), Err(StateError::Cut));
-        assert_eq!(VerifyState::decode(&[9; 64], 4).err().map(|e| matches!(e, StateError::Version(_))), Some(true));
+        assert_eq!(
+            VerifyState::decode(&whole[..whole.len() - 1], 4),
+            Err(StateError::Cut)
+        );
+        assert_eq!(
+            VerifyState::decode(&[9; 64], 4)
+                .err()
+                .map(|e| matches!(e, StateError::Version(_))),
+            Some(true)
+        );
         assert_eq!(VerifyState::decode(&[], 4), Err(StateError::Cut));
     }
 

@@ -15,7 +15,12 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     pub(super) fn is_alone(&self) -> bool {
         // A stamped write that the end overtakes would leave a gap in the numbers: with a schedule the other loop stamps.
         let counts = self.checker.is_none() || self.schedule.is_none();
-        self.synchronous && self.slots.len() == 1 && !self.load_has_more && !self.gated && !self.recorder.traces() && counts
+        self.synchronous
+            && self.slots.len() == 1
+            && !self.load_has_more
+            && !self.gated
+            && !self.recorder.traces()
+            && counts
     }
 
     /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, or of the wait for it, so one clock
@@ -56,7 +61,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         while now < due && !self.over(now) {
             if due - now > POLL {
                 self.recorder.idle(now);
-                self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
+                self.clock
+                    .sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
             }
             now = self.now();
         }
@@ -65,7 +71,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     #[inline]
     fn one(&mut self, draft: Draft, planned: u64, ready: u64) -> Result<u64, EngineError> {
-        let Draft { offset, len, file, op, prio, .. } = draft;
+        let Draft {
+            offset,
+            len,
+            file,
+            op,
+            prio,
+            ..
+        } = draft;
         let direction = direction_of(op);
         let io = InFlight {
             planned,
@@ -82,13 +95,24 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if !io.sync {
             self.recorder.sent(&io);
         }
-        let batch = [Request { slot: 0, file, op, len, offset, prio }];
+        let batch = [Request {
+            slot: 0,
+            file,
+            op,
+            len,
+            offset,
+            prio,
+        }];
         if let Some(direction) = direction {
             self.live.carry(direction, len);
         }
         while self.engine.submit(&batch)? == 0 {}
         self.live.put_down();
-        let wait = Wait { at_least: 1, at_most: 1, limit: Some(Nanos::new(LOOK_UP)) };
+        let wait = Wait {
+            at_least: 1,
+            at_most: 1,
+            limit: Some(Nanos::new(LOOK_UP)),
+        };
         while self.done.is_empty() {
             self.engine.reap(wait, &mut self.done)?;
             if self.done.is_empty() {
@@ -98,7 +122,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let now = self.now();
         let completion = self.done.pop().expect("was just reaped");
         let rolls = now >= self.recorder.next_roll();
-        let in_full = if op == Op::Trim { completion.result >= 0 } else { completion.result == i64::from(len) };
+        let in_full = if op == Op::Trim {
+            completion.result >= 0
+        } else {
+            completion.result == i64::from(len)
+        };
         if in_full && !io.sync {
             self.recorder.ok(&io, now);
         } else {

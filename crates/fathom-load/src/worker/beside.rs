@@ -57,33 +57,83 @@ pub(super) struct Helpers {
 
 impl Helpers {
     /// Starts the threads that `verify` asks for; `None` without any. The second value says what went wrong with them.
-    pub fn start<'s, H: Host>(scope: &'s Scope<'s, '_>, host: &'s H, verify: Option<&Verify>) -> (Option<Box<Helpers>>, Vec<String>) {
-        let Some(verify) = verify.filter(|verify| verify.threads > 0) else { return (None, Vec::new()) };
+    pub fn start<'s, H: Host>(
+        scope: &'s Scope<'s, '_>,
+        host: &'s H,
+        verify: Option<&Verify>,
+    ) -> (Option<Box<Helpers>>, Vec<String>) {
+        let Some(verify) = verify.filter(|verify| verify.threads > 0) else {
+            return (None, Vec::new());
+        };
         let most = verify.threads as usize * 2;
         let (tasks, inbox) = sync_channel::<Task>(most);
         let (results, checked) = channel();
         let (inbox, mut notes, mut started) = (Arc::new(Mutex::new(inbox)), Vec::new(), 0);
         for _ in 0..verify.threads {
-            let (inbox, results, cpus, (told, tells)) = (Arc::clone(&inbox), results.clone(), verify.thread_cpus.clone(), channel());
+            let (inbox, results, cpus, (told, tells)) = (
+                Arc::clone(&inbox),
+                results.clone(),
+                verify.thread_cpus.clone(),
+                channel(),
+            );
             let body = move || {
-                let _ = told.send(host.settle(&cpus, None).err().map(|error| error.to_string()));
+                let _ = told.send(
+                    host.settle(&cpus, None)
+                        .err()
+                        .map(|error| error.to_string()),
+                );
                 while let Some(task) = next(&inbox) {
-                    let Task { io, sought, block, method, terms } = task;
+                    let Task {
+                        io,
+                        sought,
+                        block,
+                        method,
+                        terms,
+                    } = task;
                     let found = judge(&method, &terms, &block, &io);
-                    if results.send(Checked { io, sought, block, found }).is_err() {
+                    if results
+                        .send(Checked {
+                            io,
+                            sought,
+                            block,
+                            found,
+                        })
+                        .is_err()
+                    {
                         return;
                     }
                 }
             };
-            match std::thread::Builder::new().name("verify".to_owned()).stack_size(1 << 20).spawn_scoped(scope, body) {
+            match std::thread::Builder::new()
+                .name("verify".to_owned())
+                .stack_size(1 << 20)
+                .spawn_scoped(scope, body)
+            {
                 Ok(_) => {
                     started += 1;
-                    notes.extend(tells.recv().ok().flatten().filter(|note| !notes.contains(note)));
+                    notes.extend(
+                        tells
+                            .recv()
+                            .ok()
+                            .flatten()
+                            .filter(|note| !notes.contains(note)),
+                    );
                 }
-                Err(error) => notes.push(format!("only {started} of {} threads check data (verify_async): {error}", verify.threads)),
+                Err(error) => notes.push(format!(
+                    "only {started} of {} threads check data (verify_async): {error}",
+                    verify.threads
+                )),
             }
         }
-        let helpers = (started > 0).then(|| Box::new(Helpers { tasks, checked, out: 0, most, spare: Vec::new() }));
+        let helpers = (started > 0).then(|| {
+            Box::new(Helpers {
+                tasks,
+                checked,
+                out: 0,
+                most,
+                spare: Vec::new(),
+            })
+        });
         (helpers, notes)
     }
 
@@ -94,24 +144,46 @@ impl Helpers {
 }
 
 fn next(inbox: &Mutex<Receiver<Task>>) -> Option<Task> {
-    inbox.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+    inbox
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .recv()
+        .ok()
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Hands the block of a read to the threads.
-    pub(super) fn check_beside(&mut self, slot: u32, io: &InFlight, sought: Option<Sought>, terms: Terms) {
+    pub(super) fn check_beside(
+        &mut self,
+        slot: u32,
+        io: &InFlight,
+        sought: Option<Sought>,
+        terms: Terms,
+    ) {
         self.take_checked(false);
-        while self.helpers.as_ref().is_some_and(|helpers| helpers.is_full()) {
+        while self
+            .helpers
+            .as_ref()
+            .is_some_and(|helpers| helpers.is_full())
+        {
             self.take_checked(true);
         }
-        let (Some(helpers), Some(checker)) = (&mut self.helpers, &self.checker) else { return };
+        let (Some(helpers), Some(checker)) = (&mut self.helpers, &self.checker) else {
+            return;
+        };
         let method = checker.method.clone();
         let mut block = helpers.spare.pop().unwrap_or_default();
         block.clear();
         block.extend_from_slice(&self.engine.buffer(slot)[..io.len as usize]);
         helpers.out += 1;
         // The threads live as long as the worker holds their sender.
-        let _ = helpers.tasks.send(Task { io: *io, sought, block, method, terms });
+        let _ = helpers.tasks.send(Task {
+            io: *io,
+            sought,
+            block,
+            method,
+            terms,
+        });
     }
 
     /// Waits for all blocks that are with the threads.
@@ -125,8 +197,18 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn take_checked(&mut self, wait: bool) {
         let mut wait = wait;
         while let Some(helpers) = &mut self.helpers {
-            let answer = if wait { helpers.checked.recv().ok() } else { helpers.checked.try_recv().ok() };
-            let Some(Checked { io, sought, block, found }) = answer else {
+            let answer = if wait {
+                helpers.checked.recv().ok()
+            } else {
+                helpers.checked.try_recv().ok()
+            };
+            let Some(Checked {
+                io,
+                sought,
+                block,
+                found,
+            }) = answer
+            else {
                 // A thread that is gone took its block with it: nobody waits for that one.
                 helpers.out = if wait { 0 } else { helpers.out };
                 return;

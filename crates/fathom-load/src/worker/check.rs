@@ -81,7 +81,14 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    pub fn new(job: &Job, verify: &Verify, method: Method, shape: Shape, loaded: Option<VerifyState>, unix_start_ns: u64) -> Self {
+    pub fn new(
+        job: &Job,
+        verify: &Verify,
+        method: Method,
+        shape: Shape,
+        loaded: Option<VerifyState>,
+        unix_start_ns: u64,
+    ) -> Self {
         let traffic = job.pattern.traffic;
         let writes = traffic.uses(Direction::Write) || traffic.uses(Direction::Trim);
         let depth = shape.depth as usize;
@@ -126,9 +133,15 @@ impl Checker {
         let when = self.unix_start + now;
         match &self.method {
             // A block too small to carry a stamp was refused when the job was set up. fio counts writes from 0.
-            Method::Fio(stamper) => drop(stamper.stamp(buffer, offset, self.number - 1, Duration::from_nanos(when))),
+            Method::Fio(stamper) => {
+                drop(stamper.stamp(buffer, offset, self.number - 1, Duration::from_nanos(when)))
+            }
             Method::Sectors(sectors) => {
-                let write = Write { number: self.number, generation: self.generation, when };
+                let write = Write {
+                    number: self.number,
+                    generation: self.generation,
+                    when,
+                };
                 sectors.stamp(buffer, file, offset, write);
                 self.chronicle.note(self.number, when);
             }
@@ -162,8 +175,15 @@ impl Checker {
             name: job.name.clone(),
             index: u64::from(job.number.saturating_sub(1)),
             depth: self.shape.depth,
-            issued: if fsynced { self.synced } else { self.number - 1 },
-            in_flight: in_flight.iter().map(|slot| self.written[*slot as usize].saturating_sub(1)).collect(),
+            issued: if fsynced {
+                self.synced
+            } else {
+                self.number - 1
+            },
+            in_flight: in_flight
+                .iter()
+                .map(|slot| self.written[*slot as usize].saturating_sub(1))
+                .collect(),
             failed: self.failed.iter().map(|number| number - 1).collect(),
             completed: None,
         })
@@ -197,8 +217,12 @@ impl Checker {
     /// How many drafts may be drawn before the next verify pass, at most `want`.
     pub fn room(&self, want: usize) -> usize {
         match (self.verify.backlog, &self.mark) {
-            (0, _) | (_, None) => want.min(self.verify.backlog.max(1) as usize).max(if self.verify.backlog == 0 { want } else { 1 }),
-            (backlog, Some(mark)) => backlog.saturating_sub(mark.drawn).clamp(1, want as u64) as usize,
+            (0, _) | (_, None) => want
+                .min(self.verify.backlog.max(1) as usize)
+                .max(if self.verify.backlog == 0 { want } else { 1 }),
+            (backlog, Some(mark)) => {
+                backlog.saturating_sub(mark.drawn).clamp(1, want as u64) as usize
+            }
         }
     }
 
@@ -206,7 +230,14 @@ impl Checker {
     pub fn about_to_draw(&mut self, script: &Script) {
         if self.verify.after_writes && !self.checks_reads && self.mark.is_none() {
             let (number, generation) = (self.number, self.generation);
-            self.mark = Some(Mark { script: script.clone(), number, generation, drawn: 0, full: false, ended: false });
+            self.mark = Some(Mark {
+                script: script.clone(),
+                number,
+                generation,
+                drawn: 0,
+                full: false,
+                ended: false,
+            });
         }
     }
 
@@ -242,7 +273,9 @@ impl Checker {
 
     /// Whether a stretch must be verified before more is drawn.
     pub fn due(&self) -> bool {
-        self.mark.as_ref().is_some_and(|mark| mark.full && mark.drawn > 0)
+        self.mark
+            .as_ref()
+            .is_some_and(|mark| mark.full && mark.drawn > 0)
     }
 
     /// A write or trim of a replay is about to be handed over.
@@ -267,9 +300,16 @@ impl Checker {
     fn first_of_stretch(&mut self) -> Option<Replay> {
         let batch = self.verify.backlog_batch;
         let known = self.shape.once || matches!(self.method, Method::Fio(_));
-        let mark = self.mark.as_mut().filter(|mark| (1..mark.drawn).contains(&batch) && known && !mark.ended)?;
+        let mark = self
+            .mark
+            .as_mut()
+            .filter(|mark| (1..mark.drawn).contains(&batch) && known && !mark.ended)?;
         let first = Walk::new(mark.clone(), batch);
-        *mark = Mark { drawn: mark.drawn - batch, full: false, ..mark.moved_on(batch) };
+        *mark = Mark {
+            drawn: mark.drawn - batch,
+            full: false,
+            ..mark.moved_on(batch)
+        };
         Some(Replay::Once(first))
     }
 
@@ -284,11 +324,16 @@ impl Checker {
             let lasting = heard.lasting();
             return (!lasting.is_empty()).then(|| Replay::Listed(lasting.into_iter()));
         }
-        if let Some(first) = if last || unused > 0 { None } else { self.first_of_stretch() } {
+        if let Some(first) = if last || unused > 0 {
+            None
+        } else {
+            self.first_of_stretch()
+        } {
             return Some(first);
         }
         let older = self.older.take();
-        let drawn = self.mark.as_ref().map_or(0, |mark| mark.drawn) + older.as_ref().map_or(0, |mark| mark.drawn);
+        let drawn = self.mark.as_ref().map_or(0, |mark| mark.drawn)
+            + older.as_ref().map_or(0, |mark| mark.drawn);
         let once = self.shape.once && older.is_none();
         let mark = older.or(self.mark.take())?;
         self.mark = None;
@@ -298,7 +343,9 @@ impl Checker {
         }
         let walk = Walk::new(mark, left);
         Some(match self.method {
-            Method::Sectors(_) if !once => Replay::Latest(Box::new(Ledger::new(walk, self.shape.grain))),
+            Method::Sectors(_) if !once => {
+                Replay::Latest(Box::new(Ledger::new(walk, self.shape.grain)))
+            }
             _ => Replay::Once(walk),
         })
     }
@@ -328,7 +375,11 @@ impl Checker {
             Method::Fio(stamper) => self.expected(stamper, number, offset),
             Method::Sectors(_) => Expected::default(),
         };
-        Terms { expected, wanted: self.wanted(sought), dump: self.verify.dump }
+        Terms {
+            expected,
+            wanted: self.wanted(sought),
+            dump: self.verify.dump,
+        }
     }
 
     /// What our stamps are to hold.
@@ -337,7 +388,11 @@ impl Checker {
             number: sought.map(|sought| sought.number),
             generation: sought.map_or(self.passes, |sought| sought.generation),
             before: sought.and_then(|sought| sought.before),
-            last: if self.checks_reads { u64::MAX } else { self.number - 1 },
+            last: if self.checks_reads {
+                u64::MAX
+            } else {
+                self.number - 1
+            },
         }
     }
 
@@ -348,7 +403,8 @@ impl Checker {
         }
         if let Method::Sectors(sectors) = &mut self.method {
             let is_first = !self.anchored.contains(&true);
-            self.anchored[file as usize] = Arc::make_mut(sectors).adopt(block, file, offset, is_first);
+            self.anchored[file as usize] =
+                Arc::make_mut(sectors).adopt(block, file, offset, is_first);
         }
     }
 
@@ -366,7 +422,15 @@ impl Checker {
 /// earlier pass left there is then a write that was lost. Not known of jobs that end by time or amount, or also read.
 fn passes(job: &Job, verify: &Verify, shape: &Shape) -> Option<u32> {
     let limits = &job.limits;
-    let in_full = !limits.time_based && limits.runtime.is_none() && limits.io_size.is_none() && limits.ios.is_none();
-    let everywhere = job.pattern.traffic == Traffic::Write && shape.once && job.pattern.zones.is_none();
-    if verify.only && in_full && everywhere { u32::try_from(limits.loops).ok() } else { None }
+    let in_full = !limits.time_based
+        && limits.runtime.is_none()
+        && limits.io_size.is_none()
+        && limits.ios.is_none();
+    let everywhere =
+        job.pattern.traffic == Traffic::Write && shape.once && job.pattern.zones.is_none();
+    if verify.only && in_full && everywhere {
+        u32::try_from(limits.loops).ok()
+    } else {
+        None
+    }
 }

@@ -14,7 +14,10 @@ pub(super) struct Chronicle {
 
 impl Chronicle {
     pub fn new() -> Self {
-        Chronicle { samples: Vec::with_capacity(MOST), stride: 1 }
+        Chronicle {
+            samples: Vec::with_capacity(MOST),
+            stride: 1,
+        }
     }
 
     /// Write `number` was handed over at `when`.
@@ -30,7 +33,8 @@ impl Chronicle {
     fn keep(&mut self, number: u64, when: u64) {
         if self.samples.len() == MOST {
             self.stride *= 2;
-            self.samples.retain(|(number, _)| number.is_multiple_of(self.stride));
+            self.samples
+                .retain(|(number, _)| number.is_multiple_of(self.stride));
         }
         if number.is_multiple_of(self.stride) {
             self.samples.push((number, when));
@@ -39,8 +43,12 @@ impl Chronicle {
 
     /// The time of the newest sample that is not after `number`.
     pub fn when(&self, number: u64) -> Option<u64> {
-        let after = self.samples.partition_point(|(sampled, _)| *sampled <= number);
-        let before = after.checked_sub(1).or(Some(0).filter(|_| !self.samples.is_empty()))?;
+        let after = self
+            .samples
+            .partition_point(|(sampled, _)| *sampled <= number);
+        let before = after
+            .checked_sub(1)
+            .or(Some(0).filter(|_| !self.samples.is_empty()))?;
         Some(self.samples[before].1)
     }
 }

@@ -26,9 +26,19 @@ impl Dump {
     pub fn of_piece(stamper: &Stamper, block: &[u8], offset: u64, mismatch: &Mismatch) -> Dump {
         let from = (mismatch.offset - offset) as usize;
         let piece = &block[from..from + mismatch.len as usize];
-        let wanted = stamper.again(piece, from, offset).filter(|_| mismatch.is_about_data());
-        let word = if wanted.is_some() { "received" } else { "hdr_fail" };
-        Dump { offset: mismatch.offset, found: (word, piece.to_vec()), wanted }
+        let wanted = stamper
+            .again(piece, from, offset)
+            .filter(|_| mismatch.is_about_data());
+        let word = if wanted.is_some() {
+            "received"
+        } else {
+            "hdr_fail"
+        };
+        Dump {
+            offset: mismatch.offset,
+            found: (word, piece.to_vec()),
+            wanted,
+        }
     }
 
     /// A block of ours; what it should hold is known where one of its sectors is right.
@@ -36,19 +46,29 @@ impl Dump {
         let wanted = blemish.right.map(|right| {
             let mut wanted = vec![0; block.len()];
             for (index, sector) in wanted.as_chunks_mut::<SECTOR>().0.iter_mut().enumerate() {
-                let stamp = SectorStamp { offset: offset + (index * SECTOR) as u64, ..shifted(right, offset, index) };
+                let stamp = SectorStamp {
+                    offset: offset + (index * SECTOR) as u64,
+                    ..shifted(right, offset, index)
+                };
                 sectors.write(sector, &stamp);
             }
             wanted
         });
-        Dump { offset, found: ("received", block.to_vec()), wanted }
+        Dump {
+            offset,
+            found: ("received", block.to_vec()),
+            wanted,
+        }
     }
 }
 
 /// The stamp of the sector at `index` of the block at `offset`, from that of another sector of the same write.
 fn shifted(right: SectorStamp, offset: u64, index: usize) -> SectorStamp {
     let seat = right.offset.saturating_sub(offset) / SECTOR as u64;
-    SectorStamp { index: (u64::from(right.index) + index as u64).saturating_sub(seat) as u16, ..right }
+    SectorStamp {
+        index: (u64::from(right.index) + index as u64).saturating_sub(seat) as u16,
+        ..right
+    }
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
@@ -59,18 +79,33 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             return;
         }
         self.dumped += 1;
-        let path = self.job.files.paths.get(file as usize).map_or(Path::new("target"), |path| path);
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let path = self
+            .job
+            .files
+            .paths
+            .get(file as usize)
+            .map_or(Path::new("target"), |path| path);
+        let name = path
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let (word, found) = dump.found;
-        let pieces = [Some((word, found)), dump.wanted.map(|wanted| ("expected", wanted))];
+        let pieces = [
+            Some((word, found)),
+            dump.wanted.map(|wanted| ("expected", wanted)),
+        ];
         for (word, bytes) in pieces.into_iter().flatten() {
-            if let Err(error) = self.host.leave(&format!("{name}.{}.{word}", dump.offset), &bytes) {
+            if let Err(error) = self
+                .host
+                .leave(&format!("{name}.{}.{word}", dump.offset), &bytes)
+            {
                 self.frame.notes.push(error.to_string());
                 self.dumped = MOST;
             }
         }
         if self.dumped == MOST {
-            self.frame.notes.push(format!("verify_dump saved {MOST} wrong blocks at most"));
+            self.frame
+                .notes
+                .push(format!("verify_dump saved {MOST} wrong blocks at most"));
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The end of a job: I/O in flight is waited for, what never comes back is counted.
 
-use fathom_model::{Direction, DirectionRecording, EventKind, Job, JobRecording, Nanos, PaceRecording, PerDirection, Usage};
+use fathom_model::{
+    Direction, DirectionRecording, EventKind, Job, JobRecording, Nanos, PaceRecording,
+    PerDirection, Usage,
+};
 
 use super::{EIO, LOOK_UP, Worker};
 use crate::clock::Clock;
@@ -9,8 +12,8 @@ use crate::engine::{Engine, EngineError, Wait};
 use crate::host::Host;
 use crate::live::{Phase, Stop};
 use crate::priorities::Prioritised;
-use crate::verify::VerifyState;
 use crate::recorder::Recorded;
+use crate::verify::VerifyState;
 
 /// A drain without a single completion is given up after this long.
 const PATIENCE: u64 = 30_000_000_000;
@@ -18,19 +21,26 @@ const PATIENCE: u64 = 30_000_000_000;
 pub(super) const COUNT_NOT_SENT: u64 = 50_000_000;
 
 /// Reaps until nothing is in flight. Chained writes that wait in the batch are handed over.
-pub(super) fn drain<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>) -> Result<(), EngineError> {
+pub(super) fn drain<E: Engine, C: Clock, H: Host>(
+    worker: &mut Worker<'_, E, C, H>,
+) -> Result<(), EngineError> {
     let mut last = worker.now();
     while worker.in_flight > 0 || !worker.batch.is_empty() {
         if !worker.batch.is_empty() && worker.in_flight < worker.slots.len() as u32 {
             worker.hand_over(worker.now())?;
         }
         let before = worker.in_flight;
-        let wait = Wait { at_least: 1, at_most: before.max(1), limit: Some(Nanos::new(LOOK_UP)) };
+        let wait = Wait {
+            at_least: 1,
+            at_most: before.max(1),
+            limit: Some(Nanos::new(LOOK_UP)),
+        };
         worker.engine.reap(wait, &mut worker.done)?;
         let now = worker.now();
         worker.recorder.idle(now);
         let mut done = std::mem::take(&mut worker.done);
-        done.iter().for_each(|completion| worker.complete(*completion, now));
+        done.iter()
+            .for_each(|completion| worker.complete(*completion, now));
         done.clear();
         worker.done = done;
         if worker.in_flight < before {
@@ -46,8 +56,12 @@ pub(super) fn drain<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, 
 
 /// Counts what is still in flight as timed out.
 fn give_up<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>, waited: u64, now: u64) {
-    let idle: std::collections::HashSet<u32> =
-        worker.free.iter().copied().chain(worker.batch.iter().map(|request| request.slot)).collect();
+    let idle: std::collections::HashSet<u32> = worker
+        .free
+        .iter()
+        .copied()
+        .chain(worker.batch.iter().map(|request| request.slot))
+        .collect();
     for slot in (0..worker.slots.len() as u32).filter(|slot| !idle.contains(slot)) {
         let io = worker.slots[slot as usize];
         if !io.sync {
@@ -55,15 +69,27 @@ fn give_up<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>, waite
         }
     }
     let in_flight = worker.in_flight;
-    worker.recorder.event(now, EventKind::GaveUp { in_flight, waited: Nanos::new(waited) });
+    worker.recorder.event(
+        now,
+        EventKind::GaveUp {
+            in_flight,
+            waited: Nanos::new(waited),
+        },
+    );
     if worker.live.stopping() != Stop::Abort {
-        let what = format!("{in_flight} I/Os did not complete within {} s", waited / 1_000_000_000);
+        let what = format!(
+            "{in_flight} I/Os did not complete within {} s",
+            waited / 1_000_000_000
+        );
         worker.fail(EIO, what);
     }
 }
 
 /// I/O of an open loop that was due when the load ended but had not been handed over.
-pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'_, E, C, H>, end: u64) {
+pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(
+    worker: &mut Worker<'_, E, C, H>,
+    end: u64,
+) {
     for request in std::mem::take(&mut worker.batch) {
         let io = worker.slots[request.slot as usize];
         if !io.sync {
@@ -78,9 +104,18 @@ pub(super) fn count_not_sent<E: Engine, C: Clock, H: Host>(worker: &mut Worker<'
         return;
     }
     for _ in 0..COUNT_NOT_SENT {
-        let Some(due) = worker.schedule.as_ref().map(|schedule| schedule.due()).filter(|due| *due < end) else { return };
+        let Some(due) = worker
+            .schedule
+            .as_ref()
+            .map(|schedule| schedule.due())
+            .filter(|due| *due < end)
+        else {
+            return;
+        };
         let Some(draft) = worker.draw() else { return };
-        worker.recorder.not_sent(due, draft.direction().unwrap_or(Direction::Write));
+        worker
+            .recorder
+            .not_sent(due, draft.direction().unwrap_or(Direction::Write));
         if let Some(schedule) = &mut worker.schedule {
             schedule.advance(draft.len);
         }
@@ -100,26 +135,49 @@ pub(super) struct Frame {
 }
 
 /// Takes the worker apart into its recording.
-pub(super) fn record<E: Engine, C: Clock, H: Host>(mut worker: Worker<'_, E, C, H>, ended_load: u64) -> JobRecording {
+pub(super) fn record<E: Engine, C: Clock, H: Host>(
+    mut worker: Worker<'_, E, C, H>,
+    ended_load: u64,
+) -> JobRecording {
     count_not_sent(&mut worker, ended_load);
-    let ended = worker.recorder.last_done().max(Nanos::new(worker.measured_from));
+    let ended = worker
+        .recorder
+        .last_done()
+        .max(Nanos::new(worker.measured_from));
     worker.recorder.publish(worker.live);
-    worker.live.enter(if worker.error.is_some() { Phase::Failed } else { Phase::Done });
+    worker.live.enter(if worker.error.is_some() {
+        Phase::Failed
+    } else {
+        Phase::Done
+    });
     let bare = without_records(&worker, ended);
     let priorities = worker.priorities.take();
     if worker.in_flight > 0 {
         // The kernel may still write into the engine's buffers: they must outlive the process's interest in them.
         std::mem::forget(worker.engine);
     }
-    with_records(worker.job, worker.synchronous, bare, with_priorities(worker.recorder.finish(ended), priorities.as_deref()))
+    with_records(
+        worker.job,
+        worker.synchronous,
+        bare,
+        with_priorities(worker.recorder.finish(ended), priorities.as_deref()),
+    )
 }
 
 /// The recording as it would be if the job ended now; what is in flight is planned and has no end yet.
 #[cold]
-pub(super) fn so_far<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, now: u64) -> JobRecording {
+pub(super) fn so_far<E: Engine, C: Clock, H: Host>(
+    worker: &Worker<'_, E, C, H>,
+    now: u64,
+) -> JobRecording {
     let now = Nanos::new(now.max(worker.measured_from));
     let recorded = with_priorities(worker.recorder.so_far(now), worker.priorities.as_deref());
-    with_records(worker.job, worker.synchronous, without_records(worker, now), recorded)
+    with_records(
+        worker.job,
+        worker.synchronous,
+        without_records(worker, now),
+        recorded,
+    )
 }
 
 fn with_priorities(mut recorded: Recorded, priorities: Option<&Prioritised>) -> Recorded {
@@ -131,7 +189,10 @@ fn with_priorities(mut recorded: Recorded, priorities: Option<&Prioritised>) -> 
 }
 
 /// Everything but what the recorder holds.
-fn without_records<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, ended: Nanos) -> JobRecording {
+fn without_records<E: Engine, C: Clock, H: Host>(
+    worker: &Worker<'_, E, C, H>,
+    ended: Nanos,
+) -> JobRecording {
     let frame = worker.frame.clone();
     JobRecording {
         engine: frame.engine.to_owned(),
@@ -147,7 +208,10 @@ fn without_records<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, e
         error: worker.error.clone(),
         errors_continued: worker.errors_continued,
         verify: worker.verify,
-        pace: PaceRecording { steady: None, latency_depth: worker.gate.as_ref().and_then(|gate| gate.depth()) },
+        pace: PaceRecording {
+            steady: None,
+            latency_depth: worker.gate.as_ref().and_then(|gate| gate.depth()),
+        },
         damages: worker.damages.clone(),
         verify_state: verify_state(worker),
         region: fathom_model::Bytes::new(frame.region),
@@ -157,15 +221,29 @@ fn without_records<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>, e
 }
 
 /// What a job that wrote leaves for a later run that verifies.
-fn verify_state<E: Engine, C: Clock, H: Host>(worker: &Worker<'_, E, C, H>) -> Option<(String, Vec<u8>)> {
+fn verify_state<E: Engine, C: Clock, H: Host>(
+    worker: &Worker<'_, E, C, H>,
+) -> Option<(String, Vec<u8>)> {
     let busy: Vec<u32> = (0..worker.slots.len() as u32)
-        .filter(|slot| worker.in_flight > 0 && !worker.free.contains(slot) && !worker.batch.iter().any(|request| request.slot == *slot))
+        .filter(|slot| {
+            worker.in_flight > 0
+                && !worker.free.contains(slot)
+                && !worker.batch.iter().any(|request| request.slot == *slot)
+        })
         .collect();
     let state = worker.checker.as_ref()?.state(worker.job, &busy)?;
-    Some((VerifyState::file_name(&state.name, state.index), state.encode()))
+    Some((
+        VerifyState::file_name(&state.name, state.index),
+        state.encode(),
+    ))
 }
 
-fn with_records(job: &Job, synchronous: bool, bare: JobRecording, mut recorded: Recorded) -> JobRecording {
+fn with_records(
+    job: &Job,
+    synchronous: bool,
+    bare: JobRecording,
+    mut recorded: Recorded,
+) -> JobRecording {
     one_latency_is_both(job, synchronous, &mut recorded.directions);
     JobRecording {
         in_flight_ns: recorded.directions.0.iter().map(|d| d.clat.sum()).sum(),
@@ -180,7 +258,11 @@ fn with_records(job: &Job, synchronous: bool, bare: JobRecording, mut recorded: 
 }
 
 /// A synchronous engine has one latency: it was recorded once, as clat.
-fn one_latency_is_both(job: &Job, synchronous: bool, directions: &mut PerDirection<DirectionRecording>) {
+fn one_latency_is_both(
+    job: &Job,
+    synchronous: bool,
+    directions: &mut PerDirection<DirectionRecording>,
+) {
     let accounting = &job.accounting;
     if !synchronous || accounting.reduced {
         return;

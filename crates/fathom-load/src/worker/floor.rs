@@ -18,10 +18,17 @@ pub(super) struct Floor {
 impl Floor {
     /// `None` for a job without a lowest rate.
     pub fn new(job: &Job, measured_from: Nanos) -> Option<Floor> {
-        let least = PerDirection::from_fn(|d| job.pace.rate_min[d].filter(|_| job.pattern.traffic.uses(d)));
+        let least =
+            PerDirection::from_fn(|d| job.pace.rate_min[d].filter(|_| job.pattern.traffic.uses(d)));
         let any = least.iter().any(|(_, rate)| rate.is_some());
         let next = measured_from.get().saturating_add(SETTLE);
-        any.then(|| Floor { least, cycle: job.pace.rate_cycle.get().max(1_000_000), since: 0, next, before: [(0, 0); 3] })
+        any.then(|| Floor {
+            least,
+            cycle: job.pace.rate_cycle.get().max(1_000_000),
+            since: 0,
+            next,
+            before: [(0, 0); 3],
+        })
     }
 
     #[inline]
@@ -39,13 +46,18 @@ impl Floor {
         }
         Direction::ALL.into_iter().find_map(|direction| {
             let d = direction as usize;
-            let (ios, bytes) = ((done[d].0 - before[d].0) as f64 / seconds, (done[d].1 - before[d].1) as f64 / seconds);
+            let (ios, bytes) = (
+                (done[d].0 - before[d].0) as f64 / seconds,
+                (done[d].1 - before[d].1) as f64 / seconds,
+            );
             let word = direction.word();
             match self.least[direction]? {
-                Rate::Iops(least) if ios < least => Some(format!("rate_iops_min={least} is not met: {ios:.0} {word}s per second")),
-                Rate::Bandwidth(least) if bytes < least => {
-                    Some(format!("rate_min={least} is not met: {bytes:.0} bytes of {word}s per second"))
-                }
+                Rate::Iops(least) if ios < least => Some(format!(
+                    "rate_iops_min={least} is not met: {ios:.0} {word}s per second"
+                )),
+                Rate::Bandwidth(least) if bytes < least => Some(format!(
+                    "rate_min={least} is not met: {bytes:.0} bytes of {word}s per second"
+                )),
                 _ => None,
             }
         })
@@ -69,15 +81,25 @@ mod tests {
         let mut floor = Floor::new(&job, Nanos::ZERO).expect("there is one");
         assert!(!floor.is_due(SETTLE - 1) && floor.is_due(SETTLE));
         let at = |second: u64| SETTLE + second * 1_000_000_000;
-        assert_eq!(floor.look([(0, 0); 3], at(0)), None, "the first look begins a cycle");
+        assert_eq!(
+            floor.look([(0, 0); 3], at(0)),
+            None,
+            "the first look begins a cycle"
+        );
         assert!(!floor.is_due(at(1) - 1));
         assert_eq!(floor.look([(100, 0), (0, 0), (0, 0)], at(1)), None);
         let what = floor.look([(199, 0), (0, 0), (0, 0)], at(2));
-        assert_eq!(what.as_deref(), Some("rate_iops_min=100 is not met: 99 reads per second"));
+        assert_eq!(
+            what.as_deref(),
+            Some("rate_iops_min=100 is not met: 99 reads per second")
+        );
         job.pace.rate_min[Direction::Read] = Some(Rate::Bandwidth(1000.0));
         let mut floor = Floor::new(&job, Nanos::ZERO).expect("there is one");
         floor.look([(0, 0); 3], at(0));
         let what = floor.look([(1, 1998), (0, 0), (0, 0)], at(2));
-        assert_eq!(what.as_deref(), Some("rate_min=1000 is not met: 999 bytes of reads per second"));
+        assert_eq!(
+            what.as_deref(),
+            Some("rate_min=1000 is not met: 999 bytes of reads per second")
+        );
     }
 }

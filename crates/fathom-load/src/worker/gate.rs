@@ -23,11 +23,25 @@ pub(super) struct Gate {
 
 impl Gate {
     /// The gates of a job; `None` when nothing is held back.
-    pub fn new(job: &Job, depth: u32, measured_from: Nanos, flow: Option<Member>) -> Option<Box<Gate>> {
-        let search = job.pace.latency.map(|target| Search::new(target, depth, measured_from.get()));
+    pub fn new(
+        job: &Job,
+        depth: u32,
+        measured_from: Nanos,
+        flow: Option<Member>,
+    ) -> Option<Box<Gate>> {
+        let search = job
+            .pace
+            .latency
+            .map(|target| Search::new(target, depth, measured_from.get()));
         let floor = Floor::new(job, measured_from);
         let any = flow.is_some() || search.is_some() || floor.is_some();
-        any.then(|| Box::new(Gate { flow, search, floor }))
+        any.then(|| {
+            Box::new(Gate {
+                flow,
+                search,
+                floor,
+            })
+        })
     }
 
     /// The depth that was found, where one was searched.
@@ -64,8 +78,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether an I/O touches bytes of one that is in flight or about to be.
     pub(super) fn overlaps(&self, next: &Draft) -> bool {
         let (start, end) = (next.offset, next.offset + u64::from(next.len));
-        let touches = |io: &InFlight| io.file == next.file && !io.sync && io.offset < end && start < io.offset + u64::from(io.len);
-        (0..self.slots.len() as u32).any(|slot| touches(&self.slots[slot as usize]) && !self.free.contains(&slot))
+        let touches = |io: &InFlight| {
+            io.file == next.file
+                && !io.sync
+                && io.offset < end
+                && start < io.offset + u64::from(io.len)
+        };
+        (0..self.slots.len() as u32)
+            .any(|slot| touches(&self.slots[slot as usize]) && !self.free.contains(&slot))
     }
 
     /// [`Worker::take`] for a job that something holds back.
@@ -77,7 +97,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let waiting = self.batch.len();
         let room = self.let_in(room.saturating_sub(waiting), now) + waiting;
-        if self.job.pace.serialize_overlap || self.keeps_apart { self.take_apart(room, now) } else { self.take_up_to(room, now) }
+        if self.job.pace.serialize_overlap || self.keeps_apart {
+            self.take_apart(room, now)
+        } else {
+            self.take_up_to(room, now)
+        }
         let unused = room.saturating_sub(self.batch.len());
         if let Some(flow) = self.gate.as_mut().and_then(|gate| gate.flow.as_mut()) {
             flow.give_back(unused);
@@ -87,15 +111,27 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// How many of `wanted` may go now.
     fn let_in(&mut self, wanted: usize, now: u64) -> usize {
         let (waiting, busy) = (self.batch.len(), self.in_flight + self.batch.len() as u32);
-        let wanted = self.pause.as_ref().map_or(wanted, |pause| pause.room(waiting, busy).min(wanted));
-        let Some(gate) = &mut self.gate else { return wanted };
-        let wanted = gate.search.as_ref().map_or(wanted, |search| search.room(busy).min(wanted));
-        gate.flow.as_mut().map_or(wanted, |flow| flow.claim(wanted, now))
+        let wanted = self
+            .pause
+            .as_ref()
+            .map_or(wanted, |pause| pause.room(waiting, busy).min(wanted));
+        let Some(gate) = &mut self.gate else {
+            return wanted;
+        };
+        let wanted = gate
+            .search
+            .as_ref()
+            .map_or(wanted, |search| search.room(busy).min(wanted));
+        gate.flow
+            .as_mut()
+            .map_or(wanted, |flow| flow.claim(wanted, now))
     }
 
     /// When something may go again that would be due at `due`; lets others work while that is now.
     pub(super) fn let_in_at(&self, due: u64, now: u64) -> u64 {
-        let Some(flow) = self.gate.as_ref().and_then(|gate| gate.flow.as_ref()) else { return due };
+        let Some(flow) = self.gate.as_ref().and_then(|gate| gate.flow.as_ref()) else {
+            return due;
+        };
         if flow.until() <= now {
             std::thread::yield_now();
         }
@@ -105,8 +141,16 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn look_at_gates(&mut self, now: u64) {
         let Some(gate) = &mut self.gate else { return };
         let in_flight = self.in_flight + self.batch.len() as u32;
-        let next = gate.search.as_mut().filter(|_| now >= self.measured_from).map(|search| search.look(in_flight, now));
-        let slow = gate.floor.as_mut().filter(|floor| floor.is_due(now)).and_then(|floor| floor.look(self.recorder.done(), now));
+        let next = gate
+            .search
+            .as_mut()
+            .filter(|_| now >= self.measured_from)
+            .map(|search| search.look(in_flight, now));
+        let slow = gate
+            .floor
+            .as_mut()
+            .filter(|floor| floor.is_due(now))
+            .and_then(|floor| floor.look(self.recorder.done(), now));
         match next {
             Some(Next::StartOver) => self.start_over(now),
             Some(Next::Done) => self.full = true,
@@ -129,7 +173,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     /// An I/O is over that a search for a depth must hear of.
     pub(super) fn searched(&mut self, io: &InFlight, now: u64) {
-        let Some(search) = self.gate.as_mut().and_then(|gate| gate.search.as_mut()) else { return };
+        let Some(search) = self.gate.as_mut().and_then(|gate| gate.search.as_mut()) else {
+            return;
+        };
         let chained = self.job.pattern.traffic == Traffic::TrimWrite && io.then_write;
         let latency = now.saturating_sub(io.ready);
         if io.planned < self.measured_from || chained || search.completed(latency) {

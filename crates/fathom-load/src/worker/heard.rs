@@ -29,7 +29,12 @@ impl Heard {
     /// Notes a write, or a trim with `number` 0.
     pub fn note(&mut self, file: u32, offset: u64, len: u32, number: u64) {
         if self.deeds.len() < MOST {
-            self.deeds.push(Deed { offset, number, len, file });
+            self.deeds.push(Deed {
+                offset,
+                number,
+                len,
+                file,
+            });
         } else {
             self.beyond += u64::from(number > 0);
         }
@@ -37,7 +42,11 @@ impl Heard {
 
     /// Writes that cannot be looked for, because too many came after the first [`MOST`].
     pub fn unknown(&self) -> u64 {
-        if self.beyond == 0 { 0 } else { self.beyond + self.deeds.iter().filter(|deed| deed.number > 0).count() as u64 }
+        if self.beyond == 0 {
+            0
+        } else {
+            self.beyond + self.deeds.iter().filter(|deed| deed.number > 0).count() as u64
+        }
     }
 
     /// The writes of which nothing was overwritten or trimmed later, in the order of the log.
@@ -45,9 +54,21 @@ impl Heard {
         let mut covered = Covered::default();
         let mut lasting = Vec::new();
         for deed in self.deeds.iter().rev().filter(|_| self.beyond == 0) {
-            let Deed { offset, number, len, file } = *deed;
+            let Deed {
+                offset,
+                number,
+                len,
+                file,
+            } = *deed;
             if !covered.cover(file, offset, offset + u64::from(len)) && number > 0 {
-                lasting.push(Sought { file, offset, len, number, generation: Some(1), before: None });
+                lasting.push(Sought {
+                    file,
+                    offset,
+                    len,
+                    number,
+                    generation: Some(1),
+                    before: None,
+                });
             }
         }
         lasting.reverse();
@@ -63,7 +84,12 @@ impl Covered {
     /// Adds a range and says whether any of it was there before.
     fn cover(&mut self, file: u32, start: u64, end: u64) -> bool {
         let (mut from, mut to, mut touched) = (start, end, false);
-        while let Some((&key, &last)) = self.0.range(..(file, to)).next_back().filter(|((other, _), last)| *other == file && **last > from) {
+        while let Some((&key, &last)) = self
+            .0
+            .range(..(file, to))
+            .next_back()
+            .filter(|((other, _), last)| *other == file && **last > from)
+        {
             self.0.remove(&key);
             (from, to, touched) = (from.min(key.1), to.max(last), true);
         }
@@ -80,16 +106,27 @@ mod tests {
 
     fn numbers(deeds: &[(u32, u64, u32, u64)]) -> Vec<u64> {
         let mut heard = Heard::default();
-        deeds.iter().for_each(|(file, offset, len, number)| heard.note(*file, *offset, *len, *number));
+        deeds
+            .iter()
+            .for_each(|(file, offset, len, number)| heard.note(*file, *offset, *len, *number));
         heard.lasting().iter().map(|sought| sought.number).collect()
     }
 
     #[test]
     fn what_was_overwritten_or_trimmed_is_not_looked_for() {
-        assert_eq!(numbers(&[(0, 0, 8, 1), (0, 8, 8, 2), (1, 0, 8, 3)]), [1, 2, 3]);
+        assert_eq!(
+            numbers(&[(0, 0, 8, 1), (0, 8, 8, 2), (1, 0, 8, 3)]),
+            [1, 2, 3]
+        );
         assert_eq!(numbers(&[(0, 0, 8, 1), (0, 8, 8, 2), (0, 4, 2, 3)]), [2, 3]);
-        assert_eq!(numbers(&[(0, 0, 8, 1), (0, 8, 8, 2), (0, 0, 16, 0)]), [0_u64; 0]);
-        assert_eq!(numbers(&[(0, 0, 64, 1), (0, 8, 8, 2), (0, 24, 8, 3), (0, 0, 12, 4)]), [3, 4]);
+        assert_eq!(
+            numbers(&[(0, 0, 8, 1), (0, 8, 8, 2), (0, 0, 16, 0)]),
+            [0_u64; 0]
+        );
+        assert_eq!(
+            numbers(&[(0, 0, 64, 1), (0, 8, 8, 2), (0, 24, 8, 3), (0, 0, 12, 4)]),
+            [3, 4]
+        );
     }
 
     proptest! {

@@ -52,7 +52,13 @@ mod tests {
 
     #[test]
     fn classes_are_fios() {
-        assert_eq!([1, 2, 3, 4, 7, 8, 63, 64, 1000].map(depth_class), [0, 1, 1, 2, 2, 3, 5, 6, 6]);
-        assert_eq!([0, 1, 4, 5, 8, 9, 16, 17, 64, 65].map(batch_class), [0, 1, 1, 2, 2, 3, 3, 4, 5, 6]);
+        assert_eq!(
+            [1, 2, 3, 4, 7, 8, 63, 64, 1000].map(depth_class),
+            [0, 1, 1, 2, 2, 3, 5, 6, 6]
+        );
+        assert_eq!(
+            [0, 1, 4, 5, 8, 9, 16, 17, 64, 65].map(batch_class),
+            [0, 1, 1, 2, 2, 3, 3, 4, 5, 6]
+        );
     }
 }

@@ -12,10 +12,10 @@ mod heard;
 mod levels;
 mod look;
 mod pace;
-mod search;
 mod plain;
 mod replay;
 mod rewalk;
+mod search;
 mod setup;
 mod suspects;
 
@@ -25,12 +25,12 @@ use fathom_model::{Damage, Direction, EventKind, Job, JobError, Nanos, VerifyCou
 
 use self::beside::Helpers;
 use self::check::Checker;
-use self::gate::Gate;
 use self::finish::Frame;
+pub(crate) use self::finish::difference;
+use self::gate::Gate;
 use self::levels::Levels;
 use self::pace::Pause;
 use self::replay::Log;
-pub(crate) use self::finish::difference;
 pub(crate) use self::setup::Setup;
 use crate::arrivals::Schedule;
 use crate::budget::Budget;
@@ -119,7 +119,11 @@ pub(crate) struct Worker<'a, E, C, H> {
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Does the load of the job: passes of it, each verified where asked.
     fn work(&mut self) {
-        self.live.enter(if self.measured_from > self.now() { Phase::WarmingUp } else { Phase::Running });
+        self.live.enter(if self.measured_from > self.now() {
+            Phase::WarmingUp
+        } else {
+            Phase::Running
+        });
         loop {
             let driven = match () {
                 () if self.log.is_some() => self.drive_log(),
@@ -134,14 +138,19 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             let over = self.over(self.now());
             // Regression 0061: an amount that ended within a pass was never verified.
-            let last = self.checker.is_some() && (over || !self.verify_due() && self.draw_is_over());
+            let last =
+                self.checker.is_some() && (over || !self.verify_due() && self.draw_is_over());
             if self.verify_due() || last && self.live.stopping() == Stop::No {
                 self.live.enter(Phase::Verifying);
                 self.verify_pass(last);
                 self.live.enter(Phase::Running);
             }
             let over = over || self.over(self.now()) || self.draw_is_over();
-            if over && !last && self.live.stopping() == Stop::No && self.checker.as_ref().is_some_and(Checker::has_rest) {
+            if over
+                && !last
+                && self.live.stopping() == Stop::No
+                && self.checker.as_ref().is_some_and(Checker::has_rest)
+            {
                 self.verify_pass(true);
             }
             self.second_look();
@@ -168,7 +177,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             } else if self.in_flight == 0 {
                 self.recorder.idle(now);
                 match self.next_due(now) {
-                    Some(due) => self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP))),
+                    Some(due) => self
+                        .clock
+                        .sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP))),
                     None => return Ok(()),
                 }
                 now = self.now();
@@ -198,7 +209,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if now >= self.next_look {
             self.look(now);
         }
-        now >= self.deadline || self.live.stopping() != Stop::No || self.error.is_some() || self.full
+        now >= self.deadline
+            || self.live.stopping() != Stop::No
+            || self.error.is_some()
+            || self.full
     }
 
     /// Things that need no look at every I/O.
@@ -206,7 +220,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn look(&mut self, now: u64) {
         self.live.in_flight.store(self.in_flight, Relaxed);
         if let Some(schedule) = &self.schedule {
-            self.live.late_ns.store(now.saturating_sub(schedule.due()), Relaxed);
+            self.live
+                .late_ns
+                .store(now.saturating_sub(schedule.due()), Relaxed);
         }
         if now >= self.measured_from && self.live.phase() == Phase::WarmingUp {
             self.live.enter(Phase::Running);
@@ -217,9 +233,16 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let steady = self.job.limits.steady.is_some();
         if steady {
-            self.live.latency_ns.store(self.recorder.service_sum(), Relaxed);
+            self.live
+                .latency_ns
+                .store(self.recorder.service_sum(), Relaxed);
         }
-        self.next_look = now + if self.synchronous || steady { SHOW } else { LOOK_UP / 10 };
+        self.next_look = now
+            + if self.synchronous || steady {
+                SHOW
+            } else {
+                LOOK_UP / 10
+            };
     }
 
     /// How many more may be in flight now.
@@ -242,7 +265,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn take(&mut self, now: u64) {
         let room = self.room();
-        if self.gated { self.take_gated(room, now) } else { self.take_up_to(room, now) }
+        if self.gated {
+            self.take_gated(room, now)
+        } else {
+            self.take_up_to(room, now)
+        }
     }
 
     /// Fills the batch up to `room` with I/O that is due.
@@ -279,7 +306,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.next_draft = 0;
         let mut empty_passes = 0;
         while !self.budget.spent() && empty_passes < 2 && !self.verify_due() {
-            let want = self.checker.as_ref().map_or(DRAW, |checker| checker.room(DRAW));
+            let want = self
+                .checker
+                .as_ref()
+                .map_or(DRAW, |checker| checker.room(DRAW));
             if let Some(checker) = &mut self.checker {
                 checker.about_to_draw(&self.script);
             }
@@ -311,7 +341,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     }
 
     fn keep_to_budget(&mut self) {
-        if let Some(at) = self.drafts.iter().position(|draft| draft.len > 0 && !self.budget.take(draft.len)) {
+        if let Some(at) = self
+            .drafts
+            .iter()
+            .position(|draft| draft.len > 0 && !self.budget.take(draft.len))
+        {
             self.drafts.truncate(at);
         }
     }
@@ -341,8 +375,22 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             prio: draft.prio,
         };
         self.buffer_for(slot, draft);
-        let Draft { offset, len, file, op, prio, .. } = draft;
-        let request = Request { slot, file, op, len, offset, prio };
+        let Draft {
+            offset,
+            len,
+            file,
+            op,
+            prio,
+            ..
+        } = draft;
+        let request = Request {
+            slot,
+            file,
+            op,
+            len,
+            offset,
+            prio,
+        };
         self.batch.push(request);
     }
 
@@ -371,7 +419,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             filler.fill(slot as usize, buffer, draft.offset);
         }
         if let Some(checker) = &mut self.checker {
-            checker.stamp(slot, buffer, draft.file, draft.offset, self.clock.now().get());
+            checker.stamp(
+                slot,
+                buffer,
+                draft.file,
+                draft.offset,
+                self.clock.now().get(),
+            );
         }
     }
 
@@ -390,7 +444,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn hand_over(&mut self, now: u64) -> Result<u64, EngineError> {
         // Filling buffers took time that belongs to no I/O.
-        let ready = if self.fills || self.schedule.is_some() { self.now() } else { now };
+        let ready = if self.fills || self.schedule.is_some() {
+            self.now()
+        } else {
+            now
+        };
         let closed = self.schedule.is_none();
         if self.synchronous {
             self.carry();
@@ -468,7 +526,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         };
         if io.sync || !in_full {
             let io = *io;
-            return if io.sync { self.synced(&io, completion, now) } else { self.went_wrong(&io, completion, now) };
+            return if io.sync {
+                self.synced(&io, completion, now)
+            } else {
+                self.went_wrong(&io, completion, now)
+            };
         }
         self.recorder.ok(io, now);
         if self.has_more_to_do {
@@ -496,8 +558,15 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.listens {
             self.searched(io, now);
         }
-        if self.job.errors.max_latency[io.direction].is_some_and(|limit| now - io.ready > limit.get()) {
-            let what = format!("a {} at {} took {} ns, max_latency is exceeded", io.direction.word(), io.offset, now - io.ready);
+        if self.job.errors.max_latency[io.direction]
+            .is_some_and(|limit| now - io.ready > limit.get())
+        {
+            let what = format!(
+                "a {} at {} took {} ns, max_latency is exceeded",
+                io.direction.word(),
+                io.offset,
+                now - io.ready
+            );
             self.fail(ETIMEDOUT, what);
         }
     }
@@ -505,7 +574,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// The write that follows a trim, of the same range; it is due when the trim is over.
     #[cold]
     fn chain(&mut self, io: &InFlight, now: u64) {
-        let draft = Draft { offset: io.offset, len: io.len, file: io.file, op: Op::Write, then_write: false, prio: io.prio };
+        let draft = Draft {
+            offset: io.offset,
+            len: io.len,
+            file: io.file,
+            op: Op::Write,
+            then_write: false,
+            prio: io.prio,
+        };
         self.prepare(draft, now);
     }
 
@@ -521,19 +597,34 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         self.recorder.sync_failed += 1;
         let errno = -result as i32;
-        self.recorder.event(now, EventKind::FirstError { direction: None, offset: 0, errno });
+        self.recorder.event(
+            now,
+            EventKind::FirstError {
+                direction: None,
+                offset: 0,
+                errno,
+            },
+        );
         self.fail(errno, format!("fsync of {} failed", self.path_of(io)));
     }
 
     fn path_of(&self, io: &InFlight) -> String {
-        self.job.files.paths.get(io.file as usize).map_or_else(String::new, |path| path.display().to_string())
+        self.job
+            .files
+            .paths
+            .get(io.file as usize)
+            .map_or_else(String::new, |path| path.display().to_string())
     }
 
     /// A short or failed I/O: counted apart, told once, and fatal unless the plan says otherwise.
     #[cold]
     fn went_wrong(&mut self, io: &InFlight, completion: Completion, now: u64) {
         let result = completion.result;
-        if let Some(checker) = self.checker.as_mut().filter(|_| io.direction == Direction::Write) {
+        if let Some(checker) = self
+            .checker
+            .as_mut()
+            .filter(|_| io.direction == Direction::Write)
+        {
             checker.write_failed(completion.slot);
         }
         self.count_read(io);
@@ -544,13 +635,22 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let errno = -result as i32;
         self.recorder.bad(io, None, now);
-        self.live.failed.store(self.live.failed.load(Relaxed) + 1, Relaxed);
+        self.live
+            .failed
+            .store(self.live.failed.load(Relaxed) + 1, Relaxed);
         if matches!(errno, ENOSPC | EDQUOT) && self.job.files.layout.fill_device {
             self.full = true;
             return;
         }
-        if !self.recorder.noted(|e| matches!(e, EventKind::FirstError { .. })) {
-            let what = EventKind::FirstError { direction: Some(io.direction), offset: io.offset, errno };
+        if !self
+            .recorder
+            .noted(|e| matches!(e, EventKind::FirstError { .. }))
+        {
+            let what = EventKind::FirstError {
+                direction: Some(io.direction),
+                offset: io.offset,
+                errno,
+            };
             self.recorder.event(now, what);
         }
         let policy = &self.job.errors;
@@ -565,26 +665,59 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             self.errors_continued += 1;
             return;
         }
-        let what = format!("{} of {} bytes at offset {} of {} failed", io.direction.word(), io.len, io.offset, self.path_of(io));
+        let what = format!(
+            "{} of {} bytes at offset {} of {} failed",
+            io.direction.word(),
+            io.len,
+            io.offset,
+            self.path_of(io)
+        );
         self.fail(errno, what);
     }
 
     fn fell_short(&mut self, io: &InFlight, moved: u32, now: u64) {
-        if !self.recorder.noted(|e| matches!(e, EventKind::FirstShort { .. })) {
-            let what = EventKind::FirstShort { direction: io.direction, offset: io.offset, asked: io.len, moved };
+        if !self
+            .recorder
+            .noted(|e| matches!(e, EventKind::FirstShort { .. }))
+        {
+            let what = EventKind::FirstShort {
+                direction: io.direction,
+                offset: io.offset,
+                asked: io.len,
+                moved,
+            };
             self.recorder.event(now, what);
         }
-        let Some(path) = self.job.files.paths.get(io.file as usize) else { return };
+        let Some(path) = self.job.files.paths.get(io.file as usize) else {
+            return;
+        };
         let end = io.offset + u64::from(io.len);
-        let size = self.host.size_now(path).map_or(u64::MAX, fathom_model::Bytes::get);
+        let size = self
+            .host
+            .size_now(path)
+            .map_or(u64::MAX, fathom_model::Bytes::get);
         if io.direction == Direction::Read && size < end {
             let from = fathom_model::Bytes::new(end);
-            let what = EventKind::TargetShrank { path: path.display().to_string(), from, to: fathom_model::Bytes::new(size) };
+            let what = EventKind::TargetShrank {
+                path: path.display().to_string(),
+                from,
+                to: fathom_model::Bytes::new(size),
+            };
             self.recorder.event(now, what);
-            let text = format!("{} shrank to {size} bytes during the run: a read at {} found {moved} of {} bytes", path.display(), io.offset, io.len);
+            let text = format!(
+                "{} shrank to {size} bytes during the run: a read at {} found {moved} of {} bytes",
+                path.display(),
+                io.offset,
+                io.len
+            );
             self.fail(EIO, text);
         } else if moved == 0 {
-            let what = format!("{} at offset {} of {} moved nothing", io.direction.word(), io.offset, path.display());
+            let what = format!(
+                "{} at offset {} of {} moved nothing",
+                io.direction.word(),
+                io.offset,
+                path.display()
+            );
             self.fail(EIO, what);
         }
     }
@@ -593,7 +726,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[cold]
     fn fail(&mut self, errno: i32, what: String) {
         if self.error.is_none() {
-            self.error = Some(JobError { errno, what, at: self.clock.now() });
+            self.error = Some(JobError {
+                errno,
+                what,
+                at: self.clock.now(),
+            });
         }
     }
 
@@ -606,10 +743,20 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     #[inline]
     fn wait(&self, now: u64) -> Wait {
         let queue = &self.job.queue;
-        let at_most = queue.batch_complete_max.max(queue.batch_complete_min).max(1);
-        let at_least = queue.batch_complete_min.clamp(1, self.in_flight.max(1)).min(at_most);
+        let at_most = queue
+            .batch_complete_max
+            .max(queue.batch_complete_min)
+            .max(1);
+        let at_least = queue
+            .batch_complete_min
+            .clamp(1, self.in_flight.max(1))
+            .min(at_most);
         if self.schedule.is_none() && self.pause.is_none() {
-            return Wait { at_least, at_most, limit: Some(Nanos::new(LOOK_UP)) };
+            return Wait {
+                at_least,
+                at_most,
+                limit: Some(Nanos::new(LOOK_UP)),
+            };
         }
         self.wait_for_due(now, at_least, at_most)
     }

@@ -21,7 +21,12 @@ pub(super) struct Pause {
 
 impl Pause {
     pub fn new(think: Think, now: u64) -> Self {
-        Pause { think, count: 0, until: now, begun: false }
+        Pause {
+            think,
+            count: 0,
+            until: now,
+            begun: false,
+        }
     }
 
     pub fn issued(&mut self, n: u64) {
@@ -63,7 +68,11 @@ impl Pause {
     /// How many may be taken before the next pause, when `waiting` are taken and `busy` taken or in flight.
     pub fn room(&self, waiting: usize, busy: u32) -> usize {
         let left = u64::from(self.think.blocks.max(1)).saturating_sub(self.count) as usize;
-        left.saturating_sub(if self.think.by_issue { waiting } else { busy as usize })
+        left.saturating_sub(if self.think.by_issue {
+            waiting
+        } else {
+            busy as usize
+        })
     }
 }
 
@@ -71,11 +80,16 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether nothing is handed over now because of a pause, which includes waiting for the I/Os that begin it.
     pub(super) fn paused(&mut self, now: u64) -> bool {
         let in_flight = u64::from(self.in_flight) + self.batch.len() as u64;
-        let Some(pause) = &mut self.pause else { return false };
+        let Some(pause) = &mut self.pause else {
+            return false;
+        };
         let active = pause.active(in_flight, now, self.schedule.as_mut());
         if active {
             let busy = pause.busy_until().min(self.deadline);
-            while pause.think.spin > Nanos::ZERO && self.clock.now().get() < busy && self.live.stopping() == Stop::No {
+            while pause.think.spin > Nanos::ZERO
+                && self.clock.now().get() < busy
+                && self.live.stopping() == Stop::No
+            {
                 std::hint::spin_loop();
             }
         }
@@ -90,7 +104,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if self.draw_is_over() {
             return None;
         }
-        let due = self.schedule.as_ref().map_or(now, |schedule| schedule.due());
+        let due = self
+            .schedule
+            .as_ref()
+            .map_or(now, |schedule| schedule.due());
         Some(self.let_in_at(due, now))
     }
 
@@ -106,8 +123,16 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
         }
         match (due - now).checked_sub(POLL).filter(|rest| *rest > 0) {
-            Some(limit) => Wait { at_least, at_most, limit: Some(Nanos::new(limit)) },
-            None => Wait { at_least: 0, at_most, limit: None },
+            Some(limit) => Wait {
+                at_least,
+                at_most,
+                limit: Some(Nanos::new(limit)),
+            },
+            None => Wait {
+                at_least: 0,
+                at_most,
+                limit: None,
+            },
         }
     }
 }
@@ -122,7 +147,14 @@ mod tests {
 
     fn think() -> Think {
         let (time, io_time) = (Nanos::from_millis(30), Nanos::ZERO);
-        Think { time, spin: Nanos::from_millis(5), blocks: 4, by_issue: false, io_time, forgiven: false }
+        Think {
+            time,
+            spin: Nanos::from_millis(5),
+            blocks: 4,
+            by_issue: false,
+            io_time,
+            forgiven: false,
+        }
     }
 
     #[test]
@@ -137,14 +169,24 @@ mod tests {
 
     #[test]
     fn a_time_of_load_begins_a_pause_too() {
-        let mut pause = Pause::new(Think { blocks: u32::MAX, io_time: Nanos::from_millis(20), ..think() }, 0);
+        let mut pause = Pause::new(
+            Think {
+                blocks: u32::MAX,
+                io_time: Nanos::from_millis(20),
+                ..think()
+            },
+            0,
+        );
         pause.completed(19 * MS);
         assert!(!pause.active(0, 19 * MS, None));
         pause.completed(20 * MS);
         assert!(pause.active(0, 20 * MS, None));
         assert_eq!(pause.until, 50 * MS);
         pause.completed(69 * MS);
-        assert!(!pause.active(0, 69 * MS, None), "the load is counted from the end of the pause");
+        assert!(
+            !pause.active(0, 69 * MS, None),
+            "the load is counted from the end of the pause"
+        );
     }
 
     #[test]
@@ -153,7 +195,13 @@ mod tests {
             let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
             job.pace.rate[Direction::Read] = Some(Rate::Iops(1000.0));
             let mut schedule = Schedule::new(&job, Nanos::ZERO);
-            let mut pause = Pause::new(Think { forgiven, ..think() }, 0);
+            let mut pause = Pause::new(
+                Think {
+                    forgiven,
+                    ..think()
+                },
+                0,
+            );
             (0..4).for_each(|_| pause.completed(MS));
             pause.active(0, MS, schedule.as_mut());
             assert_eq!(schedule.expect("there is a rate").due(), due);

@@ -12,7 +12,11 @@ use crate::script::{Draft, direction_of};
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether each I/O is due when it has room, and nothing but counting follows it.
     pub(super) fn is_plain(&self) -> bool {
-        !self.synchronous && self.schedule.is_none() && !self.load_has_more && !self.gated && !self.recorder.tells()
+        !self.synchronous
+            && self.schedule.is_none()
+            && !self.load_has_more
+            && !self.gated
+            && !self.recorder.tells()
     }
 
     /// [`Worker::drive`] for that case.
@@ -69,23 +73,38 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let drafts = &self.drafts[self.next_draft..self.next_draft + count];
         let left = self.free.len() - count;
         let slots = &mut self.slots[..];
-        self.batch.extend(self.free[left..].iter().zip(drafts).map(|(slot, draft)| {
-            let Draft { offset, len, file, op, prio, .. } = *draft;
-            let direction = direction_of(op);
-            slots[*slot as usize] = InFlight {
-                planned: ready,
-                ready,
-                issued: ready,
-                offset,
-                len,
-                file,
-                direction: direction.unwrap_or(Direction::Write),
-                sync: direction.is_none(),
-                prio,
-                ..InFlight::NONE
-            };
-            Request { slot: *slot, file, op, len, offset, prio }
-        }));
+        self.batch
+            .extend(self.free[left..].iter().zip(drafts).map(|(slot, draft)| {
+                let Draft {
+                    offset,
+                    len,
+                    file,
+                    op,
+                    prio,
+                    ..
+                } = *draft;
+                let direction = direction_of(op);
+                slots[*slot as usize] = InFlight {
+                    planned: ready,
+                    ready,
+                    issued: ready,
+                    offset,
+                    len,
+                    file,
+                    direction: direction.unwrap_or(Direction::Write),
+                    sync: direction.is_none(),
+                    prio,
+                    ..InFlight::NONE
+                };
+                Request {
+                    slot: *slot,
+                    file,
+                    op,
+                    len,
+                    offset,
+                    prio,
+                }
+            }));
         self.free.truncate(left);
         self.next_draft += count;
     }
@@ -150,8 +169,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let mut at = 0;
         while at < self.done.len() {
-            let good = self.recorder.ok_together(&self.slots, &self.done[at..], now);
-            self.free.extend(self.done[at..at + good].iter().map(|completion| completion.slot));
+            let good = self
+                .recorder
+                .ok_together(&self.slots, &self.done[at..], now);
+            self.free.extend(
+                self.done[at..at + good]
+                    .iter()
+                    .map(|completion| completion.slot),
+            );
             self.in_flight -= good as u32;
             at += good;
             if let Some(completion) = self.done.get(at).copied().filter(|_| good == 0) {

@@ -22,7 +22,13 @@ pub(crate) struct Log {
 
 impl Log {
     pub fn new(feed: Feed, replay: &Replay, start: Nanos) -> Self {
-        Log { feed, timing: replay.reading.timing, start: start.get(), last: start.get(), over: false }
+        Log {
+            feed,
+            timing: replay.reading.timing,
+            start: start.get(),
+            last: start.get(),
+            over: false,
+        }
     }
 
     /// The next I/O and when it is due; `None` at the end.
@@ -52,7 +58,14 @@ fn draft(entry: &TraceEntry) -> Draft {
         TraceAction::Sync => Op::Fsync,
         TraceAction::Datasync => Op::Fdatasync,
     };
-    Draft { offset: entry.offset, len: entry.len, file: entry.file, op, then_write: false, prio: 0 }
+    Draft {
+        offset: entry.offset,
+        len: entry.len,
+        file: entry.file,
+        op,
+        then_write: false,
+        prio: 0,
+    }
 }
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
@@ -74,7 +87,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             }
             let Some(due) = due else { return Ok(()) };
             self.recorder.idle(now);
-            self.clock.sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
+            self.clock
+                .sleep_until(Nanos::new(due.min(self.deadline).min(now + LOOK_UP)));
             now = self.now();
         }
         Ok(())
@@ -128,13 +142,29 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// A wait that ends in time for the next I/O of the log, as far as the queue has room for it.
     fn wait_for_log(&self, now: u64, due: Option<u64>) -> Wait {
         let queue = &self.job.queue;
-        let at_most = queue.batch_complete_max.max(queue.batch_complete_min).max(1);
-        let at_least = queue.batch_complete_min.clamp(1, self.in_flight.max(1)).min(at_most);
+        let at_most = queue
+            .batch_complete_max
+            .max(queue.batch_complete_min)
+            .max(1);
+        let at_least = queue
+            .batch_complete_min
+            .clamp(1, self.in_flight.max(1))
+            .min(at_most);
         let has_room = self.in_flight < self.slots.len() as u32;
-        let until = due.filter(|_| has_room).map_or(LOOK_UP, |due| due.saturating_sub(now).min(LOOK_UP));
+        let until = due
+            .filter(|_| has_room)
+            .map_or(LOOK_UP, |due| due.saturating_sub(now).min(LOOK_UP));
         match until.checked_sub(POLL).filter(|rest| *rest > 0) {
-            Some(limit) => Wait { at_least, at_most, limit: Some(Nanos::new(limit)) },
-            None => Wait { at_least: 0, at_most, limit: None },
+            Some(limit) => Wait {
+                at_least,
+                at_most,
+                limit: Some(Nanos::new(limit)),
+            },
+            None => Wait {
+                at_least: 0,
+                at_most,
+                limit: None,
+            },
         }
     }
 
@@ -144,7 +174,9 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             return;
         }
         for _ in 0..COUNT_NOT_SENT {
-            let Some((draft, due)) = self.peek_log().filter(|(_, due)| *due < end) else { return };
+            let Some((draft, due)) = self.peek_log().filter(|(_, due)| *due < end) else {
+                return;
+            };
             if let Some(direction) = direction_of(draft.op) {
                 self.recorder.not_sent(due, direction);
             }

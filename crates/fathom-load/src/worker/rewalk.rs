@@ -26,7 +26,11 @@ impl Mark {
     pub fn moved_on(&self, drafts: u64) -> Mark {
         let mut walk = Walk::new(self.clone(), drafts);
         while walk.next().is_some() {}
-        let mut mark = Mark { number: walk.number, generation: walk.generation, ..self.clone() };
+        let mut mark = Mark {
+            number: walk.number,
+            generation: walk.generation,
+            ..self.clone()
+        };
         let (mut left, mut skipped) = (drafts, Vec::new());
         while left > 0 {
             skipped.clear();
@@ -87,8 +91,20 @@ pub(super) struct Walk {
 impl Walk {
     /// The first `left` drafts from the mark on.
     pub fn new(mark: Mark, left: u64) -> Self {
-        let Mark { script, number, generation, .. } = mark;
-        Walk { script, left, number, generation, drafts: Vec::new(), next: 0 }
+        let Mark {
+            script,
+            number,
+            generation,
+            ..
+        } = mark;
+        Walk {
+            script,
+            left,
+            number,
+            generation,
+            drafts: Vec::new(),
+            next: 0,
+        }
     }
 
     /// The next write of the stretch.
@@ -103,8 +119,17 @@ impl Walk {
             if draft.op == Op::Write || draft.then_write {
                 let number = self.number;
                 self.number += 1;
-                let Draft { file, offset, len, .. } = draft;
-                return Some(Sought { file, offset, len, number, generation: Some(self.generation), before: None });
+                let Draft {
+                    file, offset, len, ..
+                } = draft;
+                return Some(Sought {
+                    file,
+                    offset,
+                    len,
+                    number,
+                    generation: Some(self.generation),
+                    before: None,
+                });
             }
         }
         None
@@ -152,7 +177,16 @@ impl Ledger {
 
     fn bounded(start: Walk, grain: u32, most: usize) -> Self {
         let grain = u64::from(grain).max(SECTOR as u64);
-        Ledger { start, grain, done: 0, noted: Vec::new(), next: 0, most, over: false, end: 0 }
+        Ledger {
+            start,
+            grain,
+            done: 0,
+            noted: Vec::new(),
+            next: 0,
+            most,
+            over: false,
+            end: 0,
+        }
     }
 
     fn next(&mut self) -> Option<Sought> {
@@ -166,8 +200,18 @@ impl Ledger {
             before = Some(std::mem::replace(&mut number, *later));
             self.next += 1;
         }
-        let (file, unit) = ((place >> FILE_SHIFT) as u32, place & ((1 << FILE_SHIFT) - 1));
-        Some(Sought { file, offset: unit * self.grain, len: self.grain as u32, number, generation: None, before })
+        let (file, unit) = (
+            (place >> FILE_SHIFT) as u32,
+            place & ((1 << FILE_SHIFT) - 1),
+        );
+        Some(Sought {
+            file,
+            offset: unit * self.grain,
+            len: self.grain as u32,
+            number,
+            generation: None,
+            before,
+        })
     }
 
     /// Notes the writes of the next range. False when there are none.
@@ -208,7 +252,10 @@ impl Ledger {
         let mut kept = 0;
         for at in 0..self.noted.len() {
             let place = self.noted[at].0;
-            let later = self.noted.get(at + 1..at + 3).is_some_and(|two| two.iter().all(|(next, _)| *next == place));
+            let later = self
+                .noted
+                .get(at + 1..at + 3)
+                .is_some_and(|two| two.iter().all(|(next, _)| *next == place));
             if !later {
                 self.noted[kept] = self.noted[at];
                 kept += 1;
@@ -238,10 +285,23 @@ mod tests {
     use crate::script::{Region, build};
 
     fn script(blocks: u64) -> Script {
-        let mut job = crate::testing::job(Traffic::Write, Access::Random { every: 1, identical: false });
+        let mut job = crate::testing::job(
+            Traffic::Write,
+            Access::Random {
+                every: 1,
+                identical: false,
+            },
+        );
         job.pattern.without_replacement = false;
         job.pattern.random_percent = PerDirection::all(100);
-        build(&job, &[Region { start: 0, end: blocks * 4096 }]).expect("a script")
+        build(
+            &job,
+            &[Region {
+                start: 0,
+                end: blocks * 4096,
+            }],
+        )
+        .expect("a script")
     }
 
     /// The model: a map from place to its last two writes, filled by hand.
@@ -256,20 +316,49 @@ mod tests {
     }
 
     fn walk(blocks: u64, writes: u64) -> Walk {
-        Walk::new(Mark { script: script(blocks), number: 1, generation: 1, drawn: writes, full: true, ended: false }, writes)
+        Walk::new(
+            Mark {
+                script: script(blocks),
+                number: 1,
+                generation: 1,
+                drawn: writes,
+                full: true,
+                ended: false,
+            },
+            writes,
+        )
     }
 
     #[test]
     fn the_last_write_of_each_place_is_known_in_bounded_memory() {
-        for (blocks, writes, most) in [(100, 1000, 64), (1000, 700, 4096), (5000, 20_000, 500), (3, 50, 4)] {
+        for (blocks, writes, most) in [
+            (100, 1000, 64),
+            (1000, 700, 4096),
+            (5000, 20_000, 500),
+            (3, 50, 4),
+        ] {
             let mut ledger = Ledger::bounded(walk(blocks, writes), 4096, most);
             let mut found = BTreeMap::new();
             while let Some(write) = ledger.next() {
-                assert!(ledger.noted.capacity() <= most.next_power_of_two().max(8), "{}", ledger.noted.capacity());
+                assert!(
+                    ledger.noted.capacity() <= most.next_power_of_two().max(8),
+                    "{}",
+                    ledger.noted.capacity()
+                );
                 assert_eq!(write.len, 4096);
-                assert!(found.insert(write.offset, (write.number, write.before)).is_none(), "{} twice", write.offset);
+                assert!(
+                    found
+                        .insert(write.offset, (write.number, write.before))
+                        .is_none(),
+                    "{} twice",
+                    write.offset
+                );
             }
-            assert_eq!(found, model(blocks, writes), "{blocks} blocks, {writes} writes, {most} noted");
+            assert_eq!(
+                found,
+                model(blocks, writes),
+                "{blocks} blocks, {writes} writes, {most} noted"
+            );
         }
     }
 }

@@ -62,7 +62,11 @@ impl Search {
 
     /// How many more may be in flight beside `in_flight`.
     pub fn room(&self, in_flight: u32) -> usize {
-        if self.drains { 0 } else { self.depth.saturating_sub(in_flight) as usize }
+        if self.drains {
+            0
+        } else {
+            self.depth.saturating_sub(in_flight) as usize
+        }
     }
 
     /// An I/O took `latency`. False when not even one at a time keeps the limit.
@@ -93,7 +97,11 @@ impl Search {
             }
             self.drains = false;
             self.begin(now);
-            return if std::mem::take(&mut self.forgets) { Next::StartOver } else { Next::GoOn };
+            return if std::mem::take(&mut self.forgets) {
+                Next::StartOver
+            } else {
+                Next::GoOn
+            };
         }
         if now < self.since.saturating_add(self.target.window.get()) || self.ios == 0 {
             return Next::GoOn;
@@ -132,7 +140,11 @@ impl Search {
                 (self.high, self.stable) = (self.high + 1, 0);
             }
         }
-        let next = if self.high == self.most { before.saturating_mul(2) } else { u32::midpoint(before, self.high) };
+        let next = if self.high == self.most {
+            before.saturating_mul(2)
+        } else {
+            u32::midpoint(before, self.high)
+        };
         self.depth = next.min(self.most);
         self.begin(now);
         if self.target.keeps_on || self.depth != before {
@@ -152,7 +164,12 @@ mod tests {
     use fathom_model::Nanos;
 
     fn target(percentile: f64, keeps_on: bool) -> LatencyTarget {
-        LatencyTarget { limit: Nanos::new(100), window: Nanos::new(1000), percentile, keeps_on }
+        LatencyTarget {
+            limit: Nanos::new(100),
+            window: Nanos::new(1000),
+            percentile,
+            keeps_on,
+        }
     }
 
     /// Runs a search on a device whose latency is 10 for each I/O in flight: the limit of 100 allows ten. Returns the
@@ -180,8 +197,16 @@ mod tests {
     fn the_deepest_that_keeps_the_limit_is_found_by_bisection() {
         for percentile in [100.0, 90.0] {
             let (tried, next, search) = run(Search::new(target(percentile, false), 64, 0), 60);
-            assert_eq!(tried[..5], [1, 2, 4, 8, 16], "doubling until the first failure");
-            assert_eq!((next, search.depth()), (Next::Done, 10), "{percentile}: {tried:?}");
+            assert_eq!(
+                tried[..5],
+                [1, 2, 4, 8, 16],
+                "doubling until the first failure"
+            );
+            assert_eq!(
+                (next, search.depth()),
+                (Next::Done, 10),
+                "{percentile}: {tried:?}"
+            );
         }
     }
 
@@ -190,7 +215,11 @@ mod tests {
         let mut search = Search::new(target(100.0, false), 1, 0);
         search.completed(50);
         assert_eq!(search.look(1, 1000), Next::GoOn);
-        assert_eq!((search.room(1), search.look(1, 1001)), (0, Next::GoOn), "one is still in flight");
+        assert_eq!(
+            (search.room(1), search.look(1, 1001)),
+            (0, Next::GoOn),
+            "one is still in flight"
+        );
         assert_eq!(search.look(0, 1500), Next::StartOver);
         search.completed(50);
         assert_eq!(search.look(0, 2499), Next::GoOn);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use fathom_model::{
-    Access, BlockSizes, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection, Traffic, Verify,
-    VerifyCounts, VerifyKind,
+    Access, BlockSizes, Direction, Distribution, Job, JobRecording, LogChunk, Nanos, PerDirection,
+    Traffic, Verify, VerifyCounts, VerifyKind,
 };
 
 use super::beside::Helpers;
@@ -67,12 +67,25 @@ type Refusal = String;
 impl<H: Host> EngineUser for Setup<'_, H> {
     type Output = Result<JobRecording, Refusal>;
 
-    fn run<E: Engine>(self, engine: E, name: &'static str, fallback: Option<String>) -> Self::Output {
+    fn run<E: Engine>(
+        self,
+        engine: E,
+        name: &'static str,
+        fallback: Option<String>,
+    ) -> Self::Output {
         let region = self.regions.iter().map(|r| r.end - r.start).sum();
         let (host, notes, clock) = (self.host, self.notes.clone(), self.clock.clone());
         let usage = host.usage();
         let launched = clock.now();
-        let frame = Frame { launched, usage, engine: name, fallback, tid: host.thread_id(), region, notes };
+        let frame = Frame {
+            launched,
+            usage,
+            engine: name,
+            fallback,
+            tid: host.thread_id(),
+            region,
+            notes,
+        };
         let mut worker = self.worker(engine, launched, region, frame)?;
         std::thread::scope(|scope| {
             let (helpers, notes) = Helpers::start(scope, host, worker.job.verify.as_ref());
@@ -90,12 +103,21 @@ impl<H: Host> EngineUser for Setup<'_, H> {
 }
 
 impl<'a, H: Host> Setup<'a, H> {
-    fn worker<E: Engine>(self, engine: E, launched: Nanos, region: u64, frame: Frame) -> Result<Worker<'a, E, Since<H::Clock>, H>, Refusal> {
+    fn worker<E: Engine>(
+        self,
+        engine: E,
+        launched: Nanos,
+        region: u64,
+        frame: Frame,
+    ) -> Result<Worker<'a, E, Since<H::Clock>, H>, Refusal> {
         let job = self.job;
         let depth = engine.depth().max(1);
         let synchronous = engine.is_synchronous();
         let measured_from = launched.saturating_add(job.limits.ramp);
-        let deadline = job.limits.runtime.map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
+        let deadline = job
+            .limits
+            .runtime
+            .map_or(u64::MAX, |time| measured_from.saturating_add(time).get());
         let (checker, filler) = (self.checker(depth)?, self.filler(depth)?);
         let logger = Logger::new(LoggerSetup {
             job: self.index,
@@ -111,14 +133,27 @@ impl<'a, H: Host> Setup<'a, H> {
         let schedule = Schedule::new(job, launched);
         let gate = Gate::new(job, depth, measured_from, self.flow);
         let listens = gate.as_ref().is_some_and(|gate| gate.listens());
-        let limits = job.errors.max_latency.iter().any(|(_, limit)| limit.is_some());
+        let limits = job
+            .errors
+            .max_latency
+            .iter()
+            .any(|(_, limit)| limit.is_some());
         let priorities = Prioritised::new(job);
         let checks_reads = checker.as_ref().is_some_and(|checker| checker.checks_reads);
         // Of a job that stamps only the verify passes are looked at, which have a loop of their own.
-        let load_has_more = listens || priorities.is_some() || checks_reads || job.pace.think.is_some() || limits || job.pattern.traffic == Traffic::TrimWrite;
+        let load_has_more = listens
+            || priorities.is_some()
+            || checks_reads
+            || job.pace.think.is_some()
+            || limits
+            || job.pattern.traffic == Traffic::TrimWrite;
         let checker_looks = checker.is_some();
         let keep = keep(job, synchronous, schedule.is_some());
-        let intervals = Intervals::new(self.interval.get().max(1_000_000), self.most_intervals, self.shelf);
+        let intervals = Intervals::new(
+            self.interval.get().max(1_000_000),
+            self.most_intervals,
+            self.shelf,
+        );
         Ok(Worker {
             job,
             live: self.live,
@@ -126,13 +161,22 @@ impl<'a, H: Host> Setup<'a, H> {
             clock: self.clock,
             engine,
             script: self.script,
-            log: self.log.zip(job.pace.replay.as_ref()).map(|(feed, replay)| Log::new(feed, replay, launched)),
+            log: self
+                .log
+                .zip(job.pace.replay.as_ref())
+                .map(|(feed, replay)| Log::new(feed, replay, launched)),
             drafts: Vec::with_capacity(DRAW * 3),
             next_draft: 0,
             budget: Budget::new(job, region),
             schedule,
-            pause: job.pace.think.map(|think| Pause::new(think, launched.get())),
-            gated: gate.is_some() || job.pace.think.is_some() || job.pace.serialize_overlap || checker.as_ref().is_some_and(Checker::must_keep_apart),
+            pause: job
+                .pace
+                .think
+                .map(|think| Pause::new(think, launched.get())),
+            gated: gate.is_some()
+                || job.pace.think.is_some()
+                || job.pace.serialize_overlap
+                || checker.as_ref().is_some_and(Checker::must_keep_apart),
             gate,
             listens,
             priorities,
@@ -175,50 +219,102 @@ impl<'a, H: Host> Setup<'a, H> {
         let read = |path: &Path| self.host.read_file(path);
         // Another run writes other data, whatever its offsets: a device that remembers blocks gains nothing.
         let seed = self.job.pattern.seed ^ self.unix_start_ns;
-        let filler = Filler::new(&self.job.payload, seed, depth as usize, &read).map_err(|e| e.to_string())?;
+        let filler = Filler::new(&self.job.payload, seed, depth as usize, &read)
+            .map_err(|e| e.to_string())?;
         Ok(Some(match self.dedupe_set {
-            Some((blocks, shared)) => filler.repeating(blocks, if shared { self.unix_start_ns } else { seed }),
+            Some((blocks, shared)) => {
+                filler.repeating(blocks, if shared { self.unix_start_ns } else { seed })
+            }
             None => filler,
         }))
     }
 
     fn checker(&self, depth: u32) -> Result<Option<Checker>, Refusal> {
-        let Some(verify) = &self.job.verify else { return Ok(None) };
-        let grain = self.job.pace.replay.as_ref().map_or_else(|| grain(self.job, self.regions), |replay| replay.alignment.get().min(1 << 20) as u32);
-        let shape = Shape { once: writes_once(self.job) && self.job.pace.replay.is_none(), grain, depth };
+        let Some(verify) = &self.job.verify else {
+            return Ok(None);
+        };
+        let grain = self.job.pace.replay.as_ref().map_or_else(
+            || grain(self.job, self.regions),
+            |replay| replay.alignment.get().min(1 << 20) as u32,
+        );
+        let shape = Shape {
+            once: writes_once(self.job) && self.job.pace.replay.is_none(),
+            grain,
+            depth,
+        };
         let method = match verify.kind {
             VerifyKind::Fathom => Method::Sectors(Arc::new(self.sectors(verify, shape.grain)?)),
             _ => Method::Fio(Arc::new(self.stamper(verify)?)),
         };
         let loaded = self.loaded_state(verify, depth)?;
-        Ok(Some(Checker::new(self.job, verify, method, shape, loaded, self.unix_start_ns)))
+        Ok(Some(Checker::new(
+            self.job,
+            verify,
+            method,
+            shape,
+            loaded,
+            self.unix_start_ns,
+        )))
     }
 
     fn loaded_state(&self, verify: &Verify, depth: u32) -> Result<Option<VerifyState>, Refusal> {
-        let Some(path) = &verify.state_load else { return Ok(None) };
+        let Some(path) = &verify.state_load else {
+            return Ok(None);
+        };
         let bytes = self.host.read_file(path).map_err(|error| format!("{}: {error}; verify_state_load=1 needs the state that a write with verify_state_save=1 left", path.display()))?;
-        VerifyState::decode(&bytes, depth).map(Some).map_err(|error| format!("{}: {error}", path.display()))
+        VerifyState::decode(&bytes, depth)
+            .map(Some)
+            .map_err(|error| format!("{}: {error}", path.display()))
     }
 
     fn sectors(&self, verify: &Verify, grain: u32) -> Result<Sectors, Refusal> {
         if !grain.is_multiple_of(SECTOR as u32) {
-            return Err(format!("verify=fathom stamps sectors of {SECTOR} bytes, but blocks begin or end at multiples of {grain}; use a multiple of {SECTOR} for bs and offset, or one of fio's formats such as verify=crc32c"));
+            return Err(format!(
+                "verify=fathom stamps sectors of {SECTOR} bytes, but blocks begin or end at multiples of {grain}; use a multiple of {SECTOR} for bs and offset, or one of fio's formats such as verify=crc32c"
+            ));
         }
         let read = |path: &Path| self.host.read_file(path);
         // Another run has another id, so that its data is never taken for this one's.
         let run = crate::payload::mix(self.unix_start_ns);
-        let targets = self.job.files.paths.iter().map(|path| self.host.name_of(path)).collect();
-        Sectors::new(verify, &self.job.payload, run, self.job.number as u16, targets, &read).map_err(|e| e.to_string())
+        let targets = self
+            .job
+            .files
+            .paths
+            .iter()
+            .map(|path| self.host.name_of(path))
+            .collect();
+        Sectors::new(
+            verify,
+            &self.job.payload,
+            run,
+            self.job.number as u16,
+            targets,
+            &read,
+        )
+        .map_err(|e| e.to_string())
     }
 
     fn stamper(&self, verify: &Verify) -> Result<Stamper, Refusal> {
         let read = |path: &Path| self.host.read_file(path);
         let seed = self.job.pattern.seed ^ if verify.only { 0 } else { self.unix_start_ns };
-        let stamper = Stamper::new(verify, &self.job.payload, seed, self.job.number as u16, &read).map_err(|e| e.to_string())?;
-        let smallest = if verify.interval > 0 { verify.interval } else { targets::smallest_block(self.job) } as usize;
+        let stamper = Stamper::new(
+            verify,
+            &self.job.payload,
+            seed,
+            self.job.number as u16,
+            &read,
+        )
+        .map_err(|e| e.to_string())?;
+        let smallest = if verify.interval > 0 {
+            verify.interval
+        } else {
+            targets::smallest_block(self.job)
+        } as usize;
         if stamper.has_header() && smallest < stamper.smallest_piece() {
             let needed = stamper.smallest_piece();
-            return Err(format!("a verified block of {smallest} bytes has no room for its header, it needs {needed}; raise bs or verify_interval"));
+            return Err(format!(
+                "a verified block of {smallest} bytes has no room for its header, it needs {needed}; raise bs or verify_interval"
+            ));
         }
         Ok(stamper)
     }
@@ -235,14 +331,23 @@ fn grain(job: &Job, regions: &[Region]) -> u32 {
             BlockSizes::Split(parts) => parts.iter().map(|part| u64::from(part.0)).collect(),
         }
     };
-    let used = Direction::ALL.into_iter().filter(|direction| pattern.traffic.uses(*direction));
-    let all = used.flat_map(|direction| sizes(direction).into_iter().chain([pattern.block_align[direction].get()]));
+    let used = Direction::ALL
+        .into_iter()
+        .filter(|direction| pattern.traffic.uses(*direction));
+    let all = used.flat_map(|direction| {
+        sizes(direction)
+            .into_iter()
+            .chain([pattern.block_align[direction].get()])
+    });
     let skip = match pattern.access {
         Access::Sequential { skip } => skip.unsigned_abs(),
         Access::Random { .. } => 0,
     };
     let zones = pattern.zones.map_or(0, |_| 512);
-    let grain = all.chain(regions.iter().map(|region| region.start)).chain([skip, zones]).fold(0, gcd);
+    let grain = all
+        .chain(regions.iter().map(|region| region.start))
+        .chain([skip, zones])
+        .fold(0, gcd);
     u32::try_from(grain).unwrap_or(SECTOR as u32)
 }
 
@@ -281,7 +386,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// What a read of this job is checked against.
     #[inline]
     pub(super) fn check_of(&self, op: Op) -> u64 {
-        if self.checks_reads && op == Op::Read { ANY_WRITE } else { 0 }
+        if self.checks_reads && op == Op::Read {
+            ANY_WRITE
+        } else {
+            0
+        }
     }
 
     /// The other jobs of the flow need not wait for this one any more.
@@ -293,7 +402,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     /// Syncs and removes files where the plan asks.
     fn close_files(&mut self) {
-        let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close) && targets::writes(self.job);
+        let sync = (self.job.sync.fsync_at_end || self.job.sync.fsync_on_close)
+            && targets::writes(self.job);
         let unlink = self.job.files.layout.unlink;
         if self.job.sync.syncfs_at_end && targets::writes(self.job) && self.in_flight == 0 {
             for path in &self.job.files.paths {
@@ -308,7 +418,14 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         for (file, path) in self.job.files.paths.iter().enumerate() {
             let before = self.clock.now();
             if sync && self.recorder.traces() {
-                let request = Request { slot: 0, file: file as u32, op: Op::Fsync, len: 0, offset: 0, prio: 0 };
+                let request = Request {
+                    slot: 0,
+                    file: file as u32,
+                    op: Op::Fsync,
+                    len: 0,
+                    offset: 0,
+                    prio: 0,
+                };
                 self.recorder.trace(&request, before.get());
             }
             match self.host.finish(path, sync, unlink) {

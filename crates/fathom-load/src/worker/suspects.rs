@@ -68,8 +68,16 @@ pub(super) fn join_homes(list: &mut [Suspect]) {
         .filter(|one| one.blemish.class == DamageClass::MisdirectedWrite)
         .filter_map(|one| one.elsewhere.map(|home| (home, (one.file, one.offset))))
         .collect();
-    let missing = [DamageClass::LostWrite, DamageClass::Stale, DamageClass::Zeroed, DamageClass::OtherRun];
-    for one in list.iter_mut().filter(|one| missing.contains(&one.blemish.class)) {
+    let missing = [
+        DamageClass::LostWrite,
+        DamageClass::Stale,
+        DamageClass::Zeroed,
+        DamageClass::OtherRun,
+    ];
+    for one in list
+        .iter_mut()
+        .filter(|one| missing.contains(&one.blemish.class))
+    {
         if let Some(at) = landed.get(&(one.file, one.offset)) {
             one.blemish.class = DamageClass::MisdirectedWrite;
             one.elsewhere = Some(*at);

@@ -38,7 +38,10 @@ impl Medium {
 
 /// How a device is joined to the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "each is the name of a bus, protocol or driver; word() spells it")]
+#[allow(
+    missing_docs,
+    reason = "each is the name of a bus, protocol or driver; word() spells it"
+)]
 pub enum Transport {
     Nvme,
     NvmeFabrics,

@@ -37,7 +37,14 @@ impl LinkSpeed {
             32_000 => (5, 128, 130),
             64_000 => (6, 236, 256),
             128_000 => (7, 236, 256),
-            _ => return Self { generation: None, lanes, megatransfers, bytes_per_s: 0 },
+            _ => {
+                return Self {
+                    generation: None,
+                    lanes,
+                    megatransfers,
+                    bytes_per_s: 0,
+                };
+            }
         };
         Self::coded(Some(generation), lanes, megatransfers, useful, sent)
     }
@@ -62,16 +69,34 @@ impl LinkSpeed {
             6_000 => (2, 8, 10),
             12_000 => (3, 8, 10),
             22_500 => (4, 128, 150),
-            _ => return Self { generation: None, lanes, megatransfers, bytes_per_s: 0 },
+            _ => {
+                return Self {
+                    generation: None,
+                    lanes,
+                    megatransfers,
+                    bytes_per_s: 0,
+                };
+            }
         };
         Self::coded(Some(generation), lanes, megatransfers, useful, sent)
     }
 
     /// Any line coding: of `sent` bits `useful` are data.
     #[must_use]
-    pub const fn coded(generation: Option<u32>, lanes: u32, megatransfers: u32, useful: u64, sent: u64) -> Self {
+    pub const fn coded(
+        generation: Option<u32>,
+        lanes: u32,
+        megatransfers: u32,
+        useful: u64,
+        sent: u64,
+    ) -> Self {
         let raw = megatransfers as u64 * 1_000_000 * lanes as u64;
-        Self { generation, lanes, megatransfers, bytes_per_s: raw / 8 * useful / sent }
+        Self {
+            generation,
+            lanes,
+            megatransfers,
+            bytes_per_s: raw / 8 * useful / sent,
+        }
     }
 }
 
@@ -92,6 +117,7 @@ impl Link {
     /// It runs slower than both of its ends can.
     #[must_use]
     pub fn is_degraded(&self) -> bool {
-        self.best.is_some_and(|best| self.now.bytes_per_s < best.bytes_per_s)
+        self.best
+            .is_some_and(|best| self.now.bytes_per_s < best.bytes_per_s)
     }
 }

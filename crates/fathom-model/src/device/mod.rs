@@ -16,7 +16,9 @@ use std::path::PathBuf;
 
 pub use self::cache::{CacheFacts, KernelCache};
 pub use self::card::{DeviceCard, Standing, WriteAnswer};
-pub use self::file_system::{DirectFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace};
+pub use self::file_system::{
+    DirectFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace,
+};
 pub use self::health::{HealthFacts, HealthState};
 pub use self::kind::{Medium, Transport};
 pub use self::link::{Link, LinkKind, LinkSpeed};

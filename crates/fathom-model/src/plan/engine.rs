@@ -96,7 +96,10 @@ impl FileOperation {
     /// Whether it is about folders.
     #[must_use]
     pub const fn of_folders(self) -> bool {
-        matches!(self, FileOperation::MakeFolder | FileOperation::StatFolder | FileOperation::RemoveFolder)
+        matches!(
+            self,
+            FileOperation::MakeFolder | FileOperation::StatFolder | FileOperation::RemoveFolder
+        )
     }
 }
 
@@ -159,13 +162,18 @@ impl EngineKind {
     /// Whether an I/O of it moves data between memory and a target.
     #[must_use]
     pub const fn moves_data(self) -> bool {
-        !matches!(self, EngineKind::Falloc | EngineKind::Ftruncate) && self.has_targets() && self.file_operation().is_none()
+        !matches!(self, EngineKind::Falloc | EngineKind::Ftruncate)
+            && self.has_targets()
+            && self.file_operation().is_none()
     }
 
     /// Whether there is anything outside this process that a job touches: a file, a folder or a device.
     #[must_use]
     pub const fn has_targets(self) -> bool {
-        !matches!(self, EngineKind::Null | EngineKind::PageFault | EngineKind::Cpuio | EngineKind::Exec)
+        !matches!(
+            self,
+            EngineKind::Null | EngineKind::PageFault | EngineKind::Cpuio | EngineKind::Exec
+        )
     }
 
     /// Whether a job does I/O at all.
@@ -183,7 +191,14 @@ impl EngineKind {
     /// Whether an I/O of it is one call that reads or writes at an offset.
     #[must_use]
     pub const fn is_a_call(self) -> bool {
-        matches!(self, EngineKind::Sync | EngineKind::Psync | EngineKind::Vsync | EngineKind::Pvsync | EngineKind::Pvsync2)
+        matches!(
+            self,
+            EngineKind::Sync
+                | EngineKind::Psync
+                | EngineKind::Vsync
+                | EngineKind::Pvsync
+                | EngineKind::Pvsync2
+        )
     }
 
     /// Whether an I/O is over when the submission returns, so that more than one in flight is impossible.
@@ -191,7 +206,11 @@ impl EngineKind {
     pub const fn is_synchronous(self) -> bool {
         !matches!(
             self,
-            EngineKind::Libaio | EngineKind::IoUring | EngineKind::PosixAio | EngineKind::Null | EngineKind::Vsync
+            EngineKind::Libaio
+                | EngineKind::IoUring
+                | EngineKind::PosixAio
+                | EngineKind::Null
+                | EngineKind::Vsync
         )
     }
 }

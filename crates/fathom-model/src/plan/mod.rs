@@ -171,7 +171,9 @@ impl Extent {
         match self {
             Extent::Whole => whole,
             Extent::Bytes(bytes) => bytes,
-            Extent::Percent(share) => Bytes::new((u128::from(whole.get()) * u128::from(share) / 100) as u64),
+            Extent::Percent(share) => {
+                Bytes::new((u128::from(whole.get()) * u128::from(share) / 100) as u64)
+            }
         }
     }
 }

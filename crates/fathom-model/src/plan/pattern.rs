@@ -39,7 +39,10 @@ impl Traffic {
                 | (Traffic::Write, Direction::Write)
                 | (Traffic::Trim, Direction::Trim)
                 | (Traffic::TrimWrite, Direction::Write | Direction::Trim)
-                | (Traffic::ReadWrite { .. }, Direction::Read | Direction::Write)
+                | (
+                    Traffic::ReadWrite { .. },
+                    Direction::Read | Direction::Write
+                )
                 | (Traffic::Logged { reads: true, .. }, Direction::Read)
                 | (Traffic::Logged { writes: true, .. }, Direction::Write)
                 | (Traffic::Logged { trims: true, .. }, Direction::Trim)

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-
 /// What is written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Payload {

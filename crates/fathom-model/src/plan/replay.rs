@@ -76,7 +76,9 @@ impl Replay {
     /// Whether file `index` is changed.
     #[must_use]
     pub fn changes(&self, index: usize) -> bool {
-        self.files.get(index).is_some_and(|file| file.uses[Direction::Write] || file.uses[Direction::Trim])
+        self.files
+            .get(index)
+            .is_some_and(|file| file.uses[Direction::Write] || file.uses[Direction::Trim])
     }
 }
 

@@ -47,7 +47,11 @@ impl Known {
 }
 
 /// Splits `arguments` into tokens, reporting every option that is not known.
-pub(super) fn tokens(arguments: &[String], personality: Personality, problems: &mut Vec<Diagnostic>) -> Vec<Token> {
+pub(super) fn tokens(
+    arguments: &[String],
+    personality: Personality,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = (1_u32..).zip(arguments.iter());
     let mut only_operands = false;
@@ -73,7 +77,9 @@ fn option(
     problems: &mut Vec<Diagnostic>,
 ) -> Option<Token> {
     let body = argument.trim_start_matches('-');
-    let (name, value) = body.split_once('=').map_or((body, None), |(name, value)| (name, Some(value.to_owned())));
+    let (name, value) = body
+        .split_once('=')
+        .map_or((body, None), |(name, value)| (name, Some(value.to_owned())));
     let double = argument.starts_with("--");
     let (known, value) = match lookup(name, double, personality) {
         Ok(known) => (known, value),
@@ -88,7 +94,10 @@ fn option(
     let value = match (known.takes(), value) {
         (Takes::Argument, None) => Some(next().or_else(|| missing(name, &at, problems))?),
         (Takes::Nothing, Some(_)) => {
-            problems.push(Diagnostic::error(at.clone(), format!("--{name} takes no value")));
+            problems.push(Diagnostic::error(
+                at.clone(),
+                format!("--{name} takes no value"),
+            ));
             None
         }
         (_, value) => value,
@@ -106,11 +115,19 @@ fn missing(name: &str, at: &Span, problems: &mut Vec<Diagnostic>) -> Option<Stri
 
 fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Known)> {
     let ours = personality == Personality::Fathom;
-    let obeyed =
-        OBEYED.iter().filter(move |option| ours || !option.ours).map(|option| (option.name, Known::Command(option)));
-    let refused = REFUSED.iter().map(|option| (option.name, Known::Refused(option)));
-    let jobs = options()
-        .flat_map(|row| [Some(row.name), row.alias].into_iter().flatten().map(move |name| (name, Known::Job(row))));
+    let obeyed = OBEYED
+        .iter()
+        .filter(move |option| ours || !option.ours)
+        .map(|option| (option.name, Known::Command(option)));
+    let refused = REFUSED
+        .iter()
+        .map(|option| (option.name, Known::Refused(option)));
+    let jobs = options().flat_map(|row| {
+        [Some(row.name), row.alias]
+            .into_iter()
+            .flatten()
+            .map(move |name| (name, Known::Job(row)))
+    });
     obeyed.chain(refused).chain(jobs)
 }
 
@@ -123,14 +140,18 @@ fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, D
     if let Some((_, known)) = all_known(personality).find(|(full, _)| *full == name) {
         return Ok(known);
     }
-    if let Some(option) = OBEYED.iter().find(|option| option.name == name && name == CONFIRMS) {
+    if let Some(option) = OBEYED
+        .iter()
+        .find(|option| option.name == name && name == CONFIRMS)
+    {
         return Ok(Known::Command(option));
     }
     if !double && name.chars().count() < 2 {
         return Err(unknown(name, personality));
     }
-    let mut candidates: Vec<(&str, Known)> =
-        all_known(personality).filter(|(full, _)| !name.is_empty() && full.starts_with(name)).collect();
+    let mut candidates: Vec<(&str, Known)> = all_known(personality)
+        .filter(|(full, _)| !name.is_empty() && full.starts_with(name))
+        .collect();
     candidates.sort_by_key(|(full, _)| *full);
     match candidates[..] {
         [(_, known)] => Ok(known),
@@ -140,13 +161,23 @@ fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, D
 }
 
 fn ambiguous(name: &str, candidates: &[(&str, Known)]) -> Diagnostic {
-    let names: Vec<String> = candidates.iter().take(6).map(|(full, _)| format!("--{full}")).collect();
-    Diagnostic::error(Span::CommandLine, format!("--{name} may be several options"))
-        .advise(format!("such as {}", names.join(", ")))
+    let names: Vec<String> = candidates
+        .iter()
+        .take(6)
+        .map(|(full, _)| format!("--{full}"))
+        .collect();
+    Diagnostic::error(
+        Span::CommandLine,
+        format!("--{name} may be several options"),
+    )
+    .advise(format!("such as {}", names.join(", ")))
 }
 
 fn unknown(name: &str, personality: Personality) -> Diagnostic {
-    let problem = Diagnostic::error(Span::CommandLine, format!("--{} is no option", shorten(name)));
+    let problem = Diagnostic::error(
+        Span::CommandLine,
+        format!("--{} is no option", shorten(name)),
+    );
     let bounded: String = name.chars().take(64).collect();
     match closest(&bounded, all_known(personality).map(|(full, _)| full)) {
         Some(best) => problem.advise(format!("did you mean --{best}?")),

@@ -20,14 +20,25 @@ const SHORTEST_ETA: Nanos = Nanos::from_millis(250);
 ///
 /// # Errors
 /// Every mistake of the command line. Values of job options are looked at later, by `plan`.
-pub fn parse_args(arguments: &[String], personality: Personality) -> Result<Invocation, Vec<Diagnostic>> {
+pub fn parse_args(
+    arguments: &[String],
+    personality: Personality,
+) -> Result<Invocation, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let tokens = tokens(arguments, personality, &mut problems);
-    let mut parser = Parser { invocation: empty(personality), problems, place: Place::Defaults };
+    let mut parser = Parser {
+        invocation: empty(personality),
+        problems,
+        place: Place::Defaults,
+    };
     for token in tokens {
         parser.token(token);
     }
-    if parser.problems.is_empty() { Ok(parser.invocation) } else { Err(parser.problems) }
+    if parser.problems.is_empty() {
+        Ok(parser.invocation)
+    } else {
+        Err(parser.problems)
+    }
 }
 
 fn empty(personality: Personality) -> Invocation {
@@ -78,7 +89,11 @@ impl Parser {
             Token::Command(option, value, at) => {
                 if let Err(problem) = self.command(option, value.as_deref(), &at) {
                     let option = Some(format!("--{}", option.name));
-                    self.problems.push(Diagnostic { at, option, ..problem });
+                    self.problems.push(Diagnostic {
+                        at,
+                        option,
+                        ..problem
+                    });
                 }
             }
         }
@@ -86,7 +101,8 @@ impl Parser {
 
     fn refused(&mut self, option: &CommandOption, at: Span) {
         let problem = format!("--{} is not part of this program", option.name);
-        self.problems.push(Diagnostic::error(at, problem).advise(option.help));
+        self.problems
+            .push(Diagnostic::error(at, problem).advise(option.help));
     }
 
     fn job_option(&mut self, row: &OptionRow, value: Option<String>, at: Span) {
@@ -98,7 +114,12 @@ impl Parser {
         if self.place == Place::Skipped {
             return;
         }
-        let assignment = Assignment { key: row.name.to_owned(), key_at: at.clone(), value, value_at: at };
+        let assignment = Assignment {
+            key: row.name.to_owned(),
+            key_at: at.clone(),
+            value,
+            value_at: at,
+        };
         if let Some(section) = self.invocation.sections.last_mut() {
             section.assignments.push(assignment);
         }
@@ -106,7 +127,10 @@ impl Parser {
 
     fn open(&mut self, name: &str, at: &Span) {
         let wanted = &self.invocation.wanted;
-        if name.starts_with("global") || wanted.is_empty() || wanted.iter().any(|known| known == name) {
+        if name.starts_with("global")
+            || wanted.is_empty()
+            || wanted.iter().any(|known| known == name)
+        {
             self.push_section(name, at);
         } else {
             self.place = Place::Skipped;
@@ -124,7 +148,12 @@ impl Parser {
         self.place = Place::Section;
     }
 
-    fn command(&mut self, option: &CommandOption, value: Option<&str>, at: &Span) -> Result<(), Diagnostic> {
+    fn command(
+        &mut self,
+        option: &CommandOption,
+        value: Option<&str>,
+        at: &Span,
+    ) -> Result<(), Diagnostic> {
         let text = value.unwrap_or("");
         let owned = || text.to_owned();
         let invocation = &mut self.invocation;
@@ -146,8 +175,12 @@ impl Parser {
             "set" => invocation.sets.push((override_of(text)?, at.clone())),
             "idle-prof" => invocation.idle_prof = Some(idle_prof(text)?),
             "trigger-file" => invocation.trigger.file = Some(owned()),
-            "trigger-timeout" => invocation.trigger.after = Some(interval(text, SHORTEST_INTERVAL)?),
-            "trigger" => invocation.trigger.command = Some(owned()).filter(|command| !command.is_empty()),
+            "trigger-timeout" => {
+                invocation.trigger.after = Some(interval(text, SHORTEST_INTERVAL)?)
+            }
+            "trigger" => {
+                invocation.trigger.command = Some(owned()).filter(|command| !command.is_empty())
+            }
             "debug" | "max-jobs" | "alloc-size" => {}
             name => return reporting(&mut invocation.reporting, name, value),
         }
@@ -211,9 +244,16 @@ fn add_format(formats: &mut Vec<OutputFormat>, format: OutputFormat) {
 }
 
 fn terse_version(text: &str) -> Result<u8, Diagnostic> {
-    let version = text.parse().ok().filter(|version| (2..=5).contains(version));
+    let version = text
+        .parse()
+        .ok()
+        .filter(|version| (2..=5).contains(version));
     version.ok_or_else(|| {
-        problem(format!("'{}' is no version of the terse output", shorten(text))).advise("use 2, 3, 4 or 5")
+        problem(format!(
+            "'{}' is no version of the terse output",
+            shorten(text)
+        ))
+        .advise("use 2, 3, 4 or 5")
     })
 }
 
@@ -222,8 +262,11 @@ fn eta(text: &str) -> Result<Eta, Diagnostic> {
         "always" => Ok(Eta::Always),
         "never" => Ok(Eta::Never),
         "auto" => Ok(Eta::Auto),
-        _ => Err(problem(format!("'{}' does not say when to show progress", shorten(text)))
-            .advise("use always, never or auto")),
+        _ => Err(problem(format!(
+            "'{}' does not say when to show progress",
+            shorten(text)
+        ))
+        .advise("use always, never or auto")),
     }
 }
 
@@ -232,16 +275,20 @@ fn idle_prof(text: &str) -> Result<IdleProf, Diagnostic> {
         "system" => Ok(IdleProf::System),
         "percpu" => Ok(IdleProf::PerCpu),
         "calibrate" => Ok(IdleProf::Calibrate),
-        _ => Err(problem(format!("'{}' is no kind of idle profile", shorten(text)))
-            .advise("use system, percpu or calibrate")),
+        _ => Err(
+            problem(format!("'{}' is no kind of idle profile", shorten(text)))
+                .advise("use system, percpu or calibrate"),
+        ),
     }
 }
 
 /// Here a time means what it says in both personalities: `--status-interval=1sec` is no microsecond.
 fn interval(text: &str, shortest: Nanos) -> Result<Nanos, Diagnostic> {
     let mut reading = Reading::new(Personality::Fathom, 1);
-    let nanos = number(text, Unit::Seconds, &mut reading)
-        .map_err(|fault| Diagnostic { advice: fault.advice, ..problem(fault.problem) })?;
+    let nanos = number(text, Unit::Seconds, &mut reading).map_err(|fault| Diagnostic {
+        advice: fault.advice,
+        ..problem(fault.problem)
+    })?;
     let time = Nanos::new(u64::try_from(nanos).unwrap_or(0));
     if time < shortest {
         return Err(problem(format!("'{}' is too short", shorten(text)))
@@ -252,7 +299,10 @@ fn interval(text: &str, shortest: Nanos) -> Result<Nanos, Diagnostic> {
 
 fn section_name(text: &str) -> Result<String, Diagnostic> {
     match text {
-        "global" => Err(problem("'global' selects no job".to_owned()).advise("global sections always apply")),
+        "global" => {
+            Err(problem("'global' selects no job".to_owned())
+                .advise("global sections always apply"))
+        }
         name => Ok(name.to_owned()),
     }
 }
@@ -274,5 +324,9 @@ fn override_of(text: &str) -> Result<Override, Diagnostic> {
             None => unknown,
         });
     };
-    Ok(Override { job, option: row.name.to_owned(), value: value.to_owned() })
+    Ok(Override {
+        job,
+        option: row.name.to_owned(),
+        value: value.to_owned(),
+    })
 }

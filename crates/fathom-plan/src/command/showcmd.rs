@@ -16,8 +16,10 @@ pub fn show_command(program: &str, sections: &[Section]) -> String {
             out.push_str(&globals);
             continue;
         }
-        let opened_by_name =
-            section.assignments.first().is_some_and(|first| first.key == "name" && first.key_at == section.at);
+        let opened_by_name = section
+            .assignments
+            .first()
+            .is_some_and(|first| first.key == "name" && first.key_at == section.at);
         if !opened_by_name {
             let _ = write!(out, "--name={} ", section.name);
         }
@@ -30,7 +32,9 @@ pub fn show_command(program: &str, sections: &[Section]) -> String {
 fn options(section: &Section) -> String {
     let mut out = String::new();
     let mut assignments: Vec<_> = section.assignments.iter().collect();
-    assignments.sort_by_key(|assignment| std::cmp::Reverse(find(&assignment.key).map_or(0, |row| row.rank())));
+    assignments.sort_by_key(|assignment| {
+        std::cmp::Reverse(find(&assignment.key).map_or(0, |row| row.rank()))
+    });
     for assignment in assignments {
         let name = find(&assignment.key).map_or(assignment.key.as_str(), |row| row.name);
         let quote = if name == "description" { "\"" } else { "" };

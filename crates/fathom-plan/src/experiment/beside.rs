@@ -11,7 +11,11 @@ pub fn beside(plans: Vec<Plan>, names: &[String]) -> Option<Plan> {
     let mut all = sides.next()?;
     let mark = |plan: &mut Plan, side: usize| {
         for job in plan.jobs.iter_mut().filter(|_| several) {
-            job.name = format!("{} on {}", job.name, names.get(side).map_or("", String::as_str));
+            job.name = format!(
+                "{} on {}",
+                job.name,
+                names.get(side).map_or("", String::as_str)
+            );
         }
     };
     mark(&mut all, 0);
@@ -29,7 +33,12 @@ pub fn beside(plans: Vec<Plan>, names: &[String]) -> Option<Plan> {
             all.jobs.push(job);
         }
         all.interval = all.interval.min(plan.interval);
-        all.warnings.extend(plan.warnings.into_iter().filter(|warning| !all.warnings.contains(warning)).collect::<Vec<_>>());
+        all.warnings.extend(
+            plan.warnings
+                .into_iter()
+                .filter(|warning| !all.warnings.contains(warning))
+                .collect::<Vec<_>>(),
+        );
     }
     Some(all)
 }

@@ -29,13 +29,20 @@ impl Cell {
     /// What it is saved and found by: its key, and which repeat it is.
     #[must_use]
     pub fn id(&self) -> String {
-        if self.repeat == 0 { self.key.clone() } else { format!("{} #{}", self.key, self.repeat + 1) }
+        if self.repeat == 0 {
+            self.key.clone()
+        } else {
+            format!("{} #{}", self.key, self.repeat + 1)
+        }
     }
 
     /// The arguments of `fathom run` that measure it on its target number `side`.
     #[must_use]
     pub fn arguments(&self, side: usize) -> Vec<String> {
-        let target = self.targets.get(side).map(|target| ("filename".to_owned(), target.clone()));
+        let target = self
+            .targets
+            .get(side)
+            .map(|target| ("filename".to_owned(), target.clone()));
         let sets = self.settings.iter().cloned().chain(target);
         let sets = sets.flat_map(|(name, value)| ["--set".to_owned(), format!("{name}={value}")]);
         std::iter::once(self.source.clone()).chain(sets).collect()
@@ -54,7 +61,14 @@ impl Cell {
 /// When it would mean something else in a job file.
 pub fn file_value(path: &Path) -> Result<String, QuickError> {
     let name = path.to_str().ok_or(QuickError::Name)?;
-    let speaks = name.contains("${") || name.contains(['\n', '\r', '\0']) || name.trim() != name || name.contains('\\');
+    let speaks = name.contains("${")
+        || name.contains(['\n', '\r', '\0'])
+        || name.trim() != name
+        || name.contains('\\');
     // A colon separates the files of a job.
-    if speaks { Err(QuickError::Name) } else { Ok(name.replace(':', "\\:")) }
+    if speaks {
+        Err(QuickError::Name)
+    } else {
+        Ok(name.replace(':', "\\:"))
+    }
 }

@@ -41,19 +41,59 @@ const GLIMPSE: u64 = 32 << 20;
 type Cell = (&'static str, &'static str, &'static str);
 
 const READS: [Cell; 5] = [
-    ("read-4k-1", "4 KiB random reads, one by one", "rw=randread\nbs=4k\niodepth=1"),
-    ("read-4k-8", "4 KiB random reads, 8 at once", "rw=randread\nbs=4k\niodepth=8"),
-    ("read-4k-32", "4 KiB random reads, 32 at once", "rw=randread\nbs=4k\niodepth=32"),
-    ("read-4k-128", "4 KiB random reads, 128 at once", "rw=randread\nbs=4k\niodepth=128"),
-    ("read-1m", "1 MiB reads in order, 8 at once", "rw=read\nbs=1m\niodepth=8"),
+    (
+        "read-4k-1",
+        "4 KiB random reads, one by one",
+        "rw=randread\nbs=4k\niodepth=1",
+    ),
+    (
+        "read-4k-8",
+        "4 KiB random reads, 8 at once",
+        "rw=randread\nbs=4k\niodepth=8",
+    ),
+    (
+        "read-4k-32",
+        "4 KiB random reads, 32 at once",
+        "rw=randread\nbs=4k\niodepth=32",
+    ),
+    (
+        "read-4k-128",
+        "4 KiB random reads, 128 at once",
+        "rw=randread\nbs=4k\niodepth=128",
+    ),
+    (
+        "read-1m",
+        "1 MiB reads in order, 8 at once",
+        "rw=read\nbs=1m\niodepth=8",
+    ),
 ];
 
 const WRITES: [Cell; 5] = [
-    ("write-1m", "1 MiB writes in order, 8 at once", "rw=write\nbs=1m\niodepth=8"),
-    ("write-4k-1", "4 KiB random writes, one by one", "rw=randwrite\nbs=4k\niodepth=1"),
-    ("write-4k-32", "4 KiB random writes, 32 at once", "rw=randwrite\nbs=4k\niodepth=32"),
-    ("mix-4k-32", "70/30 mix, 32 at once", "rw=randrw\nrwmixread=70\nbs=4k\niodepth=32"),
-    ("commit", "4 KiB commits (write, fdatasync)", "rw=write\nbs=4k\niodepth=1\nioengine=psync\nfdatasync=1"),
+    (
+        "write-1m",
+        "1 MiB writes in order, 8 at once",
+        "rw=write\nbs=1m\niodepth=8",
+    ),
+    (
+        "write-4k-1",
+        "4 KiB random writes, one by one",
+        "rw=randwrite\nbs=4k\niodepth=1",
+    ),
+    (
+        "write-4k-32",
+        "4 KiB random writes, 32 at once",
+        "rw=randwrite\nbs=4k\niodepth=32",
+    ),
+    (
+        "mix-4k-32",
+        "70/30 mix, 32 at once",
+        "rw=randrw\nrwmixread=70\nbs=4k\niodepth=32",
+    ),
+    (
+        "commit",
+        "4 KiB commits (write, fdatasync)",
+        "rw=write\nbs=4k\niodepth=1\nioengine=psync\nfdatasync=1",
+    ),
 ];
 
 impl Quick {
@@ -62,7 +102,11 @@ impl Quick {
     /// # Errors
     /// When the name cannot stand in a job file.
     pub fn new(file: &Path, size: Option<Bytes>, writes: bool) -> Result<Quick, QuickError> {
-        Ok(Quick { file: file_value(file)?, size, writes })
+        Ok(Quick {
+            file: file_value(file)?,
+            size,
+            writes,
+        })
     }
 
     /// How many measurements it has.
@@ -82,13 +126,18 @@ impl Quick {
     pub fn glimpse(&self) -> String {
         let size = self.glimpsed().get();
         let file = &self.file;
-        format!("[glimpse]\nfilename={file}\nsize={size}\nrw=randread\nbs=4k\niodepth=1\ndirect=1\ntime_based\nruntime=1s\n")
+        format!(
+            "[glimpse]\nfilename={file}\nsize={size}\nrw=randread\nbs=4k\niodepth=1\ndirect=1\ntime_based\nruntime=1s\n"
+        )
     }
 
     /// The job file that makes the target ready and measures nothing.
     #[must_use]
     pub fn layout(&self) -> String {
-        format!("[layout]\n{}rw=randread\nbs=1m\ncreate_only=1\n", self.target())
+        format!(
+            "[layout]\n{}rw=randread\nbs=1m\ncreate_only=1\n",
+            self.target()
+        )
     }
 
     /// The job file that measures for `time` in all.
@@ -110,7 +159,9 @@ impl Quick {
     }
 
     fn target(&self) -> String {
-        let size = self.size.map_or(String::new(), |size| format!("size={}\n", size.get()));
+        let size = self
+            .size
+            .map_or(String::new(), |size| format!("size={}\n", size.get()));
         format!("filename={}\n{size}", self.file)
     }
 }
@@ -120,7 +171,12 @@ mod tests {
     use super::*;
 
     fn quick(writes: bool) -> Quick {
-        Quick::new(Path::new("/mnt/a:b/data"), Some(Bytes::new(1 << 30)), writes).expect("a good name")
+        Quick::new(
+            Path::new("/mnt/a:b/data"),
+            Some(Bytes::new(1 << 30)),
+            writes,
+        )
+        .expect("a good name")
     }
 
     #[test]
@@ -129,7 +185,10 @@ mod tests {
             let quick = quick(writes);
             let text = quick.measure(Nanos::new(60_000_000_000));
             let of = |key: &str| -> u64 {
-                let line = text.lines().find_map(|line| line.strip_prefix(key)).expect("the key is there");
+                let line = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix(key))
+                    .expect("the key is there");
                 line.trim_end_matches("us").parse().expect("microseconds")
             };
             let each = of("ramp_time=") + of("runtime=");
@@ -142,14 +201,25 @@ mod tests {
     #[test]
     fn a_look_without_writes_has_none() {
         let text = quick(false).measure(Nanos::new(1_000_000_000));
-        assert!(!text.contains("write") && !text.contains("randrw"), "{text}");
-        assert!(quick(true).measure(Nanos::new(1_000_000_000)).contains("rw=randwrite"));
+        assert!(
+            !text.contains("write") && !text.contains("randrw"),
+            "{text}"
+        );
+        assert!(
+            quick(true)
+                .measure(Nanos::new(1_000_000_000))
+                .contains("rw=randwrite")
+        );
     }
 
     #[test]
     fn names_that_would_mean_something_else_are_refused() {
         for name in ["a${HOME}", "two\nlines", " leads", "trails ", "back\\slash"] {
-            assert_eq!(Quick::new(Path::new(name), None, false), Err(QuickError::Name), "{name:?}");
+            assert_eq!(
+                Quick::new(Path::new(name), None, false),
+                Err(QuickError::Name),
+                "{name:?}"
+            );
         }
         assert!(quick(false).layout().contains("filename=/mnt/a\\:b/data\n"));
     }

@@ -36,19 +36,29 @@ impl Sweep {
     /// How many values each axis has, and whether they have an order. Several targets are an axis of their own, the last.
     #[must_use]
     pub fn shape(&self) -> Vec<(usize, bool)> {
-        let axes = self.axes.iter().map(|axis| (axis.values.len(), axis.ordered));
-        axes.chain((self.alone_or_together() > 1).then(|| (self.alone_or_together(), false))).collect()
+        let axes = self
+            .axes
+            .iter()
+            .map(|axis| (axis.values.len(), axis.ordered));
+        axes.chain((self.alone_or_together() > 1).then(|| (self.alone_or_together(), false)))
+            .collect()
     }
 
     /// Names of the axes, in the order of [`Sweep::shape`].
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         let names = self.axes.iter().map(|axis| axis.name.clone());
-        names.chain((self.alone_or_together() > 1).then(|| "target".to_owned())).collect()
+        names
+            .chain((self.alone_or_together() > 1).then(|| "target".to_owned()))
+            .collect()
     }
 
     fn call(&self, target: &str) -> String {
-        self.called.iter().find(|(file, _)| file == target).map_or(target, |(_, name)| name).to_owned()
+        self.called
+            .iter()
+            .find(|(file, _)| file == target)
+            .map_or(target, |(_, name)| name)
+            .to_owned()
     }
 
     fn alone_or_together(&self) -> usize {
@@ -59,7 +69,9 @@ impl Sweep {
     /// How many cells there are; nothing when they cannot be counted.
     #[must_use]
     pub fn count(&self) -> Option<usize> {
-        self.shape().iter().try_fold(1_usize, |all, (length, _)| all.checked_mul(*length))
+        self.shape()
+            .iter()
+            .try_fold(1_usize, |all, (length, _)| all.checked_mul(*length))
     }
 
     /// Its places, such that the first of them already show the whole grid coarsely.
@@ -72,29 +84,59 @@ impl Sweep {
     #[must_use]
     pub fn cell(&self, place: &[usize]) -> Cell {
         let at = |axis: &Axis, at: usize| axis.values.get(at).cloned().unwrap_or_default();
-        let mut values: Vec<(String, String)> = self.axes.iter().zip(place).map(|(axis, place)| (axis.name.clone(), at(axis, *place))).collect();
+        let mut values: Vec<(String, String)> = self
+            .axes
+            .iter()
+            .zip(place)
+            .map(|(axis, place)| (axis.name.clone(), at(axis, *place)))
+            .collect();
         let mut targets = self.targets.clone();
         if self.alone_or_together() > 1 {
             let at = place.get(self.axes.len()).copied().unwrap_or(0);
             if let Some(alone) = self.targets.get(at) {
                 targets = vec![alone.clone()];
             }
-            values.push(("target".to_owned(), targets.iter().map(|target| self.call(target)).collect::<Vec<_>>().join(" + ")));
+            values.push((
+                "target".to_owned(),
+                targets
+                    .iter()
+                    .map(|target| self.call(target))
+                    .collect::<Vec<_>>()
+                    .join(" + "),
+            ));
         }
         let options = values.iter().filter(|(name, _)| name != "target").cloned();
         let settings = self.settings.iter().cloned().chain(options).collect();
-        if let Some((_, one)) = values.iter_mut().find(|(name, _)| name == "target" && self.targets.is_empty()) {
+        if let Some((_, one)) = values
+            .iter_mut()
+            .find(|(name, _)| name == "target" && self.targets.is_empty())
+        {
             targets = vec![one.clone()];
             *one = self.call(one);
         }
-        let (source, job_file) = self.job_file.clone().unwrap_or(("sweep.fio".to_owned(), LOAD.to_owned()));
-        Cell { key: key(&values), values, source, job_file, settings, targets, ..Cell::default() }
+        let (source, job_file) = self
+            .job_file
+            .clone()
+            .unwrap_or(("sweep.fio".to_owned(), LOAD.to_owned()));
+        Cell {
+            key: key(&values),
+            values,
+            source,
+            job_file,
+            settings,
+            targets,
+            ..Cell::default()
+        }
     }
 }
 
 /// `bs=4k iodepth=8`.
 fn key(values: &[(String, String)]) -> String {
-    values.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+    values
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 #[cfg(test)]
@@ -117,14 +159,30 @@ mod tests {
     fn a_cell_is_the_load_with_its_values_set() {
         let cell = sweep(&["/mnt/x"], false).cell(&[1, 2]);
         assert_eq!(cell.key, "bs=16k iodepth=4");
-        let arguments = ["sweep.fio", "--set", "runtime=1s", "--set", "bs=16k", "--set", "iodepth=4", "--set", "filename=/mnt/x"];
+        let arguments = [
+            "sweep.fio",
+            "--set",
+            "runtime=1s",
+            "--set",
+            "bs=16k",
+            "--set",
+            "iodepth=4",
+            "--set",
+            "filename=/mnt/x",
+        ];
         assert_eq!(cell.arguments(0), arguments);
     }
 
     #[test]
     fn several_targets_are_loaded_alone_and_together() {
         let sweep = sweep(&["a", "b"], true);
-        assert_eq!((sweep.count(), sweep.names()), (Some(18), vec!["bs".into(), "iodepth".into(), "target".to_owned()]));
+        assert_eq!(
+            (sweep.count(), sweep.names()),
+            (
+                Some(18),
+                vec!["bs".into(), "iodepth".into(), "target".to_owned()]
+            )
+        );
         let cells: Vec<Cell> = (0..3).map(|at| sweep.cell(&[0, 0, at])).collect();
         assert_eq!(cells[0].targets, ["a"]);
         assert_eq!(cells[2].targets, ["a", "b"]);
@@ -140,7 +198,10 @@ mod tests {
         assert_eq!(cell.targets, ["/b"]);
         sweep.called = vec![("/b".to_owned(), "/b (xfs)".to_owned())];
         let cell = sweep.cell(&[0, 0, 1]);
-        assert_eq!((cell.key.as_str(), cell.targets), ("bs=4k iodepth=1 target=/b (xfs)", vec!["/b".to_owned()]));
+        assert_eq!(
+            (cell.key.as_str(), cell.targets),
+            ("bs=4k iodepth=1 target=/b (xfs)", vec!["/b".to_owned()])
+        );
         assert!(cell.settings.iter().all(|(name, _)| name != "target"));
     }
 }

@@ -30,7 +30,11 @@ pub(super) enum What {
     Close,
     /// Version 2 only.
     Wait(u64),
-    Io { action: TraceAction, offset: u64, len: u32 },
+    Io {
+        action: TraceAction,
+        offset: u64,
+        len: u32,
+    },
 }
 
 /// The grammar of a log, by its first line.
@@ -43,7 +47,10 @@ pub(super) fn version(first: &[u8]) -> Result<Version, TraceError> {
     }
     if is_blktrace(first) {
         let advice = "print it with blkparse(1) and write it as 'MICROSECONDS FILE ACTION OFFSET LENGTH' below 'fio version 3 iolog'";
-        return Err(TraceError::new(1, "this is a binary trace of blktrace, which is not read").advise(advice));
+        return Err(
+            TraceError::new(1, "this is a binary trace of blktrace, which is not read")
+                .advise(advice),
+        );
     }
     let advice = "the first line of a log is 'fio version 2 iolog' or 'fio version 3 iolog'";
     Err(TraceError::new(1, "this is no log of I/O").advise(advice))
@@ -59,8 +66,12 @@ fn is_blktrace(first: &[u8]) -> bool {
 /// # Errors
 /// What is wrong with it, in words.
 pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &'static str> {
-    let mut fields = line.split(|byte| is_blank(*byte)).filter(|field| !field.is_empty());
-    let Some(first) = fields.next() else { return Ok(None) };
+    let mut fields = line
+        .split(|byte| is_blank(*byte))
+        .filter(|field| !field.is_empty());
+    let Some(first) = fields.next() else {
+        return Ok(None);
+    };
     let (stamp, file) = match version {
         Version::Two => (None, first),
         Version::Three => {
@@ -80,15 +91,20 @@ pub(super) fn parse(line: &[u8], version: Version) -> Result<Option<Line<'_>>, &
         (b"wait", Some(time), Some(_)) if version == Version::Two => {
             What::Wait(number(time).ok_or("the time to wait is no number")?)
         }
-        (b"wait", ..) if version == Version::Three => return Err("wait belongs to version 2; here every line has its time"),
+        (b"wait", ..) if version == Version::Three => {
+            return Err("wait belongs to version 2; here every line has its time");
+        }
         (action, Some(offset), Some(len)) => io(action, offset, len)?,
-        (action, ..) if named(action).is_some() || action == b"wait" => return Err("its offset or length is missing"),
+        (action, ..) if named(action).is_some() || action == b"wait" => {
+            return Err("its offset or length is missing");
+        }
         _ => return Err(UNKNOWN),
     };
     Ok(Some(Line { stamp, file, what }))
 }
 
-const UNKNOWN: &str = "its action is none of add, open, close, read, write, sync, datasync, trim and wait";
+const UNKNOWN: &str =
+    "its action is none of add, open, close, read, write, sync, datasync, trim and wait";
 
 fn named(action: &[u8]) -> Option<TraceAction> {
     Some(match action {
@@ -107,12 +123,20 @@ fn io(action: &[u8], offset: &[u8], len: &[u8]) -> Result<What, &'static str> {
     let len = number(len).ok_or("its length is no number")?;
     let len = u32::try_from(len).map_err(|_| "its length is beyond 4294967295 bytes")?;
     if matches!(action, TraceAction::Sync | TraceAction::Datasync) {
-        return Ok(What::Io { action, offset: 0, len: 0 });
+        return Ok(What::Io {
+            action,
+            offset: 0,
+            len: 0,
+        });
     }
     if len == 0 {
         return Err("it moves 0 bytes");
     }
-    Ok(What::Io { action, offset, len })
+    Ok(What::Io {
+        action,
+        offset,
+        len,
+    })
 }
 
 /// Blanks as isspace(3) has them in the C locale.
@@ -125,7 +149,9 @@ fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 20 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    digits.iter().try_fold(0u64, |n, digit| n.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
+    digits.iter().try_fold(0u64, |n, digit| {
+        n.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })
 }
 
 #[cfg(test)]
@@ -138,22 +164,65 @@ mod tests {
 
     #[test]
     fn both_versions_have_their_fields() {
-        let io = What::Io { action: TraceAction::Write, offset: 8192, len: 4096 };
-        assert_eq!(three("15 /a/b write 8192 4096\n"), Ok(Some(Line { stamp: Some(15), file: b"/a/b", what: io })));
-        assert_eq!(parse(b" f\twrite 8192 4096", Version::Two), Ok(Some(Line { stamp: None, file: b"f", what: io })));
-        assert_eq!(parse(b"f wait 500 0", Version::Two).map(|l| l.map(|l| l.what)), Ok(Some(What::Wait(500))));
-        assert_eq!(three("0 f open").map(|l| l.map(|l| l.what)), Ok(Some(What::Open)));
-        let sync = What::Io { action: TraceAction::Datasync, offset: 0, len: 0 };
-        assert_eq!(three("0 f datasync 77 4096").map(|l| l.map(|l| l.what)), Ok(Some(sync)));
+        let io = What::Io {
+            action: TraceAction::Write,
+            offset: 8192,
+            len: 4096,
+        };
+        assert_eq!(
+            three("15 /a/b write 8192 4096\n"),
+            Ok(Some(Line {
+                stamp: Some(15),
+                file: b"/a/b",
+                what: io
+            }))
+        );
+        assert_eq!(
+            parse(b" f\twrite 8192 4096", Version::Two),
+            Ok(Some(Line {
+                stamp: None,
+                file: b"f",
+                what: io
+            }))
+        );
+        assert_eq!(
+            parse(b"f wait 500 0", Version::Two).map(|l| l.map(|l| l.what)),
+            Ok(Some(What::Wait(500)))
+        );
+        assert_eq!(
+            three("0 f open").map(|l| l.map(|l| l.what)),
+            Ok(Some(What::Open))
+        );
+        let sync = What::Io {
+            action: TraceAction::Datasync,
+            offset: 0,
+            len: 0,
+        };
+        assert_eq!(
+            three("0 f datasync 77 4096").map(|l| l.map(|l| l.what)),
+            Ok(Some(sync))
+        );
         assert_eq!(three(" \t\r\n"), Ok(None));
     }
 
     #[test]
     fn what_is_no_line_is_told() {
         let cases = [
-            "x f read 0 1", "-1 f read 0 1", "1", "1 f", "1 f read", "1 f read 0", "1 f read x 1", "1 f read 0 0",
-            "1 f read 0 4294967296", "1 f read 99999999999999999999 1", "1 f jump 0 1", "1 f wait 0 1", "1 f add 0",
-            "99999999999999999999 f open", "1 f\0g open",
+            "x f read 0 1",
+            "-1 f read 0 1",
+            "1",
+            "1 f",
+            "1 f read",
+            "1 f read 0",
+            "1 f read x 1",
+            "1 f read 0 0",
+            "1 f read 0 4294967296",
+            "1 f read 99999999999999999999 1",
+            "1 f jump 0 1",
+            "1 f wait 0 1",
+            "1 f add 0",
+            "99999999999999999999 f open",
+            "1 f\0g open",
         ];
         for case in cases {
             assert!(three(case).is_err(), "{case}");

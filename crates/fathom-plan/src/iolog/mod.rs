@@ -29,18 +29,26 @@ pub struct TraceError {
 
 impl TraceError {
     pub(crate) fn new(line: u64, problem: impl Into<String>) -> Self {
-        TraceError { line, problem: problem.into(), advice: None }
+        TraceError {
+            line,
+            problem: problem.into(),
+            advice: None,
+        }
     }
 
     pub(crate) fn advise(self, advice: &'static str) -> Self {
-        TraceError { advice: Some(advice), ..self }
+        TraceError {
+            advice: Some(advice),
+            ..self
+        }
     }
 }
 
 impl fmt::Display for TraceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.line, self.problem)?;
-        self.advice.map_or(Ok(()), |advice| write!(f, " ({advice})"))
+        self.advice
+            .map_or(Ok(()), |advice| write!(f, " ({advice})"))
     }
 }
 

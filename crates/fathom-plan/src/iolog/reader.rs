@@ -114,10 +114,17 @@ impl<R: BufRead> TraceReader<R> {
         self.line.clear();
         self.number += 1;
         let limit = LONGEST_LINE as u64 + 1;
-        let read = self.source.by_ref().take(limit).read_until(b'\n', &mut self.line);
+        let read = self
+            .source
+            .by_ref()
+            .take(limit)
+            .read_until(b'\n', &mut self.line);
         read.map_err(|error| TraceError::new(self.number, format!("it cannot be read: {error}")))?;
         if self.line.len() > LONGEST_LINE && self.number > 1 {
-            return Err(TraceError::new(self.number, format!("it is longer than {LONGEST_LINE} bytes")));
+            return Err(TraceError::new(
+                self.number,
+                format!("it is longer than {LONGEST_LINE} bytes"),
+            ));
         }
         Ok(!self.line.is_empty())
     }
@@ -126,7 +133,9 @@ impl<R: BufRead> TraceReader<R> {
         let Line { stamp, file, what } = match line::parse(line, self.version) {
             Ok(Some(line)) => line,
             Ok(None) => return Ok(None),
-            Err(_) if line.starts_with(b"fio version ") => return Err(Problem::skippable(SECOND).advise(SECOND_ADVICE)),
+            Err(_) if line.starts_with(b"fio version ") => {
+                return Err(Problem::skippable(SECOND).advise(SECOND_ADVICE));
+            }
             Err(problem) => return Err(Problem::skippable(problem)),
         };
         if let Some(stamp) = stamp {
@@ -142,26 +151,49 @@ impl<R: BufRead> TraceReader<R> {
             What::Add => self.files.add(file)?,
             What::Open => self.files.open(file, true)?,
             What::Close => self.files.open(file, false)?,
-            What::Io { action, offset, len } => return self.io(file, action, offset, len),
+            What::Io {
+                action,
+                offset,
+                len,
+            } => return self.io(file, action, offset, len),
         }
         Ok(None)
     }
 
-    fn io(&mut self, file: &[u8], action: TraceAction, offset: u64, len: u32) -> Result<Option<TraceEntry>, Problem> {
+    fn io(
+        &mut self,
+        file: &[u8],
+        action: TraceAction,
+        offset: u64,
+        len: u32,
+    ) -> Result<Option<TraceEntry>, Problem> {
         if self.is_skipped(action) {
             self.timeline.leave_out();
             return Ok(None);
         }
         let moves = matches!(action, TraceAction::Read | TraceAction::Write);
         if moves && u64::from(len) > LARGEST_BLOCK {
-            return Err(Problem::fatal(format!("{len} bytes in one I/O are beyond the limit of {LARGEST_BLOCK}")));
+            return Err(Problem::fatal(format!(
+                "{len} bytes in one I/O are beyond the limit of {LARGEST_BLOCK}"
+            )));
         }
         let offset = offset / self.reading.scale.max(1) & !(self.reading.align.max(1) - 1);
-        if offset.checked_add(u64::from(len)).is_none_or(|end| end > i64::MAX as u64) {
-            return Err(Problem::fatal(format!("no file reaches to byte {offset} and {len} more")));
+        if offset
+            .checked_add(u64::from(len))
+            .is_none_or(|end| end > i64::MAX as u64)
+        {
+            return Err(Problem::fatal(format!(
+                "no file reaches to byte {offset} and {len} more"
+            )));
         }
         let index = self.files.used(file, &self.reading)?;
-        Ok(Some(TraceEntry { at: self.timeline.take(), file: index, action, offset, len }))
+        Ok(Some(TraceEntry {
+            at: self.timeline.take(),
+            file: index,
+            action,
+            offset,
+            len,
+        }))
     }
 
     fn is_skipped(&self, action: TraceAction) -> bool {
@@ -178,7 +210,8 @@ impl<R: BufRead> TraceReader<R> {
 }
 
 const SECOND: &str = "a second log begins here";
-const SECOND_ADVICE: &str = "a log is written behind what its file holds already: keep one of the two";
+const SECOND_ADVICE: &str =
+    "a log is written behind what its file holds already: keep one of the two";
 
 /// Files by name. Only those that see I/O get an index.
 #[derive(Default)]
@@ -204,7 +237,10 @@ impl Files {
         }
         self.name_bytes += name.len();
         if self.known.len() >= MOST_FILES || self.name_bytes > MOST_NAME_BYTES {
-            let what = format!("more than {MOST_FILES} files, or {} MiB of names, in one log", MOST_NAME_BYTES >> 20);
+            let what = format!(
+                "more than {MOST_FILES} files, or {} MiB of names, in one log",
+                MOST_NAME_BYTES >> 20
+            );
             return Err(Problem::fatal(what).advise("split the log, or set replay_redirect"));
         }
         self.known.insert(name.to_vec(), File::default());
@@ -218,7 +254,10 @@ impl Files {
                 file.open = open;
                 Ok(())
             }
-            None => Err(Problem::fatal(format!("no line before adds the file '{}'", shown(name)))),
+            None => Err(Problem::fatal(format!(
+                "no line before adds the file '{}'",
+                shown(name)
+            ))),
         }
     }
 
@@ -234,11 +273,16 @@ impl Files {
             return Ok(index);
         }
         let Some(file) = self.known.get_mut(name) else {
-            return Err(Problem::fatal(format!("no line before adds the file '{}'", shown(name))));
+            return Err(Problem::fatal(format!(
+                "no line before adds the file '{}'",
+                shown(name)
+            )));
         };
         if !file.open {
             let what = format!("the file '{}' is not open here", shown(name));
-            return Err(Problem::fatal(what).advise("fio fails at this too: add a line that opens it"));
+            return Err(
+                Problem::fatal(what).advise("fio fails at this too: add a line that opens it")
+            );
         }
         let next = self.paths.len() as u32;
         let index = *file.index.get_or_insert(next);
@@ -272,18 +316,33 @@ struct Problem {
 
 impl Problem {
     fn skippable(what: &str) -> Self {
-        Problem { what: what.to_owned(), advice: None, skippable: true }
+        Problem {
+            what: what.to_owned(),
+            advice: None,
+            skippable: true,
+        }
     }
 
     fn fatal(what: String) -> Self {
-        Problem { what, advice: None, skippable: false }
+        Problem {
+            what,
+            advice: None,
+            skippable: false,
+        }
     }
 
     fn advise(self, advice: &'static str) -> Self {
-        Problem { advice: Some(advice), ..self }
+        Problem {
+            advice: Some(advice),
+            ..self
+        }
     }
 
     fn at(self, line: u64) -> TraceError {
-        TraceError { line, problem: self.what, advice: self.advice }
+        TraceError {
+            line,
+            problem: self.what,
+            advice: self.advice,
+        }
     }
 }

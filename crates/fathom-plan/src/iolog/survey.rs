@@ -3,7 +3,10 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use fathom_model::{BlockSizes, Bytes, Direction, Nanos, PerDirection, Replay, ReplayFile, ReplayReading, TraceAction, TraceEntry};
+use fathom_model::{
+    BlockSizes, Bytes, Direction, Nanos, PerDirection, Replay, ReplayFile, ReplayReading,
+    TraceAction, TraceEntry,
+};
 
 use super::{TraceError, TraceReader};
 use crate::resolve::LONGEST_TIME;
@@ -25,18 +28,26 @@ pub struct Survey {
 ///
 /// # Errors
 /// The first mistake, with its line.
-pub fn survey(source: impl BufRead, name: &str, reading: &ReplayReading) -> Result<Survey, TraceError> {
+pub fn survey(
+    source: impl BufRead,
+    name: &str,
+    reading: &ReplayReading,
+) -> Result<Survey, TraceError> {
     let mut reader = TraceReader::new(source, reading)?;
     let mut sum = Sum::default();
     while let Some(entry) = reader.next_io()? {
         sum.add(&entry);
         if reader.length().get() > LONGEST_TIME {
             let problem = "its time is more than 100 years after the first";
-            return Err(TraceError::new(reader.line(), problem).advise("set replay_time_scale or replay_no_stall"));
+            return Err(TraceError::new(reader.line(), problem)
+                .advise("set replay_time_scale or replay_no_stall"));
         }
     }
     if sum.ios.0.iter().sum::<u64>() == 0 {
-        return Err(TraceError::new(reader.line(), "the log ends without any read, write or trim that is to be replayed"));
+        return Err(TraceError::new(
+            reader.line(),
+            "the log ends without any read, write or trim that is to be replayed",
+        ));
     }
     Ok(sum.survey(name, reading, &reader))
 }
@@ -56,7 +67,11 @@ impl Sum {
     fn add(&mut self, entry: &TraceEntry) {
         let index = entry.file as usize;
         if index == self.files.len() {
-            self.files.push(ReplayFile { start: u64::MAX, end: 0, uses: PerDirection::all(false) });
+            self.files.push(ReplayFile {
+                start: u64::MAX,
+                end: 0,
+                uses: PerDirection::all(false),
+            });
         }
         let direction = match entry.action {
             TraceAction::Read => Direction::Read,
@@ -74,31 +89,54 @@ impl Sum {
         self.ios[direction] += 1;
         self.bytes[direction] = self.bytes[direction].saturating_add(u64::from(entry.len));
         let (min, max) = &mut self.sizes[direction];
-        *min = if *min == 0 { entry.len } else { (*min).min(entry.len) };
+        *min = if *min == 0 {
+            entry.len
+        } else {
+            (*min).min(entry.len)
+        };
         *max = (*max).max(entry.len);
         if direction != Direction::Trim {
             self.bits |= entry.offset | u64::from(entry.len);
         }
     }
 
-    fn survey<R: BufRead>(mut self, name: &str, reading: &ReplayReading, reader: &TraceReader<R>) -> Survey {
+    fn survey<R: BufRead>(
+        mut self,
+        name: &str,
+        reading: &ReplayReading,
+        reader: &TraceReader<R>,
+    ) -> Survey {
         for file in self.files.iter_mut().filter(|file| file.start > file.end) {
             file.start = 0;
         }
-        let alignment = if self.bits == 0 { 1 << 20 } else { 1 << self.bits.trailing_zeros().min(62) };
+        let alignment = if self.bits == 0 {
+            1 << 20
+        } else {
+            1 << self.bits.trailing_zeros().min(62)
+        };
         let replay = Replay {
             log: name.to_owned(),
-            reading: ReplayReading { timing: reader.timing(), ..reading.clone() },
+            reading: ReplayReading {
+                timing: reader.timing(),
+                ..reading.clone()
+            },
             files: self.files,
             ios: self.ios,
             bytes: self.bytes,
             syncs: self.syncs,
             length: reader.length(),
-            largest: self.sizes[Direction::Read].1.max(self.sizes[Direction::Write].1),
+            largest: self.sizes[Direction::Read]
+                .1
+                .max(self.sizes[Direction::Write].1),
             alignment: Bytes::new(alignment),
             bad_lines: reader.bad_lines(),
         };
-        Survey { replay, paths: reader.paths().to_vec(), sizes: self.sizes, has_waits: reader.has_waits() }
+        Survey {
+            replay,
+            paths: reader.paths().to_vec(),
+            sizes: self.sizes,
+            has_waits: reader.has_waits(),
+        }
     }
 }
 
@@ -144,7 +182,13 @@ mod tests {
 
     fn dues(log: &str, reading: &ReplayReading) -> Vec<u64> {
         let mut reader = TraceReader::new(log.as_bytes(), reading).expect("a log");
-        std::iter::from_fn(|| reader.next_io().expect("readable").map(|io| io.at.get() / 1000)).collect()
+        std::iter::from_fn(|| {
+            reader
+                .next_io()
+                .expect("readable")
+                .map(|io| io.at.get() / 1000)
+        })
+        .collect()
     }
 
     #[test]
@@ -152,11 +196,17 @@ mod tests {
         let survey = survey(LOG.as_bytes(), "x", &reading(ReplayTiming::OnTime)).expect("a log");
         let replay = &survey.replay;
         assert_eq!(survey.paths, ["a", "b"].map(PathBuf::from));
-        assert_eq!((replay.ios.0, replay.bytes.0, replay.syncs), ([1, 2, 1], [512, 12_288, 1 << 31], 1));
+        assert_eq!(
+            (replay.ios.0, replay.bytes.0, replay.syncs),
+            ([1, 2, 1], [512, 12_288, 1 << 31], 1)
+        );
         assert_eq!((replay.files[0].start, replay.files[0].end), (4096, 12_288));
         assert_eq!(replay.files[1].uses.0, [true, false, true]);
         assert_eq!(replay.files[1].end, 1024 + (1 << 31));
-        assert_eq!(survey.sizes.0, [(512, 512), (4096, 8192), (1 << 31, 1 << 31)]);
+        assert_eq!(
+            survey.sizes.0,
+            [(512, 512), (4096, 8192), (1 << 31, 1 << 31)]
+        );
         assert_eq!(replay.alignment, Bytes::new(512));
         // The last line is 6.9 ms after the first.
         assert_eq!(replay.length, Nanos::new(6_900_000));
@@ -164,8 +214,14 @@ mod tests {
 
     #[test]
     fn due_times_are_counted_from_the_first_stamp_and_never_go_back() {
-        assert_eq!(dues(LOG, &reading(ReplayTiming::OnTime)), [1000, 2000, 2000, 5000, 6000]);
-        let half = ReplayReading { time_percent: 50, ..reading(ReplayTiming::OnTime) };
+        assert_eq!(
+            dues(LOG, &reading(ReplayTiming::OnTime)),
+            [1000, 2000, 2000, 5000, 6000]
+        );
+        let half = ReplayReading {
+            time_percent: 50,
+            ..reading(ReplayTiming::OnTime)
+        };
         assert_eq!(dues(LOG, &half), [2000, 4000, 4000, 10_000, 12_000]);
         assert_eq!(dues(LOG, &reading(ReplayTiming::AsFast)), [0; 5]);
     }
@@ -173,28 +229,57 @@ mod tests {
     /// fio 3.33: a gap counts from the last I/O; none before a stamp that goes back, nor after a stamp of zero.
     #[test]
     fn gaps_are_fios() {
-        assert_eq!(dues(LOG, &reading(ReplayTiming::AfterLast)), [1000, 1000, 0, 3100, 1000]);
+        assert_eq!(
+            dues(LOG, &reading(ReplayTiming::AfterLast)),
+            [1000, 1000, 0, 3100, 1000]
+        );
         let zero = "fio version 3 iolog\n0 a add\n0 a open\n5000 a read 0 1\n7000 a read 0 1\n";
         assert_eq!(dues(zero, &reading(ReplayTiming::AfterLast)), [0, 2000]);
         // What is skipped takes its gap along.
         let skip = PerDirection([true, false, false]);
-        assert_eq!(dues(LOG, &ReplayReading { skip, ..reading(ReplayTiming::AfterLast) }), [1000, 0, 3100, 1000]);
+        assert_eq!(
+            dues(
+                LOG,
+                &ReplayReading {
+                    skip,
+                    ..reading(ReplayTiming::AfterLast)
+                }
+            ),
+            [1000, 0, 3100, 1000]
+        );
     }
 
     #[test]
     fn waits_are_microseconds_after_the_last_or_fios_milliseconds_since_the_start() {
         let log = "fio version 2 iolog\na add\na open\na read 0 1\na wait 500 0\na read 1 1\na wait 700 0\na read 2 1\n";
         assert_eq!(dues(log, &reading(ReplayTiming::OnTime)), [0, 500, 1200]);
-        assert_eq!(dues(log, &reading(ReplayTiming::AfterLast)), [0, 500_000, 700_000]);
-        assert_eq!(survey(log.as_bytes(), "x", &reading(ReplayTiming::AfterLast)).map(|s| s.replay.reading.timing), Ok(ReplayTiming::NotBefore));
+        assert_eq!(
+            dues(log, &reading(ReplayTiming::AfterLast)),
+            [0, 500_000, 700_000]
+        );
+        assert_eq!(
+            survey(log.as_bytes(), "x", &reading(ReplayTiming::AfterLast))
+                .map(|s| s.replay.reading.timing),
+            Ok(ReplayTiming::NotBefore)
+        );
     }
 
     #[test]
     fn addresses_are_scaled_then_aligned_and_files_redirected() {
-        let reading = ReplayReading { scale: 3, align: 4096, redirect: Some("/t".into()), ..reading(ReplayTiming::AsFast) };
+        let reading = ReplayReading {
+            scale: 3,
+            align: 4096,
+            redirect: Some("/t".into()),
+            ..reading(ReplayTiming::AsFast)
+        };
         let mut reader = TraceReader::new(LOG.as_bytes(), &reading).expect("a log");
-        let places: Vec<(u32, u64)> =
-            std::iter::from_fn(|| reader.next_io().expect("readable").map(|io| (io.file, io.offset))).collect();
+        let places: Vec<(u32, u64)> = std::iter::from_fn(|| {
+            reader
+                .next_io()
+                .expect("readable")
+                .map(|io| (io.file, io.offset))
+        })
+        .collect();
         assert_eq!(places, [(0, 0), (0, 0), (0, 0), (0, 0), (0, 0)]);
         assert_eq!(reader.paths(), ["/t"].map(PathBuf::from));
     }
@@ -203,20 +288,41 @@ mod tests {
     fn mistakes_are_told_with_their_line() {
         let told = |lines: &str| {
             let log = format!("fio version 3 iolog\n{lines}");
-            survey(log.as_bytes(), "x", &reading(ReplayTiming::OnTime)).map(|_| ()).map_err(|error| (error.line, error.problem))
+            survey(log.as_bytes(), "x", &reading(ReplayTiming::OnTime))
+                .map(|_| ())
+                .map_err(|error| (error.line, error.problem))
         };
         let says = |lines: &str, line: u64, words: &str| match told(lines) {
-            Err((at, problem)) => assert!(at == line && problem.contains(words), "{lines}: {at}: {problem}"),
+            Err((at, problem)) => assert!(
+                at == line && problem.contains(words),
+                "{lines}: {at}: {problem}"
+            ),
             Ok(()) => panic!("{lines} was taken"),
         };
         says("1 f read 0 1\n", 2, "adds the file 'f'");
         says("1 f add\n2 f read 0 1\n", 3, "not open");
-        says("1 f add\n2 f open\n3 f close\n4 f read 0 1\n", 5, "not open");
+        says(
+            "1 f add\n2 f open\n3 f close\n4 f read 0 1\n",
+            5,
+            "not open",
+        );
         says("1 f add\n2 f open\n", 4, "without any");
         says("1 f add\n2 f open\nfio version 3 iolog\n", 4, "second log");
-        says("1 f add\n2 f open\n3 f read 18446744073709551615 1\n", 4, "no file reaches");
-        says("1 f add\n2 f open\n3 f read 0 2147483648\n", 4, "beyond the limit");
-        says("0 f add\n2 f open\n18446744073709551615 f read 0 1\n", 4, "100 years");
+        says(
+            "1 f add\n2 f open\n3 f read 18446744073709551615 1\n",
+            4,
+            "no file reaches",
+        );
+        says(
+            "1 f add\n2 f open\n3 f read 0 2147483648\n",
+            4,
+            "beyond the limit",
+        );
+        says(
+            "0 f add\n2 f open\n18446744073709551615 f read 0 1\n",
+            4,
+            "100 years",
+        );
         says(&format!("1 {} add\n", "n".repeat(9000)), 2, "longer than");
         let many: String = (0..70_000).map(|n| format!("1 f{n} add\n")).collect();
         says(&many, 65_538, "more than 65536 files");
@@ -227,8 +333,14 @@ mod tests {
     #[test]
     fn a_lenient_reader_passes_over_lines_that_are_none() {
         let log = "fio version 3 iolog\n1 f add\n1 f open\ngarbage\n2 f jump 0 1\n3 f read 0 1\nfio version 3 iolog\n4 f rea";
-        let reading = ReplayReading { lenient: true, ..reading(ReplayTiming::AfterLast) };
+        let reading = ReplayReading {
+            lenient: true,
+            ..reading(ReplayTiming::AfterLast)
+        };
         let survey = survey(log.as_bytes(), "x", &reading).expect("a log");
-        assert_eq!((survey.replay.ios[Direction::Read], survey.replay.bad_lines), (1, 4));
+        assert_eq!(
+            (survey.replay.ios[Direction::Read], survey.replay.bad_lines),
+            (1, 4)
+        );
     }
 }

@@ -23,7 +23,14 @@ impl Timeline {
             (ReplayTiming::AfterLast, Version::Two) => ReplayTiming::NotBefore,
             (timing, _) => timing,
         };
-        Timeline { timing, percent: reading.time_percent.max(1), first: None, last: 0, at: 0, length: 0 }
+        Timeline {
+            timing,
+            percent: reading.time_percent.max(1),
+            first: None,
+            last: 0,
+            at: 0,
+            length: 0,
+        }
     }
 
     pub fn timing(&self) -> ReplayTiming {

@@ -7,7 +7,11 @@ const DEEPEST: u32 = 32;
 ///
 /// `None` when it is no such expression, divides by zero, or leaves 127 bits.
 pub(crate) fn evaluate(text: &str, factor: impl Fn(&str) -> Option<i128>) -> Option<i128> {
-    let mut parser = Parser { rest: text, depth: 0, factor: &factor };
+    let mut parser = Parser {
+        rest: text,
+        depth: 0,
+        factor: &factor,
+    };
     let value = parser.sum()?;
     parser.rest.trim_start().is_empty().then_some(value)
 }
@@ -30,7 +34,11 @@ impl Parser<'_> {
         let mut value = self.product()?;
         while let Some(operator) = self.operator("+-") {
             let right = self.product()?;
-            value = if operator == '+' { value.checked_add(right)? } else { value.checked_sub(right)? };
+            value = if operator == '+' {
+                value.checked_add(right)?
+            } else {
+                value.checked_sub(right)?
+            };
         }
         Some(value)
     }
@@ -69,10 +77,15 @@ impl Parser<'_> {
 
     fn number(&mut self) -> Option<i128> {
         self.rest = self.rest.trim_start();
-        let digits = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let digits = self
+            .rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(self.rest.len());
         let value: i128 = self.rest[..digits].parse().ok()?;
         let tail = &self.rest[digits..];
-        let letters = tail.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tail.len());
+        let letters = tail
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(tail.len());
         let factor = (self.factor)(&tail[..letters])?;
         self.rest = &tail[letters..];
         value.checked_mul(factor)
@@ -99,9 +112,16 @@ mod tests {
 
     #[test]
     fn what_is_no_sum_is_none() {
-        for text in
-            ["", "1/0", "1+", "/tmp/2", "2x", "(1", "170141183460469231731687303715884105727*2", &"(".repeat(100)]
-        {
+        for text in [
+            "",
+            "1/0",
+            "1+",
+            "/tmp/2",
+            "2x",
+            "(1",
+            "170141183460469231731687303715884105727*2",
+            &"(".repeat(100),
+        ] {
             assert_eq!(bare(text), None, "{text}");
         }
     }

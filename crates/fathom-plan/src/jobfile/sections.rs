@@ -59,11 +59,24 @@ pub(crate) struct Context<'a> {
 }
 
 /// Parses a job file, reporting every mistake and keeping all that can be understood.
-pub(crate) fn parse(source: &Source, context: &Context<'_>, problems: &mut Vec<Diagnostic>) -> JobFile {
-    let mut parser = Parser { context, problems, sections: Vec::new(), place: Place::Outside, lines: 0 };
+pub(crate) fn parse(
+    source: &Source,
+    context: &Context<'_>,
+    problems: &mut Vec<Diagnostic>,
+) -> JobFile {
+    let mut parser = Parser {
+        context,
+        problems,
+        sections: Vec::new(),
+        place: Place::Outside,
+        lines: 0,
+    };
     parser.file(source, 0);
     let sections = parser.sections;
-    JobFile { name: source.name.to_string(), sections }
+    JobFile {
+        name: source.name.to_string(),
+        sections,
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,7 +112,9 @@ impl Parser<'_> {
             } else if self.place == Place::Outside {
                 self.place = Place::Skipped;
                 let problem = format!("'{}' stands before any section", shorten(&line.text));
-                self.problems.push(Diagnostic::error(line.at, problem).advise("begin with [global] or [name]"));
+                self.problems.push(
+                    Diagnostic::error(line.at, problem).advise("begin with [global] or [name]"),
+                );
             }
         }
     }
@@ -114,11 +129,17 @@ impl Parser<'_> {
         }
         let name = self.section_name(line);
         let is_global = name.starts_with("global");
-        let skip = !is_global && !self.context.wanted.is_empty() && !self.context.wanted.contains(&name);
+        let skip =
+            !is_global && !self.context.wanted.is_empty() && !self.context.wanted.contains(&name);
         self.place = if skip { Place::Skipped } else { Place::Inside };
         if !skip {
             self.note_global(line, &name);
-            self.sections.push(Section { name, at: line.at.clone(), is_global, assignments: Vec::new() });
+            self.sections.push(Section {
+                name,
+                at: line.at.clone(),
+                is_global,
+                assignments: Vec::new(),
+            });
         }
     }
 
@@ -129,13 +150,17 @@ impl Parser<'_> {
             None => self.unclosed(line, inner),
         };
         if name.is_empty() && self.context.personality == Personality::Fathom {
-            self.problems.push(Diagnostic::error(line.at.clone(), "the section has no name").advise("write [name]"));
+            self.problems.push(
+                Diagnostic::error(line.at.clone(), "the section has no name")
+                    .advise("write [name]"),
+            );
         }
         if name.len() <= LONGEST_NAME {
             return name;
         }
         let problem = format!("the name of the section has more than {LONGEST_NAME} bytes");
-        self.problems.push(Diagnostic::error(line.at.clone(), problem));
+        self.problems
+            .push(Diagnostic::error(line.at.clone(), problem));
         name.chars().take(40).collect()
     }
 
@@ -146,7 +171,8 @@ impl Parser<'_> {
             return name;
         }
         let problem = format!("'{}' does not end with ]", shorten(&line.text));
-        self.problems.push(Diagnostic::error(line.at.clone(), problem).advise("write [name]"));
+        self.problems
+            .push(Diagnostic::error(line.at.clone(), problem).advise("write [name]"));
         name.split(']').next().unwrap_or("").to_owned()
     }
 
@@ -156,8 +182,10 @@ impl Parser<'_> {
             let problem = format!(
                 "[{name}] is no job: every section whose name begins with 'global' sets defaults for those below"
             );
-            self.problems
-                .push(Diagnostic::warning(line.at.clone(), problem).advise("rename it if it is meant as a job"));
+            self.problems.push(
+                Diagnostic::warning(line.at.clone(), problem)
+                    .advise("rename it if it is meant as a job"),
+            );
         }
     }
 
@@ -171,7 +199,9 @@ impl Parser<'_> {
     fn include(&mut self, line: &Line, target: &str, source: &Source, depth: u32) {
         if depth >= DEEPEST_INCLUDE {
             let problem = format!("includes nest deeper than {DEEPEST_INCLUDE}");
-            self.problems.push(Diagnostic::error(line.at.clone(), problem).advise("does the file include itself?"));
+            self.problems.push(
+                Diagnostic::error(line.at.clone(), problem).advise("does the file include itself?"),
+            );
             return;
         }
         match self.read_included(target, &source.name) {
@@ -179,19 +209,28 @@ impl Parser<'_> {
                 Ok(included) => self.file(&included, depth + 1),
                 Err(problem) => self.problems.push(problem),
             },
-            Err(why) => self
-                .problems
-                .push(Diagnostic::error(line.at.clone(), format!("cannot include '{}': {why}", shorten(target)))),
+            Err(why) => self.problems.push(Diagnostic::error(
+                line.at.clone(),
+                format!("cannot include '{}': {why}", shorten(target)),
+            )),
         }
     }
 
     /// Tries the path as given, then next to the file that includes it.
     fn read_included(&self, target: &str, by: &str) -> Result<(String, Vec<u8>), String> {
-        let given = self.context.includes.read(target).map(|bytes| (target.to_owned(), bytes));
+        let given = self
+            .context
+            .includes
+            .read(target)
+            .map(|bytes| (target.to_owned(), bytes));
         given.or_else(|why| {
             let (folder, _) = by.rsplit_once('/').ok_or_else(|| why.clone())?;
             let beside = format!("{folder}/{target}");
-            self.context.includes.read(&beside).map(|bytes| (beside, bytes)).map_err(|_| why)
+            self.context
+                .includes
+                .read(&beside)
+                .map(|bytes| (beside, bytes))
+                .map_err(|_| why)
         })
     }
 
@@ -199,7 +238,11 @@ impl Parser<'_> {
         self.note_unset(line);
         let text = match substitute(&line.text, self.context.surroundings) {
             Ok(text) => text,
-            Err(problem) => return self.problems.push(Diagnostic::error(line.at.clone(), problem)),
+            Err(problem) => {
+                return self
+                    .problems
+                    .push(Diagnostic::error(line.at.clone(), problem));
+            }
         };
         let value_column = line.text.find('=').map(|at| value_column(&line.text, at));
         let (key, value) = match text.split_once('=') {
@@ -208,7 +251,12 @@ impl Parser<'_> {
         };
         let value_at = value_column.map_or_else(|| line.at.clone(), |column| line.at.right(column));
         if let Some(section) = self.sections.last_mut() {
-            section.assignments.push(Assignment { key, key_at: line.at.clone(), value, value_at });
+            section.assignments.push(Assignment {
+                key,
+                key_at: line.at.clone(),
+                value,
+                value_at,
+            });
         }
     }
 
@@ -219,8 +267,9 @@ impl Parser<'_> {
         for name in unset_variables(&line.text, self.context.surroundings) {
             let problem = format!("${{{}}} is not set and becomes nothing", shorten(&name));
             self.problems.push(
-                Diagnostic::warning(line.at.clone(), problem)
-                    .advise("set it in the environment; shell defaults such as ${X:-y} are not known"),
+                Diagnostic::warning(line.at.clone(), problem).advise(
+                    "set it in the environment; shell defaults such as ${X:-y} are not known",
+                ),
             );
         }
     }
@@ -246,5 +295,8 @@ pub(crate) fn shorten(text: &str) -> String {
     if short.len() < text.len() {
         short.push_str("...");
     }
-    short.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    short
+        .chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
 }

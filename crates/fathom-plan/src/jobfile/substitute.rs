@@ -14,22 +14,32 @@ pub(crate) fn substitute(line: &str, surroundings: &dyn Surroundings) -> Result<
     let line = variables(line, surroundings)?;
     let replaced = keywords(&line, surroundings);
     if replaced.len() > LONGEST {
-        return Err(format!("the line has more than {LONGEST} bytes with its variables filled in"));
+        return Err(format!(
+            "the line has more than {LONGEST} bytes with its variables filled in"
+        ));
     }
-    Ok(if replaced == line { line } else { computed(&replaced) })
+    Ok(if replaced == line {
+        line
+    } else {
+        computed(&replaced)
+    })
 }
 
 fn variables(line: &str, surroundings: &dyn Surroundings) -> Result<String, String> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(start) = rest.find("${") {
-        let Some(length) = rest[start..].find('}') else { break };
+        let Some(length) = rest[start..].find('}') else {
+            break;
+        };
         out.push_str(&rest[..start]);
         let name = &rest[start + 2..start + length];
         out.push_str(&surroundings.variable(name).unwrap_or_default());
         rest = &rest[start + length + 1..];
         if out.len() > LONGEST {
-            return Err(format!("${{{name}}} makes the line longer than {LONGEST} bytes"));
+            return Err(format!(
+                "${{{name}}} makes the line longer than {LONGEST} bytes"
+            ));
         }
     }
     out.push_str(rest);
@@ -47,7 +57,9 @@ fn keywords(line: &str, surroundings: &dyn Surroundings) -> String {
 
 /// Computes the value of `key=value` when it is a sum; leaves anything else alone.
 fn computed(line: &str) -> String {
-    let Some((key, value)) = line.split_once('=') else { return line.to_owned() };
+    let Some((key, value)) = line.split_once('=') else {
+        return line.to_owned();
+    };
     match evaluate(value, |suffix| suffix.is_empty().then_some(1)) {
         Some(n) => format!("{key}={n}"),
         None => line.to_owned(),
@@ -59,7 +71,9 @@ pub(crate) fn unset_variables(line: &str, surroundings: &dyn Surroundings) -> Ve
     let mut names = Vec::new();
     let mut rest = line;
     while let Some(start) = rest.find("${") {
-        let Some(length) = rest[start..].find('}') else { break };
+        let Some(length) = rest[start..].find('}') else {
+            break;
+        };
         let name = &rest[start + 2..start + length];
         if surroundings.variable(name).is_none() {
             names.push(name.to_owned());

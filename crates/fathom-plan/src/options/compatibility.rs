@@ -39,7 +39,9 @@ pub fn compatibility() -> String {
 }
 
 fn overview() -> String {
-    let mut out = "\n| options of jobs | honoured | accepted | refused |\n| --- | ---: | ---: | ---: |\n".to_owned();
+    let mut out =
+        "\n| options of jobs | honoured | accepted | refused |\n| --- | ---: | ---: | ---: |\n"
+            .to_owned();
     for (title, rows) in option_groups() {
         let _ = writeln!(out, "{}", counted(title, rows.iter()));
     }
@@ -60,29 +62,62 @@ fn counted<'a>(title: &str, rows: impl Iterator<Item = &'a OptionRow>) -> String
 }
 
 fn group(title: &str, rows: &[OptionRow]) -> String {
-    let mut out = format!("\n## Options {}{title}\n", if title.starts_with("private") { "" } else { "about: " });
-    let honoured: Vec<&OptionRow> = rows.iter().filter(|row| row.support == Support::Honoured).collect();
+    let mut out = format!(
+        "\n## Options {}{title}\n",
+        if title.starts_with("private") {
+            ""
+        } else {
+            "about: "
+        }
+    );
+    let honoured: Vec<&OptionRow> = rows
+        .iter()
+        .filter(|row| row.support == Support::Honoured)
+        .collect();
     if !honoured.is_empty() {
         out.push_str("\n| honoured | what it is |\n| --- | --- |\n");
     }
     for row in honoured {
-        let _ = writeln!(out, "| {} | {}{} |", names(row), cell(row.help), of_engines(row));
+        let _ = writeln!(
+            out,
+            "| {} | {}{} |",
+            names(row),
+            cell(row.help),
+            of_engines(row)
+        );
     }
-    out.push_str(&by_reason("accepted", "why it has no effect", rows, |support| match support {
-        Support::NoEffect { why } => Some(why),
-        _ => None,
-    }));
-    out + &by_reason("refused", "what to do instead", rows, |support| match support {
-        Support::Refused { instead } => Some(instead),
-        _ => None,
-    })
+    out.push_str(&by_reason(
+        "accepted",
+        "why it has no effect",
+        rows,
+        |support| match support {
+            Support::NoEffect { why } => Some(why),
+            _ => None,
+        },
+    ));
+    out + &by_reason(
+        "refused",
+        "what to do instead",
+        rows,
+        |support| match support {
+            Support::Refused { instead } => Some(instead),
+            _ => None,
+        },
+    )
 }
 
 /// Options that share a reason share a line, where the first of them stands.
-fn by_reason(title: &str, what: &str, rows: &[OptionRow], reason: fn(Support) -> Option<&'static str>) -> String {
+fn by_reason(
+    title: &str,
+    what: &str,
+    rows: &[OptionRow],
+    reason: fn(Support) -> Option<&'static str>,
+) -> String {
     let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
     for row in rows {
-        let Some(why) = reason(row.support) else { continue };
+        let Some(why) = reason(row.support) else {
+            continue;
+        };
         match lines.iter_mut().find(|(known, _)| *known == why) {
             Some((_, all)) => all.push(names(row)),
             None => lines.push((why, vec![names(row)])),
@@ -107,9 +142,17 @@ fn names(row: &OptionRow) -> String {
 
 /// Which of the engines built in an option is private to.
 fn of_engines(row: &OptionRow) -> String {
-    let built_in = |name: &&&str| crate::resolve::ENGINES.iter().any(|kind| kind.word() == **name);
+    let built_in = |name: &&&str| {
+        crate::resolve::ENGINES
+            .iter()
+            .any(|kind| kind.word() == **name)
+    };
     let engines: Vec<&str> = row.engines.iter().filter(built_in).copied().collect();
-    if engines.is_empty() { String::new() } else { format!(" ({})", engines.join(", ")) }
+    if engines.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", engines.join(", "))
+    }
 }
 
 /// A bar would end the cell.
@@ -118,7 +161,9 @@ fn cell(text: &str) -> String {
 }
 
 fn engines() -> String {
-    let words = crate::resolve::ENGINES.map(EngineKind::word).map(|word| format!("`{word}`"));
+    let words = crate::resolve::ENGINES
+        .map(EngineKind::word)
+        .map(|word| format!("`{word}`"));
     format!(
         "\n## Engines\n\nBuilt in: {}. Every other name is refused, with these as the way out; \
          `external:` engines are shared objects for fio and cannot be loaded.\n",
@@ -129,7 +174,11 @@ fn engines() -> String {
 fn command_line() -> String {
     let mut out = "\n## The command line\n\n| option | what it does |\n| --- | --- |\n".to_owned();
     for option in obeyed_options() {
-        let ours = if option.ours { " (only `fathom run`)" } else { "" };
+        let ours = if option.ours {
+            " (only `fathom run`)"
+        } else {
+            ""
+        };
         let _ = writeln!(out, "| `--{}` | {}{ours} |", option.name, cell(option.help));
     }
     out.push_str("\n| refused | what to do instead |\n| --- | --- |\n");
@@ -147,10 +196,15 @@ mod tests {
     fn every_option_is_named_with_what_becomes_of_it() {
         let text = compatibility();
         for row in options() {
-            let line = text.lines().find(|line| line.contains(&names(row))).unwrap_or_else(|| panic!("{}", row.name));
+            let line = text
+                .lines()
+                .find(|line| line.contains(&names(row)))
+                .unwrap_or_else(|| panic!("{}", row.name));
             match row.support {
                 Support::Honoured => assert!(line.contains(&cell(row.help)), "{line}"),
-                Support::NoEffect { why } | Support::Refused { instead: why } => assert!(line.contains(&cell(why)), "{line}"),
+                Support::NoEffect { why } | Support::Refused { instead: why } => {
+                    assert!(line.contains(&cell(why)), "{line}")
+                }
             }
         }
         for kind in crate::resolve::ENGINES {

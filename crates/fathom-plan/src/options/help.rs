@@ -13,7 +13,10 @@ use crate::span::Span;
 /// When there is no such option.
 pub fn command_help(name: Option<&str>) -> Result<String, Diagnostic> {
     match name {
-        None | Some("" | "all") => Ok(options().filter(|row| row.engines.is_empty()).map(short).collect()),
+        None | Some("" | "all") => Ok(options()
+            .filter(|row| row.engines.is_empty())
+            .map(short)
+            .collect()),
         Some(name) => find(name).map(cmdhelp).ok_or_else(|| unknown(name)),
     }
 }
@@ -27,8 +30,13 @@ pub fn engine_help(asked: Option<&str>) -> Result<String, Diagnostic> {
         let names = crate::resolve::ENGINES.map(|kind| format!("\t{}\n", kind.word()));
         return Ok(format!("Engines built in:\n{}", names.concat()));
     };
-    let (engine, option) = asked.split_once(',').map_or((asked, None), |(engine, option)| (engine, Some(option)));
-    if !crate::resolve::ENGINES.iter().any(|kind| kind.word() == engine) {
+    let (engine, option) = asked
+        .split_once(',')
+        .map_or((asked, None), |(engine, option)| (engine, Some(option)));
+    if !crate::resolve::ENGINES
+        .iter()
+        .any(|kind| kind.word() == engine)
+    {
         let problem = format!("'{}' is not built in", crate::jobfile::shorten(engine));
         return Err(Diagnostic::error(Span::CommandLine, problem)
             .about("--enghelp")
@@ -37,7 +45,10 @@ pub fn engine_help(asked: Option<&str>) -> Result<String, Diagnostic> {
     let mut private = options().filter(|row| row.engines.contains(&engine));
     match option {
         None => Ok(private.map(short).collect()),
-        Some(option) => private.find(|row| row.name == option).map(cmdhelp).ok_or_else(|| unknown(option)),
+        Some(option) => private
+            .find(|row| row.name == option)
+            .map(cmdhelp)
+            .ok_or_else(|| unknown(option)),
     }
 }
 
@@ -46,7 +57,10 @@ fn short(row: &OptionRow) -> String {
 }
 
 fn unknown(name: &str) -> Diagnostic {
-    let problem = Diagnostic::error(Span::CommandLine, format!("'{}' is no option", crate::jobfile::shorten(name)));
+    let problem = Diagnostic::error(
+        Span::CommandLine,
+        format!("'{}' is no option", crate::jobfile::shorten(name)),
+    );
     match closest_option(name) {
         Some(best) => problem.advise(format!("did you mean {best}?")),
         None => problem.advise("--cmdhelp=all lists the options"),

@@ -32,7 +32,10 @@ pub fn find(name: &str) -> Option<&'static OptionRow> {
 /// (regression 0160: a thousand clones went through the whole table for each).
 pub(crate) fn is_on_by_default(name: &str) -> bool {
     static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-        options().filter(|row| row.kind == Kind::Bool && row.default == Some("1")).map(|row| row.name).collect()
+        options()
+            .filter(|row| row.kind == Kind::Bool && row.default == Some("1"))
+            .map(|row| row.name)
+            .collect()
     });
     NAMES.contains(&name)
 }
@@ -57,6 +60,13 @@ pub fn closest<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> Option<&
 #[must_use]
 pub fn closest_option(name: &str) -> Option<&'static str> {
     let bounded: String = name.chars().take(64).collect();
-    let of_jobs = options().filter(|row| !row.engines.iter().any(|engine| engine.starts_with("profile=")));
-    closest(&bounded, of_jobs.flat_map(|row| [Some(row.name), row.alias].into_iter().flatten()))
+    let of_jobs = options().filter(|row| {
+        !row.engines
+            .iter()
+            .any(|engine| engine.starts_with("profile="))
+    });
+    closest(
+        &bounded,
+        of_jobs.flat_map(|row| [Some(row.name), row.alias].into_iter().flatten()),
+    )
 }

@@ -8,14 +8,20 @@ use super::settings::Settings;
 use crate::values::Value;
 
 /// fio's percentiles when none are listed.
-const PERCENTILES: [f64; 17] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
 
 /// Resolves the record of the job `name`.
 pub(crate) fn resolve(view: &View<'_>, name: &str, report: &mut Report) -> Accounting {
     let settings = view.settings;
     let keep = |option| !reduced_switch(settings, option, true);
-    let (slat, clat, lat) = (keep("disable_slat"), keep("disable_clat"), keep("disable_lat"));
+    let (slat, clat, lat) = (
+        keep("disable_slat"),
+        keep("disable_clat"),
+        keep("disable_lat"),
+    );
     Accounting {
         slat,
         clat,
@@ -25,7 +31,9 @@ pub(crate) fn resolve(view: &View<'_>, name: &str, report: &mut Report) -> Accou
         clat_percentiles: clat && reduced_switch(settings, "clat_percentiles", false),
         lat_percentiles: lat && reduced_switch(settings, "lat_percentiles", false),
         percentiles: percentiles(settings),
-        bandwidth_sample: Nanos::from_millis(settings.number("bwavgtime", 500).clamp(1, 86_400_000)),
+        bandwidth_sample: Nanos::from_millis(
+            settings.number("bwavgtime", 500).clamp(1, 86_400_000),
+        ),
         iops_sample: Nanos::from_millis(settings.number("iopsavgtime", 500).clamp(1, 86_400_000)),
         unified: unified(settings),
         disk_util: settings.switch("disk_util"),
@@ -37,12 +45,21 @@ pub(crate) fn resolve(view: &View<'_>, name: &str, report: &mut Report) -> Accou
 
 /// `gtod_reduce` sets a group of switches at once; each may be set again after it.
 fn reduced_switch(settings: &Settings, option: &'static str, by_reduce: bool) -> bool {
-    let reduce = settings.position("gtod_reduce").filter(|_| settings.switch("gtod_reduce"));
-    if reduce.is_some() && reduce > settings.position(option) { by_reduce } else { settings.switch(option) }
+    let reduce = settings
+        .position("gtod_reduce")
+        .filter(|_| settings.switch("gtod_reduce"));
+    if reduce.is_some() && reduce > settings.position(option) {
+        by_reduce
+    } else {
+        settings.switch(option)
+    }
 }
 
 fn percentiles(settings: &Settings) -> Vec<f64> {
-    let mut list = match settings.last("percentile_list").map(|setting| &setting.value) {
+    let mut list = match settings
+        .last("percentile_list")
+        .map(|setting| &setting.value)
+    {
         Some(Value::Floats(list)) => list.clone(),
         _ => PERCENTILES.to_vec(),
     };
@@ -70,7 +87,10 @@ fn logs(view: &View<'_>, name: &str, report: &mut Report) -> Logs {
         iops: prefix("write_iops_log"),
         lat: prefix("write_lat_log"),
         hist: prefix("write_hist_log"),
-        trace: settings.text("write_iolog").filter(|_| !(view.is_fio() && settings.is_set("read_iolog"))).map(str::to_owned),
+        trace: settings
+            .text("write_iolog")
+            .filter(|_| !(view.is_fio() && settings.is_set("read_iolog")))
+            .map(str::to_owned),
         average: Nanos::from_millis(settings.number("log_avg_msec", 0).min(86_400_000)),
         hist_every: Nanos::from_millis(settings.number("log_hist_msec", 0).min(86_400_000)),
         hist_coarseness: settings.number("log_hist_coarseness", 0).min(6) as u8,
@@ -89,7 +109,10 @@ fn logs(view: &View<'_>, name: &str, report: &mut Report) -> Logs {
 
 fn check(view: &View<'_>, logs: &Logs, report: &mut Report) {
     if logs.issue_time && !(logs.offset && logs.lat.is_some()) {
-        report.push(view.error("log_issue_time", "needs write_lat_log and log_offset").advise("set both"));
+        report.push(
+            view.error("log_issue_time", "needs write_lat_log and log_offset")
+                .advise("set both"),
+        );
     }
 }
 

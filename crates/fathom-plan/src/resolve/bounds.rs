@@ -38,7 +38,10 @@ pub(crate) fn within(
     if value <= limit {
         return value;
     }
-    report.push(view.error(option, format!("{value} {noun} is beyond the limit")).advise(format!("at most {limit}")));
+    report.push(
+        view.error(option, format!("{value} {noun} is beyond the limit"))
+            .advise(format!("at most {limit}")),
+    );
     limit
 }
 /// Most options of one section.

@@ -15,7 +15,9 @@ pub(crate) fn resolve(view: &View<'_>) -> ErrorPolicy {
         continue_verify: all || word == "verify",
         ignore: ignored(view),
         max_latency: PerDirection(
-            view.settings.three("max_latency", 0).map(|nanos| (nanos > 0).then(|| Nanos::new(nanos))),
+            view.settings
+                .three("max_latency", 0)
+                .map(|nanos| (nanos > 0).then(|| Nanos::new(nanos))),
         ),
     }
 }
@@ -23,7 +25,9 @@ pub(crate) fn resolve(view: &View<'_>) -> ErrorPolicy {
 fn ignored(view: &View<'_>) -> [Vec<i32>; 3] {
     let mut ignored: [Vec<i32>; 3] = Default::default();
     for setting in view.settings.all("ignore_error") {
-        let Value::Errors(lists) = &setting.value else { continue };
+        let Value::Errors(lists) = &setting.value else {
+            continue;
+        };
         for (ignored, list) in ignored.iter_mut().zip(lists) {
             if let Some(list) = list {
                 ignored.clone_from(list);

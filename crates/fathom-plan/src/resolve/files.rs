@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Bytes, EngineKind, Extent, Fadvise, Fallocate, FileService, FileSet, Layout, Pattern};
+use fathom_model::{
+    Bytes, EngineKind, Extent, Fadvise, Fallocate, FileService, FileSet, Layout, Pattern,
+};
 
 use super::bounds::{MOST_FILES, MOST_NAME_BYTES, within};
 use super::job::{Seat, View};
@@ -17,7 +19,12 @@ const FORMAT: &str = "$jobname.$jobnum.$filenum";
 const LONGEST_PATH: usize = 4095;
 
 /// Resolves the files of one clone.
-pub(crate) fn resolve(view: &View<'_>, seat: &Seat<'_>, pattern: &Pattern, report: &mut Report) -> FileSet {
+pub(crate) fn resolve(
+    view: &View<'_>,
+    seat: &Seat<'_>,
+    pattern: &Pattern,
+    report: &mut Report,
+) -> FileSet {
     let settings = view.settings;
     let (paths, named) = paths(view, seat, report);
     let (service, service_every) = service(view, report);
@@ -25,8 +32,13 @@ pub(crate) fn resolve(view: &View<'_>, seat: &Seat<'_>, pattern: &Pattern, repor
     FileSet {
         paths,
         named,
-        size: view.extent("size", report).filter(|size| !is_zero(*size)).unwrap_or(Extent::Whole),
-        file_size: settings.pair("filesize").map(|(low, high)| (Bytes::new(low), Bytes::new(high))),
+        size: view
+            .extent("size", report)
+            .filter(|size| !is_zero(*size))
+            .unwrap_or(Extent::Whole),
+        file_size: settings
+            .pair("filesize")
+            .map(|(low, high)| (Bytes::new(low), Bytes::new(high))),
         offset: view.extent("offset", report).unwrap_or(zero),
         offset_increment: view.extent("offset_increment", report).unwrap_or(zero),
         offset_align: Bytes::new(settings.number("offset_align", 0)),
@@ -40,7 +52,8 @@ pub(crate) fn resolve(view: &View<'_>, seat: &Seat<'_>, pattern: &Pattern, repor
 }
 
 fn is_zero(extent: Extent) -> bool {
-    matches!(extent, Extent::Percent(0)) || matches!(extent, Extent::Bytes(bytes) if bytes.is_zero())
+    matches!(extent, Extent::Percent(0))
+        || matches!(extent, Extent::Bytes(bytes) if bytes.is_zero())
 }
 
 /// The later of `direct` and `buffered` holds. Writes that are not torn pass by the page cache.
@@ -62,11 +75,20 @@ fn paths(view: &View<'_>, seat: &Seat<'_>, report: &mut Report) -> (Vec<PathBuf>
     let folders = folders(view, report);
     let mut names = named(view, report);
     names.extend(below(view, report));
-    let paths: Vec<PathBuf> =
-        if names.is_empty() { generated(view, seat, &folders, report) } else { join_all(&folders, 0, names.iter()) };
-    if let Some(long) = paths.iter().find(|path| path.as_os_str().len() > LONGEST_PATH) {
+    let paths: Vec<PathBuf> = if names.is_empty() {
+        generated(view, seat, &folders, report)
+    } else {
+        join_all(&folders, 0, names.iter())
+    };
+    if let Some(long) = paths
+        .iter()
+        .find(|path| path.as_os_str().len() > LONGEST_PATH)
+    {
         let shown = crate::jobfile::shorten(&long.to_string_lossy());
-        report.push(view.error("filename", format!("the path {shown} has more than {LONGEST_PATH} bytes")));
+        report.push(view.error(
+            "filename",
+            format!("the path {shown} has more than {LONGEST_PATH} bytes"),
+        ));
     }
     let special = names.is_empty() && paths.len() == 1 && is_special(view, seat, &folders);
     (paths, !names.is_empty() || special)
@@ -76,12 +98,15 @@ fn paths(view: &View<'_>, seat: &Seat<'_>, report: &mut Report) -> (Vec<PathBuf>
 pub(crate) fn named(view: &View<'_>, report: &mut Report) -> Vec<String> {
     let mut names = Vec::new();
     for setting in view.settings.all("filename") {
-        let crate::values::Value::Text(text) = &setting.value else { continue };
+        let crate::values::Value::Text(text) = &setting.value else {
+            continue;
+        };
         names.extend(split_names(text));
     }
     if names.iter().any(|name| name == "-") {
         report.push(
-            view.error("filename", "'-' is a stream, which cannot be measured").advise("name a file or a device"),
+            view.error("filename", "'-' is a stream, which cannot be measured")
+                .advise("name a file or a device"),
         );
     }
     names
@@ -89,19 +114,36 @@ pub(crate) fn named(view: &View<'_>, report: &mut Report) -> Vec<String> {
 
 /// `opendir`: the files below a folder.
 fn below(view: &View<'_>, report: &mut Report) -> Vec<String> {
-    let Some(folder) = view.settings.text("opendir").filter(|_| view.check_folders) else { return Vec::new() };
-    let found = view.surroundings.files_below(Path::new(folder), MOST_FILES as usize);
-    let names: Option<Vec<String>> = found.and_then(|files| files.into_iter().map(|path| path.into_os_string().into_string().ok()).collect());
+    let Some(folder) = view.settings.text("opendir").filter(|_| view.check_folders) else {
+        return Vec::new();
+    };
+    let found = view
+        .surroundings
+        .files_below(Path::new(folder), MOST_FILES as usize);
+    let names: Option<Vec<String>> = found.and_then(|files| {
+        files
+            .into_iter()
+            .map(|path| path.into_os_string().into_string().ok())
+            .collect()
+    });
     let shown = crate::jobfile::shorten(folder);
     match names {
         Some(names) if !names.is_empty() => names,
         Some(_) => {
-            report.push(view.error("opendir", format!("there is no file below '{shown}'")).advise("name another folder"));
+            report.push(
+                view.error("opendir", format!("there is no file below '{shown}'"))
+                    .advise("name another folder"),
+            );
             Vec::new()
         }
         None => {
-            let problem = format!("'{shown}' is no folder that can be read, or holds more than {MOST_FILES} files");
-            report.push(view.error("opendir", problem).advise("name a smaller folder, or list the files in filename"));
+            let problem = format!(
+                "'{shown}' is no folder that can be read, or holds more than {MOST_FILES} files"
+            );
+            report.push(
+                view.error("opendir", problem)
+                    .advise("name a smaller folder, or list the files in filename"),
+            );
             Vec::new()
         }
     }
@@ -113,7 +155,9 @@ pub(crate) fn split_names(text: &str) -> Vec<String> {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            '\\' if chars.peek() == Some(&':') => names.last_mut().expect("never empty").extend(chars.next()),
+            '\\' if chars.peek() == Some(&':') => {
+                names.last_mut().expect("never empty").extend(chars.next())
+            }
             ':' => names.push(String::new()),
             other => names.last_mut().expect("never empty").push(other),
         }
@@ -123,19 +167,31 @@ pub(crate) fn split_names(text: &str) -> Vec<String> {
 }
 
 fn folders(view: &View<'_>, report: &mut Report) -> Vec<String> {
-    let folders = view.settings.text("directory").map(split_names).unwrap_or_default();
-    for folder in
-        folders.iter().filter(|folder| view.check_folders && !view.surroundings.is_directory(Path::new(folder)))
+    let folders = view
+        .settings
+        .text("directory")
+        .map(split_names)
+        .unwrap_or_default();
+    for folder in folders
+        .iter()
+        .filter(|folder| view.check_folders && !view.surroundings.is_directory(Path::new(folder)))
     {
         report.push(
-            view.error("directory", format!("'{}' is not a folder", crate::jobfile::shorten(folder)))
-                .advise("make it first"),
+            view.error(
+                "directory",
+                format!("'{}' is not a folder", crate::jobfile::shorten(folder)),
+            )
+            .advise("make it first"),
         );
     }
     folders
 }
 
-fn join_all<'a>(folders: &[String], clone: u32, names: impl Iterator<Item = &'a String>) -> Vec<PathBuf> {
+fn join_all<'a>(
+    folders: &[String],
+    clone: u32,
+    names: impl Iterator<Item = &'a String>,
+) -> Vec<PathBuf> {
     names.map(|name| join(folders, clone, name)).collect()
 }
 
@@ -143,7 +199,10 @@ fn join_all<'a>(folders: &[String], clone: u32, names: impl Iterator<Item = &'a 
 fn join(folders: &[String], clone: u32, name: &str) -> PathBuf {
     match folders {
         [] => PathBuf::from(name),
-        _ => PathBuf::from(format!("{}/{name}", folders[clone as usize % folders.len()])),
+        _ => PathBuf::from(format!(
+            "{}/{name}",
+            folders[clone as usize % folders.len()]
+        )),
     }
 }
 
@@ -154,20 +213,39 @@ fn is_special(view: &View<'_>, seat: &Seat<'_>, folders: &[String]) -> bool {
         && view.surroundings.is_special(Path::new(seat.section_name))
 }
 
-fn generated(view: &View<'_>, seat: &Seat<'_>, folders: &[String], report: &mut Report) -> Vec<PathBuf> {
+fn generated(
+    view: &View<'_>,
+    seat: &Seat<'_>,
+    folders: &[String],
+    report: &mut Report,
+) -> Vec<PathBuf> {
     if is_special(view, seat, folders) {
         return vec![PathBuf::from(seat.section_name)];
     }
-    let count = within(view, "nrfiles", view.settings.number("nrfiles", 1).max(1), MOST_FILES, "files", report);
-    let count = if report.has_errors() { count.min(1) } else { count };
+    let count = within(
+        view,
+        "nrfiles",
+        view.settings.number("nrfiles", 1).max(1),
+        MOST_FILES,
+        "files",
+        report,
+    );
+    let count = if report.has_errors() {
+        count.min(1)
+    } else {
+        count
+    };
     let format = view.settings.text("filename_format").unwrap_or(FORMAT);
     let names = Names::new(format, seat.section_name, folders, seat.clone);
     let bytes = count.saturating_mul(names.of(count - 1).as_os_str().len() as u64);
     // The names of many files, each of thousands of bytes, are refused before they are made.
     if bytes > MOST_NAME_BYTES {
         report.push(
-            view.error("nrfiles", format!("{bytes} bytes of file names are beyond the limit"))
-                .advise(format!("at most {MOST_NAME_BYTES} in all jobs together")),
+            view.error(
+                "nrfiles",
+                format!("{bytes} bytes of file names are beyond the limit"),
+            )
+            .advise(format!("at most {MOST_NAME_BYTES} in all jobs together")),
         );
         return vec![names.of(0)];
     }
@@ -183,7 +261,9 @@ struct Names {
 
 impl Names {
     fn new(format: &str, job: &str, folders: &[String], clone: u32) -> Self {
-        let folder = folders.get(clone as usize % folders.len().max(1)).map_or(String::new(), |folder| format!("{folder}/"));
+        let folder = folders
+            .get(clone as usize % folders.len().max(1))
+            .map_or(String::new(), |folder| format!("{folder}/"));
         let mut parts = file_parts(format, job, clone);
         parts[0].insert_str(0, &folder);
         let length = parts.iter().map(String::len).sum();
@@ -218,15 +298,22 @@ fn decimal(number: u64, buffer: &mut [u8; 20]) -> &str {
 /// Fills in `$jobname`, `$jobnum` and `$clientuid`, in any case, and cuts where `$filenum` stands.
 fn file_parts(format: &str, job: &str, clone: u32) -> Vec<String> {
     let clone = clone.to_string();
-    let words = [("$jobname", Some(job)), ("$jobnum", Some(clone.as_str())), ("$clientuid", Some("")), ("$filenum", None)];
+    let words = [
+        ("$jobname", Some(job)),
+        ("$jobnum", Some(clone.as_str())),
+        ("$clientuid", Some("")),
+        ("$filenum", None),
+    ];
     let mut parts = vec![String::new()];
     let mut rest = format;
     while let Some(at) = rest.find('$') {
         let part = parts.last_mut().expect("never empty");
         part.push_str(&rest[..at]);
         rest = &rest[at..];
-        let hit =
-            words.iter().find(|(word, _)| rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)));
+        let hit = words.iter().find(|(word, _)| {
+            rest.get(..word.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(word))
+        });
         let (text, length) = hit.map_or((Some("$"), 1), |(word, text)| (*text, word.len()));
         match text {
             Some(text) => part.push_str(text),
@@ -287,13 +374,18 @@ fn service(view: &View<'_>, report: &mut Report) -> (FileService, u32) {
     let read = match word {
         "zipf" => zipf(rest, &reading).map(|(theta, _)| FileService::Zipf(theta)),
         "pareto" => pareto(rest, &reading).map(|(power, _)| FileService::Pareto(power)),
-        "normal" | "gauss" => normal(rest, &reading).map(|(deviation, _)| FileService::Normal(deviation)),
+        "normal" | "gauss" => {
+            normal(rest, &reading).map(|(deviation, _)| FileService::Normal(deviation))
+        }
         _ => return (plain_service(word), every(view, rest, report)),
     };
     match read {
         Ok(service) => (service, 1),
         Err(fault) => {
-            report.push(Diagnostic { advice: fault.advice, ..view.error("file_service_type", fault.problem) });
+            report.push(Diagnostic {
+                advice: fault.advice,
+                ..view.error("file_service_type", fault.problem)
+            });
             (FileService::RoundRobin, 1)
         }
     }
@@ -312,9 +404,13 @@ fn every(view: &View<'_>, rest: Option<&str>, report: &mut Report) -> u32 {
     match text.trim().parse::<u32>() {
         Ok(n) if n > 0 => n,
         _ => {
-            report.push(
-                view.error("file_service_type", format!("'{}' is not a number of I/Os", crate::jobfile::shorten(text))),
-            );
+            report.push(view.error(
+                "file_service_type",
+                format!(
+                    "'{}' is not a number of I/Os",
+                    crate::jobfile::shorten(text)
+                ),
+            ));
             1
         }
     }
@@ -322,7 +418,10 @@ fn every(view: &View<'_>, rest: Option<&str>, report: &mut Report) -> u32 {
 
 /// Whether the engine of the job touches its files at all.
 pub(crate) fn touches_files(view: &View<'_>) -> bool {
-    view.settings.text("ioengine").and_then(engine::by_name).is_none_or(EngineKind::has_targets)
+    view.settings
+        .text("ioengine")
+        .and_then(engine::by_name)
+        .is_none_or(EngineKind::has_targets)
 }
 
 #[cfg(test)]
@@ -343,12 +442,26 @@ mod tests {
     /// Measured on fio 3.33: x.0.0, x.1.0; keywords in any case.
     #[test]
     fn generated_names_follow_the_format() {
-        let name = |format, job, folders: &[String], clone, file| Names::new(format, job, folders, clone).of(file).display().to_string();
+        let name = |format, job, folders: &[String], clone, file| {
+            Names::new(format, job, folders, clone)
+                .of(file)
+                .display()
+                .to_string()
+        };
         assert_eq!(name("$jobname.$jobnum.$filenum", "x", &[], 1, 0), "x.1.0");
-        assert_eq!(name("f-$JobName-$FILENUM$clientuid", "a b", &[], 0, 12), "f-a b-12");
+        assert_eq!(
+            name("f-$JobName-$FILENUM$clientuid", "a b", &[], 0, 12),
+            "f-a b-12"
+        );
         assert_eq!(name("$jobnummer$", "x", &[], 3, 0), "3mer$");
-        assert_eq!(name("$filenum$filenum-$jobnum", "x", &[], 3, 1070), "10701070-3");
+        assert_eq!(
+            name("$filenum$filenum-$jobnum", "x", &[], 3, 1070),
+            "10701070-3"
+        );
         let folders = ["/a".to_owned(), "b$jobnum".to_owned()];
-        assert_eq!(name("$filenum", "x", &folders, 3, u64::MAX), "b$jobnum/18446744073709551615");
+        assert_eq!(
+            name("$filenum", "x", &folders, 3, u64::MAX),
+            "b$jobnum/18446744073709551615"
+        );
     }
 }

@@ -1,6 +1,8 @@
 //! One clone of one section: the parts of a [`Job`] put together.
 
-use fathom_model::{Accounting, Bytes, EngineKind, EngineSpec, Extent, Job, Nanos, Pace, Personality, Start};
+use fathom_model::{
+    Accounting, Bytes, EngineKind, EngineSpec, Extent, Job, Nanos, Pace, Personality, Start,
+};
 
 use super::replay::{self, Logs};
 use super::report::Report;
@@ -60,7 +62,8 @@ impl View<'_> {
             Size::Zones(_) if self.settings.choice("zonemode", "none").0 == "zbd" => None,
             Size::Zones(_) => {
                 report.push(
-                    self.error(option, "counts zones, which only zonemode=zbd has").advise("write the size in bytes"),
+                    self.error(option, "counts zones, which only zonemode=zbd has")
+                        .advise("write the size in bytes"),
                 );
                 None
             }
@@ -85,11 +88,15 @@ pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> J
         accounting: accounting(view, &name, &engine, report),
         files,
         limits: limits::resolve(view, &pattern, report),
-        pace: Pace { replay, ..pace::resolve(view, report) },
+        pace: Pace {
+            replay,
+            ..pace::resolve(view, report)
+        },
         queue: limits::queue(view, engine.kind, report),
         payload: payload::resolve(view, &pattern),
         // An engine that moves no data has nothing to check, as in fio.
-        verify: verify::resolve(view, &pattern, report).filter(|_| engine.kind.moves_data() || engine.kind == EngineKind::Null),
+        verify: verify::resolve(view, &pattern, report)
+            .filter(|_| engine.kind.moves_data() || engine.kind == EngineKind::Null),
         sync: sync::resolve(view),
         errors: errors::resolve(view),
         cpus: engine::cpus(view, seat.number),

@@ -10,9 +10,18 @@ const MOST_NODES: u32 = 1024;
 
 /// Resolves where the worker and its buffers live.
 pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Numa {
-    let nodes = view.settings.text("numa_cpu_nodes").map(|text| listed(view, "numa_cpu_nodes", text, report));
-    let memory = view.settings.text("numa_mem_policy").and_then(|text| policy(view, text, report));
-    Numa { cpu_nodes: nodes.unwrap_or_default(), memory }
+    let nodes = view
+        .settings
+        .text("numa_cpu_nodes")
+        .map(|text| listed(view, "numa_cpu_nodes", text, report));
+    let memory = view
+        .settings
+        .text("numa_mem_policy")
+        .and_then(|text| policy(view, text, report));
+    Numa {
+        cpu_nodes: nodes.unwrap_or_default(),
+        memory,
+    }
 }
 
 fn policy(view: &View<'_>, text: &str, report: &mut Report) -> Option<MemoryPolicy> {
@@ -26,16 +35,24 @@ fn policy(view: &View<'_>, text: &str, report: &mut Report) -> Option<MemoryPoli
         _ => {
             let shown = crate::jobfile::shorten(word);
             let problem = view.error("numa_mem_policy", format!("'{shown}' is no policy"));
-            report.push(problem.advise("use default, local, prefer:NODE, bind:NODES or interleave:NODES"));
+            report.push(
+                problem.advise("use default, local, prefer:NODE, bind:NODES or interleave:NODES"),
+            );
             return None;
         }
     };
     if mode == MemoryMode::Local {
-        return Some(MemoryPolicy { mode, nodes: Vec::new() });
+        return Some(MemoryPolicy {
+            mode,
+            nodes: Vec::new(),
+        });
     }
     let nodes = listed(view, "numa_mem_policy", rest, report);
     if mode == MemoryMode::Prefer && nodes.len() > 1 {
-        report.push(view.error("numa_mem_policy", "can prefer one node only").advise("write prefer:0, for example"));
+        report.push(
+            view.error("numa_mem_policy", "can prefer one node only")
+                .advise("write prefer:0, for example"),
+        );
     }
     Some(MemoryPolicy { mode, nodes })
 }

@@ -35,14 +35,25 @@ fn rates(
     iops: &'static str,
     report: &mut Report,
 ) -> PerDirection<Option<Rate>> {
-    let by_bytes = view
+    let by_bytes = view.settings.three(bandwidth, 0).map(|rate| {
+        within(
+            view,
+            bandwidth,
+            rate,
+            HIGHEST_BANDWIDTH,
+            "bytes per second",
+            report,
+        )
+    });
+    let by_ios = view
         .settings
-        .three(bandwidth, 0)
-        .map(|rate| within(view, bandwidth, rate, HIGHEST_BANDWIDTH, "bytes per second", report));
-    let by_ios =
-        view.settings.three(iops, 0).map(|rate| within(view, iops, rate, HIGHEST_IOPS, "I/Os per second", report));
+        .three(iops, 0)
+        .map(|rate| within(view, iops, rate, HIGHEST_IOPS, "I/Os per second", report));
     if by_bytes.iter().any(|rate| *rate > 0) && by_ios.iter().any(|rate| *rate > 0) {
-        report.push(view.error(iops, format!("cannot be set together with {bandwidth}")).advise("keep one of the two"));
+        report.push(
+            view.error(iops, format!("cannot be set together with {bandwidth}"))
+                .advise("keep one of the two"),
+        );
     }
     let mut rates = [None; 3];
     for (rate, (bytes, ios)) in rates.iter_mut().zip(by_bytes.into_iter().zip(by_ios)) {
@@ -68,7 +79,10 @@ fn check_minimum(
             _ => continue,
         };
         if over {
-            report.push(view.error(option, "is above the rate itself").advise("lower it, or raise the rate"));
+            report.push(
+                view.error(option, "is above the rate itself")
+                    .advise("lower it, or raise the rate"),
+            );
             return;
         }
     }
@@ -78,7 +92,10 @@ fn check_minimum(
 fn latency(view: &View<'_>, report: &mut Report) -> Option<LatencyTarget> {
     let settings = view.settings;
     let limit = settings.number("latency_target", 0);
-    let percentile = match settings.last("latency_percentile").map(|setting| &setting.value) {
+    let percentile = match settings
+        .last("latency_percentile")
+        .map(|setting| &setting.value)
+    {
         Some(Value::Floats(list)) => list.first().copied().unwrap_or(100.0),
         _ => 100.0,
     };
@@ -87,11 +104,19 @@ fn latency(view: &View<'_>, report: &mut Report) -> Option<LatencyTarget> {
     }
     let window = settings.number("latency_window", 0);
     if window == 0 && !view.is_fio() {
-        let problem = view.error("latency_target", "needs latency_window, the time for which each depth is tried");
+        let problem = view.error(
+            "latency_target",
+            "needs latency_window, the time for which each depth is tried",
+        );
         report.push(problem.advise("set latency_window=5s, for example"));
     }
     let keeps_on = settings.switch("latency_run");
-    Some(LatencyTarget { limit: Nanos::new(limit), window: Nanos::new(window.max(1)), percentile, keeps_on })
+    Some(LatencyTarget {
+        limit: Nanos::new(limit),
+        window: Nanos::new(window.max(1)),
+        percentile,
+        keeps_on,
+    })
 }
 
 /// A weight of 0 is no flow.
@@ -99,7 +124,11 @@ fn flow(view: &View<'_>) -> Option<FlowShare> {
     let settings = view.settings;
     let weight = settings.small("flow", 0);
     let sleep = Nanos::new(settings.number("flow_sleep", 0).saturating_mul(1000));
-    (weight > 0).then(|| FlowShare { id: settings.number("flow_id", 0), weight, sleep })
+    (weight > 0).then(|| FlowShare {
+        id: settings.number("flow_id", 0),
+        weight,
+        sleep,
+    })
 }
 
 fn think(view: &View<'_>) -> Option<Think> {
@@ -110,7 +139,9 @@ fn think(view: &View<'_>) -> Option<Think> {
         time: Nanos::new(time),
         spin: Nanos::new(settings.number("thinktime_spin", 0).min(time)),
         // As in fio, the usual 1 does not hold beside a time between pauses.
-        blocks: settings.small("thinktime_blocks", if timed { u32::MAX } else { 1 }).max(1),
+        blocks: settings
+            .small("thinktime_blocks", if timed { u32::MAX } else { 1 })
+            .max(1),
         by_issue: settings.choice("thinktime_blocks_type", "complete").0 == "issue",
         forgiven: settings.switch("rate_ignore_thinktime"),
         io_time: Nanos::new(settings.number("thinktime_iotime", 0)),

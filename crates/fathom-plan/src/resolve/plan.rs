@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use fathom_model::{BlockSizes, Direction, EngineKind, Extent, Job, Nanos, Personality, Plan, Start, Traffic};
+use fathom_model::{
+    BlockSizes, Direction, EngineKind, Extent, Job, Nanos, Personality, Plan, Start, Traffic,
+};
 
 use super::bounds::{MOST_CLONES, MOST_WORKERS, within};
 use super::demand::Demand;
@@ -50,9 +52,18 @@ pub fn plan(
     let mut reading = Reading::new(invocation.personality, surroundings.cpus());
     let sections = files.iter().map(|file| file.sections.as_slice());
     let mut drafts = drafts(&invocation.sections, sections, &mut reading, &mut report);
-    overrides::apply(&invocation.sets, &mut drafts.jobs, &mut reading, &mut report);
+    overrides::apply(
+        &invocation.sets,
+        &mut drafts.jobs,
+        &mut reading,
+        &mut report,
+    );
     check_any(invocation, &drafts, &mut report);
-    let planner = Planner { invocation, surroundings, logs: &Logs::new(includes) };
+    let planner = Planner {
+        invocation,
+        surroundings,
+        logs: &Logs::new(includes),
+    };
     let jobs = planner.jobs(&drafts.jobs, &mut report);
     finish(invocation, drafts, jobs, report)
 }
@@ -68,7 +79,11 @@ pub fn read_job_files(
 ) -> Result<Vec<JobFile>, Vec<Diagnostic>> {
     let mut report = Report::default();
     let files = read_files(invocation, surroundings, includes, &mut report);
-    if report.has_errors() { Err(report.into_failure()) } else { Ok(files) }
+    if report.has_errors() {
+        Err(report.into_failure())
+    } else {
+        Ok(files)
+    }
 }
 
 /// `--showcmd`: the jobs of the command line, if any, and of each file as one command line of `program`.
@@ -100,14 +115,20 @@ fn read_files(
     includes: &dyn Includes,
     report: &mut Report,
 ) -> Vec<JobFile> {
-    let context = Context { surroundings, includes, personality: invocation.personality, wanted: &invocation.wanted };
+    let context = Context {
+        surroundings,
+        includes,
+        personality: invocation.personality,
+        wanted: &invocation.wanted,
+    };
     let mut files = Vec::new();
     for (name, at) in &invocation.files {
         let source = match includes.read(name) {
             Ok(bytes) => Source::new(if name == "-" { "standard input" } else { name }, bytes),
-            Err(why) => {
-                Err(Diagnostic::error(at.clone(), format!("cannot read '{}': {why}", crate::jobfile::shorten(name))))
-            }
+            Err(why) => Err(Diagnostic::error(
+                at.clone(),
+                format!("cannot read '{}': {why}", crate::jobfile::shorten(name)),
+            )),
         };
         match source {
             Ok(source) => {
@@ -127,28 +148,39 @@ fn check_any(invocation: &Invocation, drafts: &Drafts, report: &mut Report) {
         return;
     }
     let problem = match (invocation.wanted.first(), invocation.files.first()) {
-        (Some(name), _) => {
-            Diagnostic::error(Span::CommandLine, format!("no job is named '{}'", crate::jobfile::shorten(name)))
-                .advise("--section takes the exact name between the brackets of a job file")
-        }
-        (None, Some((file, at))) => {
-            Diagnostic::error(at.clone(), format!("'{}' defines no job", crate::jobfile::shorten(file)))
-                .advise("a job begins with [NAME]; [global] alone is none")
-        }
+        (Some(name), _) => Diagnostic::error(
+            Span::CommandLine,
+            format!("no job is named '{}'", crate::jobfile::shorten(name)),
+        )
+        .advise("--section takes the exact name between the brackets of a job file"),
+        (None, Some((file, at))) => Diagnostic::error(
+            at.clone(),
+            format!("'{}' defines no job", crate::jobfile::shorten(file)),
+        )
+        .advise("a job begins with [NAME]; [global] alone is none"),
         (None, None) => Diagnostic::error(Span::CommandLine, "no job is defined")
             .advise("name a job file, or begin a job with --name=NAME"),
     };
     report.push(problem);
 }
 
-fn finish(invocation: &Invocation, drafts: Drafts, jobs: Vec<Job>, report: Report) -> Result<Planned, Vec<Diagnostic>> {
+fn finish(
+    invocation: &Invocation,
+    drafts: Drafts,
+    jobs: Vec<Job>,
+    report: Report,
+) -> Result<Planned, Vec<Diagnostic>> {
     let warnings = report.with(Severity::Warning);
     if report.has_errors() || (invocation.warnings_fatal && !warnings.is_empty()) {
         return Err(report.into_failure());
     }
     let plan = Plan {
         personality: invocation.personality,
-        sources: invocation.files.iter().map(|(name, _)| name.clone()).collect(),
+        sources: invocation
+            .files
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect(),
         globals: drafts.globals,
         overrides: invocation.sets.iter().map(|(set, _)| set.clone()).collect(),
         interval: interval(&jobs),
@@ -156,16 +188,28 @@ fn finish(invocation: &Invocation, drafts: Drafts, jobs: Vec<Job>, report: Repor
         read_only: invocation.read_only,
         warnings: warnings.iter().map(ToString::to_string).collect(),
     };
-    Ok(Planned { plan, warnings, notes: report.with(Severity::Note) })
+    Ok(Planned {
+        plan,
+        warnings,
+        notes: report.with(Severity::Note),
+    })
 }
 
 /// The longest interval that divides every sample and log window asked for.
 fn interval(jobs: &[Job]) -> Nanos {
     let asked = jobs.iter().flat_map(|job| {
         let accounting = &job.accounting;
-        [accounting.bandwidth_sample, accounting.iops_sample, accounting.logs.average, accounting.logs.hist_every]
+        [
+            accounting.bandwidth_sample,
+            accounting.iops_sample,
+            accounting.logs.average,
+            accounting.logs.hist_every,
+        ]
     });
-    let ms = asked.map(Nanos::as_millis).filter(|ms| *ms > 0).fold(INTERVAL_MS, gcd);
+    let ms = asked
+        .map(Nanos::as_millis)
+        .filter(|ms| *ms > 0)
+        .fold(INTERVAL_MS, gcd);
     Nanos::from_millis(ms.max(SHORTEST_INTERVAL_MS))
 }
 
@@ -195,11 +239,16 @@ impl Planner<'_> {
         let mut jobs = Vec::new();
         let names = names(drafts);
         for (section, draft) in drafts.iter().enumerate() {
-            self.section(section, &names, draft, exit_all, &mut tally, &mut jobs, report);
+            self.section(
+                section, &names, draft, exit_all, &mut tally, &mut jobs, report,
+            );
             if jobs.len() > MOST_WORKERS {
                 report.push(
-                    Diagnostic::error(draft.at.clone(), format!("more than {MOST_WORKERS} workers"))
-                        .advise("lower numjobs"),
+                    Diagnostic::error(
+                        draft.at.clone(),
+                        format!("more than {MOST_WORKERS} workers"),
+                    )
+                    .advise("lower numjobs"),
                 );
                 break;
             }
@@ -227,7 +276,11 @@ impl Planner<'_> {
         for (index, clone) in clone_order(clones, self.invocation.personality).enumerate() {
             tally.number += 1;
             tally.in_group += 1;
-            let start = Start { after_all_before: wall && index == 0, after_section, ..Start::default() };
+            let start = Start {
+                after_all_before: wall && index == 0,
+                after_section,
+                ..Start::default()
+            };
             let seat = Seat {
                 section_name: &draft.name,
                 section: section as u32,
@@ -261,9 +314,21 @@ impl Planner<'_> {
     }
 
     fn clones(&self, view: &View<'_>, report: &mut Report) -> u32 {
-        let clones = within(view, "numjobs", view.settings.number("numjobs", 1), MOST_CLONES, "clones", report).max(1);
+        let clones = within(
+            view,
+            "numjobs",
+            view.settings.number("numjobs", 1),
+            MOST_CLONES,
+            "clones",
+            report,
+        )
+        .max(1);
         // With an error there is no plan: one clone is enough to find the others.
-        if report.has_errors() { 1 } else { clones as u32 }
+        if report.has_errors() {
+            1
+        } else {
+            clones as u32
+        }
     }
 
     fn check(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
@@ -272,16 +337,32 @@ impl Planner<'_> {
                 Some(_) => ("read_iolog", "set replay_skip=write,trim"),
                 None => ("rw", "use rw=read or rw=randread"),
             };
-            report.push(view.error(option, "would change the target, but --readonly forbids it").advise(advice));
+            report.push(
+                view.error(option, "would change the target, but --readonly forbids it")
+                    .advise(advice),
+            );
         }
         if job.engine.kind == EngineKind::Ftruncate && job.pattern.traffic != Traffic::Write {
-            report.push(view.error("rw", "ftruncate can only write").advise("use rw=write or rw=randwrite"));
+            report.push(
+                view.error("rw", "ftruncate can only write")
+                    .advise("use rw=write or rw=randwrite"),
+            );
         }
-        let changes = job.engine.kind.file_operation().is_some_and(|operation| !operation.only_looks());
+        let changes = job
+            .engine
+            .kind
+            .file_operation()
+            .is_some_and(|operation| !operation.only_looks());
         if self.invocation.read_only && changes {
             report.push(
-                view.error("ioengine", format!("{} changes a folder, but --readonly forbids it", job.engine.kind.word()))
-                    .advise("use filestat on files that are there"),
+                view.error(
+                    "ioengine",
+                    format!(
+                        "{} changes a folder, but --readonly forbids it",
+                        job.engine.kind.word()
+                    ),
+                )
+                .advise("use filestat on files that are there"),
             );
         }
         self.check_memory(view, job, clones, report);
@@ -292,22 +373,41 @@ impl Planner<'_> {
     fn check_memory(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
         // A trim moves nothing, unless it is followed by a write of its size.
         let traffic = job.pattern.traffic;
-        let moves = |d| traffic == Traffic::TrimWrite || (traffic.uses(d) && d != fathom_model::Direction::Trim);
-        let used = job.pattern.block_size.iter().filter(|(direction, _)| moves(*direction));
-        let block = used.map(|(_, sizes)| u64::from(sizes.max())).max().unwrap_or(0);
-        let needed_mib = (u128::from(block) * u128::from(job.queue.depth) * u128::from(clones)) >> 20;
+        let moves = |d| {
+            traffic == Traffic::TrimWrite || (traffic.uses(d) && d != fathom_model::Direction::Trim)
+        };
+        let used = job
+            .pattern
+            .block_size
+            .iter()
+            .filter(|(direction, _)| moves(*direction));
+        let block = used
+            .map(|(_, sizes)| u64::from(sizes.max()))
+            .max()
+            .unwrap_or(0);
+        let needed_mib =
+            (u128::from(block) * u128::from(job.queue.depth) * u128::from(clones)) >> 20;
         let memory_mib = u128::from(self.surroundings.memory_mib());
         let touched = match job.files.size {
-            Extent::Bytes(size) if job.engine.kind == EngineKind::PageFault => (u128::from(size.get()) * u128::from(clones)) >> 20,
+            Extent::Bytes(size) if job.engine.kind == EngineKind::PageFault => {
+                (u128::from(size.get()) * u128::from(clones)) >> 20
+            }
             _ => 0,
         };
         if touched > memory_mib {
-            let problem = format!("page_fault would touch {touched} MiB, but there are {memory_mib} MiB of memory");
+            let problem = format!(
+                "page_fault would touch {touched} MiB, but there are {memory_mib} MiB of memory"
+            );
             report.push(view.error("size", problem).advise("lower size or numjobs"));
         }
         if needed_mib > memory_mib {
-            let problem = format!("the buffers need {needed_mib} MiB, but there are {memory_mib} MiB of memory");
-            report.push(view.error("bs", problem).advise("lower bs, iodepth or numjobs"));
+            let problem = format!(
+                "the buffers need {needed_mib} MiB, but there are {memory_mib} MiB of memory"
+            );
+            report.push(
+                view.error("bs", problem)
+                    .advise("lower bs, iodepth or numjobs"),
+            );
         }
     }
 }
@@ -316,18 +416,38 @@ impl Planner<'_> {
 fn check_engine(view: &View<'_>, job: &Job, report: &mut Report) {
     let engine = job.engine.kind;
     if engine == EngineKind::Cpuio && job.engine.settings.cpu.percent == 0 {
-        report.push(view.error("ioengine", "cpuio needs to know how busy a CPU is to be kept").advise("set cpuload, in percent"));
+        report.push(
+            view.error(
+                "ioengine",
+                "cpuio needs to know how busy a CPU is to be kept",
+            )
+            .advise("set cpuload, in percent"),
+        );
     }
     if !job.engine.settings.atomic || !job.pattern.traffic.uses(Direction::Write) {
         return;
     }
-    if !matches!(engine, EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring) {
-        let problem = format!("{} has no way to ask for writes that are not torn", engine.word());
-        report.push(view.error("atomic", problem).advise("use pvsync2, libaio or io_uring"));
+    if !matches!(
+        engine,
+        EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring
+    ) {
+        let problem = format!(
+            "{} has no way to ask for writes that are not torn",
+            engine.word()
+        );
+        report.push(
+            view.error("atomic", problem)
+                .advise("use pvsync2, libaio or io_uring"),
+        );
     }
-    if !matches!(job.pattern.block_size[Direction::Write], BlockSizes::Fixed(size) if size.is_power_of_two()) {
-        let problem = "such a write has a size that is a power of two, and begins at a multiple of it";
-        report.push(view.error("atomic", problem).advise("use one block size, such as bs=4k or bs=16k"));
+    if !matches!(job.pattern.block_size[Direction::Write], BlockSizes::Fixed(size) if size.is_power_of_two())
+    {
+        let problem =
+            "such a write has a size that is a power of two, and begins at a multiple of it";
+        report.push(
+            view.error("atomic", problem)
+                .advise("use one block size, such as bs=4k or bs=16k"),
+        );
     }
 }
 
@@ -352,13 +472,22 @@ type Names<'a> = HashMap<&'a str, Vec<u32>>;
 fn names(drafts: &[Draft]) -> Names<'_> {
     let mut names = Names::new();
     for (section, draft) in drafts.iter().enumerate() {
-        names.entry(job_name(&draft.settings, &draft.name)).or_default().push(section as u32);
+        names
+            .entry(job_name(&draft.settings, &draft.name))
+            .or_default()
+            .push(section as u32);
     }
     names
 }
 
 /// The section `wait_for` names: exactly one earlier job.
-fn waited_for(view: &View<'_>, section: usize, names: &Names<'_>, draft: &Draft, report: &mut Report) -> Option<u32> {
+fn waited_for(
+    view: &View<'_>,
+    section: usize,
+    names: &Names<'_>,
+    draft: &Draft,
+    report: &mut Report,
+) -> Option<u32> {
     let wanted = view.settings.text("wait_for")?;
     let same = names.get(wanted).map_or(&[][..], Vec::as_slice);
     let matches = &same[..same.partition_point(|at| (*at as usize) < section)];
@@ -372,7 +501,10 @@ fn waited_for(view: &View<'_>, section: usize, names: &Names<'_>, draft: &Draft,
             .error("wait_for", format!("no earlier job is named '{shown}'"))
             .advise("name a job that stands above this one"),
         _ => view
-            .error("wait_for", format!("{} earlier jobs are named '{shown}'", matches.len()))
+            .error(
+                "wait_for",
+                format!("{} earlier jobs are named '{shown}'", matches.len()),
+            )
             .advise("give them different names"),
     };
     report.push(problem);

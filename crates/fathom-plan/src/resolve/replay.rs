@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use fathom_model::{Direction, Fadvise, FileSet, Pattern, PerDirection, Replay, ReplayReading, ReplayTiming, Traffic};
+use fathom_model::{
+    Direction, Fadvise, FileSet, Pattern, PerDirection, Replay, ReplayReading, ReplayTiming,
+    Traffic,
+};
 
 use super::files::split_names;
 use super::job::View;
@@ -22,21 +25,37 @@ pub(crate) struct Logs<'a> {
 
 impl<'a> Logs<'a> {
     pub(crate) fn new(includes: &'a dyn Includes) -> Self {
-        Logs { includes, seen: RefCell::default() }
+        Logs {
+            includes,
+            seen: RefCell::default(),
+        }
     }
 
     fn survey(&self, name: &str, reading: &ReplayReading) -> Result<Rc<Survey>, TraceError> {
         let key = format!("{name}\n{reading:?}");
         let survey_now = || {
-            let source = self.includes.open_log(name).map_err(|why| TraceError::new(0, why))?;
+            let source = self
+                .includes
+                .open_log(name)
+                .map_err(|why| TraceError::new(0, why))?;
             survey(source, name, reading).map(Rc::new)
         };
-        self.seen.borrow_mut().entry(key).or_insert_with(survey_now).clone()
+        self.seen
+            .borrow_mut()
+            .entry(key)
+            .or_insert_with(survey_now)
+            .clone()
     }
 }
 
 /// The replay of clone `clone` and what it changes in its files and pattern; `None` for every other job.
-pub(crate) fn resolve(view: &View<'_>, clone: u32, files: &mut FileSet, pattern: &mut Pattern, report: &mut Report) -> Option<Replay> {
+pub(crate) fn resolve(
+    view: &View<'_>,
+    clone: u32,
+    files: &mut FileSet,
+    pattern: &mut Pattern,
+    report: &mut Report,
+) -> Option<Replay> {
     // Without a look at the machine there is no log to read.
     let names = split_names(view.settings.text("read_iolog")?);
     if !view.check_folders {
@@ -64,12 +83,27 @@ pub(crate) fn resolve(view: &View<'_>, clone: u32, files: &mut FileSet, pattern:
 
 /// A mistake at its line of the log.
 fn told(view: &View<'_>, name: &str, error: TraceError) -> Diagnostic {
-    let shown = if name == "-" { "standard input".to_owned() } else { crate::jobfile::shorten(name) };
+    let shown = if name == "-" {
+        "standard input".to_owned()
+    } else {
+        crate::jobfile::shorten(name)
+    };
     if error.line == 0 {
-        return view.error("read_iolog", format!("'{shown}' cannot be read: {}", error.problem));
+        return view.error(
+            "read_iolog",
+            format!("'{shown}' cannot be read: {}", error.problem),
+        );
     }
     let line = u32::try_from(error.line).unwrap_or(u32::MAX);
-    let at = Span::File { name: if name == "-" { "standard input".into() } else { name.into() }, line, column: 1 };
+    let at = Span::File {
+        name: if name == "-" {
+            "standard input".into()
+        } else {
+            name.into()
+        },
+        line,
+        column: 1,
+    };
     let diagnostic = Diagnostic::error(at, error.problem);
     match error.advice {
         Some(advice) => diagnostic.advise(advice),
@@ -88,8 +122,14 @@ fn reading(view: &View<'_>, report: &mut Report) -> ReplayReading {
     ReplayReading {
         timing,
         time_percent: settings.number("replay_time_scale", 100).max(1),
-        redirect: settings.text("replay_redirect").filter(|target| !target.is_empty()).map(str::to_owned),
-        folder: settings.text("directory").map(split_names).and_then(|all| all.into_iter().next()),
+        redirect: settings
+            .text("replay_redirect")
+            .filter(|target| !target.is_empty())
+            .map(str::to_owned),
+        folder: settings
+            .text("directory")
+            .map(split_names)
+            .and_then(|all| all.into_iter().next()),
         scale: settings.number("replay_scale", 1).max(1),
         align: align(view, report),
         skip,
@@ -103,21 +143,34 @@ fn align(view: &View<'_>, report: &mut Report) -> u64 {
     if align.is_power_of_two() {
         return align;
     }
-    report.push(view.error("replay_align", format!("{align} is no power of two")).advise("use 512 or 4k, for example"));
+    report.push(
+        view.error("replay_align", format!("{align} is no power of two"))
+            .advise("use 512 or 4k, for example"),
+    );
     1
 }
 
 fn skipped(view: &View<'_>, report: &mut Report) -> (PerDirection<bool>, bool) {
     let (mut skip, mut sync) = (PerDirection::all(false), false);
-    for word in view.settings.text("replay_skip").unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty()) {
+    for word in view
+        .settings
+        .text("replay_skip")
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+    {
         match word {
             "read" => skip[Direction::Read] = true,
             "write" => skip[Direction::Write] = true,
             "trim" => skip[Direction::Trim] = true,
             "sync" => sync = true,
             other => report.push(
-                view.error("replay_skip", format!("'{}' is none of its words", crate::jobfile::shorten(other)))
-                    .advise("list some of read, write, trim and sync, with commas"),
+                view.error(
+                    "replay_skip",
+                    format!("'{}' is none of its words", crate::jobfile::shorten(other)),
+                )
+                .advise("list some of read, write, trim and sync, with commas"),
             ),
         }
     }
@@ -127,11 +180,25 @@ fn skipped(view: &View<'_>, report: &mut Report) -> (PerDirection<bool>, bool) {
 /// Options that cannot be had beside a log, because the log says the same.
 fn check(view: &View<'_>, report: &mut Report) {
     const PACED: [&str; 9] = [
-        "rate", "rate_iops", "rate_min", "rate_iops_min", "thinktime", "flow", "verify_backlog", "fill_device", "cmdprio_percentage",
+        "rate",
+        "rate_iops",
+        "rate_min",
+        "rate_iops_min",
+        "thinktime",
+        "flow",
+        "verify_backlog",
+        "fill_device",
+        "cmdprio_percentage",
     ];
-    for option in PACED.into_iter().filter(|option| view.settings.is_set(option)) {
+    for option in PACED
+        .into_iter()
+        .filter(|option| view.settings.is_set(option))
+    {
         let problem = "cannot be had with read_iolog: the log says which I/O is done when";
-        report.push(view.error(option, problem).advise("leave it out; replay_time_scale sets the speed"));
+        report.push(
+            view.error(option, problem)
+                .advise("leave it out; replay_time_scale sets the speed"),
+        );
     }
 }
 
@@ -140,7 +207,10 @@ fn check_verify(view: &View<'_>, replay: &Replay, report: &mut Report) {
     let writes = replay.ios[Direction::Write] > 0;
     if (writes || replay.ios[Direction::Trim] > 0) && view.settings.switch("verify_only") {
         let problem = "does not turn the writes of a log into reads";
-        report.push(view.error("verify_only", problem).advise("write 'read' for 'write' in the lines of the log"));
+        report.push(
+            view.error("verify_only", problem)
+                .advise("write 'read' for 'write' in the lines of the log"),
+        );
     }
 }
 
@@ -165,7 +235,11 @@ fn traffic(replay: &Replay) -> Traffic {
         [true, false, false] => Traffic::Read,
         [false, true, false] => Traffic::Write,
         [false, false, true] => Traffic::Trim,
-        [reads, writes, trims] => Traffic::Logged { reads, writes, trims },
+        [reads, writes, trims] => Traffic::Logged {
+            reads,
+            writes,
+            trims,
+        },
     }
 }
 
@@ -175,13 +249,27 @@ fn doubts(view: &View<'_>, clone: u32, survey: &Survey) -> Vec<Diagnostic> {
         return doubts;
     }
     if survey.has_waits && survey.replay.reading.timing == ReplayTiming::OnTime {
-        let problem = "its waits are taken for microseconds since the wait before, as in fio's manual";
-        doubts.push(view.warning("read_iolog", problem).advise("fio itself takes them for milliseconds since its start; `fathom fio` does so too"));
+        let problem =
+            "its waits are taken for microseconds since the wait before, as in fio's manual";
+        doubts.push(view.warning("read_iolog", problem).advise(
+            "fio itself takes them for milliseconds since its start; `fathom fio` does so too",
+        ));
     }
-    for option in ["loops", "time_based", "size", "io_size", "number_ios", "filename", "bs"] {
+    for option in [
+        "loops",
+        "time_based",
+        "size",
+        "io_size",
+        "number_ios",
+        "filename",
+        "bs",
+    ] {
         if view.settings.is_set(option) {
             let problem = "is without effect: the log says which I/O is done, and is replayed once";
-            doubts.push(view.warning(option, problem).advise("replay_redirect names another target, runtime ends it sooner"));
+            doubts.push(
+                view.warning(option, problem)
+                    .advise("replay_redirect names another target, runtime ends it sooner"),
+            );
         }
     }
     doubts

@@ -19,7 +19,9 @@ impl Report {
     }
 
     pub(crate) fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
-        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
+        diagnostics
+            .into_iter()
+            .for_each(|diagnostic| self.push(diagnostic));
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -28,13 +30,20 @@ impl Report {
 
     /// Everything said with this severity, by place.
     pub(crate) fn with(&self, severity: Severity) -> Vec<Diagnostic> {
-        self.all.iter().filter(|diagnostic| diagnostic.severity == severity).cloned().collect()
+        self.all
+            .iter()
+            .filter(|diagnostic| diagnostic.severity == severity)
+            .cloned()
+            .collect()
     }
 
     /// Errors and warnings, by place, when there is no plan.
     pub(crate) fn into_failure(self) -> Vec<Diagnostic> {
-        let mut kept: Vec<Diagnostic> =
-            self.all.into_iter().filter(|diagnostic| diagnostic.severity != Severity::Note).collect();
+        let mut kept: Vec<Diagnostic> = self
+            .all
+            .into_iter()
+            .filter(|diagnostic| diagnostic.severity != Severity::Note)
+            .collect();
         kept.sort_by(|a, b| a.at.cmp(&b.at));
         kept
     }

@@ -44,7 +44,11 @@ struct Defaults {
 
 impl Defaults {
     fn new() -> Self {
-        Defaults { settings: Vec::new(), bytes: 0, kb_base: 1024 }
+        Defaults {
+            settings: Vec::new(),
+            bytes: 0,
+            kb_base: 1024,
+        }
     }
 }
 
@@ -57,11 +61,22 @@ pub(crate) fn drafts<'a>(
 ) -> Drafts {
     let mut drafts = Drafts::default();
     let mut defaults = Defaults::new();
-    take(command_line, &mut defaults, false, &mut drafts, reading, report);
+    take(
+        command_line,
+        &mut defaults,
+        false,
+        &mut drafts,
+        reading,
+        report,
+    );
     for (index, sections) in files.enumerate() {
         // fio forgets the command line's defaults after the first file.
         let forget = index > 0 && reading.personality == Personality::Fio;
-        let mut own = if forget { Defaults::new() } else { defaults.clone() };
+        let mut own = if forget {
+            Defaults::new()
+        } else {
+            defaults.clone()
+        };
         let from = drafts.jobs.len();
         take(sections, &mut own, true, &mut drafts, reading, report);
         if let Some(first) = drafts.jobs.get_mut(from).filter(|_| index > 0) {
@@ -85,9 +100,19 @@ fn take(
             return;
         }
         reading.kb_base = defaults.kb_base;
-        let settings = read_assignments(&section.assignments, section.is_global, sorted, reading, report);
-        settings.iter().for_each(|setting| judge_support(setting, reading.personality, report));
-        let options = settings.iter().map(|setting| (setting.row.name.to_owned(), setting.text.clone()));
+        let settings = read_assignments(
+            &section.assignments,
+            section.is_global,
+            sorted,
+            reading,
+            report,
+        );
+        settings
+            .iter()
+            .for_each(|setting| judge_support(setting, reading.personality, report));
+        let options = settings
+            .iter()
+            .map(|setting| (setting.row.name.to_owned(), setting.text.clone()));
         if section.is_global {
             drafts.globals.extend(options);
             defaults.settings.extend(settings);
@@ -114,13 +139,18 @@ fn too_much(section: &Section, defaults: &Defaults, drafts: &Drafts) -> Option<D
     let own = section.assignments.len();
     if own > MOST_OPTIONS {
         let problem = format!("{own} options in one section are beyond the limit");
-        return Some(Diagnostic::error(section.at.clone(), problem).advise(format!("at most {MOST_OPTIONS}")));
+        return Some(
+            Diagnostic::error(section.at.clone(), problem)
+                .advise(format!("at most {MOST_OPTIONS}")),
+        );
     }
     let all = drafts.settings + defaults.settings.len() + own;
     let bytes = drafts.bytes + defaults.bytes + section_bytes(section);
     let problem = match (all > MOST_SETTINGS, bytes > MOST_SETTING_BYTES) {
         (true, _) => format!("all jobs together have more than {MOST_SETTINGS} options"),
-        (_, true) => format!("the options of all jobs together have more than {MOST_SETTING_BYTES} bytes"),
+        (_, true) => {
+            format!("the options of all jobs together have more than {MOST_SETTING_BYTES} bytes")
+        }
         _ => return None,
     };
     Some(Diagnostic::error(section.at.clone(), problem).advise("split the job file"))
@@ -128,7 +158,12 @@ fn too_much(section: &Section, defaults: &Defaults, drafts: &Drafts) -> Option<D
 
 /// Bytes of all values.
 fn section_bytes(section: &Section) -> usize {
-    section.assignments.iter().filter_map(|assignment| assignment.value.as_ref()).map(String::len).sum()
+    section
+        .assignments
+        .iter()
+        .filter_map(|assignment| assignment.value.as_ref())
+        .map(String::len)
+        .sum()
 }
 
 /// Private options of another engine: from a global section they do not concern this job, in its own they are an error.
@@ -149,20 +184,37 @@ fn matching_engine(globals: &[Setting], own: Vec<Setting>, report: &mut Report) 
 }
 
 fn engine_of(settings: &[Setting]) -> String {
-    let last = settings.iter().rev().find(|setting| setting.row.name == "ioengine");
-    let name = last.and_then(|setting| setting.text.as_deref()).unwrap_or("psync");
-    name.split([':', ',']).next().unwrap_or("").trim().to_owned()
+    let last = settings
+        .iter()
+        .rev()
+        .find(|setting| setting.row.name == "ioengine");
+    let name = last
+        .and_then(|setting| setting.text.as_deref())
+        .unwrap_or("psync");
+    name.split([':', ','])
+        .next()
+        .unwrap_or("")
+        .trim()
+        .to_owned()
 }
 
 fn belongs(setting: &Setting, engine: &str) -> bool {
     let engines = setting.row.engines;
-    engines.is_empty() || engines.iter().any(|known| *known == engine || known.starts_with("profile="))
+    engines.is_empty()
+        || engines
+            .iter()
+            .any(|known| *known == engine || known.starts_with("profile="))
 }
 
 fn foreign(setting: &Setting, engine: &str) -> Diagnostic {
-    let problem = format!("is no option of ioengine={}", crate::jobfile::shorten(engine));
+    let problem = format!(
+        "is no option of ioengine={}",
+        crate::jobfile::shorten(engine)
+    );
     let advice = format!("it belongs to {}", setting.row.engines.join(", "));
-    Diagnostic::error(setting.at.clone(), problem).about(setting.row.name).advise(advice)
+    Diagnostic::error(setting.at.clone(), problem)
+        .about(setting.row.name)
+        .advise(advice)
 }
 
 /// Adds `extra` to the end of `settings` and to the options as written.

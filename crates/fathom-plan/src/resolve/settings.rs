@@ -77,14 +77,29 @@ fn setting(
         }
     };
     for note in std::mem::take(&mut reading.notes) {
-        report.push(Diagnostic { severity: crate::diagnostic::Severity::Warning, ..about(note) });
+        report.push(Diagnostic {
+            severity: crate::diagnostic::Severity::Warning,
+            ..about(note)
+        });
     }
     if let (Value::Choice(word, _), "kb_base") = (&value, row.name) {
         reading.kb_base = word.parse().unwrap_or(1024);
     }
     note_bare_time(row, text, &value, &assignment.value_at, reading, report);
-    let text = text.map(|text| if reading.is_fio() { text.to_owned() } else { text.trim().to_owned() });
-    Some(Setting { row, value, text, at: assignment.value_at.clone(), is_global })
+    let text = text.map(|text| {
+        if reading.is_fio() {
+            text.to_owned()
+        } else {
+            text.trim().to_owned()
+        }
+    });
+    Some(Setting {
+        row,
+        value,
+        text,
+        at: assignment.value_at.clone(),
+        is_global,
+    })
 }
 
 /// A bare number of microseconds is often meant as something else.
@@ -96,14 +111,24 @@ fn note_bare_time(
     reading: &Reading,
     report: &mut Report,
 ) {
-    let micros = matches!(row.kind, Kind::One(Unit::Micros) | Kind::Three(Unit::Micros));
+    let micros = matches!(
+        row.kind,
+        Kind::One(Unit::Micros) | Kind::Three(Unit::Micros)
+    );
     let bare = text.is_some_and(|text| text.trim().chars().all(|c| c.is_ascii_digit()));
-    let zero = matches!(value, Value::Number(0)) || text.is_some_and(|text| text.trim().chars().all(|c| c == '0'));
+    let zero = matches!(value, Value::Number(0))
+        || text.is_some_and(|text| text.trim().chars().all(|c| c == '0'));
     if micros && bare && !zero && !reading.is_fio() {
         let text = text.unwrap_or("").trim();
-        let problem = format!("{text} is microseconds, as {} without a unit always is", row.name);
-        report
-            .push(Diagnostic::warning(at.clone(), problem).about(row.name).advise(format!("write {text}us to say so")));
+        let problem = format!(
+            "{text} is microseconds, as {} without a unit always is",
+            row.name
+        );
+        report.push(
+            Diagnostic::warning(at.clone(), problem)
+                .about(row.name)
+                .advise(format!("write {text}us to say so")),
+        );
     }
 }
 
@@ -122,12 +147,16 @@ pub(crate) fn judge_support(setting: &Setting, personality: Personality, report:
     match row.support {
         Support::Honoured => {}
         Support::NoEffect { .. } if asks_for_nothing(setting) || row.name == "thread" => {}
-        Support::NoEffect { why } => {
-            report.push(Diagnostic::note(setting.at.clone(), format!("accepted, no effect: {why}")).about(row.name))
-        }
+        Support::NoEffect { why } => report.push(
+            Diagnostic::note(setting.at.clone(), format!("accepted, no effect: {why}"))
+                .about(row.name),
+        ),
         Support::Refused { .. } if asks_for_nothing(setting) => {}
-        Support::Refused { instead } => report
-            .push(Diagnostic::error(setting.at.clone(), "is not part of this program").about(row.name).advise(instead)),
+        Support::Refused { instead } => report.push(
+            Diagnostic::error(setting.at.clone(), "is not part of this program")
+                .about(row.name)
+                .advise(instead),
+        ),
     }
 }
 
@@ -158,7 +187,9 @@ impl Settings {
 
     /// All settings of `name`, in order.
     pub(crate) fn all(&self, name: &'static str) -> impl DoubleEndedIterator<Item = &Setting> {
-        self.all.iter().filter(move |setting| setting.row.name == name)
+        self.all
+            .iter()
+            .filter(move |setting| setting.row.name == name)
     }
 
     /// The setting of `name` that holds: the last one.
@@ -168,7 +199,9 @@ impl Settings {
 
     /// Where in the order `name` was last set.
     pub(crate) fn position(&self, name: &'static str) -> Option<usize> {
-        self.all.iter().rposition(|setting| setting.row.name == name)
+        self.all
+            .iter()
+            .rposition(|setting| setting.row.name == name)
     }
 
     pub(crate) fn is_set(&self, name: &'static str) -> bool {
@@ -177,7 +210,8 @@ impl Settings {
 
     /// Where `name` was set, for a message; `fallback` if it was not.
     pub(crate) fn place(&self, name: &'static str, fallback: &Span) -> Span {
-        self.last(name).map_or_else(|| fallback.clone(), |setting| setting.at.clone())
+        self.last(name)
+            .map_or_else(|| fallback.clone(), |setting| setting.at.clone())
     }
 
     /// On or off; an option not set is what its row says.
@@ -205,7 +239,9 @@ impl Settings {
     pub(crate) fn three(&self, name: &'static str, default: u64) -> [u64; 3] {
         let mut values = [default; 3];
         for setting in self.all(name) {
-            let Value::Three(set) = &setting.value else { continue };
+            let Value::Three(set) = &setting.value else {
+                continue;
+            };
             for (value, set) in values.iter_mut().zip(set) {
                 *value = set.unwrap_or(*value);
             }
@@ -235,7 +271,11 @@ impl Settings {
     }
 
     /// The word that holds, and what followed its colon; `default` when not set.
-    pub(crate) fn choice(&self, name: &'static str, default: &'static str) -> (&'static str, Option<&str>) {
+    pub(crate) fn choice(
+        &self,
+        name: &'static str,
+        default: &'static str,
+    ) -> (&'static str, Option<&str>) {
         match self.last(name).map(|setting| &setting.value) {
             Some(Value::Choice(word, rest)) => (word, rest.as_deref()),
             _ => (default, None),

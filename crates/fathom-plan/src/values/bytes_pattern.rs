@@ -21,36 +21,54 @@ pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, Fault> {
         push(&mut parts, part);
         rest = after;
     }
-    let length: usize =
-        parts.iter().map(|part| if let PatternPart::Bytes(bytes) = part { bytes.len() } else { 8 }).sum();
+    let length: usize = parts
+        .iter()
+        .map(|part| {
+            if let PatternPart::Bytes(bytes) = part {
+                bytes.len()
+            } else {
+                8
+            }
+        })
+        .sum();
     match length {
         0 => Err(Fault::new("the pattern is empty").advise("write 0xdeadbeef, \"text\" or 'file'")),
-        n if n > LONGEST => Err(Fault::new(format!("the pattern has more than {LONGEST} bytes"))),
+        n if n > LONGEST => Err(Fault::new(format!(
+            "the pattern has more than {LONGEST} bytes"
+        ))),
         _ => Ok(parts),
     }
 }
 
 fn push(parts: &mut Vec<PatternPart>, part: PatternPart) {
     match (parts.last_mut(), part) {
-        (Some(PatternPart::Bytes(before)), PatternPart::Bytes(mut more)) => before.append(&mut more),
+        (Some(PatternPart::Bytes(before)), PatternPart::Bytes(mut more)) => {
+            before.append(&mut more)
+        }
         (_, part) => parts.push(part),
     }
 }
 
 fn piece(text: &str) -> Result<(PatternPart, &str), Fault> {
     match text.as_bytes()[0] {
-        b'"' => quoted(text, '"').map(|(inner, rest)| (PatternPart::Bytes(inner.as_bytes().to_vec()), rest)),
-        b'\'' => quoted(text, '\'').map(|(inner, rest)| (PatternPart::File(PathBuf::from(inner)), rest)),
+        b'"' => quoted(text, '"')
+            .map(|(inner, rest)| (PatternPart::Bytes(inner.as_bytes().to_vec()), rest)),
+        b'\'' => {
+            quoted(text, '\'').map(|(inner, rest)| (PatternPart::File(PathBuf::from(inner)), rest))
+        }
         b'%' => match text.strip_prefix("%o") {
             Some(rest) => Ok((PatternPart::Offset, rest)),
-            None => Err(Fault::new(format!("'{text}' is no format")).advise("only %o, the offset, is known")),
+            None => Err(Fault::new(format!("'{text}' is no format"))
+                .advise("only %o, the offset, is known")),
         },
         _ => number(text).map(|(bytes, rest)| (PatternPart::Bytes(bytes), rest)),
     }
 }
 
 fn quoted(text: &str, quote: char) -> Result<(&str, &str), Fault> {
-    text[1..].split_once(quote).ok_or_else(|| Fault::new(format!("a quotation mark {quote} is not closed")))
+    text[1..]
+        .split_once(quote)
+        .ok_or_else(|| Fault::new(format!("a quotation mark {quote} is not closed")))
 }
 
 /// Hexadecimal bytes as written, or a decimal number of 32 bits as little-endian bytes without leading zeros.
@@ -59,38 +77,54 @@ fn number(text: &str) -> Result<(Vec<u8>, &str), Fault> {
         return hexadecimal(text, digits);
     }
     let sign = usize::from(text.starts_with(['-', '+']));
-    let digits = text[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len() - sign);
+    let digits = text[sign..]
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len() - sign);
     // A hexadecimal number may follow at once: the 0 of its 0x is not ours.
-    let hex_follows = text[sign + digits..].starts_with(['x', 'X']) && text[sign..sign + digits].ends_with('0');
+    let hex_follows =
+        text[sign + digits..].starts_with(['x', 'X']) && text[sign..sign + digits].ends_with('0');
     let end = sign + digits - usize::from(hex_follows);
     let value: i64 = text[..end].parse().map_err(|_| unreadable(text))?;
     if i32::try_from(value).is_err() {
-        return Err(
-            Fault::new(format!("{value} does not fit into 32 bits")).advise("write it as hexadecimal bytes, 0x...")
-        );
+        return Err(Fault::new(format!("{value} does not fit into 32 bits"))
+            .advise("write it as hexadecimal bytes, 0x..."));
     }
     let bytes = (value as i32 as u32).to_le_bytes();
-    let length = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |at| at + 1);
+    let length = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(1, |at| at + 1);
     Ok((bytes[..length].to_vec(), &text[end..]))
 }
 
 fn hexadecimal<'a>(text: &str, digits: &'a str) -> Result<(Vec<u8>, &'a str), Fault> {
-    let mut end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    let mut end = digits
+        .find(|c: char| !c.is_ascii_hexdigit())
+        .unwrap_or(digits.len());
     if digits[end..].starts_with(['x', 'X']) && digits[..end].ends_with('0') {
         end -= 1;
     }
     if end == 0 {
         return Err(unreadable(text));
     }
-    let nibbles: Vec<u8> = digits[..end].chars().filter_map(|c| c.to_digit(16)).map(|n| n as u8).collect();
+    let nibbles: Vec<u8> = digits[..end]
+        .chars()
+        .filter_map(|c| c.to_digit(16))
+        .map(|n| n as u8)
+        .collect();
     // An odd number of digits: the first byte has one digit (0xFF1 is 0f f1).
-    let bytes = nibbles.rchunks(2).rev().map(|pair| pair.iter().fold(0, |byte, nibble| byte << 4 | nibble)).collect();
+    let bytes = nibbles
+        .rchunks(2)
+        .rev()
+        .map(|pair| pair.iter().fold(0, |byte, nibble| byte << 4 | nibble))
+        .collect();
     Ok((bytes, &digits[end..]))
 }
 
 fn unreadable(text: &str) -> Fault {
     let shown: String = text.chars().take(20).collect();
-    Fault::new(format!("'{shown}' is no pattern")).advise("write 0xdeadbeef, \"text\", a number, 'file' or %o")
+    Fault::new(format!("'{shown}' is no pattern"))
+        .advise("write 0xdeadbeef, \"text\", a number, 'file' or %o")
 }
 
 #[cfg(test)]
@@ -111,10 +145,15 @@ mod tests {
         assert_eq!(bytes("-1024"), [0x00, 0xfc, 0xff, 0xff]);
         assert_eq!(bytes("66"), [0x42]);
         assert_eq!(bytes("0xFF0X1"), [0xff, 0x01]);
-        assert_eq!(bytes("\"123\"0xFFeeCC"), [0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]);
+        assert_eq!(
+            bytes("\"123\"0xFFeeCC"),
+            [0x31, 0x32, 0x33, 0xff, 0xee, 0xcc]
+        );
         assert_eq!(
             bytes("\"abcd\"-120xdeadface"),
-            [b'a', b'b', b'c', b'd', 0xf4, 0xff, 0xff, 0xff, 0xde, 0xad, 0xfa, 0xce]
+            [
+                b'a', b'b', b'c', b'd', 0xf4, 0xff, 0xff, 0xff, 0xde, 0xad, 0xfa, 0xce
+            ]
         );
         assert_eq!(bytes("0"), [0]);
         // Regression 0012: written by fio 3.33.
@@ -127,12 +166,25 @@ mod tests {
                 PatternPart::Bytes(vec![0x32])
             ])
         );
-        assert_eq!(bytes_pattern("'/tmp/x'"), Ok(vec![PatternPart::File("/tmp/x".into())]));
+        assert_eq!(
+            bytes_pattern("'/tmp/x'"),
+            Ok(vec![PatternPart::File("/tmp/x".into())])
+        );
     }
 
     #[test]
     fn what_is_no_pattern_is_refused() {
-        for text in ["", "abc", "0x", "\"open", "'open", "%x", "99999999999", "\"\"", "é"] {
+        for text in [
+            "",
+            "abc",
+            "0x",
+            "\"open",
+            "'open",
+            "%x",
+            "99999999999",
+            "\"\"",
+            "é",
+        ] {
             assert!(bytes_pattern(text).is_err(), "{text}");
         }
     }

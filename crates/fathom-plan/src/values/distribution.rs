@@ -15,21 +15,32 @@ pub(crate) const PARETO_POWER: f64 = 0.2;
 ///
 /// # Errors
 /// When the name is unknown or a parameter is out of range.
-pub(crate) fn distribution(text: &str, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
+pub(crate) fn distribution(
+    text: &str,
+    reading: &mut Reading,
+) -> Result<PerDirection<Distribution>, Fault> {
     let text = text.trim();
-    let (name, rest) = text.split_once(':').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let (name, rest) = text
+        .split_once(':')
+        .map_or((text, None), |(name, rest)| (name, Some(rest)));
     let rest = rest.map(str::trim).filter(|rest| !rest.is_empty());
     match name {
         "random" => Ok(PerDirection::all(Distribution::Uniform)),
-        "zipf" => zipf(rest, reading).map(|(theta, center)| PerDirection::all(Distribution::Zipf { theta, center })),
-        "pareto" => {
-            pareto(rest, reading).map(|(power, center)| PerDirection::all(Distribution::Pareto { power, center }))
-        }
-        "normal" | "gauss" => normal(rest, reading)
-            .map(|(deviation, center)| PerDirection::all(Distribution::Normal { deviation, center })),
+        "zipf" => zipf(rest, reading)
+            .map(|(theta, center)| PerDirection::all(Distribution::Zipf { theta, center })),
+        "pareto" => pareto(rest, reading)
+            .map(|(power, center)| PerDirection::all(Distribution::Pareto { power, center })),
+        "normal" | "gauss" => normal(rest, reading).map(|(deviation, center)| {
+            PerDirection::all(Distribution::Normal { deviation, center })
+        }),
         "zoned" => zoned(rest, reading),
         "zoned_abs" => zoned_abs(rest, reading),
-        "sequence" => sequence(rest).map(|blocks| PerDirection::all(Distribution::Sequence { blocks, moves_on: false })),
+        "sequence" => sequence(rest).map(|blocks| {
+            PerDirection::all(Distribution::Sequence {
+                blocks,
+                moves_on: false,
+            })
+        }),
         _ => Err(unknown(text)),
     }
 }
@@ -46,8 +57,12 @@ fn unknown(text: &str) -> Fault {
 type Parameters = (f64, Option<f64>);
 
 fn parameters(text: Option<&str>, default: f64, reading: &Reading) -> Result<Parameters, Fault> {
-    let Some(text) = text else { return Ok((default, None)) };
-    let (value, center) = text.split_once(':').map_or((text, None), |(value, center)| (value, Some(center)));
+    let Some(text) = text else {
+        return Ok((default, None));
+    };
+    let (value, center) = text
+        .split_once(':')
+        .map_or((text, None), |(value, center)| (value, Some(center)));
     let center = center.map(|center| float(center, reading)).transpose()?;
     // fio keeps "no center" as -1.
     let center = center.filter(|center| *center != -1.0);
@@ -67,7 +82,9 @@ pub(crate) fn zipf(text: Option<&str>, reading: &Reading) -> Result<Parameters, 
         return Err(Fault::new("theta may not be 1").advise("use 0.99 or 1.01"));
     }
     if !(0.0..=100.0).contains(&theta) || theta == 0.0 {
-        return Err(Fault::new(format!("theta {theta} is not between 0 and 100")));
+        return Err(Fault::new(format!(
+            "theta {theta} is not between 0 and 100"
+        )));
     }
     Ok((theta, center))
 }
@@ -93,29 +110,51 @@ pub(crate) fn normal(text: Option<&str>, reading: &Reading) -> Result<Parameters
     if (0.0..100.0).contains(&deviation) {
         return Ok((deviation, center));
     }
-    Err(Fault::new(format!("deviation {deviation} is not from 0 to below 100")))
+    Err(Fault::new(format!(
+        "deviation {deviation} is not from 0 to below 100"
+    )))
 }
 
 fn no_zones() -> Fault {
-    Fault::new("there are no zones").advise("write access/size pairs, for example zoned:60/10:40/90")
+    Fault::new("there are no zones")
+        .advise("write access/size pairs, for example zoned:60/10:40/90")
 }
 
 fn zoned(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
     let by_direction = zones(text.ok_or_else(no_zones)?, false, reading)?;
     // A share of the region never exceeds 100, so it fits.
     let convert = |zones: Vec<(u8, u64)>| {
-        zones.into_iter().map(|(access, size)| (access, u8::try_from(size).unwrap_or(100))).collect()
+        zones
+            .into_iter()
+            .map(|(access, size)| (access, u8::try_from(size).unwrap_or(100)))
+            .collect()
     };
     Ok(PerDirection(by_direction.map(|zones: Vec<_>| {
-        if zones.is_empty() { Distribution::Uniform } else { Distribution::Zoned(convert(zones)) }
+        if zones.is_empty() {
+            Distribution::Uniform
+        } else {
+            Distribution::Zoned(convert(zones))
+        }
     })))
 }
 
-fn zoned_abs(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
+fn zoned_abs(
+    text: Option<&str>,
+    reading: &mut Reading,
+) -> Result<PerDirection<Distribution>, Fault> {
     let by_direction = zones(text.ok_or_else(no_zones)?, true, reading)?;
-    let convert = |zones: Vec<(u8, u64)>| zones.into_iter().map(|(access, size)| (access, Bytes::new(size))).collect();
+    let convert = |zones: Vec<(u8, u64)>| {
+        zones
+            .into_iter()
+            .map(|(access, size)| (access, Bytes::new(size)))
+            .collect()
+    };
     Ok(PerDirection(by_direction.map(|zones: Vec<_>| {
-        if zones.is_empty() { Distribution::Uniform } else { Distribution::ZonedAbs(convert(zones)) }
+        if zones.is_empty() {
+            Distribution::Uniform
+        } else {
+            Distribution::ZonedAbs(convert(zones))
+        }
     })))
 }
 
@@ -123,13 +162,24 @@ fn zoned_abs(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<D
 const LONGEST_SEQUENCE: usize = 64;
 
 fn sequence(text: Option<&str>) -> Result<Vec<u64>, Fault> {
-    let blocks = || Fault::new("there are no blocks").advise("write their numbers, for example sequence:2,0,1");
-    let number = |word: &str| {
-        word.trim().parse::<u64>().map_err(|_| Fault::new(format!("'{}' is no number of a block", word.trim())))
+    let blocks = || {
+        Fault::new("there are no blocks").advise("write their numbers, for example sequence:2,0,1")
     };
-    let blocks = text.ok_or_else(blocks)?.split(',').map(number).collect::<Result<Vec<u64>, Fault>>()?;
+    let number = |word: &str| {
+        word.trim()
+            .parse::<u64>()
+            .map_err(|_| Fault::new(format!("'{}' is no number of a block", word.trim())))
+    };
+    let blocks = text
+        .ok_or_else(blocks)?
+        .split(',')
+        .map(number)
+        .collect::<Result<Vec<u64>, Fault>>()?;
     if blocks.len() > LONGEST_SEQUENCE {
-        return Err(Fault::new(format!("{} blocks are beyond the limit", blocks.len())).advise("at most 64"));
+        return Err(
+            Fault::new(format!("{} blocks are beyond the limit", blocks.len()))
+                .advise("at most 64"),
+        );
     }
     Ok(blocks)
 }
@@ -145,17 +195,44 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_fio() {
-        assert_eq!(read("zipf"), Ok(Distribution::Zipf { theta: 1.1, center: None }));
-        assert_eq!(read("pareto"), Ok(Distribution::Pareto { power: 0.2, center: None }));
-        assert_eq!(read("zipf:1.2:0.5"), Ok(Distribution::Zipf { theta: 1.2, center: Some(0.5) }));
-        assert_eq!(read("normal:20"), Ok(Distribution::Normal { deviation: 20.0, center: None }));
+        assert_eq!(
+            read("zipf"),
+            Ok(Distribution::Zipf {
+                theta: 1.1,
+                center: None
+            })
+        );
+        assert_eq!(
+            read("pareto"),
+            Ok(Distribution::Pareto {
+                power: 0.2,
+                center: None
+            })
+        );
+        assert_eq!(
+            read("zipf:1.2:0.5"),
+            Ok(Distribution::Zipf {
+                theta: 1.2,
+                center: Some(0.5)
+            })
+        );
+        assert_eq!(
+            read("normal:20"),
+            Ok(Distribution::Normal {
+                deviation: 20.0,
+                center: None
+            })
+        );
     }
 
     /// The manual writes zoned_abs=..., which fails in fio 3.33; the advice shows the colon.
     #[test]
     fn an_equals_sign_is_answered_with_a_colon() {
         let fault = read("zoned_abs=60/1g:40/2g").expect_err("no such distribution");
-        assert_eq!(fault.advice.as_deref(), Some("write a colon: zoned_abs:60/1g:40/2g"));
+        assert_eq!(
+            fault.advice.as_deref(),
+            Some("write a colon: zoned_abs:60/1g:40/2g")
+        );
     }
 
     #[test]

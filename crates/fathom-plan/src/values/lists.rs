@@ -6,7 +6,11 @@ use crate::options::Unit;
 
 /// Splits as fio does: at the first comma, else colon, else dash that is not a sign.
 fn next_separator(text: &str) -> Option<usize> {
-    text.find(',').or_else(|| text.find(':')).or_else(|| text.get(1..).and_then(|rest| rest.find('-')).map(|at| at + 1))
+    text.find(',').or_else(|| text.find(':')).or_else(|| {
+        text.get(1..)
+            .and_then(|rest| rest.find('-'))
+            .map(|at| at + 1)
+    })
 }
 
 /// The parts of `text`, and whether the last was closed by a comma (then it does not fill the rest).
@@ -30,10 +34,15 @@ fn parts(text: &str) -> (Vec<&str>, bool) {
 ///
 /// # Errors
 /// When a part is no number, or there are more than three.
-pub(crate) fn three(text: &str, unit: Unit, reading: &mut Reading) -> Result<[Option<i128>; 3], Fault> {
+pub(crate) fn three(
+    text: &str,
+    unit: Unit,
+    reading: &mut Reading,
+) -> Result<[Option<i128>; 3], Fault> {
     let (parts, closed) = parts(text);
     if parts.len() > 3 && !reading.is_fio() {
-        return Err(Fault::new(format!("'{text}' has {} values", parts.len())).advise("read,write,trim at most"));
+        return Err(Fault::new(format!("'{text}' has {} values", parts.len()))
+            .advise("read,write,trim at most"));
     }
     let mut values = [None; 3];
     for (slot, part) in values.iter_mut().zip(&parts) {
@@ -66,9 +75,15 @@ fn note_separators(text: &str, parts: &[&str], values: &[Option<i128>; 3], readi
         return;
     }
     let shown = |value: Option<i128>| value.map_or("unchanged".to_owned(), |n| n.to_string());
-    let problem =
-        format!("'{text}' is not a range: it sets reads to {} and writes to {}", shown(values[0]), shown(values[1]));
-    reading.note(Fault::new(problem).advise("write a comma between directions; block sizes have bsrange for ranges"));
+    let problem = format!(
+        "'{text}' is not a range: it sets reads to {} and writes to {}",
+        shown(values[0]),
+        shown(values[1])
+    );
+    reading.note(
+        Fault::new(problem)
+            .advise("write a comma between directions; block sizes have bsrange for ranges"),
+    );
 }
 
 /// One number where fio would also read over a second one.
@@ -85,7 +100,9 @@ pub(crate) fn single(text: &str, reading: &Reading) -> Result<(), Fault> {
     if reading.is_fio() || next_separator(text).is_none() || text.starts_with('(') {
         return Ok(());
     }
-    Err(Fault::new(format!("'{text}' is a list, but this takes one value")))
+    Err(Fault::new(format!(
+        "'{text}' is a list, but this takes one value"
+    )))
 }
 
 /// What stands before the first separator.
@@ -103,10 +120,13 @@ pub(crate) fn first_part(text: &str) -> &str {
 pub(crate) fn pair(text: &str, unit: Unit, reading: &mut Reading) -> Result<(i128, i128), Fault> {
     let (parts, _) = parts(text);
     if parts.len() > 2 && !reading.is_fio() {
-        return Err(Fault::new(format!("'{text}' has {} values", parts.len())).advise("write one value, or low-high"));
+        return Err(Fault::new(format!("'{text}' has {} values", parts.len()))
+            .advise("write one value, or low-high"));
     }
     let low = number(parts.first().copied().unwrap_or(""), unit, reading)?;
-    let high = parts.get(1).map_or(Ok(low), |part| number(part, unit, reading))?;
+    let high = parts
+        .get(1)
+        .map_or(Ok(low), |part| number(part, unit, reading))?;
     Ok((low.min(high), low.max(high)))
 }
 
@@ -114,14 +134,22 @@ pub(crate) fn pair(text: &str, unit: Unit, reading: &mut Reading) -> Result<(i12
 ///
 /// # Errors
 /// When a part is no range.
-pub(crate) fn ranges(text: &str, reading: &mut Reading) -> Result<[Option<(i128, i128)>; 3], Fault> {
+pub(crate) fn ranges(
+    text: &str,
+    reading: &mut Reading,
+) -> Result<[Option<(i128, i128)>; 3], Fault> {
     let closed = text.ends_with(',');
     let parts: Vec<&str> = text.strip_suffix(',').unwrap_or(text).split(',').collect();
     if parts.len() > 3 {
-        return Err(Fault::new(format!("'{text}' has {} ranges", parts.len())).advise("read,write,trim at most"));
+        return Err(Fault::new(format!("'{text}' has {} ranges", parts.len()))
+            .advise("read,write,trim at most"));
     }
     let mut values = [None; 3];
-    for (slot, part) in values.iter_mut().zip(&parts).filter(|(_, part)| !part.is_empty()) {
+    for (slot, part) in values
+        .iter_mut()
+        .zip(&parts)
+        .filter(|(_, part)| !part.is_empty())
+    {
         *slot = Some(range(part, reading)?);
     }
     if !closed {
@@ -133,9 +161,13 @@ pub(crate) fn ranges(text: &str, reading: &mut Reading) -> Result<[Option<(i128,
 
 fn range(text: &str, reading: &mut Reading) -> Result<(i128, i128), Fault> {
     let Some((low, high)) = text.split_once('-').or_else(|| text.split_once(':')) else {
-        return Err(Fault::new(format!("'{text}' is not a range")).advise("write low-high, for example 4k-16k"));
+        return Err(Fault::new(format!("'{text}' is not a range"))
+            .advise("write low-high, for example 4k-16k"));
     };
-    let (low, high) = (number(low, Unit::Bytes, reading)?, number(high, Unit::Bytes, reading)?);
+    let (low, high) = (
+        number(low, Unit::Bytes, reading)?,
+        number(high, Unit::Bytes, reading)?,
+    );
     Ok((low.min(high), low.max(high)))
 }
 
@@ -146,7 +178,8 @@ fn range(text: &str, reading: &mut Reading) -> Result<(i128, i128), Fault> {
 pub(crate) fn floats(text: &str, most: usize, reading: &Reading) -> Result<Vec<f64>, Fault> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > most {
-        return Err(Fault::new(format!("{} values are too many", parts.len())).advise(format!("at most {most}")));
+        return Err(Fault::new(format!("{} values are too many", parts.len()))
+            .advise(format!("at most {most}")));
     }
     parts.into_iter().map(|part| float(part, reading)).collect()
 }
@@ -154,20 +187,27 @@ pub(crate) fn floats(text: &str, most: usize, reading: &Reading) -> Result<Vec<f
 /// One decimal; in fio's personality as much of `text` as is one.
 pub(crate) fn float(text: &str, reading: &Reading) -> Result<f64, Fault> {
     let text = text.trim();
-    let digits = if reading.is_fio() { leading_float(text) } else { text };
-    let plain = digits.chars().all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
+    let digits = if reading.is_fio() {
+        leading_float(text)
+    } else {
+        text
+    };
+    let plain = digits
+        .chars()
+        .all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
     match digits.parse::<f64>() {
         Ok(value) if plain && value.is_finite() => Ok(value),
-        _ if text.contains(',') => {
-            Err(Fault::new(format!("'{text}' is not a number")).advise("separate values with colons, not commas"))
-        }
+        _ if text.contains(',') => Err(Fault::new(format!("'{text}' is not a number"))
+            .advise("separate values with colons, not commas")),
         _ => Err(Fault::new(format!("'{text}' is not a number"))),
     }
 }
 
 fn leading_float(text: &str) -> &str {
     let sign = usize::from(text.starts_with(['-', '+']));
-    let end = text[sign..].find(|c: char| !(c.is_ascii_digit() || c == '.')).map_or(text.len(), |at| at + sign);
+    let end = text[sign..]
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .map_or(text.len(), |at| at + sign);
     &text[..end]
 }
 
@@ -198,14 +238,22 @@ mod tests {
             assert_eq!(bs(text, Fio), Ok(values), "{text}");
         }
         assert_eq!(bs("4k,abc", Fio), Ok([Some(4096), None, None]));
-        assert!(bs("4k,abc", Fathom).is_err() && bs("1,2,3,4", Fathom).is_err() && bs(",", Fathom).is_err());
+        assert!(
+            bs("4k,abc", Fathom).is_err()
+                && bs("1,2,3,4", Fathom).is_err()
+                && bs(",", Fathom).is_err()
+        );
     }
 
     #[test]
     fn a_dash_between_block_sizes_is_doubted() {
         let mut reading = Reading::new(Fathom, 1);
         three("4k-16k", Unit::Bytes, &mut reading).expect("reads as two directions");
-        assert!(reading.notes[0].problem.contains("reads to 4096 and writes to 16384"));
+        assert!(
+            reading.notes[0]
+                .problem
+                .contains("reads to 4096 and writes to 16384")
+        );
     }
 
     #[test]
@@ -223,8 +271,14 @@ mod tests {
     fn floats_swallow_a_comma_only_in_fio() {
         assert_eq!(floats("50,99", 20, &Reading::new(Fio, 1)), Ok(vec![50.0]));
         assert!(floats("50,99", 20, &Reading::new(Fathom, 1)).is_err());
-        assert_eq!(floats("50:99.9", 20, &Reading::new(Fathom, 1)), Ok(vec![50.0, 99.9]));
+        assert_eq!(
+            floats("50:99.9", 20, &Reading::new(Fathom, 1)),
+            Ok(vec![50.0, 99.9])
+        );
         assert!(floats(&vec!["1"; 21].join(":"), 20, &Reading::new(Fathom, 1)).is_err());
-        assert!(float("inf", &Reading::new(Fathom, 1)).is_err() && float("nan", &Reading::new(Fio, 1)).is_err());
+        assert!(
+            float("inf", &Reading::new(Fathom, 1)).is_err()
+                && float("nan", &Reading::new(Fio, 1)).is_err()
+        );
     }
 }

@@ -36,11 +36,17 @@ pub(crate) fn number(text: &str, unit: Unit, reading: &mut Reading) -> Result<i1
     match amount(text, unit, reading)? {
         Amount::Plain(n) => Ok(n),
         Amount::Percent(n) if unit == Unit::Percent && !reading.is_fio() => {
-            let note = Fault::new(format!("fio does not read '{}' as a percentage here", text.trim()));
+            let note = Fault::new(format!(
+                "fio does not read '{}' as a percentage here",
+                text.trim()
+            ));
             reading.note(note.advise(format!("write {n} to mean the same in both")));
             Ok(n)
         }
-        Amount::Percent(_) => Err(Fault::new(format!("'{text}' is a percentage, but this takes {}", wanted(unit)))),
+        Amount::Percent(_) => Err(Fault::new(format!(
+            "'{text}' is a percentage, but this takes {}",
+            wanted(unit)
+        ))),
     }
 }
 
@@ -69,9 +75,15 @@ pub(crate) fn fio_amount(text: &str, unit: Unit, kb_base: u64) -> Option<Amount>
     let value = leading_integer(&text, if hex { 16 } else { 10 })?;
     let suffix = fio_suffix(&text);
     if unit.is_time() {
-        return Some(Amount::Plain(value.checked_mul(fio_time_factor(suffix, unit))?));
+        return Some(Amount::Plain(
+            value.checked_mul(fio_time_factor(suffix, unit))?,
+        ));
     }
-    let suffix = suffix.split([':', '-', ',', '/']).next().unwrap_or("").to_ascii_lowercase();
+    let suffix = suffix
+        .split([':', '-', ',', '/'])
+        .next()
+        .unwrap_or("")
+        .to_ascii_lowercase();
     if suffix.starts_with('%') {
         return Some(Amount::Percent(value));
     }
@@ -88,8 +100,13 @@ fn leading_integer(text: &str, radix: u32) -> Option<i128> {
         b'+' => (1, &text[1..]),
         _ => (1, text),
     };
-    let stripped =
-        if radix == 16 { rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")).unwrap_or(rest) } else { rest };
+    let stripped = if radix == 16 {
+        rest.strip_prefix("0x")
+            .or_else(|| rest.strip_prefix("0X"))
+            .unwrap_or(rest)
+    } else {
+        rest
+    };
     let digits: String = stripped.chars().take_while(|c| c.is_digit(radix)).collect();
     if digits.is_empty() {
         return rest.starts_with('0').then_some(0);
@@ -100,17 +117,29 @@ fn leading_integer(text: &str, radix: u32) -> Option<i128> {
 
 /// What follows the leading digits and signs, if it begins with a letter or is a percent sign.
 fn fio_suffix(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '+' || c == '-')).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '+' || c == '-'))
+        .unwrap_or(text.len());
     let suffix = &text[end..];
     let begins = suffix.as_bytes().first();
-    if begins.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'%') { suffix } else { "" }
+    if begins.is_some_and(|b| b.is_ascii_alphabetic() || *b == b'%') {
+        suffix
+    } else {
+        ""
+    }
 }
 
 fn fio_size_factor(suffix: &str, kb_base: u64) -> i128 {
     let letter = suffix.chars().next();
-    let Some(power) = letter.and_then(|c| "kmgtp".find(c)) else { return 1 };
+    let Some(power) = letter.and_then(|c| "kmgtp".find(c)) else {
+        return 1;
+    };
     let other = if kb_base == 1000 { 1024 } else { 1000 };
-    let base = if suffix[1..].starts_with("ib") { other } else { kb_base };
+    let base = if suffix[1..].starts_with("ib") {
+        other
+    } else {
+        kb_base
+    };
     i128::from(base).pow(power as u32 + 1)
 }
 
@@ -144,14 +173,19 @@ fn plain_amount(text: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
     if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
         return hexadecimal(text, hex, unit).map(|n| Amount::Plain(sign * n));
     }
-    let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .unwrap_or(rest.len());
     let (digits, suffix) = (&rest[..end], rest[end..].trim_start());
     let (mantissa, scale) = decimal(digits).ok_or_else(|| not_a_number(text, unit))?;
     if suffix == "%" && !unit.is_time() {
         return whole(text, mantissa, scale, "").map(|n| Amount::Percent(sign * n));
     }
-    let factor = plain_factor(suffix, unit, kb_base).ok_or_else(|| unknown_suffix(text, suffix, unit))?;
-    let product = mantissa.checked_mul(factor).ok_or_else(|| too_large(text))?;
+    let factor =
+        plain_factor(suffix, unit, kb_base).ok_or_else(|| unknown_suffix(text, suffix, unit))?;
+    let product = mantissa
+        .checked_mul(factor)
+        .ok_or_else(|| too_large(text))?;
     let value = whole(text, product, scale, noun(unit))?;
     if value > i128::from(i64::MAX) {
         return Err(too_large(text));
@@ -160,15 +194,21 @@ fn plain_amount(text: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
 }
 
 fn expression(inner: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
-    let bare = if unit.is_time() { plain_factor("", unit, kb_base).unwrap_or(1) } else { 1 };
-    crate::jobfile::evaluate(inner, |suffix| plain_factor(suffix, unit, kb_base).map(|f| f / bare))
-        .and_then(|n| n.checked_mul(bare))
-        .filter(|n| n.abs() <= i128::from(i64::MAX))
-        .map(Amount::Plain)
-        .ok_or_else(|| {
-            Fault::new(format!("'({inner})' cannot be computed"))
-                .advise("use whole numbers with + - * / % and brackets")
-        })
+    let bare = if unit.is_time() {
+        plain_factor("", unit, kb_base).unwrap_or(1)
+    } else {
+        1
+    };
+    crate::jobfile::evaluate(inner, |suffix| {
+        plain_factor(suffix, unit, kb_base).map(|f| f / bare)
+    })
+    .and_then(|n| n.checked_mul(bare))
+    .filter(|n| n.abs() <= i128::from(i64::MAX))
+    .map(Amount::Plain)
+    .ok_or_else(|| {
+        Fault::new(format!("'({inner})' cannot be computed"))
+            .advise("use whole numbers with + - * / % and brackets")
+    })
 }
 
 fn hexadecimal(text: &str, hex: &str, unit: Unit) -> Result<i128, Fault> {
@@ -176,7 +216,10 @@ fn hexadecimal(text: &str, hex: &str, unit: Unit) -> Result<i128, Fault> {
         return Err(not_a_number(text, unit).advise("a hexadecimal number takes no suffix"));
     }
     let factor = plain_factor("", unit, 1024).unwrap_or(1);
-    i64::from_str_radix(hex, 16).ok().and_then(|n| i128::from(n).checked_mul(factor)).ok_or_else(|| too_large(text))
+    i64::from_str_radix(hex, 16)
+        .ok()
+        .and_then(|n| i128::from(n).checked_mul(factor))
+        .ok_or_else(|| too_large(text))
 }
 
 /// The digits without their point, and how many stood behind it. At most 30 digits.
@@ -208,7 +251,11 @@ fn noun(unit: Unit) -> &'static str {
 
 fn plain_factor(suffix: &str, unit: Unit, kb_base: u64) -> Option<i128> {
     let suffix = suffix.to_ascii_lowercase();
-    if unit.is_time() { plain_time_factor(&suffix, unit) } else { plain_size_factor(&suffix, unit, kb_base) }
+    if unit.is_time() {
+        plain_time_factor(&suffix, unit)
+    } else {
+        plain_size_factor(&suffix, unit, kb_base)
+    }
 }
 
 fn plain_size_factor(suffix: &str, unit: Unit, kb_base: u64) -> Option<i128> {
@@ -238,7 +285,11 @@ fn plain_time_factor(suffix: &str, unit: Unit) -> Option<i128> {
 }
 
 fn unknown_suffix(text: &str, suffix: &str, unit: Unit) -> Fault {
-    let advice = if unit.is_time() { "use d, h, m, s, ms or us" } else { "use k, m, g, t or p" };
+    let advice = if unit.is_time() {
+        "use d, h, m, s, ms or us"
+    } else {
+        "use k, m, g, t or p"
+    };
     Fault::new(format!("'{text}' has the unknown unit '{suffix}'")).advise(advice)
 }
 
@@ -248,9 +299,21 @@ fn too_large(text: &str) -> Fault {
 
 // ------------------------------------------------------------------------------------------- the difference
 
-fn note_difference(text: &str, plain: Amount, lax: Option<Amount>, unit: Unit, reading: &mut Reading) {
-    let (Amount::Plain(here), Some(Amount::Plain(there))) = (plain, lax) else { return };
-    let problem = format!("'{text}' is {} here, but fio reads {}", shown(here, unit), shown(there, unit));
+fn note_difference(
+    text: &str,
+    plain: Amount,
+    lax: Option<Amount>,
+    unit: Unit,
+    reading: &mut Reading,
+) {
+    let (Amount::Plain(here), Some(Amount::Plain(there))) = (plain, lax) else {
+        return;
+    };
+    let problem = format!(
+        "'{text}' is {} here, but fio reads {}",
+        shown(here, unit),
+        shown(there, unit)
+    );
     let same = safe_spelling(here, unit, reading.kb_base);
     reading.note(Fault::new(problem).advise(format!("write {same} to mean the same in both")));
 }
@@ -268,15 +331,25 @@ fn safe_spelling(value: i128, unit: Unit, kb_base: u64) -> String {
         return time_spelling(value);
     }
     let base = i128::from(kb_base);
-    let power = (1..=4).rev().find(|p| value != 0 && value % base.pow(*p) == 0).unwrap_or(0);
+    let power = (1..=4)
+        .rev()
+        .find(|p| value != 0 && value % base.pow(*p) == 0)
+        .unwrap_or(0);
     let letter = ["", "k", "m", "g", "t"][power as usize];
     format!("{}{letter}", value / base.pow(power))
 }
 
 /// `nanos` in the largest unit that divides it.
 fn time_spelling(nanos: i128) -> String {
-    let units = [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    let fit = units.into_iter().find(|(size, _)| nanos != 0 && nanos % size == 0);
+    let units = [
+        (60_000_000_000, "m"),
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "us"),
+    ];
+    let fit = units
+        .into_iter()
+        .find(|(size, _)| nanos != 0 && nanos % size == 0);
     let (size, suffix) = fit.unwrap_or((1, "ns"));
     format!("{}{suffix}", nanos / size)
 }
@@ -310,7 +383,11 @@ mod tests {
             ("10x", 16),
             ("2g", 2 << 30),
         ] {
-            assert_eq!(read(text, Unit::Bytes, Personality::Fio), (Some(bytes), 0), "{text}");
+            assert_eq!(
+                read(text, Unit::Bytes, Personality::Fio),
+                (Some(bytes), 0),
+                "{text}"
+            );
         }
     }
 
@@ -327,10 +404,29 @@ mod tests {
             ("512", 512, 0),
             ("512b", 512, 0),
         ] {
-            assert_eq!(read(text, Unit::Bytes, Personality::Fathom), (Some(bytes), notes), "{text}");
+            assert_eq!(
+                read(text, Unit::Bytes, Personality::Fathom),
+                (Some(bytes), notes),
+                "{text}"
+            );
         }
-        for text in ["", "k", "4q", "0x10k", "1.k", "1..5k", "0.3k", "9999999999999999999", "4k4", "10%"] {
-            assert_eq!(read(text, Unit::Bytes, Personality::Fathom).0, None, "{text}");
+        for text in [
+            "",
+            "k",
+            "4q",
+            "0x10k",
+            "1.k",
+            "1..5k",
+            "0.3k",
+            "9999999999999999999",
+            "4k4",
+            "10%",
+        ] {
+            assert_eq!(
+                read(text, Unit::Bytes, Personality::Fathom).0,
+                None,
+                "{text}"
+            );
         }
     }
 
@@ -350,7 +446,11 @@ mod tests {
             ("1h", 3600 * S, 3600 * S),
             ("1d", 86_400 * S, 86_400 * S),
         ] {
-            assert_eq!(read(text, Unit::Seconds, Personality::Fio).0, Some(fio), "{text}");
+            assert_eq!(
+                read(text, Unit::Seconds, Personality::Fio).0,
+                Some(fio),
+                "{text}"
+            );
             assert_eq!(
                 read(text, Unit::Seconds, Personality::Fathom),
                 (Some(ours), usize::from(fio != ours)),
@@ -362,8 +462,17 @@ mod tests {
 
     #[test]
     fn kb_base_1000_swaps_the_two_families_in_fio() {
-        for (text, bytes) in [("1k", 1000), ("1kib", 1024), ("1ki", 1000), ("2m", 2_000_000)] {
-            assert_eq!(fio_amount(text, Unit::Bytes, 1000), Some(Amount::Plain(bytes)), "{text}");
+        for (text, bytes) in [
+            ("1k", 1000),
+            ("1kib", 1024),
+            ("1ki", 1000),
+            ("2m", 2_000_000),
+        ] {
+            assert_eq!(
+                fio_amount(text, Unit::Bytes, 1000),
+                Some(Amount::Plain(bytes)),
+                "{text}"
+            );
         }
     }
 }

@@ -21,7 +21,10 @@ pub struct SizePriority {
 ///
 /// # Errors
 /// When an entry cannot be read, or the shares of one size exceed 100.
-pub(crate) fn size_priorities(text: &str, reading: &mut Reading) -> Result<[Vec<SizePriority>; 3], Fault> {
+pub(crate) fn size_priorities(
+    text: &str,
+    reading: &mut Reading,
+) -> Result<[Vec<SizePriority>; 3], Fault> {
     try_map(by_direction(text)?, |part| of_one_direction(part, reading))
 }
 
@@ -29,12 +32,18 @@ fn of_one_direction(text: &str, reading: &mut Reading) -> Result<Vec<SizePriorit
     let mut entries: Vec<SizePriority> = Vec::new();
     for text in text.split(':').take_while(|entry| !entry.is_empty()) {
         if entries.len() == MOST_ENTRIES {
-            return Err(Fault::new(format!("more than {MOST_ENTRIES} entries in one direction")));
+            return Err(Fault::new(format!(
+                "more than {MOST_ENTRIES} entries in one direction"
+            )));
         }
         entries.push(entry(text, reading)?);
     }
     for one in &entries {
-        let sum: u32 = entries.iter().filter(|other| other.size == one.size).map(|other| u32::from(other.percent)).sum();
+        let sum: u32 = entries
+            .iter()
+            .filter(|other| other.size == one.size)
+            .map(|other| u32::from(other.percent))
+            .sum();
         if sum > 100 {
             let problem = format!("the shares of {} bytes add up to {sum} percent", one.size);
             return Err(Fault::new(problem).advise("they may not exceed 100"));
@@ -49,17 +58,28 @@ fn entry(text: &str, reading: &mut Reading) -> Result<SizePriority, Fault> {
     let priority = match fields[1..] {
         [] | [_] => None,
         [_, class, level] => Some((limited(class, 3)?, limited(level, 7)?, 0)),
-        [_, class, level, hint] => Some((limited(class, 3)?, limited(level, 7)?, limited(hint, 1023)?)),
-        _ => return Err(Fault::new(format!("'{text}' is no entry")).advise("write size/percent or size/percent/class/level")),
+        [_, class, level, hint] => {
+            Some((limited(class, 3)?, limited(level, 7)?, limited(hint, 1023)?))
+        }
+        _ => {
+            return Err(Fault::new(format!("'{text}' is no entry"))
+                .advise("write size/percent or size/percent/class/level"));
+        }
     };
     let share = percent(fields.get(1).unwrap_or(&""), reading)?.unwrap_or(0);
-    Ok(SizePriority { size: positive(fields[0], reading)?, percent: share as u8, priority })
+    Ok(SizePriority {
+        size: positive(fields[0], reading)?,
+        percent: share as u8,
+        priority,
+    })
 }
 
 /// fio holds a number that is too large at the largest.
 fn limited(text: &str, most: u64) -> Result<u64, Fault> {
     let number: Option<u64> = text.trim().parse().ok();
-    number.map(|n| n.min(most)).ok_or_else(|| Fault::new(format!("'{text}' is no number")))
+    number
+        .map(|n| n.min(most))
+        .ok_or_else(|| Fault::new(format!("'{text}' is no number")))
 }
 
 #[cfg(test)]
@@ -73,15 +93,35 @@ mod tests {
 
     #[test]
     fn entries_have_the_forms_of_the_manual() {
-        let [reads, writes, _] = read("64k/25/1/1:64k/75/3/2:1024k/0,4k/10:8k/20/2/7/1023").expect("two directions");
-        let entry = |size, percent, priority| SizePriority { size, percent, priority };
-        assert_eq!(reads, [entry(65536, 25, Some((1, 1, 0))), entry(65536, 75, Some((3, 2, 0)))]);
-        assert_eq!(writes, [entry(4096, 10, None), entry(8192, 20, Some((2, 7, 1023)))]);
+        let [reads, writes, _] =
+            read("64k/25/1/1:64k/75/3/2:1024k/0,4k/10:8k/20/2/7/1023").expect("two directions");
+        let entry = |size, percent, priority| SizePriority {
+            size,
+            percent,
+            priority,
+        };
+        assert_eq!(
+            reads,
+            [
+                entry(65536, 25, Some((1, 1, 0))),
+                entry(65536, 75, Some((3, 2, 0)))
+            ]
+        );
+        assert_eq!(
+            writes,
+            [entry(4096, 10, None), entry(8192, 20, Some((2, 7, 1023)))]
+        );
     }
 
     #[test]
     fn what_is_no_entry_is_refused() {
-        for text in ["4k/60:4k/50", "4k/10/1", "4k/10/x/1", "x/10", "4k/1/1/1/1/1"] {
+        for text in [
+            "4k/60:4k/50",
+            "4k/10/1",
+            "4k/10/x/1",
+            "x/10",
+            "4k/1/1/1/1/1",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

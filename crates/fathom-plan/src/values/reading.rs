@@ -13,7 +13,10 @@ pub struct Fault {
 
 impl Fault {
     pub(crate) fn new(problem: impl Into<String>) -> Self {
-        Fault { problem: problem.into(), advice: None }
+        Fault {
+            problem: problem.into(),
+            advice: None,
+        }
     }
 
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
@@ -39,7 +42,12 @@ impl Reading {
     /// fio's defaults under `personality`, for a machine with `cpus` CPUs.
     #[must_use]
     pub fn new(personality: Personality, cpus: u32) -> Self {
-        Reading { personality, kb_base: 1024, cpus, notes: Vec::new() }
+        Reading {
+            personality,
+            kb_base: 1024,
+            cpus,
+            notes: Vec::new(),
+        }
     }
 
     /// Whether fio's own meaning is wanted, traps included.

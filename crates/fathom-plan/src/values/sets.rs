@@ -14,7 +14,11 @@ const MOST_CPUS: u32 = 8192;
 /// When an entry is no number, or the machine has no such CPU.
 pub(crate) fn cpus(text: &str, reading: &Reading) -> Result<Vec<u32>, Fault> {
     let mut cpus = Vec::new();
-    for entry in text.trim().split(',').filter(|entry| !entry.trim().is_empty()) {
+    for entry in text
+        .trim()
+        .split(',')
+        .filter(|entry| !entry.trim().is_empty())
+    {
         let (low, high) = entry.split_once('-').unwrap_or((entry, entry));
         let (low, high) = (cpu(low, reading)?, cpu(high, reading)?);
         if low > high {
@@ -24,17 +28,26 @@ pub(crate) fn cpus(text: &str, reading: &Reading) -> Result<Vec<u32>, Fault> {
     }
     cpus.sort_unstable();
     cpus.dedup();
-    if cpus.is_empty() { Err(Fault::new("the list of CPUs is empty")) } else { Ok(cpus) }
+    if cpus.is_empty() {
+        Err(Fault::new("the list of CPUs is empty"))
+    } else {
+        Ok(cpus)
+    }
 }
 
 fn cpu(text: &str, reading: &Reading) -> Result<u32, Fault> {
-    let cpu: u32 = text.trim().parse().map_err(|_| Fault::new(format!("'{}' is no CPU number", text.trim())))?;
+    let cpu: u32 = text
+        .trim()
+        .parse()
+        .map_err(|_| Fault::new(format!("'{}' is no CPU number", text.trim())))?;
     let limit = reading.cpus.min(MOST_CPUS);
     if cpu < limit {
         return Ok(cpu);
     }
-    Err(Fault::new(format!("there is no CPU {cpu}"))
-        .advise(format!("this machine has CPUs 0 to {}", limit.saturating_sub(1))))
+    Err(Fault::new(format!("there is no CPU {cpu}")).advise(format!(
+        "this machine has CPUs 0 to {}",
+        limit.saturating_sub(1)
+    )))
 }
 
 /// CPU numbers from the bits of a mask.
@@ -44,8 +57,9 @@ fn cpu(text: &str, reading: &Reading) -> Result<u32, Fault> {
 pub(crate) fn mask(text: &str, reading: &mut Reading) -> Result<Vec<u32>, Fault> {
     single(text, reading)?;
     let mask = number(text, Unit::Count, reading)?;
-    let bits = u32::try_from(mask)
-        .map_err(|_| Fault::new(format!("'{text}' is not a mask of 32 bits")).advise("use cpus_allowed"))?;
+    let bits = u32::try_from(mask).map_err(|_| {
+        Fault::new(format!("'{text}' is not a mask of 32 bits")).advise("use cpus_allowed")
+    })?;
     let cpus: Vec<u32> = (0..32).filter(|bit| bits & (1 << bit) != 0).collect();
     for at in &cpus {
         cpu(&at.to_string(), reading)?;
@@ -60,12 +74,17 @@ pub(crate) fn mask(text: &str, reading: &mut Reading) -> Result<Vec<u32>, Fault>
 pub(crate) fn errors(text: &str) -> Result<[Option<Vec<i32>>; 3], Fault> {
     let lists: Vec<&str> = text.trim().split(',').collect();
     if lists.len() > 3 {
-        return Err(Fault::new(format!("'{text}' has {} lists", lists.len())).advise("read,write,verify at most"));
+        return Err(Fault::new(format!("'{text}' has {} lists", lists.len()))
+            .advise("read,write,verify at most"));
     }
     let mut values = [None, None, None];
     for (slot, list) in values.iter_mut().zip(lists) {
-        let errors: Result<Vec<i32>, Fault> =
-            list.split(':').map(str::trim).filter(|name| !name.is_empty()).map(error).collect();
+        let errors: Result<Vec<i32>, Fault> = list
+            .split(':')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .map(error)
+            .collect();
         *slot = Some(errors?).filter(|errors| !errors.is_empty());
     }
     Ok(values)
@@ -76,10 +95,18 @@ fn error(name: &str) -> Result<i32, Fault> {
         Some(hex) => i32::from_str_radix(hex, 16).ok(),
         None => name.parse::<i32>().ok().and_then(i32::checked_abs),
     };
-    let value = number.or_else(|| ERRORS.iter().find(|known| known.0 == name).map(|known| known.1));
+    let value = number.or_else(|| {
+        ERRORS
+            .iter()
+            .find(|known| known.0 == name)
+            .map(|known| known.1)
+    });
     value
         .filter(|value| (1..4096).contains(value))
-        .ok_or_else(|| Fault::new(format!("'{name}' is no errno")).advise("use a name such as EIO, or a number"))
+        .ok_or_else(|| {
+            Fault::new(format!("'{name}' is no errno"))
+                .advise("use a name such as EIO, or a number")
+        })
 }
 
 /// The errno values an I/O can end with on Linux; errno(3).
@@ -176,9 +203,14 @@ mod tests {
 
     #[test]
     fn errors_have_names_numbers_and_directions() {
-        assert_eq!(errors("EAGAIN,ENOSPC:122"), Ok([Some(vec![11]), Some(vec![28, 122]), None]));
+        assert_eq!(
+            errors("EAGAIN,ENOSPC:122"),
+            Ok([Some(vec![11]), Some(vec![28, 122]), None])
+        );
         assert_eq!(errors(",ENOSPC:EIO"), Ok([None, Some(vec![28, 5]), None]));
         assert_eq!(errors("0x05"), Ok([Some(vec![5]), None, None]));
-        assert!(errors("EFOO").is_err() && errors("a,b,c,d").is_err() && errors("-2147483648").is_err());
+        assert!(
+            errors("EFOO").is_err() && errors("a,b,c,d").is_err() && errors("-2147483648").is_err()
+        );
     }
 }

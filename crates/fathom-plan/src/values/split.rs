@@ -23,11 +23,17 @@ pub(super) fn by_direction(text: &str) -> Result<[&str; 3], Fault> {
         [all] => Ok([all; 3]),
         [read, write] => Ok([read, write, write]),
         [read, write, trim] => Ok([read, write, trim]),
-        _ => Err(Fault::new(format!("'{text}' has {} directions", parts.len())).advise("read,write,trim at most")),
+        _ => Err(
+            Fault::new(format!("'{text}' has {} directions", parts.len()))
+                .advise("read,write,trim at most"),
+        ),
     }
 }
 
-pub(super) fn try_map<T>(texts: [&str; 3], mut read: impl FnMut(&str) -> Result<T, Fault>) -> Result<[T; 3], Fault> {
+pub(super) fn try_map<T>(
+    texts: [&str; 3],
+    mut read: impl FnMut(&str) -> Result<T, Fault>,
+) -> Result<[T; 3], Fault> {
     Ok([read(texts[0])?, read(texts[1])?, read(texts[2])?])
 }
 
@@ -57,7 +63,9 @@ fn sizes_of_one(text: &str, reading: &mut Reading) -> Result<SizeShares, Fault> 
     let mut entries: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').take_while(|entry| !entry.is_empty()) {
         if entries.len() == MOST_SIZES {
-            return Err(Fault::new(format!("more than {MOST_SIZES} sizes in one direction")));
+            return Err(Fault::new(format!(
+                "more than {MOST_SIZES} sizes in one direction"
+            )));
         }
         let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
         entries.push((positive(size, reading)?, percent(share, reading)?));
@@ -68,17 +76,26 @@ fn sizes_of_one(text: &str, reading: &mut Reading) -> Result<SizeShares, Fault> 
 pub(super) fn positive(text: &str, reading: &mut Reading) -> Result<u64, Fault> {
     single(text, reading)?;
     let size = number(text, Unit::Bytes, reading)?;
-    u64::try_from(size).ok().filter(|n| *n > 0).ok_or_else(|| Fault::new(format!("'{text}' is not a block size")))
+    u64::try_from(size)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| Fault::new(format!("'{text}' is not a block size")))
 }
 
 /// A blank share, or 0, leaves the share open; fio holds one above 100 at 100.
 pub(super) fn percent(text: &str, reading: &Reading) -> Result<Option<u64>, Fault> {
-    let digits: String = text.trim().chars().take_while(char::is_ascii_digit).collect();
+    let digits: String = text
+        .trim()
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
     let rest = text.trim()[digits.len()..].trim_start_matches('%');
     if !rest.is_empty() && !reading.is_fio() {
         return Err(Fault::new(format!("'{text}' is not a whole percentage")));
     }
-    let share = digits.parse::<u64>().unwrap_or(if digits.is_empty() { 0 } else { 101 });
+    let share = digits
+        .parse::<u64>()
+        .unwrap_or(if digits.is_empty() { 0 } else { 101 });
     if share > 100 && !reading.is_fio() {
         return Err(Fault::new(format!("'{text}' is more than 100 percent")));
     }
@@ -90,15 +107,18 @@ fn spread(entries: Vec<(u64, Option<u64>)>, reading: &Reading) -> Result<SizeSha
     let sum: u64 = entries.iter().filter_map(|entry| entry.1).sum();
     let open = entries.iter().filter(|entry| entry.1.is_none()).count();
     if sum > 100 && (!reading.is_fio() || open > 1) {
-        return Err(Fault::new(format!("the shares add up to {sum} percent")).advise("they may not exceed 100"));
+        return Err(Fault::new(format!("the shares add up to {sum} percent"))
+            .advise("they may not exceed 100"));
     }
     if sum < 100 && open == 0 && !entries.is_empty() && !reading.is_fio() {
         return Err(Fault::new(format!("the shares add up to {sum} percent"))
             .advise("leave one share blank to give it the rest"));
     }
     let rest = 100_u64.saturating_sub(sum) as f64 / open.max(1) as f64;
-    let shares: Vec<(u64, f64)> =
-        entries.into_iter().map(|(size, share)| (size, share.map_or(rest, |n| n as f64))).collect();
+    let shares: Vec<(u64, f64)> = entries
+        .into_iter()
+        .map(|(size, share)| (size, share.map_or(rest, |n| n as f64)))
+        .collect();
     Ok(normalised(shares))
 }
 
@@ -115,7 +135,11 @@ fn normalised(mut shares: SizeShares) -> SizeShares {
 ///
 /// # Errors
 /// When an entry cannot be read, or the accesses do not add up to 100.
-pub(crate) fn zones(text: &str, absolute: bool, reading: &mut Reading) -> Result<[Zones; 3], Fault> {
+pub(crate) fn zones(
+    text: &str,
+    absolute: bool,
+    reading: &mut Reading,
+) -> Result<[Zones; 3], Fault> {
     let directions = by_direction(text)?;
     let noted = reading.notes.len();
     let zones = try_map(directions, |part| zones_of_one(part, absolute, reading))?;
@@ -127,10 +151,15 @@ fn zones_of_one(text: &str, absolute: bool, reading: &mut Reading) -> Result<Zon
     let mut zones: Vec<(u8, Option<u64>)> = Vec::new();
     for entry in text.split(':').take_while(|entry| !entry.is_empty()) {
         if zones.len() == MOST_ZONES {
-            return Err(Fault::new(format!("more than {MOST_ZONES} zones in one direction")));
+            return Err(Fault::new(format!(
+                "more than {MOST_ZONES} zones in one direction"
+            )));
         }
         let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
-        zones.push((access_share(access, reading)?, zone_size(size, absolute, reading)?));
+        zones.push((
+            access_share(access, reading)?,
+            zone_size(size, absolute, reading)?,
+        ));
     }
     check_zones(zones, absolute)
 }
@@ -151,23 +180,35 @@ fn zone_size(text: &str, absolute: bool, reading: &mut Reading) -> Result<Option
         return Err(Fault::new("a zone has no size").advise("write access/size, for example 60/1g"));
     }
     let size = number(text, Unit::Bytes, reading)?;
-    u64::try_from(size).map(Some).map_err(|_| Fault::new(format!("'{text}' is not a size")))
+    u64::try_from(size)
+        .map(Some)
+        .map_err(|_| Fault::new(format!("'{text}' is not a size")))
 }
 
 fn check_zones(zones: Vec<(u8, Option<u64>)>, absolute: bool) -> Result<Zones, Fault> {
     let access: u64 = zones.iter().map(|zone| u64::from(zone.0)).sum();
     if !zones.is_empty() && access != 100 {
-        return Err(Fault::new(format!("the accesses add up to {access} percent")).advise("they must add up to 100"));
+        return Err(
+            Fault::new(format!("the accesses add up to {access} percent"))
+                .advise("they must add up to 100"),
+        );
     }
-    let sum: u64 = zones.iter().filter_map(|zone| zone.1).fold(0, u64::saturating_add);
+    let sum: u64 = zones
+        .iter()
+        .filter_map(|zone| zone.1)
+        .fold(0, u64::saturating_add);
     if !absolute && sum > 100 {
         return Err(
-            Fault::new(format!("the zones add up to {sum} percent of the region")).advise("they may not exceed 100")
+            Fault::new(format!("the zones add up to {sum} percent of the region"))
+                .advise("they may not exceed 100"),
         );
     }
     let open = zones.iter().filter(|zone| zone.1.is_none()).count() as u64;
     let rest = 100_u64.saturating_sub(sum) / open.max(1);
-    Ok(zones.into_iter().map(|(access, size)| (access, size.unwrap_or(rest))).collect())
+    Ok(zones
+        .into_iter()
+        .map(|(access, size)| (access, size.unwrap_or(rest)))
+        .collect())
 }
 
 #[cfg(test)]
@@ -181,7 +222,8 @@ mod tests {
         let [read, write, trim] = sizes("4k/60:64k/:8k", &mut reading).expect("two are open");
         assert_eq!(read, vec![(4096, 60.0), (65536, 20.0), (8192, 20.0)]);
         assert_eq!((&read, &read), (&write, &trim));
-        let [read, write, trim] = sizes("4k/50:8k/50,2k/100", &mut reading).expect("two directions");
+        let [read, write, trim] =
+            sizes("4k/50:8k/50,2k/100", &mut reading).expect("two directions");
         assert_eq!((read.len(), write.len(), trim), (2, 1, vec![(2048, 100.0)]));
     }
 
@@ -189,7 +231,10 @@ mod tests {
     #[test]
     fn totals_above_100_are_fio_only() {
         let text = "4k/80:8k/80";
-        assert_eq!(sizes(text, &mut Reading::new(Fio, 1)).expect("fio takes it")[0], vec![(4096, 50.0), (8192, 50.0)]);
+        assert_eq!(
+            sizes(text, &mut Reading::new(Fio, 1)).expect("fio takes it")[0],
+            vec![(4096, 50.0), (8192, 50.0)]
+        );
         assert!(sizes(text, &mut Reading::new(Fathom, 1)).is_err());
         assert!(sizes("4k/80:8k/10", &mut Reading::new(Fathom, 1)).is_err());
     }
@@ -201,7 +246,10 @@ mod tests {
             zones("60/10:30/20:10/70", false, &mut reading).expect("complete")[0],
             vec![(60, 10), (30, 20), (10, 70)]
         );
-        assert_eq!(zones("50/1g:50/2g", true, &mut reading).expect("complete")[0], vec![(50, 1 << 30), (50, 2 << 30)]);
+        assert_eq!(
+            zones("50/1g:50/2g", true, &mut reading).expect("complete")[0],
+            vec![(50, 1 << 30), (50, 2 << 30)]
+        );
         assert!(zones("60/10:30/20", false, &mut reading).is_err());
         assert!(zones("50/60:50/60", false, &mut reading).is_err());
     }

@@ -66,8 +66,14 @@ pub enum Value {
 ///
 /// # Errors
 /// When the text is no such value, or out of the row's limits.
-pub fn read_value(row: &'static OptionRow, text: Option<&str>, reading: &mut Reading) -> Result<Value, Fault> {
-    let Some(text) = text else { return bare(row, reading) };
+pub fn read_value(
+    row: &'static OptionRow,
+    text: Option<&str>,
+    reading: &mut Reading,
+) -> Result<Value, Fault> {
+    let Some(text) = text else {
+        return bare(row, reading);
+    };
     let text = if reading.is_fio() { text } else { text.trim() };
     if text.trim().is_empty() && row.kind != Kind::Prefix {
         return Err(Fault::new("the value is empty"));
@@ -78,7 +84,9 @@ pub fn read_value(row: &'static OptionRow, text: Option<&str>, reading: &mut Rea
         Kind::Three(unit) => triple(row, unit, text, reading)?,
         Kind::Pair(unit) => two(row, unit, text, reading)?,
         Kind::Extent => Value::Extent(extent(row, text, reading)?),
-        Kind::Bool | Kind::Flag => Value::Switch(words::switch(text, row.kind == Kind::Bool, reading)?),
+        Kind::Bool | Kind::Flag => {
+            Value::Switch(words::switch(text, row.kind == Kind::Bool, reading)?)
+        }
         Kind::Text | Kind::Engine => Value::Text(text.trim().to_owned()),
         Kind::Prefix => Value::Prefix(Some(text.trim().to_owned()).filter(|text| !text.is_empty())),
         Kind::Choice(known) => words::choice(text, known, false, reading)?,
@@ -99,7 +107,8 @@ pub fn read_value(row: &'static OptionRow, text: Option<&str>, reading: &mut Rea
 fn pattern(row: &OptionRow, text: &str) -> Result<Vec<PatternPart>, Fault> {
     let parts = bytes_pattern(text)?;
     if row.name == "buffer_pattern" && parts.contains(&PatternPart::Offset) {
-        return Err(Fault::new("%o is only known to verify_pattern").advise("set verify=pattern and verify_pattern"));
+        return Err(Fault::new("%o is only known to verify_pattern")
+            .advise("set verify=pattern and verify_pattern"));
     }
     Ok(parts)
 }
@@ -107,19 +116,28 @@ fn pattern(row: &OptionRow, text: &str) -> Result<Vec<PatternPart>, Fault> {
 fn bare(row: &OptionRow, reading: &Reading) -> Result<Value, Fault> {
     match row.kind {
         // A plain `verify` leaves the method to us.
-        Kind::Choice(_) if row.name == "verify" && !reading.is_fio() => Ok(Value::Choice("fathom", None)),
+        Kind::Choice(_) if row.name == "verify" && !reading.is_fio() => {
+            Ok(Value::Choice("fathom", None))
+        }
         Kind::Flag => Ok(Value::Switch(true)),
         Kind::Prefix => Ok(Value::Prefix(None)),
         Kind::Dead => Ok(Value::Nothing),
         Kind::Bool => Err(Fault::new("needs a value").advise(format!("write {}=1", row.name))),
-        _ => Err(Fault::new("needs a value").advise(format!("write {}={}", row.name, row.default.unwrap_or("VALUE")))),
+        _ => Err(Fault::new("needs a value").advise(format!(
+            "write {}={}",
+            row.name,
+            row.default.unwrap_or("VALUE")
+        ))),
     }
 }
 
 fn triple(row: &OptionRow, unit: Unit, text: &str, reading: &mut Reading) -> Result<Value, Fault> {
     let mut values = [None; 3];
     for (slot, value) in values.iter_mut().zip(three(text, unit, reading)?) {
-        *slot = value.map(|n| limited(row, unit, n)).transpose()?.and_then(|n| u64::try_from(n).ok());
+        *slot = value
+            .map(|n| limited(row, unit, n))
+            .transpose()?
+            .and_then(|n| u64::try_from(n).ok());
     }
     Ok(Value::Three(values))
 }
@@ -135,7 +153,9 @@ fn limited(row: &OptionRow, unit: Unit, n: i128) -> Result<i64, Fault> {
     // Limits of times are written in microseconds, as fio counts them.
     let scale = if unit.is_time() { 1_000 } else { 1 };
     let min = i128::from(row.min.unwrap_or(0)) * scale;
-    let max = row.max.map_or(i128::from(i64::MAX), |max| i128::from(max) * scale);
+    let max = row
+        .max
+        .map_or(i128::from(i64::MAX), |max| i128::from(max) * scale);
     if n < min && min == 0 {
         return Err(Fault::new("must not be negative"));
     }
@@ -149,7 +169,8 @@ fn limited(row: &OptionRow, unit: Unit, n: i128) -> Result<i64, Fault> {
         }));
     }
     if n > max {
-        return Err(Fault::new(format!("must be at most {}", max / scale)).advise(format!("it is {}", n / scale)));
+        return Err(Fault::new(format!("must be at most {}", max / scale))
+            .advise(format!("it is {}", n / scale)));
     }
     i64::try_from(n).map_err(|_| Fault::new(format!("{n} is too large")))
 }
@@ -158,14 +179,20 @@ fn limited_floats(row: &OptionRow, values: Vec<f64>) -> Result<Vec<f64>, Fault> 
     let min = row.min.map_or(f64::MIN, |min| min as f64);
     let max = row.max.map_or(f64::MAX, |max| max as f64);
     match values.iter().find(|value| **value < min || **value > max) {
-        Some(value) => Err(Fault::new(format!("{value} is not between {min} and {max}"))),
+        Some(value) => Err(Fault::new(format!(
+            "{value} is not between {min} and {max}"
+        ))),
         None => Ok(values),
     }
 }
 
 fn extent(row: &OptionRow, text: &str, reading: &mut Reading) -> Result<Size, Fault> {
     single(text.strip_prefix('-').unwrap_or(text), reading)?;
-    let text = if reading.is_fio() { first_part(text) } else { text };
+    let text = if reading.is_fio() {
+        first_part(text)
+    } else {
+        text
+    };
     if let Some(zones) = text.strip_suffix('z') {
         return zones
             .trim()
@@ -186,11 +213,18 @@ fn percent(share: i128) -> Result<Size, Fault> {
     }
 }
 
-fn checked_ranges(row: &OptionRow, text: &str, reading: &mut Reading) -> Result<[Option<(u64, u64)>; 3], Fault> {
+fn checked_ranges(
+    row: &OptionRow,
+    text: &str,
+    reading: &mut Reading,
+) -> Result<[Option<(u64, u64)>; 3], Fault> {
     let mut values = [None; 3];
     for (slot, range) in values.iter_mut().zip(ranges(text, reading)?) {
         let Some((low, high)) = range else { continue };
-        let (low, high) = (limited(row, Unit::Bytes, low)?, limited(row, Unit::Bytes, high)?);
+        let (low, high) = (
+            limited(row, Unit::Bytes, low)?,
+            limited(row, Unit::Bytes, high)?,
+        );
         *slot = Some((low.unsigned_abs(), high.unsigned_abs()));
     }
     Ok(values)

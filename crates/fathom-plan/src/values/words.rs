@@ -20,18 +20,30 @@ pub(crate) fn switch(text: &str, strict: bool, reading: &Reading) -> Result<bool
         _ => text.parse::<u64>().ok(),
     };
     let fault = Fault::new(format!("'{}' is neither on nor off", shorten(text)));
-    number.filter(|n| !strict || *n <= 1).map(|n| n != 0).ok_or_else(|| fault.advise("write 0 or 1"))
+    number
+        .filter(|n| !strict || *n <= 1)
+        .map(|n| n != 0)
+        .ok_or_else(|| fault.advise("write 0 or 1"))
 }
 
 /// The number `text` begins with, as scanf(3) reads it.
 fn fio_integer(text: &str) -> Option<u64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let (digits, radix) = match unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
+    let (digits, radix) = match unsigned
+        .strip_prefix("0x")
+        .or_else(|| unsigned.strip_prefix("0X"))
+    {
         Some(hex) => (hex, 16),
         None => (unsigned, 10),
     };
-    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
-    if end == 0 { None } else { Some(u64::from_str_radix(&digits[..end], radix).unwrap_or(u64::MAX)) }
+    let end = digits
+        .find(|c: char| !c.is_digit(radix))
+        .unwrap_or(digits.len());
+    if end == 0 {
+        None
+    } else {
+        Some(u64::from_str_radix(&digits[..end], radix).unwrap_or(u64::MAX))
+    }
 }
 
 /// One of `known`; what follows a colon is kept where it may follow.
@@ -46,10 +58,18 @@ pub(crate) fn choice(
 ) -> Result<Value, Fault> {
     let end = text.find([':', ',']).unwrap_or(text.len());
     let head = &text[..end];
-    let rest = text[end..].strip_prefix(':').map(|rest| rest.trim().to_owned()).filter(|rest| !rest.is_empty());
-    let Some(word) = known.iter().find(|word| **word == head) else { return Err(unknown(head, known)) };
+    let rest = text[end..]
+        .strip_prefix(':')
+        .map(|rest| rest.trim().to_owned())
+        .filter(|rest| !rest.is_empty());
+    let Some(word) = known.iter().find(|word| **word == head) else {
+        return Err(unknown(head, known));
+    };
     if end < text.len() && !more && !reading.is_fio() {
-        return Err(Fault::new(format!("'{}' may not follow '{word}'", &text[end..])));
+        return Err(Fault::new(format!(
+            "'{}' may not follow '{word}'",
+            &text[end..]
+        )));
     }
     Ok(Value::Choice(word, rest))
 }
@@ -82,11 +102,20 @@ mod tests {
             ("maybe", None, None),
             ("", None, None),
         ] {
-            assert_eq!(switch(text, false, &Reading::new(Fio, 1)).ok(), fio, "{text}");
-            assert_eq!(switch(text, false, &Reading::new(Fathom, 1)).ok(), ours, "{text}");
+            assert_eq!(
+                switch(text, false, &Reading::new(Fio, 1)).ok(),
+                fio,
+                "{text}"
+            );
+            assert_eq!(
+                switch(text, false, &Reading::new(Fathom, 1)).ok(),
+                ours,
+                "{text}"
+            );
         }
         assert!(
-            switch("2", true, &Reading::new(Fio, 1)).is_err() && switch("2", true, &Reading::new(Fathom, 1)).is_err()
+            switch("2", true, &Reading::new(Fio, 1)).is_err()
+                && switch("2", true, &Reading::new(Fathom, 1)).is_err()
         );
     }
 
@@ -98,7 +127,8 @@ mod tests {
             Ok(Value::Choice("read", Some("8k".into())))
         );
         assert!(choice("rea", &["read"], true, &reading).is_err());
-        let fault = choice("randraed", &["read", "randread"], true, &reading).expect_err("misspelt");
+        let fault =
+            choice("randraed", &["read", "randread"], true, &reading).expect_err("misspelt");
         assert_eq!(fault.advice.as_deref(), Some("did you mean randread?"));
     }
 }

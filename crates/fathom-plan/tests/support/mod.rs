@@ -35,7 +35,11 @@ impl Machine {
         self.variables.insert(name.into(), value.into());
         self
     }
-    pub fn plan(&self, personality: Personality, arguments: &[&str]) -> Result<Planned, Vec<Diagnostic>> {
+    pub fn plan(
+        &self,
+        personality: Personality,
+        arguments: &[&str],
+    ) -> Result<Planned, Vec<Diagnostic>> {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         let invocation = parse_args(&arguments, personality)?;
         plan(&invocation, self, self)
@@ -68,27 +72,38 @@ impl Surroundings for Machine {
 
 impl Includes for Machine {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        self.files.get(path).map(|text| text.clone().into_bytes()).ok_or_else(|| "no such file".into())
+        self.files
+            .get(path)
+            .map(|text| text.clone().into_bytes())
+            .ok_or_else(|| "no such file".into())
     }
 }
 
 /// The plan of one job file, read as `fathom run` reads it.
 pub fn ours(text: &str) -> Result<Planned, Vec<Diagnostic>> {
-    Machine::default().with_file("job.fio", text).plan(Personality::Fathom, &["job.fio"])
+    Machine::default()
+        .with_file("job.fio", text)
+        .plan(Personality::Fathom, &["job.fio"])
 }
 
 /// The plan of one job file, read as `fathom fio` reads it.
 pub fn fios(text: &str) -> Result<Planned, Vec<Diagnostic>> {
-    Machine::default().with_file("job.fio", text).plan(Personality::Fio, &["job.fio"])
+    Machine::default()
+        .with_file("job.fio", text)
+        .plan(Personality::Fio, &["job.fio"])
 }
 
 /// The plan of job options below `[j]`.
 pub fn job(options: &str) -> fathom_model::Job {
-    let planned = ours(&format!("[j]\n{options}\n")).unwrap_or_else(|problems| panic!("{}", shown(&problems)));
+    let planned = ours(&format!("[j]\n{options}\n"))
+        .unwrap_or_else(|problems| panic!("{}", shown(&problems)));
     planned.plan.jobs.into_iter().next().expect("one section")
 }
 
 /// One diagnostic a line.
 pub fn shown(diagnostics: &[Diagnostic]) -> String {
-    diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect()
+    diagnostics
+        .iter()
+        .map(|diagnostic| format!("{diagnostic}\n"))
+        .collect()
 }

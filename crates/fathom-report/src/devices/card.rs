@@ -1,8 +1,9 @@
 //! Everything about one target, a line for each kind of fact.
 
 use fathom_model::{
-    ArrayFacts, Bytes, CacheFacts, DeviceCard, DeviceFacts, DeviceRecording, DirectFacts, DirectProbe, DirectSaid,
-    FileSystemFacts, HealthFacts, HealthState, KernelCache, Link, QueueFacts, WriteAnswer,
+    ArrayFacts, Bytes, CacheFacts, DeviceCard, DeviceFacts, DeviceRecording, DirectFacts,
+    DirectProbe, DirectSaid, FileSystemFacts, HealthFacts, HealthState, KernelCache, Link,
+    QueueFacts, WriteAnswer,
 };
 
 use super::link::speed_words;
@@ -16,7 +17,11 @@ const LABEL: usize = 12;
 /// Cards with an empty line between them.
 #[must_use]
 pub fn device_cards(cards: &[DeviceCard], style: &Style) -> String {
-    cards.iter().map(|card| one(card, style)).collect::<Vec<_>>().join("\n")
+    cards
+        .iter()
+        .map(|card| one(card, style))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn one(card: &DeviceCard, style: &Style) -> String {
@@ -50,7 +55,12 @@ fn entry(label: &str, value: &str, indent: usize, style: &Style) -> String {
     let value = style.clean(value);
     // Where the label leaves no room, the value goes on a line of its own.
     if style.width < room + 20 {
-        return wrap(&format!("{label}: {value}"), style.width, &" ".repeat(indent), &" ".repeat(indent + 2));
+        return wrap(
+            &format!("{label}: {value}"),
+            style.width,
+            &" ".repeat(indent),
+            &" ".repeat(indent + 2),
+        );
     }
     wrap(&value, style.width, &first, &" ".repeat(room))
 }
@@ -58,7 +68,9 @@ fn entry(label: &str, value: &str, indent: usize, style: &Style) -> String {
 fn write(answer: &WriteAnswer) -> String {
     match answer {
         WriteAnswer::Free => "nothing on it needs a confirmation".to_owned(),
-        WriteAnswer::WithCode(code) => format!("--destroy={code} confirms that what it holds may be lost"),
+        WriteAnswer::WithCode(code) => {
+            format!("--destroy={code} confirms that what it holds may be lost")
+        }
         WriteAnswer::Never(why) => format!("never: {why}"),
         WriteAnswer::Unknown => "not known".to_owned(),
     }
@@ -67,7 +79,12 @@ fn write(answer: &WriteAnswer) -> String {
 fn file_system(facts: &FileSystemFacts, style: &Style) -> String {
     let only = if facts.read_only { ", read-only" } else { "" };
     let mounted = facts.mounted_at.display();
-    let words = format!("{} from {} at {mounted}{only}, blocks of {}", facts.kind, facts.source, brief(facts.block));
+    let words = format!(
+        "{} from {} at {mounted}{only}, blocks of {}",
+        facts.kind,
+        facts.source,
+        brief(facts.block)
+    );
     entry("file system", &words, 2, style)
         + &entry("options", &facts.options, 2, style)
         + &entry("direct I/O", &direct(&facts.direct), 2, style)
@@ -77,7 +94,10 @@ fn direct(facts: &DirectFacts) -> String {
     let said = match facts.said {
         DirectSaid::Unknown => "the file system says nothing".to_owned(),
         DirectSaid::Buffered => "the file system says that it is buffered".to_owned(),
-        DirectSaid::Direct { offset_align, memory_align } => {
+        DirectSaid::Direct {
+            offset_align,
+            memory_align,
+        } => {
             format!(
                 "the file system says yes, offsets in steps of {offset_align}, memory in steps of {memory_align} bytes"
             )
@@ -96,14 +116,24 @@ fn direct(facts: &DirectFacts) -> String {
 /// One device of the chain. The uppermost is the target itself when that is a device.
 fn below(device: &DeviceRecording, card: &DeviceCard, style: &Style) -> String {
     let facts = &device.before;
-    let is_target = device.under.is_none() && card.target.file_system.is_none() && device.partition.is_none();
+    let is_target =
+        device.under.is_none() && card.target.file_system.is_none() && device.partition.is_none();
     let indent = if is_target { 2 } else { 4 };
     let mut text = String::new();
     if !is_target {
         let part = device.partition.as_ref().map_or(String::new(), |part| {
-            format!(" (by its partition {}, which begins at byte {})", part.name, grouped(part.starts_at.get()))
+            format!(
+                " (by its partition {}, which begins at byte {})",
+                part.name,
+                grouped(part.starts_at.get())
+            )
         });
-        text += &entry("stands on", &format!("{}, {}{part}", facts.name, capacity(facts.size)), 2, style);
+        text += &entry(
+            "stands on",
+            &format!("{}, {}{part}", facts.name, capacity(facts.size)),
+            2,
+            style,
+        );
     }
     for (label, value) in lines(facts, is_target) {
         text += &entry(label, &value, indent, style);
@@ -117,20 +147,37 @@ fn lines(facts: &DeviceFacts, is_target: bool) -> Vec<(&'static str, String)> {
         lines.push(("who", who(facts)));
     }
     lines.push(("medium", medium(facts)));
-    lines.extend(facts.identity.firmware.as_ref().map(|firmware| ("firmware", firmware.clone())));
+    lines.extend(
+        facts
+            .identity
+            .firmware
+            .as_ref()
+            .map(|firmware| ("firmware", firmware.clone())),
+    );
     lines.extend(facts.links.iter().map(|one| ("link", link(one))));
     lines.push(("queue", queue(&facts.queue)));
     lines.push(("requests", requests(&facts.queue)));
     lines.push(("cache", cache_words(&facts.cache)));
-    lines.extend(facts.array.as_ref().map(|one| ("array", array(one, &facts.built_on))));
+    lines.extend(
+        facts
+            .array
+            .as_ref()
+            .map(|one| ("array", array(one, &facts.built_on))),
+    );
     if let Some(backing) = &facts.backing {
         let direct = match backing.direct_io {
             Some(true) => "by direct I/O",
             Some(false) => "through the page cache",
             None => "in an unknown way",
         };
-        let on = backing.file_system.as_ref().map_or(String::new(), |facts| format!(", on {}", facts.kind));
-        lines.push(("made of", format!("{}{on}, reached {direct}", backing.path.display())));
+        let on = backing
+            .file_system
+            .as_ref()
+            .map_or(String::new(), |facts| format!(", on {}", facts.kind));
+        lines.push((
+            "made of",
+            format!("{}{on}, reached {direct}", backing.path.display()),
+        ));
     }
     lines.push(("temperature", temperature(&facts.health)));
     lines.push(("health", health(&facts.health)));
@@ -140,9 +187,19 @@ fn lines(facts: &DeviceFacts, is_target: bool) -> Vec<(&'static str, String)> {
 
 fn who(facts: &DeviceFacts) -> String {
     let identity = &facts.identity;
-    let serial = identity.serial.as_ref().map(|serial| format!("serial {serial}"));
-    let words: Vec<String> = [identity.vendor.clone(), identity.model.clone(), serial].into_iter().flatten().collect();
-    if words.is_empty() { "it does not say".to_owned() } else { words.join(", ") }
+    let serial = identity
+        .serial
+        .as_ref()
+        .map(|serial| format!("serial {serial}"));
+    let words: Vec<String> = [identity.vendor.clone(), identity.model.clone(), serial]
+        .into_iter()
+        .flatten()
+        .collect();
+    if words.is_empty() {
+        "it does not say".to_owned()
+    } else {
+        words.join(", ")
+    }
 }
 
 fn medium(facts: &DeviceFacts) -> String {
@@ -152,11 +209,19 @@ fn medium(facts: &DeviceFacts) -> String {
     };
     let parts = [
         Some(medium),
-        facts.rpm.map(|rpm| format!("{} turns a minute", grouped(u64::from(rpm)))),
+        facts
+            .rpm
+            .map(|rpm| format!("{} turns a minute", grouped(u64::from(rpm)))),
         Some(format!("joined by {}", facts.transport.word())),
-        facts.driver.as_ref().map(|driver| format!("driver {driver}")),
+        facts
+            .driver
+            .as_ref()
+            .map(|driver| format!("driver {driver}")),
         facts.numa_node.map(|node| format!("memory node {node}")),
-        facts.hypervisor.as_ref().map(|who| format!("made by {who}")),
+        facts
+            .hypervisor
+            .as_ref()
+            .map(|who| format!("made by {who}")),
         facts.removable.then(|| "removable".to_owned()),
         facts.read_only.then(|| "read-only".to_owned()),
     ];
@@ -166,47 +231,82 @@ fn medium(facts: &DeviceFacts) -> String {
 fn link(link: &Link) -> String {
     let now = speed_words(link.kind, &link.now);
     let best = link.best.filter(|_| link.is_degraded());
-    let best = best.map_or(String::new(), |best| format!("; both ends could do {}", speed_words(link.kind, &best)));
+    let best = best.map_or(String::new(), |best| {
+        format!("; both ends could do {}", speed_words(link.kind, &best))
+    });
     format!("{now} after line coding, at {}{best}", link.at)
 }
 
 fn queue(queue: &QueueFacts) -> String {
     let parts = [
-        queue
-            .hardware_queues
-            .map(|n| if n == 1 { "1 hardware queue".to_owned() } else { format!("{n} hardware queues") }),
+        queue.hardware_queues.map(|n| {
+            if n == 1 {
+                "1 hardware queue".to_owned()
+            } else {
+                format!("{n} hardware queues")
+            }
+        }),
         queue.requests.map(|n| format!("{n} requests in each")),
-        queue.device_depth.map(|n| format!("the device takes {} commands at once", grouped(u64::from(n)))),
-        queue.scheduler.as_ref().map(|name| format!("scheduler {name}")),
-        queue.zoned.as_ref().filter(|zoned| *zoned != "none").map(|zoned| format!("zoned: {zoned}")),
-        queue.polls.filter(|polls| *polls).map(|_| "polling on".to_owned()),
+        queue.device_depth.map(|n| {
+            format!(
+                "the device takes {} commands at once",
+                grouped(u64::from(n))
+            )
+        }),
+        queue
+            .scheduler
+            .as_ref()
+            .map(|name| format!("scheduler {name}")),
+        queue
+            .zoned
+            .as_ref()
+            .filter(|zoned| *zoned != "none")
+            .map(|zoned| format!("zoned: {zoned}")),
+        queue
+            .polls
+            .filter(|polls| *polls)
+            .map(|_| "polling on".to_owned()),
     ];
     known(parts)
 }
 
 fn requests(queue: &QueueFacts) -> String {
     let set = match (queue.max_request, queue.max_hardware_request) {
-        (Some(now), Some(most)) if most > now => {
-            Some(format!("at most {} as set ({} by the hardware)", brief(now), brief(most)))
-        }
+        (Some(now), Some(most)) if most > now => Some(format!(
+            "at most {} as set ({} by the hardware)",
+            brief(now),
+            brief(most)
+        )),
         (Some(now), _) => Some(format!("at most {}", brief(now))),
         _ => None,
     };
     let pieces = queue.max_segments.map(|n| format!("{n} pieces of memory"));
-    let unsplit = queue.unsplit.map(|size| format!("an aligned I/O of up to {} is never split", brief(size)));
-    let best = queue.unsplit_at_best.filter(|best| Some(*best) != queue.unsplit);
+    let unsplit = queue
+        .unsplit
+        .map(|size| format!("an aligned I/O of up to {} is never split", brief(size)));
+    let best = queue
+        .unsplit_at_best
+        .filter(|best| Some(*best) != queue.unsplit);
     let best = best.map(|size| format!("up to {} where its memory is in one piece", brief(size)));
     let blocks = match (queue.logical_block, queue.physical_block) {
-        (Some(logical), Some(physical)) => Some(format!("blocks of {logical} bytes, physically {physical}")),
+        (Some(logical), Some(physical)) => {
+            Some(format!("blocks of {logical} bytes, physically {physical}"))
+        }
         _ => None,
     };
-    let boundary = queue.chunk.map(|chunk| format!("split at every {}", brief(chunk)));
+    let boundary = queue
+        .chunk
+        .map(|chunk| format!("split at every {}", brief(chunk)));
     known([blocks, set, pieces, unsplit, best, boundary])
 }
 
 fn known<const N: usize>(parts: [Option<String>; N]) -> String {
     let all: Vec<String> = parts.into_iter().flatten().collect();
-    if all.is_empty() { "unknown".to_owned() } else { all.join(", ") }
+    if all.is_empty() {
+        "unknown".to_owned()
+    } else {
+        all.join(", ")
+    }
 }
 
 /// Both views of a write cache, in words.
@@ -236,21 +336,43 @@ fn array(array: &ArrayFacts, members: &[String]) -> String {
     let parts = [
         Some(array.kind.clone()),
         array.name.clone(),
-        Some(format!("{} members ({})", array.members, members.join(", "))),
-        array.degraded.filter(|n| *n > 0).map(|n| format!("{n} missing")),
-        array.chunk.map(|chunk| format!("chunks of {}", brief(chunk))),
-        array.stripe.map(|stripe| format!("full stripe {}", brief(stripe))),
+        Some(format!(
+            "{} members ({})",
+            array.members,
+            members.join(", ")
+        )),
+        array
+            .degraded
+            .filter(|n| *n > 0)
+            .map(|n| format!("{n} missing")),
+        array
+            .chunk
+            .map(|chunk| format!("chunks of {}", brief(chunk))),
+        array
+            .stripe
+            .map(|stripe| format!("full stripe {}", brief(stripe))),
         array.state.clone(),
-        array.sync.as_ref().map(|action| format!("{action} going on")),
+        array
+            .sync
+            .as_ref()
+            .map(|action| format!("{action} going on")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn temperature(health: &HealthFacts) -> String {
-    let Some(now) = health.temperature_c else { return "unknown".to_owned() };
-    let warns = health.warning_c.map_or(String::new(), |c| format!(", warns at {c:.0} C"));
-    let stops = health.critical_c.map_or(String::new(), |c| format!(", critical at {c:.0} C"));
-    let asked = health.asked.map_or(String::new(), |who| format!(" ({who})"));
+    let Some(now) = health.temperature_c else {
+        return "unknown".to_owned();
+    };
+    let warns = health
+        .warning_c
+        .map_or(String::new(), |c| format!(", warns at {c:.0} C"));
+    let stops = health
+        .critical_c
+        .map_or(String::new(), |c| format!(", critical at {c:.0} C"));
+    let asked = health
+        .asked
+        .map_or(String::new(), |who| format!(" ({who})"));
     format!("{now:.0} C{warns}{stops}{asked}")
 }
 
@@ -263,18 +385,28 @@ fn health(health: &HealthFacts) -> String {
     let plural = |n: u64, what: &str| format!("{} {what}", grouped(n));
     let parts = [
         Some(state),
-        health.used_percent.map(|n| format!("{n} % of its rated life used")),
-        health.spare_percent.map(|n| format!("{n} % of spare blocks left")),
+        health
+            .used_percent
+            .map(|n| format!("{n} % of its rated life used")),
+        health
+            .spare_percent
+            .map(|n| format!("{n} % of spare blocks left")),
         health.media_errors.map(|n| plural(n, "media errors")),
         health.reallocated.map(|n| plural(n, "sectors reallocated")),
         health.pending.map(|n| plural(n, "sectors pending")),
-        health.throttled_s.map(|n| format!("{} s slowed by heat over its life", grouped(n))),
+        health
+            .throttled_s
+            .map(|n| format!("{} s slowed by heat over its life", grouped(n))),
         health.power_on_hours.map(|n| plural(n, "hours powered")),
         health.unsafe_shutdowns.map(|n| plural(n, "power losses")),
-        health.written.map(|size| format!("{} written", written(size))),
+        health
+            .written
+            .map(|size| format!("{} written", written(size))),
     ];
-    let asked =
-        health.asked.filter(|_| health.state != HealthState::Unknown).map_or(String::new(), |who| format!(" ({who})"));
+    let asked = health
+        .asked
+        .filter(|_| health.state != HealthState::Unknown)
+        .map_or(String::new(), |who| format!(" ({who})"));
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ") + &asked
 }
 

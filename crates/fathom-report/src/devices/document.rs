@@ -16,7 +16,12 @@ const VERSION: u64 = 1;
 /// Those of `out`.
 pub fn device_document(cards: &[DeviceCard], out: &mut dyn Write) -> io::Result<()> {
     let cards = cards.iter().map(card).collect::<Tree>();
-    Tree::from(Object::new().with("version", VERSION).with("targets", cards)).write(out)?;
+    Tree::from(
+        Object::new()
+            .with("version", VERSION)
+            .with("targets", cards),
+    )
+    .write(out)?;
     out.write_all(b"\n")
 }
 

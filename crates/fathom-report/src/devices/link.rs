@@ -23,6 +23,14 @@ pub(crate) fn speed_words(kind: LinkKind, speed: &LinkSpeed) -> String {
         (LinkKind::Usb | LinkKind::Sata, Some(generation)) => format!(" {generation}"),
         _ => format!(" {:.1} GT/s", f64::from(speed.megatransfers) / 1000.0),
     };
-    let lanes = if speed.lanes > 1 || kind == LinkKind::Pcie { format!(" x{}", speed.lanes) } else { String::new() };
-    format!("{}{generation}{lanes}, {} MB/s", kind_word(kind), grouped(speed.bytes_per_s / 1_000_000))
+    let lanes = if speed.lanes > 1 || kind == LinkKind::Pcie {
+        format!(" x{}", speed.lanes)
+    } else {
+        String::new()
+    };
+    format!(
+        "{}{generation}{lanes}, {} MB/s",
+        kind_word(kind),
+        grouped(speed.bytes_per_s / 1_000_000)
+    )
 }

@@ -14,18 +14,33 @@ const VERSION: u64 = 1;
 /// The sheet, then each figure with what became of it.
 #[must_use]
 pub fn spec_text(report: &SpecReport, style: &Style) -> String {
-    let paragraph = |text: &str, first: &str, rest: &str| wrap(&style.clean(text), style.width, first, rest);
+    let paragraph =
+        |text: &str, first: &str, rest: &str| wrap(&style.clean(text), style.width, first, rest);
     let mut text = paragraph(&format!("{}: {}", report.target, report.device), "", "  ");
-    let sheet = format!("Data sheet {} ({}), because {}", report.sheet, report.product, report.chosen);
+    let sheet = format!(
+        "Data sheet {} ({}), because {}",
+        report.sheet, report.product, report.chosen
+    );
     text += &paragraph(&sheet, "", "  ");
-    text += &paragraph(&format!("Confidence: {}; read from {}", report.confidence, report.file), "  ", "    ");
+    text += &paragraph(
+        &format!(
+            "Confidence: {}; read from {}",
+            report.confidence, report.file
+        ),
+        "  ",
+        "    ",
+    );
     for (name, value) in &report.facts {
         text += &paragraph(&format!("{name}: {value}"), "  ", "    ");
     }
     for source in &report.source {
         text += &paragraph(&format!("source: {source}"), "  ", "    ");
     }
-    text + &report.lines.iter().map(|line| figure(line, style)).collect::<String>()
+    text + &report
+        .lines
+        .iter()
+        .map(|line| figure(line, style))
+        .collect::<String>()
 }
 
 fn figure(line: &SpecLine, style: &Style) -> String {
@@ -36,12 +51,23 @@ fn figure(line: &SpecLine, style: &Style) -> String {
         _ => Colour::Yellow,
     };
     let word = line.judgement.to_uppercase();
-    let measured = line.measured_words.as_ref().map_or(String::new(), |words| format!(": measured {words}"));
+    let measured = line
+        .measured_words
+        .as_ref()
+        .map_or(String::new(), |words| format!(": measured {words}"));
     let ratio = line.ratio.map_or(String::new(), |ratio| {
-        format!(", {:.0} % of it ({:.0} % either way is kept)", 100.0 * ratio, 100.0 * line.tolerance)
+        format!(
+            ", {:.0} % of it ({:.0} % either way is kept)",
+            100.0 * ratio,
+            100.0 * line.tolerance
+        )
     });
     let head = format!("{word} {} at {}{measured}{ratio}", line.figure, line.under);
-    let mut text = wrap(&style.clean(&head), style.width, "", "    ").replacen(&word, &style.paint(&word, colour), 1);
+    let mut text = wrap(&style.clean(&head), style.width, "", "    ").replacen(
+        &word,
+        &style.paint(&word, colour),
+        1,
+    );
     for reason in line.reasons.iter().chain(&line.note) {
         text += &wrap(&style.clean(reason), style.width, "    - ", "      ");
     }
@@ -59,7 +85,12 @@ pub fn spec_document(report: &SpecReport, out: &mut dyn Write) -> io::Result<()>
 
 /// The same as a part of a document.
 pub(crate) fn spec_object(report: &SpecReport) -> Object {
-    let facts = Object::of(report.facts.iter().map(|(name, value)| (name.clone(), Tree::from(value))));
+    let facts = Object::of(
+        report
+            .facts
+            .iter()
+            .map(|(name, value)| (name.clone(), Tree::from(value))),
+    );
     Object::new()
         .with("version", VERSION)
         .with("target", &report.target)

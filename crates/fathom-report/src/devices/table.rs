@@ -27,39 +27,77 @@ const NARROW: usize = 44;
 /// A table of devices as wide as the style allows; columns that do not fit are left out and named.
 #[must_use]
 pub fn device_table(cards: &[DeviceCard], style: &Style) -> String {
-    let rows: Vec<[String; 9]> =
-        cards.iter().map(|card| row(card).map(|cell| shortened(&style.clean(&cell)))).collect();
+    let rows: Vec<[String; 9]> = cards
+        .iter()
+        .map(|card| row(card).map(|cell| shortened(&style.clean(&cell))))
+        .collect();
     if style.width < NARROW {
         return rows.iter().map(|row| stacked(row, style.width)).collect();
     }
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0).max(COLUMNS[column].0.chars().count())
+        cells
+            .max()
+            .unwrap_or(0)
+            .max(COLUMNS[column].0.chars().count())
     };
-    let empty = |column: usize| rows.iter().all(|row| row[column].is_empty() || row[column] == "?");
-    let mut shown: Vec<usize> =
-        (0..COLUMNS.len()).filter(|column| !empty(*column) || COLUMNS[*column].1 == 0).collect();
+    let empty = |column: usize| {
+        rows.iter()
+            .all(|row| row[column].is_empty() || row[column] == "?")
+    };
+    let mut shown: Vec<usize> = (0..COLUMNS.len())
+        .filter(|column| !empty(*column) || COLUMNS[*column].1 == 0)
+        .collect();
     let mut left_out = Vec::new();
-    while shown.iter().map(|column| width(*column) + 2).sum::<usize>() > style.width + 2 && shown.len() > 2 {
-        let Some(place) = (0..shown.len()).max_by_key(|place| (COLUMNS[shown[*place]].1, *place)) else { break };
+    while shown.iter().map(|column| width(*column) + 2).sum::<usize>() > style.width + 2
+        && shown.len() > 2
+    {
+        let Some(place) = (0..shown.len()).max_by_key(|place| (COLUMNS[shown[*place]].1, *place))
+        else {
+            break;
+        };
         left_out.push(COLUMNS[shown.remove(place)].0);
     }
     let line = |cells: &dyn Fn(usize) -> String| {
-        let padded: String = shown.iter().map(|column| format!("{:1$}", cells(*column), width(*column) + 2)).collect();
-        format!("{}\n", padded.trim_end().chars().take(style.width.max(1)).collect::<String>())
+        let padded: String = shown
+            .iter()
+            .map(|column| format!("{:1$}", cells(*column), width(*column) + 2))
+            .collect();
+        format!(
+            "{}\n",
+            padded
+                .trim_end()
+                .chars()
+                .take(style.width.max(1))
+                .collect::<String>()
+        )
     };
     let mut text = line(&|column| COLUMNS[column].0.to_owned());
     text.extend(rows.iter().map(|row| line(&|column| row[column].clone())));
     if !left_out.is_empty() {
-        text += &wrap(&format!("(no room for {})", left_out.join(", ")), style.width, "", "  ");
+        text += &wrap(
+            &format!("(no room for {})", left_out.join(", ")),
+            style.width,
+            "",
+            "  ",
+        );
     }
     text
 }
 
 /// On a very narrow terminal each device is a paragraph.
 fn stacked(row: &[String; 9], width: usize) -> String {
-    let rest: Vec<&str> = row[1..].iter().map(String::as_str).filter(|cell| !cell.is_empty() && *cell != "?").collect();
-    wrap(&format!("{}: {}", row[0].trim(), rest.join(", ")), width, "", "  ")
+    let rest: Vec<&str> = row[1..]
+        .iter()
+        .map(String::as_str)
+        .filter(|cell| !cell.is_empty() && *cell != "?")
+        .collect();
+    wrap(
+        &format!("{}: {}", row[0].trim(), rest.join(", ")),
+        width,
+        "",
+        "  ",
+    )
 }
 
 fn shortened(text: &str) -> String {
@@ -90,18 +128,28 @@ fn row(card: &DeviceCard) -> [String; 9] {
         None => (facts.name.clone(), facts.size),
     };
     // A partition is on the same device as the line above it.
-    let device = |text: String| if first.partition.is_some() { String::new() } else { text };
+    let device = |text: String| {
+        if first.partition.is_some() {
+            String::new()
+        } else {
+            text
+        }
+    };
     [
         name,
         brief(size),
         device(facts.medium.word().to_owned()),
         device(joined(facts)),
+        device(facts.narrowest_link().map_or_else(
+            || "?".to_owned(),
+            |link| (link.now.bytes_per_s / 1_000_000).to_string(),
+        )),
         device(
             facts
-                .narrowest_link()
-                .map_or_else(|| "?".to_owned(), |link| (link.now.bytes_per_s / 1_000_000).to_string()),
+                .health
+                .temperature_c
+                .map_or_else(|| "?".to_owned(), |c| format!("{c:.0} C")),
         ),
-        device(facts.health.temperature_c.map_or_else(|| "?".to_owned(), |c| format!("{c:.0} C"))),
         device(who(facts)),
         on_it(card),
         write(card),
@@ -118,26 +166,42 @@ fn joined(facts: &DeviceFacts) -> String {
 
 fn who(facts: &DeviceFacts) -> String {
     let identity = &facts.identity;
-    let model = [&identity.vendor, &identity.model].into_iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+    let model = [&identity.vendor, &identity.model]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect::<Vec<_>>()
+        .join(" ");
     match (&facts.backing, &facts.array) {
         (Some(backing), _) => backing.path.display().to_string(),
         (None, Some(array)) => {
-            let name = array.name.as_ref().map_or(String::new(), |name| format!(" {name}"));
+            let name = array
+                .name
+                .as_ref()
+                .map_or(String::new(), |name| format!(" {name}"));
             format!("{}{name} of {}", array.kind, facts.built_on.join(", "))
         }
-        (None, None) if model.is_empty() => {
-            identity.serial.as_ref().map_or(String::new(), |serial| format!("serial {serial}"))
-        }
+        (None, None) if model.is_empty() => identity
+            .serial
+            .as_ref()
+            .map_or(String::new(), |serial| format!("serial {serial}")),
         (None, None) => model,
     }
 }
 
 fn on_it(card: &DeviceCard) -> String {
     let standing = &card.standing;
-    match (standing.mounted_at.is_empty(), standing.holders.is_empty(), standing.partitions.len()) {
+    match (
+        standing.mounted_at.is_empty(),
+        standing.holders.is_empty(),
+        standing.partitions.len(),
+    ) {
         (false, _, _) => standing.mounted_at.join(", "),
         (true, false, _) => standing.holders.join(", "),
-        (true, true, 0) => standing.holds.as_ref().map_or_else(|| "not readable".to_owned(), |holds| holds.join(", ")),
+        (true, true, 0) => standing
+            .holds
+            .as_ref()
+            .map_or_else(|| "not readable".to_owned(), |holds| holds.join(", ")),
         (true, true, 1) => "1 partition".to_owned(),
         (true, true, n) => format!("{n} partitions"),
     }

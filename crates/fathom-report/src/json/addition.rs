@@ -1,7 +1,8 @@
 //! The `fathom` key: verdict, findings, conditions, and per entry what fio has no place for.
 
 use fathom_model::{
-    Damage, SecondLook, WriteMark, Counts, Direction, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection, Override, Provenance, RunEnd, VerifyCounts,
+    Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection,
+    Override, Provenance, RunEnd, SecondLook, VerifyCounts, WriteMark,
 };
 
 use super::conditions::conditions;
@@ -17,10 +18,19 @@ const VERSION: u64 = 1;
 pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
     let mut object = Fields::new()
         .with("version", VERSION)
-        .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
-        .with("findings", findings.findings.iter().map(finding).collect::<Tree>())
+        .with(
+            "verdict",
+            verdict_word(findings.verdict).to_ascii_lowercase().as_str(),
+        )
+        .with(
+            "findings",
+            findings.findings.iter().map(finding).collect::<Tree>(),
+        )
         .with("sources", findings.sources.iter().collect::<Tree>())
-        .with("overrides", findings.overrides.iter().map(override_).collect::<Tree>())
+        .with(
+            "overrides",
+            findings.overrides.iter().map(override_).collect::<Tree>(),
+        )
         .with("messages", findings.messages.iter().collect::<Tree>())
         .with("end", end_word(findings.end))
         .with("started_unix_ns", findings.started_unix_ns)
@@ -28,8 +38,18 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
         .with("clock", clock(findings))
         .with("host", host(findings))
         .with("conditions", conditions(&findings.conditions))
-        .with("targets", findings.targets.iter().map(super::devices::target).collect::<Tree>())
-        .with("entries", Value::each(&findings.entries, move |one| entry(one, plus)));
+        .with(
+            "targets",
+            findings
+                .targets
+                .iter()
+                .map(super::devices::target)
+                .collect::<Tree>(),
+        )
+        .with(
+            "entries",
+            Value::each(&findings.entries, move |one| entry(one, plus)),
+        );
     if let Some(spec) = &findings.spec {
         object.push("spec", spec_object(spec));
     }
@@ -46,11 +66,20 @@ pub(super) fn foreign<'a>(findings: &'a Findings, source: &Provenance, plus: boo
     Fields::new()
         .with("version", VERSION)
         .with("imported", imported)
-        .with("verdict", verdict_word(findings.verdict).to_ascii_lowercase().as_str())
-        .with("findings", findings.findings.iter().map(finding).collect::<Tree>())
+        .with(
+            "verdict",
+            verdict_word(findings.verdict).to_ascii_lowercase().as_str(),
+        )
+        .with(
+            "findings",
+            findings.findings.iter().map(finding).collect::<Tree>(),
+        )
         .with("started_unix_ns", findings.started_unix_ns)
         .with("elapsed_ns", findings.elapsed.get())
-        .with("entries", Value::each(&findings.entries, move |one| foreign_entry(one, plus)))
+        .with(
+            "entries",
+            Value::each(&findings.entries, move |one| foreign_entry(one, plus)),
+        )
 }
 
 /// Its moments carry their distributions: there is no recording behind them.
@@ -62,10 +91,19 @@ fn foreign_entry(entry: &Entry, plus: bool) -> Fields<'_> {
         .with("members", entry.members)
         .with("depth", entry.depth)
         .with("rw", &entry.rw)
-        .with("block_sizes", Direction::ALL.into_iter().map(|direction| Tree::Int(u64::from(size(direction)))).collect::<Tree>())
+        .with(
+            "block_sizes",
+            Direction::ALL
+                .into_iter()
+                .map(|direction| Tree::Int(u64::from(size(direction))))
+                .collect::<Tree>(),
+        )
         .with("little", little(entry));
     if plus {
-        figures.push("series", Value::each(&entry.series, |one| moment_with(one, &foreign_direction)));
+        figures.push(
+            "series",
+            Value::each(&entry.series, |one| moment_with(one, &foreign_direction)),
+        );
     }
     figures
 }
@@ -74,7 +112,9 @@ fn foreign_direction(figures: &MomentDirection) -> Object {
     let mut object = moment_direction(figures);
     if !figures.latencies.is_empty() {
         let spread = figures.latencies.unpack();
-        let bins = spread.buckets().map(|(middle, n)| ((middle as u64).to_string(), Tree::Int(n)));
+        let bins = spread
+            .buckets()
+            .map(|(middle, n)| ((middle as u64).to_string(), Tree::Int(n)));
         object.push("bins", Object::of(bins));
     }
     object
@@ -84,15 +124,32 @@ fn finding(finding: &Finding) -> Object {
     Object::new()
         .with("id", finding.id)
         .with("code", finding.code)
-        .with("weight", weight_word(finding.weight).to_ascii_lowercase().as_str())
+        .with(
+            "weight",
+            weight_word(finding.weight).to_ascii_lowercase().as_str(),
+        )
         .with("about", finding.about.as_ref())
         .with("evidence", &finding.evidence)
         .with("advice", &finding.advice)
-        .with("when", finding.when.iter().map(|span| Object::new().with("from_ns", span.from.get()).with("to_ns", span.to.get())).collect::<Value>())
+        .with(
+            "when",
+            finding
+                .when
+                .iter()
+                .map(|span| {
+                    Object::new()
+                        .with("from_ns", span.from.get())
+                        .with("to_ns", span.to.get())
+                })
+                .collect::<Value>(),
+        )
 }
 
 fn override_(one: &Override) -> Object {
-    Object::new().with("job", one.job.as_ref()).with("option", &one.option).with("value", &one.value)
+    Object::new()
+        .with("job", one.job.as_ref())
+        .with("option", &one.option)
+        .with("value", &one.value)
 }
 
 fn end_word(end: RunEnd) -> &'static str {
@@ -105,7 +162,10 @@ fn end_word(end: RunEnd) -> &'static str {
 
 fn clock(findings: &Findings) -> Object {
     let clock = &findings.clock;
-    Object::new().with("source", &clock.source).with("cost_ns", clock.cost_ns).with("drift_ppm", clock.drift_ppm)
+    Object::new()
+        .with("source", &clock.source)
+        .with("cost_ns", clock.cost_ns)
+        .with("drift_ppm", clock.drift_ppm)
 }
 
 fn host(findings: &Findings) -> Object {
@@ -131,7 +191,11 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
         .with("counts", counts(&entry.counts))
         .with("story", entry.story.iter().collect::<Tree>())
         .with("notes", entry.notes.iter().collect::<Tree>());
-    for (way, summary) in entry.directions.iter().filter(|(_, summary)| summary.counts.planned > 0) {
+    for (way, summary) in entry
+        .directions
+        .iter()
+        .filter(|(_, summary)| summary.counts.planned > 0)
+    {
         figures.push(way.word(), direction(summary));
     }
     if let Some(verify) = &entry.verify {
@@ -185,7 +249,15 @@ fn verified(verify: &VerifyCounts, damages: &[Damage]) -> Object {
         .with("bad_blocks", verify.bad)
         .with("checked_bytes", verify.bytes)
         .with("unknown_blocks", verify.unknown)
-        .with("classes", Object::of(verify.classes.seen().map(|(class, n)| (class.word().replace(' ', "_"), n.into()))))
+        .with(
+            "classes",
+            Object::of(
+                verify
+                    .classes
+                    .seen()
+                    .map(|(class, n)| (class.word().replace(' ', "_"), n.into())),
+            ),
+        )
         .with("damages", damages.iter().map(damage).collect::<Tree>())
 }
 
@@ -207,7 +279,10 @@ fn damage(damage: &Damage) -> Object {
         .with("sectors", damage.sectors.1)
         .with("expected", damage.expected.as_ref().map(write_mark))
         .with("found", damage.found.as_ref().map(write_mark))
-        .with("other_file", elsewhere.map(|(path, _)| path.display().to_string()))
+        .with(
+            "other_file",
+            elsewhere.map(|(path, _)| path.display().to_string()),
+        )
         .with("other_offset", elsewhere.map(|(_, offset)| *offset))
         .with("second_read", again)
         .with("detail", &damage.detail)
@@ -227,9 +302,16 @@ fn moment(moment: &Moment) -> Object {
 }
 
 fn moment_with(moment: &Moment, direction: &dyn Fn(&MomentDirection) -> Object) -> Object {
-    let interval = Object::new().with("start_ns", moment.start.get()).with("length_ns", moment.length.get());
-    let used = moment.directions.iter().filter(|(_, figures)| figures.ios > 0 || figures.bad > 0 || figures.mean.is_some());
-    used.fold(interval, |interval, (way, figures)| interval.with(way.word(), direction(figures)))
+    let interval = Object::new()
+        .with("start_ns", moment.start.get())
+        .with("length_ns", moment.length.get());
+    let used = moment
+        .directions
+        .iter()
+        .filter(|(_, figures)| figures.ios > 0 || figures.bad > 0 || figures.mean.is_some());
+    used.fold(interval, |interval, (way, figures)| {
+        interval.with(way.word(), direction(figures))
+    })
 }
 
 /// Latencies are response times in an open loop, clat in a closed one.
@@ -248,5 +330,8 @@ fn moment_direction(figures: &MomentDirection) -> Object {
 /// `1152:12 1160:4`: buckets of our histogram by number, each with its count.
 fn buckets(figures: &MomentDirection) -> String {
     let all = figures.latencies.unpack();
-    all.indexed().map(|(bucket, n)| format!("{bucket}:{n}")).collect::<Vec<_>>().join(" ")
+    all.indexed()
+        .map(|(bucket, n)| format!("{bucket}:{n}"))
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -1,14 +1,23 @@
 //! The conditions of a run: samples of the machine, and targets.
 
-use fathom_model::{Conditions, CpuShare, DiskCounters, DirectTruth, IoLimit, Sample, Sharer, TargetConditions, Telemetry};
+use fathom_model::{
+    Conditions, CpuShare, DirectTruth, DiskCounters, IoLimit, Sample, Sharer, TargetConditions,
+    Telemetry,
+};
 
 use crate::tree::{Fields, Object, Tree, Value};
 
 pub(super) fn conditions(conditions: &Conditions) -> Fields<'_> {
     Fields::new()
         .with("virtual_machine", conditions.virtual_machine)
-        .with("targets", conditions.targets.iter().map(target).collect::<Tree>())
-        .with("own_limits", conditions.limits.iter().map(limit).collect::<Tree>())
+        .with(
+            "targets",
+            conditions.targets.iter().map(target).collect::<Tree>(),
+        )
+        .with(
+            "own_limits",
+            conditions.limits.iter().map(limit).collect::<Tree>(),
+        )
         .with("telemetry", telemetry(&conditions.telemetry))
 }
 
@@ -22,7 +31,10 @@ fn target(target: &TargetConditions) -> Object {
         .with("cached_share", target.cached_share)
         .with("dirty_bytes", target.dirty.map(|dirty| dirty.get()))
         .with("gone_ns", target.gone.map(|at| at.get()))
-        .with("open_elsewhere", target.sharers.iter().map(sharer).collect::<Tree>())
+        .with(
+            "open_elsewhere",
+            target.sharers.iter().map(sharer).collect::<Tree>(),
+        )
 }
 
 fn sharer(other: &Sharer) -> Object {
@@ -50,18 +62,37 @@ fn limit(limit: &IoLimit) -> Object {
 }
 
 fn telemetry(telemetry: &Telemetry) -> Fields<'_> {
-    Fields::new()
-        .with("cost_ns", telemetry.cost.get())
-        .with("samples", Value::each(&telemetry.samples, |one| sample(one, &telemetry.disks)))
+    Fields::new().with("cost_ns", telemetry.cost.get()).with(
+        "samples",
+        Value::each(&telemetry.samples, |one| sample(one, &telemetry.disks)),
+    )
 }
 
 fn sample(sample: &Sample, disks: &[String]) -> Object {
     Object::new()
         .with("start_ns", sample.start.get())
         .with("length_ns", sample.length.get())
-        .with("disks", Object::of(disks.iter().zip(&sample.disks).map(|(name, one)| (name.clone(), counters(one).into()))))
-        .with("cpu_busy_percent", sample.cpus.iter().map(|cpu: &CpuShare| cpu.busy).collect::<Tree>())
-        .with("cpu_steal_percent", sample.cpus.iter().map(|cpu| cpu.stolen).collect::<Tree>())
+        .with(
+            "disks",
+            Object::of(
+                disks
+                    .iter()
+                    .zip(&sample.disks)
+                    .map(|(name, one)| (name.clone(), counters(one).into())),
+            ),
+        )
+        .with(
+            "cpu_busy_percent",
+            sample
+                .cpus
+                .iter()
+                .map(|cpu: &CpuShare| cpu.busy)
+                .collect::<Tree>(),
+        )
+        .with(
+            "cpu_steal_percent",
+            sample.cpus.iter().map(|cpu| cpu.stolen).collect::<Tree>(),
+        )
         .with("cpu_pressure_percent", sample.cpu_pressure)
         .with("io_pressure_percent", sample.io_pressure)
         .with("memory_pressure_percent", sample.memory_pressure)

@@ -1,9 +1,9 @@
 //! Targets and the devices below them, as JSON. What is not known is `null`.
 
 use fathom_model::{
-    ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectFacts, DirectProbe, DirectSaid,
-    FileSystemFacts, FileSystemPlace, HealthFacts, HealthState, KernelCache, Link, LinkSpeed, PartitionFacts,
-    QueueFacts, TargetRecording,
+    ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectFacts,
+    DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace, HealthFacts, HealthState,
+    KernelCache, Link, LinkSpeed, PartitionFacts, QueueFacts, TargetRecording,
 };
 
 use crate::devices::kind_word;
@@ -15,7 +15,10 @@ pub(crate) fn target(target: &TargetRecording) -> Object {
         .with("path", target.path.to_string_lossy().as_ref())
         .with("others", target.others)
         .with("file_system", target.file_system.as_ref().map(file_system))
-        .with("devices", target.devices.iter().map(recorded).collect::<Tree>())
+        .with(
+            "devices",
+            target.devices.iter().map(recorded).collect::<Tree>(),
+        )
         .with("troubles", target.troubles.iter().collect::<Tree>())
 }
 
@@ -39,10 +42,22 @@ fn recorded(recorded: &DeviceRecording) -> Object {
 
 /// Settings of the queue that differ: name, before, after.
 fn changes(before: &QueueFacts, after: &QueueFacts) -> Object {
-    let old = |name: &str| before.settings.iter().find(|setting| setting.0 == name).map(|setting| &setting.1);
-    let differ = after.settings.iter().filter(|(name, value)| old(name) != Some(value));
+    let old = |name: &str| {
+        before
+            .settings
+            .iter()
+            .find(|setting| setting.0 == name)
+            .map(|setting| &setting.1)
+    };
+    let differ = after
+        .settings
+        .iter()
+        .filter(|(name, value)| old(name) != Some(value));
     differ.fold(Object::new(), |all, (name, value)| {
-        all.with(name.clone(), Object::new().with("before", old(name)).with("after", value))
+        all.with(
+            name.clone(),
+            Object::new().with("before", old(name)).with("after", value),
+        )
     })
 }
 
@@ -51,7 +66,10 @@ pub(crate) fn device(facts: &DeviceFacts) -> Object {
     let identity = &facts.identity;
     Object::new()
         .with("name", &facts.name)
-        .with("number", format!("{}:{}", facts.number.0, facts.number.1).as_str())
+        .with(
+            "number",
+            format!("{}:{}", facts.number.0, facts.number.1).as_str(),
+        )
         .with("size", bytes(facts.size))
         .with("read_only", facts.read_only)
         .with("removable", facts.removable)
@@ -81,7 +99,10 @@ fn bytes(size: Bytes) -> u64 {
 }
 
 fn partition(facts: &PartitionFacts) -> Object {
-    Object::new().with("name", &facts.name).with("starts_at", bytes(facts.starts_at)).with("size", bytes(facts.size))
+    Object::new()
+        .with("name", &facts.name)
+        .with("starts_at", bytes(facts.starts_at))
+        .with("size", bytes(facts.size))
 }
 
 fn link(link: &Link) -> Object {
@@ -101,7 +122,10 @@ fn speed(speed: &LinkSpeed) -> Object {
 }
 
 fn queue(queue: &QueueFacts) -> Object {
-    let settings = queue.settings.iter().map(|(name, value)| (name.clone(), Tree::from(value)));
+    let settings = queue
+        .settings
+        .iter()
+        .map(|(name, value)| (name.clone(), Tree::from(value)));
     Object::new()
         .with("hardware_queues", queue.hardware_queues)
         .with("requests", queue.requests)
@@ -112,7 +136,10 @@ fn queue(queue: &QueueFacts) -> Object {
         .with("minimum_io", queue.minimum_io)
         .with("optimal_io", queue.optimal_io)
         .with("max_request", queue.max_request.map(bytes))
-        .with("max_hardware_request", queue.max_hardware_request.map(bytes))
+        .with(
+            "max_hardware_request",
+            queue.max_hardware_request.map(bytes),
+        )
         .with("max_segments", queue.max_segments)
         .with("max_segment_size", queue.max_segment_size)
         .with("chunk", queue.chunk.map(bytes))
@@ -207,7 +234,10 @@ fn direct(direct: &DirectFacts) -> Object {
     let (said, offset_align, memory_align) = match direct.said {
         DirectSaid::Unknown => ("unknown", None, None),
         DirectSaid::Buffered => ("buffered", None, None),
-        DirectSaid::Direct { offset_align, memory_align } => ("direct", Some(offset_align), Some(memory_align)),
+        DirectSaid::Direct {
+            offset_align,
+            memory_align,
+        } => ("direct", Some(offset_align), Some(memory_align)),
     };
     let (probe, why) = match &direct.probe {
         DirectProbe::Unasked => ("not asked", None),

@@ -19,25 +19,42 @@ pub(super) fn direction(summary: &DirectionSummary, entry: &Entry, plus: bool) -
         .with("total_ios", summary.ios)
         .with("short_ios", summary.short_ios)
         .with("drop_ios", summary.dropped_ios)
-        .with("slat_ns", latency(&summary.slat, shows.slat_percentiles, plus))
-        .with("clat_ns", latency(&summary.clat, shows.clat_percentiles, plus))
+        .with(
+            "slat_ns",
+            latency(&summary.slat, shows.slat_percentiles, plus),
+        )
+        .with(
+            "clat_ns",
+            latency(&summary.clat, shows.clat_percentiles, plus),
+        )
         .with("lat_ns", latency(&summary.lat, shows.lat_percentiles, plus));
     samples(summary, priorities(summary, entry, figures, plus))
 }
 
 /// One entry for each priority, where there was more than one.
-fn priorities(summary: &DirectionSummary, entry: &Entry, mut figures: Object, plus: bool) -> Object {
+fn priorities(
+    summary: &DirectionSummary,
+    entry: &Entry,
+    mut figures: Object,
+    plus: bool,
+) -> Object {
     let percentiles = entry.shows.lat_percentiles || entry.shows.clat_percentiles;
     let one = |prio: &PrioritySummary| -> Tree {
         Object::new()
             .with("prioclass", u64::from(prio.class))
             .with("prio", u64::from(prio.level))
             .with("priohint", u64::from(prio.hint))
-            .with(if prio.total { "lat_ns" } else { "clat_ns" }, latency(&prio.latency, percentiles, plus))
+            .with(
+                if prio.total { "lat_ns" } else { "clat_ns" },
+                latency(&prio.latency, percentiles, plus),
+            )
             .into()
     };
     if !summary.priorities.is_empty() {
-        figures.push("prios", summary.priorities.iter().map(one).collect::<Tree>());
+        figures.push(
+            "prios",
+            summary.priorities.iter().map(one).collect::<Tree>(),
+        );
     }
     figures
 }
@@ -62,7 +79,9 @@ fn samples(summary: &DirectionSummary, figures: Object) -> Object {
 /// fsync and fdatasync.
 pub(super) fn sync(entry: &Entry, plus: bool) -> Object {
     let percentiles = entry.shows.lat_percentiles || entry.shows.clat_percentiles;
-    Object::new().with("total_ios", entry.sync.n).with("lat_ns", latency(&entry.sync, percentiles, plus))
+    Object::new()
+        .with("total_ios", entry.sync.n)
+        .with("lat_ns", latency(&entry.sync, percentiles, plus))
 }
 
 /// A distribution; percentiles and bins only where asked for and where there is something in it.
@@ -74,10 +93,21 @@ pub(super) fn latency(summary: &LatencySummary, percentiles: bool, plus: bool) -
         .with("stddev", summary.stddev)
         .with("N", summary.n);
     if percentiles && summary.n > 0 {
-        let named = summary.percentiles.iter().map(|(percent, ns)| (format!("{percent:.6}"), *ns));
+        let named = summary
+            .percentiles
+            .iter()
+            .map(|(percent, ns)| (format!("{percent:.6}"), *ns));
         figures.push("percentile", counted(named));
         if plus {
-            figures.push("bins", counted(summary.bins.iter().map(|(middle, n)| (middle.to_string(), *n))));
+            figures.push(
+                "bins",
+                counted(
+                    summary
+                        .bins
+                        .iter()
+                        .map(|(middle, n)| (middle.to_string(), *n)),
+                ),
+            );
         }
     }
     figures

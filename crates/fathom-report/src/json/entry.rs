@@ -10,8 +10,9 @@ use crate::tree::{Object, Tree};
 const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 /// Upper ends of fio's latency classes, in the unit of their table; only milliseconds have the last two.
-pub(crate) const CLASSES: [&str; 12] =
-    ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+pub(crate) const CLASSES: [&str; 12] = [
+    "2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000",
+];
 
 /// One job, or a group reported as one.
 pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
@@ -46,8 +47,9 @@ fn steady_state(steady: &SteadySummary) -> Object {
     let slope = if rule.slope { "_slope" } else { "" };
     let word = measure_word(rule.measure);
     let samples = |of: fn(&SteadySample) -> u64| seen.samples.iter().map(of).collect::<Tree>();
-    let mut data =
-        Object::new().with("bw_mean", steady.mean.bandwidth).with("iops_mean", steady.mean.iops);
+    let mut data = Object::new()
+        .with("bw_mean", steady.mean.bandwidth)
+        .with("iops_mean", steady.mean.iops);
     if rule.measure == SteadyMeasure::Latency {
         data.push("lat_mean", steady.mean.latency.get());
         data.push("lat_ns", samples(|sample| sample.latency.get()));
@@ -74,7 +76,10 @@ pub(crate) fn measure_word(measure: SteadyMeasure) -> &'static str {
 }
 
 fn push_directions(root: &mut Object, entry: &Entry, plus: bool) {
-    let mixed = entry.mixed.as_ref().map(|summary| direction(summary, entry, plus));
+    let mixed = entry
+        .mixed
+        .as_ref()
+        .map(|summary| direction(summary, entry, plus));
     if mixed.is_none() || entry.show_directions {
         for (way, summary) in entry.directions.iter() {
             root.push(way.word(), direction(summary, entry, plus));
@@ -106,7 +111,12 @@ fn push_tables(root: &mut Object, entry: &Entry) {
 }
 
 fn table(names: &[&str], shares: &[f64]) -> Object {
-    Object::of(names.iter().zip(shares).map(|(name, share)| ((*name).to_string(), Tree::Float(*share))))
+    Object::of(
+        names
+            .iter()
+            .zip(shares)
+            .map(|(name, share)| ((*name).to_string(), Tree::Float(*share))),
+    )
 }
 
 fn push_errors(root: &mut Object, entry: &Entry) {
@@ -125,10 +135,16 @@ fn push_target(root: &mut Object, entry: &Entry) {
     let target = entry.latency.map(|search| search.target);
     let limit = target.map_or(0, |target| target.limit.get());
     let window = target.map_or(0, |target| target.window.get() / 1_000);
-    root.push("latency_depth", entry.latency.map_or(entry.depth, |search| search.depth));
+    root.push(
+        "latency_depth",
+        entry.latency.map_or(entry.depth, |search| search.depth),
+    );
     root.push("latency_target", limit);
     root.push("latency_target_ns", limit);
-    root.push("latency_percentile", target.map_or(100.0, |target| target.percentile));
+    root.push(
+        "latency_percentile",
+        target.map_or(100.0, |target| target.percentile),
+    );
     root.push("latency_window", window);
     root.push("latency_window_us", window);
 }

@@ -14,23 +14,41 @@ use crate::tree::{Object, Tree};
 /// `{"event":"begin","kind":"sweep","cells":24,"run":"r12"}`: an experiment begins, or goes on.
 #[must_use]
 pub fn begin_event(kind: &str, cells: usize, run: Option<&str>) -> String {
-    line(Object::new().with("event", "begin").with("kind", kind).with("cells", cells as u64).with("run", run))
+    line(
+        Object::new()
+            .with("event", "begin")
+            .with("kind", kind)
+            .with("cells", cells as u64)
+            .with("run", run),
+    )
 }
 
 /// `cell`: a cell begins, at these values of the axes.
 #[must_use]
 pub fn cell_event(place: &Place, at: &[(String, String)]) -> String {
-    let at = Object::of(at.iter().map(|(name, value)| (name.clone(), Tree::from(value))));
-    line(head("cell", place).with("at", at).with("left_s", seconds(place.left)))
+    let at = Object::of(
+        at.iter()
+            .map(|(name, value)| (name.clone(), Tree::from(value))),
+    );
+    line(
+        head("cell", place)
+            .with("at", at)
+            .with("left_s", seconds(place.left)),
+    )
 }
 
 /// `progress`: how the cell stands.
 #[must_use]
 pub fn progress_event(place: &Place, progress: &Progress) -> String {
-    let sum = |of: fn(&fathom_model::LiveRate) -> f64| progress.rates.iter().map(|(_, rate)| of(rate)).sum::<f64>();
+    let sum = |of: fn(&fathom_model::LiveRate) -> f64| {
+        progress.rates.iter().map(|(_, rate)| of(rate)).sum::<f64>()
+    };
     let mut object = head("progress", place)
         .with("elapsed_s", progress.elapsed.as_secs_f64())
-        .with("expected_s", progress.expected.map(fathom_model::Nanos::as_secs_f64))
+        .with(
+            "expected_s",
+            progress.expected.map(fathom_model::Nanos::as_secs_f64),
+        )
         .with("left_s", seconds(place.left))
         .with("iops", sum(|rate| rate.iops))
         .with("bw_bytes", sum(|rate| rate.bandwidth))
@@ -44,12 +62,32 @@ pub fn progress_event(place: &Place, progress: &Progress) -> String {
 
 /// `done`: a cell with its figures and findings.
 #[must_use]
-pub fn done_event(place: &Place, at: &[(String, String)], cell: &CellFigures, findings: &[Finding]) -> String {
-    let at = Object::of(at.iter().map(|(name, value)| (name.clone(), Tree::from(value))));
-    let told = findings.iter().filter(|finding| finding.weight != Weight::Note).map(|finding| {
-        Object::new().with("id", finding.id).with("code", finding.code).with("evidence", &finding.evidence).with("advice", &finding.advice)
-    });
-    let mut object = figures(head("done", place).with("at", at).with("left_s", seconds(place.left)), cell);
+pub fn done_event(
+    place: &Place,
+    at: &[(String, String)],
+    cell: &CellFigures,
+    findings: &[Finding],
+) -> String {
+    let at = Object::of(
+        at.iter()
+            .map(|(name, value)| (name.clone(), Tree::from(value))),
+    );
+    let told = findings
+        .iter()
+        .filter(|finding| finding.weight != Weight::Note)
+        .map(|finding| {
+            Object::new()
+                .with("id", finding.id)
+                .with("code", finding.code)
+                .with("evidence", &finding.evidence)
+                .with("advice", &finding.advice)
+        });
+    let mut object = figures(
+        head("done", place)
+            .with("at", at)
+            .with("left_s", seconds(place.left)),
+        cell,
+    );
     object.push("findings", told.collect::<Tree>());
     line(object)
 }
@@ -63,11 +101,20 @@ pub fn failed_event(place: &Place, why: &str) -> String {
 /// `end`: `done`, `interrupted`, `out of time` or `stopped`, and the command that goes on.
 #[must_use]
 pub fn end_event(how: &str, resume: Option<&str>) -> String {
-    line(Object::new().with("event", "end").with("how", how).with("resume", resume))
+    line(
+        Object::new()
+            .with("event", "end")
+            .with("how", how)
+            .with("resume", resume),
+    )
 }
 
 fn head(event: &str, place: &Place) -> Object {
-    Object::new().with("event", event).with("number", place.number as u64).with("of", place.all as u64).with("cell", &place.name)
+    Object::new()
+        .with("event", event)
+        .with("number", place.number as u64)
+        .with("of", place.all as u64)
+        .with("cell", &place.name)
 }
 
 fn seconds(time: Option<Duration>) -> Option<f64> {
@@ -84,7 +131,12 @@ mod tests {
 
     #[test]
     fn every_event_is_one_line_of_json() {
-        let place = Place { number: 2, all: 9, name: "bs=\"4k\"\n".into(), left: Some(Duration::from_millis(1500)) };
+        let place = Place {
+            number: 2,
+            all: 9,
+            name: "bs=\"4k\"\n".into(),
+            left: Some(Duration::from_millis(1500)),
+        };
         let at = [("bs".to_owned(), "4k".to_owned())];
         let lines = [
             begin_event("sweep", 9, None),
@@ -98,8 +150,14 @@ mod tests {
             let value: serde_json::Value = serde_json::from_str(text).expect("JSON");
             assert!(value["event"].is_string());
         }
-        assert_eq!(lines[0], "{\"event\":\"begin\",\"kind\":\"sweep\",\"cells\":9,\"run\":null}\n");
+        assert_eq!(
+            lines[0],
+            "{\"event\":\"begin\",\"kind\":\"sweep\",\"cells\":9,\"run\":null}\n"
+        );
         let cell: serde_json::Value = serde_json::from_str(&lines[1]).expect("JSON");
-        assert_eq!((cell["at"]["bs"].as_str(), cell["left_s"].as_f64()), (Some("4k"), Some(1.5)));
+        assert_eq!(
+            (cell["at"]["bs"].as_str(), cell["left_s"].as_f64()),
+            (Some("4k"), Some(1.5))
+        );
     }
 }

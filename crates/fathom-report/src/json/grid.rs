@@ -28,8 +28,14 @@ fn grid_into(object: Object, grid: &Grid) -> Object {
 }
 
 fn row(grid: &Grid, row: &GridRow) -> Object {
-    let values = grid.axes.iter().cloned().zip(row.values.iter().map(Tree::from));
-    let object = Object::new().with("at", Object::of(values)).with("repeats", row.iops.n);
+    let values = grid
+        .axes
+        .iter()
+        .cloned()
+        .zip(row.values.iter().map(Tree::from));
+    let object = Object::new()
+        .with("at", Object::of(values))
+        .with("repeats", row.iops.n);
     if let Some(why) = &row.failed {
         return object.with("failed", why);
     }
@@ -58,7 +64,10 @@ pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
         .with("elapsed_ns", figures.elapsed.get())
         .with("verdict", verdict_word(figures.verdict))
         .with("findings", figures.codes.iter().collect::<Tree>())
-        .with("sides_iops", figures.sides.iter().copied().collect::<Tree>())
+        .with(
+            "sides_iops",
+            figures.sides.iter().copied().collect::<Tree>(),
+        )
 }
 
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {

@@ -15,7 +15,10 @@ use std::io::{self, Write};
 use fathom_model::{DiskSummary, Findings, Personality};
 
 pub(crate) use self::entry::{CLASSES, measure_word};
-use self::{addition::{addition, foreign}, entry::entry};
+use self::{
+    addition::{addition, foreign},
+    entry::entry,
+};
 use crate::Style;
 use crate::calendar::ctime;
 use crate::idleness::idleness_object;
@@ -43,9 +46,15 @@ fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'
     if !findings.globals.is_empty() {
         root.push("global options", options(&findings.globals));
     }
-    root.push("jobs", Value::each(&findings.entries, move |one| entry(one, style, plus)));
+    root.push(
+        "jobs",
+        Value::each(&findings.entries, move |one| entry(one, style, plus)),
+    );
     if !findings.disks.is_empty() {
-        root.push("disk_util", findings.disks.iter().map(disk).collect::<Tree>());
+        root.push(
+            "disk_util",
+            findings.disks.iter().map(disk).collect::<Tree>(),
+        );
     }
     if let Some(idleness) = &findings.host.idleness {
         root.push("cpu_idleness", idleness_object(idleness));
@@ -60,12 +69,17 @@ fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'
 
 /// Wall clock at the end of what is reported, milliseconds since 1970.
 pub(crate) fn now_ms(findings: &Findings) -> u64 {
-    findings.started_unix_ns.saturating_add(findings.elapsed.get()) / 1_000_000
+    findings
+        .started_unix_ns
+        .saturating_add(findings.elapsed.get())
+        / 1_000_000
 }
 
 /// Options as written; a bare flag has an empty value.
 fn options(written: &[(String, Option<String>)]) -> Object {
-    written.iter().fold(Object::new(), |all, (name, value)| all.with(name.clone(), value.as_deref().unwrap_or("")))
+    written.iter().fold(Object::new(), |all, (name, value)| {
+        all.with(name.clone(), value.as_deref().unwrap_or(""))
+    })
 }
 
 fn disk(disk: &DiskSummary) -> Tree {

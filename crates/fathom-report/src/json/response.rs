@@ -14,8 +14,22 @@ pub fn response_json(response: &Response) -> String {
         .with("arrivals", &response.arrivals)
         .with("limits", response.limits.iter().collect::<Tree>())
         .with("most", response.most.as_ref().map(most))
-        .with("open_loop", response.open.iter().map(|point| one("offered_load", point)).collect::<Tree>())
-        .with("closed_loop", response.closed.iter().map(|point| one("depth", point)).collect::<Tree>())
+        .with(
+            "open_loop",
+            response
+                .open
+                .iter()
+                .map(|point| one("offered_load", point))
+                .collect::<Tree>(),
+        )
+        .with(
+            "closed_loop",
+            response
+                .closed
+                .iter()
+                .map(|point| one("depth", point))
+                .collect::<Tree>(),
+        )
         .with("knees", response.knees.iter().map(knee).collect::<Tree>())
         .with("sentences", response.sentences.iter().collect::<Tree>())
         .into();
@@ -26,14 +40,26 @@ pub fn response_json(response: &Response) -> String {
 
 fn most(most: &MostLoad) -> Object {
     let bandwidth = most.load.map(|load| load as f64 * most.bytes);
-    Object::new().with("iops", most.load).with("bw_bytes", bandwidth).with("iops_low", most.low).with("iops_high", most.high).with("iops_kept", most.kept).with("kept_s", most.seconds)
+    Object::new()
+        .with("iops", most.load)
+        .with("bw_bytes", bandwidth)
+        .with("iops_low", most.low)
+        .with("iops_high", most.high)
+        .with("iops_kept", most.kept)
+        .with("kept_s", most.seconds)
 }
 
 fn one(load: &'static str, point: &ResponsePoint) -> Object {
-    let object = Object::new().with(load, point.load).with("trials", point.trials).with("kept", point.kept);
+    let object = Object::new()
+        .with(load, point.load)
+        .with("trials", point.trials)
+        .with("kept", point.kept);
     figures(object, &point.figures)
 }
 
 fn knee(knee: &NamedKnee) -> Object {
-    Object::new().with("rule", &knee.rule).with("depth", knee.depth).with("sentence", &knee.sentence)
+    Object::new()
+        .with("rule", &knee.rule)
+        .with("depth", knee.depth)
+        .with("sentence", &knee.sentence)
 }

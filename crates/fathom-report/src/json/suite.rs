@@ -29,12 +29,17 @@ fn step(step: &SuiteStep) -> Object {
         .with("title", &step.title)
         .with("result", grid_object(&step.grid))
         .with("rounds", step.rounds.as_ref().map(rounds))
-        .with("over_time", step.courses.iter().map(course).collect::<Tree>())
+        .with(
+            "over_time",
+            step.courses.iter().map(course).collect::<Tree>(),
+        )
 }
 
 fn rounds(rounds: &SuiteRounds) -> Object {
     let tracked = rounds.tracked.iter().map(|(name, values)| {
-        Object::new().with("cell", name).with("values", values.iter().copied().collect::<Tree>())
+        Object::new()
+            .with("cell", name)
+            .with("values", values.iter().copied().collect::<Tree>())
     });
     Object::new()
         .with("tracked", tracked.collect::<Tree>())

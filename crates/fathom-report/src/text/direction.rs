@@ -6,7 +6,13 @@ use super::latency::{line, percentiles};
 use crate::number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
 
 /// Times from the planned start are `ours`: fio has none.
-pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, table_width: usize, ours: bool) -> String {
+pub(super) fn direction(
+    name: &str,
+    summary: &DirectionSummary,
+    entry: &Entry,
+    table_width: usize,
+    ours: bool,
+) -> String {
     let shows = &entry.shows;
     let mut lines = headline(name, summary);
     lines += &line("slat", &summary.slat);
@@ -18,17 +24,32 @@ pub(super) fn direction(name: &str, summary: &DirectionSummary, entry: &Entry, t
     if ours {
         lines += &open_loop_lines(summary);
     }
-    let tables = [("slat", shows.slat_percentiles, &summary.slat), ("clat", shows.clat_percentiles, &summary.clat)];
-    for (kind, asked, latency) in tables.into_iter().chain([("lat", shows.lat_percentiles, &summary.lat)]) {
+    let tables = [
+        ("slat", shows.slat_percentiles, &summary.slat),
+        ("clat", shows.clat_percentiles, &summary.clat),
+    ];
+    for (kind, asked, latency) in
+        tables
+            .into_iter()
+            .chain([("lat", shows.lat_percentiles, &summary.lat)])
+    {
         if asked {
             lines += &percentiles(kind, latency, table_width);
         }
     }
     if shows.clat_percentiles || shows.lat_percentiles {
-        let all = if shows.lat_percentiles { summary.lat.n } else { summary.clat.n };
+        let all = if shows.lat_percentiles {
+            summary.lat.n
+        } else {
+            summary.clat.n
+        };
         for prio in &summary.priorities {
             let share = 100.0 * prio.latency.n as f64 / all.max(1) as f64;
-            lines += &percentiles(&format!("{} ({share:.2}% of IOs)", priority(prio)), &prio.latency, table_width);
+            lines += &percentiles(
+                &format!("{} ({share:.2}% of IOs)", priority(prio)),
+                &prio.latency,
+                table_width,
+            );
         }
     }
     if let Some(response) = summary.response.as_ref().filter(|_| ours) {
@@ -52,18 +73,34 @@ fn headline(name: &str, summary: &DirectionSummary) -> String {
 
 /// Times from the planned start. The second is not named `late`: scripts look for ` lat.*avg=`.
 fn open_loop_lines(summary: &DirectionSummary) -> String {
-    let response = summary.response.as_ref().map(|latency| line("response", latency));
-    let overdue = summary.lateness.as_ref().map(|latency| line("overdue", latency));
+    let response = summary
+        .response
+        .as_ref()
+        .map(|latency| line("response", latency));
+    let overdue = summary
+        .lateness
+        .as_ref()
+        .map(|latency| line("overdue", latency));
     response.into_iter().chain(overdue).collect()
 }
 
 /// Samples are in KiB/s, and shown in MiB/s when their mean is above one GiB/s.
 fn bandwidth_samples(summary: &DirectionSummary) -> String {
-    let Samples { min, max, mean, dev, count } = summary.bw_samples;
+    let Samples {
+        min,
+        max,
+        mean,
+        dev,
+        count,
+    } = summary.bw_samples;
     if count == 0 {
         return String::new();
     }
-    let (unit, size) = if mean > 1024.0 * 1024.0 { ("MiB", 1024) } else { ("KiB", 1) };
+    let (unit, size) = if mean > 1024.0 * 1024.0 {
+        ("MiB", 1024)
+    } else {
+        ("KiB", 1)
+    };
     let (low, high) = (floor(min) / size, floor(max) / size);
     let (mean, dev) = (mean / size as f64, dev / size as f64);
     let share = summary.bw_share;
@@ -73,12 +110,20 @@ fn bandwidth_samples(summary: &DirectionSummary) -> String {
 }
 
 fn iops_samples(samples: &Samples) -> String {
-    let Samples { min, max, mean, dev, count } = *samples;
+    let Samples {
+        min,
+        max,
+        mean,
+        dev,
+        count,
+    } = *samples;
     if count == 0 {
         return String::new();
     }
     let (low, high) = (floor(min), floor(max));
-    format!("   iops        : min={low:5}, max={high:5}, avg={mean:5.2}, stdev={dev:5.2}, samples={count}\n")
+    format!(
+        "   iops        : min={low:5}, max={high:5}, avg={mean:5.2}, stdev={dev:5.2}, samples={count}\n"
+    )
 }
 
 /// fsync and its family.
@@ -87,5 +132,8 @@ pub(super) fn sync(entry: &Entry, table_width: usize) -> String {
         return String::new();
     }
     let table = percentiles("sync", &entry.sync, table_width);
-    format!("  fsync/fdatasync/sync_file_range/syncfs:\n{}{table}", line("sync", &entry.sync))
+    format!(
+        "  fsync/fdatasync/sync_file_range/syncfs:\n{}{table}",
+        line("sync", &entry.sync)
+    )
 }

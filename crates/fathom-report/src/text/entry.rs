@@ -17,16 +17,42 @@ pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -
     lines += &latency_classes("msec", &entry.latency_ms);
     lines += &sync(entry, table_width);
     lines += &cpu(entry);
-    lines += &levels("  IO depths    :", [1, 2, 4, 8, 16, 32], &entry.depth_levels);
-    lines += &levels("     submit    :", [0, 4, 8, 16, 32, 64], &entry.submit_levels);
-    lines += &levels("     complete  :", [0, 4, 8, 16, 32, 64], &entry.complete_levels);
+    lines += &levels(
+        "  IO depths    :",
+        [1, 2, 4, 8, 16, 32],
+        &entry.depth_levels,
+    );
+    lines += &levels(
+        "     submit    :",
+        [0, 4, 8, 16, 32, 64],
+        &entry.submit_levels,
+    );
+    lines += &levels(
+        "     complete  :",
+        [0, 4, 8, 16, 32, 64],
+        &entry.complete_levels,
+    );
     lines + &issued(entry) + &errors(entry) + &target(entry) + &steady(entry)
 }
 
 fn header(entry: &Entry, date: &str) -> String {
-    let Entry { name, group, members, error, error_text, tid, .. } = entry;
-    let why = if *error == 0 { String::new() } else { format!(" ({error_text})") };
-    let mut lines = format!("{name}: (groupid={group}, jobs={members}): err={error:2}{why}: pid={tid}: {date}\n");
+    let Entry {
+        name,
+        group,
+        members,
+        error,
+        error_text,
+        tid,
+        ..
+    } = entry;
+    let why = if *error == 0 {
+        String::new()
+    } else {
+        format!(" ({error_text})")
+    };
+    let mut lines = format!(
+        "{name}: (groupid={group}, jobs={members}): err={error:2}{why}: pid={tid}: {date}\n"
+    );
     if let Some(text) = entry.description.as_ref().filter(|text| !text.is_empty()) {
         lines += &format!("  Description  : [{text}]\n");
     }
@@ -36,7 +62,11 @@ fn header(entry: &Entry, date: &str) -> String {
 /// Directions with their names, in fio's order; the mix comes last, or alone.
 fn shown(entry: &Entry) -> impl Iterator<Item = (&'static str, &DirectionSummary)> {
     let apart = entry.mixed.is_none() || entry.show_directions;
-    let ways = entry.directions.iter().filter(move |_| apart).map(|(way, summary)| (way.word(), summary));
+    let ways = entry
+        .directions
+        .iter()
+        .filter(move |_| apart)
+        .map(|(way, summary)| (way.word(), summary));
     let all = ways.chain(entry.mixed.as_ref().map(|summary| ("mixed", summary)));
     all.filter(|(_, summary)| summary.bytes > 0 && summary.runtime_ms > 0)
 }
@@ -44,40 +74,74 @@ fn shown(entry: &Entry) -> impl Iterator<Item = (&'static str, &DirectionSummary
 /// Classes that are not empty, five on a line.
 fn latency_classes(unit: &str, shares: &[f64]) -> String {
     let last = CLASSES.len() - 1;
-    let name = |class: usize| if class == last { ">=2000=".into() } else { format!("{}=", CLASSES[class]) };
+    let name = |class: usize| {
+        if class == last {
+            ">=2000=".into()
+        } else {
+            format!("{}=", CLASSES[class])
+        }
+    };
     let filled: Vec<String> = shares
         .iter()
         .enumerate()
         .filter(|(_, share)| **share > 0.0)
         .map(|(class, share)| format!("{}{share:.2}%", name(class)))
         .collect();
-    filled.chunks(5).map(|five| format!("  lat ({unit})   : {}\n", five.join(", "))).collect()
+    filled
+        .chunks(5)
+        .map(|five| format!("  lat ({unit})   : {}\n", five.join(", ")))
+        .collect()
 }
 
 fn cpu(entry: &Entry) -> String {
-    let Entry { user_percent: user, system_percent: system, switches, major_faults, minor_faults, .. } = entry;
+    let Entry {
+        user_percent: user,
+        system_percent: system,
+        switches,
+        major_faults,
+        minor_faults,
+        ..
+    } = entry;
     format!(
         "  cpu          : usr={user:.2}%, sys={system:.2}%, ctx={switches}, majf={major_faults}, minf={minor_faults}\n"
     )
 }
 
 fn levels(name: &str, classes: [u32; 6], shares: &[f64; 7]) -> String {
-    let named: String = classes.iter().zip(shares).map(|(class, share)| format!(" {class}={share:.1}%,")).collect();
+    let named: String = classes
+        .iter()
+        .zip(shares)
+        .map(|(class, share)| format!(" {class}={share:.1}%,"))
+        .collect();
     format!("{name}{named} >=64={:.1}%\n", shares[6])
 }
 
 fn issued(entry: &Entry) -> String {
     let each = |count: fn(&DirectionSummary) -> u64| match &entry.mixed {
         Some(mixed) if !entry.show_directions => format!("{},0,0", count(mixed)),
-        _ => Direction::ALL.map(|way| count(&entry.directions[way]).to_string()).join(","),
+        _ => Direction::ALL
+            .map(|way| count(&entry.directions[way]).to_string())
+            .join(","),
     };
-    let (total, short, dropped) = (each(|way| way.ios), each(|way| way.short_ios), each(|way| way.dropped_ios));
-    format!("     issued rwts: total={total},{} short={short},0 dropped={dropped},0\n", entry.sync.n)
+    let (total, short, dropped) = (
+        each(|way| way.ios),
+        each(|way| way.short_ios),
+        each(|way| way.dropped_ios),
+    );
+    format!(
+        "     issued rwts: total={total},{} short={short},0 dropped={dropped},0\n",
+        entry.sync.n
+    )
 }
 
 fn errors(entry: &Entry) -> String {
-    let Some((total, first)) = entry.errors_continued else { return String::new() };
-    format!("     errors    : total={total}, first_error={first}/<{}>\n", errno_words(first))
+    let Some((total, first)) = entry.errors_continued else {
+        return String::new();
+    };
+    format!(
+        "     errors    : total={total}, first_error={first}/<{}>\n",
+        errno_words(first)
+    )
 }
 
 /// strerror(3) in the C locale.
@@ -86,7 +150,11 @@ fn errno_words(errno: i32) -> String {
         return "Success".into();
     }
     let words = std::io::Error::from_raw_os_error(errno).to_string();
-    words.split(" (os error").next().unwrap_or_default().to_string()
+    words
+        .split(" (os error")
+        .next()
+        .unwrap_or_default()
+        .to_string()
 }
 
 fn target(entry: &Entry) -> String {
@@ -94,11 +162,16 @@ fn target(entry: &Entry) -> String {
         return String::new();
     }
     let Some(search) = &entry.latency else {
-        return format!("     latency   : target=0.00ns, window=0.00ns, percentile=100.00%, depth={}\n", entry.depth);
+        return format!(
+            "     latency   : target=0.00ns, window=0.00ns, percentile=100.00%, depth={}\n",
+            entry.depth
+        );
     };
     let (limit, window) = (scaled(search.target.limit), scaled(search.target.window));
     let (percentile, depth) = (search.target.percentile, search.depth);
-    format!("     latency   : target={limit}, window={window}, percentile={percentile:.2}%, depth={depth}\n")
+    format!(
+        "     latency   : target={limit}, window={window}, percentile={percentile:.2}%, depth={depth}\n"
+    )
 }
 
 /// A time in the largest unit in which it is above one thousandth of the next.
@@ -114,14 +187,25 @@ fn scaled(time: Nanos) -> String {
 }
 
 fn steady(entry: &Entry) -> String {
-    let Some(steady) = &entry.steady else { return String::new() };
+    let Some(steady) = &entry.steady else {
+        return String::new();
+    };
     let (seen, rule) = (&steady.seen, &steady.seen.rule);
     let attained = if seen.attained { "yes" } else { "no" };
     let (binary, decimal) = rate_pair(steady.mean.bandwidth as f64);
     let iops = shorten(steady.mean.iops, FIGURES, 0, Prefix::Si);
-    let latency = if rule.measure == SteadyMeasure::Latency { format!(", lat={}", scaled(steady.mean.latency)) } else { String::new() };
+    let latency = if rule.measure == SteadyMeasure::Latency {
+        format!(", lat={}", scaled(steady.mean.latency))
+    } else {
+        String::new()
+    };
     let way = if rule.slope { "slope" } else { "mean dev" };
-    let (word, unit) = (measure_word(rule.measure), if rule.percent { "%" } else { "" });
+    let (word, unit) = (
+        measure_word(rule.measure),
+        if rule.percent { "%" } else { "" },
+    );
     let criterion = seen.criterion;
-    format!("  steadystate  : attained={attained}, bw={binary} ({decimal}), iops={iops}{latency}, {word} {way}={criterion:.3}{unit}\n")
+    format!(
+        "  steadystate  : attained={attained}, bw={binary} ({decimal}), iops={iops}{latency}, {word} {way}={criterion:.3}{unit}\n"
+    )
 }

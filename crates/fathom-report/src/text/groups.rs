@@ -16,9 +16,18 @@ pub(super) fn groups(findings: &Findings) -> String {
 fn group(group: &GroupSummary) -> String {
     let mut lines = format!("\nRun status group {} (all jobs):\n", group.group);
     for (way, figures) in group.directions.iter() {
-        lines.extend(figures.as_ref().map(|figures| direction(word(way), figures)));
+        lines.extend(
+            figures
+                .as_ref()
+                .map(|figures| direction(word(way), figures)),
+        );
     }
-    lines.extend(group.mixed.as_ref().map(|figures| direction("  MIXED", figures)));
+    lines.extend(
+        group
+            .mixed
+            .as_ref()
+            .map(|figures| direction("  MIXED", figures)),
+    );
     lines
 }
 
@@ -34,7 +43,10 @@ fn direction(name: &str, figures: &GroupDirection) -> String {
     let (all, all_si) = rate_pair(figures.bandwidth);
     let (low, low_si) = rate_pair(figures.min_bandwidth);
     let (high, high_si) = rate_pair(figures.max_bandwidth);
-    let (moved, moved_si) = (bytes(figures.bytes, Prefix::Iec), bytes(figures.bytes, Prefix::Si));
+    let (moved, moved_si) = (
+        bytes(figures.bytes, Prefix::Iec),
+        bytes(figures.bytes, Prefix::Si),
+    );
     let (from, to) = (figures.min_runtime_ms, figures.max_runtime_ms);
     format!(
         "{name}: bw={all} ({all_si}), {low}-{high} ({low_si}-{high_si}), io={moved} ({moved_si}), run={from}-{to}msec\n"
@@ -42,7 +54,12 @@ fn direction(name: &str, figures: &GroupDirection) -> String {
 }
 
 fn disk(disk: &DiskSummary) -> String {
-    let DiskSummary { name, delta: d, util, .. } = disk;
+    let DiskSummary {
+        name,
+        delta: d,
+        util,
+        ..
+    } = disk;
     format!(
         "  {name}: ios={}/{}, sectors={}/{}, merge={}/{}, ticks={}/{}, in_queue={}, util={util:.2}%\n",
         d.read_ios,

@@ -32,21 +32,34 @@ fn line_unit(summary: &LatencySummary) -> (&'static str, u64) {
 /// The table `    clat percentiles (usec):`, as many columns as fit `width`; nothing when empty.
 pub(super) fn percentiles(name: &str, summary: &LatencySummary, width: usize) -> String {
     let values = summary.percentiles.iter().map(|(_, ns)| *ns);
-    let (Some(min), Some(max)) = (values.clone().min(), values.max()) else { return String::new() };
+    let (Some(min), Some(max)) = (values.clone().min(), values.max()) else {
+        return String::new();
+    };
     if summary.n == 0 {
         return String::new();
     }
     let (unit, thousands) = table_unit(min, max);
     let decimals = decimals(&summary.percentiles);
-    let digits = (max / 1000u64.pow(thousands)).checked_ilog10().map_or(5, |log| (log as usize + 1).max(5));
+    let digits = (max / 1000u64.pow(thousands))
+        .checked_ilog10()
+        .map_or(5, |log| (log as usize + 1).max(5));
     let each = (width.saturating_sub(7) / (decimals + 10 + digits)).max(1);
     let cell = |(percent, ns): &(f64, u64)| {
-        format!(" {percent:w$.decimals$}th=[{:digits$}]", round_up(*ns, thousands), w = decimals + 3)
+        format!(
+            " {percent:w$.decimals$}th=[{:digits$}]",
+            round_up(*ns, thousands),
+            w = decimals + 3
+        )
     };
     let rows: Vec<String> = summary
         .percentiles
         .chunks(each)
-        .map(|row| format!("     |{}", row.iter().map(cell).collect::<Vec<_>>().join(",")))
+        .map(|row| {
+            format!(
+                "     |{}",
+                row.iter().map(cell).collect::<Vec<_>>().join(",")
+            )
+        })
         .collect();
     format!("    {name} percentiles ({unit}):\n{}\n", rows.join(",\n"))
 }
@@ -68,6 +81,15 @@ fn round_up(ns: u64, thousands: u32) -> u64 {
 
 /// Decimals that the percentiles asked for need: 99.95 needs two.
 fn decimals(percentiles: &[(f64, u64)]) -> usize {
-    let needed = |percent: &f64| percent.to_string().split_once('.').map_or(0, |(_, part)| part.len());
-    percentiles.iter().map(|(percent, _)| needed(percent)).max().unwrap_or(0)
+    let needed = |percent: &f64| {
+        percent
+            .to_string()
+            .split_once('.')
+            .map_or(0, |(_, part)| part.len())
+    };
+    percentiles
+        .iter()
+        .map(|(percent, _)| needed(percent))
+        .max()
+        .unwrap_or(0)
 }

@@ -12,7 +12,12 @@ use fathom_model::{Findings, Personality};
 
 pub use self::verdict::checked;
 pub(crate) use self::verdict::{verdict_word, weight_word};
-use self::{entry::entry, groups::groups, table::table, verdict::{brief, verdict}};
+use self::{
+    entry::entry,
+    groups::groups,
+    table::table,
+    verdict::{brief, verdict},
+};
 use crate::Style;
 use crate::calendar::ctime;
 use crate::devices::spec_text;
@@ -35,7 +40,11 @@ pub fn text(findings: &Findings, style: &Style) -> String {
             let named = style.clean(&format!("{}: {}", one.name, one.words));
             lines += &wrap(&named, style.width, "", "  ");
         }
-        lines += &shaped(&entry(one, &date(findings, style), table_width, ours), style, ours);
+        lines += &shaped(
+            &entry(one, &date(findings, style), table_width, ours),
+            style,
+            ours,
+        );
         if ours {
             lines += &story(one, style);
         }
@@ -53,8 +62,14 @@ pub fn text(findings: &Findings, style: &Style) -> String {
 #[must_use]
 pub fn quick(findings: &Findings, sentences: &[String], intro: &str, style: &Style) -> String {
     let head = wrap(&style.clean(intro), style.width, "", "  ");
-    let spec = findings.spec.as_ref().map_or(String::new(), |report| format!("\n{}", spec_text(report, style)));
-    format!("{head}\n{}\n{}{spec}", table(findings, style), brief(findings, sentences, style))
+    let spec = findings.spec.as_ref().map_or(String::new(), |report| {
+        format!("\n{}", spec_text(report, style))
+    });
+    format!(
+        "{head}\n{}\n{}{spec}",
+        table(findings, style),
+        brief(findings, sentences, style)
+    )
 }
 
 /// When the report was made.
@@ -65,12 +80,21 @@ fn date(findings: &Findings, style: &Style) -> String {
 /// What the figures mean, in sentences.
 fn story(entry: &fathom_model::Entry, style: &Style) -> String {
     let sentences = entry.story.join(" ");
-    if sentences.is_empty() { String::new() } else { wrap(&style.clean(&sentences), style.width, "  ", "  ") }
+    if sentences.is_empty() {
+        String::new()
+    } else {
+        wrap(&style.clean(&sentences), style.width, "  ", "  ")
+    }
 }
 
 /// fio leaves out entries that moved nothing.
 fn did_something(entry: &fathom_model::Entry) -> bool {
-    entry.directions.0.iter().chain(&entry.mixed).any(|summary| summary.bytes > 0 || summary.ios > 0)
+    entry
+        .directions
+        .0
+        .iter()
+        .chain(&entry.mixed)
+        .any(|summary| summary.bytes > 0 || summary.ios > 0)
 }
 
 /// fio's lines as they are, or folded where the terminal is narrower than fio expects.

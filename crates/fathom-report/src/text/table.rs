@@ -7,8 +7,13 @@ use crate::ink::wrap;
 use crate::number::{duration, grouped};
 
 /// The columns after the title, with the narrowest page that has room for each.
-const COLUMNS: [(&str, usize, usize); 5] =
-    [("IOPS", 9, 0), ("MB/s", 7, 56), ("median", 8, 0), ("p99", 8, 48), ("p99.9", 8, 72)];
+const COLUMNS: [(&str, usize, usize); 5] = [
+    ("IOPS", 9, 0),
+    ("MB/s", 7, 56),
+    ("median", 8, 0),
+    ("p99", 8, 48),
+    ("p99.9", 8, 72),
+];
 /// Fewer characters make no title.
 const SHORTEST_TITLE: usize = 12;
 /// No title needs more.
@@ -18,8 +23,15 @@ const LONGEST_TITLE: usize = 44;
 pub(super) fn table(findings: &Findings, style: &Style) -> String {
     let rows: Vec<(String, [String; 5])> = findings.entries.iter().flat_map(rows).collect();
     let taken: usize = shown(style).map(|(_, column)| column.1 + 1).sum();
-    let longest = rows.iter().map(|(title, _)| title.chars().count()).max().unwrap_or(0);
-    let room = style.width.saturating_sub(taken).clamp(SHORTEST_TITLE, LONGEST_TITLE);
+    let longest = rows
+        .iter()
+        .map(|(title, _)| title.chars().count())
+        .max()
+        .unwrap_or(0);
+    let room = style
+        .width
+        .saturating_sub(taken)
+        .clamp(SHORTEST_TITLE, LONGEST_TITLE);
     let heads = COLUMNS.map(|(head, _, _)| head.to_owned());
     if longest > room {
         return stacked(&rows, &heads, style);
@@ -34,13 +46,18 @@ pub(super) fn table(findings: &Findings, style: &Style) -> String {
 
 /// Where titles have no room beside the figures they stand above them: what was cut off told them apart.
 fn stacked(rows: &[(String, [String; 5])], heads: &[String; 5], style: &Style) -> String {
-    let rows = rows.iter().map(|(title, figures)| wrap(&style.clean(title), style.width, "", "  ") + &line("", figures, 0, style));
+    let rows = rows.iter().map(|(title, figures)| {
+        wrap(&style.clean(title), style.width, "", "  ") + &line("", figures, 0, style)
+    });
     line("", heads, 0, style) + &rows.collect::<String>()
 }
 
 fn shown(style: &Style) -> impl Iterator<Item = (usize, (&'static str, usize, usize))> {
     let width = style.width;
-    COLUMNS.into_iter().enumerate().filter(move |(_, (_, _, least))| width >= *least)
+    COLUMNS
+        .into_iter()
+        .enumerate()
+        .filter(move |(_, (_, _, least))| width >= *least)
 }
 
 fn line(title: &str, figures: &[String; 5], title_width: usize, style: &Style) -> String {
@@ -54,17 +71,46 @@ fn line(title: &str, figures: &[String; 5], title_width: usize, style: &Style) -
 
 /// One row for each direction that an entry used; one for the commits of an entry that syncs after each write.
 fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
-    let title = entry.description.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| entry.name.clone());
-    let used: Vec<_> = entry.directions.iter().filter(|(_, summary)| summary.ios > 0).collect();
+    let title = entry
+        .description
+        .clone()
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| entry.name.clone());
+    let used: Vec<_> = entry
+        .directions
+        .iter()
+        .filter(|(_, summary)| summary.ios > 0)
+        .collect();
     if used.is_empty() {
-        let words = if entry.error == 0 { "nothing done" } else { "failed" };
-        return vec![(title, [words.to_owned(), "-".into(), "-".into(), "-".into(), "-".into()])];
+        let words = if entry.error == 0 {
+            "nothing done"
+        } else {
+            "failed"
+        };
+        return vec![(
+            title,
+            [
+                words.to_owned(),
+                "-".into(),
+                "-".into(),
+                "-".into(),
+                "-".into(),
+            ],
+        )];
     }
     let several = used.len() > 1;
     let mut rows = Vec::new();
     for (direction, summary) in used {
-        let name = if several { format!("{title}: {}s", direction.word()) } else { title.clone() };
-        let latency = if entry.sync.n >= summary.ios.div_ceil(2) && !several { &entry.sync } else { &summary.clat };
+        let name = if several {
+            format!("{title}: {}s", direction.word())
+        } else {
+            title.clone()
+        };
+        let latency = if entry.sync.n >= summary.ios.div_ceil(2) && !several {
+            &entry.sync
+        } else {
+            &summary.clat
+        };
         rows.push((name, figures(summary.iops, summary.bandwidth, latency)));
     }
     rows
@@ -72,11 +118,26 @@ fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
 
 fn figures(iops: f64, bandwidth: f64, latency: &LatencySummary) -> [String; 5] {
     let at = |wanted: f64| {
-        let found = latency.percentiles.iter().find(|(percent, _)| *percent == wanted);
+        let found = latency
+            .percentiles
+            .iter()
+            .find(|(percent, _)| *percent == wanted);
         found.map_or("-".to_owned(), |(_, value)| duration(*value as f64))
     };
-    let whole = |figure: f64| if figure >= 99.95 { grouped(figure.round() as u64) } else { format!("{figure:.1}") };
-    [whole(iops), whole(bandwidth / 1e6), at(50.0), at(99.0), at(99.9)]
+    let whole = |figure: f64| {
+        if figure >= 99.95 {
+            grouped(figure.round() as u64)
+        } else {
+            format!("{figure:.1}")
+        }
+    };
+    [
+        whole(iops),
+        whole(bandwidth / 1e6),
+        at(50.0),
+        at(99.0),
+        at(99.9),
+    ]
 }
 
 #[cfg(test)]
@@ -86,7 +147,10 @@ mod tests {
     /// A 4 KiB figure by hand: 95,012 a second are 389.2 MB/s.
     #[test]
     fn figures_have_their_units() {
-        let latency = LatencySummary { percentiles: vec![(50.0, 336_000), (99.0, 1_250_000)], ..LatencySummary::default() };
+        let latency = LatencySummary {
+            percentiles: vec![(50.0, 336_000), (99.0, 1_250_000)],
+            ..LatencySummary::default()
+        };
         let row = figures(95_012.0, 95_012.0 * 4096.0, &latency);
         assert_eq!(row, ["95,012", "389", "336 us", "1.25 ms", "-"]);
         assert_eq!(figures(12.34, 50_545.0, &latency)[..2], ["12.3", "0.1"]);
@@ -95,17 +159,35 @@ mod tests {
     #[test]
     fn a_narrow_page_keeps_rate_and_median() {
         let figures = ["95,012", "389", "336 us", "1.25 ms", "-"].map(str::to_owned);
-        let narrow = Style { width: 40, ..Style::default() };
+        let narrow = Style {
+            width: 40,
+            ..Style::default()
+        };
         let text = line("4 KiB random reads, one at a time", &figures, 18, &narrow);
-        assert!(text.trim_end().chars().count() <= 40 && text.contains("95,012") && text.contains("336 us"), "{text}");
+        assert!(
+            text.trim_end().chars().count() <= 40
+                && text.contains("95,012")
+                && text.contains("336 us"),
+            "{text}"
+        );
         assert!(!text.contains("389"));
         assert!(line("x", &figures, 40, &Style::default()).contains("1.25 ms"));
         // Regression 0276: a title that was cut off said neither 8 nor 32.
-        let rows = ["8 at once", "32 at once"].map(|many| (format!("4 KiB random reads, {many}"), figures.clone()));
+        let rows = ["8 at once", "32 at once"]
+            .map(|many| (format!("4 KiB random reads, {many}"), figures.clone()));
         let text = stacked(&rows, &COLUMNS.map(|(head, _, _)| head.to_owned()), &narrow);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 5);
-        assert_eq!((lines[1], lines[3]), ("4 KiB random reads, 8 at once", "4 KiB random reads, 32 at once"));
-        assert!(lines[2].contains("95,012") && lines.iter().all(|line| line.chars().count() <= 40), "{text}");
+        assert_eq!(
+            (lines[1], lines[3]),
+            (
+                "4 KiB random reads, 8 at once",
+                "4 KiB random reads, 32 at once"
+            )
+        );
+        assert!(
+            lines[2].contains("95,012") && lines.iter().all(|line| line.chars().count() <= 40),
+            "{text}"
+        );
     }
 }

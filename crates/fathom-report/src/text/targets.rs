@@ -11,37 +11,65 @@ pub(super) fn standing(target: &TargetRecording) -> String {
         0 => String::new(),
         n => format!(" and {n} more"),
     };
-    let below = target.devices.iter().map(device).collect::<Vec<_>>().join(", on ");
+    let below = target
+        .devices
+        .iter()
+        .map(device)
+        .collect::<Vec<_>>()
+        .join(", on ");
     let on = match (&target.file_system, below.is_empty()) {
         (Some(facts), true) => format!("{} ({})", facts.kind, facts.source),
         (Some(facts), false) => format!("{} on {below}", facts.kind),
         (None, _) => below,
     };
-    if on.is_empty() { String::new() } else { format!("Target {}{others}: {on}", target.path.display()) }
+    if on.is_empty() {
+        String::new()
+    } else {
+        format!("Target {}{others}: {on}", target.path.display())
+    }
 }
 
 fn device(recorded: &DeviceRecording) -> String {
     let facts = &recorded.before;
-    let name = recorded
-        .partition
-        .as_ref()
-        .map_or_else(|| facts.name.clone(), |part| format!("{} of {}", part.name, facts.name));
-    let link = facts.narrowest_link().map(|link| speed_words(link.kind, &link.now));
+    let name = recorded.partition.as_ref().map_or_else(
+        || facts.name.clone(),
+        |part| format!("{} of {}", part.name, facts.name),
+    );
+    let link = facts
+        .narrowest_link()
+        .map(|link| speed_words(link.kind, &link.now));
     let parts = [
         facts.identity.model.clone(),
-        facts.identity.firmware.as_ref().map(|firmware| format!("firmware {firmware}")),
+        facts
+            .identity
+            .firmware
+            .as_ref()
+            .map(|firmware| format!("firmware {firmware}")),
         Some(capacity(facts.size)),
         Some(facts.medium.word().to_owned()),
         Some(facts.transport.word().to_owned()),
         link,
-        facts.queue.scheduler.as_ref().map(|name| format!("scheduler {name}")),
+        facts
+            .queue
+            .scheduler
+            .as_ref()
+            .map(|name| format!("scheduler {name}")),
         temperature(recorded),
     ];
-    format!("{name} ({})", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    format!(
+        "{name} ({})",
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    )
 }
 
 fn temperature(recorded: &DeviceRecording) -> Option<String> {
     let before = recorded.before.health.temperature_c?;
-    let after = recorded.after.as_ref().and_then(|after| after.health.temperature_c);
-    Some(after.map_or_else(|| format!("{before:.0} C"), |after| format!("{before:.0} C before, {after:.0} C after")))
+    let after = recorded
+        .after
+        .as_ref()
+        .and_then(|after| after.health.temperature_c);
+    Some(after.map_or_else(
+        || format!("{before:.0} C"),
+        |after| format!("{before:.0} C before, {after:.0} C after"),
+    ))
 }

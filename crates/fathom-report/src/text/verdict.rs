@@ -35,7 +35,13 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
         lines += &paragraph(&stopped(entry), style);
         lines += &paragraph(&verified(entry), style);
         lines += &damaged(entry, style);
-        lines += &paragraph(&entry.offered.as_ref().map_or(String::new(), |rate| offered(&entry.name, rate)), style);
+        lines += &paragraph(
+            &entry
+                .offered
+                .as_ref()
+                .map_or(String::new(), |rate| offered(&entry.name, rate)),
+            style,
+        );
         for note in &entry.notes {
             lines += &paragraph(&format!("{}: {note}", entry.name), style);
         }
@@ -44,8 +50,14 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
         lines += &finding(one, style);
     }
     for one in &findings.overrides {
-        let job = one.job.as_ref().map_or(String::new(), |job| format!("{job}."));
-        lines += &paragraph(&format!("Set on the command line: {job}{}={}", one.option, one.value), style);
+        let job = one
+            .job
+            .as_ref()
+            .map_or(String::new(), |job| format!("{job}."));
+        lines += &paragraph(
+            &format!("Set on the command line: {job}{}={}", one.option, one.value),
+            style,
+        );
     }
     for message in &findings.messages {
         lines += &paragraph(&format!("Note: {message}"), style);
@@ -66,14 +78,23 @@ pub(super) fn brief(findings: &Findings, sentences: &[String], style: &Style) ->
     for entry in &findings.entries {
         lines += &paragraph(&stopped(entry), style);
     }
-    let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = findings.findings.iter().partition(|one| one.weight == Weight::Note);
+    let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = findings
+        .findings
+        .iter()
+        .partition(|one| one.weight == Weight::Note);
     for one in joined(&grave) {
         lines += &finding(&one, style);
     }
     if !notes.is_empty() {
         let mut codes: Vec<&str> = notes.iter().map(|one| one.code).collect();
         codes.dedup();
-        lines += &paragraph(&format!("Notes: {} (`fathom explain CODE` says more)", codes.join(", ")), style);
+        lines += &paragraph(
+            &format!(
+                "Notes: {} (`fathom explain CODE` says more)",
+                codes.join(", ")
+            ),
+            style,
+        );
     }
     for target in &findings.targets {
         lines += &paragraph(&standing(target), style);
@@ -85,7 +106,10 @@ pub(super) fn brief(findings: &Findings, sentences: &[String], style: &Style) ->
 fn joined(findings: &[&Finding]) -> Vec<Finding> {
     let mut joined: Vec<Finding> = Vec::new();
     for one in findings {
-        match (joined.iter_mut().find(|known| known.code == one.code), &one.about) {
+        match (
+            joined.iter_mut().find(|known| known.code == one.code),
+            &one.about,
+        ) {
             (Some(known), Some(name)) => {
                 let about = known.about.get_or_insert_default();
                 about.push_str(if about.is_empty() { "" } else { ", " });
@@ -102,22 +126,40 @@ fn joined(findings: &[&Finding]) -> Vec<Finding> {
 #[must_use]
 pub fn checked(what: &[String], verdict: Verdict, findings: &[Finding], style: &Style) -> String {
     let what: String = what.iter().map(|line| paragraph(line, style)).collect();
-    headline(verdict, style) + &what + &findings.iter().map(|one| finding(one, style)).collect::<String>()
+    headline(verdict, style)
+        + &what
+        + &findings
+            .iter()
+            .map(|one| finding(one, style))
+            .collect::<String>()
 }
 
 fn headline(verdict: Verdict, style: &Style) -> String {
     let (colour, meaning) = match verdict {
         Verdict::Valid => (Colour::Green, "nothing known speaks against these numbers."),
-        Verdict::Degraded => (Colour::Yellow, "these numbers hold for the conditions named below."),
+        Verdict::Degraded => (
+            Colour::Yellow,
+            "these numbers hold for the conditions named below.",
+        ),
         Verdict::Invalid => (Colour::Red, "these numbers do not mean what they seem to."),
     };
     let word = verdict_word(verdict);
-    wrap(&format!("Verdict: {word}: {meaning}"), style.width, "", "  ").replacen(word, &style.paint(word, colour), 1)
+    wrap(
+        &format!("Verdict: {word}: {meaning}"),
+        style.width,
+        "",
+        "  ",
+    )
+    .replacen(word, &style.paint(word, colour), 1)
 }
 
 /// Wrapped and indented; nothing for no text.
 fn paragraph(text: &str, style: &Style) -> String {
-    if text.is_empty() { String::new() } else { wrap(&style.clean(text), style.width, "  ", "    ") }
+    if text.is_empty() {
+        String::new()
+    } else {
+        wrap(&style.clean(text), style.width, "  ", "    ")
+    }
 }
 
 fn end_words(end: RunEnd) -> &'static str {
@@ -135,12 +177,21 @@ fn little(entry: &Entry) -> String {
     if little.mean_ns <= 0.0 {
         return String::new();
     }
-    let (iops, mean) = (grouped(little.iops.round() as u64), duration(little.mean_ns));
+    let (iops, mean) = (
+        grouped(little.iops.round() as u64),
+        duration(little.mean_ns),
+    );
     let ceiling = entry.ceiling_iops.map_or(String::new(), |ceiling| {
         let share = 100.0 * little.iops / ceiling;
-        format!("; the generator alone could do {} IOPS here ({share:.0} % used)", grouped(ceiling.round() as u64))
+        format!(
+            "; the generator alone could do {} IOPS here ({share:.0} % used)",
+            grouped(ceiling.round() as u64)
+        )
     });
-    format!("{}: in flight {:.1} of {} asked: {iops} IOPS x {mean}{ceiling}", entry.name, little.in_flight, little.asked)
+    format!(
+        "{}: in flight {:.1} of {} asked: {iops} IOPS x {mean}{ceiling}",
+        entry.name, little.in_flight, little.asked
+    )
 }
 
 /// Every planned I/O and what became of it; ends that did not happen are left out.
@@ -154,30 +205,69 @@ fn conservation(name: &str, counts: &Counts) -> String {
         (counts.timed_out, "timed out"),
         (counts.not_sent, "not sent"),
     ];
-    let rest: String =
-        others.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!(" + {} {word}", grouped(*n))).collect();
+    let rest: String = others
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| format!(" + {} {word}", grouped(*n)))
+        .collect();
     let balance = if counts.balanced() { "=" } else { "is not" };
-    format!("{name}: {} I/Os planned {balance} {} ok{rest}", grouped(counts.planned), grouped(counts.ok))
+    format!(
+        "{name}: {} I/Os planned {balance} {} ok{rest}",
+        grouped(counts.planned),
+        grouped(counts.ok)
+    )
 }
 
 /// An entry that moved nothing has no other line to say why.
 fn stopped(entry: &Entry) -> String {
-    let Entry { name, error, error_text, .. } = entry;
-    if *error == 0 { String::new() } else { format!("{name}: stopped by error {error} ({error_text})") }
+    let Entry {
+        name,
+        error,
+        error_text,
+        ..
+    } = entry;
+    if *error == 0 {
+        String::new()
+    } else {
+        format!("{name}: stopped by error {error} ({error_text})")
+    }
 }
 
 fn verified(entry: &Entry) -> String {
-    let Some(verify) = &entry.verify else { return String::new() };
+    let Some(verify) = &entry.verify else {
+        return String::new();
+    };
     let [planned, good, bad] = [verify.planned, verify.good, verify.bad].map(grouped);
-    let unknown = if verify.unknown == 0 { String::new() } else { format!(", {} unknown as their write had failed", grouped(verify.unknown)) };
-    format!("{}: {planned} blocks to verify: {good} right, {bad} wrong{unknown}", entry.name)
+    let unknown = if verify.unknown == 0 {
+        String::new()
+    } else {
+        format!(
+            ", {} unknown as their write had failed",
+            grouped(verify.unknown)
+        )
+    };
+    format!(
+        "{}: {planned} blocks to verify: {good} right, {bad} wrong{unknown}",
+        entry.name
+    )
 }
 
 /// The first wrong blocks, one a paragraph.
 fn damaged(entry: &Entry, style: &Style) -> String {
-    let told: String = entry.damage_lines.iter().map(|line| paragraph(&format!("- {line}"), style)).collect();
-    let more = entry.verify.map_or(0, |verify| verify.bad).saturating_sub(entry.damage_lines.len() as u64);
-    if told.is_empty() || more == 0 { told } else { told + &paragraph(&format!("- and {} more", grouped(more)), style) }
+    let told: String = entry
+        .damage_lines
+        .iter()
+        .map(|line| paragraph(&format!("- {line}"), style))
+        .collect();
+    let more = entry
+        .verify
+        .map_or(0, |verify| verify.bad)
+        .saturating_sub(entry.damage_lines.len() as u64);
+    if told.is_empty() || more == 0 {
+        told
+    } else {
+        told + &paragraph(&format!("- and {} more", grouped(more)), style)
+    }
 }
 
 fn offered(name: &str, rate: &str) -> String {
@@ -191,21 +281,42 @@ fn finding(finding: &Finding, style: &Style) -> String {
         Weight::Invalidates => Colour::Red,
     };
     let word = weight_word(finding.weight);
-    let about = finding.about.as_ref().map_or(String::new(), |name| format!(" ({name})"));
-    let head = paragraph(&format!("{word} {} {}{about}", finding.id, finding.code), style);
+    let about = finding
+        .about
+        .as_ref()
+        .map_or(String::new(), |name| format!(" ({name})"));
+    let head = paragraph(
+        &format!("{word} {} {}{about}", finding.id, finding.code),
+        style,
+    );
     let evidence = wrap(&style.clean(&finding.evidence), style.width, "    ", "    ");
-    let advice = wrap(&style.clean(&format!("Advice: {}", finding.advice)), style.width, "    ", "      ");
+    let advice = wrap(
+        &style.clean(&format!("Advice: {}", finding.advice)),
+        style.width,
+        "    ",
+        "      ",
+    );
     head.replacen(word, &style.paint(word, colour), 1)
         + &evidence
-        + if finding.advice.is_empty() { "" } else { &advice }
+        + if finding.advice.is_empty() {
+            ""
+        } else {
+            &advice
+        }
 }
 
 /// What the numbers were measured under.
 fn conditions(findings: &Findings, style: &Style) -> String {
     let (host, clock) = (&findings.host, &findings.clock);
     let memory = host.memory.get() as f64 / f64::from(1u32 << 30);
-    let mut words = format!("Measured on Linux {}, {} CPUs, {memory:.1} GiB; ", host.kernel, host.cpus);
-    words += &format!("clock {} ({:.0} ns a reading, drift {:.1} ppm)", clock.source, clock.cost_ns, clock.drift_ppm);
+    let mut words = format!(
+        "Measured on Linux {}, {} CPUs, {memory:.1} GiB; ",
+        host.kernel, host.cpus
+    );
+    words += &format!(
+        "clock {} ({:.0} ns a reading, drift {:.1} ppm)",
+        clock.source, clock.cost_ns, clock.drift_ppm
+    );
     if let Some(steal) = host.steal_percent {
         words += &format!("; {steal:.1}% of CPU time stolen");
     }

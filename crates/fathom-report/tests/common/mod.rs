@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use fathom_model::{
-    Access, Accounting, BlockSizes, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters, DiskSummary,
-    Distribution, EngineKind, EngineSettings, EngineSpec, Entry, ErrorPolicy, ExitRule, Extent, FileService, FileSet,
-    Fill, Findings, GroupDirection, GroupSummary, HostRecording, Job, LatencySummary, Layout, Limits, Little, Logs,
-    Nanos, Pace, Pattern, Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Shows, Start, SyncMode,
+    Access, Accounting, BlockSizes, Bytes, ClockFacts, Counts, DirectionSummary, DiskCounters,
+    DiskSummary, Distribution, EngineKind, EngineSettings, EngineSpec, Entry, ErrorPolicy,
+    ExitRule, Extent, FileService, FileSet, Fill, Findings, GroupDirection, GroupSummary,
+    HostRecording, Job, LatencySummary, Layout, Limits, Little, Logs, Nanos, Pace, Pattern,
+    Payload, PerDirection, Personality, Plan, Queue, RunEnd, Samples, Shows, Start, SyncMode,
     SyncPolicy, Traffic, Verdict,
 };
 use serde_json::Value;
@@ -26,7 +27,11 @@ pub fn empty(personality: Personality) -> Findings {
         targets: vec![],
         findings: vec![],
         verdict: Verdict::Valid,
-        clock: ClockFacts { source: "tsc".into(), cost_ns: 12.0, drift_ppm: 0.4 },
+        clock: ClockFacts {
+            source: "tsc".into(),
+            cost_ns: 12.0,
+            drift_ppm: 0.4,
+        },
         host: HostRecording {
             kernel: "6.1.0".into(),
             cpus: 2,
@@ -76,7 +81,13 @@ pub fn idle(name: &str) -> Entry {
         latency_us: [0.0; 10],
         latency_ms: [0.0; 12],
         little: Little::default(),
-        shows: Shows { slat: true, clat: true, lat: true, clat_percentiles: true, ..Shows::default() },
+        shows: Shows {
+            slat: true,
+            clat: true,
+            lat: true,
+            clat_percentiles: true,
+            ..Shows::default()
+        },
         ceiling_iops: None,
         verify: None,
         steady: None,
@@ -116,7 +127,9 @@ fn list(value: &Value) -> &[Value] {
 
 fn options(value: &Value) -> Vec<(String, Option<String>)> {
     let pairs = value.as_object().into_iter().flatten();
-    pairs.map(|(name, value)| (name.clone(), value.as_str().map(Into::into))).collect()
+    pairs
+        .map(|(name, value)| (name.clone(), value.as_str().map(Into::into)))
+        .collect()
 }
 
 fn entry(job: &Value) -> Entry {
@@ -149,19 +162,29 @@ fn entry(job: &Value) -> Entry {
 }
 
 fn table<const N: usize>(value: &Value) -> [f64; N] {
-    let shares: Vec<f64> = value.as_object().expect("a table").values().map(float).collect();
-    shares.try_into().expect("as many classes as the contract has")
+    let shares: Vec<f64> = value
+        .as_object()
+        .expect("a table")
+        .values()
+        .map(float)
+        .collect();
+    shares
+        .try_into()
+        .expect("as many classes as the contract has")
 }
 
 fn shows(entry: &Entry) -> Shows {
     let ways = || entry.directions.0.iter().chain(&entry.mixed);
-    let any = |kind: fn(&DirectionSummary) -> &LatencySummary| ways().any(|way| !kind(way).percentiles.is_empty());
+    let any = |kind: fn(&DirectionSummary) -> &LatencySummary| {
+        ways().any(|way| !kind(way).percentiles.is_empty())
+    };
     Shows {
         slat: true,
         clat: true,
         lat: true,
         slat_percentiles: any(|way| &way.slat),
-        clat_percentiles: any(|way| &way.clat) || (!entry.sync.percentiles.is_empty() && !any(|way| &way.lat)),
+        clat_percentiles: any(|way| &way.clat)
+            || (!entry.sync.percentiles.is_empty() && !any(|way| &way.lat)),
         lat_percentiles: any(|way| &way.lat),
     }
 }
@@ -197,15 +220,25 @@ fn samples(value: &Value, kind: &str, dev: &str) -> Samples {
 }
 
 fn latency(value: &Value) -> LatencySummary {
-    let pairs = |name: &str| value[name].as_object().into_iter().flatten().map(|(key, n)| (key.clone(), int(n)));
+    let pairs = |name: &str| {
+        value[name]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(key, n)| (key.clone(), int(n)))
+    };
     LatencySummary {
         min: int(&value["min"]),
         max: int(&value["max"]),
         mean: float(&value["mean"]),
         stddev: float(&value["stddev"]),
         n: int(&value["N"]),
-        percentiles: pairs("percentile").map(|(key, ns)| (key.parse().expect("a percentile"), ns)).collect(),
-        bins: pairs("bins").map(|(key, n)| (key.parse().expect("a latency"), n)).collect(),
+        percentiles: pairs("percentile")
+            .map(|(key, ns)| (key.parse().expect("a percentile"), ns))
+            .collect(),
+        bins: pairs("bins")
+            .map(|(key, n)| (key.parse().expect("a latency"), n))
+            .collect(),
         overflow: 0,
     }
 }
@@ -221,19 +254,37 @@ fn disk(value: &Value) -> DiskSummary {
         time_in_queue: int(&value["in_queue"]),
         ..DiskCounters::default()
     };
-    DiskSummary { name: value["name"].as_str().expect("a name").into(), delta, util: float(&value["util"]), size: None }
+    DiskSummary {
+        name: value["name"].as_str().expect("a name").into(),
+        delta,
+        util: float(&value["util"]),
+        size: None,
+    }
 }
 
 /// Group lines as the manual describes them: sums, and extremes of the members.
 fn groups(entries: &[Entry]) -> Vec<GroupSummary> {
     let last = entries.iter().map(|entry| entry.group).max().unwrap_or(0);
-    (0..=last).map(|number| group(number, entries.iter().filter(|entry| entry.group == number).collect())).collect()
+    (0..=last)
+        .map(|number| {
+            group(
+                number,
+                entries
+                    .iter()
+                    .filter(|entry| entry.group == number)
+                    .collect(),
+            )
+        })
+        .collect()
 }
 
 fn group(number: u32, members: Vec<&Entry>) -> GroupSummary {
     let apart = |way| group_direction(members.iter().map(|entry| &entry.directions[way]).collect());
     let directions = PerDirection::from_fn(apart);
-    let mixed: Vec<_> = members.iter().filter_map(|entry| entry.mixed.as_ref()).collect();
+    let mixed: Vec<_> = members
+        .iter()
+        .filter_map(|entry| entry.mixed.as_ref())
+        .collect();
     let mut mixed = group_direction(mixed);
     let ways = || directions.0.iter().flatten();
     if let Some(mixed) = mixed.as_mut().filter(|_| ways().next().is_some()) {
@@ -241,14 +292,24 @@ fn group(number: u32, members: Vec<&Entry>) -> GroupSummary {
         mixed.min_bandwidth = ways().map(|way| way.min_bandwidth).fold(f64::MAX, f64::min);
         mixed.max_bandwidth = ways().map(|way| way.max_bandwidth).fold(0.0, f64::max);
     }
-    GroupSummary { group: number, directions, mixed }
+    GroupSummary {
+        group: number,
+        directions,
+        mixed,
+    }
 }
 
 fn group_direction(members: Vec<&DirectionSummary>) -> Option<GroupDirection> {
-    let ran: Vec<_> = members.into_iter().filter(|way| way.runtime_ms > 0).collect();
+    let ran: Vec<_> = members
+        .into_iter()
+        .filter(|way| way.runtime_ms > 0)
+        .collect();
     let longest = ran.iter().map(|way| way.runtime_ms).max()?;
     let bytes: u64 = ran.iter().map(|way| way.bytes).sum();
-    let rates = || ran.iter().map(|way| (way.bytes * 1000 / way.runtime_ms) as f64);
+    let rates = || {
+        ran.iter()
+            .map(|way| (way.bytes * 1000 / way.runtime_ms) as f64)
+    };
     Some(GroupDirection {
         bandwidth: (bytes * 1000 / longest) as f64,
         min_bandwidth: rates().fold(f64::MAX, f64::min),
@@ -290,12 +351,34 @@ pub fn job(name: &str, number: u32, logs: Logs) -> Job {
         pattern: pattern(),
         limits: Limits::default(),
         pace: Pace::default(),
-        queue: Queue { depth: 1, batch_submit: 1, batch_complete_min: 1, batch_complete_max: 1, low: 1 },
-        engine: EngineSpec { kind: EngineKind::Null, named: true, settings: EngineSettings::default() },
-        payload: Payload { fill: Fill::Random, refill: false, scramble: true, dedupe_percent: 0, dedupe_set: None },
+        queue: Queue {
+            depth: 1,
+            batch_submit: 1,
+            batch_complete_min: 1,
+            batch_complete_max: 1,
+            low: 1,
+        },
+        engine: EngineSpec {
+            kind: EngineKind::Null,
+            named: true,
+            settings: EngineSettings::default(),
+        },
+        payload: Payload {
+            fill: Fill::Random,
+            refill: false,
+            scramble: true,
+            dedupe_percent: 0,
+            dedupe_set: None,
+        },
         verify: None,
         sync: SyncPolicy::default(),
-        accounting: Accounting { slat: true, clat: true, lat: true, logs, ..Accounting::default() },
+        accounting: Accounting {
+            slat: true,
+            clat: true,
+            lat: true,
+            logs,
+            ..Accounting::default()
+        },
         errors: ErrorPolicy::default(),
         cpus: vec![],
         nice: None,
@@ -323,7 +406,10 @@ fn files() -> FileSet {
 fn pattern() -> Pattern {
     Pattern {
         traffic: Traffic::Read,
-        access: Access::Random { every: 1, identical: false },
+        access: Access::Random {
+            every: 1,
+            identical: false,
+        },
         block_size: PerDirection::all(BlockSizes::Fixed(4096)),
         block_align: PerDirection::all(Bytes::ZERO),
         unaligned: false,

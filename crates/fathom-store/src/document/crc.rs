@@ -9,7 +9,11 @@ const fn table() -> [u32; 256] {
         let mut rest = byte as u32;
         let mut bit = 0;
         while bit < 8 {
-            rest = if rest & 1 == 1 { rest >> 1 ^ 0xedb8_8320 } else { rest >> 1 };
+            rest = if rest & 1 == 1 {
+                rest >> 1 ^ 0xedb8_8320
+            } else {
+                rest >> 1
+            };
             bit += 1;
         }
         table[byte] = rest;
@@ -19,7 +23,9 @@ const fn table() -> [u32; 256] {
 }
 
 pub(crate) fn crc32(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(u32::MAX, |sum, byte| sum >> 8 ^ TABLE[((sum ^ u32::from(*byte)) & 0xff) as usize])
+    !bytes.iter().fold(u32::MAX, |sum, byte| {
+        sum >> 8 ^ TABLE[((sum ^ u32::from(*byte)) & 0xff) as usize]
+    })
 }
 
 #[cfg(test)]

@@ -18,7 +18,9 @@ impl Kept for Histogram {
         Value::Bytes(bytes)
     }
     fn restore(value: Value, _: &Names) -> Result<Self, Unreadable> {
-        let Value::Bytes(bytes) = value else { return Err(Unreadable::wrong("Histogram")) };
+        let Value::Bytes(bytes) = value else {
+            return Err(Unreadable::wrong("Histogram"));
+        };
         let mut rest = &bytes[..];
         match SparseHistogram::pull(&mut rest) {
             Some(histogram) if rest.is_empty() => Ok(histogram.unpack()),
@@ -28,7 +30,8 @@ impl Kept for Histogram {
     #[cfg(test)]
     fn any(dice: &mut Dice) -> Self {
         let mut histogram = Histogram::new();
-        (0..dice.below(20)).for_each(|_| histogram.record_n(dice.number(), 1 + dice.below(1000) as u64));
+        (0..dice.below(20))
+            .for_each(|_| histogram.record_n(dice.number(), 1 + dice.below(1000) as u64));
         histogram
     }
 }
@@ -36,7 +39,9 @@ impl Kept for Histogram {
 /// `intervals` one behind the other.
 pub(crate) fn put_intervals(intervals: &[Interval]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    intervals.iter().for_each(|interval| interval.put(&mut bytes));
+    intervals
+        .iter()
+        .for_each(|interval| interval.put(&mut bytes));
     bytes
 }
 
@@ -54,16 +59,34 @@ pub(crate) fn pull_intervals(bytes: &[u8]) -> Option<Vec<Interval>> {
 /// does not compile then, and a second form is to be written beside this one.
 impl Kept for Interval {
     fn keep(&self, _: &mut Names) -> Value {
-        let Interval { start: _, length: _, directions } = self;
-        let [IntervalDirection { ios: _, bytes: _, bad: _, clat: _, response: _ }, _, _] = &directions.0;
+        let Interval {
+            start: _,
+            length: _,
+            directions,
+        } = self;
+        let [
+            IntervalDirection {
+                ios: _,
+                bytes: _,
+                bad: _,
+                clat: _,
+                response: _,
+            },
+            _,
+            _,
+        ] = &directions.0;
         let mut bytes = Vec::new();
         self.put(&mut bytes);
         Value::Bytes(bytes)
     }
     fn restore(value: Value, _: &Names) -> Result<Self, Unreadable> {
-        let Value::Bytes(bytes) = value else { return Err(Unreadable::wrong("Interval")) };
+        let Value::Bytes(bytes) = value else {
+            return Err(Unreadable::wrong("Interval"));
+        };
         let mut rest = &bytes[..];
-        Interval::pull(&mut rest).filter(|_| rest.is_empty()).ok_or_else(|| Unreadable::wrong("Interval"))
+        Interval::pull(&mut rest)
+            .filter(|_| rest.is_empty())
+            .ok_or_else(|| Unreadable::wrong("Interval"))
     }
     #[cfg(test)]
     fn any(dice: &mut Dice) -> Self {
@@ -74,6 +97,10 @@ impl Kept for Interval {
             clat: SparseHistogram::pack(&Histogram::any(dice)),
             response: SparseHistogram::pack(&Histogram::any(dice)),
         });
-        Interval { start: Nanos::any(dice), length: Nanos::any(dice), directions }
+        Interval {
+            start: Nanos::any(dice),
+            length: Nanos::any(dice),
+            directions,
+        }
     }
 }

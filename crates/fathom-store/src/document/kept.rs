@@ -32,7 +32,11 @@ pub(crate) struct Fields<'a> {
 impl<'a> Fields<'a> {
     pub fn of(what: &'static str, value: Value, names: &'a Names) -> Result<Self, Unreadable> {
         match value {
-            Value::Fields(fields) => Ok(Fields { of: what, fields: fields.into_iter().collect(), names }),
+            Value::Fields(fields) => Ok(Fields {
+                of: what,
+                fields: fields.into_iter().collect(),
+                names,
+            }),
             _ => Err(Unreadable::wrong(what)),
         }
     }
@@ -43,13 +47,20 @@ impl<'a> Fields<'a> {
 
     /// A field that was always there.
     pub fn take<T: Kept>(&mut self, name: &'static str) -> Result<T, Unreadable> {
-        let value = self.value(name).ok_or_else(|| Unreadable::missing(self.of, name))?;
+        let value = self
+            .value(name)
+            .ok_or_else(|| Unreadable::missing(self.of, name))?;
         T::restore(value, self.names)
     }
 
     /// A field that older documents lack.
-    pub fn take_or<T: Kept>(&mut self, name: &'static str, absent: impl FnOnce() -> T) -> Result<T, Unreadable> {
-        self.value(name).map_or_else(|| Ok(absent()), |value| T::restore(value, self.names))
+    pub fn take_or<T: Kept>(
+        &mut self,
+        name: &'static str,
+        absent: impl FnOnce() -> T,
+    ) -> Result<T, Unreadable> {
+        self.value(name)
+            .map_or_else(|| Ok(absent()), |value| T::restore(value, self.names))
     }
 }
 
@@ -77,8 +88,12 @@ macro_rules! kept {
 }
 
 macro_rules! taken {
-    ($fields:ident $field:ident) => { $fields.take(stringify!($field)) };
-    ($fields:ident $field:ident $absent:expr) => { $fields.take_or(stringify!($field), || $absent) };
+    ($fields:ident $field:ident) => {
+        $fields.take(stringify!($field))
+    };
+    ($fields:ident $field:ident $absent:expr) => {
+        $fields.take_or(stringify!($field), || $absent)
+    };
 }
 
 /// Makes an enum part of documents, as the name of its variant alone or with what it holds:
@@ -138,7 +153,11 @@ macro_rules! drawn {
 }
 
 /// The variant's name, and what it holds.
-pub(crate) fn variant(of: &'static str, value: Value, names: &Names) -> Result<(String, Value), Unreadable> {
+pub(crate) fn variant(
+    of: &'static str,
+    value: Value,
+    names: &Names,
+) -> Result<(String, Value), Unreadable> {
     match value {
         Value::Text(word) => Ok((word, Value::Nothing)),
         Value::Fields(mut fields) if fields.len() == 1 => {
@@ -192,7 +211,10 @@ impl Kept for u128 {
     fn restore(value: Value, _: &Names) -> Result<Self, Unreadable> {
         match value {
             Value::Count(number) => Ok(number.into()),
-            Value::Bytes(bytes) => bytes.try_into().map(u128::from_be_bytes).map_err(|_| Unreadable::wrong("u128")),
+            Value::Bytes(bytes) => bytes
+                .try_into()
+                .map(u128::from_be_bytes)
+                .map_err(|_| Unreadable::wrong("u128")),
             _ => Err(Unreadable::wrong("u128")),
         }
     }
@@ -296,7 +318,8 @@ impl Kept for &'static str {
 
 impl<T: Kept> Kept for Option<T> {
     fn keep(&self, names: &mut Names) -> Value {
-        self.as_ref().map_or(Value::Nothing, |held| held.keep(names))
+        self.as_ref()
+            .map_or(Value::Nothing, |held| held.keep(names))
     }
     fn restore(value: Value, names: &Names) -> Result<Self, Unreadable> {
         match value {
@@ -316,7 +339,10 @@ impl<T: Kept> Kept for Vec<T> {
     }
     fn restore(value: Value, names: &Names) -> Result<Self, Unreadable> {
         match value {
-            Value::List(items) => items.into_iter().map(|item| T::restore(item, names)).collect(),
+            Value::List(items) => items
+                .into_iter()
+                .map(|item| T::restore(item, names))
+                .collect(),
             _ => Err(Unreadable::wrong("Vec")),
         }
     }
@@ -331,7 +357,9 @@ impl<T: Kept, const N: usize> Kept for [T; N] {
         Value::List(self.iter().map(|item| item.keep(names)).collect())
     }
     fn restore(value: Value, names: &Names) -> Result<Self, Unreadable> {
-        Vec::restore(value, names)?.try_into().map_err(|_| Unreadable::wrong("an array of another length"))
+        Vec::restore(value, names)?
+            .try_into()
+            .map_err(|_| Unreadable::wrong("an array of another length"))
     }
     #[cfg(test)]
     fn any(dice: &mut Dice) -> Self {

@@ -44,7 +44,10 @@ impl Unreadable {
         Unreadable(format!("{of} has no {field}"))
     }
     fn unknown(what: &str, word: &str) -> Self {
-        Unreadable(format!("'{}' is no {what} that this version knows", word.escape_debug()))
+        Unreadable(format!(
+            "'{}' is no {what} that this version knows",
+            word.escape_debug()
+        ))
     }
 }
 
@@ -74,8 +77,16 @@ impl Names {
     }
 
     fn read(words: Vec<String>) -> Names {
-        let places = words.iter().enumerate().map(|(place, word)| (word.clone(), place as u64)).collect();
-        Names { numbers: HashMap::new(), words, places }
+        let places = words
+            .iter()
+            .enumerate()
+            .map(|(place, word)| (word.clone(), place as u64))
+            .collect();
+        Names {
+            numbers: HashMap::new(),
+            words,
+            places,
+        }
     }
 
     /// The number of `name` when reading.
@@ -84,7 +95,9 @@ impl Names {
     }
 
     fn name(&self, number: u64) -> Option<&str> {
-        self.words.get(usize::try_from(number).ok()?).map(String::as_str)
+        self.words
+            .get(usize::try_from(number).ok()?)
+            .map(String::as_str)
     }
 }
 
@@ -95,7 +108,13 @@ pub fn write_recording(recording: &Recording) -> Vec<u8> {
     let body = recording.keep(&mut names);
     let words = names.words.into_iter().map(Value::Text).collect();
     let mut bytes = Vec::new();
-    Value::List(vec![Value::Text(FORMAT.to_owned()), Value::Count(VERSION), Value::List(words), body]).put(&mut bytes);
+    Value::List(vec![
+        Value::Text(FORMAT.to_owned()),
+        Value::Count(VERSION),
+        Value::List(words),
+        body,
+    ])
+    .put(&mut bytes);
     let sum = crc::crc32(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     bytes
@@ -106,17 +125,27 @@ pub fn write_recording(recording: &Recording) -> Vec<u8> {
 /// # Errors
 /// When it is damaged, no such document, or of a version that is not known.
 pub fn read_recording(document: &[u8]) -> Result<Recording, Unreadable> {
-    let (body, sum) = document.split_last_chunk::<4>().ok_or_else(|| Unreadable("it is empty".to_owned()))?;
+    let (body, sum) = document
+        .split_last_chunk::<4>()
+        .ok_or_else(|| Unreadable("it is empty".to_owned()))?;
     if crc::crc32(body) != u32::from_le_bytes(*sum) {
-        return Err(Unreadable("its checksum is wrong: the file was damaged after it was written".to_owned()));
+        return Err(Unreadable(
+            "its checksum is wrong: the file was damaged after it was written".to_owned(),
+        ));
     }
     let whole = Value::pull(&mut &body[..]);
-    let Some(Value::List(parts)) = whole else { return Err(Unreadable::wrong("a document")) };
-    let [format, version, words, body]: [Value; 4] = parts.try_into().map_err(|_| Unreadable::wrong("a document"))?;
+    let Some(Value::List(parts)) = whole else {
+        return Err(Unreadable::wrong("a document"));
+    };
+    let [format, version, words, body]: [Value; 4] = parts
+        .try_into()
+        .map_err(|_| Unreadable::wrong("a document"))?;
     match (format, version) {
         (Value::Text(format), Value::Count(VERSION)) if format == FORMAT => {}
         (Value::Text(format), Value::Count(version)) if format == FORMAT => {
-            return Err(Unreadable(format!("it has format {version}, and this version of fathom knows {VERSION}")));
+            return Err(Unreadable(format!(
+                "it has format {version}, and this version of fathom knows {VERSION}"
+            )));
         }
         _ => return Err(Unreadable::wrong("a recording")),
     }

@@ -80,7 +80,13 @@ mod growing {
         let mut names = Names::default();
         let value = Old { ios: 3, gone: 4 }.keep(&mut names);
         let names = Names::read(names.words);
-        assert_eq!(New::restore(value.clone(), &names), Ok(New { added: 5, ios: 3 }));
-        assert_eq!(Old::restore(value, &Names::read(vec!["ios".into(), "other".into()])), Err(Unreadable::missing("Old", "gone")));
+        assert_eq!(
+            New::restore(value.clone(), &names),
+            Ok(New { added: 5, ios: 3 })
+        );
+        assert_eq!(
+            Old::restore(value, &Names::read(vec!["ios".into(), "other".into()])),
+            Err(Unreadable::missing("Old", "gone"))
+        );
     }
 }

@@ -101,9 +101,21 @@ fn pull(from: &mut &[u8], deeper: usize) -> Option<Value> {
         COUNT => Value::Count(number),
         BELOW => Value::Below(number),
         BYTES => Value::Bytes(take(from, few(number)?)?.to_vec()),
-        TEXT => Value::Text(std::str::from_utf8(take(from, few(number)?)?).ok()?.to_owned()),
-        LIST => Value::List((0..few(number)?).map(|_| pull(from, deeper)).collect::<Option<_>>()?),
-        FIELDS => Value::Fields((0..few(number)?).map(|_| field(from, deeper)).collect::<Option<_>>()?),
+        TEXT => Value::Text(
+            std::str::from_utf8(take(from, few(number)?)?)
+                .ok()?
+                .to_owned(),
+        ),
+        LIST => Value::List(
+            (0..few(number)?)
+                .map(|_| pull(from, deeper))
+                .collect::<Option<_>>()?,
+        ),
+        FIELDS => Value::Fields(
+            (0..few(number)?)
+                .map(|_| field(from, deeper))
+                .collect::<Option<_>>()?,
+        ),
         _ => return None,
     })
 }
@@ -112,7 +124,9 @@ fn simple(first: u8, from: &mut &[u8]) -> Option<Value> {
     Some(match first {
         0xf4 | 0xf5 => Value::Flag(first == 0xf5),
         0xf6 => Value::Nothing,
-        0xfb => Value::Float(f64::from_bits(u64::from_be_bytes(take(from, 8)?.try_into().ok()?))),
+        0xfb => Value::Float(f64::from_bits(u64::from_be_bytes(
+            take(from, 8)?.try_into().ok()?,
+        ))),
         _ => return None,
     })
 }
@@ -161,13 +175,22 @@ mod tests {
             ("fb3ff199999999999a", Value::Float(1.1)),
             ("4401020304", Value::Bytes(vec![1, 2, 3, 4])),
             ("6449455446", Value::Text("IETF".into())),
-            ("83010203", Value::List(vec![Value::Count(1), Value::Count(2), Value::Count(3)])),
-            ("a201020304", Value::Fields(vec![(1, Value::Count(2)), (3, Value::Count(4))])),
+            (
+                "83010203",
+                Value::List(vec![Value::Count(1), Value::Count(2), Value::Count(3)]),
+            ),
+            (
+                "a201020304",
+                Value::Fields(vec![(1, Value::Count(2)), (3, Value::Count(4))]),
+            ),
         ];
         for (hex, value) in examples {
             let mut bytes = Vec::new();
             value.put(&mut bytes);
-            assert_eq!(bytes.iter().map(|b| format!("{b:02x}")).collect::<String>(), hex);
+            assert_eq!(
+                bytes.iter().map(|b| format!("{b:02x}")).collect::<String>(),
+                hex
+            );
             assert_eq!(Value::pull(&mut &bytes[..]), Some(value));
         }
     }
@@ -175,12 +198,23 @@ mod tests {
     #[test]
     fn what_is_cut_off_too_deep_or_too_long_is_nothing() {
         let mut bytes = Vec::new();
-        Value::List(vec![Value::Text("a".repeat(300)), Value::Float(0.5), Value::Count(70_000)]).put(&mut bytes);
+        Value::List(vec![
+            Value::Text("a".repeat(300)),
+            Value::Float(0.5),
+            Value::Count(70_000),
+        ])
+        .put(&mut bytes);
         for cut in 0..bytes.len() {
             assert_eq!(Value::pull(&mut &bytes[..cut]), None, "{cut}");
         }
         assert_eq!(Value::pull(&mut &[0x81; 100_000][..]), None);
-        assert_eq!(Value::pull(&mut &[0x9b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0][..]), None);
-        assert_eq!(Value::pull(&mut &[0x5b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0][..]), None);
+        assert_eq!(
+            Value::pull(&mut &[0x9b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0][..]),
+            None
+        );
+        assert_eq!(
+            Value::pull(&mut &[0x5b, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0][..]),
+            None
+        );
     }
 }

@@ -13,7 +13,9 @@ static WORDS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
 
 /// The word for the life of the process: at most 16 KiB are ever kept so.
 pub(crate) fn word(text: String) -> Result<&'static str, Unreadable> {
-    let mut words = WORDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut words = WORDS
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
     if let Some(word) = words.get(text.as_str()) {
         return Ok(word);
     }

@@ -26,7 +26,10 @@ impl Dice {
 
 /// How many rounds: many where `name` asks for the long form.
 pub fn rounds(name: &str, short: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(short)
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(short)
 }
 
 /// What stands in cell `n`: 0 to 20,000 bytes.
@@ -35,22 +38,47 @@ pub fn body(n: u64) -> Vec<u8> {
 }
 
 pub fn cell(n: u64) -> Cell {
-    let figures = (0..n % 40).map(|at| (format!("figure {at}"), (n * at) as f64)).collect();
-    Cell { position: n, axes: vec![("n".into(), n.to_string())], figures, ..Cell::default() }
+    let figures = (0..n % 40)
+        .map(|at| (format!("figure {at}"), (n * at) as f64))
+        .collect();
+    Cell {
+        position: n,
+        axes: vec![("n".into(), n.to_string())],
+        figures,
+        ..Cell::default()
+    }
 }
 
 /// When this process has the role of the writer, writes cells until it is killed, and says each that was acknowledged.
 pub fn write_if_asked() {
-    let Some(place) = std::env::var_os(ROLE) else { return };
+    let Some(place) = std::env::var_os(ROLE) else {
+        return;
+    };
     let mut store = Store::open(Path::new(&place)).expect("a store");
-    let run = store.begin(&Experiment { kind: "test".into(), ..Experiment::default() }).expect("room");
+    let run = store
+        .begin(&Experiment {
+            kind: "test".into(),
+            ..Experiment::default()
+        })
+        .expect("room");
     let say = |word: &str, n: u64| {
         let mut out = std::io::stdout().lock();
-        writeln!(out, "\n{word} {n}").and_then(|()| out.flush()).expect("somebody listens");
+        writeln!(out, "\n{word} {n}")
+            .and_then(|()| out.flush())
+            .expect("somebody listens");
     };
     say("run", run.get());
     for n in 1.. {
-        store.save_cell(run, &cell(n), &Content::Imported { format: "test".into(), bytes: body(n) }).expect("room");
+        store
+            .save_cell(
+                run,
+                &cell(n),
+                &Content::Imported {
+                    format: "test".into(),
+                    bytes: body(n),
+                },
+            )
+            .expect("room");
         say("cell", n);
     }
 }
@@ -68,12 +96,25 @@ impl Writer {
     /// Starts this program again, which must have a test `the_writer` that calls [`write_if_asked`].
     pub fn start(place: &Path) -> Writer {
         let mut command = Command::new(std::env::current_exe().expect("this test"));
-        command.args(["--exact", "the_writer", "--nocapture"]).env(ROLE, place).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args(["--exact", "the_writer", "--nocapture"])
+            .env(ROLE, place)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().expect("this test again");
         let out = BufReader::new(child.stdout.take().expect("a pipe"));
         let (sender, lines) = channel();
-        std::thread::spawn(move || out.lines().map_while(Result::ok).all(|line| sender.send(line).is_ok()));
-        Writer { child, lines, run: None, cells: 0 }
+        std::thread::spawn(move || {
+            out.lines()
+                .map_while(Result::ok)
+                .all(|line| sender.send(line).is_ok())
+        });
+        Writer {
+            child,
+            lines,
+            run: None,
+            cells: 0,
+        }
     }
 
     fn hear(&mut self, line: &str) {
@@ -94,7 +135,10 @@ impl Writer {
     /// Waits until it has acknowledged so many cells; panics when it does not go on.
     pub fn wait_for(&mut self, cells: u64) {
         while self.cells < cells {
-            let line = self.lines.recv_timeout(Duration::from_secs(60)).expect("the writer goes on");
+            let line = self
+                .lines
+                .recv_timeout(Duration::from_secs(60))
+                .expect("the writer goes on");
             self.hear(&line);
         }
     }
@@ -120,17 +164,26 @@ impl Drop for Writer {
 /// Everything that was acknowledged is there, whole; the store is sound, and takes more.
 pub fn nothing_is_lost(place: &Path, run: Option<u64>, cells: u64) {
     let Some(run) = run else { return };
-    let mut store = Store::open(place).unwrap_or_else(|error| panic!("after {cells} cells: {error}"));
+    let mut store =
+        Store::open(place).unwrap_or_else(|error| panic!("after {cells} cells: {error}"));
     let run: Run = store.run(&format!("r{run}")).expect("it was acknowledged");
     let kept = store.cells(run.id).expect("readable");
-    assert!(kept.len() as u64 >= cells, "{cells} were acknowledged, {} are there", kept.len());
+    assert!(
+        kept.len() as u64 >= cells,
+        "{cells} were acknowledged, {} are there",
+        kept.len()
+    );
     for (n, there) in (1..).zip(&kept) {
         assert_eq!(*there, cell(n));
         match store.content(run.id, n).expect("readable") {
-            Content::Imported { bytes, .. } => assert!(bytes == body(n), "cell {n} has another content"),
+            Content::Imported { bytes, .. } => {
+                assert!(bytes == body(n), "cell {n} has another content")
+            }
             other => panic!("cell {n} has {other:?}"),
         }
     }
     store.check().expect("it is sound");
-    store.save_cell(run.id, &cell(kept.len() as u64 + 1), &Content::Nothing).expect("it takes more");
+    store
+        .save_cell(run.id, &cell(kept.len() as u64 + 1), &Content::Nothing)
+        .expect("it takes more");
 }

@@ -42,30 +42,67 @@ struct Given {
 
 impl Arguments {
     pub(super) fn parse(words: &[String]) -> Result<Self, String> {
-        let (mut arguments, mut given) = (Self { links: 1, ..Self::default() }, Given::default());
+        let (mut arguments, mut given) = (
+            Self {
+                links: 1,
+                ..Self::default()
+            },
+            Given::default(),
+        );
         for word in words {
-            match word.strip_prefix("--").map(|option| option.split_once('=').unwrap_or((option, ""))) {
+            match word
+                .strip_prefix("--")
+                .map(|option| option.split_once('=').unwrap_or((option, "")))
+            {
                 Some((name, value)) => arguments.option(name, value, &mut given)?,
                 None if word.starts_with('-') => return Err(unknown(word)),
                 None => arguments.results.push(word.clone()),
             }
         }
         arguments.figures = arguments.figures_of(given);
-        if arguments.results.is_empty() && arguments.figures.is_none() && arguments.malformed.is_empty() {
-            return Err("give a result of fio, or figures with --iops=; `fathom check --help` tells more".to_owned());
+        if arguments.results.is_empty()
+            && arguments.figures.is_none()
+            && arguments.malformed.is_empty()
+        {
+            return Err(
+                "give a result of fio, or figures with --iops=; `fathom check --help` tells more"
+                    .to_owned(),
+            );
         }
         Ok(arguments)
     }
 
     fn option(&mut self, name: &str, value: &str, given: &mut Given) -> Result<(), String> {
-        let whole = || value.parse::<u32>().ok().filter(|n| (1..=1_000_000).contains(n)).ok_or_else(|| refused(name, value, "a whole number from 1 to 1,000,000"));
+        let whole = || {
+            value
+                .parse::<u32>()
+                .ok()
+                .filter(|n| (1..=1_000_000).contains(n))
+                .ok_or_else(|| refused(name, value, "a whole number from 1 to 1,000,000"))
+        };
         match name {
             "link" => self.link = Some(value.parse().map_err(|error| format!("--link: {error}"))?),
             "links" => self.links = whole()?,
             "log" => self.logs.push(value.to_owned()),
             "iops" => given.iops = self.figure(value),
-            "lat" => given.latency_ns = Some(time(value).ok_or_else(|| refused(name, value, "a time above 0 with its unit (ns, us, ms or s), such as 116us or 8.5ms"))?),
-            "bs" => given.block = Some(size(value).ok_or_else(|| refused(name, value, "a size in bytes, or with its unit (k, m or g), such as 4k"))?),
+            "lat" => {
+                given.latency_ns = Some(time(value).ok_or_else(|| {
+                    refused(
+                        name,
+                        value,
+                        "a time above 0 with its unit (ns, us, ms or s), such as 116us or 8.5ms",
+                    )
+                })?)
+            }
+            "bs" => {
+                given.block = Some(size(value).ok_or_else(|| {
+                    refused(
+                        name,
+                        value,
+                        "a size in bytes, or with its unit (k, m or g), such as 4k",
+                    )
+                })?)
+            }
             "iodepth" => given.depth = Some(whole()?),
             "numjobs" => given.jobs = Some(whole()?),
             "per-job" => given.per_job = true,
@@ -77,8 +114,15 @@ impl Arguments {
             "specs" => self.folders.push(value.to_owned()),
             "hosts" => self.hosts = Some(whole()?),
             name if name.starts_with("claim-p") && percentile(name).is_some() => {
-                let ns = time(value).ok_or_else(|| refused(name, value, "a time above 0 with its unit (ns, us, ms or s), such as 116us or 8.5ms"))?;
-                self.percentiles.extend(percentile(name).map(|percent| (percent, ns)));
+                let ns = time(value).ok_or_else(|| {
+                    refused(
+                        name,
+                        value,
+                        "a time above 0 with its unit (ns, us, ms or s), such as 116us or 8.5ms",
+                    )
+                })?;
+                self.percentiles
+                    .extend(percentile(name).map(|percent| (percent, ns)));
             }
             "claim-pattern" => self.claims.pattern = Some(value.to_owned()),
             _ => return Err(unknown(&format!("--{name}"))),
@@ -88,12 +132,23 @@ impl Arguments {
 
     /// A figure, or the finding that it is none.
     fn figure(&mut self, value: &str) -> Option<f64> {
-        parse_figure(value).map_err(|error| self.malformed.push(error)).ok()
+        parse_figure(value)
+            .map_err(|error| self.malformed.push(error))
+            .ok()
     }
 
     fn figures_of(&self, given: Given) -> Option<Imported> {
-        let direction = if given.rw.as_ref().is_some_and(|rw| rw.contains("write")) { Direction::Write } else { Direction::Read };
-        let stream = Stream { direction, iops: given.iops?, latency_ns: given.latency_ns, is_median: false };
+        let direction = if given.rw.as_ref().is_some_and(|rw| rw.contains("write")) {
+            Direction::Write
+        } else {
+            Direction::Read
+        };
+        let stream = Stream {
+            direction,
+            iops: given.iops?,
+            latency_ns: given.latency_ns,
+            is_median: false,
+        };
         Some(Imported {
             rw: given.rw,
             streams: vec![stream],
@@ -111,18 +166,25 @@ impl Arguments {
 
     /// A result does not know what its device hangs on.
     pub(super) fn complete(&self, mut run: ImportedRun) -> ImportedRun {
-        (run.figures.link, run.figures.links, run.figures.claims) = (self.link, self.links, self.claims.clone());
+        (run.figures.link, run.figures.links, run.figures.claims) =
+            (self.link, self.links, self.claims.clone());
         run
     }
 }
 
 /// The 99.9 of `claim-p99.9`.
 fn percentile(name: &str) -> Option<f64> {
-    name.strip_prefix("claim-p")?.parse().ok().filter(|percent| (0.0..100.0).contains(percent) && *percent > 0.0)
+    name.strip_prefix("claim-p")?
+        .parse()
+        .ok()
+        .filter(|percent| (0.0..100.0).contains(percent) && *percent > 0.0)
 }
 
 fn unknown(option: &str) -> String {
-    format!("there is no option '{}'; `fathom check --help` lists them", option.escape_debug())
+    format!(
+        "there is no option '{}'; `fathom check --help` lists them",
+        option.escape_debug()
+    )
 }
 
 fn refused(name: &str, value: &str, wanted: &str) -> String {
@@ -153,5 +215,9 @@ fn size(text: &str) -> Option<u64> {
         "g" | "gib" => 30,
         _ => return None,
     };
-    digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+    digits
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(1 << shift)
+        .filter(|bytes| *bytes > 0)
 }

@@ -2,7 +2,8 @@
 
 use fathom_analyse::{Imported, SpecFigure, SpecSheet};
 use fathom_device::spec::{
-    Access, Comparison, Conditions, Figure, Judgement, Library, Load, Measured, Sheet, Side, What, compare, conditions, measured_line, report,
+    Access, Comparison, Conditions, Figure, Judgement, Library, Load, Measured, Sheet, Side, What,
+    compare, conditions, measured_line, report,
 };
 use fathom_import::ImportedRun;
 use fathom_model::{DeviceFacts, Direction, SpecReport};
@@ -10,36 +11,73 @@ use fathom_model::{DeviceFacts, Direction, SpecReport};
 use super::arguments::Arguments;
 
 /// The sheet that is named, or the one that fits a model: the one named, or the first that a result of fathom names itself.
-pub(super) fn choose<'a>(arguments: &Arguments, models: &[String], library: &'a Library) -> Result<Option<(&'a Sheet, DeviceFacts)>, String> {
+pub(super) fn choose<'a>(
+    arguments: &Arguments,
+    models: &[String],
+    library: &'a Library,
+) -> Result<Option<(&'a Sheet, DeviceFacts)>, String> {
     let device = |model: Option<&String>| {
-        let mut facts = DeviceFacts { name: "device".to_owned(), ..DeviceFacts::default() };
+        let mut facts = DeviceFacts {
+            name: "device".to_owned(),
+            ..DeviceFacts::default()
+        };
         facts.identity.model = model.cloned();
         facts
     };
     if let Some(id) = &arguments.sheet {
-        let sheet = library.by_id(id).ok_or_else(|| format!("--sheet: there is no sheet '{}'; `fathom spec` lists them", id.escape_debug()))?;
-        return Ok(Some((sheet, device(arguments.model.as_ref().or(models.first())))));
+        let sheet = library.by_id(id).ok_or_else(|| {
+            format!(
+                "--sheet: there is no sheet '{}'; `fathom spec` lists them",
+                id.escape_debug()
+            )
+        })?;
+        return Ok(Some((
+            sheet,
+            device(arguments.model.as_ref().or(models.first())),
+        )));
     }
-    let mut all = arguments.model.iter().chain(models).map(|model| device(Some(model)));
+    let mut all = arguments
+        .model
+        .iter()
+        .chain(models)
+        .map(|model| device(Some(model)));
     let fitting = all.find_map(|device| Some((library.fitting(&device)?, device)));
     match (&arguments.model, &fitting) {
-        (Some(model), None) => Err(format!("--model: no data sheet fits '{}'; `fathom spec` lists them", model.escape_debug())),
+        (Some(model), None) => Err(format!(
+            "--model: no data sheet fits '{}'; `fathom spec` lists them",
+            model.escape_debug()
+        )),
         _ => Ok(fitting),
     }
 }
 
 /// What each result makes of the figures that it can speak to, one report for each result with any.
-pub(super) fn judge(runs: &mut [ImportedRun], sheet: &Sheet, device: &DeviceFacts, named: bool) -> Vec<SpecReport> {
+pub(super) fn judge(
+    runs: &mut [ImportedRun],
+    sheet: &Sheet,
+    device: &DeviceFacts,
+    named: bool,
+) -> Vec<SpecReport> {
     let mut reports = Vec::new();
     for run in runs {
         let comparisons = comparisons(run, sheet, device);
         if comparisons.is_empty() {
             continue;
         }
-        let name = if run.figures.name.is_empty() { "result" } else { &run.figures.name };
+        let name = if run.figures.name.is_empty() {
+            "result"
+        } else {
+            &run.figures.name
+        };
         let lines = comparisons.iter().map(measured_line).collect();
-        reports.push(SpecReport { lines, facts: Vec::new(), ..report(name, device, sheet, named) });
-        let missed = comparisons.iter().filter(|one| matches!(one.judgement, Judgement::Below | Judgement::Above));
+        reports.push(SpecReport {
+            lines,
+            facts: Vec::new(),
+            ..report(name, device, sheet, named)
+        });
+        let missed = comparisons
+            .iter()
+            .filter(|one| matches!(one.judgement, Judgement::Below | Judgement::Above));
         run.figures.sheet = Some(SpecSheet {
             model: format!("{} {}", sheet.maker, sheet.product),
             part_prefixes: sheet.models.clone(),
@@ -50,22 +88,41 @@ pub(super) fn judge(runs: &mut [ImportedRun], sheet: &Sheet, device: &DeviceFact
 }
 
 fn comparisons(run: &ImportedRun, sheet: &Sheet, device: &DeviceFacts) -> Vec<Comparison> {
-    let Some((under, measured)) = measured(run) else { return Vec::new() };
-    let Some(load) = load(&run.figures, &under) else { return Vec::new() };
+    let Some((under, measured)) = measured(run) else {
+        return Vec::new();
+    };
+    let Some(load) = load(&run.figures, &under) else {
+        return Vec::new();
+    };
     let fits = |figure: &&Figure| load.speaks_to(figure);
-    sheet.figures.iter().filter(fits).map(|figure| compare(sheet, figure, &measured, device)).collect()
+    sheet
+        .figures
+        .iter()
+        .filter(fits)
+        .map(|figure| compare(sheet, figure, &measured, device))
+        .collect()
 }
 
 fn measured(run: &ImportedRun) -> Option<(Conditions, Measured)> {
     let figures = &run.figures;
     let block = u32::try_from(figures.block?).ok()?;
-    let under = Conditions { block, depth: figures.depth?, threads: figures.jobs.unwrap_or(1), assumed: Vec::new() };
+    let under = Conditions {
+        block,
+        depth: figures.depth?,
+        threads: figures.jobs.unwrap_or(1),
+        assumed: Vec::new(),
+    };
     let (iops, flying) = (figures.iops(), figures.in_flight().unwrap_or(0.0));
     let measured = Measured {
         iops,
         bandwidth: figures.bandwidth()?,
         mean_ns: if iops > 0.0 { flying / iops * 1e9 } else { 0.0 },
-        percentiles: run.spread.percentiles.iter().map(|(percent, ns)| (*percent, *ns as u64)).collect(),
+        percentiles: run
+            .spread
+            .percentiles
+            .iter()
+            .map(|(percent, ns)| (*percent, *ns as u64))
+            .collect(),
         under: Some(under.clone()),
         ..Measured::default()
     };
@@ -74,13 +131,24 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, Measured)> {
 
 /// What was measured, where it has one direction.
 fn load(imported: &Imported, under: &Conditions) -> Option<Load> {
-    let random = imported.rw.as_ref().is_some_and(|rw| rw.starts_with("rand"));
+    let random = imported
+        .rw
+        .as_ref()
+        .is_some_and(|rw| rw.starts_with("rand"));
     let side = match imported.streams.as_slice() {
         [one] if one.direction == Direction::Read => Side::Read,
         [one] if one.direction == Direction::Write => Side::Write,
         _ => return None,
     };
-    Some(Load { side, access: if random { Access::Random } else { Access::Sequential }, under: under.clone() })
+    Some(Load {
+        side,
+        access: if random {
+            Access::Random
+        } else {
+            Access::Sequential
+        },
+        under: under.clone(),
+    })
 }
 
 fn promise(one: &Comparison) -> Option<SpecFigure> {
@@ -91,7 +159,11 @@ fn promise(one: &Comparison) -> Option<SpecFigure> {
         What::Latency(_) => return None,
     };
     Some(SpecFigure {
-        direction: if figure.side == Side::Write { Direction::Write } else { Direction::Read },
+        direction: if figure.side == Side::Write {
+            Direction::Write
+        } else {
+            Direction::Read
+        },
         random: figure.access == Access::Random,
         value: figure.value,
         is_bandwidth,

@@ -24,7 +24,8 @@ impl Standing {
     /// What is left of the whole experiment now.
     #[must_use]
     pub fn left(&self) -> Option<Duration> {
-        self.rest.map(|rest| rest.saturating_sub(self.begun.elapsed()))
+        self.rest
+            .map(|rest| rest.saturating_sub(self.begun.elapsed()))
     }
 }
 
@@ -85,7 +86,9 @@ impl<T: Audience + ?Sized> Audience for &mut T {
 
 impl Audience for Everyone<'_> {
     fn opens(&mut self, kind: &str, cells: usize, run: Option<&str>) {
-        self.0.iter_mut().for_each(|one| one.opens(kind, cells, run));
+        self.0
+            .iter_mut()
+            .for_each(|one| one.opens(kind, cells, run));
     }
 
     fn begins(&mut self, standing: &Standing, cell: &Cell) {
@@ -93,11 +96,15 @@ impl Audience for Everyone<'_> {
     }
 
     fn progress(&mut self, standing: &Standing, progress: &Progress) {
-        self.0.iter_mut().for_each(|one| one.progress(standing, progress));
+        self.0
+            .iter_mut()
+            .for_each(|one| one.progress(standing, progress));
     }
 
     fn wants_state(&mut self, elapsed: Nanos) -> bool {
-        self.0.iter_mut().fold(false, |wanted, one| one.wants_state(elapsed) || wanted)
+        self.0
+            .iter_mut()
+            .fold(false, |wanted, one| one.wants_state(elapsed) || wanted)
     }
 
     fn state(&mut self, state: &Recording) {
@@ -105,7 +112,9 @@ impl Audience for Everyone<'_> {
     }
 
     fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
-        self.0.iter_mut().for_each(|one| one.ends(standing, cell, came));
+        self.0
+            .iter_mut()
+            .for_each(|one| one.ends(standing, cell, came));
     }
 
     fn closes(&mut self, how: &str, resume: Option<&str>) {

@@ -54,15 +54,32 @@ pub fn layout_cell(size: Bytes, targets: Vec<String>) -> Cell {
 
 /// Where the files of a plan are, how much is free there, and how to mend it.
 pub fn room(plan: &Plan) -> String {
-    let mut folders: Vec<&Path> = plan.jobs.iter().flat_map(|job| &job.files.paths).filter_map(|path| path.parent()).collect();
+    let mut folders: Vec<&Path> = plan
+        .jobs
+        .iter()
+        .flat_map(|job| &job.files.paths)
+        .filter_map(|path| path.parent())
+        .collect();
     folders.sort_unstable();
     folders.dedup();
     let told = folders.iter().map(|folder| {
-        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        let free = rustix::fs::statvfs(folder).map_or(0, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
-        format!("the file system under {} is full ({} free)", folder.display(), fathom_device::size(Bytes::new(free)))
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        let free = rustix::fs::statvfs(folder)
+            .map_or(0, |facts| facts.f_bavail.saturating_mul(facts.f_frsize));
+        format!(
+            "the file system under {} is full ({} free)",
+            folder.display(),
+            fathom_device::size(Bytes::new(free))
+        )
     });
-    format!("{}; make room there, or use less with --size", told.collect::<Vec<_>>().join(", "))
+    format!(
+        "{}; make room there, or use less with --size",
+        told.collect::<Vec<_>>().join(", ")
+    )
 }
 
 /// The job file of a cell; files that it includes are read from the machine.
@@ -70,7 +87,11 @@ struct Text<'a>(&'a Cell);
 
 impl Includes for Text<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        if path == self.0.source { Ok(self.0.job_file.clone().into_bytes()) } else { ThisMachine.read(path) }
+        if path == self.0.source {
+            Ok(self.0.job_file.clone().into_bytes())
+        } else {
+            ThisMachine.read(path)
+        }
     }
 
     fn open_log(&self, path: &str) -> Result<Box<dyn std::io::BufRead + Send>, String> {
@@ -83,7 +104,9 @@ impl Includes for Text<'_> {
 /// # Errors
 /// Every mistake in it, in words.
 pub fn plan_of(cell: &Cell) -> Result<(Plan, Vec<Range<usize>>), String> {
-    let sides = (0..cell.sides()).map(|side| side_of(cell, side)).collect::<Result<Vec<Plan>, String>>()?;
+    let sides = (0..cell.sides())
+        .map(|side| side_of(cell, side))
+        .collect::<Result<Vec<Plan>, String>>()?;
     let mut begin = 0;
     let ranges = sides.iter().map(|side| {
         let range = begin..begin + side.jobs.len();
@@ -91,7 +114,9 @@ pub fn plan_of(cell: &Cell) -> Result<(Plan, Vec<Range<usize>>), String> {
         range
     });
     let ranges: Vec<Range<usize>> = ranges.collect();
-    let waits = sides.iter().any(|side| side.jobs.iter().any(|job| job.start.after_all_before));
+    let waits = sides
+        .iter()
+        .any(|side| side.jobs.iter().any(|job| job.start.after_all_before));
     if sides.len() > 1 && waits {
         return Err("a job file with stonewall cannot be run on several targets at once: its jobs would wait for each other's".to_owned());
     }
@@ -105,8 +130,13 @@ pub fn plan_of(cell: &Cell) -> Result<(Plan, Vec<Range<usize>>), String> {
 fn side_of(cell: &Cell, side: usize) -> Result<Plan, String> {
     let invocation = parse_args(&cell.arguments(side), Personality::Fathom);
     let planned = invocation.and_then(|invocation| plan(&invocation, &ThisMachine, &Text(cell)));
-    let Planned { plan, .. } =
-        planned.map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    let Planned { plan, .. } = planned.map_err(|problems| {
+        problems
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+    })?;
     Ok(plan)
 }
 
@@ -120,23 +150,38 @@ pub struct Runner {
 impl Runner {
     /// A runner that may write what the codes allow.
     pub fn new(clock: LinuxClock, destroy: Vec<String>) -> Runner {
-        Runner { clock, codes: Codes::new(destroy), backups: Backups::new(Path::new(".")) }
+        Runner {
+            clock,
+            codes: Codes::new(destroy),
+            backups: Backups::new(Path::new(".")),
+        }
     }
 
     /// Measures one cell.
     ///
     /// # Errors
     /// When it cannot be planned, is not permitted, or its files cannot be made ready.
-    pub fn measure(&mut self, cell: &Cell, standing: &Standing, audience: &mut dyn Audience, keep: &mut dyn Keep) -> Result<Measured, CellError> {
+    pub fn measure(
+        &mut self,
+        cell: &Cell,
+        standing: &Standing,
+        audience: &mut dyn Audience,
+        keep: &mut dyn Keep,
+    ) -> Result<Measured, CellError> {
         let (plan, sides) = plan_of(cell).map_err(CellError::Plain)?;
         let host = match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
             Some(folder) => LinuxHost::new(self.clock).with_scratch(folder.into()),
             None => LinuxHost::new(self.clock),
         };
         self.codes.note(&plan);
-        let held = guard::take_hold(&plan, self.codes.all(), &host, &mut self.backups).map_err(|all| CellError::Refused(all.join("\n")))?;
+        let held = guard::take_hold(&plan, self.codes.all(), &host, &mut self.backups)
+            .map_err(|all| CellError::Refused(all.join("\n")))?;
         let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
-        let journal = if measures { keep.begins(cell, &plan).map_err(CellError::Refused)? } else { None };
+        let journal = if measures {
+            keep.begins(cell, &plan).map_err(CellError::Refused)?
+        } else {
+            None
+        };
         let full = room(&plan);
         let audience = RefCell::new(audience);
         let measured = measure_and_keep(
@@ -146,7 +191,10 @@ impl Runner {
             &mut |progress: &Progress| audience.borrow_mut().progress(standing, progress),
             &mut |elapsed: Nanos| audience.borrow_mut().wants_state(elapsed),
             &mut |state, _| audience.borrow_mut().state(&state),
-            Beside { keep: journal, end: &|| false },
+            Beside {
+                keep: journal,
+                end: &|| false,
+            },
         );
         self.codes.renew();
         let (mut recording, _) = measured.map_err(|error| match error.cause.errno {
@@ -156,6 +204,10 @@ impl Runner {
         recording.messages.splice(0..0, held);
         let findings = fathom_analyse::findings(&recording);
         let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);
-        Ok(Measured { recording, findings, figures })
+        Ok(Measured {
+            recording,
+            findings,
+            figures,
+        })
     }
 }

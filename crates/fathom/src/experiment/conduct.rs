@@ -37,14 +37,34 @@ impl Conduct<'_> {
     ///
     /// # Errors
     /// When nobody could be told.
-    pub fn carry_out(&self, course: &mut dyn Course, bounds: &Bounds, stored: &mut Stored, more: Option<&mut dyn Audience>) -> Result<Came, String> {
+    pub fn carry_out(
+        &self,
+        course: &mut dyn Course,
+        bounds: &Bounds,
+        stored: &mut Stored,
+        more: Option<&mut dyn Audience>,
+    ) -> Result<Came, String> {
         let run = stored.name();
-        complain!("fathom {}: {}{}", self.kind, self.summary, run.as_ref().map_or(String::new(), |run| format!("\n  kept as {run}")));
-        if self.subjects.iter().any(|subject| subject.made && !subject.file.exists()) {
+        complain!(
+            "fathom {}: {}{}",
+            self.kind,
+            self.summary,
+            run.as_ref()
+                .map_or(String::new(), |run| format!("\n  kept as {run}"))
+        );
+        if self
+            .subjects
+            .iter()
+            .any(|subject| subject.made && !subject.file.exists())
+        {
             stored.prepare_again();
         }
-        let mut everyone = self.telling.audience(&format!("fathom {} {}", self.kind, self.title))?;
-        everyone.0.extend(more.map(|more| Box::new(more) as Box<dyn Audience>));
+        let mut everyone = self
+            .telling
+            .audience(&format!("fathom {} {}", self.kind, self.title))?;
+        everyone
+            .0
+            .extend(more.map(|more| Box::new(more) as Box<dyn Audience>));
         everyone.opens(self.kind, self.cells, run.as_deref());
         let ended = drive(course, bounds, stored, &mut everyone);
         let resume = run.filter(|_| !ended.is_whole()).map(|run| match ended {
@@ -54,17 +74,31 @@ impl Conduct<'_> {
         everyone.closes(ended.word(), resume.as_deref());
         drop(everyone);
         let trouble = stored.finish(&ended).err();
-        let came = Came { ended, kind: self.kind, resume, trouble };
+        let came = Came {
+            ended,
+            kind: self.kind,
+            resume,
+            trouble,
+        };
         self.clean_up(&came);
         Ok(came)
     }
 
     /// A file that we made goes, unless the user wants it, or the rest needs it: what was prepared in it took its time.
     fn clean_up(&self, came: &Came) {
-        let stays = came.resume.is_some() && matches!(came.ended, Ended::Interrupted | Ended::Stopped(_));
-        for subject in self.subjects.iter().filter(|subject| subject.made && !self.keep) {
+        let stays =
+            came.resume.is_some() && matches!(came.ended, Ended::Interrupted | Ended::Stopped(_));
+        for subject in self
+            .subjects
+            .iter()
+            .filter(|subject| subject.made && !self.keep)
+        {
             if stays && subject.file.exists() {
-                complain!("fathom {}: {} stays for the rest; remove it if there will be none", self.kind, subject.file.display());
+                complain!(
+                    "fathom {}: {} stays for the rest; remove it if there will be none",
+                    self.kind,
+                    subject.file.display()
+                );
             } else {
                 tidy(&format!("fathom {}", self.kind), &subject.file);
             }
@@ -76,13 +110,28 @@ impl Came {
     /// Says how it ended and how it goes on. `told` is what came of telling the result, `partial` what that is worth when the
     /// time was up.
     pub fn outcome(&self, left: usize, told: Outcome, partial: Outcome) -> Outcome {
-        let go_on = self.resume.as_ref().map_or(String::new(), |command| format!("; `{command}` goes on"));
+        let go_on = self
+            .resume
+            .as_ref()
+            .map_or(String::new(), |command| format!("; `{command}` goes on"));
         let (why, outcome) = match &self.ended {
             Ended::Done => (None, told),
-            Ended::Interrupted if self.resume.is_some() => (Some("interrupted, what was measured is kept".to_owned()), Outcome::Interrupted),
+            Ended::Interrupted if self.resume.is_some() => (
+                Some("interrupted, what was measured is kept".to_owned()),
+                Outcome::Interrupted,
+            ),
             Ended::Interrupted => (Some("interrupted".to_owned()), Outcome::Interrupted),
-            Ended::OutOfTime if left == 0 => (Some("the budget is used up; what was planned so far was measured, more was to come".to_owned()), partial),
-            Ended::OutOfTime => (Some(format!("the budget is used up; cells not measured: {left}")), partial),
+            Ended::OutOfTime if left == 0 => (
+                Some(
+                    "the budget is used up; what was planned so far was measured, more was to come"
+                        .to_owned(),
+                ),
+                partial,
+            ),
+            Ended::OutOfTime => (
+                Some(format!("the budget is used up; cells not measured: {left}")),
+                partial,
+            ),
             Ended::Full(why) | Ended::Stopped(why) => (Some(why.clone()), Outcome::Bad),
         };
         if let Some(why) = why {

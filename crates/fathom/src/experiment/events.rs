@@ -30,13 +30,23 @@ impl Events {
         let out: Box<dyn Write> = if name == "-" {
             Box::new(std::io::stdout())
         } else {
-            Box::new(File::create(name).map_err(|error| format!("--events: {name} cannot be written: {error}"))?)
+            Box::new(
+                File::create(name)
+                    .map_err(|error| format!("--events: {name} cannot be written: {error}"))?,
+            )
         };
-        Ok(Events { out, name: String::new(), told: Instant::now() })
+        Ok(Events {
+            out,
+            name: String::new(),
+            told: Instant::now(),
+        })
     }
 
     fn tell(&mut self, line: &str) {
-        let _ = self.out.write_all(line.as_bytes()).and_then(|()| self.out.flush());
+        let _ = self
+            .out
+            .write_all(line.as_bytes())
+            .and_then(|()| self.out.flush());
     }
 }
 
@@ -48,20 +58,31 @@ impl Audience for Events {
     fn begins(&mut self, standing: &Standing, cell: &Cell) {
         self.name = cell.id();
         self.told = Instant::now();
-        self.tell(&fathom_report::cell_event(&place(standing, &self.name), &cell.values));
+        self.tell(&fathom_report::cell_event(
+            &place(standing, &self.name),
+            &cell.values,
+        ));
     }
 
     fn progress(&mut self, standing: &Standing, progress: &Progress) {
         if self.told.elapsed() >= EVERY {
             self.told = Instant::now();
-            self.tell(&fathom_report::progress_event(&place(standing, &self.name), progress));
+            self.tell(&fathom_report::progress_event(
+                &place(standing, &self.name),
+                progress,
+            ));
         }
     }
 
     fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
         let place = place(standing, &cell.id());
         let line = match came {
-            Ok(measured) => fathom_report::done_event(&place, &cell.values, &measured.figures, &measured.findings.findings),
+            Ok(measured) => fathom_report::done_event(
+                &place,
+                &cell.values,
+                &measured.figures,
+                &measured.findings.findings,
+            ),
             Err(why) => fathom_report::failed_event(&place, why),
         };
         self.tell(&line);

@@ -4,13 +4,17 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use fathom_load::KeepIntervals;
-use fathom_model::{CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState};
+use fathom_model::{
+    CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState,
+};
 use fathom_plan::Cell;
 use fathom_store::{Journal, Store};
 
 use super::Ended;
 use super::cell::{Measured, plan_of};
-use crate::keep::{StoreWish, about_to_be, cell_of, facts_of, if_it_runs_full, journal_of, owner, unix_now_ns};
+use crate::keep::{
+    StoreWish, about_to_be, cell_of, facts_of, if_it_runs_full, journal_of, owner, unix_now_ns,
+};
 
 /// Keeps cells and knows those of earlier sessions.
 pub trait Keep {
@@ -56,16 +60,31 @@ struct Shelf {
 impl Shelf {
     /// Where a cell stands, or will.
     fn place(&self, cell: &Cell) -> u64 {
-        self.places.get(&cell.id()).map_or(self.next, |(position, _)| *position)
+        self.places
+            .get(&cell.id())
+            .map_or(self.next, |(position, _)| *position)
     }
 
     /// Takes a cell to its place.
-    fn put(&mut self, cell: &Cell, kept: fathom_model::Cell, content: &Content) -> Result<(), String> {
+    fn put(
+        &mut self,
+        cell: &Cell,
+        kept: fathom_model::Cell,
+        content: &Content,
+    ) -> Result<(), String> {
         let position = self.place(cell);
         let state = kept.state;
-        let kept = fathom_model::Cell { position, axes: axes(cell), plan: text(cell), ..kept };
-        self.store.save_cell(self.run, &kept, content).map_err(|error| error.to_string())?;
-        self.places.insert(cell.id(), (position, state == CellState::Finished));
+        let kept = fathom_model::Cell {
+            position,
+            axes: axes(cell),
+            plan: text(cell),
+            ..kept
+        };
+        self.store
+            .save_cell(self.run, &kept, content)
+            .map_err(|error| error.to_string())?;
+        self.places
+            .insert(cell.id(), (position, state == CellState::Finished));
         self.next = self.next.max(position + 1);
         Ok(())
     }
@@ -77,12 +96,23 @@ impl Stored {
     /// # Errors
     /// When there is none: what takes hours is not begun without a place for it.
     pub fn begin(wish: &StoreWish, experiment: &Experiment) -> Result<Stored, String> {
-        let Some(place) = wish.place()? else { return Ok(Stored(None)) };
-        let trouble = |error: fathom_store::StoreError| format!("{error}; --no-store measures without keeping anything");
+        let Some(place) = wish.place()? else {
+            return Ok(Stored(None));
+        };
+        let trouble = |error: fathom_store::StoreError| {
+            format!("{error}; --no-store measures without keeping anything")
+        };
         let mut store = Store::open(&place).map_err(trouble)?;
         let run = store.begin(experiment).map_err(trouble)?;
         if_it_runs_full(&store, &format!("`fathom resume {run}` goes on"));
-        Ok(Stored(Some(Shelf { store, run, places: HashMap::new(), next: 1, described: false, prepares_again: false })))
+        Ok(Stored(Some(Shelf {
+            store,
+            run,
+            places: HashMap::new(),
+            next: 1,
+            described: false,
+            prepares_again: false,
+        })))
     }
 
     /// Takes up a run that was not finished.
@@ -90,14 +120,35 @@ impl Stored {
     /// # Errors
     /// When the store cannot be read or written.
     pub fn again(mut store: Store, run: &Run) -> Result<Stored, String> {
-        store.take_up(run.id, &owner()).map_err(|error| error.to_string())?;
+        store
+            .take_up(run.id, &owner())
+            .map_err(|error| error.to_string())?;
         if_it_runs_full(&store, &format!("`fathom resume {}` goes on", run.id));
         let cells = store.cells(run.id).map_err(|error| error.to_string())?;
         let next = cells.iter().map(|cell| cell.position).max().unwrap_or(0) + 1;
-        let id = |plan: &str| plan.lines().next().and_then(|line| line.strip_prefix(MARK)).map(str::to_owned);
-        let places =
-            cells.iter().filter_map(|cell| Some((id(&cell.plan)?, (cell.position, cell.state == CellState::Finished)))).collect();
-        Ok(Stored(Some(Shelf { store, run: run.id, places, next, described: true, prepares_again: false })))
+        let id = |plan: &str| {
+            plan.lines()
+                .next()
+                .and_then(|line| line.strip_prefix(MARK))
+                .map(str::to_owned)
+        };
+        let places = cells
+            .iter()
+            .filter_map(|cell| {
+                Some((
+                    id(&cell.plan)?,
+                    (cell.position, cell.state == CellState::Finished),
+                ))
+            })
+            .collect();
+        Ok(Stored(Some(Shelf {
+            store,
+            run: run.id,
+            places,
+            next,
+            described: true,
+            prepares_again: false,
+        })))
     }
 
     /// The target is not there any more: what prepared it says nothing of the next one.
@@ -117,9 +168,18 @@ impl Stored {
     /// # Errors
     /// When that cannot be kept; the cells are.
     pub fn finish(&mut self, ended: &Ended) -> Result<(), String> {
-        let Some(shelf) = &mut self.0 else { return Ok(()) };
-        let state = if ended.is_whole() { RunState::Finished } else { RunState::Stopped };
-        shelf.store.finish(shelf.run, state, unix_now_ns()).map_err(|error| error.to_string())
+        let Some(shelf) = &mut self.0 else {
+            return Ok(());
+        };
+        let state = if ended.is_whole() {
+            RunState::Finished
+        } else {
+            RunState::Stopped
+        };
+        shelf
+            .store
+            .finish(shelf.run, state, unix_now_ns())
+            .map_err(|error| error.to_string())
     }
 }
 
@@ -129,9 +189,17 @@ impl Stored {
     /// # Errors
     /// When what was kept cannot be read.
     pub fn recording(&mut self, cell: &Cell) -> Result<Option<Recording>, String> {
-        let Some(shelf) = &mut self.0 else { return Ok(None) };
-        let Some((position, true)) = shelf.places.get(&cell.id()).copied() else { return Ok(None) };
-        match shelf.store.content(shelf.run, position).map_err(|error| error.to_string())? {
+        let Some(shelf) = &mut self.0 else {
+            return Ok(None);
+        };
+        let Some((position, true)) = shelf.places.get(&cell.id()).copied() else {
+            return Ok(None);
+        };
+        match shelf
+            .store
+            .content(shelf.run, position)
+            .map_err(|error| error.to_string())?
+        {
             Content::Recording(recording) => Ok(Some(*recording)),
             _ => Ok(None),
         }
@@ -144,37 +212,63 @@ impl Keep for Stored {
             return Ok(None);
         }
         // What was removed is measured again.
-        let Some(recording) = self.recording(cell)? else { return Ok(None) };
+        let Some(recording) = self.recording(cell)? else {
+            return Ok(None);
+        };
         let sides = plan_of(cell).map(|(_, sides)| sides).unwrap_or_default();
-        Ok(Some(fathom_analyse::cell_figures(&recording, &fathom_analyse::findings(&recording), &sides)))
+        Ok(Some(fathom_analyse::cell_figures(
+            &recording,
+            &fathom_analyse::findings(&recording),
+            &sides,
+        )))
     }
 
     fn begins(&mut self, cell: &Cell, plan: &Plan) -> Result<Option<KeepIntervals>, String> {
-        let Some(shelf) = &mut self.0 else { return Ok(None) };
+        let Some(shelf) = &mut self.0 else {
+            return Ok(None);
+        };
         let position = shelf.place(cell);
         let (kept, content) = about_to_be(plan);
         shelf.put(cell, kept, &content)?;
-        let journal = Journal::open(Path::new(shelf.store.place()), shelf.run, position).map_err(|error| error.to_string())?;
+        let journal = Journal::open(Path::new(shelf.store.place()), shelf.run, position)
+            .map_err(|error| error.to_string())?;
         Ok(Some(journal_of("fathom", journal)))
     }
 
     fn failed(&mut self, cell: &Cell, why: &str) -> Result<(), String> {
-        let Some(shelf) = &mut self.0 else { return Ok(()) };
-        let kept = fathom_model::Cell { state: CellState::Failed, started_unix_ns: unix_now_ns(), notes: vec![why.to_owned()], ..fathom_model::Cell::default() };
+        let Some(shelf) = &mut self.0 else {
+            return Ok(());
+        };
+        let kept = fathom_model::Cell {
+            state: CellState::Failed,
+            started_unix_ns: unix_now_ns(),
+            notes: vec![why.to_owned()],
+            ..fathom_model::Cell::default()
+        };
         shelf.put(cell, kept, &Content::Nothing)
     }
 
     fn save(&mut self, cell: &Cell, measured: &Measured) -> Result<(), String> {
-        let Some(shelf) = &mut self.0 else { return Ok(()) };
+        let Some(shelf) = &mut self.0 else {
+            return Ok(());
+        };
         let whole = measured.findings.end == RunEnd::Completed;
-        let state = if whole { CellState::Finished } else { CellState::Interrupted };
+        let state = if whole {
+            CellState::Finished
+        } else {
+            CellState::Interrupted
+        };
         let content = Content::Recording(Box::new(measured.recording.clone()));
         let mut kept = cell_of(&measured.recording, &measured.findings, state);
         // The whole cell first, as the experiment's own tables tell it; then each of its jobs.
-        kept.figures.splice(0..0, fathom_analyse::cell_headline(&measured.figures));
+        kept.figures
+            .splice(0..0, fathom_analyse::cell_headline(&measured.figures));
         shelf.put(cell, kept, &content)?;
         if !std::mem::replace(&mut shelf.described, true) {
-            shelf.store.describe(shelf.run, facts_of(&measured.recording)).map_err(|error| error.to_string())?;
+            shelf
+                .store
+                .describe(shelf.run, facts_of(&measured.recording))
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -183,7 +277,10 @@ impl Keep for Stored {
 /// Where it lies. The steps of a suite may share their axes: what the values do not say, the name does.
 fn axes(cell: &Cell) -> Vec<(String, String)> {
     let mut axes = cell.values.clone();
-    let said: Vec<String> = axes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let said: Vec<String> = axes
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
     if said.join(" ") != cell.key {
         axes.insert(0, ("cell".to_owned(), cell.key.clone()));
     }
@@ -196,7 +293,19 @@ fn axes(cell: &Cell) -> Vec<(String, String)> {
 /// The job file with what is set in it: it says all that was to be done.
 fn text(cell: &Cell) -> String {
     let one_line = |text: &str| text.replace(['\n', '\r'], " ");
-    let sets: String = cell.settings.iter().map(|(name, value)| format!("; --set {name}={}\n", one_line(value))).collect();
-    let targets: String = cell.targets.iter().map(|target| format!("; on {target}\n")).collect();
-    format!("{MARK}{}\n{sets}{targets}{}", one_line(&cell.id()), cell.job_file)
+    let sets: String = cell
+        .settings
+        .iter()
+        .map(|(name, value)| format!("; --set {name}={}\n", one_line(value)))
+        .collect();
+    let targets: String = cell
+        .targets
+        .iter()
+        .map(|target| format!("; on {target}\n"))
+        .collect();
+    format!(
+        "{MARK}{}\n{sets}{targets}{}",
+        one_line(&cell.id()),
+        cell.job_file
+    )
 }

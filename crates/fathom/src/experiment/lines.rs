@@ -26,7 +26,12 @@ pub struct Lines {
 impl Lines {
     /// The live line only where it can be overwritten.
     pub fn new() -> Lines {
-        Lines { live: std::io::stderr().is_terminal(), shown: None, dirty: 0, name: String::new() }
+        Lines {
+            live: std::io::stderr().is_terminal(),
+            shown: None,
+            dirty: 0,
+            name: String::new(),
+        }
     }
 
     fn wipe(&mut self) {
@@ -66,11 +71,19 @@ impl Audience for Lines {
             return;
         }
         let came = came.map(|measured| &measured.figures);
-        complain!("{}", fathom_report::cell_line(&place(standing, &cell.id()), came));
+        complain!(
+            "{}",
+            fathom_report::cell_line(&place(standing, &cell.id()), came)
+        );
     }
 }
 
 /// The standing in the words of the report.
 pub(super) fn place(standing: &Standing, name: &str) -> fathom_report::Place {
-    fathom_report::Place { number: standing.number, all: standing.all, name: name.to_owned(), left: standing.left() }
+    fathom_report::Place {
+        number: standing.number,
+        all: standing.all,
+        name: name.to_owned(),
+        left: standing.left(),
+    }
 }

@@ -22,8 +22,8 @@ use fathom_model::{CellFigures, RunEnd};
 use fathom_plan::Cell;
 
 pub use self::audience::{Audience, Standing};
-pub use self::cell::{Measured, layout_cell, plan_of};
 use self::cell::{CellError, ENOSPC, Runner, room};
+pub use self::cell::{Measured, layout_cell, plan_of};
 pub use self::conduct::Conduct;
 pub use self::keep::{Keep, Stored};
 pub use self::saved::Saved;
@@ -132,7 +132,11 @@ fn through(
                 return Ok(Ended::Interrupted);
             }
             Ok(measured) if measured.figures.error == ENOSPC => {
-                let why = format!("there is no room left for '{}': {}", cell.id(), room(&measured.recording.plan));
+                let why = format!(
+                    "there is no room left for '{}': {}",
+                    cell.id(),
+                    room(&measured.recording.plan)
+                );
                 keep.failed(&cell, &why)?;
                 audience.ends(&standing, &cell, Err(&why));
                 return Ok(Ended::Full(why));
@@ -172,7 +176,14 @@ struct Pace<'a> {
 
 impl<'a> Pace<'a> {
     fn new(bounds: &'a Bounds) -> Pace<'a> {
-        Pace { bounds, begun: Instant::now(), before: Duration::ZERO, known: 0, taken: Duration::ZERO, number: 0 }
+        Pace {
+            bounds,
+            begun: Instant::now(),
+            before: Duration::ZERO,
+            known: 0,
+            taken: Duration::ZERO,
+            number: 0,
+        }
     }
 
     fn took_before(&mut self, cell: &Cell, time: Duration) {
@@ -191,7 +202,11 @@ impl<'a> Pace<'a> {
 
     /// The time of one cell: the mean of what was seen, else what was planned.
     fn each(&self) -> Option<Duration> {
-        if self.known > 0 { Some(self.taken / self.known) } else { self.bounds.expected }
+        if self.known > 0 {
+            Some(self.taken / self.known)
+        } else {
+            self.bounds.expected
+        }
     }
 
     /// The budget, and what is used of it.
@@ -203,8 +218,14 @@ impl<'a> Pace<'a> {
 
     /// Whether another cell fits into the budget. The first one always does.
     fn has_room(&self) -> bool {
-        let Some((budget, spent)) = self.spent() else { return true };
-        let first = if self.bounds.more.is_some() { self.known == 0 } else { self.number == 0 };
+        let Some((budget, spent)) = self.spent() else {
+            return true;
+        };
+        let first = if self.bounds.more.is_some() {
+            self.known == 0
+        } else {
+            self.number == 0
+        };
         // A cell that ends a little late is better than a last tenth of the budget unused.
         first || spent + self.each().unwrap_or_default() <= budget + budget / 20
     }
@@ -212,7 +233,9 @@ impl<'a> Pace<'a> {
     fn standing(&self, left: usize) -> Standing {
         let each = self.each();
         let rest = each.map(|each| each * (left as u32 + 1));
-        let within = self.spent().map(|(budget, spent)| budget.saturating_sub(spent));
+        let within = self
+            .spent()
+            .map(|(budget, spent)| budget.saturating_sub(spent));
         Standing {
             number: self.number + 1,
             all: self.number + 1 + left,

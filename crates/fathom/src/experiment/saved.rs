@@ -15,12 +15,20 @@ impl Saved {
     /// When the current folder is not known.
     pub fn of(arguments: &[String], subjects: &[Subject]) -> Result<Saved, String> {
         let mut saved = Saved::default();
-        let folder = std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
+        let folder =
+            std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
         saved.push("folder", folder.display().to_string());
-        arguments.iter().for_each(|argument| saved.push("argument", argument.as_str()));
+        arguments
+            .iter()
+            .for_each(|argument| saved.push("argument", argument.as_str()));
         for subject in subjects {
             saved.push("subject-file", subject.file.display().to_string());
-            saved.push("subject-size", subject.size.map_or(String::new(), |size| size.get().to_string()));
+            saved.push(
+                "subject-size",
+                subject
+                    .size
+                    .map_or(String::new(), |size| size.get().to_string()),
+            );
             saved.push("subject-writes", subject.writes.to_string());
             saved.push("subject-made", subject.made.to_string());
             saved.push("subject-called", subject.called.as_str());
@@ -33,8 +41,11 @@ impl Saved {
     /// # Errors
     /// When the folder is not there any more.
     pub fn enter(&self) -> Result<Vec<String>, String> {
-        let folder = self.one("folder").ok_or("the run does not say where it ran")?;
-        std::env::set_current_dir(folder).map_err(|error| format!("{folder}: {error}; the run was begun there"))?;
+        let folder = self
+            .one("folder")
+            .ok_or("the run does not say where it ran")?;
+        std::env::set_current_dir(folder)
+            .map_err(|error| format!("{folder}: {error}; the run was begun there"))?;
         Ok(self.all("argument").map(str::to_owned).collect())
     }
 
@@ -43,13 +54,14 @@ impl Saved {
         let files = self.all("subject-file").zip(self.all("subject-size"));
         let flags = self.all("subject-writes").zip(self.all("subject-made"));
         let called: Vec<&str> = self.all("subject-called").collect();
-        let subject = |(at, ((file, size), (writes, made))): (usize, ((&str, &str), (&str, &str)))| Subject {
-            file: file.into(),
-            called: called.get(at).copied().unwrap_or(file).to_owned(),
-            size: size.parse().ok().map(Bytes::new),
-            writes: writes == "true",
-            made: made == "true",
-        };
+        let subject =
+            |(at, ((file, size), (writes, made))): (usize, ((&str, &str), (&str, &str)))| Subject {
+                file: file.into(),
+                called: called.get(at).copied().unwrap_or(file).to_owned(),
+                size: size.parse().ok().map(Bytes::new),
+                writes: writes == "true",
+                made: made == "true",
+            };
         files.zip(flags).enumerate().map(subject).collect()
     }
 
@@ -61,7 +73,9 @@ impl Saved {
 
     /// The job file, where it had one.
     pub fn job_file(&self) -> Option<(String, String)> {
-        self.one("job-file").zip(self.one("job-file-text")).map(|(name, text)| (name.to_owned(), text.to_owned()))
+        self.one("job-file")
+            .zip(self.one("job-file-text"))
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
     }
 
     /// Adds a value.
@@ -71,24 +85,42 @@ impl Saved {
 
     /// All values of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The first value of a name.
     pub fn one(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// As a text.
     pub fn write(&self) -> String {
-        let escape = |value: &str| value.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
-        self.0.iter().map(|(name, value)| format!("{name}={}\n", escape(value))).collect()
+        let escape = |value: &str| {
+            value
+                .replace('\\', "\\\\")
+                .replace('\n', "\\n")
+                .replace('\r', "\\r")
+        };
+        self.0
+            .iter()
+            .map(|(name, value)| format!("{name}={}\n", escape(value)))
+            .collect()
     }
 
     /// From a text that [`Saved::write`] made.
     pub fn read(text: &str) -> Saved {
         let pairs = text.lines().filter_map(|line| line.split_once('='));
-        Saved(pairs.map(|(name, value)| (name.to_owned(), unescape(value))).collect())
+        Saved(
+            pairs
+                .map(|(name, value)| (name.to_owned(), unescape(value)))
+                .collect(),
+        )
     }
 }
 
@@ -116,12 +148,26 @@ mod tests {
     #[test]
     fn what_is_saved_comes_back() {
         let mut saved = Saved::default();
-        for value in ["plain", "", "a=b", "two\nlines\r\n", "back\\slash\\n", "[job]\nrw=read\n"] {
+        for value in [
+            "plain",
+            "",
+            "a=b",
+            "two\nlines\r\n",
+            "back\\slash\\n",
+            "[job]\nrw=read\n",
+        ] {
             saved.push("argument", value);
         }
         saved.push("folder", "/mnt/x");
         assert_eq!(saved.write().lines().count(), 7);
         assert_eq!(Saved::read(&saved.write()), saved);
-        assert_eq!((saved.one("folder"), saved.all("argument").count(), saved.one("none")), (Some("/mnt/x"), 6, None));
+        assert_eq!(
+            (
+                saved.one("folder"),
+                saved.all("argument").count(),
+                saved.one("none")
+            ),
+            (Some("/mnt/x"), 6, None)
+        );
     }
 }

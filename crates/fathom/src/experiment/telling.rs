@@ -35,9 +35,15 @@ impl Telling {
     pub fn audience<'a>(&self, title: &str) -> Result<Everyone<'a>, String> {
         // The terminal last: what goes wrong before can be read on it.
         let events = self.events.as_deref().map(Events::open).transpose()?;
-        let first: Box<dyn Audience> = if self.watch { Box::new(Watching::open(title)?) } else { Box::new(Lines::new()) };
+        let first: Box<dyn Audience> = if self.watch {
+            Box::new(Watching::open(title)?)
+        } else {
+            Box::new(Lines::new())
+        };
         let mut everyone = Everyone(vec![first]);
-        everyone.0.extend(events.map(|events| Box::new(events) as Box<dyn Audience>));
+        everyone
+            .0
+            .extend(events.map(|events| Box::new(events) as Box<dyn Audience>));
         Ok(everyone)
     }
 }

@@ -60,10 +60,14 @@ impl Terms {
             Given::Value(name @ "--size", value) => self.size = Some(subject::size(name, value)?),
             Given::Value("--destroy", value) => self.destroy.push(value.to_owned()),
             Given::Value("--set", value) => {
-                let pair = value.split_once('=').ok_or_else(|| format!("--set: '{}' is not NAME=VALUE", value.escape_debug()))?;
+                let pair = value.split_once('=').ok_or_else(|| {
+                    format!("--set: '{}' is not NAME=VALUE", value.escape_debug())
+                })?;
                 self.settings.push((pair.0.to_owned(), pair.1.to_owned()));
             }
-            Given::Flag(word) | Given::Value(word, _) | Given::Operand(word) => return Err(format!("'{}' means nothing here", word.escape_debug())),
+            Given::Flag(word) | Given::Value(word, _) | Given::Operand(word) => {
+                return Err(format!("'{}' means nothing here", word.escape_debug()));
+            }
         }
         Ok(())
     }
@@ -81,7 +85,10 @@ impl Terms {
     pub fn check(&self) -> Result<(), String> {
         self.telling.check()?;
         if self.json && self.telling.is_answer() {
-            return Err("--json and --events=- cannot both go to the standard output; give --events a file".to_owned());
+            return Err(
+                "--json and --events=- cannot both go to the standard output; give --events a file"
+                    .to_owned(),
+            );
         }
         Ok(())
     }
@@ -93,7 +100,13 @@ impl Terms {
 /// When it is none.
 pub fn time(option: &str, text: &str) -> Result<Duration, String> {
     let time = subject::time(option, text)?;
-    if time < LEAST_TIME { Err(format!("{option}: '{text}' is too short to measure anything")) } else { Ok(time) }
+    if time < LEAST_TIME {
+        Err(format!(
+            "{option}: '{text}' is too short to measure anything"
+        ))
+    } else {
+        Ok(time)
+    }
 }
 
 /// A percentage as a share.
@@ -101,8 +114,18 @@ pub fn time(option: &str, text: &str) -> Result<Duration, String> {
 /// # Errors
 /// When it is none from `least` to `most`.
 pub fn percent(option: &str, text: &str, (least, most): (f64, f64)) -> Result<f64, String> {
-    let percent = text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|percent| (least..=most).contains(percent));
-    percent.map(|percent| percent / 100.0).ok_or_else(|| format!("{option}: '{}' is no percentage from {least}% to {most}%", text.escape_debug()))
+    let percent = text
+        .trim_end_matches('%')
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| (least..=most).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| {
+        format!(
+            "{option}: '{}' is no percentage from {least}% to {most}%",
+            text.escape_debug()
+        )
+    })
 }
 
 /// Whether an operand is a job file, not a target.
@@ -115,7 +138,9 @@ pub fn is_job_file(word: &str) -> bool {
 /// # Errors
 /// When it cannot be read.
 pub fn read_job_file(name: &str) -> Result<(String, String), String> {
-    let bytes = ThisMachine.read(name).map_err(|why| format!("cannot read '{}': {why}", name.escape_debug()))?;
+    let bytes = ThisMachine
+        .read(name)
+        .map_err(|why| format!("cannot read '{}': {why}", name.escape_debug()))?;
     let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not text in UTF-8"))?;
     let name = if name == "-" { "standard input" } else { name };
     Ok((name.to_owned(), text))

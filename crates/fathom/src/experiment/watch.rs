@@ -21,8 +21,19 @@ const PART: u32 = 20;
 
 /// What can be judged before the end: all else takes what is in flight, or still to come, for missing.
 const AT_ONCE: [&str; 13] = [
-    "SHORT_IO", "IO_ERROR", "TIMED_OUT", "VERIFY_FAILED", "TARGET_SHRANK", "GENERATOR_STALL", "PAGE_CACHE", "WORKER_WAITED",
-    "ENGINE_FALLBACK", "DIRECT_NOT_DIRECT", "HISTOGRAM_OVERFLOW", "PERCENTILE_INFLECTION", "LATE_ISSUE",
+    "SHORT_IO",
+    "IO_ERROR",
+    "TIMED_OUT",
+    "VERIFY_FAILED",
+    "TARGET_SHRANK",
+    "GENERATOR_STALL",
+    "PAGE_CACHE",
+    "WORKER_WAITED",
+    "ENGINE_FALLBACK",
+    "DIRECT_NOT_DIRECT",
+    "HISTOGRAM_OVERFLOW",
+    "PERCENTILE_INFLECTION",
+    "LATE_ISSUE",
 ];
 
 /// Shows the view while it lives; the terminal is as it was afterwards.
@@ -42,7 +53,11 @@ impl Watching {
     /// When there is none, and what to do then.
     pub fn can() -> Result<(), String> {
         let why = "--watch needs a terminal; without it the cells are told in lines, and --events=FILE tells programs";
-        if std::io::stderr().is_terminal() { Ok(()) } else { Err(why.to_owned()) }
+        if std::io::stderr().is_terminal() {
+            Ok(())
+        } else {
+            Err(why.to_owned())
+        }
     }
 
     /// Takes the terminal over.
@@ -51,10 +66,18 @@ impl Watching {
     /// When there is none.
     pub fn open(title: &str) -> Result<Watching, String> {
         Watching::can()?;
-        let screen = FullScreen::open(std::io::stderr()).map_err(|error| format!("--watch: the terminal: {error}"))?;
+        let screen = FullScreen::open(std::io::stderr())
+            .map_err(|error| format!("--watch: the terminal: {error}"))?;
         let now = Instant::now();
         let view = View::new(title);
-        Ok(Watching { screen, view, window: Window::default(), drawn: now, looked: now, pause: LOOK })
+        Ok(Watching {
+            screen,
+            view,
+            window: Window::default(),
+            drawn: now,
+            looked: now,
+            pause: LOOK,
+        })
     }
 
     /// A picture that cannot be shown is no reason to stop measuring.
@@ -77,7 +100,9 @@ impl Audience for Watching {
         }
         let share = match (progress.layout, progress.expected) {
             (Some((done, all)), _) if all.get() > 0 => Some(done.get() as f64 / all.get() as f64),
-            (None, Some(expected)) if !expected.is_zero() => Some(progress.elapsed.as_secs_f64() / expected.as_secs_f64()),
+            (None, Some(expected)) if !expected.is_zero() => {
+                Some(progress.elapsed.as_secs_f64() / expected.as_secs_f64())
+            }
             _ => None,
         };
         let words = fathom_report::live_line(progress, fathom_model::Personality::Fathom, 200);
@@ -107,15 +132,30 @@ impl Audience for Watching {
     fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
         if !cell.prepares {
             let came = came.map(|measured| &measured.figures);
-            self.view.end(&fathom_report::cell_line(&place(standing, &cell.id()), came));
+            self.view.end(&fathom_report::cell_line(
+                &place(standing, &cell.id()),
+                came,
+            ));
         }
         self.draw();
     }
 }
 
 fn step(figures: &WindowFigures) -> Step {
-    let WindowFigures { iops, bandwidth, p50, p99, heat } = *figures;
-    Step { iops, bandwidth, p50, p99, heat }
+    let WindowFigures {
+        iops,
+        bandwidth,
+        p50,
+        p99,
+        heat,
+    } = *figures;
+    Step {
+        iops,
+        bandwidth,
+        p50,
+        p99,
+        heat,
+    }
 }
 
 #[cfg(test)]
@@ -125,7 +165,11 @@ mod tests {
     /// Regression 0185: the view said of a run that goes on that its I/O was not conserved and that it was too short.
     #[test]
     fn what_only_the_end_can_tell_is_not_told_before() {
-        assert!(AT_ONCE.iter().all(|code| fathom_analyse::DETECTORS.iter().any(|detector| detector.code == *code)));
+        assert!(AT_ONCE.iter().all(|code| {
+            fathom_analyse::DETECTORS
+                .iter()
+                .any(|detector| detector.code == *code)
+        }));
         assert!(!AT_ONCE.contains(&"NOT_CONSERVED") && !AT_ONCE.contains(&"RAN_SHORT"));
     }
 }

@@ -51,10 +51,12 @@ pub fn command(words: &[String]) -> Outcome {
     if words.iter().any(|word| word == "--help" || word == "-h") {
         return help();
     }
-    asked(words).and_then(|asked| imported(&asked)).unwrap_or_else(|trouble| {
-        complain!("fathom import: {trouble}");
-        Outcome::Refused
-    })
+    asked(words)
+        .and_then(|asked| imported(&asked))
+        .unwrap_or_else(|trouble| {
+            complain!("fathom import: {trouble}");
+            Outcome::Refused
+        })
 }
 
 /// How it is used.
@@ -71,11 +73,23 @@ fn asked(words: &[String]) -> Result<Asked, String> {
         match word.split_once('=') {
             _ if word == "--json" => asked.json = true,
             Some(("--name", name)) => asked.name = Some(name.to_owned()),
-            _ if word.starts_with('-') && word != "-" => return Err(format!("there is no option '{}'; `fathom import --help` lists them", word.escape_debug())),
+            _ if word.starts_with('-') && word != "-" => {
+                return Err(format!(
+                    "there is no option '{}'; `fathom import --help` lists them",
+                    word.escape_debug()
+                ));
+            }
             _ => asked.paths.push(word.clone()),
         }
     }
-    if asked.paths.is_empty() { Err("name files or folders with results of fio; `fathom import --help` tells more".to_owned()) } else { Ok(asked) }
+    if asked.paths.is_empty() {
+        Err(
+            "name files or folders with results of fio; `fathom import --help` tells more"
+                .to_owned(),
+        )
+    } else {
+        Ok(asked)
+    }
 }
 
 /// Everything below the paths, judged; with the files that could not be used and how many were passed over.
@@ -98,9 +112,21 @@ pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
     let named = &found.paths[..found.from];
     let beside = |trouble: &FileTrouble| is_beside(trouble) && !named.contains(&trouble.file);
     let (passed, troubles): (Vec<_>, Vec<_>) = troubles.into_iter().partition(beside);
-    let mut lines: Vec<String> = found.troubles.into_iter().map(|(file, why)| format!("{file}: {why}")).collect();
-    lines.extend(troubles.into_iter().map(|trouble| format!("{}: {}", trouble.file, trouble.why)));
-    Ok(Read { findings: results.into_iter().map(fathom_analyse::imported).collect(), troubles: lines, passed: passed.len() })
+    let mut lines: Vec<String> = found
+        .troubles
+        .into_iter()
+        .map(|(file, why)| format!("{file}: {why}"))
+        .collect();
+    lines.extend(
+        troubles
+            .into_iter()
+            .map(|trouble| format!("{}: {}", trouble.file, trouble.why)),
+    );
+    Ok(Read {
+        findings: results.into_iter().map(fathom_analyse::imported).collect(),
+        troubles: lines,
+        passed: passed.len(),
+    })
 }
 
 /// Whether a file in a folder has nothing to do with results, such as a job file or the empty log of a server: there is none in it, nor
@@ -117,7 +143,15 @@ pub(crate) fn is_beside(trouble: &FileTrouble) -> bool {
 
 fn imported(asked: &Asked) -> Result<Outcome, String> {
     let all = read(&asked.paths)?;
-    all.troubles.iter().for_each(|line| complain!("fathom import: {}", line.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"")));
+    all.troubles.iter().for_each(|line| {
+        complain!(
+            "fathom import: {}",
+            line.escape_debug()
+                .to_string()
+                .replace("\\'", "'")
+                .replace("\\\"", "\"")
+        )
+    });
     if all.findings.is_empty() {
         return Err("there is no result of fio in what was named".to_owned());
     }
@@ -132,7 +166,12 @@ fn imported(asked: &Asked) -> Result<Outcome, String> {
 fn show(asked: &Asked, all: &Read) -> Result<Outcome, String> {
     if !asked.json {
         let style = screen::style(std::io::stdout().is_terminal(), "");
-        return Ok(say(&fathom_report::imported(&all.findings, all.troubles.len(), all.passed, &style)));
+        return Ok(say(&fathom_report::imported(
+            &all.findings,
+            all.troubles.len(),
+            all.passed,
+            &style,
+        )));
     }
     let mut text = String::from("[\n");
     for (place, one) in all.findings.iter().enumerate() {
@@ -145,16 +184,21 @@ fn show(asked: &Asked, all: &Read) -> Result<Outcome, String> {
 /// A result as it is written down: fio's json+ of today, with where it comes from and its intervals.
 fn document(one: &Findings) -> Result<String, String> {
     let mut bytes = Vec::new();
-    fathom_report::json(one, &Style::default(), true, &mut bytes).map_err(|error| error.to_string())?;
+    fathom_report::json(one, &Style::default(), true, &mut bytes)
+        .map_err(|error| error.to_string())?;
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
 /// Keeps one run with a cell for each result. When the store fails that is said; the results have been shown.
 fn keep(asked: &Asked, all: &Read) {
-    let kept = asked.store.place().map_err(|error| error.to_string()).and_then(|place| match place {
-        Some(place) => stored(&place, asked, all).map(Some),
-        None => Ok(None),
-    });
+    let kept = asked
+        .store
+        .place()
+        .map_err(|error| error.to_string())
+        .and_then(|place| match place {
+            Some(place) => stored(&place, asked, all).map(Some),
+            None => Ok(None),
+        });
     match kept {
         Ok(Some(run)) => complain!("fathom import: kept as {run}: fathom show {run}"),
         Ok(None) => {}
@@ -165,19 +209,37 @@ fn keep(asked: &Asked, all: &Read) {
 fn stored(place: &std::path::Path, asked: &Asked, all: &Read) -> Result<String, String> {
     let mut cells = Vec::new();
     for (place, one) in all.findings.iter().enumerate() {
-        let content = Content::Imported { format: FORMAT.to_owned(), bytes: document(one)?.into_bytes() };
+        let content = Content::Imported {
+            format: FORMAT.to_owned(),
+            bytes: document(one)?.into_bytes(),
+        };
         cells.push((cell(place as u64 + 1, one), content));
     }
     let told = |error: StoreError| error.to_string();
     let name = asked.name.clone().unwrap_or_else(|| asked.paths[0].clone());
-    let programs = all.findings.iter().filter_map(|one| one.imported.as_ref()).map(|source| source.program.clone());
-    let program = programs.into_iter().find(|program| !program.is_empty()).unwrap_or_default();
-    let begun = Experiment { planned: cells.len() as u64, ..experiment("import", name, String::new()) };
-    let facts = vec![("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()), ("measured by".to_owned(), program)];
+    let programs = all
+        .findings
+        .iter()
+        .filter_map(|one| one.imported.as_ref())
+        .map(|source| source.program.clone());
+    let program = programs
+        .into_iter()
+        .find(|program| !program.is_empty())
+        .unwrap_or_default();
+    let begun = Experiment {
+        planned: cells.len() as u64,
+        ..experiment("import", name, String::new())
+    };
+    let facts = vec![
+        ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("measured by".to_owned(), program),
+    ];
     let mut store = Store::open(place).map_err(told)?;
     let run = store.begin(&Experiment { facts, ..begun }).map_err(told)?;
     store.save_cells(run, &cells).map_err(told)?;
-    store.finish(run, RunState::Finished, unix_now_ns()).map_err(told)?;
+    store
+        .finish(run, RunState::Finished, unix_now_ns())
+        .map_err(told)?;
     Ok(run.to_string())
 }
 
@@ -188,7 +250,10 @@ fn cell(position: u64, one: &Findings) -> Cell {
         Verdict::Invalid => "invalid",
     };
     let source = one.imported.clone().unwrap_or_default();
-    let unknown = source.unknown.iter().map(|what| format!("not known: {what}"));
+    let unknown = source
+        .unknown
+        .iter()
+        .map(|what| format!("not known: {what}"));
     Cell {
         position,
         axes: axes(one),
@@ -196,9 +261,19 @@ fn cell(position: u64, one: &Findings) -> Cell {
         started_unix_ns: one.started_unix_ns,
         elapsed_ns: one.elapsed.get(),
         verdict: verdict.to_owned(),
-        figures: fathom_analyse::headline(&Findings { entries: fathom_analyse::joined(&one.entries), ..one.clone() }),
+        figures: fathom_analyse::headline(&Findings {
+            entries: fathom_analyse::joined(&one.entries),
+            ..one.clone()
+        }),
         findings: fathom_analyse::found(one),
-        notes: source.files.first().map(|file| format!("from {file}")).into_iter().chain(source.notes).chain(unknown).collect(),
+        notes: source
+            .files
+            .first()
+            .map(|file| format!("from {file}"))
+            .into_iter()
+            .chain(source.notes)
+            .chain(unknown)
+            .collect(),
         ..Cell::default()
     }
 }
@@ -206,13 +281,25 @@ fn cell(position: u64, one: &Findings) -> Cell {
 /// What a grid of results is made of: the options that bench-fio and most scripts vary.
 fn axes(one: &Findings) -> Vec<(String, String)> {
     let entries = fathom_analyse::joined(&one.entries);
-    let [entry] = entries.as_slice() else { return Vec::new() };
-    let size = entry.block_sizes.0.iter().map(|(size, _)| *size).find(|size| *size > 0);
+    let [entry] = entries.as_slice() else {
+        return Vec::new();
+    };
+    let size = entry
+        .block_sizes
+        .0
+        .iter()
+        .map(|(size, _)| *size)
+        .find(|size| *size > 0);
     let axes = [
         ("rw", Some(entry.rw.clone()).filter(|rw| !rw.is_empty())),
         ("bs", size.map(|size| size.to_string())),
-        ("iodepth", (entry.depth > 0).then(|| entry.depth.to_string())),
+        (
+            "iodepth",
+            (entry.depth > 0).then(|| entry.depth.to_string()),
+        ),
         ("numjobs", Some(entry.members.to_string())),
     ];
-    axes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    axes.into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }

@@ -28,7 +28,8 @@ pub(crate) struct Found {
 /// When there are too many.
 pub(crate) fn files(named: &[String]) -> Result<Found, String> {
     let mut found = Found::default();
-    let (folders, files): (Vec<&String>, Vec<&String>) = named.iter().partition(|path| Path::new(path).is_dir());
+    let (folders, files): (Vec<&String>, Vec<&String>) =
+        named.iter().partition(|path| Path::new(path).is_dir());
     found.paths.extend(files.into_iter().cloned());
     found.from = found.paths.len();
     for folder in folders {
@@ -38,11 +39,14 @@ pub(crate) fn files(named: &[String]) -> Result<Found, String> {
 }
 
 fn below(folder: &str, depth: usize, found: &mut Found) -> Result<(), String> {
-    let listed = std::fs::read_dir(if folder.is_empty() { "/" } else { folder }).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let listed = std::fs::read_dir(if folder.is_empty() { "/" } else { folder })
+        .and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let mut entries = match listed {
         Ok(entries) => entries,
         Err(error) => {
-            found.troubles.push((folder.to_owned(), format!("cannot be listed: {error}")));
+            found
+                .troubles
+                .push((folder.to_owned(), format!("cannot be listed: {error}")));
             return Ok(());
         }
     };
@@ -50,18 +54,25 @@ fn below(folder: &str, depth: usize, found: &mut Found) -> Result<(), String> {
     for entry in entries {
         let (name, kind) = (entry.file_name(), entry.file_type());
         let Some(name) = name.to_str() else {
-            found.troubles.push((entry.path().display().to_string(), "its name is no UTF-8".to_owned()));
+            found.troubles.push((
+                entry.path().display().to_string(),
+                "its name is no UTF-8".to_owned(),
+            ));
             continue;
         };
         let path = format!("{folder}/{name}");
         match kind {
             _ if name.starts_with('.') => {}
             Ok(kind) if kind.is_dir() && depth < DEEPEST => below(&path, depth + 1, found)?,
-            Ok(kind) if kind.is_file() || kind.is_symlink() && Path::new(&path).is_file() => found.paths.push(path),
+            Ok(kind) if kind.is_file() || kind.is_symlink() && Path::new(&path).is_file() => {
+                found.paths.push(path)
+            }
             _ => {}
         }
         if found.paths.len() > MOST_FILES {
-            return Err(format!("there are more than {MOST_FILES} files below; name the folder of the results"));
+            return Err(format!(
+                "there are more than {MOST_FILES} files below; name the folder of the results"
+            ));
         }
     }
     Ok(())
@@ -80,7 +91,8 @@ impl Files for Disk {
             return Ok(Box::new(file));
         }
         let mut lines = Bounded(Vec::new());
-        fathom_report::inflate_log(BufReader::new(file), &mut lines).map_err(|error| format!("{error} (`--inflate-log=FILE`)"))?;
+        fathom_report::inflate_log(BufReader::new(file), &mut lines)
+            .map_err(|error| format!("{error} (`--inflate-log=FILE`)"))?;
         Ok(Box::new(Cursor::new(lines.0)))
     }
 }
@@ -91,7 +103,9 @@ struct Bounded(Vec<u8>);
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST {
-            return Err(std::io::Error::other("it inflates to more than 64 MiB; inflate it into a file first"));
+            return Err(std::io::Error::other(
+                "it inflates to more than 64 MiB; inflate it into a file first",
+            ));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -13,7 +13,11 @@ pub(super) fn asked(words: &[String]) -> Option<Result<Asked, String>> {
     {
         return Some(ini(file, rest));
     }
-    is_fio_plot(words).then(|| fio_plot_flags(words).map(ours).map_err(|error| error.to_string()))
+    is_fio_plot(words).then(|| {
+        fio_plot_flags(words)
+            .map(ours)
+            .map_err(|error| error.to_string())
+    })
 }
 
 /// An INI file, alone: fio-plot takes either a file or flags. Where to may be said beside it.
@@ -23,18 +27,34 @@ fn ini(file: &str, rest: &[String]) -> Result<Asked, String> {
         [flag, place] if flag == "-o" => Some(place.as_str()),
         _ => return Err("beside an INI file only -o FILE is taken".into()),
     };
-    let wish = fio_plot_ini(&read(file)?, output).map_err(|why| format!("{}: {why}", file.escape_debug()))?;
+    let wish = fio_plot_ini(&read(file)?, output)
+        .map_err(|why| format!("{}: {why}", file.escape_debug()))?;
     if !wish.unknown.is_empty() {
-        complain!("fathom plot: {}: fio-plot has no {}; passed over", file.escape_debug(), wish.unknown.join(", "));
+        complain!(
+            "fathom plot: {}: fio-plot has no {}; passed over",
+            file.escape_debug(),
+            wish.unknown.join(", ")
+        );
     }
     Ok(ours(wish))
 }
 
 fn ours(wish: FioPlotWish) -> Asked {
     for (reason, keys) in wish.idle {
-        complain!("fathom plot: {} {} nothing here: {reason}", keys.join(", "), if keys.len() == 1 { "changes" } else { "change" });
+        complain!(
+            "fathom plot: {} {} nothing here: {reason}",
+            keys.join(", "),
+            if keys.len() == 1 { "changes" } else { "change" }
+        );
     }
-    let mut asked = Asked { results: wish.results, chart: wish.chart.to_owned(), wish: wish.wish, most: wish.most, outputs: vec![wish.output], ..Asked::default() };
+    let mut asked = Asked {
+        results: wish.results,
+        chart: wish.chart.to_owned(),
+        wish: wish.wish,
+        most: wish.most,
+        outputs: vec![wish.output],
+        ..Asked::default()
+    };
     asked.frame.scale = wish.scale;
     asked
 }

@@ -17,18 +17,26 @@ pub(super) fn of(told: &[Told], name: Option<&str>) -> Result<(String, Vec<Promi
         Some(id) => named(id, &library)?,
         None => fitting(&library, told).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
     };
-    Ok((format!("{} {}", sheet.maker, sheet.product), sheet.figures.iter().map(promise).collect()))
+    Ok((
+        format!("{} {}", sheet.maker, sheet.product),
+        sheet.figures.iter().map(promise).collect(),
+    ))
 }
 
 /// By the models among the facts of the results.
 fn fitting<'a>(library: &'a Library, told: &[Told]) -> Option<&'a Sheet> {
-    let pairs = told.iter().flat_map(|one| &one.facts).flat_map(|(_, pairs)| pairs);
+    let pairs = told
+        .iter()
+        .flat_map(|one| &one.facts)
+        .flat_map(|(_, pairs)| pairs);
     let of_model = |model: &String| {
         let mut device = DeviceFacts::default();
         device.identity.model = Some(model.clone());
         library.fitting(&device)
     };
-    pairs.filter(|(name, _)| name.ends_with("model")).find_map(|(_, model)| of_model(model))
+    pairs
+        .filter(|(name, _)| name.ends_with("model"))
+        .find_map(|(_, model)| of_model(model))
 }
 
 /// Thousands apart and no zeros behind a point, as in all charts: `72,000 IOPS`, `110 µs`.
@@ -42,7 +50,11 @@ fn readable(words: &str) -> String {
 }
 
 fn grouped(number: u64) -> String {
-    if number < 1000 { number.to_string() } else { format!("{},{:03}", grouped(number / 1000), number % 1000) }
+    if number < 1000 {
+        number.to_string()
+    } else {
+        format!("{},{:03}", grouped(number / 1000), number % 1000)
+    }
 }
 
 fn promise(figure: &Figure) -> Promise {
@@ -74,8 +86,17 @@ mod tests {
 
     #[test]
     fn promises_read_like_the_rest_of_a_chart() {
-        assert_eq!(readable("random read, 72000 IOPS"), "random read, 72,000 IOPS");
-        assert_eq!(readable("random read, 110.0 us mean"), "random read, 110 µs mean");
-        assert_eq!(readable("sequential read, 1234567 MB/s at p99.9"), "sequential read, 1,234,567 MB/s at p99.9");
+        assert_eq!(
+            readable("random read, 72000 IOPS"),
+            "random read, 72,000 IOPS"
+        );
+        assert_eq!(
+            readable("random read, 110.0 us mean"),
+            "random read, 110 µs mean"
+        );
+        assert_eq!(
+            readable("sequential read, 1234567 MB/s at p99.9"),
+            "sequential read, 1,234,567 MB/s at p99.9"
+        );
     }
 }

@@ -10,7 +10,18 @@ use crate::words::{Given, Vocabulary};
 const WORDS: Vocabulary = Vocabulary {
     word: "search",
     flags: &["--watch", "--read-only", "--readonly", "--keep", "--json"],
-    values: &["--slo", "--max", "--arrivals", "--events", "--for", "--budget", "--precision", "--set", "--size", "--destroy"],
+    values: &[
+        "--slo",
+        "--max",
+        "--arrivals",
+        "--events",
+        "--for",
+        "--budget",
+        "--precision",
+        "--set",
+        "--size",
+        "--destroy",
+    ],
 };
 
 /// What is told first.
@@ -51,22 +62,36 @@ impl Asked {
 
     fn take(&mut self, given: Given<'_>) -> Result<(), String> {
         match given {
-            Given::Value("--slo", value) => self.limits.push(value.parse().map_err(|error| format!("--slo: {error}"))?),
+            Given::Value("--slo", value) => self
+                .limits
+                .push(value.parse().map_err(|error| format!("--slo: {error}"))?),
             Given::Value("--max", value) => {
                 self.unit = match value {
                     "iops" => Unit::Iops,
                     "mbps" | "mb/s" => Unit::MegaBytes,
-                    _ => return Err(format!("--max: '{}' is neither iops nor mbps", value.escape_debug())),
+                    _ => {
+                        return Err(format!(
+                            "--max: '{}' is neither iops nor mbps",
+                            value.escape_debug()
+                        ));
+                    }
                 }
             }
             Given::Value("--arrivals", value) => {
                 self.arrivals = match value {
                     "poisson" => LoadArrivals::Poisson,
                     "even" => LoadArrivals::Even,
-                    _ => return Err(format!("--arrivals: '{}' is neither poisson nor even", value.escape_debug())),
+                    _ => {
+                        return Err(format!(
+                            "--arrivals: '{}' is neither poisson nor even",
+                            value.escape_debug()
+                        ));
+                    }
                 }
             }
-            Given::Value(name @ "--precision", value) => self.precision = Some(percent(name, value, (0.1, 50.0))?),
+            Given::Value(name @ "--precision", value) => {
+                self.precision = Some(percent(name, value, (0.1, 50.0))?)
+            }
             Given::Operand(word) => return self.operand(word),
             other => self.terms.take(other)?,
         }
@@ -74,7 +99,13 @@ impl Asked {
     }
 
     fn operand(&mut self, word: &str) -> Result<(), String> {
-        let before = if is_job_file(word) { self.job_file.replace(word.to_owned()) } else { self.path.replace(word.into()).map(|path| path.display().to_string()) };
+        let before = if is_job_file(word) {
+            self.job_file.replace(word.to_owned())
+        } else {
+            self.path
+                .replace(word.into())
+                .map(|path| path.display().to_string())
+        };
         match before {
             None => Ok(()),
             Some(first) => Err(format!("one at a time, not {first} and {word}")),

@@ -10,7 +10,9 @@ use fathom_plan::{Cell, file_value};
 
 use self::asked::{Asked, Unit};
 use self::course::{Goal, Load, Seeking};
-use crate::experiment::{Bounds, Conduct, Course, Ended, Saved, Stored, layout_cell, plan_of, read_job_file};
+use crate::experiment::{
+    Bounds, Conduct, Course, Ended, Saved, Stored, layout_cell, plan_of, read_job_file,
+};
 use crate::guard;
 use crate::help;
 use crate::keep;
@@ -31,7 +33,10 @@ const LOAD: &str = "[search]\nrw=randread\nbs=4k\ndirect=1\n";
 
 /// Searches what the arguments say.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+    if arguments
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h")
+    {
         return help::search();
     }
     begin(arguments).unwrap_or_else(|message| {
@@ -47,12 +52,22 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
         None => ("search.fio".to_owned(), LOAD.to_owned()),
     };
     let terms = &asked.terms;
-    let subject = asked.path.as_deref().map(|path| subject(Wish { path, name: FILE, size: terms.size, read_only: terms.read_only }));
+    let subject = asked.path.as_deref().map(|path| {
+        subject(Wish {
+            path,
+            name: FILE,
+            size: terms.size,
+            read_only: terms.read_only,
+        })
+    });
     let subjects: Vec<Subject> = subject.transpose()?.into_iter().collect();
     let mut saved = Saved::of(arguments, &subjects)?;
     saved.push_job_file(&job_file);
     let prepared = Prepared::new(asked, job_file, subjects)?;
-    let stored = Stored::begin(&prepared.asked.terms.store, &keep::experiment("search", prepared.about.clone(), saved.write()))?;
+    let stored = Stored::begin(
+        &prepared.asked.terms.store,
+        &keep::experiment("search", prepared.about.clone(), saved.write()),
+    )?;
     prepared.run(stored, None)
 }
 
@@ -64,7 +79,9 @@ pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String
     let saved = Saved::read(&run.experiment.plan);
     let mut asked = Asked::read(&saved.enter()?)?;
     asked.terms.go_on(&again);
-    let job_file = saved.job_file().ok_or_else(|| format!("{} does not hold its job file", run.id))?;
+    let job_file = saved
+        .job_file()
+        .ok_or_else(|| format!("{} does not hold its job file", run.id))?;
     Prepared::new(asked, job_file, saved.subjects())?.run(stored, again.more)
 }
 
@@ -78,27 +95,54 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(asked: Asked, job_file: (String, String), subjects: Vec<Subject>) -> Result<Prepared, String> {
+    fn new(
+        asked: Asked,
+        job_file: (String, String),
+        subjects: Vec<Subject>,
+    ) -> Result<Prepared, String> {
         let base = base(&asked, job_file, subjects.first())?;
         let (plan, _) = plan_of(&with_time(&base))?;
         let mix = mix(&plan)?;
         guard::dry_run(&plan, &asked.terms.destroy).map_err(|all| all.join("\n"))?;
-        let load = Load { base, jobs: plan.jobs.len() as u32, mix, each: asked.terms.each.unwrap_or(EACH) };
+        let load = Load {
+            base,
+            jobs: plan.jobs.len() as u32,
+            mix,
+            each: asked.terms.each.unwrap_or(EACH),
+        };
         let about = about(&plan, subjects.first());
-        Ok(Prepared { asked, subjects, load, about })
+        Ok(Prepared {
+            asked,
+            subjects,
+            load,
+            about,
+        })
     }
 
     /// Lays out a file that we make.
     fn layout(&self) -> Option<Cell> {
-        let size = self.subjects.first().filter(|subject| subject.writes)?.size?;
+        let size = self
+            .subjects
+            .first()
+            .filter(|subject| subject.writes)?
+            .size?;
         Some(layout_cell(size, self.load.base.targets.clone()))
     }
 
     fn run(self, mut stored: Stored, more: Option<Duration>) -> Result<Outcome, String> {
         let terms = &self.asked.terms;
-        let goal = Goal { limits: self.asked.limits.clone(), precision: self.asked.precision.unwrap_or(PRECISION), arrivals: self.asked.arrivals };
+        let goal = Goal {
+            limits: self.asked.limits.clone(),
+            precision: self.asked.precision.unwrap_or(PRECISION),
+            arrivals: self.asked.arrivals,
+        };
         let mut course = Seeking::new(self.load.clone(), goal, self.layout());
-        let bounds = Bounds { budget: terms.budget, more, expected: Some(self.load.each), destroy: terms.destroy.clone() };
+        let bounds = Bounds {
+            budget: terms.budget,
+            more,
+            expected: Some(self.load.each),
+            destroy: terms.destroy.clone(),
+        };
         let conduct = Conduct {
             kind: "search",
             title: &self.about,
@@ -118,7 +162,12 @@ impl Prepared {
     }
 
     fn tell(&self, course: &Seeking) -> Outcome {
-        let told: Response = fathom_analyse::response(self.about.clone(), &self.asked.limits, &course.measured, course.answer);
+        let told: Response = fathom_analyse::response(
+            self.about.clone(),
+            &self.asked.limits,
+            &course.measured,
+            course.answer,
+        );
         if told.closed.is_empty() {
             return Outcome::Bad;
         }
@@ -126,45 +175,83 @@ impl Prepared {
             return Outcome::Good;
         }
         let by_bytes = self.asked.unit == Unit::MegaBytes;
-        if self.asked.terms.json { say(&fathom_report::response_json(&told)) } else { say(&fathom_report::response_text(&told, by_bytes, &output::answer_style())) }
+        if self.asked.terms.json {
+            say(&fathom_report::response_json(&told))
+        } else {
+            say(&fathom_report::response_text(
+                &told,
+                by_bytes,
+                &output::answer_style(),
+            ))
+        }
     }
 }
 
 /// The load without its time, depth and rate, which each trial sets.
-fn base(asked: &Asked, (source, job_file): (String, String), subject: Option<&Subject>) -> Result<Cell, String> {
+fn base(
+    asked: &Asked,
+    (source, job_file): (String, String),
+    subject: Option<&Subject>,
+) -> Result<Cell, String> {
     let mut settings = Vec::new();
     if let Some(size) = subject.and_then(|subject| subject.size) {
         settings.push(("size".to_owned(), size.get().to_string()));
     }
     settings.extend(asked.terms.settings.iter().cloned());
-    let name = |subject: &Subject| file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()));
+    let name = |subject: &Subject| {
+        file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))
+    };
     let targets = subject.map(name).transpose()?.into_iter().collect();
-    Ok(Cell { source, job_file, settings, targets, ..Cell::default() })
+    Ok(Cell {
+        source,
+        job_file,
+        settings,
+        targets,
+        ..Cell::default()
+    })
 }
 
 fn with_time(base: &Cell) -> Cell {
     let mut cell = base.clone();
-    cell.settings.extend([("time_based".to_owned(), "1".to_owned()), ("runtime".to_owned(), "1s".to_owned())]);
+    cell.settings.extend([
+        ("time_based".to_owned(), "1".to_owned()),
+        ("runtime".to_owned(), "1s".to_owned()),
+    ]);
     cell
 }
 
 /// The share of reads in a mix. Loads that pace themselves, or that do not run side by side, have no single load to vary.
 fn mix(plan: &Plan) -> Result<Option<f64>, String> {
     let share = |traffic: &Traffic| match traffic {
-        Traffic::ReadWrite { read_percent } if (1..100).contains(read_percent) => Some(f64::from(*read_percent) / 100.0),
+        Traffic::ReadWrite { read_percent } if (1..100).contains(read_percent) => {
+            Some(f64::from(*read_percent) / 100.0)
+        }
         _ => None,
     };
-    let first = plan.jobs.first().map(|job| share(&job.pattern.traffic)).ok_or("there is no job")?;
+    let first = plan
+        .jobs
+        .first()
+        .map(|job| share(&job.pattern.traffic))
+        .ok_or("there is no job")?;
     for job in &plan.jobs {
-        let paced = job.pace.rate.iter().any(|(_, rate)| rate.is_some()) || job.pace.replay.is_some();
+        let paced =
+            job.pace.rate.iter().any(|(_, rate)| rate.is_some()) || job.pace.replay.is_some();
         if paced {
-            return Err(format!("job '{}' has a rate of its own, which a search sets: leave rate, rate_iops and read_iolog out", job.name));
+            return Err(format!(
+                "job '{}' has a rate of its own, which a search sets: leave rate, rate_iops and read_iolog out",
+                job.name
+            ));
         }
         if job.start.after_all_before {
-            return Err(format!("job '{}' waits for others (stonewall): a search needs jobs that run side by side", job.name));
+            return Err(format!(
+                "job '{}' waits for others (stonewall): a search needs jobs that run side by side",
+                job.name
+            ));
         }
         if share(&job.pattern.traffic) != first {
-            return Err("the jobs have different mixes of reads and writes: search each alone".to_owned());
+            return Err(
+                "the jobs have different mixes of reads and writes: search each alone".to_owned(),
+            );
         }
     }
     Ok(first)
@@ -173,7 +260,9 @@ fn mix(plan: &Plan) -> Result<Option<f64>, String> {
 fn about(plan: &Plan, subject: Option<&Subject>) -> String {
     let words = fathom_analyse::load_words(plan);
     let place = subject.map_or(String::new(), |subject| {
-        let size = subject.size.map_or("all of it".to_owned(), fathom_device::size);
+        let size = subject
+            .size
+            .map_or("all of it".to_owned(), fathom_device::size);
         format!(" on {} ({size})", subject.file.display())
     });
     words + &place

@@ -39,9 +39,14 @@ impl<'a> Request<'a> {
         };
         let mut words = arguments.iter().map(String::as_str);
         while let Some(word) = words.next() {
-            let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+            let (name, value) = word
+                .split_once('=')
+                .map_or((word, None), |(name, value)| (name, Some(value)));
             let mut value = || {
-                value.or_else(|| words.next()).filter(|value| !value.is_empty()).ok_or(format!("{name} needs a value"))
+                value
+                    .or_else(|| words.next())
+                    .filter(|value| !value.is_empty())
+                    .ok_or(format!("{name} needs a value"))
             };
             match name {
                 "--sheet" => request.sheet = Some(value()?),
@@ -53,7 +58,10 @@ impl<'a> Request<'a> {
                 "--json" => request.json = true,
                 option if option.starts_with('-') => return Err(unknown(option)),
                 _ if request.path.is_some() => {
-                    return Err(format!("one target at a time: '{}' is the second", word.escape_debug()));
+                    return Err(format!(
+                        "one target at a time: '{}' is the second",
+                        word.escape_debug()
+                    ));
                 }
                 _ => request.path = Some(word),
             }
@@ -64,7 +72,15 @@ impl<'a> Request<'a> {
 }
 
 fn unknown(option: &str) -> String {
-    const OPTIONS: [&str; 7] = ["--sheet", "--specs", "--runtime", "--destroy", "--run", "--writes", "--json"];
+    const OPTIONS: [&str; 7] = [
+        "--sheet",
+        "--specs",
+        "--runtime",
+        "--destroy",
+        "--run",
+        "--writes",
+        "--json",
+    ];
     let advice = match fathom_plan::closest(option, OPTIONS.into_iter()) {
         Some(close) => format!("did you mean {close}?"),
         None => format!("there are {}", OPTIONS.join(", ")),
@@ -73,6 +89,15 @@ fn unknown(option: &str) -> String {
 }
 
 fn seconds(text: &str) -> Result<u32, String> {
-    let wrong = || format!("--runtime must be 1 to 86400 seconds, not '{}'", text.escape_debug());
-    text.trim_end_matches('s').parse().ok().filter(|seconds| (1..=86_400).contains(seconds)).ok_or_else(wrong)
+    let wrong = || {
+        format!(
+            "--runtime must be 1 to 86400 seconds, not '{}'",
+            text.escape_debug()
+        )
+    };
+    text.trim_end_matches('s')
+        .parse()
+        .ok()
+        .filter(|seconds| (1..=86_400).contains(seconds))
+        .ok_or_else(wrong)
 }

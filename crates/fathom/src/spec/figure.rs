@@ -30,19 +30,38 @@ pub fn size(path: &Path) -> Result<u64, String> {
     let size = match &examined.facts().target {
         fathom_device::Target::File(file) => file.size.get(),
         fathom_device::Target::Block(block) => block.size.get(),
-        _ => return Err(format!("{}: name a file that is there, or a device, to measure on", path.display())),
+        _ => {
+            return Err(format!(
+                "{}: name a file that is there, or a device, to measure on",
+                path.display()
+            ));
+        }
     };
-    if size == 0 { Err(format!("{}: it is empty", path.display())) } else { Ok(size) }
+    if size == 0 {
+        Err(format!("{}: it is empty", path.display()))
+    } else {
+        Ok(size)
+    }
 }
 
 /// Runs the job that measures `figure`, under the target guard like any other.
 ///
 /// # Errors
 /// Why it did not run.
-pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>, (codes, backups): (&mut Codes, &mut Backups)) -> Result<Measurement, String> {
+pub fn measure(
+    figure: &Figure,
+    path: &str,
+    size: u64,
+    request: &Request<'_>,
+    (codes, backups): (&mut Codes, &mut Backups),
+) -> Result<Measurement, String> {
     let words = job(figure, path, size, request.runtime_s);
     let joined = |problems: Vec<fathom_plan::Diagnostic>| {
-        problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        problems
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("; ")
     };
     let invocation = parse_args(&words, Personality::Fathom).map_err(joined)?;
     let planned = plan(&invocation, &ThisMachine, &ThisMachine).map_err(joined)?;
@@ -51,14 +70,29 @@ pub fn measure(figure: &Figure, path: &str, size: u64, request: &Request<'_>, (c
     let host = LinuxHost::new(clock);
     codes.note(&planned.plan);
     guard::take_hold(&planned.plan, codes.all(), &host, backups).map_err(|all| all.join("; "))?;
-    let recorded = crate::measure::measure(planned.plan, host, clock, &mut |_| {}, &mut |_| false, &mut |_, _| {});
+    let recorded = crate::measure::measure(
+        planned.plan,
+        host,
+        clock,
+        &mut |_| {},
+        &mut |_| false,
+        &mut |_, _| {},
+    );
     codes.renew();
     let (recording, _) = recorded.map_err(|error| error.to_string())?;
     let findings = fathom_analyse::findings(&recording);
     if findings.end != RunEnd::Completed {
         return Ok(Measurement::Interrupted);
     }
-    let device = findings.targets.first().and_then(|target| target.devices.last()?.after.clone());
+    let device = findings
+        .targets
+        .first()
+        .and_then(|target| target.devices.last()?.after.clone());
     let entry = findings.entries.first();
-    Ok(Measurement::Done(entry.map_or_else(Measured::default, |entry| measured(&findings, entry, figure.side, None)), device))
+    Ok(Measurement::Done(
+        entry.map_or_else(Measured::default, |entry| {
+            measured(&findings, entry, figure.side, None)
+        }),
+        device,
+    ))
 }

@@ -45,19 +45,36 @@ fn refuse(problem: &str) -> Outcome {
 
 fn listed(library: &Library) -> String {
     let line = |sheet: &Sheet| {
-        let models = if sheet.models.is_empty() { "only by --sheet".to_owned() } else { sheet.models.join(" | ") };
-        format!("{:30} {} {}: {models}\n", sheet.id, sheet.maker, sheet.product)
+        let models = if sheet.models.is_empty() {
+            "only by --sheet".to_owned()
+        } else {
+            sheet.models.join(" | ")
+        };
+        format!(
+            "{:30} {} {}: {models}\n",
+            sheet.id, sheet.maker, sheet.product
+        )
     };
     library.sheets().iter().map(line).collect()
 }
 
 fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
     let place = path.to_owned();
-    let asked = ask(move || std::fs::metadata(&place).is_ok().then(|| look_below(Path::new(&place))));
+    let asked = ask(move || {
+        std::fs::metadata(&place)
+            .is_ok()
+            .then(|| look_below(Path::new(&place)))
+    });
     let target = match asked.answer() {
         Some(Some(target)) => target,
         Some(None) => return refuse(&format!("there is no {}", path.escape_debug())),
-        None => return refuse(&format!("{} did not answer within {} s", path.escape_debug(), PATIENCE.as_secs())),
+        None => {
+            return refuse(&format!(
+                "{} did not answer within {} s",
+                path.escape_debug(),
+                PATIENCE.as_secs()
+            ));
+        }
     };
     let (device, sheet) = match choose(&target, request.sheet, library) {
         Ok(Some(chosen)) => chosen,
@@ -93,14 +110,26 @@ fn measure(
     let mut backups = Backups::new(Path::new("."));
     for (figure, line) in sheet.figures.iter().zip(&mut shown.lines) {
         if figure.writes() && !request.writes {
-            line.reasons = vec!["it needs writing: --writes measures it, where the target may be written".to_owned()];
+            line.reasons = vec![
+                "it needs writing: --writes measures it, where the target may be written"
+                    .to_owned(),
+            ];
             continue;
         }
         complain!("fathom spec: measuring {figure}, {} s", request.runtime_s);
         match figure::measure(figure, path, size, request, (&mut codes, &mut backups)) {
             Ok(Measurement::Done(measured, now)) => {
-                *line = measured_line(&compare(sheet, figure, &measured, now.as_ref().unwrap_or(device)));
-                kept = if line.judgement == "kept" { kept } else { Outcome::Bad };
+                *line = measured_line(&compare(
+                    sheet,
+                    figure,
+                    &measured,
+                    now.as_ref().unwrap_or(device),
+                ));
+                kept = if line.judgement == "kept" {
+                    kept
+                } else {
+                    Outcome::Bad
+                };
             }
             Ok(Measurement::Interrupted) => return Ok(Outcome::Interrupted),
             Err(why) => line.reasons = vec![why],

@@ -50,10 +50,16 @@ struct Asked {
 
 /// Exports runs.
 pub fn command(arguments: &[String]) -> Outcome {
-    told("export", HELP, arguments, |arguments| export(&asked(arguments)?))
+    told("export", HELP, arguments, |arguments| {
+        export(&asked(arguments)?)
+    })
 }
 
-const WORDS: Vocabulary = Vocabulary { word: "export", flags: &[], values: &["--format", "-o", "--output"] };
+const WORDS: Vocabulary = Vocabulary {
+    word: "export",
+    flags: &[],
+    values: &["--format", "-o", "--output"],
+};
 
 fn asked(arguments: &[String]) -> Result<Asked, String> {
     let mut asked = Asked::default();
@@ -66,17 +72,31 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
         Ok(())
     })?;
     asked.store = store;
-    if asked.names.is_empty() { Err("name the runs to export; `fathom runs` lists them".to_owned()) } else { Ok(asked) }
+    if asked.names.is_empty() {
+        Err("name the runs to export; `fathom runs` lists them".to_owned())
+    } else {
+        Ok(asked)
+    }
 }
 
 fn format(word: &str) -> Result<Format, String> {
-    Format::named(word).ok_or_else(|| format!("--format: '{}' is none of csv, json and parquet", word.escape_debug()))
+    Format::named(word).ok_or_else(|| {
+        format!(
+            "--format: '{}' is none of csv, json and parquet",
+            word.escape_debug()
+        )
+    })
 }
 
 impl Asked {
     /// As asked, else as the file's name ends.
     fn format(&self) -> Format {
-        let ending = || Path::new(self.file.as_ref()?).extension()?.to_str().and_then(Format::named);
+        let ending = || {
+            Path::new(self.file.as_ref()?)
+                .extension()?
+                .to_str()
+                .and_then(Format::named)
+        };
         self.format.or_else(ending).unwrap_or(Format::Csv)
     }
 }
@@ -86,10 +106,15 @@ fn export(asked: &Asked) -> Result<Outcome, String> {
     let mut all: Vec<(Run, Vec<Cell>)> = Vec::new();
     for name in &asked.names {
         let named = named(&mut store, name)?;
-        let mut cells = store.cells(named.run.id).map_err(|error| error.to_string())?;
+        let mut cells = store
+            .cells(named.run.id)
+            .map_err(|error| error.to_string())?;
         cells.retain(|cell| named.cell.is_none_or(|position| position == cell.position));
         if let Some(position) = named.cell.filter(|_| cells.is_empty()) {
-            return Err(format!("{0} has no cell {position}; `fathom show {0}` lists them", named.run.id));
+            return Err(format!(
+                "{0} has no cell {position}; `fathom show {0}` lists them",
+                named.run.id
+            ));
         }
         all.push((named.run, cells));
     }
@@ -101,7 +126,9 @@ fn export(asked: &Asked) -> Result<Outcome, String> {
     match &asked.file {
         Some(file) => {
             let written = std::fs::File::create(file).and_then(|mut out| out.write_all(&bytes));
-            written.map(|()| Outcome::Good).map_err(|error| format!("{file} cannot be written: {error}"))
+            written
+                .map(|()| Outcome::Good)
+                .map_err(|error| format!("{file} cannot be written: {error}"))
         }
         None if asked.format() == Format::Parquet && std::io::stdout().is_terminal() => {
             Err("parquet is nothing for a terminal: name a file with -o FILE".to_owned())

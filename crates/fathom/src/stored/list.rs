@@ -33,10 +33,16 @@ struct Asked {
 
 /// Lists runs.
 pub fn command(arguments: &[String]) -> Outcome {
-    told("runs", HELP, arguments, |arguments| list(&asked(arguments)?))
+    told("runs", HELP, arguments, |arguments| {
+        list(&asked(arguments)?)
+    })
 }
 
-const WORDS: Vocabulary = Vocabulary { word: "runs", flags: &["--json"], values: &["--last"] };
+const WORDS: Vocabulary = Vocabulary {
+    word: "runs",
+    flags: &["--json"],
+    values: &["--last"],
+};
 
 fn asked(arguments: &[String]) -> Result<Asked, String> {
     let mut asked = Asked::default();
@@ -44,7 +50,10 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
         match given {
             Given::Flag(_) => asked.json = true,
             Given::Value(_, number) => {
-                asked.last = Some(number.parse().map_err(|_| format!("--last: '{}' is no number", number.escape_debug()))?);
+                asked.last =
+                    Some(number.parse().map_err(|_| {
+                        format!("--last: '{}' is no number", number.escape_debug())
+                    })?);
             }
             Given::Operand(text) => asked.texts.push(text.to_lowercase()),
         }
@@ -55,20 +64,33 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
 }
 
 fn list(asked: &Asked) -> Result<Outcome, String> {
-    let mut runs = asked.store.open()?.runs().map_err(|error| error.to_string())?;
+    let mut runs = asked
+        .store
+        .open()?
+        .runs()
+        .map_err(|error| error.to_string())?;
     runs.retain(|run| asked.texts.iter().all(|text| speaks_of(run, text)));
     let from = runs.len() - asked.last.unwrap_or(runs.len()).min(runs.len());
     let text = match (asked.json, runs.is_empty()) {
         (true, _) => fathom_report::runs_document(&runs[from..], &is_dead),
         (false, true) => "No run is kept there that this fits.\n".to_owned(),
-        (false, false) => fathom_report::runs_text(&runs[from..], &is_dead, &output::answer_style()),
+        (false, false) => {
+            fathom_report::runs_text(&runs[from..], &is_dead, &output::answer_style())
+        }
     };
     Ok(say(&text))
 }
 
 fn speaks_of(run: &Run, text: &str) -> bool {
     let experiment = &run.experiment;
-    let state = if is_dead(run) { "killed" } else { run.state.word() };
+    let state = if is_dead(run) {
+        "killed"
+    } else {
+        run.state.word()
+    };
     let facts = experiment.facts.iter().map(|(_, value)| value.as_str());
-    [experiment.name.as_str(), &experiment.kind, state].into_iter().chain(facts).any(|words| words.to_lowercase().contains(text))
+    [experiment.name.as_str(), &experiment.kind, state]
+        .into_iter()
+        .chain(facts)
+        .any(|words| words.to_lowercase().contains(text))
 }

@@ -17,8 +17,16 @@ pub use self::remove::command as remove;
 pub use self::show::command as show;
 
 /// The help of a word, or what came of it.
-fn told(word: &str, help: &str, arguments: &[String], act: impl FnOnce(&[String]) -> Result<Outcome, String>) -> Outcome {
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+fn told(
+    word: &str,
+    help: &str,
+    arguments: &[String],
+    act: impl FnOnce(&[String]) -> Result<Outcome, String>,
+) -> Outcome {
+    if arguments
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h")
+    {
         return say(help);
     }
     act(arguments).unwrap_or_else(|message| {
@@ -37,7 +45,15 @@ fn named(store: &mut Store, name: &str) -> Result<Named, String> {
     let (run, cell) = match name.split_once('.') {
         Some((run, cell)) if run == "latest" || RunId::parse(run).is_some() => {
             let position = cell.parse().ok().filter(|position| *position > 0);
-            (run, Some(position.ok_or_else(|| format!("'{}' names no cell; cells are r12.1, r12.2 and so on", name.escape_debug()))?))
+            (
+                run,
+                Some(position.ok_or_else(|| {
+                    format!(
+                        "'{}' names no cell; cells are r12.1, r12.2 and so on",
+                        name.escape_debug()
+                    )
+                })?),
+            )
         }
         _ => (name, None),
     };

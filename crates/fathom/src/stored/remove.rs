@@ -28,10 +28,16 @@ struct Asked {
 
 /// Removes runs.
 pub fn command(arguments: &[String]) -> Outcome {
-    told("rm", HELP, arguments, |arguments| remove(&asked(arguments)?))
+    told("rm", HELP, arguments, |arguments| {
+        remove(&asked(arguments)?)
+    })
 }
 
-const WORDS: Vocabulary = Vocabulary { word: "rm", flags: &["--yes", "-y"], values: &[] };
+const WORDS: Vocabulary = Vocabulary {
+    word: "rm",
+    flags: &["--yes", "-y"],
+    values: &[],
+};
 
 fn asked(arguments: &[String]) -> Result<Asked, String> {
     let mut asked = Asked::default();
@@ -43,7 +49,11 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
         Ok(())
     })?;
     asked.store = store;
-    if asked.names.is_empty() { Err("name the runs to remove; `fathom runs` lists them".to_owned()) } else { Ok(asked) }
+    if asked.names.is_empty() {
+        Err("name the runs to remove; `fathom runs` lists them".to_owned())
+    } else {
+        Ok(asked)
+    }
 }
 
 fn remove(asked: &Asked) -> Result<Outcome, String> {
@@ -59,9 +69,13 @@ fn remove(asked: &Asked) -> Result<Outcome, String> {
             Some(_) if asked.yes => {}
             Some(on) => {
                 let on = on.escape_debug();
-                return Err(format!("{id} was begun on {on}, where it may be going on: look there, and remove it with --yes when it is not"));
+                return Err(format!(
+                    "{id} was begun on {on}, where it may be going on: look there, and remove it with --yes when it is not"
+                ));
             }
-            None if named.run.state == RunState::Running && !is_dead(&named.run) => return Err(format!("{id} is being measured now; stop it first")),
+            None if named.run.state == RunState::Running && !is_dead(&named.run) => {
+                return Err(format!("{id} is being measured now; stop it first"));
+            }
             None => {}
         }
         if !runs.contains(&named.run) {
@@ -82,10 +96,24 @@ fn agreed(runs: &[Run]) -> Result<bool, String> {
     if !std::io::stdin().is_terminal() {
         return Err("nobody is there to be asked whether they may go; --yes says so".to_owned());
     }
-    let list: Vec<String> = runs.iter().map(|run| format!("{} ({} {}, cells: {})", run.id, run.experiment.kind, run.experiment.name.escape_debug(), run.cells)).collect();
+    let list: Vec<String> = runs
+        .iter()
+        .map(|run| {
+            format!(
+                "{} ({} {}, cells: {})",
+                run.id,
+                run.experiment.kind,
+                run.experiment.name.escape_debug(),
+                run.cells
+            )
+        })
+        .collect();
     let mut err = std::io::stderr();
     let _ = write!(err, "Remove {}? [y/N] ", list.join(", ")).and_then(|()| err.flush());
     let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).map_err(|error| error.to_string())?;
+    std::io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .map_err(|error| error.to_string())?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

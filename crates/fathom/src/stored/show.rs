@@ -36,21 +36,36 @@ struct Asked {
 
 /// Shows a run or one of its cells.
 pub fn command(arguments: &[String]) -> Outcome {
-    told("show", HELP, arguments, |arguments| show(&asked(arguments)?))
+    told("show", HELP, arguments, |arguments| {
+        show(&asked(arguments)?)
+    })
 }
 
-const WORDS: Vocabulary = Vocabulary { word: "show", flags: &["--json", "--json+", "--plan"], values: &["--output-format"] };
+const WORDS: Vocabulary = Vocabulary {
+    word: "show",
+    flags: &["--json", "--json+", "--plan"],
+    values: &["--output-format"],
+};
 
 fn asked(arguments: &[String]) -> Result<Asked, String> {
     let mut asked = Asked::default();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
             Given::Flag("--json") | Given::Value(_, "json") => asked.json = true,
-            Given::Flag("--json+") | Given::Value(_, "json+") => (asked.json, asked.plus) = (true, true),
+            Given::Flag("--json+") | Given::Value(_, "json+") => {
+                (asked.json, asked.plus) = (true, true)
+            }
             Given::Flag(_) => asked.plan = true,
-            Given::Value(name, other) => return Err(format!("{name}: '{}' is neither json nor json+", other.escape_debug())),
+            Given::Value(name, other) => {
+                return Err(format!(
+                    "{name}: '{}' is neither json nor json+",
+                    other.escape_debug()
+                ));
+            }
             Given::Operand(name) if asked.name.is_none() => asked.name = Some(name.to_owned()),
-            Given::Operand(_) => return Err("one run at a time; `fathom export` takes several".to_owned()),
+            Given::Operand(_) => {
+                return Err("one run at a time; `fathom export` takes several".to_owned());
+            }
         }
         Ok(())
     })?;
@@ -64,18 +79,34 @@ fn show(asked: &Asked) -> Result<Outcome, String> {
     let run = &named.run;
     let cells = store.cells(run.id).map_err(|error| error.to_string())?;
     if asked.plan {
-        let cell = named.cell.and_then(|position| cells.iter().find(|cell| cell.position == position));
-        let plan = cell.map(|cell| &cell.plan).filter(|plan| !plan.is_empty()).unwrap_or(&run.experiment.plan);
+        let cell = named
+            .cell
+            .and_then(|position| cells.iter().find(|cell| cell.position == position));
+        let plan = cell
+            .map(|cell| &cell.plan)
+            .filter(|plan| !plan.is_empty())
+            .unwrap_or(&run.experiment.plan);
         return Ok(say(&format!("{}\n", plan.trim_end())));
     }
     match (named.cell, &cells[..]) {
         (Some(position), cells) => match cells.iter().find(|cell| cell.position == position) {
             Some(cell) => one(asked, &mut store, run, cell),
-            None => Err(format!("{} has no cell {position}; `fathom show {}` lists them", run.id, run.id)),
+            None => Err(format!(
+                "{} has no cell {position}; `fathom show {}` lists them",
+                run.id, run.id
+            )),
         },
         (None, [cell]) if run.experiment.planned <= 1 => one(asked, &mut store, run, cell),
-        (None, _) if asked.json => Ok(say(&fathom_report::cells_document(&[(run.clone(), cells)], &is_dead))),
-        (None, _) => Ok(say(&fathom_report::cells_text(run, is_dead(run), &cells, &output::answer_style()))),
+        (None, _) if asked.json => Ok(say(&fathom_report::cells_document(
+            &[(run.clone(), cells)],
+            &is_dead,
+        ))),
+        (None, _) => Ok(say(&fathom_report::cells_text(
+            run,
+            is_dead(run),
+            &cells,
+            &output::answer_style(),
+        ))),
     }
 }
 
@@ -84,30 +115,55 @@ fn one(asked: &Asked, store: &mut Store, run: &Run, cell: &Cell) -> Result<Outco
     if cell.state == CellState::Running && run.state == RunState::Running && !is_dead(run) {
         return Err(format!("{}.{position} is being measured now", run.id));
     }
-    match store.content(run.id, position).map_err(|error| error.to_string())? {
+    match store
+        .content(run.id, position)
+        .map_err(|error| error.to_string())?
+    {
         Content::Recording(recording) if cell.state == CellState::Running => {
-            let parts = store.journal(run.id, position).map_err(|error| error.to_string())?;
-            tell(asked, run, &fathom_load::salvage(recording.plan, recording.started_unix_ns, parts))
+            let parts = store
+                .journal(run.id, position)
+                .map_err(|error| error.to_string())?;
+            tell(
+                asked,
+                run,
+                &fathom_load::salvage(recording.plan, recording.started_unix_ns, parts),
+            )
         }
         Content::Recording(recording) => tell(asked, run, &recording),
         Content::Imported { bytes, .. } if asked.json => Ok(say(&String::from_utf8_lossy(&bytes))),
         Content::Imported { bytes, .. } => imported(&format!("{}.{position}", run.id), &bytes),
-        Content::Nothing if !cell.notes.is_empty() => Err(format!("{}.{position} could not be measured: {}", run.id, cell.notes.join("; "))),
+        Content::Nothing if !cell.notes.is_empty() => Err(format!(
+            "{}.{position} could not be measured: {}",
+            run.id,
+            cell.notes.join("; ")
+        )),
         Content::Nothing => Err(format!("{}.{position} holds no result", run.id)),
     }
 }
 
 /// Another program's result: its figures, where they come from and what is not known of them.
 fn imported(name: &str, bytes: &[u8]) -> Result<Outcome, String> {
-    let results = fathom_import::read_text(name, bytes).map_err(|error| format!("{name}: {error}"))?;
+    let results =
+        fathom_import::read_text(name, bytes).map_err(|error| format!("{name}: {error}"))?;
     let findings: Vec<_> = results.into_iter().map(fathom_analyse::imported).collect();
-    Ok(say(&fathom_report::imported(&findings, 0, 0, &output::answer_style())))
+    Ok(say(&fathom_report::imported(
+        &findings,
+        0,
+        0,
+        &output::answer_style(),
+    )))
 }
 
 fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, String> {
     let mut findings = fathom_analyse::findings(recording);
     let style = output::answer_style();
-    let facts = |wanted: &'static str| run.experiment.facts.iter().filter(move |(name, _)| name == wanted).map(|(_, words)| words.as_str());
+    let facts = |wanted: &'static str| {
+        run.experiment
+            .facts
+            .iter()
+            .filter(move |(name, _)| name == wanted)
+            .map(|(_, words)| words.as_str())
+    };
     let intro = facts("intro").next();
     // A quick look was held against a data sheet: the same again, as far as it is still known.
     if intro.is_some() {
@@ -115,7 +171,9 @@ fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, Stri
         findings.spec = against(&findings, facts("sheet").next(), &sheets).unwrap_or_default();
     }
     let text = match (asked.json, intro) {
-        (false, Some(intro)) => fathom_report::quick(&findings, &sentences(&findings), intro, &style),
+        (false, Some(intro)) => {
+            fathom_report::quick(&findings, &sentences(&findings), intro, &style)
+        }
         (json, _) => {
             let format = match (json, asked.plus) {
                 (true, true) => Format::JsonPlus,
@@ -123,7 +181,8 @@ fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, Stri
                 (false, _) => Format::Normal,
             };
             let mut bytes = Vec::new();
-            fathom_report::write(&findings, &[format], &style, &mut bytes).map_err(|error| error.to_string())?;
+            fathom_report::write(&findings, &[format], &style, &mut bytes)
+                .map_err(|error| error.to_string())?;
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };

@@ -7,8 +7,22 @@ use crate::words::{Given, Vocabulary};
 
 const WORDS: Vocabulary = Vocabulary {
     word: "suite",
-    flags: &["--watch", "--read-only", "--readonly", "--keep", "--dry-run", "--json"],
-    values: &["--suites", "--events", "--size", "--destroy", "--purge", "--faster"],
+    flags: &[
+        "--watch",
+        "--read-only",
+        "--readonly",
+        "--keep",
+        "--dry-run",
+        "--json",
+    ],
+    values: &[
+        "--suites",
+        "--events",
+        "--size",
+        "--destroy",
+        "--purge",
+        "--faster",
+    ],
 };
 
 /// How a target is brought back to its first state.
@@ -26,8 +40,12 @@ impl Purge {
     /// What is said of it with the result.
     pub fn words(self) -> &'static str {
         match self {
-            Purge::Discard => "The target was purged by discarding all of it, which not every device takes for a format.",
-            Purge::Zeros => "The target was not purged but written with zeros, which is no purge for flash.",
+            Purge::Discard => {
+                "The target was purged by discarding all of it, which not every device takes for a format."
+            }
+            Purge::Zeros => {
+                "The target was not purged but written with zeros, which is no purge for flash."
+            }
             Purge::Done => "The target was purged beforehand, as the user says.",
         }
     }
@@ -61,21 +79,37 @@ impl Asked {
         match given {
             Given::Value("--suites", value) => self.folders.push(value.to_owned()),
             Given::Value("--faster", value) => {
-                let times = value.parse().ok().filter(|times| (2..=100_000).contains(times));
-                self.faster = Some(times.ok_or_else(|| format!("--faster: '{}' is no number from 2 to 100000", value.escape_debug()))?);
+                let times = value
+                    .parse()
+                    .ok()
+                    .filter(|times| (2..=100_000).contains(times));
+                self.faster = Some(times.ok_or_else(|| {
+                    format!(
+                        "--faster: '{}' is no number from 2 to 100000",
+                        value.escape_debug()
+                    )
+                })?);
             }
             Given::Value("--purge", value) => {
                 self.purge = Some(match value {
                     "discard" => Purge::Discard,
                     "zeros" => Purge::Zeros,
                     "done" => Purge::Done,
-                    _ => return Err(format!("--purge: '{}' is none of discard, zeros and done", value.escape_debug())),
+                    _ => {
+                        return Err(format!(
+                            "--purge: '{}' is none of discard, zeros and done",
+                            value.escape_debug()
+                        ));
+                    }
                 });
             }
             Given::Operand(word) if self.name.is_none() => self.name = Some(word.to_owned()),
             Given::Operand(word) => {
                 if let Some(first) = self.path.replace(word.into()) {
-                    return Err(format!("one target at a time, not {} and {word}", first.display()));
+                    return Err(format!(
+                        "one target at a time, not {} and {word}",
+                        first.display()
+                    ));
                 }
             }
             other => self.terms.take(other)?,

@@ -6,19 +6,58 @@ use fathom_plan::{Recipe, RecipeTrouble, read_recipe};
 
 /// Recipes that the program carries.
 const OWN: [(&str, &str); 13] = [
-    ("suites/hero.toml", include_str!("../../../../suites/hero.toml")),
-    ("suites/mysql-16k.toml", include_str!("../../../../suites/mysql-16k.toml")),
-    ("suites/modern-ssd.toml", include_str!("../../../../suites/modern-ssd.toml")),
-    ("suites/working-set.toml", include_str!("../../../../suites/working-set.toml")),
-    ("suites/surface.toml", include_str!("../../../../suites/surface.toml")),
-    ("suites/block-sizes.toml", include_str!("../../../../suites/block-sizes.toml")),
-    ("suites/interference.toml", include_str!("../../../../suites/interference.toml")),
-    ("suites/pts-iops.toml", include_str!("../../../../suites/pts-iops.toml")),
-    ("suites/pts-throughput.toml", include_str!("../../../../suites/pts-throughput.toml")),
-    ("suites/pts-latency.toml", include_str!("../../../../suites/pts-latency.toml")),
-    ("suites/pts-wsat.toml", include_str!("../../../../suites/pts-wsat.toml")),
-    ("suites/pts-hir.toml", include_str!("../../../../suites/pts-hir.toml")),
-    ("suites/pts-xsr.toml", include_str!("../../../../suites/pts-xsr.toml")),
+    (
+        "suites/hero.toml",
+        include_str!("../../../../suites/hero.toml"),
+    ),
+    (
+        "suites/mysql-16k.toml",
+        include_str!("../../../../suites/mysql-16k.toml"),
+    ),
+    (
+        "suites/modern-ssd.toml",
+        include_str!("../../../../suites/modern-ssd.toml"),
+    ),
+    (
+        "suites/working-set.toml",
+        include_str!("../../../../suites/working-set.toml"),
+    ),
+    (
+        "suites/surface.toml",
+        include_str!("../../../../suites/surface.toml"),
+    ),
+    (
+        "suites/block-sizes.toml",
+        include_str!("../../../../suites/block-sizes.toml"),
+    ),
+    (
+        "suites/interference.toml",
+        include_str!("../../../../suites/interference.toml"),
+    ),
+    (
+        "suites/pts-iops.toml",
+        include_str!("../../../../suites/pts-iops.toml"),
+    ),
+    (
+        "suites/pts-throughput.toml",
+        include_str!("../../../../suites/pts-throughput.toml"),
+    ),
+    (
+        "suites/pts-latency.toml",
+        include_str!("../../../../suites/pts-latency.toml"),
+    ),
+    (
+        "suites/pts-wsat.toml",
+        include_str!("../../../../suites/pts-wsat.toml"),
+    ),
+    (
+        "suites/pts-hir.toml",
+        include_str!("../../../../suites/pts-hir.toml"),
+    ),
+    (
+        "suites/pts-xsr.toml",
+        include_str!("../../../../suites/pts-xsr.toml"),
+    ),
 ];
 /// No more files of one folder are read, and no larger ones.
 const MOST_FILES: usize = 1000;
@@ -40,7 +79,9 @@ impl Library {
         if let Some(folder) = users_folder().filter(|folder| folder.is_dir()) {
             library.add_folder(&folder);
         }
-        folders.iter().for_each(|folder| library.add_folder(Path::new(folder)));
+        folders
+            .iter()
+            .for_each(|folder| library.add_folder(Path::new(folder)));
         library
     }
 
@@ -53,12 +94,20 @@ impl Library {
             return Ok(recipe);
         }
         let file = format!("{name}.toml");
-        if let Some(trouble) = self.troubles.iter().find(|trouble| Path::new(&trouble.file).ends_with(&file)) {
+        if let Some(trouble) = self
+            .troubles
+            .iter()
+            .find(|trouble| Path::new(&trouble.file).ends_with(&file))
+        {
             return Err(trouble.to_string());
         }
         let names = self.recipes.iter().map(|recipe| recipe.name.as_str());
-        let close = fathom_plan::closest(name, names).map_or(String::new(), |close| format!("; did you mean {close}?"));
-        Err(format!("there is no suite '{}'{close}; `fathom suite` lists them", name.escape_debug()))
+        let close = fathom_plan::closest(name, names)
+            .map_or(String::new(), |close| format!("; did you mean {close}?"));
+        Err(format!(
+            "there is no suite '{}'{close}; `fathom suite` lists them",
+            name.escape_debug()
+        ))
     }
 
     fn add(&mut self, name: &str, text: &str) {
@@ -73,27 +122,43 @@ impl Library {
 
     fn add_folder(&mut self, folder: &Path) {
         let mut miss = |file: &Path, what: String| {
-            self.troubles.push(RecipeTrouble { file: file.display().to_string(), line: 0, what });
+            self.troubles.push(RecipeTrouble {
+                file: file.display().to_string(),
+                line: 0,
+                what,
+            });
         };
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) => return miss(folder, error.to_string()),
         };
         let paths = entries.flatten().map(|entry| entry.path());
-        let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|end| end == "toml")).collect();
+        let mut paths: Vec<PathBuf> = paths
+            .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+            .collect();
         paths.sort();
         for path in paths.iter().take(MOST_FILES) {
             match read(path) {
                 Ok(text) => self.add(&path.to_string_lossy(), &text),
-                Err(what) => self.troubles.push(RecipeTrouble { file: path.display().to_string(), line: 0, what }),
+                Err(what) => self.troubles.push(RecipeTrouble {
+                    file: path.display().to_string(),
+                    line: 0,
+                    what,
+                }),
             }
         }
     }
 }
 
 fn users_folder() -> Option<PathBuf> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(|| Some(set("HOME")?.join(".config")))?;
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let home = set("XDG_CONFIG_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(set("HOME")?.join(".config")))?;
     Some(home.join("fathom/suites"))
 }
 
@@ -102,7 +167,9 @@ fn read(path: &Path) -> Result<String, String> {
     let facts = std::fs::metadata(path).map_err(|error| error.to_string())?;
     match facts.len() {
         _ if !facts.is_file() => Err("it is no regular file".to_owned()),
-        length if length > LARGEST => Err(format!("{length} bytes are more than a recipe can have ({LARGEST})")),
+        length if length > LARGEST => Err(format!(
+            "{length} bytes are more than a recipe can have ({LARGEST})"
+        )),
         _ => std::fs::read_to_string(path).map_err(|error| error.to_string()),
     }
 }

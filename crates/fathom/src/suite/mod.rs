@@ -35,7 +35,10 @@ const SOME_LEVEL: &str = "1000";
 
 /// Lists suites, or carries one out.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+    if arguments
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h")
+    {
         return help::suite();
     }
     begin(arguments).unwrap_or_else(|message| {
@@ -52,9 +55,17 @@ pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String
     let saved = Saved::read(&run.experiment.plan);
     let mut asked = Asked::read(&saved.enter()?)?;
     asked.terms.go_on(&again);
-    let text = |name: &str| saved.one(name).ok_or_else(|| format!("{} does not hold its recipe", run.id));
-    let recipe = read_recipe(text("recipe")?, text("recipe-text")?).map_err(|trouble| trouble.to_string())?;
-    let subject = saved.subjects().pop().ok_or_else(|| format!("{} does not say what it measured", run.id))?;
+    let text = |name: &str| {
+        saved
+            .one(name)
+            .ok_or_else(|| format!("{} does not hold its recipe", run.id))
+    };
+    let recipe = read_recipe(text("recipe")?, text("recipe-text")?)
+        .map_err(|trouble| trouble.to_string())?;
+    let subject = saved
+        .subjects()
+        .pop()
+        .ok_or_else(|| format!("{} does not say what it measured", run.id))?;
     let prepared = Prepared::new(&asked, &recipe, subject)?;
     prepared.judge()?;
     prepared.run(stored)
@@ -63,12 +74,29 @@ pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String
 fn begin(arguments: &[String]) -> Result<Outcome, String> {
     let asked = Asked::read(arguments)?;
     let library = Library::read(&asked.folders);
-    library.troubles.iter().for_each(|trouble| complain!("{trouble}"));
-    let Some(name) = &asked.name else { return Ok(list(&library)) };
+    library
+        .troubles
+        .iter()
+        .for_each(|trouble| complain!("{trouble}"));
+    let Some(name) = &asked.name else {
+        return Ok(list(&library));
+    };
     let recipe = library.find(name)?;
-    let path = asked.path.as_deref().ok_or_else(|| format!("{}\n{}\ngive a folder, a file or a device: fathom suite {name} PATH", recipe.title, recipe.about))?;
+    let path = asked.path.as_deref().ok_or_else(|| {
+        format!(
+            "{}\n{}\ngive a folder, a file or a device: fathom suite {name} PATH",
+            recipe.title, recipe.about
+        )
+    })?;
     // The size that the recipe would like, else what there is room for.
-    let wish = |size| subject(Wish { path, name: "fathom-suite.data", size, read_only: asked.terms.read_only });
+    let wish = |size| {
+        subject(Wish {
+            path,
+            name: "fathom-suite.data",
+            size,
+            read_only: asked.terms.read_only,
+        })
+    };
     let subject = match (asked.terms.size, recipe.size) {
         (None, Some(size)) => wish(Some(size)).or_else(|_| wish(None)),
         (size, _) => wish(size),
@@ -83,15 +111,25 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
         return prepared.judge().map(|()| said);
     }
     prepared.judge()?;
-    let stored = Stored::begin(&asked.terms.store, &keep::experiment("suite", title, saved.write()))?;
+    let stored = Stored::begin(
+        &asked.terms.store,
+        &keep::experiment("suite", title, saved.write()),
+    )?;
     prepared.run(stored)
 }
 
 fn list(library: &Library) -> Outcome {
-    let widest = library.recipes.iter().map(|recipe| recipe.name.len()).max().unwrap_or(0);
+    let widest = library
+        .recipes
+        .iter()
+        .map(|recipe| recipe.name.len())
+        .max()
+        .unwrap_or(0);
     let line = |recipe: &Recipe| format!("  {:widest$}  {}\n", recipe.name, recipe.title);
     let lines: String = library.recipes.iter().map(line).collect();
-    say(&format!("{lines}\n`fathom suite NAME PATH --dry-run` tells what one does and how long it takes.\n"))
+    say(&format!(
+        "{lines}\n`fathom suite NAME PATH --dry-run` tells what one does and how long it takes.\n"
+    ))
 }
 
 /// All that is known before anything is measured.
@@ -106,33 +144,69 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(asked: &'a Asked, recipe: &'a Recipe, subject: Subject) -> Result<Prepared<'a>, String> {
-        let target = file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))?;
+        let target = file_value(&subject.file)
+            .map_err(|error| format!("{}: {error}", subject.file.display()))?;
         // A procedure is done whole or not at all, and what it takes may be asked before it is allowed.
-        let allowed = asked.terms.dry_run && recipe.procedure.is_some() || !asked.terms.destroy.is_empty();
+        let allowed =
+            asked.terms.dry_run && recipe.procedure.is_some() || !asked.terms.destroy.is_empty();
         let writes = subject.writes || allowed && !asked.terms.read_only;
         let size = subject.size.map_or_else(|| whole(&subject), Ok)?;
-        let place = Place { target, size, writes, faster: asked.faster.unwrap_or(1) };
-        let mut prepared = Prepared { asked, recipe, subject, place, left_out: Vec::new() };
-        prepared.left_out = recipe.steps.iter().map(|step| prepared.check(step)).collect::<Result<_, _>>()?;
-        if prepared.left_out.iter().all(Option::is_some) || recipe.procedure.is_some() && prepared.left_out.iter().any(Option::is_some) {
+        let place = Place {
+            target,
+            size,
+            writes,
+            faster: asked.faster.unwrap_or(1),
+        };
+        let mut prepared = Prepared {
+            asked,
+            recipe,
+            subject,
+            place,
+            left_out: Vec::new(),
+        };
+        prepared.left_out = recipe
+            .steps
+            .iter()
+            .map(|step| prepared.check(step))
+            .collect::<Result<_, _>>()?;
+        if prepared.left_out.iter().all(Option::is_some)
+            || recipe.procedure.is_some() && prepared.left_out.iter().any(Option::is_some)
+        {
             let file = prepared.subject.file.display();
-            return Err(format!("{file} may not be written, and {} needs to write it: name a folder, or allow it with --destroy=CODE (`fathom devices {file}` tells the code)", recipe.name));
+            return Err(format!(
+                "{file} may not be written, and {} needs to write it: name a folder, or allow it with --destroy=CODE (`fathom devices {file}` tells the code)",
+                recipe.name
+            ));
         }
         Ok(prepared)
     }
 
     fn cells(&self, step: &Step) -> Vec<Cell> {
-        let level = |level: &fathom_plan::Level| Setting { option: level.option.clone(), value: SOME_LEVEL.to_owned(), label: "?".to_owned() };
-        self.recipe.cells(step, &self.place, &[step.levels.iter().map(level).collect()])
+        let level = |level: &fathom_plan::Level| Setting {
+            option: level.option.clone(),
+            value: SOME_LEVEL.to_owned(),
+            label: "?".to_owned(),
+        };
+        self.recipe.cells(
+            step,
+            &self.place,
+            &[step.levels.iter().map(level).collect()],
+        )
     }
 
     /// Every cell must have a plan before the first is measured. Why the step is left out.
     fn check(&self, step: &Step) -> Result<Option<String>, String> {
         for cell in self.cells(step) {
-            let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
-            let writes = plan.jobs.iter().any(|job| job.pattern.traffic != Traffic::Read);
+            let (plan, _) = plan_of(&cell)
+                .map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
+            let writes = plan
+                .jobs
+                .iter()
+                .any(|job| job.pattern.traffic != Traffic::Read);
             if writes && !self.place.writes {
-                return Ok(Some("it writes, and the target may not be written".to_owned()));
+                return Ok(Some(
+                    "it writes, and the target may not be written".to_owned(),
+                ));
             }
         }
         Ok(None)
@@ -140,10 +214,17 @@ impl<'a> Prepared<'a> {
 
     /// The guard must agree to every cell before the first is measured.
     fn judge(&self) -> Result<(), String> {
-        let steps = self.recipe.steps.iter().zip(&self.left_out).filter(|(_, why)| why.is_none());
+        let steps = self
+            .recipe
+            .steps
+            .iter()
+            .zip(&self.left_out)
+            .filter(|(_, why)| why.is_none());
         for cell in steps.flat_map(|(step, _)| self.cells(step)) {
-            let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
-            guard::dry_run(&plan, &self.asked.terms.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+            let (plan, _) = plan_of(&cell)
+                .map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
+            guard::dry_run(&plan, &self.asked.terms.destroy)
+                .map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(())
     }
@@ -156,8 +237,16 @@ impl<'a> Prepared<'a> {
 
     fn purge(&self) -> Option<Cell> {
         match self.asked.purge? {
-            Purge::Discard => Some(self.whole_target("purge by discard", "rw=trim\nbs=1m\niodepth=1\n", self.place.size)),
-            Purge::Zeros => Some(self.whole_target("purge by zeros", "rw=write\nbs=1m\nzero_buffers=1\ndirect=1\n", self.place.size)),
+            Purge::Discard => Some(self.whole_target(
+                "purge by discard",
+                "rw=trim\nbs=1m\niodepth=1\n",
+                self.place.size,
+            )),
+            Purge::Zeros => Some(self.whole_target(
+                "purge by zeros",
+                "rw=write\nbs=1m\nzero_buffers=1\ndirect=1\n",
+                self.place.size,
+            )),
             Purge::Done => None,
         }
     }
@@ -176,8 +265,17 @@ impl<'a> Prepared<'a> {
 
     fn run(&self, mut stored: Stored) -> Result<Outcome, String> {
         let terms = &self.asked.terms;
-        let mut course = Procedure::new(self.recipe, self.place.clone(), self.layout(), self.purge(), self.left_out.clone());
-        let bounds = Bounds { destroy: terms.destroy.clone(), ..Bounds::default() };
+        let mut course = Procedure::new(
+            self.recipe,
+            self.place.clone(),
+            self.layout(),
+            self.purge(),
+            self.left_out.clone(),
+        );
+        let bounds = Bounds {
+            destroy: terms.destroy.clone(),
+            ..Bounds::default()
+        };
         let mut noting = Noting::new(self.recipe);
         let budget = self.budget();
         let conduct = Conduct {
@@ -208,11 +306,19 @@ impl<'a> Prepared<'a> {
             title: self.recipe.title.clone(),
             about: self.recipe.about.clone(),
             procedure: self.recipe.procedure.clone(),
-            target: format!("{} ({})", self.subject.file.display(), fathom_device::size(self.place.size)),
+            target: format!(
+                "{} ({})",
+                self.subject.file.display(),
+                fathom_device::size(self.place.size)
+            ),
             notes: self.notes(course),
             steps: tell::steps(self.recipe, &course.done, &noting.kept),
         };
-        if self.asked.terms.json { say(&fathom_report::suite_json(&told)) } else { say(&fathom_report::suite_text(&told, &output::answer_style())) }
+        if self.asked.terms.json {
+            say(&fathom_report::suite_json(&told))
+        } else {
+            say(&fathom_report::suite_text(&told, &output::answer_style()))
+        }
     }
 
     /// What was not done as the recipe says.
@@ -232,7 +338,13 @@ impl<'a> Prepared<'a> {
             notes.push(self.write_cache());
         }
         let left_out = self.recipe.steps.iter().zip(&course.done);
-        notes.extend(left_out.filter_map(|(step, done)| Some(format!("{} was left out: {}.", step.title, done.left_out.as_ref()?))));
+        notes.extend(left_out.filter_map(|(step, done)| {
+            Some(format!(
+                "{} was left out: {}.",
+                step.title,
+                done.left_out.as_ref()?
+            ))
+        }));
         notes
     }
 
@@ -241,51 +353,100 @@ impl<'a> Prepared<'a> {
         let file = self.subject.file.clone();
         let target = ask(move || look_below(&file)).answer().unwrap_or_default();
         let device = target.devices.last().map(|device| &device.before);
-        let words = device.map_or_else(|| "unknown".to_owned(), |device| format!("{}: {}", device.name, fathom_report::cache_words(&device.cache)));
+        let words = device.map_or_else(
+            || "unknown".to_owned(),
+            |device| {
+                format!(
+                    "{}: {}",
+                    device.name,
+                    fathom_report::cache_words(&device.cache)
+                )
+            },
+        );
         format!("Write cache of {words}. The procedure wants it off.")
     }
 
     /// What will be done, and how long that takes.
     fn budget(&self) -> String {
         let size = fathom_device::size(self.place.size);
-        let made = if self.subject.made { ", a file that is removed at the end" } else { "" };
+        let made = if self.subject.made {
+            ", a file that is removed at the end"
+        } else {
+            ""
+        };
         let made = if self.asked.terms.keep { "" } else { made };
-        let mut text = format!("{}: {}\n  on {} ({size}{made})\n", self.recipe.name, self.recipe.title, self.subject.file.display());
+        let mut text = format!(
+            "{}: {}\n  on {} ({size}{made})\n",
+            self.recipe.name,
+            self.recipe.title,
+            self.subject.file.display()
+        );
         if let Some(procedure) = &self.recipe.procedure {
             text += &format!("  {procedure}; its procedure, not certified\n");
         }
         let (mut least, mut most, mut filled) = (Duration::ZERO, Duration::ZERO, 0_u64);
-        for (step, _) in self.recipe.steps.iter().zip(&self.left_out).filter(|(_, why)| why.is_none()) {
+        for (step, _) in self
+            .recipe
+            .steps
+            .iter()
+            .zip(&self.left_out)
+            .filter(|(_, why)| why.is_none())
+        {
             let (low, high) = self.time(step);
             least += low;
             most += high;
-            filled += u64::from(step.passes.unwrap_or(0)) * self.place.size.get() * self.cells(step).len() as u64;
+            filled += u64::from(step.passes.unwrap_or(0))
+                * self.place.size.get()
+                * self.cells(step).len() as u64;
         }
         if self.asked.purge.is_some_and(|purge| purge == Purge::Zeros) {
-            filled += self.place.size.get() * self.recipe.steps.iter().filter(|step| step.purge).count() as u64;
+            filled += self.place.size.get()
+                * self.recipe.steps.iter().filter(|step| step.purge).count() as u64;
         }
         let span = fathom_report::span;
-        let range = if least == most { span(least) } else { format!("{} to {}", span(least), span(most)) };
+        let range = if least == most {
+            span(least)
+        } else {
+            format!("{} to {}", span(least), span(most))
+        };
         text += &format!("  measuring: {range}\n");
         if filled > 0 {
             let time = Duration::from_secs(filled.div_ceil(FILL_SPEED));
-            text += &format!("  moving {} from end to end, mostly to prepare: {} at 500 MB/s\n", fathom_device::size(Bytes::new(filled)), span(time));
+            text += &format!(
+                "  moving {} from end to end, mostly to prepare: {} at 500 MB/s\n",
+                fathom_device::size(Bytes::new(filled)),
+                span(time)
+            );
         }
         text
     }
 
     /// How long a step takes at least and at most, what is filled left out.
     fn time(&self, step: &Step) -> (Duration, Duration) {
-        let levels: usize = step.levels.iter().map(|level| level.percent.len()).product();
+        let levels: usize = step
+            .levels
+            .iter()
+            .map(|level| level.percent.len())
+            .product();
         let cells = (self.cells(step).len() * levels) as u32;
-        let each = self.recipe.time(step, &self.place).map_or(0, |time| time.get());
+        let each = self
+            .recipe
+            .time(step, &self.place)
+            .map_or(0, |time| time.get());
         let soak = self.recipe.soak(step, &self.place, 0).and_then(|cell| {
-            let last = cell.settings.iter().rev().find(|(name, _)| name == "runtime")?;
+            let last = cell
+                .settings
+                .iter()
+                .rev()
+                .find(|(name, _)| name == "runtime")?;
             last.1.trim_end_matches("us").parse::<u64>().ok()
         });
         let round = Duration::from_nanos(each) * cells + Duration::from_micros(soak.unwrap_or(0));
         match &step.rounds {
-            Some(rounds) => (round * fathom_analyse::PTS_WINDOW as u32, round * rounds.most),
+            Some(rounds) => (
+                round * fathom_analyse::PTS_WINDOW as u32,
+                round * rounds.most,
+            ),
             None => (round, round),
         }
     }
@@ -296,8 +457,17 @@ impl<'a> Prepared<'a> {
             let cells = self.cells(step);
             let what = match (why, &step.rounds, step.levels.is_empty()) {
                 (Some(why), _, _) => format!("left out: {why}"),
-                (None, Some(rounds), _) => format!("rounds of {}, at most {}, until steady", counted(cells.len()), rounds.most),
-                (None, None, false) => counted(step.levels.iter().map(|level| level.percent.len()).product()),
+                (None, Some(rounds), _) => format!(
+                    "rounds of {}, at most {}, until steady",
+                    counted(cells.len()),
+                    rounds.most
+                ),
+                (None, None, false) => counted(
+                    step.levels
+                        .iter()
+                        .map(|level| level.percent.len())
+                        .product(),
+                ),
                 (None, None, true) => counted(cells.len()),
             };
             text += &format!("{}: {} ({what})\n", step.name, step.title);

@@ -11,29 +11,66 @@ use super::watching::{Kept, soak};
 
 /// All steps that are results.
 pub fn steps(recipe: &Recipe, done: &[Done], kept: &BTreeMap<String, Kept>) -> Vec<SuiteStep> {
-    let results = recipe.steps.iter().zip(done).filter(|(step, done)| !step.prepares && !done.cells.is_empty());
+    let results = recipe
+        .steps
+        .iter()
+        .zip(done)
+        .filter(|(step, done)| !step.prepares && !done.cells.is_empty());
     results.map(|(step, done)| one(step, done, kept)).collect()
 }
 
 fn one(step: &Step, done: &Done, kept: &BTreeMap<String, Kept>) -> SuiteStep {
-    let names = done.cells.first().map_or(Vec::new(), |known| known.cell.values.iter().map(|(name, _)| name.clone()).collect());
-    let window: Vec<Vec<CellFigures>> = done.cells.iter().map(|known| figures(step, known, kept)).collect();
+    let names = done.cells.first().map_or(Vec::new(), |known| {
+        known
+            .cell
+            .values
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect()
+    });
+    let window: Vec<Vec<CellFigures>> = done
+        .cells
+        .iter()
+        .map(|known| figures(step, known, kept))
+        .collect();
     let cells = done.cells.iter().zip(&window).map(|(known, figures)| {
-        let values = known.cell.values.iter().map(|(_, value)| value.clone()).collect();
-        (values, Repeats { figures, failed: known.failed.as_deref() })
+        let values = known
+            .cell
+            .values
+            .iter()
+            .map(|(_, value)| value.clone())
+            .collect();
+        (
+            values,
+            Repeats {
+                figures,
+                failed: known.failed.as_deref(),
+            },
+        )
     });
     SuiteStep {
         name: step.name.clone(),
         title: step.title.clone(),
         grid: grid(names, cells.collect()),
-        rounds: step.rounds.as_ref().map(|rounds| self::rounds(rounds, done)),
-        courses: if step.series { courses(done, step, kept) } else { Vec::new() },
+        rounds: step
+            .rounds
+            .as_ref()
+            .map(|rounds| self::rounds(rounds, done)),
+        courses: if step.series {
+            courses(done, step, kept)
+        } else {
+            Vec::new()
+        },
     }
 }
 
 /// The figures that are the result: the last rounds, of the job that is judged.
 fn figures(step: &Step, known: &Known, kept: &BTreeMap<String, Kept>) -> Vec<CellFigures> {
-    if step.judged.is_some() && let Some(judged) = kept.get(&known.cell.id()).and_then(|kept| kept.judged.clone()) {
+    if step.judged.is_some()
+        && let Some(judged) = kept
+            .get(&known.cell.id())
+            .and_then(|kept| kept.judged.clone())
+    {
         return vec![judged];
     }
     let n = known.figures.len();
@@ -43,7 +80,10 @@ fn figures(step: &Step, known: &Known, kept: &BTreeMap<String, Kept>) -> Vec<Cel
 fn courses(done: &Done, step: &Step, kept: &BTreeMap<String, Kept>) -> Vec<OverTime> {
     let soaks = (0..done.round).map(|round| soak(step, round).id());
     let cells = done.cells.iter().map(|known| known.cell.id());
-    soaks.chain(cells).filter_map(|id| over_time(&id, &kept.get(&id)?.series)).collect()
+    soaks
+        .chain(cells)
+        .filter_map(|id| over_time(&id, &kept.get(&id)?.series))
+        .collect()
 }
 
 fn rounds(rounds: &Rounds, done: &Done) -> SuiteRounds {
@@ -53,24 +93,50 @@ fn rounds(rounds: &Rounds, done: &Done) -> SuiteRounds {
         Tracked::Mean => ("us", 1e-3),
     };
     let name = |values: &[(String, String)]| {
-        let words: Vec<String> = values.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        if words.is_empty() { "all".to_owned() } else { words.join(" ") }
+        let words: Vec<String> = values
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        if words.is_empty() {
+            "all".to_owned()
+        } else {
+            words.join(" ")
+        }
     };
     let tracked: Vec<(String, Vec<f64>)> = rounds
         .tracked
         .iter()
-        .filter_map(|values| Some((name(values), series(done, values, rounds.figure)?.into_iter().map(|value| value * scale).collect())))
+        .filter_map(|values| {
+            Some((
+                name(values),
+                series(done, values, rounds.figure)?
+                    .into_iter()
+                    .map(|value| value * scale)
+                    .collect(),
+            ))
+        })
         .collect();
     let mut sentences = judged(&tracked);
     sentences.push(ending(rounds, done, tracked.len()));
-    SuiteRounds { tracked, unit: unit.to_owned(), steady: done.steady, sentences }
+    SuiteRounds {
+        tracked,
+        unit: unit.to_owned(),
+        steady: done.steady,
+        sentences,
+    }
 }
 
 /// The arithmetic of the last window.
 fn judged(tracked: &[(String, Vec<f64>)]) -> Vec<String> {
     let series: Vec<Vec<f64>> = tracked.iter().map(|(_, values)| values.clone()).collect();
-    let Some(windows) = pts_windows(&series) else { return Vec::new() };
-    tracked.iter().zip(windows).map(|((name, values), window)| pts_words(name, values.len(), &window)).collect()
+    let Some(windows) = pts_windows(&series) else {
+        return Vec::new();
+    };
+    tracked
+        .iter()
+        .zip(windows)
+        .map(|((name, values), window)| pts_words(name, values.len(), &window))
+        .collect()
 }
 
 fn ending(rounds: &Rounds, done: &Done, followed: usize) -> String {

@@ -19,7 +19,11 @@ pub struct Kept {
 
 /// The soak before a round, as far as its id goes.
 pub fn soak(step: &Step, round: u32) -> Cell {
-    Cell { key: format!("{} soak", step.name), repeat: round, ..Cell::default() }
+    Cell {
+        key: format!("{} soak", step.name),
+        repeat: round,
+        ..Cell::default()
+    }
 }
 
 /// Looks on, and notes.
@@ -32,7 +36,10 @@ pub struct Noting<'a> {
 impl<'a> Noting<'a> {
     /// Keeps what `recipe` asks for.
     pub fn new(recipe: &'a Recipe) -> Noting<'a> {
-        Noting { recipe, kept: BTreeMap::new() }
+        Noting {
+            recipe,
+            kept: BTreeMap::new(),
+        }
     }
 
     /// Looks up what earlier sessions measured.
@@ -40,11 +47,28 @@ impl<'a> Noting<'a> {
     /// # Errors
     /// When the store cannot be read.
     pub fn recall(&mut self, done: &[Done], stored: &mut Stored) -> Result<(), String> {
-        for (step, done) in self.recipe.steps.iter().zip(done).filter(|(step, _)| step.series || step.judged.is_some()) {
+        for (step, done) in self
+            .recipe
+            .steps
+            .iter()
+            .zip(done)
+            .filter(|(step, _)| step.series || step.judged.is_some())
+        {
             let soaks = (0..done.round).map(|round| soak(step, round));
-            let cells: Vec<Cell> = done.cells.iter().map(|known| known.cell.clone()).chain(soaks).collect();
-            for cell in cells.iter().filter(|cell| !self.kept.contains_key(&cell.id())).collect::<Vec<_>>() {
-                let Some(recording) = stored.recording(cell)? else { continue };
+            let cells: Vec<Cell> = done
+                .cells
+                .iter()
+                .map(|known| known.cell.clone())
+                .chain(soaks)
+                .collect();
+            for cell in cells
+                .iter()
+                .filter(|cell| !self.kept.contains_key(&cell.id()))
+                .collect::<Vec<_>>()
+            {
+                let Some(recording) = stored.recording(cell)? else {
+                    continue;
+                };
                 let findings = fathom_analyse::findings(&recording);
                 let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
                 self.keep(cell, &findings, &figures);
@@ -55,14 +79,26 @@ impl<'a> Noting<'a> {
 
     fn keep(&mut self, cell: &Cell, findings: &Findings, figures: &CellFigures) {
         let named = |name: &str| cell.key == name || cell.key.starts_with(&format!("{name} "));
-        let Some(step) = self.recipe.steps.iter().find(|step| named(&step.name)) else { return };
+        let Some(step) = self.recipe.steps.iter().find(|step| named(&step.name)) else {
+            return;
+        };
         if !step.series && step.judged.is_none() {
             return;
         }
         let entries = &findings.entries;
-        let judged = step.judged.as_ref().and_then(|job| entries.iter().find(|entry| entry.name == *job));
+        let judged = step
+            .judged
+            .as_ref()
+            .and_then(|job| entries.iter().find(|entry| entry.name == *job));
         let judged = judged.map(|entry| fathom_analyse::entry_figures(entry, figures));
-        let series = if step.series { entries.iter().flat_map(|entry: &Entry| entry.series.iter().cloned()).collect() } else { Vec::new() };
+        let series = if step.series {
+            entries
+                .iter()
+                .flat_map(|entry: &Entry| entry.series.iter().cloned())
+                .collect()
+        } else {
+            Vec::new()
+        };
         self.kept.insert(cell.id(), Kept { series, judged });
     }
 }

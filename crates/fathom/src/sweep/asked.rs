@@ -14,8 +14,28 @@ const MOST_REPEATS: u32 = 1000;
 
 const WORDS: Vocabulary = Vocabulary {
     word: "sweep",
-    flags: &["--watch", "--adaptive", "--alone", "--read-only", "--readonly", "--keep", "--dry-run", "--json"],
-    values: &["--agree", "--events", "--axis", "--for", "--budget", "--repeat", "--precision", "--set", "--size", "--destroy"],
+    flags: &[
+        "--watch",
+        "--adaptive",
+        "--alone",
+        "--read-only",
+        "--readonly",
+        "--keep",
+        "--dry-run",
+        "--json",
+    ],
+    values: &[
+        "--agree",
+        "--events",
+        "--axis",
+        "--for",
+        "--budget",
+        "--repeat",
+        "--precision",
+        "--set",
+        "--size",
+        "--destroy",
+    ],
 };
 
 /// What was asked for.
@@ -49,10 +69,16 @@ impl Asked {
         match given {
             Given::Flag("--alone") => self.alone = true,
             Given::Flag("--adaptive") => self.agree = Some(self.agree.unwrap_or(AGREE)),
-            Given::Value("--axis", value) => self.axes.push(Axis::parse(value).map_err(|error| format!("--axis: {error}"))?),
+            Given::Value("--axis", value) => self
+                .axes
+                .push(Axis::parse(value).map_err(|error| format!("--axis: {error}"))?),
             Given::Value(name @ "--repeat", value) => self.repeat = Some(count(name, value)?),
-            Given::Value(name @ "--agree", value) => self.agree = Some(percent(name, value, (0.1, 100.0))?),
-            Given::Value(name @ "--precision", value) => self.precision = Some(percent(name, value, (0.1, 100.0))?),
+            Given::Value(name @ "--agree", value) => {
+                self.agree = Some(percent(name, value, (0.1, 100.0))?)
+            }
+            Given::Value(name @ "--precision", value) => {
+                self.precision = Some(percent(name, value, (0.1, 100.0))?)
+            }
             Given::Operand(word) if is_job_file(word) => {
                 if let Some(first) = self.job_file.replace(word.to_owned()) {
                     return Err(format!("one job file at a time, not {first} and {word}"));
@@ -67,7 +93,9 @@ impl Asked {
     fn check(self) -> Result<Asked, String> {
         let by_axis = self.axes.iter().any(|axis| axis.name == "target");
         if self.axes.is_empty() && self.paths.len() < 2 {
-            return Err("say what is varied, such as --axis bs=4k,16k --axis iodepth=1..64*2".to_owned());
+            return Err(
+                "say what is varied, such as --axis bs=4k,16k --axis iodepth=1..64*2".to_owned(),
+            );
         }
         if self.paths.is_empty() && self.job_file.is_none() && !by_axis {
             return Err("give a folder, a file, a device or a job file, such as `fathom sweep . --axis iodepth=1..64*2`".to_owned());
@@ -77,7 +105,10 @@ impl Asked {
         }
         let names: Vec<&str> = self.axes.iter().map(|axis| axis.name.as_str()).collect();
         if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
-            return Err(format!("--axis {}: there are two axes of this name; give all values to one", names[twice]));
+            return Err(format!(
+                "--axis {}: there are two axes of this name; give all values to one",
+                names[twice]
+            ));
         }
         self.terms.check()?;
         Ok(self)
@@ -85,6 +116,14 @@ impl Asked {
 }
 
 fn count(option: &str, text: &str) -> Result<u32, String> {
-    let wrong = || format!("{option}: '{}' is no number from 1 to {MOST_REPEATS}", text.escape_debug());
-    text.parse().ok().filter(|n| (1..=MOST_REPEATS).contains(n)).ok_or_else(wrong)
+    let wrong = || {
+        format!(
+            "{option}: '{}' is no number from 1 to {MOST_REPEATS}",
+            text.escape_debug()
+        )
+    };
+    text.parse()
+        .ok()
+        .filter(|n| (1..=MOST_REPEATS).contains(n))
+        .ok_or_else(wrong)
 }

@@ -12,7 +12,9 @@ use fathom_plan::{Cell, Sweep, file_value};
 
 use self::asked::Asked;
 use self::rounds::{Rounds, Wanted};
-use crate::experiment::{Bounds, Conduct, Course, Saved, Stored, layout_cell, plan_of, read_job_file};
+use crate::experiment::{
+    Bounds, Conduct, Course, Saved, Stored, layout_cell, plan_of, read_job_file,
+};
 use crate::guard;
 use crate::help;
 use crate::keep;
@@ -34,7 +36,10 @@ const MOST_CELLS: usize = 100_000;
 
 /// Sweeps what the arguments say.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
+    if arguments
+        .iter()
+        .any(|argument| argument == "--help" || argument == "-h")
+    {
         return help::sweep();
     }
     begin(arguments).unwrap_or_else(|message| {
@@ -52,7 +57,11 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
     if prepared.asked.terms.dry_run {
         return Ok(say(&(prepared.summary() + "\n" + &prepared.listing())));
     }
-    let mut experiment = keep::experiment("sweep", prepared.title(), prepared.saved(arguments)?.write());
+    let mut experiment = keep::experiment(
+        "sweep",
+        prepared.title(),
+        prepared.saved(arguments)?.write(),
+    );
     experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
     let stored = Stored::begin(&prepared.asked.terms.store, &experiment)?;
     prepared.run(stored, None)
@@ -82,31 +91,70 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn new(asked: Asked, job_file: Option<(String, String)>, subjects: Vec<Subject>) -> Result<Prepared, String> {
+    fn new(
+        asked: Asked,
+        job_file: Option<(String, String)>,
+        subjects: Vec<Subject>,
+    ) -> Result<Prepared, String> {
         let mut axes = asked.axes.clone();
-        let names = subjects.iter().map(name).collect::<Result<Vec<String>, String>>()?;
+        let names = subjects
+            .iter()
+            .map(name)
+            .collect::<Result<Vec<String>, String>>()?;
         let mut targets = Vec::new();
         // The values of an axis of targets get the names of their files.
         match axes.iter_mut().find(|axis| axis.name == "target") {
             Some(axis) => axis.values = names,
             None => targets = names,
         }
-        let called = subjects.iter().filter_map(|subject| Some((name(subject).ok()?, subject.called.clone()))).collect();
-        let mut sweep = Sweep { axes, job_file, settings: Vec::new(), targets, called, together: !asked.alone };
+        let called = subjects
+            .iter()
+            .filter_map(|subject| Some((name(subject).ok()?, subject.called.clone())))
+            .collect();
+        let mut sweep = Sweep {
+            axes,
+            job_file,
+            settings: Vec::new(),
+            targets,
+            called,
+            together: !asked.alone,
+        };
         let count = sweep.count().filter(|count| *count <= MOST_CELLS);
-        let count = count.ok_or_else(|| format!("these axes have more than {MOST_CELLS} cells; take fewer values, or larger steps"))?;
-        let least = if asked.precision.is_some() { rounds::LEAST_FOR_PRECISION } else { 1 };
+        let count = count.ok_or_else(|| {
+            format!(
+                "these axes have more than {MOST_CELLS} cells; take fewer values, or larger steps"
+            )
+        })?;
+        let least = if asked.precision.is_some() {
+            rounds::LEAST_FOR_PRECISION
+        } else {
+            1
+        };
         let repeats = asked.repeat.unwrap_or(1).max(least);
         let each = time_of_cell(&asked, count * repeats as usize);
         sweep.settings = settings(&asked, &subjects, each);
-        Ok(Prepared { asked, sweep, subjects, each, repeats })
+        Ok(Prepared {
+            asked,
+            sweep,
+            subjects,
+            each,
+            repeats,
+        })
     }
 
     /// What lists call it.
     fn title(&self) -> String {
-        let targets: Vec<String> = self.subjects.iter().map(|subject| subject.file.display().to_string()).collect();
+        let targets: Vec<String> = self
+            .subjects
+            .iter()
+            .map(|subject| subject.file.display().to_string())
+            .collect();
         let job_file = self.sweep.job_file.as_ref().map(|(name, _)| name.clone());
-        job_file.into_iter().chain(targets).collect::<Vec<_>>().join(" ")
+        job_file
+            .into_iter()
+            .chain(targets)
+            .collect::<Vec<_>>()
+            .join(" ")
     }
 
     /// Everything that is needed to take it up again.
@@ -123,30 +171,62 @@ impl Prepared {
         let mut judged = HashSet::new();
         for place in self.sweep.places() {
             let cell = self.sweep.cell(&place);
-            let (plan, _) = plan_of(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
+            let (plan, _) =
+                plan_of(&cell).map_err(|problems| format!("{}: {problems}", cell.key))?;
             // The guard looks at targets, which takes longer: once for all cells that do the same to them.
-            let uses = |job: &Job| Direction::ALL.map(|direction| job.pattern.traffic.uses(direction));
-            let does: Vec<_> = plan.jobs.iter().map(|job| (job.files.paths.clone(), job.files.size, uses(job), job.engine.kind)).collect();
+            let uses =
+                |job: &Job| Direction::ALL.map(|direction| job.pattern.traffic.uses(direction));
+            let does: Vec<_> = plan
+                .jobs
+                .iter()
+                .map(|job| {
+                    (
+                        job.files.paths.clone(),
+                        job.files.size,
+                        uses(job),
+                        job.engine.kind,
+                    )
+                })
+                .collect();
             if !judged.insert(format!("{does:?}")) {
                 continue;
             }
-            guard::dry_run(&plan, &self.asked.terms.destroy).map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
+            guard::dry_run(&plan, &self.asked.terms.destroy)
+                .map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(())
     }
 
     /// Lays out files that we make.
     fn layout(&self) -> Option<Cell> {
-        let made: Vec<&Subject> = self.subjects.iter().filter(|subject| subject.writes && subject.size.is_some()).collect();
+        let made: Vec<&Subject> = self
+            .subjects
+            .iter()
+            .filter(|subject| subject.writes && subject.size.is_some())
+            .collect();
         let size = made.iter().filter_map(|subject| subject.size).max()?;
-        Some(layout_cell(size, made.into_iter().filter_map(|subject| name(subject).ok()).collect()))
+        Some(layout_cell(
+            size,
+            made.into_iter()
+                .filter_map(|subject| name(subject).ok())
+                .collect(),
+        ))
     }
 
     fn run(&self, mut stored: Stored, more: Option<Duration>) -> Result<Outcome, String> {
         let terms = &self.asked.terms;
-        let wanted = Wanted { repeats: self.repeats, precision: self.asked.precision, agree: self.asked.agree };
+        let wanted = Wanted {
+            repeats: self.repeats,
+            precision: self.asked.precision,
+            agree: self.asked.agree,
+        };
         let mut rounds = Rounds::new(&self.sweep, wanted, self.layout())?;
-        let bounds = Bounds { budget: terms.budget, more, expected: self.each, destroy: terms.destroy.clone() };
+        let bounds = Bounds {
+            budget: terms.budget,
+            more,
+            expected: self.each,
+            destroy: terms.destroy.clone(),
+        };
         let conduct = Conduct {
             kind: "sweep",
             title: &self.title(),
@@ -169,24 +249,47 @@ impl Prepared {
         if self.asked.terms.telling.is_answer() {
             return Outcome::Good;
         }
-        if self.asked.terms.json { say(&fathom_report::grid_json(&grid)) } else { say(&fathom_report::grid_text(&grid, &output::answer_style())) }
+        if self.asked.terms.json {
+            say(&fathom_report::grid_json(&grid))
+        } else {
+            say(&fathom_report::grid_text(&grid, &output::answer_style()))
+        }
     }
 
     fn grid(&self, rounds: &Rounds<'_>) -> Grid {
         let mut measured: Vec<(&[usize], fathom_analyse::Repeats<'_>)> = rounds
             .results()
-            .map(|(place, known)| (place, fathom_analyse::Repeats { figures: &known.figures, failed: known.failed.as_deref() }))
+            .map(|(place, known)| {
+                (
+                    place,
+                    fathom_analyse::Repeats {
+                        figures: &known.figures,
+                        failed: known.failed.as_deref(),
+                    },
+                )
+            })
             .collect();
         measured.sort_by_key(|(place, _)| place.to_vec());
         let cells = measured.iter().map(|(place, repeats)| {
-            let values = self.sweep.cell(place).values.into_iter().map(|(_, value)| value).collect();
+            let values = self
+                .sweep
+                .cell(place)
+                .values
+                .into_iter()
+                .map(|(_, value)| value)
+                .collect();
             (values, *repeats)
         });
         let mut grid = fathom_analyse::grid(self.sweep.names(), cells.collect());
         grid.sentences = rounds.agreements();
         if let Some(axis) = grid.axes.iter().position(|name| name == "target") {
-            let called: Vec<String> = self.subjects.iter().map(|subject| subject.called.clone()).collect();
-            grid.sentences.extend(fathom_analyse::by_target(&grid, axis, &called));
+            let called: Vec<String> = self
+                .subjects
+                .iter()
+                .map(|subject| subject.called.clone())
+                .collect();
+            grid.sentences
+                .extend(fathom_analyse::by_target(&grid, axis, &called));
         }
         grid.sentences.extend(self.interferences(&grid));
         grid
@@ -200,11 +303,22 @@ impl Prepared {
         }
         // Rows stand in the order of the axes, and the target is the last of them.
         let axes = grid.axes.len() - 1;
-        let groups = grid.rows.chunk_by(|a, b| a.values[..axes] == b.values[..axes]).filter(|group| group.len() == n + 1);
+        let groups = grid
+            .rows
+            .chunk_by(|a, b| a.values[..axes] == b.values[..axes])
+            .filter(|group| group.len() == n + 1);
         let told = groups.filter_map(|group| {
             let (together, alone) = group.split_last()?;
-            let alone: Vec<(String, f64)> = alone.iter().map(|row| (row.values[axes].clone(), row.iops.mean)).collect();
-            let at: Vec<String> = grid.axes.iter().zip(&group[0].values[..axes]).map(|(name, value)| format!("{name}={value}")).collect();
+            let alone: Vec<(String, f64)> = alone
+                .iter()
+                .map(|row| (row.values[axes].clone(), row.iops.mean))
+                .collect();
+            let at: Vec<String> = grid
+                .axes
+                .iter()
+                .zip(&group[0].values[..axes])
+                .map(|(name, value)| format!("{name}={value}"))
+                .collect();
             fathom_analyse::interference(&at.join(" "), &alone, &together.figures)
         });
         told.collect()
@@ -212,30 +326,66 @@ impl Prepared {
 
     /// How many cells, how long, where.
     fn summary(&self) -> String {
-        let shape = self.sweep.names().into_iter().zip(self.sweep.shape()).map(|(name, (length, _))| format!("{name} {length}"));
+        let shape = self
+            .sweep
+            .names()
+            .into_iter()
+            .zip(self.sweep.shape())
+            .map(|(name, (length, _))| format!("{name} {length}"));
         let count = self.sweep.count().unwrap_or(0);
-        let repeats = if self.repeats > 1 { format!(", {} times each", self.repeats) } else { String::new() };
+        let repeats = if self.repeats > 1 {
+            format!(", {} times each", self.repeats)
+        } else {
+            String::new()
+        };
         let all = count * self.repeats as usize;
-        let time = self.each.map_or("as long as the job file says".to_owned(), |each| {
-            format!("{} each, {} in all", fathom_report::span(each), fathom_report::span(each * all as u32))
+        let time = self
+            .each
+            .map_or("as long as the job file says".to_owned(), |each| {
+                format!(
+                    "{} each, {} in all",
+                    fathom_report::span(each),
+                    fathom_report::span(each * all as u32)
+                )
+            });
+        let repeats = if self.asked.agree.is_some() {
+            format!("{repeats} at most, fewer where splits agree")
+        } else {
+            repeats
+        };
+        let budget = self.asked.terms.budget.map_or(String::new(), |budget| {
+            format!(" (budget {})", fathom_report::span(budget))
         });
-        let repeats = if self.asked.agree.is_some() { format!("{repeats} at most, fewer where splits agree") } else { repeats };
-        let budget = self.asked.terms.budget.map_or(String::new(), |budget| format!(" (budget {})", fathom_report::span(budget)));
         let plural = if count == 1 { "cell" } else { "cells" };
-        format!("{count} {plural} ({}){repeats}: {time}{budget}{}", shape.collect::<Vec<_>>().join(" x "), self.targets())
+        format!(
+            "{count} {plural} ({}){repeats}: {time}{budget}{}",
+            shape.collect::<Vec<_>>().join(" x "),
+            self.targets()
+        )
     }
 
     fn targets(&self) -> String {
         let one = |subject: &Subject| {
-            let size = subject.size.map_or("all of it".to_owned(), fathom_device::size);
-            let made = if subject.made && !self.asked.terms.keep { ", removed at the end" } else { "" };
+            let size = subject
+                .size
+                .map_or("all of it".to_owned(), fathom_device::size);
+            let made = if subject.made && !self.asked.terms.keep {
+                ", removed at the end"
+            } else {
+                ""
+            };
             format!("\n  on {} ({size}{made})", subject.file.display())
         };
         self.subjects.iter().map(one).collect()
     }
 
     fn listing(&self) -> String {
-        self.sweep.places().iter().enumerate().map(|(at, place)| format!("{:5}  {}\n", at + 1, self.sweep.cell(place).key)).collect()
+        self.sweep
+            .places()
+            .iter()
+            .enumerate()
+            .map(|(at, place)| format!("{:5}  {}\n", at + 1, self.sweep.cell(place).key))
+            .collect()
     }
 }
 
@@ -246,15 +396,39 @@ fn name(subject: &Subject) -> Result<String, String> {
 /// The targets of all paths, or those of an axis.
 fn subjects(asked: &Asked) -> Result<Vec<Subject>, String> {
     let size = asked.terms.size.or(largest_size(asked));
-    let look = |path: &Path| subject(Wish { path, name: FILE, size, read_only: asked.terms.read_only });
-    let by_axis = asked.axes.iter().filter(|axis| axis.name == "target").flat_map(|axis| &axis.values).map(Path::new);
-    asked.paths.iter().map(PathBuf::as_path).chain(by_axis).map(look).collect()
+    let look = |path: &Path| {
+        subject(Wish {
+            path,
+            name: FILE,
+            size,
+            read_only: asked.terms.read_only,
+        })
+    };
+    let by_axis = asked
+        .axes
+        .iter()
+        .filter(|axis| axis.name == "target")
+        .flat_map(|axis| &axis.values)
+        .map(Path::new);
+    asked
+        .paths
+        .iter()
+        .map(PathBuf::as_path)
+        .chain(by_axis)
+        .map(look)
+        .collect()
 }
 
 /// A file must hold the largest working set that is asked for.
 fn largest_size(asked: &Asked) -> Option<Bytes> {
-    let sizes = asked.axes.iter().filter(|axis| axis.name == "size").flat_map(|axis| &axis.values);
-    sizes.filter_map(|value| crate::subject::size("size", value).ok()).max()
+    let sizes = asked
+        .axes
+        .iter()
+        .filter(|axis| axis.name == "size")
+        .flat_map(|axis| &axis.values);
+    sizes
+        .filter_map(|value| crate::subject::size("size", value).ok())
+        .max()
 }
 
 /// What all cells have in common.

@@ -68,11 +68,29 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     /// When an adaptive course has no depths and jobs to cross.
-    pub fn new(sweep: &'a Sweep, wanted: Wanted, first: Option<Cell>) -> Result<Rounds<'a>, String> {
+    pub fn new(
+        sweep: &'a Sweep,
+        wanted: Wanted,
+        first: Option<Cell>,
+    ) -> Result<Rounds<'a>, String> {
         let places = sweep.places();
         let known = vec![Known::default(); places.len()];
-        let crossings = if wanted.agree.is_some() { crossings(sweep, &places)? } else { Vec::new() };
-        let mut rounds = Rounds { sweep, places, known, queue: VecDeque::new(), wanted, crossings, stage: 0, first, at: None };
+        let crossings = if wanted.agree.is_some() {
+            crossings(sweep, &places)?
+        } else {
+            Vec::new()
+        };
+        let mut rounds = Rounds {
+            sweep,
+            places,
+            known,
+            queue: VecDeque::new(),
+            wanted,
+            crossings,
+            stage: 0,
+            first,
+            at: None,
+        };
         if rounds.crossings.is_empty() {
             rounds.enqueue((0..rounds.places.len()).collect());
         } else {
@@ -88,7 +106,9 @@ impl<'a> Rounds<'a> {
 
     /// What the checks of an adaptive course said, one line for each of its grids.
     pub fn agreements(&self) -> Vec<String> {
-        let Some(limit) = self.wanted.agree else { return Vec::new() };
+        let Some(limit) = self.wanted.agree else {
+            return Vec::new();
+        };
         let iops = |place: usize| self.known[place].iops();
         let lines = self.crossings.iter().filter_map(|(name, crossing)| {
             let found = crossing.agreement(&iops)?;
@@ -114,7 +134,9 @@ impl<'a> Rounds<'a> {
         places.dedup();
         places.retain(|place| self.known[*place].figures.is_empty());
         let rounds = self.wanted.repeats;
-        self.queue.extend((0..rounds).flat_map(|repeat| places.iter().map(move |place| (*place, repeat))));
+        self.queue.extend(
+            (0..rounds).flat_map(|repeat| places.iter().map(move |place| (*place, repeat))),
+        );
     }
 
     /// The next stage of an adaptive course.
@@ -122,11 +144,14 @@ impl<'a> Rounds<'a> {
         while self.queue.is_empty() && self.stage < 3 && !self.crossings.is_empty() {
             let iops = |place: usize| self.known[place].iops();
             let limit = self.wanted.agree.unwrap_or_default();
-            let all = self.crossings.iter().flat_map(|(_, crossing)| match self.stage {
-                0 => crossing.line(),
-                1 => crossing.checks(),
-                _ => crossing.fill(limit, &iops),
-            });
+            let all = self
+                .crossings
+                .iter()
+                .flat_map(|(_, crossing)| match self.stage {
+                    0 => crossing.line(),
+                    1 => crossing.checks(),
+                    _ => crossing.fill(limit, &iops),
+                });
             let places = all.collect();
             self.stage += 1;
             self.enqueue(places);
@@ -135,33 +160,69 @@ impl<'a> Rounds<'a> {
 
     /// Another round of the cells that are not precise enough, the worst of them first.
     fn refine(&mut self) {
-        let Some(precision) = self.wanted.precision else { return };
-        let open = |known: &Known| known.failed.is_none() && (known.figures.len() as u32) < MOST_FOR_PRECISION;
+        let Some(precision) = self.wanted.precision else {
+            return;
+        };
+        let open = |known: &Known| {
+            known.failed.is_none() && (known.figures.len() as u32) < MOST_FOR_PRECISION
+        };
         let mut wide: Vec<(usize, f64)> = (0..self.known.len())
             .filter(|place| open(&self.known[*place]))
-            .filter_map(|place| Some((place, self.known[place].imprecision().filter(|share| *share > precision)?)))
+            .filter_map(|place| {
+                Some((
+                    place,
+                    self.known[place]
+                        .imprecision()
+                        .filter(|share| *share > precision)?,
+                ))
+            })
             .collect();
         wide.sort_by(|a, b| b.1.total_cmp(&a.1));
-        self.queue.extend(wide.into_iter().map(|(place, _)| (place, self.known[place].figures.len() as u32)));
+        self.queue.extend(
+            wide.into_iter()
+                .map(|(place, _)| (place, self.known[place].figures.len() as u32)),
+        );
     }
 }
 
 /// Depths and jobs, for each combination of the other axes.
 fn crossings(sweep: &Sweep, places: &[Vec<usize>]) -> Result<Vec<(String, Crossing)>, String> {
     let number = |values: &[(String, String)], wanted: &str| -> Result<u64, String> {
-        let value = values.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str());
-        let value = value.ok_or_else(|| format!("--adaptive needs the axes iodepth and numjobs; there is no {wanted}"))?;
-        value.parse().map_err(|_| format!("--adaptive needs plain numbers on the axis {wanted}, not '{}'", value.escape_debug()))
+        let value = values
+            .iter()
+            .find(|(name, _)| name == wanted)
+            .map(|(_, value)| value.as_str());
+        let value = value.ok_or_else(|| {
+            format!("--adaptive needs the axes iodepth and numjobs; there is no {wanted}")
+        })?;
+        value.parse().map_err(|_| {
+            format!(
+                "--adaptive needs plain numbers on the axis {wanted}, not '{}'",
+                value.escape_debug()
+            )
+        })
     };
     let mut grids: BTreeMap<String, Vec<Split>> = BTreeMap::new();
     for (place, at) in places.iter().enumerate() {
         let values = sweep.cell(at).values;
-        let split = Split { place, depth: number(&values, "iodepth")?, jobs: number(&values, "numjobs")? };
-        let others = values.iter().filter(|(name, _)| name != "iodepth" && name != "numjobs");
-        let name = others.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+        let split = Split {
+            place,
+            depth: number(&values, "iodepth")?,
+            jobs: number(&values, "numjobs")?,
+        };
+        let others = values
+            .iter()
+            .filter(|(name, _)| name != "iodepth" && name != "numjobs");
+        let name = others
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(" ");
         grids.entry(name).or_default().push(split);
     }
-    Ok(grids.into_iter().map(|(name, splits)| (name, Crossing::new(splits))).collect())
+    Ok(grids
+        .into_iter()
+        .map(|(name, splits)| (name, Crossing::new(splits)))
+        .collect())
 }
 
 impl Course for Rounds<'_> {
@@ -181,7 +242,10 @@ impl Course for Rounds<'_> {
             // What failed once is not tried again.
             if self.known[place].failed.is_none() {
                 self.at = Some(place);
-                return Some(Cell { repeat, ..self.sweep.cell(&self.places[place]) });
+                return Some(Cell {
+                    repeat,
+                    ..self.sweep.cell(&self.places[place])
+                });
             }
         }
     }
@@ -207,8 +271,16 @@ mod tests {
     use super::*;
 
     fn sweep() -> Sweep {
-        let axes = ["bs=4k,64k", "iodepth=1..64*2", "numjobs=1..64*2"].map(|text| Axis::parse(text).expect(text));
-        Sweep { axes: axes.to_vec(), job_file: None, settings: Vec::new(), targets: Vec::new(), called: Vec::new(), together: true }
+        let axes = ["bs=4k,64k", "iodepth=1..64*2", "numjobs=1..64*2"]
+            .map(|text| Axis::parse(text).expect(text));
+        Sweep {
+            axes: axes.to_vec(),
+            job_file: None,
+            settings: Vec::new(),
+            targets: Vec::new(),
+            called: Vec::new(),
+            together: true,
+        }
     }
 
     fn figures(iops: f64) -> CellFigures {
@@ -244,29 +316,52 @@ mod tests {
     #[test]
     fn an_adaptive_course_fills_only_the_grid_that_needs_it() {
         let sweep = sweep();
-        let wanted = Wanted { repeats: 1, precision: None, agree: Some(0.1) };
+        let wanted = Wanted {
+            repeats: 1,
+            precision: None,
+            agree: Some(0.1),
+        };
         let mut rounds = Rounds::new(&sweep, wanted, None).expect("axes");
         let rate = |bs: &str, depth: u64, jobs: u64| {
             let fair = (depth * jobs).min(16) as f64 * 1000.0;
-            if bs == "64k" && jobs >= 2 { fair / 2.0 } else { fair }
+            if bs == "64k" && jobs >= 2 {
+                fair / 2.0
+            } else {
+                fair
+            }
         };
         let keys = walk(&mut rounds, &rate);
-        let of = |bs: &str| keys.iter().filter(|key| key.starts_with(&format!("bs={bs} "))).count();
+        let of = |bs: &str| {
+            keys.iter()
+                .filter(|key| key.starts_with(&format!("bs={bs} ")))
+                .count()
+        };
         assert_eq!((of("4k"), of("64k")), (13 + 3, 49));
         let mut once = keys.clone();
         once.sort();
         once.dedup();
         assert_eq!(once.len(), keys.len(), "no cell twice");
         let told = rounds.agreements();
-        assert!(told[0].starts_with("bs=4k: at 3 numbers outstanding") && told[0].contains("0.0 %"), "{told:?}");
-        assert!(told[1].contains("50.0 %") && told[1].contains("filled"), "{told:?}");
+        assert!(
+            told[0].starts_with("bs=4k: at 3 numbers outstanding") && told[0].contains("0.0 %"),
+            "{told:?}"
+        );
+        assert!(
+            told[1].contains("50.0 %") && told[1].contains("filled"),
+            "{told:?}"
+        );
     }
 
     #[test]
     fn what_was_learnt_before_leads_to_the_same_cells() {
         let sweep = sweep();
-        let wanted = Wanted { repeats: 2, precision: Some(0.05), agree: None };
-        let noisy = |bs: &str, depth: u64, jobs: u64| (bs.len() as u64 * 1000 + depth * jobs) as f64;
+        let wanted = Wanted {
+            repeats: 2,
+            precision: Some(0.05),
+            agree: None,
+        };
+        let noisy =
+            |bs: &str, depth: u64, jobs: u64| (bs.len() as u64 * 1000 + depth * jobs) as f64;
         let mut first = Rounds::new(&sweep, wanted, None).expect("axes");
         let mut second = Rounds::new(&sweep, wanted, None).expect("axes");
         assert_eq!(walk(&mut first, &noisy), walk(&mut second, &noisy));
@@ -275,24 +370,58 @@ mod tests {
     /// A cell that gives 100, 110, 100, ... has a wide interval: 12.4 % after three, 5 % after 9 (t x s / sqrt n).
     #[test]
     fn cells_are_repeated_until_they_are_precise() {
-        let sweep = Sweep { axes: vec![Axis::parse("bs=4k,8k").expect("an axis")], ..sweep() };
-        let wanted = Wanted { repeats: 3, precision: Some(0.05), agree: None };
+        let sweep = Sweep {
+            axes: vec![Axis::parse("bs=4k,8k").expect("an axis")],
+            ..sweep()
+        };
+        let wanted = Wanted {
+            repeats: 3,
+            precision: Some(0.05),
+            agree: None,
+        };
         let mut rounds = Rounds::new(&sweep, wanted, None).expect("axes");
         let (mut calm, mut wild) = (0, 0);
         while let Some(cell) = rounds.next() {
-            let iops = if cell.values[0].1 == "4k" { calm += 1; 100.0 } else { wild += 1; 100.0 + f64::from(wild % 2) * 10.0 };
+            let iops = if cell.values[0].1 == "4k" {
+                calm += 1;
+                100.0
+            } else {
+                wild += 1;
+                100.0 + f64::from(wild % 2) * 10.0
+            };
             rounds.learn(&cell, Ok(&figures(iops)));
         }
         assert_eq!(calm, 3);
-        let values: Vec<f64> = (1..=wild).map(|i| 100.0 + f64::from(i % 2) * 10.0).collect();
-        let relative = |n: usize| fathom_analyse::estimate(&values[..n]).relative().expect("an interval");
-        assert!(relative(values.len()) <= 0.05 && relative(values.len() - 1) > 0.05, "{wild} repeats");
+        let values: Vec<f64> = (1..=wild)
+            .map(|i| 100.0 + f64::from(i % 2) * 10.0)
+            .collect();
+        let relative = |n: usize| {
+            fathom_analyse::estimate(&values[..n])
+                .relative()
+                .expect("an interval")
+        };
+        assert!(
+            relative(values.len()) <= 0.05 && relative(values.len() - 1) > 0.05,
+            "{wild} repeats"
+        );
     }
 
     #[test]
     fn an_adaptive_course_needs_its_axes() {
-        let sweep = Sweep { axes: vec![Axis::parse("iodepth=1,2").expect("an axis")], ..sweep() };
-        let wanted = Wanted { repeats: 1, precision: None, agree: Some(0.1) };
-        assert!(Rounds::new(&sweep, wanted, None).err().expect("refused").contains("numjobs"));
+        let sweep = Sweep {
+            axes: vec![Axis::parse("iodepth=1,2").expect("an axis")],
+            ..sweep()
+        };
+        let wanted = Wanted {
+            repeats: 1,
+            precision: None,
+            agree: Some(0.1),
+        };
+        assert!(
+            Rounds::new(&sweep, wanted, None)
+                .err()
+                .expect("refused")
+                .contains("numjobs")
+        );
     }
 }

@@ -34,7 +34,12 @@ pub fn beside() -> Turn {
 
 fn turn(how: FlockOperation) -> Turn {
     let path = std::env::temp_dir().join("fathom-tests.turn");
-    let file = File::options().create(true).truncate(false).write(true).open(path).expect("a lock file");
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .expect("a lock file");
     flock(&file, how).expect("a turn");
     Turn(file)
 }
@@ -43,7 +48,10 @@ fn turn(how: FlockOperation) -> Turn {
 /// that is not allowed, measurements are only noisier.
 pub fn go_first() {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-    let _ = Command::new("chrt").args(["--fifo", "--pid", "10", &thread]).stderr(Stdio::null()).status();
+    let _ = Command::new("chrt")
+        .args(["--fifo", "--pid", "10", &thread])
+        .stderr(Stdio::null())
+        .status();
 }
 
 /// Measures again while `attempt` fails: a machine with other work may disturb one measurement, not each of several.
@@ -55,12 +63,20 @@ pub fn measured<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
             Err(trouble) => troubles.push(trouble),
         }
     }
-    panic!("out of bounds in each of {} measurements:\n{}", troubles.len(), troubles.join("\n"));
+    panic!(
+        "out of bounds in each of {} measurements:\n{}",
+        troubles.len(),
+        troubles.join("\n")
+    );
 }
 
 /// An error unless `is` lies within `by` of `should`.
 pub fn near(what: &str, is: f64, should: f64, by: f64) -> Result<(), String> {
-    if (is - should).abs() <= by { Ok(()) } else { Err(format!("{what}: {is} instead of {should} +- {by}")) }
+    if (is - should).abs() <= by {
+        Ok(())
+    } else {
+        Err(format!("{what}: {is} instead of {should} +- {by}"))
+    }
 }
 
 /// The program with these arguments, not started.
@@ -83,10 +99,20 @@ pub fn words(line: &str) -> Vec<String> {
 
 /// Starts a command with both outputs collected.
 pub fn start(mut command: Command) -> Running {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    Running { child, out: Some(collect(out)), err: Some(collect(err)), begun: Instant::now() }
+    Running {
+        child,
+        out: Some(collect(out)),
+        err: Some(collect(err)),
+        begun: Instant::now(),
+    }
 }
 
 fn collect(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
@@ -130,13 +156,20 @@ impl Running {
         let status = loop {
             match self.child.try_wait().expect("our own child") {
                 Some(status) => break status,
-                None if begun.elapsed() > limit => panic!("still running {limit:?} after it was to end"),
+                None if begun.elapsed() > limit => {
+                    panic!("still running {limit:?} after it was to end")
+                }
                 None => std::thread::sleep(Duration::from_millis(5)),
             }
         };
         let took = self.begun.elapsed();
         let text = |stream: Option<JoinHandle<String>>| stream.expect("once").join().expect("read");
-        Ran { status, took, out: text(self.out.take()), err: text(self.err.take()) }
+        Ran {
+            status,
+            took,
+            out: text(self.out.take()),
+            err: text(self.err.take()),
+        }
     }
 }
 
@@ -164,7 +197,8 @@ impl Ran {
     /// The JSON document on the standard output.
     pub fn json(&self) -> Json {
         let document = serde_json::from_str(&self.out);
-        let document = document.unwrap_or_else(|error| panic!("no JSON: {error}\n{}\n{}", self.out, self.err));
+        let document =
+            document.unwrap_or_else(|error| panic!("no JSON: {error}\n{}\n{}", self.out, self.err));
         let json = Json(document);
         json.assert_conserved();
         json
@@ -179,7 +213,14 @@ impl Ran {
 
     /// Panics with all that was said unless the exit code is this.
     pub fn expect(self, code: i32) -> Ran {
-        assert_eq!(self.code(), code, "{:?}\n--- out\n{}\n--- err\n{}", self.status, self.out, self.err);
+        assert_eq!(
+            self.code(),
+            code,
+            "{:?}\n--- out\n{}\n--- err\n{}",
+            self.status,
+            self.out,
+            self.err
+        );
         self
     }
 }
@@ -189,7 +230,10 @@ pub struct Json(pub Value);
 
 impl Json {
     pub fn number(&self, pointer: &str) -> f64 {
-        self.0.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer} in {:#}", self.0))
+        self.0
+            .pointer(pointer)
+            .and_then(Value::as_f64)
+            .unwrap_or_else(|| panic!("no number at {pointer} in {:#}", self.0))
     }
 
     /// A count of the first entry, such as `failed_ios`.
@@ -198,7 +242,10 @@ impl Json {
     }
 
     pub fn text(&self, pointer: &str) -> &str {
-        self.0.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no text at {pointer} in {:#}", self.0))
+        self.0
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .unwrap_or_else(|| panic!("no text at {pointer} in {:#}", self.0))
     }
 
     pub fn verdict(&self) -> &str {
@@ -206,26 +253,46 @@ impl Json {
     }
 
     pub fn codes(&self) -> Vec<&str> {
-        let findings = self.0.pointer("/fathom/findings").and_then(Value::as_array).expect("findings");
-        findings.iter().filter_map(|finding| finding["code"].as_str()).collect()
+        let findings = self
+            .0
+            .pointer("/fathom/findings")
+            .and_then(Value::as_array)
+            .expect("findings");
+        findings
+            .iter()
+            .filter_map(|finding| finding["code"].as_str())
+            .collect()
     }
 
     /// Evidence of the first finding with this code.
     pub fn finding(&self, code: &str) -> Option<&str> {
-        let findings = self.0.pointer("/fathom/findings").and_then(Value::as_array).expect("findings");
-        findings.iter().find(|finding| finding["code"] == code).and_then(|finding| finding["evidence"].as_str())
+        let findings = self
+            .0
+            .pointer("/fathom/findings")
+            .and_then(Value::as_array)
+            .expect("findings");
+        findings
+            .iter()
+            .find(|finding| finding["code"] == code)
+            .and_then(|finding| finding["evidence"].as_str())
     }
 
     /// Evidence of a finding that must be there.
     pub fn must_find(&self, code: &str) -> &str {
-        self.finding(code).unwrap_or_else(|| panic!("{code} is not in {:#}", self.0["fathom"]))
+        self.finding(code)
+            .unwrap_or_else(|| panic!("{code} is not in {:#}", self.0["fathom"]))
     }
 
     /// planned = ok + short + failed + timed out + not sent, in I/Os and bytes, for every entry and direction.
     pub fn assert_conserved(&self) {
-        let Some(entries) = self.0.pointer("/fathom/entries").and_then(Value::as_array) else { return };
+        let Some(entries) = self.0.pointer("/fathom/entries").and_then(Value::as_array) else {
+            return;
+        };
         for entry in entries {
-            let parts = ["read", "write", "trim"].into_iter().filter_map(|way| entry.get(way)).map(|way| &way["counts"]);
+            let parts = ["read", "write", "trim"]
+                .into_iter()
+                .filter_map(|way| entry.get(way))
+                .map(|way| &way["counts"]);
             for counts in parts.chain([&entry["counts"]]) {
                 balanced(counts);
             }
@@ -234,10 +301,26 @@ impl Json {
 }
 
 fn balanced(counts: &Value) {
-    let of = |name: &str| counts[name].as_u64().unwrap_or_else(|| panic!("no {name} in {counts:#}"));
-    let ends = ["ok_ios", "short_ios", "failed_ios", "timed_out_ios", "not_sent_ios"].map(of).iter().sum::<u64>();
+    let of = |name: &str| {
+        counts[name]
+            .as_u64()
+            .unwrap_or_else(|| panic!("no {name} in {counts:#}"))
+    };
+    let ends = [
+        "ok_ios",
+        "short_ios",
+        "failed_ios",
+        "timed_out_ios",
+        "not_sent_ios",
+    ]
+    .map(of)
+    .iter()
+    .sum::<u64>();
     assert_eq!(of("planned_ios"), ends, "I/Os are conserved: {counts:#}");
-    let bytes = ["ok_bytes", "short_bytes", "missing_bytes"].map(of).iter().sum::<u64>();
+    let bytes = ["ok_bytes", "short_bytes", "missing_bytes"]
+        .map(of)
+        .iter()
+        .sum::<u64>();
     assert_eq!(of("asked_bytes"), bytes, "bytes are conserved: {counts:#}");
 }
 
@@ -249,7 +332,10 @@ pub fn on(path: &Path) -> String {
 /// The code that `fathom devices` prints for this target.
 pub fn code_of(path: &Path) -> String {
     let text = fathom([Path::new("devices"), path]).expect(0).out;
-    let line = text.lines().find_map(|line| line.trim().strip_prefix("code ")).unwrap_or_else(|| panic!("{text}"));
+    let line = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("code "))
+        .unwrap_or_else(|| panic!("{text}"));
     line.split_whitespace().next().expect("a code").to_owned()
 }
 
@@ -257,15 +343,26 @@ pub fn code_of(path: &Path) -> String {
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(10), "waited for: {what}");
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "waited for: {what}"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
 /// Runs a shell command of the test's own; panics with what it complained about.
 pub fn sh(command: &str) -> String {
-    let output = Command::new("sh").args(["-c", command]).stdin(Stdio::null()).output().expect("sh");
+    let output = Command::new("sh")
+        .args(["-c", command])
+        .stdin(Stdio::null())
+        .output()
+        .expect("sh");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    assert!(output.status.success(), "{command}: {}", text(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{command}: {}",
+        text(&output.stderr)
+    );
     text(&output.stdout)
 }

@@ -18,10 +18,21 @@ pub struct Left {
 /// Runs `program` in `folder`.
 pub fn run(program: &[&str], folder: &Path, arguments: &[&str]) -> Left {
     let mut command = Command::new(program[0]);
-    command.args(&program[1..]).args(arguments).current_dir(folder).env("FATHOM_STORE", "none").stdin(Stdio::null());
-    let output = command.output().unwrap_or_else(|error| panic!("{program:?}: {error}"));
+    command
+        .args(&program[1..])
+        .args(arguments)
+        .current_dir(folder)
+        .env("FATHOM_STORE", "none")
+        .stdin(Stdio::null());
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{program:?}: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Left { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    Left {
+        code: output.status.code(),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
 }
 
 /// The program under test, as fio.
@@ -43,7 +54,12 @@ impl Bench {
     pub fn json(&self, more: &[&str]) -> Value {
         let arguments = [&["--output-format=json", "job.fio"], more].concat();
         let left = run(&OURS, self.0.path(), &arguments);
-        assert_eq!((left.code, left.err.as_str()), (Some(0), ""), "{}", left.out);
+        assert_eq!(
+            (left.code, left.err.as_str()),
+            (Some(0), ""),
+            "{}",
+            left.out
+        );
         serde_json::from_str(&left.out).unwrap_or_else(|error| panic!("{error}: {}", left.out))
     }
 
@@ -64,5 +80,7 @@ impl Bench {
 
 /// The number at `pointer`.
 pub fn number(json: &Value, pointer: &str) -> f64 {
-    json.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no number at {pointer} in {json:#}"))
+    json.pointer(pointer)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("no number at {pointer} in {json:#}"))
 }

@@ -39,7 +39,11 @@ pub(super) fn install() -> Result<(), i32> {
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
             libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut())
         };
-        if result == 0 { Ok(()) } else { Err(last_errno()) }
+        if result == 0 {
+            Ok(())
+        } else {
+            Err(last_errno())
+        }
     })
 }
 
@@ -58,7 +62,10 @@ extern "C" fn on_bus_error(_signal: i32, info: *mut libc::siginfo_t, _context: *
 
 fn replace_page(address: usize) -> bool {
     let page = (address & !(PAGE - 1)) as *mut libc::c_void;
-    let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED);
+    let (prot, flags) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED,
+    );
     // SAFETY: the page lies in the guarded range, which is part of a mapping that the guarded copy owns.
     unsafe { libc::mmap(page, PAGE, prot, flags, -1, 0) != libc::MAP_FAILED }
 }

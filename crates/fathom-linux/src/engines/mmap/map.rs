@@ -30,9 +30,18 @@ impl Map {
         bus::install()?;
         let first = range.0 - range.0 % PAGE as u64;
         let size = size_of_file(fd)?;
-        let len = usize::try_from(range.1.min(size).saturating_sub(first)).map_err(|_| libc::ENOMEM)?;
+        let len =
+            usize::try_from(range.1.min(size).saturating_sub(first)).map_err(|_| libc::ENOMEM)?;
         let prot = libc::PROT_READ | if open.writes { libc::PROT_WRITE } else { 0 };
-        let mut map = Self { fd, base: std::ptr::null_mut(), len, first, size, prot, broken: false };
+        let mut map = Self {
+            fd,
+            base: std::ptr::null_mut(),
+            len,
+            first,
+            size,
+            prot,
+            broken: false,
+        };
         if len > 0 {
             map.base = map.attach(std::ptr::null_mut(), len, 0, first)?;
             map.advise(open);
@@ -43,8 +52,21 @@ impl Map {
     fn attach(&self, at: *mut u8, len: usize, flags: i32, offset: u64) -> Result<*mut u8, i32> {
         let flags = flags | libc::MAP_SHARED;
         // SAFETY: without MAP_FIXED nothing existing is touched; with it, `restore` names pages of our own mapping.
-        let base = unsafe { libc::mmap(at.cast(), len, self.prot, flags, self.fd, offset as libc::off_t) };
-        if base == libc::MAP_FAILED { Err(last_errno()) } else { Ok(base.cast()) }
+        let base = unsafe {
+            libc::mmap(
+                at.cast(),
+                len,
+                self.prot,
+                flags,
+                self.fd,
+                offset as libc::off_t,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            Err(last_errno())
+        } else {
+            Ok(base.cast())
+        }
     }
 
     fn advise(&self, open: &OpenFile) {
@@ -99,21 +121,31 @@ impl Map {
     }
 
     fn at(&self, offset: u64) -> *mut u8 {
-        self.base.wrapping_add(offset.wrapping_sub(self.first) as usize)
+        self.base
+            .wrapping_add(offset.wrapping_sub(self.first) as usize)
     }
 
     fn close(&mut self, whole: bool, offset: u64, count: usize) -> i64 {
         if !whole {
             self.restore(offset, count);
         }
-        if whole && !self.broken { count as i64 } else { -i64::from(libc::EIO) }
+        if whole && !self.broken {
+            count as i64
+        } else {
+            -i64::from(libc::EIO)
+        }
     }
 
     /// Maps the file again where a fault has put an empty page.
     fn restore(&mut self, offset: u64, count: usize) {
         let start = (offset - self.first) as usize & !(PAGE - 1);
         let len = ((offset - self.first) as usize + count).next_multiple_of(PAGE) - start;
-        let restored = self.attach(self.base.wrapping_add(start), len, libc::MAP_FIXED, self.first + start as u64);
+        let restored = self.attach(
+            self.base.wrapping_add(start),
+            len,
+            libc::MAP_FIXED,
+            self.first + start as u64,
+        );
         self.broken |= restored.is_err();
     }
 
@@ -121,7 +153,10 @@ impl Map {
     pub(super) fn sync(&self, metadata: bool) -> i64 {
         if self.len > 0 {
             // SAFETY: the range is exactly our mapping.
-            let result = outcome(|| unsafe { libc::msync(self.base.cast(), self.len, libc::MS_SYNC) } as isize);
+            let result =
+                outcome(
+                    || unsafe { libc::msync(self.base.cast(), self.len, libc::MS_SYNC) } as isize,
+                );
             if result < 0 || !metadata {
                 return result;
             }

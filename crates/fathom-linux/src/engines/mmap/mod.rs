@@ -6,7 +6,7 @@ mod map;
 
 use std::sync::Arc;
 
-use fathom_load::{EngineError, OpenFile, Op, Request};
+use fathom_load::{EngineError, Op, OpenFile, Request};
 
 use self::map::Map;
 use super::file::{EngineFile, admit};
@@ -39,10 +39,15 @@ fn refused(errno: i32, open: &OpenFile) -> EngineError {
     let why = match errno {
         libc::ENODEV | libc::ESPIPE => "it cannot be mapped; use another engine for it",
         libc::EACCES => "it is not open for reading as well",
-        libc::ENOMEM => "no address space or too many mappings; lower size or nrfiles, or raise vm.max_map_count",
+        libc::ENOMEM => {
+            "no address space or too many mappings; lower size or nrfiles, or raise vm.max_map_count"
+        }
         _ => "the kernel refuses it",
     };
-    EngineError { errno, what: format!("cannot map {}: {why}", open.path.display()) }
+    EngineError {
+        errno,
+        what: format!("cannot map {}: {why}", open.path.display()),
+    }
 }
 
 impl Perform for Maps {

@@ -16,7 +16,11 @@ use super::ring::{Ring, Wish};
 /// When there is no io_uring, or a call fails.
 pub fn bare_noop_ring(depth: u32, batch: u32, limit: Duration) -> Result<f64, EngineError> {
     let refused = |errno| explain::io_uring_refused(errno, "a ring of no-ops");
-    let mut ring = Ring::new(Wish { depth, ..Wish::default() }).map_err(refused)?;
+    let mut ring = Ring::new(Wish {
+        depth,
+        ..Wish::default()
+    })
+    .map_err(refused)?;
     let (mut in_flight, mut done, mut rounds) = (0, 0u64, 0u32);
     let start = Instant::now();
     loop {
@@ -32,7 +36,8 @@ pub fn bare_noop_ring(depth: u32, batch: u32, limit: Duration) -> Result<f64, En
     }
     let lasted = start.elapsed();
     while in_flight > 0 {
-        ring.wait(in_flight, Duration::from_millis(100)).map_err(refused)?;
+        ring.wait(in_flight, Duration::from_millis(100))
+            .map_err(refused)?;
         in_flight -= ring.completion().count() as u32;
     }
     Ok(done as f64 / lasted.as_secs_f64())
@@ -44,7 +49,9 @@ fn send(ring: &mut Ring, count: u32) -> u32 {
     let mut queue = ring.submission();
     let entry = opcode::Nop::new().build();
     // SAFETY: a no-op points to no memory.
-    (0..count).take_while(|_| unsafe { queue.push(&entry) }.is_ok()).count() as u32
+    (0..count)
+        .take_while(|_| unsafe { queue.push(&entry) }.is_ok())
+        .count() as u32
 }
 
 #[cfg(test)]

@@ -91,10 +91,25 @@ impl Form {
         if self.noop {
             // What it is to have moved comes back in the upper half.
             let user_data = u64::from(request.len) << 32 | slot;
-            return Sqe { opcode: opcode::NOP, fd: -1, user_data, ..Sqe::default() }.entry();
+            return Sqe {
+                opcode: opcode::NOP,
+                fd: -1,
+                user_data,
+                ..Sqe::default()
+            }
+            .entry();
         }
-        let (fd, flags) = if self.fixed_files { (request.file as i32, FIXED_FILE) } else { (fd, 0) };
-        let on = Sqe { fd, flags, user_data: slot, ..Sqe::default() };
+        let (fd, flags) = if self.fixed_files {
+            (request.file as i32, FIXED_FILE)
+        } else {
+            (fd, 0)
+        };
+        let on = Sqe {
+            fd,
+            flags,
+            user_data: slot,
+            ..Sqe::default()
+        };
         match request.op {
             Op::Read | Op::Write => self.transfer(on, request, place).entry(),
             // The length goes where the address is, the mode where the length is.
@@ -106,18 +121,37 @@ impl Form {
                 ..on
             }
             .entry(),
-            Op::Fsync => Sqe { opcode: opcode::FSYNC, ..on }.entry(),
-            Op::Fdatasync => Sqe { opcode: opcode::FSYNC, op_flags: DATASYNC, ..on }.entry(),
+            Op::Fsync => Sqe {
+                opcode: opcode::FSYNC,
+                ..on
+            }
+            .entry(),
+            Op::Fdatasync => Sqe {
+                opcode: opcode::FSYNC,
+                op_flags: DATASYNC,
+                ..on
+            }
+            .entry(),
         }
     }
 
     #[inline]
     fn transfer(&self, on: Sqe, request: &Request, place: Place) -> Sqe {
-        let on = Sqe { offset: request.offset, ioprio: request.prio, op_flags: self.rw_flags.of(request.op) as u32, ..on };
+        let on = Sqe {
+            offset: request.offset,
+            ioprio: request.prio,
+            op_flags: self.rw_flags.of(request.op) as u32,
+            ..on
+        };
         let reads = request.op == Op::Read;
         if self.vectored && !self.fixed_buffers {
             let opcode = if reads { opcode::READV } else { opcode::WRITEV };
-            return Sqe { opcode, address: place.vector as u64, len: 1, ..on };
+            return Sqe {
+                opcode,
+                address: place.vector as u64,
+                len: 1,
+                ..on
+            };
         }
         let opcode = match (self.fixed_buffers, reads) {
             (true, true) => opcode::READ_FIXED,
@@ -125,6 +159,12 @@ impl Form {
             (false, true) => opcode::READ,
             (false, false) => opcode::WRITE,
         };
-        Sqe { opcode, address: place.buffer as u64, len: request.len, buffer_index: place.piece, ..on }
+        Sqe {
+            opcode,
+            address: place.buffer as u64,
+            len: request.len,
+            buffer_index: place.piece,
+            ..on
+        }
     }
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 use fathom_load::{Completion, Engine, EngineError, Op, Request, Wait};
 use fathom_model::EngineSettings;
 
+pub use self::bare::bare_noop_ring;
 use self::outbound::{Outbound, Route};
 use self::ring::{Ring, Wish};
-pub use self::bare::bare_noop_ring;
 use super::explain;
 use super::file::EngineFile;
 use super::ready::{Deadline, Ready, wanted};
@@ -79,21 +79,33 @@ impl UringEngine {
             sq_poll: settings.sq_poll.then_some(settings.sq_poll_cpu),
             io_poll: settings.high_priority,
         };
-        let ring = Ring::new(wish).map_err(|errno| explain::io_uring_refused(errno, "io_uring_setup"))?;
-        Ok(Self { ring, files, arena, ready: Ready::new(depth), outbound: Outbound::new(depth, settings) })
+        let ring =
+            Ring::new(wish).map_err(|errno| explain::io_uring_refused(errno, "io_uring_setup"))?;
+        Ok(Self {
+            ring,
+            files,
+            arena,
+            ready: Ready::new(depth),
+            outbound: Outbound::new(depth, settings),
+        })
     }
 
     fn register_files(&mut self) -> Result<(), EngineError> {
         let fds: Vec<_> = self.files.iter().map(EngineFile::raw).collect();
         let result = self.ring.submitter().register_files(&fds);
-        result.map_err(|error| explain::io_uring_refused(explain::errno_of(&error), "registering files"))?;
+        result.map_err(|error| {
+            explain::io_uring_refused(explain::errno_of(&error), "registering files")
+        })?;
         self.outbound.form.fixed_files = true;
         Ok(())
     }
 
     fn register_buffers(&mut self) -> Result<(), EngineError> {
         let refused = |errno| explain::io_uring_refused(errno, "registering buffers");
-        let (pieces, slots) = self.arena.pieces(LARGEST_PIECE).ok_or_else(|| refused(libc::EFAULT))?;
+        let (pieces, slots) = self
+            .arena
+            .pieces(LARGEST_PIECE)
+            .ok_or_else(|| refused(libc::EFAULT))?;
         if pieces.len() > MOST_PIECES {
             return Err(refused(libc::EINVAL));
         }
@@ -111,7 +123,14 @@ impl UringEngine {
             let (start, end) = self.files[file as usize].range;
             // Whole pages, so that no device refuses it for its length.
             let len = u64::from(self.arena.size()).min(end.saturating_sub(start)) as u32 & !4095;
-            let probe = Request { slot: 0, file, op: Op::Read, len, offset: start, prio: 0 };
+            let probe = Request {
+                slot: 0,
+                file,
+                op: Op::Read,
+                len,
+                offset: start,
+                prio: 0,
+            };
             self.submit(&[probe])?;
             let result = self.probe_result();
             // A file that is only written cannot be asked this way.
@@ -124,7 +143,14 @@ impl UringEngine {
 
     fn probe_result(&mut self) -> i64 {
         let mut done = Vec::with_capacity(1);
-        let outcome = self.reap(Wait { at_least: 1, at_most: 1, limit: None }, &mut done);
+        let outcome = self.reap(
+            Wait {
+                at_least: 1,
+                at_most: 1,
+                limit: None,
+            },
+            &mut done,
+        );
         match (outcome, done.first()) {
             (Err(error), _) => -i64::from(error.errno),
             (Ok(()), Some(completion)) => completion.result,
@@ -140,7 +166,10 @@ impl UringEngine {
             let Some(entry) = queue.next() else { break };
             // The upper half is what a no-op is taken to have moved; 0 for all others.
             let (slot, moved) = (entry.user_data() as u32, entry.user_data() >> 32);
-            let completion = Completion { slot, result: i64::from(entry.result()) + moved as i64 };
+            let completion = Completion {
+                slot,
+                result: i64::from(entry.result()) + moved as i64,
+            };
             self.arena.take_back(completion.slot);
             done.push(completion);
             count += 1;
@@ -158,7 +187,13 @@ impl UringEngine {
 
     /// The rest of a reap that did not find enough at once.
     #[inline(never)]
-    fn wait(&mut self, wait: Wait, want: u32, mut count: u32, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+    fn wait(
+        &mut self,
+        wait: Wait,
+        want: u32,
+        mut count: u32,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
         let deadline = Deadline::of(wait);
         loop {
             let limit = deadline.left().unwrap_or_default();
@@ -233,7 +268,11 @@ impl Drop for UringEngine {
             self.ring.cancel_all();
         }
         while self.arena.lent() > 0 && deadline.left().is_some() {
-            let wait = Wait { at_least: u32::MAX, at_most: u32::MAX, limit: None };
+            let wait = Wait {
+                at_least: u32::MAX,
+                at_most: u32::MAX,
+                limit: None,
+            };
             if self.reap(wait, &mut done).is_err() {
                 std::thread::sleep(Duration::from_millis(1));
             }

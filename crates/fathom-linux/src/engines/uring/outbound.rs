@@ -36,7 +36,10 @@ pub(crate) struct Outbound {
 
 impl Outbound {
     pub(crate) fn new(depth: u32, settings: &EngineSettings) -> Self {
-        let nowhere = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let nowhere = libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        };
         let vectors = if settings.vectored { depth as usize } else { 0 };
         Self {
             form: Form {
@@ -81,12 +84,27 @@ impl Outbound {
     pub(crate) fn entry(&mut self, request: &Request, fd: RawFd, buffer: *mut u8) -> squeue::Entry {
         let mut vector = std::ptr::null();
         if let Some(own) = self.vectors.get_mut(request.slot as usize) {
-            *own = libc::iovec { iov_base: buffer.cast(), iov_len: request.len as usize };
+            *own = libc::iovec {
+                iov_base: buffer.cast(),
+                iov_len: request.len as usize,
+            };
             vector = &raw const *own;
         }
         let piece = self.pieces.get(request.slot as usize).copied().unwrap_or(0);
-        let entry = self.form.entry(request, fd, Place { buffer, piece, vector });
-        if self.force_async > 0 { self.mark_async(entry) } else { entry }
+        let entry = self.form.entry(
+            request,
+            fd,
+            Place {
+                buffer,
+                piece,
+                vector,
+            },
+        );
+        if self.force_async > 0 {
+            self.mark_async(entry)
+        } else {
+            entry
+        }
     }
 
     fn mark_async(&mut self, entry: squeue::Entry) -> squeue::Entry {
@@ -100,7 +118,9 @@ impl Outbound {
 
     /// The buffers of `depth` slots were registered, `slots` in each piece.
     pub(crate) fn use_pieces(&mut self, depth: u32, slots: usize) {
-        self.pieces = (0..depth as usize).map(|slot| (slot / slots) as u16).collect();
+        self.pieces = (0..depth as usize)
+            .map(|slot| (slot / slots) as u16)
+            .collect();
         self.form.fixed_buffers = true;
     }
 

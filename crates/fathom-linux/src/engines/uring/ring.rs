@@ -82,15 +82,24 @@ impl Ring {
             return Err(libc::ENOSYS);
         }
         let enter_fd = ring.as_raw_fd();
-        let mut ring =
-            Self { ring, enter_fd, enter_flags: 0, sq_poll: wish.sq_poll.is_some(), io_poll: wish.io_poll };
+        let mut ring = Self {
+            ring,
+            enter_fd,
+            enter_flags: 0,
+            sq_poll: wish.sq_poll.is_some(),
+            io_poll: wish.io_poll,
+        };
         ring.register_self();
         Ok(ring)
     }
 
     /// Saves the look-up of the descriptor in every call (Linux 5.18). Without it everything works the same.
     fn register_self(&mut self) {
-        let mut update = RingFdUpdate { offset: u32::MAX, reserved: 0, data: self.ring.as_raw_fd() as u64 };
+        let mut update = RingFdUpdate {
+            offset: u32::MAX,
+            reserved: 0,
+            data: self.ring.as_raw_fd() as u64,
+        };
         if self.register_call(REGISTER_RING_FDS, &mut update) == 1 {
             self.enter_fd = update.offset as RawFd;
             self.enter_flags = ENTER_REGISTERED_RING;
@@ -99,13 +108,24 @@ impl Ring {
 
     fn register_call(&self, opcode: u32, update: &mut RingFdUpdate) -> libc::c_long {
         // SAFETY: both opcodes read and write one `io_uring_rsrc_update`, which lives through the call.
-        unsafe { libc::syscall(libc::SYS_io_uring_register, self.ring.as_raw_fd(), opcode, &raw mut *update, 1) }
+        unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                self.ring.as_raw_fd(),
+                opcode,
+                &raw mut *update,
+                1,
+            )
+        }
     }
 
     /// Asks the kernel to give up what has not begun (Linux 6.0; before, and for what has, everything runs to its end).
     pub(crate) fn cancel_all(&mut self) {
         let at_once = io_uring::types::Timespec::new();
-        let _ = self.ring.submitter().register_sync_cancel(Some(at_once), io_uring::types::CancelBuilder::any());
+        let _ = self
+            .ring
+            .submitter()
+            .register_sync_cancel(Some(at_once), io_uring::types::CancelBuilder::any());
     }
 
     pub(crate) fn submitter(&self) -> io_uring::Submitter<'_> {
@@ -134,14 +154,21 @@ impl Ring {
         // Asking whether the polling thread sleeps is ordered after the tail, which the last push published.
         let asleep = queue.need_wakeup();
         drop(queue);
-        if asleep { self.enter(queued, 0, ENTER_SQ_WAKEUP, None) } else { Ok(()) }
+        if asleep {
+            self.enter(queued, 0, ENTER_SQ_WAKEUP, None)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether completions may be had that only a call makes visible, or requests lie here the kernel has not taken.
     #[inline]
     pub(crate) fn needs_a_call(&mut self) -> bool {
         let queue = self.ring.submission();
-        self.io_poll || queue.taskrun() || queue.cq_overflow() || (!self.sq_poll && !queue.is_empty())
+        self.io_poll
+            || queue.taskrun()
+            || queue.cq_overflow()
+            || (!self.sq_poll && !queue.is_empty())
     }
 
     /// Waits until `at_least` completions are there or `limit` is over. With polled completions it looks once.
@@ -159,16 +186,41 @@ impl Ring {
     }
 
     #[inline]
-    fn enter(&self, queued: u32, at_least: u32, flags: u32, limit: Option<Duration>) -> Result<(), i32> {
-        let Some(limit) = limit else { return self.call(queued, at_least, flags, std::ptr::null(), 0) };
+    fn enter(
+        &self,
+        queued: u32,
+        at_least: u32,
+        flags: u32,
+        limit: Option<Duration>,
+    ) -> Result<(), i32> {
+        let Some(limit) = limit else {
+            return self.call(queued, at_least, flags, std::ptr::null(), 0);
+        };
         let timespec = [limit.as_secs(), u64::from(limit.subsec_nanos())];
-        let argument =
-            WaitArgument { sigmask: 0, sigmask_size: 0, min_wait_us: 0, timespec: timespec.as_ptr() as u64 };
-        self.call(queued, at_least, flags | ENTER_EXT_ARG, (&raw const argument).cast(), size_of::<WaitArgument>())
+        let argument = WaitArgument {
+            sigmask: 0,
+            sigmask_size: 0,
+            min_wait_us: 0,
+            timespec: timespec.as_ptr() as u64,
+        };
+        self.call(
+            queued,
+            at_least,
+            flags | ENTER_EXT_ARG,
+            (&raw const argument).cast(),
+            size_of::<WaitArgument>(),
+        )
     }
 
     #[inline]
-    fn call(&self, queued: u32, at_least: u32, flags: u32, argument: *const libc::c_void, size: usize) -> Result<(), i32> {
+    fn call(
+        &self,
+        queued: u32,
+        at_least: u32,
+        flags: u32,
+        argument: *const libc::c_void,
+        size: usize,
+    ) -> Result<(), i32> {
         // SAFETY: the ring is open as long as `self`; the argument is null or a `WaitArgument` (and its timespec) of our
         // caller, read during the call. What the queued entries point to was promised when they were pushed.
         let result = unsafe {
@@ -182,7 +234,11 @@ impl Ring {
                 size,
             )
         };
-        if result >= 0 { Ok(()) } else { Err(last_errno()) }
+        if result >= 0 {
+            Ok(())
+        } else {
+            Err(last_errno())
+        }
     }
 }
 
@@ -190,7 +246,11 @@ impl Drop for Ring {
     /// The registration would keep the ring, and the memory it has pinned, until the thread ends.
     fn drop(&mut self) {
         if self.enter_flags != 0 {
-            let mut update = RingFdUpdate { offset: self.enter_fd as u32, reserved: 0, data: 0 };
+            let mut update = RingFdUpdate {
+                offset: self.enter_fd as u32,
+                reserved: 0,
+                data: 0,
+            };
             self.register_call(UNREGISTER_RING_FDS, &mut update);
         }
     }
@@ -212,7 +272,12 @@ fn ladder(sq_poll: bool) -> &'static [&'static [Feature]] {
     const COOPERATE: Feature = Builder::setup_coop_taskrun;
     const FLAG: Feature = Builder::setup_taskrun_flag;
     match sq_poll {
-        false => &[&[ALL, SINGLE, DEFER, FLAG, NO_ARRAY], &[ALL, SINGLE, DEFER, FLAG], &[ALL, COOPERATE, FLAG], &[]],
+        false => &[
+            &[ALL, SINGLE, DEFER, FLAG, NO_ARRAY],
+            &[ALL, SINGLE, DEFER, FLAG],
+            &[ALL, COOPERATE, FLAG],
+            &[],
+        ],
         // With a polling thread in the kernel the task-run settings are refused.
         true => &[&[ALL, SINGLE, NO_ARRAY], &[ALL, SINGLE], &[]],
     }
@@ -235,6 +300,13 @@ fn build(wish: Wish, features: &[Feature]) -> Result<IoUring, i32> {
     }
     let entries = wish.depth.clamp(1, MOST_ENTRIES);
     // Room for every completion, so that none overflows.
-    builder.setup_cqsize(wish.depth.max(entries).saturating_mul(2).min(2 * MOST_ENTRIES));
-    builder.build(entries).map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
+    builder.setup_cqsize(
+        wish.depth
+            .max(entries)
+            .saturating_mul(2)
+            .min(2 * MOST_ENTRIES),
+    );
+    builder
+        .build(entries)
+        .map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
 }

@@ -12,7 +12,10 @@ fn folder(name: &str) -> PathBuf {
 
 /// Limits of the own control groups, and of those above, on these devices.
 pub(super) fn limits(disks: &[String]) -> Vec<IoLimit> {
-    let numbers: Vec<(String, String)> = disks.iter().filter_map(|disk| Some((number(disk)?, disk.clone()))).collect();
+    let numbers: Vec<(String, String)> = disks
+        .iter()
+        .filter_map(|disk| Some((number(disk)?, disk.clone())))
+        .collect();
     let mut limits = Vec::new();
     for group in own_groups("blkio").into_iter().chain(own_groups("io")) {
         for (file, reads, ios) in VERSION_1 {
@@ -36,7 +39,12 @@ const VERSION_1: [(&str, bool, bool); 4] = [
 ];
 
 fn number(disk: &str) -> Option<String> {
-    Some(std::fs::read_to_string(folder(disk).join("dev")).ok()?.trim().to_owned())
+    Some(
+        std::fs::read_to_string(folder(disk).join("dev"))
+            .ok()?
+            .trim()
+            .to_owned(),
+    )
 }
 
 /// Lines such as `7:0 200`.
@@ -44,7 +52,12 @@ fn version_1(text: &str, reads: bool, ios: bool, numbers: &[(String, String)]) -
     let one = |line: &str| {
         let (device, value) = line.split_once(' ')?;
         let (_, disk) = numbers.iter().find(|(number, _)| number == device)?;
-        Some(IoLimit { disk: disk.clone(), reads, ios, per_second: value.trim().parse().ok()? })
+        Some(IoLimit {
+            disk: disk.clone(),
+            reads,
+            ios,
+            per_second: value.trim().parse().ok()?,
+        })
     };
     text.lines().filter_map(one).collect()
 }
@@ -54,7 +67,12 @@ fn version_2(text: &str, numbers: &[(String, String)]) -> Vec<IoLimit> {
     let mut limits = Vec::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();
-        let Some((_, disk)) = words.next().and_then(|device| numbers.iter().find(|(n, _)| n == device)) else { continue };
+        let Some((_, disk)) = words
+            .next()
+            .and_then(|device| numbers.iter().find(|(n, _)| n == device))
+        else {
+            continue;
+        };
         limits.extend(words.filter_map(|word| limit_word(word, disk)));
     }
     limits
@@ -69,7 +87,12 @@ fn limit_word(word: &str, disk: &str) -> Option<IoLimit> {
         "wiops" => (false, true),
         _ => return None,
     };
-    Some(IoLimit { disk: disk.to_owned(), reads, ios, per_second: value.parse().ok()? })
+    Some(IoLimit {
+        disk: disk.to_owned(),
+        reads,
+        ios,
+        per_second: value.parse().ok()?,
+    })
 }
 
 /// Whether the CPU says that a hypervisor is below. Only x86 has the flag.
@@ -84,15 +107,26 @@ mod tests {
     use super::*;
 
     fn limit(reads: bool, ios: bool, per_second: u64) -> IoLimit {
-        IoLimit { disk: "loop0".to_owned(), reads, ios, per_second }
+        IoLimit {
+            disk: "loop0".to_owned(),
+            reads,
+            ios,
+            per_second,
+        }
     }
 
     #[test]
     fn limits_of_both_versions_are_read() {
         let numbers = [("7:0".to_owned(), "loop0".to_owned())];
-        assert_eq!(version_1("8:0 5\n7:0 200\n", true, true, &numbers), [limit(true, true, 200)]);
+        assert_eq!(
+            version_1("8:0 5\n7:0 200\n", true, true, &numbers),
+            [limit(true, true, 200)]
+        );
         let text = "8:0 riops=9\n7:0 rbps=max wbps=1048576 riops=200 wiops=max\n";
-        assert_eq!(version_2(text, &numbers), [limit(false, false, 1 << 20), limit(true, true, 200)]);
+        assert_eq!(
+            version_2(text, &numbers),
+            [limit(false, false, 1 << 20), limit(true, true, 200)]
+        );
         assert_eq!(version_2("7:0 nonsense riops=x", &numbers), []);
     }
 }

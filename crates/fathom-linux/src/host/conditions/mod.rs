@@ -41,11 +41,21 @@ impl ConditionsWatch {
     /// Begins to watch the devices below `paths`. Nothing is sampled before [`ConditionsWatch::begun`].
     #[must_use]
     pub fn start(host: &Arc<LinuxHost>, clock: LinuxClock, paths: &[PathBuf]) -> Self {
-        let disks: Vec<String> = host.disks(paths).into_iter().map(|(name, _)| name).collect();
+        let disks: Vec<String> = host
+            .disks(paths)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         let limits = limits::limits(&disks);
         let orders = Arc::new(Orders::default());
         let thread = spawn(Arc::clone(host), clock, disks, Arc::clone(&orders));
-        Self { host: Arc::clone(host), clock, orders, thread, limits }
+        Self {
+            host: Arc::clone(host),
+            clock,
+            orders,
+            thread,
+            limits,
+        }
     }
 
     /// The load has begun. May be told often; only the first time counts.
@@ -61,7 +71,11 @@ impl ConditionsWatch {
         let epoch = self.clock.now().saturating_sub(elapsed);
         self.orders.over.store(true, Relaxed);
         self.wake();
-        let (mut telemetry, gone) = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let (mut telemetry, gone) = self
+            .thread
+            .take()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default();
         for sample in &mut telemetry.samples {
             sample.start = sample.start.saturating_sub(epoch);
         }
@@ -114,5 +128,9 @@ fn spawn(
         }
         (sampler.finish(), gone)
     };
-    std::thread::Builder::new().name("fathom-sampler".into()).stack_size(256 << 10).spawn(body).ok()
+    std::thread::Builder::new()
+        .name("fathom-sampler".into())
+        .stack_size(256 << 10)
+        .spawn(body)
+        .ok()
 }

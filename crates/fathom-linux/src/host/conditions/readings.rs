@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use fathom_model::{Bytes, CpuShare, DiskCounters};
 
 use super::super::disks;
-use crate::clock::monotonic;
 use super::super::watch::{own_groups, throttles};
+use crate::clock::monotonic;
 
 /// `/proc/stat` of a machine with thousands of interrupts fits.
 const LARGEST: usize = 256 << 10;
@@ -56,22 +56,37 @@ impl Ticks {
     /// How the time since `before` was spent.
     pub(super) fn since(self, before: Ticks) -> CpuShare {
         let less = u64::saturating_sub;
-        let (all, idle, stolen) = (less(self.all, before.all), less(self.idle, before.idle), less(self.stolen, before.stolen));
+        let (all, idle, stolen) = (
+            less(self.all, before.all),
+            less(self.idle, before.idle),
+            less(self.stolen, before.stolen),
+        );
         if all == 0 {
             return CpuShare::default();
         }
         let share = |part: u64| part as f64 * 100.0 / all as f64;
-        CpuShare { busy: share(less(all, idle + stolen)), stolen: share(stolen) }
+        CpuShare {
+            busy: share(less(all, idle + stolen)),
+            stolen: share(stolen),
+        }
     }
 }
 
 impl Sources {
     pub(super) fn open(disks: &[String]) -> Self {
-        let stat = |name: &String| File::open(Path::new("/sys/class/block").join(name.replace('/', "!")).join("stat")).ok();
+        let stat = |name: &String| {
+            File::open(
+                Path::new("/sys/class/block")
+                    .join(name.replace('/', "!"))
+                    .join("stat"),
+            )
+            .ok()
+        };
         Self {
             disks: disks.iter().map(stat).collect(),
             stat: File::open("/proc/stat").ok(),
-            pressure: ["cpu", "io", "memory"].map(|name| File::open(Path::new("/proc/pressure").join(name)).ok()),
+            pressure: ["cpu", "io", "memory"]
+                .map(|name| File::open(Path::new("/proc/pressure").join(name)).ok()),
             memory: File::open("/proc/meminfo").ok(),
             frequencies: each("/sys/devices/system/cpu", "cpu", "cpufreq/scaling_cur_freq"),
             temperatures: sensors(),
@@ -81,13 +96,35 @@ impl Sources {
     }
 
     pub(super) fn read(&mut self) -> Reading {
-        let Self { disks, stat, pressure, memory, frequencies, temperatures, groups, buffer } = self;
-        let memory = memory.as_ref().and_then(|file| text(file, buffer)).unwrap_or_default();
+        let Self {
+            disks,
+            stat,
+            pressure,
+            memory,
+            frequencies,
+            temperatures,
+            groups,
+            buffer,
+        } = self;
+        let memory = memory
+            .as_ref()
+            .and_then(|file| text(file, buffer))
+            .unwrap_or_default();
         let [cpu, io, stalled] = pressure;
         Reading {
-            disks: disks.iter().map(|file| counters(file.as_ref(), buffer)).collect(),
-            cpus: stat.as_ref().and_then(|file| text(file, buffer)).map_or_else(Vec::new, |text| cpu_ticks(&text)),
-            pressure: [waited(cpu, "some", buffer), waited(io, "some", buffer), waited(stalled, "full", buffer)],
+            disks: disks
+                .iter()
+                .map(|file| counters(file.as_ref(), buffer))
+                .collect(),
+            cpus: stat
+                .as_ref()
+                .and_then(|file| text(file, buffer))
+                .map_or_else(Vec::new, |text| cpu_ticks(&text)),
+            pressure: [
+                waited(cpu, "some", buffer),
+                waited(io, "some", buffer),
+                waited(stalled, "full", buffer),
+            ],
             cpu_mhz: mean(frequencies, buffer).map(|khz| khz / 1e3),
             celsius: hottest(temperatures, buffer).map(|milli| milli / 1e3),
             available: line(&memory, "MemAvailable:"),
@@ -100,9 +137,15 @@ impl Sources {
 }
 
 fn each(folder: &str, start: &str, file: &str) -> Vec<File> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let named = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
-    named.filter_map(|entry| File::open(entry.path().join(file)).ok()).collect()
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let named = entries
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+    named
+        .filter_map(|entry| File::open(entry.path().join(file)).ok())
+        .collect()
 }
 
 /// Temperatures of drives and CPUs, thousandths of a degree. See Documentation/hwmon/sysfs-interface.rst.
@@ -124,34 +167,55 @@ fn text(file: &File, buffer: &mut Vec<u8>) -> Option<String> {
 }
 
 fn counters(file: Option<&File>, buffer: &mut Vec<u8>) -> DiskCounters {
-    file.and_then(|file| text(file, buffer)).and_then(|text| disks::parse(&text)).unwrap_or_default()
+    file.and_then(|file| text(file, buffer))
+        .and_then(|text| disks::parse(&text))
+        .unwrap_or_default()
 }
 
 /// Lines `cpu0 user nice system idle iowait irq softirq steal ...`, one for each CPU.
 fn cpu_ticks(text: &str) -> Vec<Ticks> {
-    let lines = text.lines().take_while(|line| line.starts_with("cpu")).skip(1);
+    let lines = text
+        .lines()
+        .take_while(|line| line.starts_with("cpu"))
+        .skip(1);
     lines.filter_map(one_cpu).collect()
 }
 
 fn one_cpu(line: &str) -> Option<Ticks> {
-    let ticks: Vec<u64> = line.split_whitespace().skip(1).take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+    let ticks: Vec<u64> = line
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .map(str::parse)
+        .collect::<Result<_, _>>()
+        .ok()?;
     let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-    (ticks.len() >= 4).then(|| Ticks { all: ticks.iter().sum(), idle: at(3) + at(4), stolen: at(7) })
+    (ticks.len() >= 4).then(|| Ticks {
+        all: ticks.iter().sum(),
+        idle: at(3) + at(4),
+        stolen: at(7),
+    })
 }
 
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`.
 fn waited(file: &Option<File>, kind: &str, buffer: &mut Vec<u8>) -> Option<u64> {
     let text = text(file.as_ref()?, buffer)?;
     let line = text.lines().find(|line| line.starts_with(kind))?;
-    line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+    line.split_whitespace()
+        .find_map(|word| word.strip_prefix("total="))?
+        .parse()
+        .ok()
 }
 
 fn numbers<'a>(files: &'a [File], buffer: &'a mut Vec<u8>) -> impl Iterator<Item = f64> + 'a {
-    files.iter().filter_map(|file| text(file, buffer)?.trim().parse::<f64>().ok())
+    files
+        .iter()
+        .filter_map(|file| text(file, buffer)?.trim().parse::<f64>().ok())
 }
 
 fn mean(files: &[File], buffer: &mut Vec<u8>) -> Option<f64> {
-    let (sum, count) = numbers(files, buffer).fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
+    let (sum, count) =
+        numbers(files, buffer).fold((0.0, 0u32), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / f64::from(count))
 }
 
@@ -168,7 +232,9 @@ fn line(text: &str, name: &str) -> Option<Bytes> {
 
 /// By both clocks of the C library, so that what stands in front of it for this process stands in front of both.
 fn wall_offset() -> i64 {
-    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as i64);
+    let wall = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as i64);
     wall.wrapping_sub(monotonic() as i64)
 }
 
@@ -180,16 +246,32 @@ mod tests {
     fn each_cpu_is_read_and_not_their_sum() {
         let text = "cpu  200 0 200 1600 0 0 0 0 0 0\ncpu0 100 0 100 800 0 0 0 0 50 0\ncpu1 100 0 100 800 0 0 0 0 0 0\nintr 5\n";
         let before = cpu_ticks(text);
-        assert_eq!(before, [Ticks { all: 1000, idle: 800, stolen: 0 }; 2]);
+        assert_eq!(
+            before,
+            [Ticks {
+                all: 1000,
+                idle: 800,
+                stolen: 0
+            }; 2]
+        );
         let now = cpu_ticks("cpu  1\ncpu0 140 0 110 830 10 0 0 10 90 0\n");
-        assert_eq!(now[0].since(before[0]), CpuShare { busy: 50.0, stolen: 10.0 });
+        assert_eq!(
+            now[0].since(before[0]),
+            CpuShare {
+                busy: 50.0,
+                stolen: 10.0
+            }
+        );
         assert_eq!(now[0].since(now[0]), CpuShare::default());
     }
 
     #[test]
     fn sizes_of_memory_are_in_kib() {
         let text = "MemTotal: 10 kB\nMemAvailable:    2048 kB\nDirty:   4 kB\n";
-        assert_eq!((line(text, "MemAvailable:"), line(text, "Dirty:")), (Some(Bytes::new(2 << 20)), Some(Bytes::new(4096))));
+        assert_eq!(
+            (line(text, "MemAvailable:"), line(text, "Dirty:")),
+            (Some(Bytes::new(2 << 20)), Some(Bytes::new(4096)))
+        );
         assert_eq!(line(text, "Writeback:"), None);
     }
 }

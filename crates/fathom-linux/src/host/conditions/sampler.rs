@@ -33,9 +33,19 @@ impl Sampler {
         let mut sources = Sources::open(&disks);
         let reading = sources.read();
         let each = 256 + reading.cpus.len() * 16 + disks.len() * size_of::<DiskCounters>();
-        let made = Telemetry { disks, ..Telemetry::default() };
+        let made = Telemetry {
+            disks,
+            ..Telemetry::default()
+        };
         let most = (ROOM / each).clamp(64, MOST);
-        Self { sources, last: (now, reading), made, step: SHORTEST, most, used: used() }
+        Self {
+            sources,
+            last: (now, reading),
+            made,
+            step: SHORTEST,
+            most,
+            used: used(),
+        }
     }
 
     /// How long to wait for the next sample.
@@ -84,8 +94,18 @@ fn sample(since: Nanos, now: Nanos, before: &Reading, after: &Reading) -> Sample
     Sample {
         start: since,
         length,
-        disks: before.disks.iter().zip(&after.disks).map(|(before, after)| difference(before, after)).collect(),
-        cpus: before.cpus.iter().zip(&after.cpus).map(|(before, after)| after.since(*before)).collect(),
+        disks: before
+            .disks
+            .iter()
+            .zip(&after.disks)
+            .map(|(before, after)| difference(before, after))
+            .collect(),
+        cpus: before
+            .cpus
+            .iter()
+            .zip(&after.cpus)
+            .map(|(before, after)| after.since(*before))
+            .collect(),
         cpu_pressure: waited(0),
         io_pressure: waited(1),
         memory_pressure: waited(2),
@@ -94,17 +114,30 @@ fn sample(since: Nanos, now: Nanos, before: &Reading, after: &Reading) -> Sample
         available: after.available,
         dirty: after.dirty,
         writeback: after.writeback,
-        throttles: before.throttles.zip(after.throttles).map(|(before, after)| after.saturating_sub(before)),
+        throttles: before
+            .throttles
+            .zip(after.throttles)
+            .map(|(before, after)| after.saturating_sub(before)),
         wall_step_ns: after.wall_offset_ns.saturating_sub(before.wall_offset_ns),
     }
 }
 
 fn difference(before: &DiskCounters, after: &DiskCounters) -> DiskCounters {
-    join(before, after, |before, after| after.saturating_sub(before), |_, after| after)
+    join(
+        before,
+        after,
+        |before, after| after.saturating_sub(before),
+        |_, after| after,
+    )
 }
 
 /// Field by field; what is in flight is a level, not a count.
-fn join(a: &DiskCounters, b: &DiskCounters, count: fn(u64, u64) -> u64, level: fn(u64, u64) -> u64) -> DiskCounters {
+fn join(
+    a: &DiskCounters,
+    b: &DiskCounters,
+    count: fn(u64, u64) -> u64,
+    level: fn(u64, u64) -> u64,
+) -> DiskCounters {
     DiskCounters {
         read_ios: count(a.read_ios, b.read_ios),
         read_merges: count(a.read_merges, b.read_merges),
@@ -138,7 +171,13 @@ fn halve(samples: &mut Vec<Sample>) {
 
 fn merge(first: &Sample, second: Sample) -> Sample {
     let (a, b) = (first.length.get() as f64, second.length.get() as f64);
-    let mean = |x: f64, y: f64| if a + b > 0.0 { (x * a + y * b) / (a + b) } else { x };
+    let mean = |x: f64, y: f64| {
+        if a + b > 0.0 {
+            (x * a + y * b) / (a + b)
+        } else {
+            x
+        }
+    };
     let share = |x: Option<f64>, y: Option<f64>| x.zip(y).map(|(x, y)| mean(x, y));
     let cpu = |(x, y): (&fathom_model::CpuShare, &fathom_model::CpuShare)| fathom_model::CpuShare {
         busy: mean(x.busy, y.busy),
@@ -147,7 +186,12 @@ fn merge(first: &Sample, second: Sample) -> Sample {
     Sample {
         start: first.start,
         length: first.length + second.length,
-        disks: first.disks.iter().zip(&second.disks).map(|(x, y)| join(x, y, |x, y| x + y, |_, y| y)).collect(),
+        disks: first
+            .disks
+            .iter()
+            .zip(&second.disks)
+            .map(|(x, y)| join(x, y, |x, y| x + y, |_, y| y))
+            .collect(),
         cpus: first.cpus.iter().zip(&second.cpus).map(cpu).collect(),
         cpu_pressure: share(first.cpu_pressure, second.cpu_pressure),
         io_pressure: share(first.io_pressure, second.io_pressure),
@@ -167,9 +211,20 @@ mod tests {
     use super::*;
 
     fn made(start: u64, ios: u64, throttles: u64) -> Sample {
-        let disks = vec![DiskCounters { read_ios: ios, in_flight: ios, ..DiskCounters::default() }];
+        let disks = vec![DiskCounters {
+            read_ios: ios,
+            in_flight: ios,
+            ..DiskCounters::default()
+        }];
         let (start, length) = (Nanos::from_secs(start), Nanos::from_secs(1));
-        Sample { start, length, disks, throttles: Some(throttles), cpu_pressure: Some(ios as f64), ..Sample::default() }
+        Sample {
+            start,
+            length,
+            disks,
+            throttles: Some(throttles),
+            cpu_pressure: Some(ios as f64),
+            ..Sample::default()
+        }
     }
 
     #[test]
@@ -177,16 +232,33 @@ mod tests {
         let mut samples: Vec<Sample> = (0..5).map(|i| made(i, i * 10, i)).collect();
         halve(&mut samples);
         assert_eq!(samples.len(), 3);
-        assert_eq!(samples.iter().map(|s| s.disks[0].read_ios).sum::<u64>(), 100);
+        assert_eq!(
+            samples.iter().map(|s| s.disks[0].read_ios).sum::<u64>(),
+            100
+        );
         assert_eq!(samples.iter().filter_map(|s| s.throttles).sum::<u64>(), 10);
-        assert_eq!((samples[1].start, samples[1].length), (Nanos::from_secs(2), Nanos::from_secs(2)));
-        assert_eq!((samples[1].cpu_pressure, samples[1].disks[0].in_flight), (Some(25.0), 30));
+        assert_eq!(
+            (samples[1].start, samples[1].length),
+            (Nanos::from_secs(2), Nanos::from_secs(2))
+        );
+        assert_eq!(
+            (samples[1].cpu_pressure, samples[1].disks[0].in_flight),
+            (Some(25.0), 30)
+        );
     }
 
     #[test]
     fn pressure_is_a_share_of_the_time() {
-        let reading = |us| Reading { pressure: [Some(us), None, None], ..Reading::default() };
-        let one = sample(Nanos::ZERO, Nanos::from_secs(2), &reading(1_000), &reading(501_000));
+        let reading = |us| Reading {
+            pressure: [Some(us), None, None],
+            ..Reading::default()
+        };
+        let one = sample(
+            Nanos::ZERO,
+            Nanos::from_secs(2),
+            &reading(1_000),
+            &reading(501_000),
+        );
         assert_eq!((one.cpu_pressure, one.io_pressure), (Some(25.0), None));
     }
 
@@ -199,7 +271,12 @@ mod tests {
         }
         assert!(sampler.made.samples.len() < 64);
         assert!(Sampler::start(Vec::new(), Nanos::ZERO).most <= MOST);
-        let covered: Nanos = sampler.made.samples.iter().map(|sample| sample.length).sum();
+        let covered: Nanos = sampler
+            .made
+            .samples
+            .iter()
+            .map(|sample| sample.length)
+            .sum();
         assert_eq!(covered, Nanos::from_secs(1000));
     }
 }

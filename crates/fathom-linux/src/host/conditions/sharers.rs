@@ -18,14 +18,27 @@ pub(super) fn sharers(paths: &[PathBuf]) -> Vec<(usize, Sharer)> {
     let mut found = Vec::new();
     let (begun, mut links) = (Instant::now(), 0);
     for process in processes() {
-        let entries = read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+        let entries = read_dir(format!("/proc/{process}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten();
         for entry in entries {
             links += 1;
             if links > MOST_LINKS || begun.elapsed() > LONGEST || found.len() >= MOST {
                 return found;
             }
-            let Some(place) = read_link(entry.path()).ok().and_then(|to| paths.iter().position(|path| *path == to)) else { continue };
-            add(&mut found, place, process, writes(process, &entry.file_name()));
+            let Some(place) = read_link(entry.path())
+                .ok()
+                .and_then(|to| paths.iter().position(|path| *path == to))
+            else {
+                continue;
+            };
+            add(
+                &mut found,
+                place,
+                process,
+                writes(process, &entry.file_name()),
+            );
         }
     }
     found
@@ -34,23 +47,44 @@ pub(super) fn sharers(paths: &[PathBuf]) -> Vec<(usize, Sharer)> {
 fn processes() -> impl Iterator<Item = u32> {
     let own = std::process::id();
     let entries = read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(move |process| *process != own)
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(move |process| *process != own)
 }
 
 /// One for each process and target.
 fn add(found: &mut Vec<(usize, Sharer)>, place: usize, process: u32, writes: bool) {
-    match found.iter_mut().find(|(known, sharer)| *known == place && sharer.process == process) {
+    match found
+        .iter_mut()
+        .find(|(known, sharer)| *known == place && sharer.process == process)
+    {
         Some((_, known)) => known.writes |= writes,
-        None => found.push((place, Sharer { process, name: name(process), writes, orphan: parent(process) == Some(1) })),
+        None => found.push((
+            place,
+            Sharer {
+                process,
+                name: name(process),
+                writes,
+                orphan: parent(process) == Some(1),
+            },
+        )),
     }
 }
 
 /// `flags:` of fdinfo is in octal; the lowest two bits are the access mode. See proc_pid_fdinfo(5).
 fn writes(process: u32, descriptor: &OsString) -> bool {
-    let path = Path::new("/proc").join(process.to_string()).join("fdinfo").join(descriptor);
+    let path = Path::new("/proc")
+        .join(process.to_string())
+        .join("fdinfo")
+        .join(descriptor);
     let text = read_to_string(path).unwrap_or_default();
-    let flags = text.lines().find_map(|line| line.strip_prefix("flags:")).map(str::trim);
-    flags.and_then(|octal| u32::from_str_radix(octal, 8).ok()).is_some_and(|flags| flags & 3 != 0)
+    let flags = text
+        .lines()
+        .find_map(|line| line.strip_prefix("flags:"))
+        .map(str::trim);
+    flags
+        .and_then(|octal| u32::from_str_radix(octal, 8).ok())
+        .is_some_and(|flags| flags & 3 != 0)
 }
 
 fn name(process: u32) -> String {
@@ -61,7 +95,12 @@ fn name(process: u32) -> String {
 /// The fourth word of `stat`, after the name in brackets, which may hold anything. See proc_pid_stat(5).
 fn parent(process: u32) -> Option<u32> {
     let text = read_to_string(format!("/proc/{process}/stat")).ok()?;
-    text.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    text.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
 }
 
 #[cfg(test)]
@@ -75,23 +114,37 @@ mod tests {
     #[test]
     fn another_process_is_found_with_its_access_and_this_one_is_not() {
         let folder = Scratch::new().expect("a folder");
-        let path = std::fs::canonicalize(folder.path()).expect("a folder").join("data");
+        let path = std::fs::canonicalize(folder.path())
+            .expect("a folder")
+            .join("data");
         let own = std::fs::File::create(&path).expect("made");
         let paths = [PathBuf::from("/nowhere"), path.clone()];
         assert_eq!(sharers(&paths), [], "our own descriptor");
         for (redirect, writes) in [("<", false), (">>", true)] {
             let script = format!("exec sleep 20 3{redirect}\"$0\"");
-            let mut other =
-                Command::new("sh").arg("-c").arg(script).arg(&path).stdin(Stdio::null()).spawn().expect("sh");
+            let mut other = Command::new("sh")
+                .arg("-c")
+                .arg(script)
+                .arg(&path)
+                .stdin(Stdio::null())
+                .spawn()
+                .expect("sh");
             let begun = Instant::now();
             let found = loop {
                 let found = sharers(&paths);
-                if found.iter().any(|(_, sharer)| sharer.name == "sleep") || begun.elapsed() > Duration::from_secs(10) {
+                if found.iter().any(|(_, sharer)| sharer.name == "sleep")
+                    || begun.elapsed() > Duration::from_secs(10)
+                {
                     break found;
                 }
             };
             let _ = (other.kill(), other.wait());
-            let expected = Sharer { process: other.id(), name: "sleep".to_owned(), writes, orphan: false };
+            let expected = Sharer {
+                process: other.id(),
+                name: "sleep".to_owned(),
+                writes,
+                orphan: false,
+            };
             assert_eq!(found, [(1, expected)]);
         }
         drop(own);

@@ -23,7 +23,12 @@ pub(super) struct Gone(HashMap<PathBuf, Nanos>);
 impl Gone {
     /// Looks whether every file still has a name.
     pub(super) fn look(&mut self, targets: &Targets, now: Nanos) {
-        for target in targets.all().iter().filter(|target| target.kind() == Kind::File).take(MOST) {
+        for target in targets
+            .all()
+            .iter()
+            .filter(|target| target.kind() == Kind::File)
+            .take(MOST)
+        {
             if nameless(target) {
                 self.0.entry(target.path().to_owned()).or_insert(now);
             }
@@ -41,7 +46,10 @@ pub(super) fn conditions(targets: &Targets, gone: &Gone, epoch: Nanos) -> Vec<Ta
     all.retain(|target| target.kind() != Kind::Char);
     all.sort_by(|a, b| a.path().cmp(b.path()));
     all.truncate(MOST);
-    let mut conditions: Vec<_> = all.iter().map(|target| condition(target, gone, epoch)).collect();
+    let mut conditions: Vec<_> = all
+        .iter()
+        .map(|target| condition(target, gone, epoch))
+        .collect();
     let real: Vec<PathBuf> = all.iter().map(|target| real_path(target)).collect();
     for (place, sharer) in sharers(&real) {
         conditions[place].sharers.push(sharer);
@@ -58,18 +66,24 @@ fn real_path(target: &Target) -> PathBuf {
 fn condition(target: &Target, gone: &Gone, epoch: Nanos) -> TargetConditions {
     let is_file = target.kind() == Kind::File;
     let size = target.size().unwrap_or(0);
-    let cached = (size > 0).then(|| cache_state(target.as_fd(), 0..size).ok()).flatten();
+    let cached = (size > 0)
+        .then(|| cache_state(target.as_fd(), 0..size).ok())
+        .flatten();
     let page = rustix::param::page_size() as u64;
     TargetConditions {
         path: target.path().to_owned(),
         is_file,
         size: Bytes::new(size),
-        memory_backed: is_file && rustix::fs::fstatfs(target.as_fd()).is_ok_and(|fs| MEMORY.contains(&(fs.f_type as u64))),
+        memory_backed: is_file
+            && rustix::fs::fstatfs(target.as_fd())
+                .is_ok_and(|fs| MEMORY.contains(&(fs.f_type as u64))),
         direct: direct_io(target.as_fd()).ok().map(truth),
         written_share: (is_file && target.read_only() && known(target.as_fd()))
             .then(|| written_share(target.as_fd(), target.reach(size)).ok())
             .flatten(),
-        cached_share: cached.map(|state| (state.resident * page) as f64 / size as f64).map(|share| share.min(1.0)),
+        cached_share: cached
+            .map(|state| (state.resident * page) as f64 / size as f64)
+            .map(|share| share.min(1.0)),
         dirty: cached.map(|state| Bytes::new((state.dirty + state.writeback) * page)),
         gone: gone.0.get(target.path()).map(|at| at.saturating_sub(epoch)),
         sharers: Vec::new(),

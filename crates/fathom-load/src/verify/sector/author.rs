@@ -46,13 +46,30 @@ impl Sectors {
     ///
     /// # Errors
     /// As for [`Content::new`].
-    pub fn new(verify: &Verify, payload: &Payload, run: u64, job: u16, targets: Vec<u32>, files: Files<'_>) -> Result<Self, PayloadError> {
-        let asked = if verify.pattern.is_empty() { payload.fill.clone() } else { Fill::Pattern(verify.pattern.clone()) };
+    pub fn new(
+        verify: &Verify,
+        payload: &Payload,
+        run: u64,
+        job: u16,
+        targets: Vec<u32>,
+        files: Files<'_>,
+    ) -> Result<Self, PayloadError> {
+        let asked = if verify.pattern.is_empty() {
+            payload.fill.clone()
+        } else {
+            Fill::Pattern(verify.pattern.clone())
+        };
         let body = match asked {
             Fill::Random | Fill::Compressible { percent: 0, .. } => Body::Pool(Pool::new(run)),
             fill => Body::Asked(Content::new(&fill, files)?),
         };
-        Ok(Sectors { run, job, targets, any_job: false, body })
+        Ok(Sectors {
+            run,
+            job,
+            targets,
+            any_job: false,
+            body,
+        })
     }
 
     /// Fills and stamps a block that goes to byte `offset` of a file. Its length is a multiple of [`SECTOR`].
@@ -73,7 +90,14 @@ impl Sectors {
         let (sectors, _) = buf.as_chunks_mut::<SECTOR>();
         for (index, sector) in sectors.iter_mut().enumerate() {
             let offset = offset + (index * SECTOR) as u64;
-            self.write(sector, &SectorStamp { offset, index: index as u16, ..first });
+            self.write(
+                sector,
+                &SectorStamp {
+                    offset,
+                    index: index as u16,
+                    ..first
+                },
+            );
         }
     }
 
@@ -90,10 +114,12 @@ impl Sectors {
     #[inline]
     pub fn holds(&self, sector: &[u8; SECTOR], stamp: &SectorStamp) -> bool {
         match &self.body {
-            Body::Pool(pool) if stamp.run == self.run => match pool.digest_of(stamp.key(), sector) {
-                Some(content) => stamp::sealed(sector, content),
-                None => stamp::holds(sector),
-            },
+            Body::Pool(pool) if stamp.run == self.run => {
+                match pool.digest_of(stamp.key(), sector) {
+                    Some(content) => stamp::sealed(sector, content),
+                    None => stamp::holds(sector),
+                }
+            }
             _ => stamp::holds(sector),
         }
     }
@@ -102,10 +128,15 @@ impl Sectors {
     /// Whose job it was does not matter then. False when there is none.
     pub fn adopt(&mut self, block: &[u8], file: u32, offset: u64, run: bool) -> bool {
         self.any_job = true;
-        let sound = block.as_chunks::<SECTOR>().0.iter().enumerate().find_map(|(index, sector)| {
-            let stamp = SectorStamp::decode(sector).filter(|_| stamp::holds(sector))?;
-            (stamp.offset == offset + (index * SECTOR) as u64).then_some(stamp)
-        });
+        let sound = block
+            .as_chunks::<SECTOR>()
+            .0
+            .iter()
+            .enumerate()
+            .find_map(|(index, sector)| {
+                let stamp = SectorStamp::decode(sector).filter(|_| stamp::holds(sector))?;
+                (stamp.offset == offset + (index * SECTOR) as u64).then_some(stamp)
+            });
         let Some(stamp) = sound else { return false };
         if let Some(target) = self.targets.get_mut(file as usize) {
             *target = stamp.target;
@@ -152,7 +183,9 @@ impl Pool {
         let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
         Pool {
             words: bytes.as_chunks::<8>().0.iter().map(word).collect(),
-            digests: (0..STARTS).map(|start| stamp::digest(&bytes[start * 8..(start + WORDS) * 8])).collect(),
+            digests: (0..STARTS)
+                .map(|start| stamp::digest(&bytes[start * 8..(start + WORDS) * 8]))
+                .collect(),
         }
     }
 
@@ -173,7 +206,9 @@ impl Pool {
         let start = (key % STARTS as u64) as usize;
         let (words, _) = sector[BODY].as_chunks::<8>();
         let pairs = words.iter().zip(&self.words[start..start + WORDS]);
-        let difference = pairs.fold(0, |all, (found, word)| all | (u64::from_le_bytes(*found) ^ word ^ key));
+        let difference = pairs.fold(0, |all, (found, word)| {
+            all | (u64::from_le_bytes(*found) ^ word ^ key)
+        });
         (difference == 0).then(|| self.digests[start])
     }
 }

@@ -13,7 +13,11 @@ pub(super) enum Inside {
     /// So many bits differ, the first in this byte of the sector.
     Flipped { bits: u32, byte: usize },
     /// The bytes from `from` to `to` are not those of the write; the end (or start) belongs to write `other`, or is zeros.
-    Torn { from: usize, to: usize, other: Option<u64> },
+    Torn {
+        from: usize,
+        to: usize,
+        other: Option<u64>,
+    },
     /// Neither.
     Unknown,
 }
@@ -21,10 +25,19 @@ pub(super) enum Inside {
 impl Sectors {
     /// Compares a broken sector with the one that should be there. `likely` is the stamp it should have as far as known:
     /// without a good `neighbour` of the same write, its time and its place in the write are those that it claims.
-    pub(super) fn look_inside(&self, sector: &[u8; SECTOR], likely: SectorStamp, neighbour: bool, want: &Wanted) -> Inside {
+    pub(super) fn look_inside(
+        &self,
+        sector: &[u8; SECTOR],
+        likely: SectorStamp,
+        neighbour: bool,
+        want: &Wanted,
+    ) -> Inside {
         let best = self.difference(sector, likely);
         if best.bits <= FEW_BITS {
-            return Inside::Flipped { bits: best.bits, byte: best.first };
+            return Inside::Flipped {
+                bits: best.bits,
+                byte: best.first,
+            };
         }
         if let Some(byte) = Some(sector).filter(|_| !neighbour).and_then(single_flip) {
             return Inside::Flipped { bits: 1, byte };
@@ -52,13 +65,21 @@ impl Sectors {
         if stamped == Some(likely.number) && tail != likely.number && head < to - from {
             let zeros = sector[from + head..].iter().all(|byte| *byte == 0);
             if zeros || known(tail) {
-                return Inside::Torn { from: from + head, to: SECTOR, other: (!zeros).then_some(tail) };
+                return Inside::Torn {
+                    from: from + head,
+                    to: SECTOR,
+                    other: (!zeros).then_some(tail),
+                };
             }
         }
         if tail == likely.number && stamped != Some(likely.number) && rest < to - from {
             let zeros = sector[..to - rest].iter().all(|byte| *byte == 0);
             if zeros || stamped.is_some() {
-                return Inside::Torn { from: 0, to: to - rest, other: stamped };
+                return Inside::Torn {
+                    from: 0,
+                    to: to - rest,
+                    other: stamped,
+                };
             }
         }
         Inside::Unknown

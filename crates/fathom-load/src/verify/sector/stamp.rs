@@ -61,7 +61,8 @@ impl SectorStamp {
 
     /// Reads the fields, whatever the checksum says; `None` where no stamp stands.
     pub fn decode(sector: &[u8; SECTOR]) -> Option<Self> {
-        (sector[8..12] == *MAGIC && word4(sector, 60) == VERSION).then(|| SectorStamp::fields(sector))
+        (sector[8..12] == *MAGIC && word4(sector, 60) == VERSION)
+            .then(|| SectorStamp::fields(sector))
     }
 
     /// Reads the fields, whatever the sector is.

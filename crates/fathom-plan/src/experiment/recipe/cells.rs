@@ -36,7 +36,9 @@ impl Recipe {
     /// How long a cell of `step` takes; nothing where it moves an amount.
     #[must_use]
     pub fn time(&self, step: &Step, place: &Place) -> Option<Nanos> {
-        step.passes.is_none().then(|| shortened(step.time.unwrap_or(self.time), place))
+        step.passes
+            .is_none()
+            .then(|| shortened(step.time.unwrap_or(self.time), place))
     }
 
     /// The cells of `step`, the first axis in the outer loop. `levels` are the combinations of its levels, none where it has
@@ -45,14 +47,31 @@ impl Recipe {
     pub fn cells(&self, step: &Step, place: &Place, levels: &[Vec<Setting>]) -> Vec<Cell> {
         let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
         for axis in &step.axes {
-            let fits = |value: &&String| axis.name != "size" || bytes(value).is_none_or(|size| size <= place.size.get());
-            let setting = |value: &String| Setting { option: axis.name.clone(), value: value.clone(), label: value.clone() };
-            combinations = combine(&combinations, &axis.values.iter().filter(fits).map(|value| vec![setting(value)]).collect::<Vec<_>>());
+            let fits = |value: &&String| {
+                axis.name != "size" || bytes(value).is_none_or(|size| size <= place.size.get())
+            };
+            let setting = |value: &String| Setting {
+                option: axis.name.clone(),
+                value: value.clone(),
+                label: value.clone(),
+            };
+            combinations = combine(
+                &combinations,
+                &axis
+                    .values
+                    .iter()
+                    .filter(fits)
+                    .map(|value| vec![setting(value)])
+                    .collect::<Vec<_>>(),
+            );
         }
         if !step.levels.is_empty() {
             combinations = combine(&combinations, levels);
         }
-        combinations.iter().map(|values| self.cell(step, place, values)).collect()
+        combinations
+            .iter()
+            .map(|values| self.cell(step, place, values))
+            .collect()
     }
 
     /// Load of the first cell before each round, for as long as the procedure says.
@@ -60,13 +79,20 @@ impl Recipe {
     pub fn soak(&self, step: &Step, place: &Place, round: u32) -> Option<Cell> {
         let time = shortened(step.rounds.as_ref()?.soak?, place);
         let first = self.cells(step, place, &[]).into_iter().next()?;
-        let mut cell = Cell { key: format!("{} soak", step.name), repeat: round, ..first };
+        let mut cell = Cell {
+            key: format!("{} soak", step.name),
+            repeat: round,
+            ..first
+        };
         cell.settings.push(("runtime".to_owned(), micros(time)));
         Some(cell)
     }
 
     fn cell(&self, step: &Step, place: &Place, values: &[Setting]) -> Cell {
-        let job_file = step.job.clone().unwrap_or_else(|| format!("[{}]\n", step.name));
+        let job_file = step
+            .job
+            .clone()
+            .unwrap_or_else(|| format!("[{}]\n", step.name));
         let mut settings: Vec<(String, String)> = Vec::new();
         let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
         // Jobs of a file of their own are told apart.
@@ -93,9 +119,18 @@ impl Recipe {
         if !place.writes {
             settings.extend(step.read_only.iter().cloned());
         }
-        settings.extend(values.iter().map(|setting| (setting.option.clone(), setting.value.clone())));
-        let pairs: Vec<(String, String)> = values.iter().map(|setting| (setting.option.clone(), setting.label.clone())).collect();
-        let key = pairs.iter().fold(step.name.clone(), |key, (name, value)| format!("{key} {name}={value}"));
+        settings.extend(
+            values
+                .iter()
+                .map(|setting| (setting.option.clone(), setting.value.clone())),
+        );
+        let pairs: Vec<(String, String)> = values
+            .iter()
+            .map(|setting| (setting.option.clone(), setting.label.clone()))
+            .collect();
+        let key = pairs.iter().fold(step.name.clone(), |key, (name, value)| {
+            format!("{key} {name}={value}")
+        });
         Cell {
             key,
             values: pairs,
@@ -111,7 +146,11 @@ impl Recipe {
 
 fn shortened(time: Nanos, place: &Place) -> Nanos {
     let faster = u64::from(place.faster.max(1));
-    if faster == 1 { time } else { Nanos::new((time.get() / faster).max(LEAST)) }
+    if faster == 1 {
+        time
+    } else {
+        Nanos::new((time.get() / faster).max(LEAST))
+    }
 }
 
 fn micros(time: Nanos) -> String {
@@ -122,7 +161,9 @@ fn micros(time: Nanos) -> String {
 fn share(step: &Step, place: &Place) -> u64 {
     let size = place.size.get();
     match step.share {
-        Some(jobs) if jobs > 1 => ((size / u64::from(jobs)) >> 20 << 20).max(1 << 20).min(size),
+        Some(jobs) if jobs > 1 => ((size / u64::from(jobs)) >> 20 << 20)
+            .max(1 << 20)
+            .min(size),
         _ => size,
     }
 }
@@ -130,12 +171,23 @@ fn share(step: &Step, place: &Place) -> u64 {
 fn bytes(text: &str) -> Option<u64> {
     use crate::values::{Reading, Size, Value, read_value};
     let row = crate::options::find("io_size")?;
-    match read_value(row, Some(text), &mut Reading::new(fathom_model::Personality::Fathom, 1)) {
+    match read_value(
+        row,
+        Some(text),
+        &mut Reading::new(fathom_model::Personality::Fathom, 1),
+    ) {
         Ok(Value::Extent(Size::Bytes(size))) => Some(size),
         _ => None,
     }
 }
 
 fn combine(outer: &[Vec<Setting>], inner: &[Vec<Setting>]) -> Vec<Vec<Setting>> {
-    outer.iter().flat_map(|outer| inner.iter().map(move |inner| outer.iter().chain(inner).cloned().collect())).collect()
+    outer
+        .iter()
+        .flat_map(|outer| {
+            inner
+                .iter()
+                .map(move |inner| outer.iter().chain(inner).cloned().collect())
+        })
+        .collect()
 }

@@ -128,7 +128,11 @@ pub struct RecipeTrouble {
 impl fmt::Display for RecipeTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.escape_debug();
-        if self.line == 0 { write!(f, "{file}: {}", self.what) } else { write!(f, "{file}:{}: {}", self.line, self.what) }
+        if self.line == 0 {
+            write!(f, "{file}: {}", self.what)
+        } else {
+            write!(f, "{file}:{}: {}", self.line, self.what)
+        }
     }
 }
 

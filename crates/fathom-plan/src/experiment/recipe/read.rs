@@ -26,15 +26,35 @@ pub fn read_recipe(name: &str, text: &str) -> Result<Recipe, RecipeTrouble> {
     let file = File { name, text };
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
-        file.trouble(at, format!("this is not TOML: {}", error.message().replace('\n', " ")))
+        file.trouble(
+            at,
+            format!("this is not TOML: {}", error.message().replace('\n', " ")),
+        )
     })?;
-    recipe(&Place { file, table: table.get_ref(), at: 0 })
+    recipe(&Place {
+        file,
+        table: table.get_ref(),
+        at: 0,
+    })
 }
 
 fn recipe(top: &Place<'_>) -> Result<Recipe, RecipeTrouble> {
-    top.only(&["schema", "name", "title", "about", "procedure", "size", "time", "options", "step"])?;
+    top.only(&[
+        "schema",
+        "name",
+        "title",
+        "about",
+        "procedure",
+        "size",
+        "time",
+        "options",
+        "step",
+    ])?;
     if top.number("schema", SCHEMA..=SCHEMA)?.is_none() {
-        return Err(top.wrong("schema", format!("`schema = {SCHEMA}` is missing at the top")));
+        return Err(top.wrong(
+            "schema",
+            format!("`schema = {SCHEMA}` is missing at the top"),
+        ));
     }
     let name = top.required("name")?;
     if !is_name(&name) {
@@ -56,7 +76,9 @@ fn recipe(top: &Place<'_>) -> Result<Recipe, RecipeTrouble> {
         let step = step(&place, &recipe.steps)?;
         recipe.steps.push(step);
         if recipe.steps.len() > MOST_STEPS {
-            return Err(top.file.trouble(place.at..place.at, format!("more than {MOST_STEPS} steps")));
+            return Err(top
+                .file
+                .trouble(place.at..place.at, format!("more than {MOST_STEPS} steps")));
         }
     }
     if recipe.steps.is_empty() {
@@ -66,13 +88,31 @@ fn recipe(top: &Place<'_>) -> Result<Recipe, RecipeTrouble> {
 }
 
 fn is_name(text: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    text.chars()
+        .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 fn step(place: &Place<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
     place.only(&[
-        "name", "title", "job", "options", "read_only", "axes", "levels", "time", "passes", "share", "prepares", "purge", "rounds", "steady",
-        "figure", "soak", "written", "series", "judged",
+        "name",
+        "title",
+        "job",
+        "options",
+        "read_only",
+        "axes",
+        "levels",
+        "time",
+        "passes",
+        "share",
+        "prepares",
+        "purge",
+        "rounds",
+        "steady",
+        "figure",
+        "soak",
+        "written",
+        "series",
+        "judged",
     ])?;
     let name = place.required("name")?;
     if !is_name(&name) {
@@ -87,7 +127,11 @@ fn step(place: &Place<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
         options: place.options("options")?,
         read_only: place.options("read_only")?,
         axes: axes(place)?,
-        levels: place.tables("levels")?.iter().map(|level| self::level(level, before)).collect::<Result<_, _>>()?,
+        levels: place
+            .tables("levels")?
+            .iter()
+            .map(|level| self::level(level, before))
+            .collect::<Result<_, _>>()?,
         time: place.time("time")?.map(Nanos::new),
         passes: place.number("passes", 1..=1000)?,
         share: place.number("share", 1..=4096)?,
@@ -101,7 +145,11 @@ fn step(place: &Place<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
     if step.time.is_some() && step.passes.is_some() {
         return Err(place.wrong("passes", "a step has a time or passes, not both"));
     }
-    let cells = step.axes.iter().map(|axis| axis.values.len()).chain(step.levels.iter().map(|level| level.percent.len()));
+    let cells = step
+        .axes
+        .iter()
+        .map(|axis| axis.values.len())
+        .chain(step.levels.iter().map(|level| level.percent.len()));
     if cells.fold(1_usize, usize::saturating_mul) > MOST_CELLS {
         return Err(place.wrong("axes", format!("more than {MOST_CELLS} cells in one step")));
     }
@@ -111,7 +159,9 @@ fn step(place: &Place<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
 
 fn axes(place: &Place<'_>) -> Result<Vec<Axis>, RecipeTrouble> {
     let one = |(text, at): (String, std::ops::Range<usize>)| match Axis::parse(&text) {
-        Ok(axis) if axis.name == "target" => Err(place.file.trouble(at, "the target is given to the suite, not by it")),
+        Ok(axis) if axis.name == "target" => Err(place
+            .file
+            .trouble(at, "the target is given to the suite, not by it")),
         Ok(axis) => Ok(axis),
         Err(error) => Err(place.file.trouble(at, error.why)),
     };
@@ -132,22 +182,47 @@ fn level(place: &Place<'_>, before: &[Step]) -> Result<Level, RecipeTrouble> {
     let option = place.required("option")?;
     place.known(&option, place.span("option"))?;
     let of = place.required("of")?;
-    if !before.iter().any(|step| step.name == of && step.axes.is_empty() && step.levels.is_empty() && step.rounds.is_none()) {
-        return Err(place.wrong("of", format!("there is no step '{}' of a single cell before this one", of.escape_debug())));
+    if !before.iter().any(|step| {
+        step.name == of && step.axes.is_empty() && step.levels.is_empty() && step.rounds.is_none()
+    }) {
+        return Err(place.wrong(
+            "of",
+            format!(
+                "there is no step '{}' of a single cell before this one",
+                of.escape_debug()
+            ),
+        ));
     }
     let percent = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
-        DeValue::Integer(number) => number.to_string().parse::<u32>().ok().filter(|percent| (1..=1000).contains(percent)),
+        DeValue::Integer(number) => number
+            .to_string()
+            .parse::<u32>()
+            .ok()
+            .filter(|percent| (1..=1000).contains(percent)),
         _ => None,
     };
     let percent: Option<Vec<u32>> = place.list("percent")?.iter().map(percent).collect();
-    let percent = percent.filter(|all| !all.is_empty()).ok_or_else(|| place.wrong("percent", "percent is a list of numbers from 1 to 1000"))?;
-    Ok(Level { option, of, figure: tracked(place)?, percent })
+    let percent = percent
+        .filter(|all| !all.is_empty())
+        .ok_or_else(|| place.wrong("percent", "percent is a list of numbers from 1 to 1000"))?;
+    Ok(Level {
+        option,
+        of,
+        figure: tracked(place)?,
+        percent,
+    })
 }
 
 fn rounds(place: &Place<'_>, step: &Step) -> Result<Option<Rounds>, RecipeTrouble> {
     let Some(most) = place.number("rounds", LEAST_ROUNDS..=MOST_ROUNDS)? else {
-        return match ["steady", "soak", "written"].into_iter().find(|key| !place.span(key).is_empty()) {
-            Some(key) => Err(place.wrong(key, format!("{key} belongs to rounds: `rounds = 25` is missing"))),
+        return match ["steady", "soak", "written"]
+            .into_iter()
+            .find(|key| !place.span(key).is_empty())
+        {
+            Some(key) => Err(place.wrong(
+                key,
+                format!("{key} belongs to rounds: `rounds = 25` is missing"),
+            )),
             None => Ok(None),
         };
     };
@@ -160,7 +235,10 @@ fn rounds(place: &Place<'_>, step: &Step) -> Result<Option<Rounds>, RecipeTroubl
     }
     if tracked_cells.is_empty() {
         if !step.axes.is_empty() {
-            return Err(place.wrong("steady", "`steady = [...]` is missing: which cells must be steady?"));
+            return Err(place.wrong(
+                "steady",
+                "`steady = [...]` is missing: which cells must be steady?",
+            ));
         }
         tracked_cells.push(Vec::new());
     }
@@ -176,10 +254,16 @@ fn rounds(place: &Place<'_>, step: &Step) -> Result<Option<Rounds>, RecipeTroubl
 
 /// `bs=4k rwmixread=0` as values in the order of the axes.
 fn values_of(text: &str, step: &Step) -> Option<Vec<(String, String)>> {
-    let named: Vec<(&str, &str)> = text.split_whitespace().map(|pair| pair.split_once('=')).collect::<Option<_>>()?;
+    let named: Vec<(&str, &str)> = text
+        .split_whitespace()
+        .map(|pair| pair.split_once('='))
+        .collect::<Option<_>>()?;
     let value = |axis: &Axis| {
         let (_, value) = named.iter().find(|(name, _)| *name == axis.name)?;
-        axis.values.iter().any(|known| known == value).then(|| (axis.name.clone(), (*value).to_owned()))
+        axis.values
+            .iter()
+            .any(|known| known == value)
+            .then(|| (axis.name.clone(), (*value).to_owned()))
     };
     let values: Vec<(String, String)> = step.axes.iter().map(value).collect::<Option<_>>()?;
     (values.len() == named.len()).then_some(values)

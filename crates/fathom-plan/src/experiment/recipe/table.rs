@@ -19,7 +19,11 @@ pub(super) struct File<'a> {
 impl File<'_> {
     pub fn trouble(&self, at: Range<usize>, what: impl Into<String>) -> RecipeTrouble {
         let before = self.text.get(..at.start).unwrap_or(self.text);
-        RecipeTrouble { file: self.name.to_owned(), line: 1 + before.matches('\n').count(), what: what.into() }
+        RecipeTrouble {
+            file: self.name.to_owned(),
+            line: 1 + before.matches('\n').count(),
+            what: what.into(),
+        }
     }
 }
 
@@ -36,16 +40,26 @@ pub(super) struct Place<'a> {
 impl<'a> Place<'a> {
     /// Refuses a key that is none of `known`.
     pub fn only(&self, known: &[&str]) -> Found<()> {
-        for key in self.table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())) {
+        for key in self
+            .table
+            .keys()
+            .filter(|key| !known.contains(&key.get_ref().as_ref()))
+        {
             let name = key.get_ref().escape_debug().to_string();
-            let close = crate::options::closest(&name, known.iter().copied()).map_or(String::new(), |close| format!("; did you mean {close}?"));
-            return Err(self.file.trouble(key.span(), format!("'{name}' is no key here{close}")));
+            let close = crate::options::closest(&name, known.iter().copied())
+                .map_or(String::new(), |close| format!("; did you mean {close}?"));
+            return Err(self
+                .file
+                .trouble(key.span(), format!("'{name}' is no key here{close}")));
         }
         Ok(())
     }
 
     fn get(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
-        self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key).map(|(_, value)| value)
+        self.table
+            .iter()
+            .find(|(name, _)| name.get_ref().as_ref() == key)
+            .map(|(_, value)| value)
     }
 
     pub fn span(&self, key: &str) -> Range<usize> {
@@ -80,20 +94,41 @@ impl<'a> Place<'a> {
     }
 
     pub fn number(&self, key: &str, range: std::ops::RangeInclusive<u32>) -> Found<Option<u32>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
+        let Some(value) = self.get(key) else {
+            return Ok(None);
+        };
         match value.get_ref() {
-            DeValue::Integer(number) => number.to_string().parse().ok().filter(|number| range.contains(number)),
+            DeValue::Integer(number) => number
+                .to_string()
+                .parse()
+                .ok()
+                .filter(|number| range.contains(number)),
             _ => None,
         }
         .map(Some)
-        .ok_or_else(|| self.wrong(key, format!("{key} is a number from {} to {}", range.start(), range.end())))
+        .ok_or_else(|| {
+            self.wrong(
+                key,
+                format!(
+                    "{key} is a number from {} to {}",
+                    range.start(),
+                    range.end()
+                ),
+            )
+        })
     }
 
     /// Nanoseconds.
     pub fn time(&self, key: &str) -> Found<Option<u64>> {
-        let Some(text) = self.text(key)? else { return Ok(None) };
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
         let row = find("runtime").expect("the table has runtime");
-        match read_value(row, Some(&text), &mut Reading::new(fathom_model::Personality::Fathom, 1)) {
+        match read_value(
+            row,
+            Some(&text),
+            &mut Reading::new(fathom_model::Personality::Fathom, 1),
+        ) {
             Ok(Value::Number(ns)) if ns >= 1_000_000 => Ok(Some(ns as u64)),
             _ => Err(self.wrong(key, format!("{key} is a time such as \"60s\" or \"8h\""))),
         }
@@ -101,9 +136,15 @@ impl<'a> Place<'a> {
 
     /// Bytes.
     pub fn size(&self, key: &str) -> Found<Option<u64>> {
-        let Some(text) = self.text(key)? else { return Ok(None) };
+        let Some(text) = self.text(key)? else {
+            return Ok(None);
+        };
         let row = find("io_size").expect("the table has io_size");
-        match read_value(row, Some(&text), &mut Reading::new(fathom_model::Personality::Fathom, 1)) {
+        match read_value(
+            row,
+            Some(&text),
+            &mut Reading::new(fathom_model::Personality::Fathom, 1),
+        ) {
             Ok(Value::Extent(Size::Bytes(size))) if size >= 1 << 20 => Ok(Some(size)),
             _ => Err(self.wrong(key, format!("{key} is a size such as \"40g\""))),
         }
@@ -121,7 +162,9 @@ impl<'a> Place<'a> {
     pub fn texts(&self, key: &str) -> Found<Vec<(String, Range<usize>)>> {
         let one = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
             DeValue::String(text) => Ok((text.clone().into_owned(), value.span())),
-            _ => Err(self.file.trouble(value.span(), format!("{key} holds texts in quotes"))),
+            _ => Err(self
+                .file
+                .trouble(value.span(), format!("{key} holds texts in quotes"))),
         };
         self.list(key)?.iter().map(one).collect()
     }
@@ -129,8 +172,14 @@ impl<'a> Place<'a> {
     /// The tables of a list.
     pub fn tables(&self, key: &str) -> Found<Vec<Place<'a>>> {
         let one = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
-            DeValue::Table(table) => Ok(Place { table, at: value.span().start, ..*self }),
-            _ => Err(self.file.trouble(value.span(), format!("{key} holds tables"))),
+            DeValue::Table(table) => Ok(Place {
+                table,
+                at: value.span().start,
+                ..*self
+            }),
+            _ => Err(self
+                .file
+                .trouble(value.span(), format!("{key} holds tables"))),
         };
         self.list(key)?.iter().map(one).collect()
     }
@@ -142,10 +191,17 @@ impl<'a> Place<'a> {
             Some(DeValue::Table(table)) => table,
             Some(_) => return Err(self.wrong(key, format!("{key} is a table of options"))),
         };
-        table.iter().map(|(name, value)| self.option(name, value)).collect()
+        table
+            .iter()
+            .map(|(name, value)| self.option(name, value))
+            .collect()
     }
 
-    fn option(&self, name: &Spanned<std::borrow::Cow<'_, str>>, value: &Spanned<DeValue<'_>>) -> Found<(String, String)> {
+    fn option(
+        &self,
+        name: &Spanned<std::borrow::Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Found<(String, String)> {
         let option = name.get_ref().as_ref();
         self.known(option, name.span())?;
         let text = match value.get_ref() {
@@ -153,7 +209,12 @@ impl<'a> Place<'a> {
             DeValue::Integer(number) => number.to_string(),
             DeValue::Float(number) => number.to_string(),
             DeValue::Boolean(flag) => u8::from(*flag).to_string(),
-            _ => return Err(self.file.trouble(value.span(), format!("{option} is a text, a number, or true or false"))),
+            _ => {
+                return Err(self.file.trouble(
+                    value.span(),
+                    format!("{option} is a text, a number, or true or false"),
+                ));
+            }
         };
         Ok((option.to_owned(), text))
     }
@@ -163,13 +224,21 @@ impl<'a> Place<'a> {
         const GIVEN: [&str; 4] = ["filename", "directory", "size", "runtime"];
         let bare = option.rsplit_once('.').map_or(option, |(_, bare)| bare);
         match find(bare) {
-            Some(row) if GIVEN.contains(&row.name) => {
-                Err(self.file.trouble(at, format!("{} comes from the target and from `time`; leave it out", row.name)))
-            }
+            Some(row) if GIVEN.contains(&row.name) => Err(self.file.trouble(
+                at,
+                format!(
+                    "{} comes from the target and from `time`; leave it out",
+                    row.name
+                ),
+            )),
             Some(_) => Ok(()),
             None => {
-                let close = closest_option(bare).map_or(String::new(), |close| format!("; did you mean {close}?"));
-                Err(self.file.trouble(at, format!("there is no option '{}'{close}", option.escape_debug())))
+                let close = closest_option(bare)
+                    .map_or(String::new(), |close| format!("; did you mean {close}?"));
+                Err(self.file.trouble(
+                    at,
+                    format!("there is no option '{}'{close}", option.escape_debug()),
+                ))
             }
         }
     }

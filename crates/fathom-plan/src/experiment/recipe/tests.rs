@@ -5,7 +5,8 @@ use fathom_model::{Bytes, Nanos};
 
 use super::*;
 
-const SHORT: &str = "schema = 1\nname = \"short\"\ntitle = \"A short one\"\n\n[[step]]\nname = \"one\"\n";
+const SHORT: &str =
+    "schema = 1\nname = \"short\"\ntitle = \"A short one\"\n\n[[step]]\nname = \"one\"\n";
 
 fn own(name: &str) -> Recipe {
     let file = format!("{}/../../suites/{name}.toml", env!("CARGO_MANIFEST_DIR"));
@@ -14,11 +15,20 @@ fn own(name: &str) -> Recipe {
 }
 
 fn place(writes: bool) -> Place {
-    Place { target: "/mnt/x".into(), size: Bytes::new(1 << 30), writes, faster: 1 }
+    Place {
+        target: "/mnt/x".into(),
+        size: Bytes::new(1 << 30),
+        writes,
+        faster: 1,
+    }
 }
 
 fn of(cell: &crate::Cell, option: &str) -> Option<String> {
-    cell.settings.iter().rev().find(|(name, _)| name == option).map(|(_, value)| value.clone())
+    cell.settings
+        .iter()
+        .rev()
+        .find(|(name, _)| name == option)
+        .map(|(_, value)| value.clone())
 }
 
 /// The standard's constants: 7 mixes x 8 sizes from large to small, a minute each, 25 rounds, three tracked cells.
@@ -31,10 +41,22 @@ fn a_round_of_pts_iops_is_56_minutes_in_the_order_of_the_standard() {
     let cells = recipe.cells(rounds, &place(true), &[]);
     assert_eq!(cells.len(), 56);
     let first: Vec<&str> = cells.iter().take(2).map(|cell| cell.key.as_str()).collect();
-    assert_eq!(first, ["rounds rwmixread=100 bs=1m", "rounds rwmixread=100 bs=128k"]);
+    assert_eq!(
+        first,
+        ["rounds rwmixread=100 bs=1m", "rounds rwmixread=100 bs=128k"]
+    );
     assert_eq!(cells[55].key, "rounds rwmixread=0 bs=512");
-    assert!(cells.iter().all(|cell| of(cell, "runtime").as_deref() == Some("60000000us")));
-    let outstanding = |name: &str| of(&cells[0], name).expect("set").parse::<u32>().expect("a number");
+    assert!(
+        cells
+            .iter()
+            .all(|cell| of(cell, "runtime").as_deref() == Some("60000000us"))
+    );
+    let outstanding = |name: &str| {
+        of(&cells[0], name)
+            .expect("set")
+            .parse::<u32>()
+            .expect("a number")
+    };
     assert_eq!(outstanding("iodepth") * outstanding("numjobs"), 128);
     let tracked = &rounds.rounds.as_ref().expect("rounds").tracked;
     assert_eq!(tracked.len(), 3);
@@ -47,18 +69,46 @@ fn a_round_of_pts_iops_is_56_minutes_in_the_order_of_the_standard() {
 #[test]
 fn the_other_procedures_have_their_constants() {
     let hir = own("pts-hir");
-    let seconds = |name: &str| hir.steps.iter().filter(|step| step.name.starts_with(name)).map(|step| step.time.expect("a time").get() / 1_000_000_000).sum::<u64>();
+    let seconds = |name: &str| {
+        hir.steps
+            .iter()
+            .filter(|step| step.name.starts_with(name))
+            .map(|step| step.time.expect("a time").get() / 1_000_000_000)
+            .sum::<u64>()
+    };
     assert_eq!(seconds("idle-"), 360 * (10 + 15 + 20 + 30 + 55));
     assert_eq!(seconds("back-"), 5 * 1800);
     let xsr = own("pts-xsr");
-    assert_eq!(xsr.steps.iter().map(|step| step.time.expect("a time").get() / 3_600_000_000_000).collect::<Vec<_>>(), [8, 6, 8]);
+    assert_eq!(
+        xsr.steps
+            .iter()
+            .map(|step| step.time.expect("a time").get() / 3_600_000_000_000)
+            .collect::<Vec<_>>(),
+        [8, 6, 8]
+    );
     let wsat = own("pts-wsat").steps[0].rounds.clone().expect("rounds");
-    assert_eq!((wsat.soak, wsat.written), (Some(Nanos::from_secs(1800)), Some(4)));
-    assert!(u64::from(wsat.most) * 31 <= 24 * 60 && (u64::from(wsat.most) + 1) * 31 > 24 * 60, "24 hours of 31 minutes");
+    assert_eq!(
+        (wsat.soak, wsat.written),
+        (Some(Nanos::from_secs(1800)), Some(4))
+    );
+    assert!(
+        u64::from(wsat.most) * 31 <= 24 * 60 && (u64::from(wsat.most) + 1) * 31 > 24 * 60,
+        "24 hours of 31 minutes"
+    );
     let latency = own("pts-latency");
     assert_eq!(latency.cells(&latency.steps[1], &place(true), &[]).len(), 9);
-    assert_eq!(latency.steps[1].rounds.as_ref().map(|rounds| rounds.figure), Some(Tracked::Mean));
-    assert_eq!(own("pts-throughput").steps.iter().filter(|step| step.purge).count(), 2);
+    assert_eq!(
+        latency.steps[1].rounds.as_ref().map(|rounds| rounds.figure),
+        Some(Tracked::Mean)
+    );
+    assert_eq!(
+        own("pts-throughput")
+            .steps
+            .iter()
+            .filter(|step| step.purge)
+            .count(),
+        2
+    );
 }
 
 #[test]
@@ -73,18 +123,37 @@ fn jobs_that_share_a_target_have_parts_of_their_own() {
 #[test]
 fn sizes_beyond_the_target_are_left_out_and_what_may_not_be_written_is_read() {
     let sets = own("working-set");
-    let keys: Vec<String> = sets.cells(&sets.steps[0], &place(false), &[]).into_iter().map(|cell| cell.key).collect();
+    let keys: Vec<String> = sets
+        .cells(&sets.steps[0], &place(false), &[])
+        .into_iter()
+        .map(|cell| cell.key)
+        .collect();
     assert_eq!(keys.last().map(String::as_str), Some("even size=1g"));
     let surface = own("surface");
-    let rw = |writes| of(&surface.cells(&surface.steps[0], &place(writes), &[])[0], "rw");
-    assert_eq!((rw(true).as_deref(), rw(false).as_deref()), (Some("randrw"), Some("randread")));
+    let rw = |writes| {
+        of(
+            &surface.cells(&surface.steps[0], &place(writes), &[])[0],
+            "rw",
+        )
+    };
+    assert_eq!(
+        (rw(true).as_deref(), rw(false).as_deref()),
+        (Some("randrw"), Some("randread"))
+    );
 }
 
 #[test]
 fn levels_are_combined_and_labelled() {
     let map = own("interference");
-    let level = |option: &str, value: &str, label: &str| Setting { option: option.into(), value: value.into(), label: label.into() };
-    let levels = vec![vec![level("reads.rate_iops", "900", "90%"), level("writes.rate", "1000000", "10%")]];
+    let level = |option: &str, value: &str, label: &str| Setting {
+        option: option.into(),
+        value: value.into(),
+        label: label.into(),
+    };
+    let levels = vec![vec![
+        level("reads.rate_iops", "900", "90%"),
+        level("writes.rate", "1000000", "10%"),
+    ]];
     let cells = map.cells(&map.steps[2], &place(true), &levels);
     assert_eq!(cells[0].key, "map reads.rate_iops=90% writes.rate=10%");
     assert_eq!(of(&cells[0], "reads.rate_iops").as_deref(), Some("900"));
@@ -93,10 +162,22 @@ fn levels_are_combined_and_labelled() {
 #[test]
 fn a_rehearsal_is_shorter_but_never_empty() {
     let recipe = own("pts-iops");
-    let place = Place { faster: 60, ..place(true) };
-    assert_eq!(recipe.time(&recipe.steps[1], &place), Some(Nanos::from_secs(1)));
-    let place = Place { faster: 1_000_000, ..place };
-    assert_eq!(recipe.time(&recipe.steps[1], &place), Some(Nanos::from_millis(100)));
+    let place = Place {
+        faster: 60,
+        ..place(true)
+    };
+    assert_eq!(
+        recipe.time(&recipe.steps[1], &place),
+        Some(Nanos::from_secs(1))
+    );
+    let place = Place {
+        faster: 1_000_000,
+        ..place
+    };
+    assert_eq!(
+        recipe.time(&recipe.steps[1], &place),
+        Some(Nanos::from_millis(100))
+    );
 }
 
 /// Every mistake names its line.
@@ -105,31 +186,78 @@ fn mistakes_are_named_with_their_line() {
     for (more, line, what) in [
         ("nonsense = 1\n", 7, "'nonsense' is no key here"),
         ("titel = \"x\"\n", 7, "did you mean title?"),
-        ("options = { iodpeth = 1 }\n", 7, "there is no option 'iodpeth'; did you mean iodepth?"),
-        ("options = { size = \"1g\" }\n", 7, "size comes from the target"),
+        (
+            "options = { iodpeth = 1 }\n",
+            7,
+            "there is no option 'iodpeth'; did you mean iodepth?",
+        ),
+        (
+            "options = { size = \"1g\" }\n",
+            7,
+            "size comes from the target",
+        ),
         ("axes = [\"bs=4k\", \"bs\"]\n", 7, "an axis is NAME=VALUES"),
-        ("axes = [\"target=/a\"]\n", 7, "the target is given to the suite"),
+        (
+            "axes = [\"target=/a\"]\n",
+            7,
+            "the target is given to the suite",
+        ),
         ("time = \"soon\"\n", 7, "time is a time such as"),
         ("time = 5\n", 7, "time is a text in quotes"),
         ("passes = 0\n", 7, "passes is a number from 1 to 1000"),
         ("rounds = 4\n", 7, "rounds is a number from 5 to"),
-        ("axes = [\"bs=4k,8k\"]\nrounds = 25\nsteady = [\"bs=16k\"]\n", 9, "'bs=16k' is no cell of this step"),
-        ("axes = [\"bs=4k,8k\"]\nrounds = 25\n", 5, "which cells must be steady?"),
+        (
+            "axes = [\"bs=4k,8k\"]\nrounds = 25\nsteady = [\"bs=16k\"]\n",
+            9,
+            "'bs=16k' is no cell of this step",
+        ),
+        (
+            "axes = [\"bs=4k,8k\"]\nrounds = 25\n",
+            5,
+            "which cells must be steady?",
+        ),
         ("soak = \"1s\"\n", 7, "`rounds = 25` is missing"),
-        ("levels = [{ option = \"rate_iops\", of = \"two\", percent = [1] }]\n", 7, "no step 'two'"),
+        (
+            "levels = [{ option = \"rate_iops\", of = \"two\", percent = [1] }]\n",
+            7,
+            "no step 'two'",
+        ),
         ("prepares = \"yes\"\n", 7, "prepares is true or false"),
         ("[[step]]\nname = \"one\"\n", 8, "two steps of the name one"),
         ("[[step]]\nname = \"Two\"\n", 8, "small letters"),
         ("title = \"x\n", 7, "this is not TOML"),
-        ("[step.options.deep]\nx = 1\n", 7, "there is no option 'deep'"),
+        (
+            "[step.options.deep]\nx = 1\n",
+            7,
+            "there is no option 'deep'",
+        ),
     ] {
         let trouble = read_recipe("my.toml", &format!("{SHORT}{more}")).expect_err(more);
         assert!(trouble.what.contains(what), "{more}: {trouble}");
         assert_eq!(trouble.line, line, "{more}: {trouble}");
-        assert!(trouble.to_string().starts_with(&format!("my.toml:{line}: ")));
+        assert!(
+            trouble
+                .to_string()
+                .starts_with(&format!("my.toml:{line}: "))
+        );
     }
     assert!(read_recipe("x", SHORT).is_ok());
-    assert!(read_recipe("x", "").expect_err("empty").what.contains("schema"));
-    assert!(read_recipe("x", "schema = 2\n").expect_err("newer").what.contains("from 1 to 1"));
-    assert!(read_recipe("x", "schema = 1\nname = \"a\"\ntitle = \"b\"\n").expect_err("no step").what.contains("[[step]]"));
+    assert!(
+        read_recipe("x", "")
+            .expect_err("empty")
+            .what
+            .contains("schema")
+    );
+    assert!(
+        read_recipe("x", "schema = 2\n")
+            .expect_err("newer")
+            .what
+            .contains("from 1 to 1")
+    );
+    assert!(
+        read_recipe("x", "schema = 1\nname = \"a\"\ntitle = \"b\"\n")
+            .expect_err("no step")
+            .what
+            .contains("[[step]]")
+    );
 }
