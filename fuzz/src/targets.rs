@@ -6,14 +6,14 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, hear, spec};
+use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages, spec};
 use fathom_import::{Files, Import, import};
 use fathom_model::{
     Bytes, DeviceFacts, Direction, PerDirection, Personality, ReplayReading, ReplayTiming,
     TraceAction,
 };
 use fathom_plan::{
-    Includes, Level, OptionRow, Place, Reading, Setting, Source, Surroundings, TraceReader,
+    Includes, Level, OptionRow, Reading, RunTarget, Setting, Source, Surroundings, TraceReader,
     options, parse_args, plan, read_recipe, read_value, show_commands, survey,
 };
 use rustix::time::{ClockId, clock_gettime};
@@ -348,7 +348,7 @@ pub fn recipe(bytes: &[u8]) {
         Err(trouble) => return drop(trouble.to_string()),
     };
     for size in [0, 1 << 20, u64::MAX] {
-        let place = Place {
+        let place = RunTarget {
             target: "/t".to_owned(),
             size: Bytes::new(size),
             writes: true,
@@ -484,7 +484,7 @@ pub fn device_pages(bytes: &[u8]) {
         },
         pages,
     ] {
-        hear(&mut DeviceFacts::default(), &pages);
+        apply_device_pages(&mut DeviceFacts::default(), &pages);
     }
     let (head, tail) = bytes.split_at(bytes.len() / 2);
     drop(fathom_device::signatures(head, tail, Bytes::new(1 << 30)));

@@ -8,6 +8,7 @@ use fathom_model::{
 use crate::damage::sentence;
 use crate::direction::{counts, direction_summary};
 use crate::errno;
+use crate::job_summary::{engine, entry_words, fio_word, offered};
 use crate::latency::{merged, summary};
 use crate::levels::{depth_percents, latency_ranges};
 use crate::little::little;
@@ -15,7 +16,6 @@ use crate::members::Member;
 use crate::pace::{search, steady};
 use crate::samples::Tally;
 use crate::series::series;
-use crate::words::{engine, entry_words, fio_word, offered};
 
 /// All figures of the members together. There is at least one.
 pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
@@ -80,7 +80,7 @@ pub(crate) fn entry(members: &[Member], recording: &Recording) -> Entry {
         counts: counts(members, &Direction::ALL),
         offered: offered(members),
         notes: notes(members),
-        story: Vec::new(),
+        summary: Vec::new(),
         series: series(members, recording.plan.interval),
         directions,
     }

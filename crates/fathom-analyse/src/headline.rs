@@ -1,6 +1,8 @@
 //! The figures of a result that lists, tables and charts show, each under its name.
 
-use fathom_model::{CellFigures, DirectionSummary, Entry, Findings, Found, LatencySummary, Weight};
+use fathom_model::{
+    CellFigures, DirectionSummary, Entry, Findings, LatencySummary, StoredFinding, Weight,
+};
 
 /// The figures of `findings` in units without prefix (1/s, B/s, s): `read iops`, `read bandwidth`, `read mean`, one for
 /// each percentile such as `read p99.9`, `read max`; `sync` for commits. Where there are several entries, each figure has
@@ -49,8 +51,8 @@ pub fn cell_headline(cell: &CellFigures) -> Vec<(String, f64)> {
 
 /// The findings of a result as lists show them.
 #[must_use]
-pub fn found(findings: &Findings) -> Vec<Found> {
-    let of = |finding: &fathom_model::Finding| Found {
+pub fn found(findings: &Findings) -> Vec<StoredFinding> {
+    let of = |finding: &fathom_model::Finding| StoredFinding {
         code: finding.code.to_owned(),
         weight: match finding.weight {
             Weight::Note => "note",

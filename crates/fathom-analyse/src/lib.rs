@@ -23,6 +23,7 @@ mod group;
 mod headline;
 mod imported;
 mod interference;
+mod job_summary;
 mod joined;
 mod knee;
 mod ladder;
@@ -30,32 +31,31 @@ mod latency;
 mod levels;
 mod little;
 mod members;
-mod outlook;
 mod over_time;
 mod pace;
+mod plan_explanation;
 mod priorities;
 mod pts;
 mod response;
 mod samples;
 mod search;
 mod series;
-mod story;
+mod summary_sentences;
 mod tail;
 mod targets;
 mod whole;
 mod window;
-mod words;
 
 pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::causes::{CAUSES, Cause, Proof, findings_page};
 pub use self::cell::cell_figures;
 pub use self::charts::{
-    CHARTS, ChartError, ChartKind, Dimension, JobFigures, Promise, Remark, Shown, Told, WayFigures,
-    Wish, chart, classes, jobs_of, report, thin,
+    CHARTS, ChartError, ChartKind, ChartOptions, Dimension, JobFigures, Promise, Remark, Shown,
+    Told, WayFigures, chart, classes, jobs_of, report, thin,
 };
 pub use self::compare::{
-    FEWEST_INTERVALS, Figure, Limit, Measured, QueueSettings, compare, compare_repeats, difference,
-    measured, unlike_settings,
+    ComparedRun, FEWEST_INTERVALS, Figure, Limit, QueueSettings, compare, compare_repeats,
+    difference, measured, unlike_settings,
 };
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::estimate::estimate;
@@ -63,22 +63,23 @@ pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::grid::{Repeats, grid};
 pub use self::headline::{cell_headline, found, headline};
 pub use self::imported::{
-    CHECKS, Check, Claims, Handed, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError,
+    CHECKS, Check, CheckInput, Claims, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError,
     Rate, SpecFigure, SpecSheet, Spread, Stream, distinct_share, imported, judge_handed,
     judge_handed_with, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep,
     parse_figure,
 };
 pub use self::interference::interference;
+pub use self::job_summary::{load_words, replay_words};
 pub use self::joined::joined;
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::ladder::ladders;
 pub use self::latency::summary as latency_summary;
-pub use self::outlook::outlook;
 pub use self::over_time::{entry_figures, over_time};
+pub use self::plan_explanation::explain_plan;
 pub use self::pts::{
     PTS_ROUNDS, PTS_WINDOW, PtsWindow, pts_steady_round, pts_window, pts_windows, pts_words,
 };
-pub use self::response::{Measured as MeasuredLoads, judge, response};
+pub use self::response::{MeasuredLoad, judge, response};
 pub use self::search::{
     LatencyFigure, LoadArrivals, ParseLimitError, Search, SearchAnswer, SearchBounds, SearchLoad,
     SearchStep, SearchVerdict, SloLimit, trial_error, trial_seconds,
@@ -87,4 +88,3 @@ pub use self::tail::{Inflection, inflection};
 pub use self::targets::by_target;
 pub use self::whole::{findings, findings_with};
 pub use self::window::{Window, WindowFigures};
-pub use self::words::{load_words, replay_words};

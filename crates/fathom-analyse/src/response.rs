@@ -15,7 +15,7 @@ const KEEPS_UP: f64 = 0.98;
 
 /// Everything that a search measured.
 #[derive(Clone, Debug, Default)]
-pub struct Measured {
+pub struct MeasuredLoad {
     /// Depth over all jobs, and what came of it.
     pub closed: Vec<(u32, CellFigures)>,
     /// I/Os offered each second, and what came of each trial.
@@ -78,7 +78,7 @@ fn goes_beyond(limit: &SloLimit, parts: &[CellLatency]) -> bool {
 pub fn response(
     about: String,
     limits: &[SloLimit],
-    measured: &Measured,
+    measured: &MeasuredLoad,
     answer: Option<SearchAnswer>,
 ) -> Response {
     let open = open_curve(limits, &measured.open);
@@ -216,7 +216,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn most<'a>(
     answer: SearchAnswer,
     limits: &[SloLimit],
-    measured: &Measured,
+    measured: &MeasuredLoad,
     points: impl Iterator<Item = &'a ResponsePoint>,
 ) -> MostLoad {
     let at = answer.load.unwrap_or(0) as f64;
@@ -471,7 +471,7 @@ mod tests {
             low: Some(980),
             high: Some(1020),
         };
-        let measured = Measured {
+        let measured = MeasuredLoad {
             closed: Vec::new(),
             open,
             arrivals: LoadArrivals::Even,
@@ -508,9 +508,9 @@ mod tests {
         let told = response(
             "x".into(),
             &limits(),
-            &Measured {
+            &MeasuredLoad {
                 open,
-                ..Measured::default()
+                ..MeasuredLoad::default()
             },
             None,
         );

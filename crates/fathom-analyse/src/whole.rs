@@ -2,13 +2,13 @@
 
 use fathom_model::{Entry, Findings, Recording};
 
-use crate::detectors::{DETECTORS, Detector, Scene, Seat, detect, verdict};
+use crate::detectors::{DETECTORS, Detector, EntryContext, RunContext, detect, verdict};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
 use crate::group::groups;
 use crate::members::entries;
-use crate::story::story;
+use crate::summary_sentences::summary_sentences;
 
 /// What `recording` means. Pure: the same recording gives the same findings.
 #[must_use]
@@ -46,9 +46,9 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
     let seats = entries
         .iter()
         .zip(&members)
-        .map(|(entry, members)| Seat { entry, members })
+        .map(|(entry, members)| EntryContext { entry, members })
         .collect();
-    let scene = Scene {
+    let scene = RunContext {
         recording,
         seats,
         disks: &disks,
@@ -58,12 +58,12 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
     let stories: Vec<_> = scene
         .seats
         .iter()
-        .map(|seat| story(seat, limits, &found))
+        .map(|seat| summary_sentences(seat, limits, &found))
         .collect();
     entries
         .iter_mut()
         .zip(stories)
-        .for_each(|(entry, story)| entry.story = story);
+        .for_each(|(entry, summary_sentences)| entry.summary = summary_sentences);
     let plan = &recording.plan;
     Findings {
         personality: plan.personality,

@@ -9,7 +9,7 @@ const KIB: u64 = 1024;
 struct Wrong {
     code: &'static str,
     says: &'static str,
-    handed: Handed,
+    handed: CheckInput,
 }
 
 fn stream(iops: f64, latency_us: Option<f64>) -> Vec<Stream> {
@@ -21,14 +21,14 @@ fn stream(iops: f64, latency_us: Option<f64>) -> Vec<Stream> {
     }]
 }
 
-fn result(imported: Imported) -> Handed {
-    Handed {
+fn result(imported: Imported) -> CheckInput {
+    CheckInput {
         results: vec![imported],
-        ..Handed::default()
+        ..CheckInput::default()
     }
 }
 
-fn claim(imported: Imported, claims: Claims) -> Handed {
+fn claim(imported: Imported, claims: Claims) -> CheckInput {
     result(Imported { claims, ..imported })
 }
 
@@ -241,43 +241,43 @@ fn wrong_together() -> Vec<Wrong> {
         is(
             "STATE_DIFFERS",
             "75 % apart",
-            Handed {
+            CheckInput {
                 results: vec![reads(4_000.0, None), reads(7_000.0, None)],
-                ..Handed::default()
+                ..CheckInput::default()
             },
         ),
         is(
             "LOGS_MISLEAD",
             "2 of 4 rows are missing",
-            Handed {
+            CheckInput {
                 logs: vec![logs],
-                ..Handed::default()
+                ..CheckInput::default()
             },
         ),
         is(
             "NUMBER_MALFORMED",
             "'80,00'",
-            Handed {
+            CheckInput {
                 malformed,
-                ..Handed::default()
+                ..CheckInput::default()
             },
         ),
         // 19 of 20 take 1 ms, one takes 20 ms: 10.5 ms is the p99 of neither.
         is(
             "PERCENTILES_AVERAGED",
             "10.5 ms",
-            Handed {
+            CheckInput {
                 spreads: vec![spread(1_900, 1e6), spread(100, 20e6)],
                 percentiles: vec![(99.0, 10.5e6)],
-                ..Handed::default()
+                ..CheckInput::default()
             },
         ),
         is(
             "HOST_LOST",
             "1 of 2 hosts",
-            Handed {
+            CheckInput {
                 hosts,
-                ..Handed::default()
+                ..CheckInput::default()
             },
         ),
     ]

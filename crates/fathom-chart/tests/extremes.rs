@@ -1,6 +1,6 @@
 //! No chart panics, whatever the figures: none, one, all alike, the largest and smallest there are, and very many.
 
-use fathom_analyse::{CHARTS, Dimension, JobFigures, WayFigures, Wish, chart, thin};
+use fathom_analyse::{CHARTS, ChartOptions, Dimension, JobFigures, WayFigures, chart, thin};
 use fathom_chart::{Frame, Stage, csv, svg};
 use fathom_model::{
     Chart, ChartAxis, ChartBody, ChartGrid, Direction, LatencySummary, Moment, MomentDirection,
@@ -104,7 +104,7 @@ proptest! {
     #[test]
     fn no_chart_panics(jobs in prop::collection::vec(job(), 0..6), metric in 0..4usize) {
         let metric = [None, Some(Dimension::Bandwidth), Some(Dimension::Percentile(99.0)), Some(Dimension::CpuPerIo)][metric];
-        let wish = Wish { metric, slo: Some((99.0, 1e6)), ..Wish::default() };
+        let wish = ChartOptions { metric, slo: Some((99.0, 1e6)), ..ChartOptions::default() };
         for kind in CHARTS {
             if let Ok(made) = chart(kind.name, &jobs, &wish) {
                 prop_assert!(!csv(&made).is_empty());
@@ -149,7 +149,7 @@ fn single_and_constant_figures_are_drawn() {
     };
     for kind in CHARTS {
         for jobs in [vec![], vec![one.clone()], vec![one.clone(); 5]] {
-            if let Ok(made) = chart(kind.name, &jobs, &Wish::default()) {
+            if let Ok(made) = chart(kind.name, &jobs, &ChartOptions::default()) {
                 let drawn = svg(
                     &made,
                     &Frame {
@@ -240,7 +240,7 @@ fn whole_charts_of_ten_million_points_stay_small() {
         (&rounds, &["convergence", "window"]),
     ] {
         for kind in kinds {
-            let Ok(made) = chart(kind, std::slice::from_ref(job), &Wish::default()) else {
+            let Ok(made) = chart(kind, std::slice::from_ref(job), &ChartOptions::default()) else {
                 continue;
             };
             let ChartBody::Series(all) = &made.body else {
@@ -329,8 +329,8 @@ fn charts_with_a_point_for_each_job_stay_small() {
         "xy",
         "space",
     ] {
-        let made =
-            chart(kind, &jobs, &Wish::default()).unwrap_or_else(|error| panic!("{kind}: {error}"));
+        let made = chart(kind, &jobs, &ChartOptions::default())
+            .unwrap_or_else(|error| panic!("{kind}: {error}"));
         stays_small(kind, &made);
     }
     let steps: Vec<JobFigures> = (0..6_400)
@@ -344,11 +344,11 @@ fn charts_with_a_point_for_each_job_stay_small() {
         .collect();
     stays_small(
         "load",
-        &chart("load", &steps, &Wish::default()).expect("a chart"),
+        &chart("load", &steps, &ChartOptions::default()).expect("a chart"),
     );
     stays_small(
         "block",
-        &chart("block", &blocks, &Wish::default()).expect("a chart"),
+        &chart("block", &blocks, &ChartOptions::default()).expect("a chart"),
     );
 }
 

@@ -4,7 +4,7 @@ mod scenes;
 
 use std::path::Path;
 
-use fathom_analyse::{JobFigures, Wish, chart};
+use fathom_analyse::{ChartOptions, JobFigures, chart};
 use fathom_chart::{Frame, Stage, csv, svg};
 
 use scenes::{job, scene, scenes};
@@ -158,8 +158,12 @@ fn regression_0200_a_name_is_never_a_formula_in_a_table() {
         name: "@x".into(),
         ..job(1, 1, None)
     };
-    let table =
-        csv(&chart("compare", &[evil, job(2, 1, None)], &Wish::default()).expect("a chart"));
+    let table = csv(&chart(
+        "compare",
+        &[evil, job(2, 1, None)],
+        &ChartOptions::default(),
+    )
+    .expect("a chart"));
     assert!(
         table
             .lines()

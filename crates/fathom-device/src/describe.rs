@@ -2,7 +2,7 @@
 
 use crate::code::Fingerprint;
 use crate::facts::{
-    BlockFacts, Content, Ends, Exclusive, FileFacts, Owner, Place, Relation, Relative,
+    BlockFacts, Content, DeviceLocation, Ends, Exclusive, FileFacts, Owner, Relation, Relative,
 };
 use crate::facts::{Target, TargetFacts, Use, UseKind};
 use fathom_model::Bytes;
@@ -250,7 +250,7 @@ fn file_lines(file: &FileFacts, lines: &mut Lines) {
     place_lines(&file.place, lines);
 }
 
-fn place_lines(place: &Place, lines: &mut Lines) {
+fn place_lines(place: &DeviceLocation, lines: &mut Lines) {
     let state = if place.read_only { ", read-only" } else { "" };
     let room = format!(
         "{}{state}, {} free of {}",

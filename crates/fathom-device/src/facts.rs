@@ -65,8 +65,8 @@ impl TargetFacts {
 /// What kind of thing a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Nothing is there yet; a file can be created in `Place`.
-    NewFile(Place),
+    /// Nothing is there yet; a file can be created in `DeviceLocation`.
+    NewFile(DeviceLocation),
     /// A regular file.
     File(FileFacts),
     /// A block device.
@@ -94,7 +94,7 @@ pub enum NotATarget {
 
 /// A folder on a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct DeviceLocation {
     /// The folder.
     pub folder: PathBuf,
     /// File system type, as in `/proc/self/mountinfo`.
@@ -149,7 +149,7 @@ pub struct FileFacts {
     /// Whose it is.
     pub owner: Owner,
     /// Where it is.
-    pub place: Place,
+    pub place: DeviceLocation,
     /// It is active swap space (`/proc/swaps`).
     pub swap: bool,
     /// Loop devices it is attached to, such as `loop3`.

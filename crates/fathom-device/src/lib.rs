@@ -25,13 +25,13 @@ pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError};
 pub use self::concerns::concerns;
 pub use self::describe::{describe, description, size};
 pub use self::facts::{
-    BlockFacts, Content, DevNo, Ends, Exclusive, FileFacts, MountedAt, NotATarget, Owner, Place,
-    Relation, Relative, Target, TargetFacts, TargetId, Use, UseKind,
+    BlockFacts, Content, DevNo, DeviceLocation, Ends, Exclusive, FileFacts, MountedAt, NotATarget,
+    Owner, Relation, Relative, Target, TargetFacts, TargetId, Use, UseKind,
 };
 pub use self::intent::{Intent, OutOfSpan, Span};
 pub use self::judge::{Access, Permit, judge, unchanged};
 pub use self::mark::{Manifest, ManifestEntry, Mark, Origin, ParseMarkError, Seal};
-pub use self::pages::{AtaPages, NvmePages, Pages, ScsiPages, hear};
+pub use self::pages::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages};
 pub use self::refusal::{Reason, Refusal};
 pub use self::signature::{END_WINDOW, Signature, SignatureKind, signatures};
 pub use self::standing::standing;

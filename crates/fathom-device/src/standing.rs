@@ -1,6 +1,6 @@
 //! What stands on a target, and whether it could be written, as plain words.
 
-use fathom_model::{Bytes, Standing, WriteAnswer};
+use fathom_model::{Bytes, DeviceSafety, WriteAnswer};
 
 use crate::describe::{holds, use_line};
 use crate::facts::{Exclusive, Relative, Target, TargetFacts, UseKind};
@@ -11,10 +11,10 @@ use crate::refusal::Reason;
 /// What stands on it. A claim that was not tried counts as granted: the answer is for a person who looks, and the run asks
 /// again with the claim in hand.
 #[must_use]
-pub fn standing(facts: &TargetFacts) -> Standing {
-    let mut standing = Standing {
+pub fn standing(facts: &TargetFacts) -> DeviceSafety {
+    let mut standing = DeviceSafety {
         write: write(facts),
-        ..Standing::default()
+        ..DeviceSafety::default()
     };
     let ends = match &facts.target {
         Target::Block(block) => {

@@ -59,8 +59,8 @@ fn disk() -> BlockFacts {
     }
 }
 
-fn place() -> Place {
-    Place {
+fn place() -> DeviceLocation {
+    DeviceLocation {
         folder: "/data".into(),
         fs_type: "ext4".into(),
         kernel_owned: None,
@@ -114,7 +114,7 @@ fn file(facts: FileFacts) -> TargetFacts {
     }
 }
 
-fn new(place: Place) -> TargetFacts {
+fn new(place: DeviceLocation) -> TargetFacts {
     let named = PathBuf::from("/data/new");
     TargetFacts {
         resolved: named.clone(),
@@ -408,7 +408,7 @@ fn shape_22_file_with_foreign_content() {
 
 #[test]
 fn shape_23_places_of_the_kernel() {
-    let kernel = Place {
+    let kernel = DeviceLocation {
         kernel_owned: Some("procfs".into()),
         ..place()
     };
@@ -746,7 +746,7 @@ fn kinds_that_are_no_target_are_refused_even_for_reading() {
 
 #[test]
 fn room_is_kept_on_the_file_system() {
-    let with = |free: u64, total: u64| Place {
+    let with = |free: u64, total: u64| DeviceLocation {
         free: Bytes::new(free),
         total: Bytes::new(total),
         ..place()
@@ -793,7 +793,7 @@ fn a_missing_file_is_not_created_by_reading() {
             .reason,
         Reason::Missing
     );
-    let read_only = Place {
+    let read_only = DeviceLocation {
         read_only: true,
         ..place()
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fathom_analyse::{Dimension, Shown, Wish};
+use fathom_analyse::{ChartOptions, Dimension, Shown};
 use fathom_model::Direction;
 
 /// What follows a flag.
@@ -152,13 +152,13 @@ fn all() -> impl Iterator<Item = &'static Setting> {
 
 /// A chart that was asked for in the way of fio-plot.
 #[derive(Debug)]
-pub struct FioPlotWish {
+pub struct FioPlotRequest {
     /// Folders with results.
     pub results: Vec<String>,
     /// Our name of the chart.
     pub chart: &'static str,
     /// What is to be on it.
-    pub wish: Wish,
+    pub wish: ChartOptions,
     /// Largest queue depth and number of jobs that are shown.
     pub most: (Option<u32>, Option<u32>),
     /// Size of the picture, where 1 is 1000 pixels wide.
@@ -238,7 +238,7 @@ pub fn is_fio_plot(words: &[String]) -> bool {
 ///
 /// # Errors
 /// What fio-plot would not take either.
-pub fn fio_plot_flags(words: &[String]) -> Result<FioPlotWish, FioPlotError> {
+pub fn fio_plot_flags(words: &[String]) -> Result<FioPlotRequest, FioPlotError> {
     meant(&flags(words)?, Vec::new())
 }
 
@@ -246,7 +246,7 @@ pub fn fio_plot_flags(words: &[String]) -> Result<FioPlotWish, FioPlotError> {
 ///
 /// # Errors
 /// What fio-plot would not take either.
-pub fn fio_plot_ini(text: &str, output: Option<&str>) -> Result<FioPlotWish, FioPlotError> {
+pub fn fio_plot_ini(text: &str, output: Option<&str>) -> Result<FioPlotRequest, FioPlotError> {
     let (mut given, unknown) = keys(text)?;
     if let Some(place) = output {
         given.insert("output_filename", vec![place.to_owned()]);
@@ -337,7 +337,7 @@ fn keys(text: &str) -> Result<(Given, Vec<String>), FioPlotError> {
 }
 
 /// The same in our words.
-fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotWish, FioPlotError> {
+fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotRequest, FioPlotError> {
     let word = |key: &str| {
         given
             .get(key)
@@ -363,7 +363,7 @@ fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotWish, FioPlotErro
             title.replace([' ', '/'], "-")
         })
     };
-    Ok(FioPlotWish {
+    Ok(FioPlotRequest {
         results,
         chart: OURS[KINDS.iter().position(|known| *known == kind).unwrap_or(1)],
         wish: wish(given, kind)?,
@@ -376,7 +376,7 @@ fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotWish, FioPlotErro
     })
 }
 
-fn wish(given: &Given, kind: &str) -> Result<Wish, FioPlotError> {
+fn wish(given: &Given, kind: &str) -> Result<ChartOptions, FioPlotError> {
     let word = |key: &str| given.get(key).and_then(|words| words.first()).cloned();
     let rw = word("rw").into_iter().flat_map(|rw| {
         if rw == "rw" || rw == "readwrite" {
@@ -389,7 +389,7 @@ fn wish(given: &Given, kind: &str) -> Result<Wish, FioPlotError> {
     let (depths, jobs): (Vec<u32>, Vec<u32>) =
         (numbers(given, "iodepth")?, numbers(given, "numjobs")?);
     let of_types = types(given, kind)?;
-    Ok(Wish {
+    Ok(ChartOptions {
         rw: rw.collect(),
         direction: filter(given)?,
         // What is not said is one, but where it is on an axis.
@@ -409,7 +409,7 @@ fn wish(given: &Given, kind: &str) -> Result<Wish, FioPlotError> {
         subtitle: word("subtitle"),
         credit: word("source").unwrap_or_default(),
         shown: shown(given, kind, &of_types)?,
-        ..Wish::default()
+        ..ChartOptions::default()
     })
 }
 

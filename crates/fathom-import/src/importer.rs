@@ -632,7 +632,7 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         (sum.0 + cell.ios, sum.1 + cell.bytes)
     });
     let seconds = (line.end() as f64 / 1e3).max(1e-3);
-    let mean = |of: fn(&crate::timeline::Cell) -> Option<f64>| {
+    let mean = |of: fn(&crate::timeline::LogStep) -> Option<f64>| {
         let known = cells.iter().filter_map(|cell| Some((of(cell)?, cell.ios)));
         let (sum, weight) = known.fold((0.0, 0.0), |sum, (value, ios)| {
             (sum.0 + value * ios, sum.1 + ios)

@@ -27,7 +27,7 @@ mod told;
 pub use self::cells::read_cells;
 pub use self::document::{ImportedRun, read_hosts, read_models, read_result, read_settings};
 pub use self::error::ImportError;
-pub use self::fio_plot::{FioPlotError, FioPlotWish, fio_plot_flags, fio_plot_ini, is_fio_plot};
+pub use self::fio_plot::{FioPlotError, FioPlotRequest, fio_plot_flags, fio_plot_ini, is_fio_plot};
 pub use self::hist_log::{HistLine, HistLog, HistLogError, HistLogProblem};
 pub use self::importer::{
     FileTrouble, Files, Import, LARGEST, MOST_VALUES, import, import_chosen, import_totals,

@@ -9,7 +9,7 @@ const NEAR: f64 = 0.05;
 
 /// One step of one direction.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Cell {
+pub(crate) struct LogStep {
     /// I/Os that completed.
     pub ios: f64,
     /// Their bytes.
@@ -56,7 +56,7 @@ pub(crate) struct Timeline {
     most: usize,
     /// End of the last row, since `origin`.
     end: u64,
-    cells: PerDirection<Vec<Cell>>,
+    cells: PerDirection<Vec<LogStep>>,
 }
 
 impl Timeline {
@@ -85,7 +85,7 @@ impl Timeline {
         direction: Direction,
         at: u64,
         window: u64,
-        add: &mut dyn FnMut(&mut Cell, u64, f64),
+        add: &mut dyn FnMut(&mut LogStep, u64, f64),
     ) {
         let to = self.snapped(at.saturating_sub(self.origin));
         let from = self.snapped(to.saturating_sub(window.max(1)));
@@ -95,7 +95,7 @@ impl Timeline {
         let cells = &mut self.cells[direction];
         let last = ((to - 1) / step) as usize;
         if cells.len() <= last {
-            cells.resize(last + 1, Cell::default());
+            cells.resize(last + 1, LogStep::default());
         }
         for index in from / step..=last as u64 {
             let (begin, end) = (from.max(index * step), to.min((index + 1) * step));
@@ -108,13 +108,13 @@ impl Timeline {
     }
 
     /// The step in which something happened `at`.
-    pub(crate) fn at(&mut self, direction: Direction, at: u64) -> &mut Cell {
+    pub(crate) fn at(&mut self, direction: Direction, at: u64) -> &mut LogStep {
         let at = at.saturating_sub(self.origin);
         self.reach(at + 1);
         let (step, cells) = (self.step, &mut self.cells[direction]);
         let index = (at / step) as usize;
         if cells.len() <= index {
-            cells.resize(index + 1, Cell::default());
+            cells.resize(index + 1, LogStep::default());
         }
         &mut cells[index]
     }
@@ -130,7 +130,7 @@ impl Timeline {
         !self.cells[direction].is_empty()
     }
 
-    pub(crate) fn cells(&self, direction: Direction) -> &[Cell] {
+    pub(crate) fn cells(&self, direction: Direction) -> &[LogStep] {
         &self.cells[direction]
     }
 
@@ -176,7 +176,7 @@ impl Timeline {
         self.end = self.end.max(other.end);
         for (mine, theirs) in self.cells.0.iter_mut().zip(other.cells.0) {
             if mine.len() < theirs.len() {
-                mine.resize(theirs.len(), Cell::default());
+                mine.resize(theirs.len(), LogStep::default());
             }
             for (mine, theirs) in mine.iter_mut().zip(&theirs) {
                 *mine = joined(std::mem::take(mine), theirs);
@@ -221,7 +221,7 @@ impl Timeline {
     }
 }
 
-fn joined(mut sum: Cell, other: &Cell) -> Cell {
+fn joined(mut sum: LogStep, other: &LogStep) -> LogStep {
     sum.ios += other.ios;
     sum.bytes += other.bytes;
     sum.clat.join(other.clat);
@@ -236,7 +236,7 @@ fn joined(mut sum: Cell, other: &Cell) -> Cell {
     sum
 }
 
-fn one(cell: &Cell, (ios, bytes): &mut (f64, f64)) -> MomentDirection {
+fn one(cell: &LogStep, (ios, bytes): &mut (f64, f64)) -> MomentDirection {
     let whole = |part: f64, carried: &mut f64| {
         *carried += part;
         let whole = carried.round();

@@ -49,7 +49,7 @@ pub(crate) struct Archive {
 
 /// The place of one job in it.
 #[derive(Clone)]
-pub(crate) struct Shelf {
+pub(crate) struct JobArchive {
     job: usize,
     sender: SyncSender<Message>,
     /// So many intervals are passed on together.
@@ -58,7 +58,7 @@ pub(crate) struct Shelf {
     kept: bool,
 }
 
-impl Shelf {
+impl JobArchive {
     /// Nothing older than this is to be with the worker alone, in nanoseconds; nothing where nobody keeps it.
     pub fn kept_after(&self) -> Option<u64> {
         self.kept.then_some(KEPT_AFTER)
@@ -123,8 +123,8 @@ impl Archive {
         })
     }
 
-    pub fn shelf(&self, job: usize) -> Shelf {
-        Shelf {
+    pub fn shelf(&self, job: usize) -> JobArchive {
+        JobArchive {
             job,
             sender: self.sender.clone(),
             at_once: self.at_once,

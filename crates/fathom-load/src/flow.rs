@@ -17,12 +17,12 @@ pub(crate) struct Flow {
     /// Weights of all members.
     weight: AtomicU64,
     /// Who has left but still counts; held while someone joins or leaves, never in the load loop.
-    door: Mutex<Vec<Leaver>>,
+    door: Mutex<Vec<FlowGuard>>,
 }
 
 /// The share of a job that is over.
 #[derive(Debug)]
-struct Leaver {
+struct FlowGuard {
     ios: u64,
     weight: u64,
     /// [`Flows::see_off`] has passed by once.
@@ -151,7 +151,7 @@ impl Drop for Member {
             .door
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        leaving.push(Leaver {
+        leaving.push(FlowGuard {
             ios: self.mine,
             weight: self.weight,
             seen: false,

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use fathom_model::{
-    Bytes, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Person, Program, SyncMode, Usage,
+    Bytes, Credentials, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Program, SyncMode,
+    Usage,
 };
 
 use crate::archive::Scratch;
@@ -106,7 +107,7 @@ pub trait Host: Sync {
     ///
     /// # Errors
     /// When the kernel refuses.
-    fn act_as(&self, _person: &Person) -> Result<(), HostError> {
+    fn act_as(&self, _person: &Credentials) -> Result<(), HostError> {
         Ok(())
     }
 

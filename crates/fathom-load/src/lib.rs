@@ -6,7 +6,8 @@ mod archive;
 mod arrivals;
 mod budget;
 mod clock;
-mod crew;
+mod coordinator;
+mod dry_run;
 mod engine;
 mod flow;
 mod host;
@@ -15,7 +16,6 @@ mod locks;
 mod logger;
 mod null;
 mod offsets;
-mod outlook;
 mod overlaps;
 mod payload;
 mod priorities;
@@ -33,15 +33,15 @@ mod worker;
 
 pub use self::archive::{KeepIntervals, Scratch};
 pub use self::clock::Clock;
-pub use self::crew::{LoadError, States, Watch, run, salvage};
+pub use self::coordinator::{LoadError, States, Watch, run, salvage};
+pub use self::dry_run::dry_run;
 pub use self::engine::{
     Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait,
 };
 pub use self::host::{FileFacts, Host, HostError, Kept, LayOut, OpenFile};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
-pub use self::outlook::foresee;
-pub use self::payload::{Filler, Measured, PayloadError, Sampler, measure};
+pub use self::payload::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};
 pub use self::targets::{Reach, reach};
 pub use self::tracelog::TraceSource;
 pub use self::verify::{

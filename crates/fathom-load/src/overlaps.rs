@@ -31,7 +31,7 @@ pub(crate) struct Busy {
 }
 
 /// Whether a job keeps out of the way of others, not only of itself.
-pub(crate) fn minds_others(job: &Job) -> bool {
+pub(crate) fn needs_overlap_check(job: &Job) -> bool {
     job.pace.serialize_overlap && job.engine.settings.offload
 }
 
@@ -40,7 +40,7 @@ impl Busy {
         let paths: std::collections::BTreeSet<&PathBuf> = plan
             .jobs
             .iter()
-            .filter(|job| minds_others(job))
+            .filter(|job| needs_overlap_check(job))
             .flat_map(|job| &job.files.paths)
             .collect();
         let files = paths.into_iter().cloned().zip(0..).collect();

@@ -59,7 +59,7 @@ impl InFlight {
 
 /// Which latencies are worth recording.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keep {
+pub(crate) struct RecordOptions {
     pub slat: bool,
     pub clat: bool,
     pub lat: bool,
@@ -79,7 +79,7 @@ struct Live {
 
 /// Records one job.
 pub(crate) struct Recorder {
-    keep: Keep,
+    record_options: RecordOptions,
     measured_from: u64,
     live_start: u64,
     live_end: u64,
@@ -100,14 +100,14 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// A recorder that measures from `measured_from` on, in intervals aligned to the run's epoch.
     pub fn new(
-        keep: Keep,
+        record_options: RecordOptions,
         measured_from: Nanos,
         intervals: Intervals,
         logger: Option<Logger>,
     ) -> Self {
         let (start, length) = (measured_from.get(), intervals.step());
         Recorder {
-            keep,
+            record_options,
             measured_from: start,
             live_start: start,
             live_end: (start / length + 1) * length,
@@ -212,17 +212,17 @@ impl Recorder {
         let live = &mut self.live[direction];
         live.ios += 1;
         live.bytes += u64::from(io.len);
-        if self.keep.clat {
+        if self.record_options.clat {
             live.clat.record(clat);
         }
         let total = &mut self.directions[direction];
-        if self.keep.slat {
+        if self.record_options.slat {
             total.slat.record(io.issued - io.ready);
         }
-        if self.keep.lat {
+        if self.record_options.lat {
             total.lat.record(done.saturating_sub(io.ready));
         }
-        if self.keep.response {
+        if self.record_options.response {
             live.response.record(done.saturating_sub(io.planned));
             total.lateness.record(io.issued.saturating_sub(io.planned));
         }
@@ -267,12 +267,12 @@ impl Recorder {
         live.ios += count as u64;
         live.bytes += bytes;
         self.last_done = now;
-        for (keep, histogram, values) in [
-            (self.keep.clat, &mut live.clat, &clat),
-            (self.keep.slat, &mut total.slat, &slat),
-            (self.keep.lat, &mut total.lat, &lat),
+        for (record_options, histogram, values) in [
+            (self.record_options.clat, &mut live.clat, &clat),
+            (self.record_options.slat, &mut total.slat, &slat),
+            (self.record_options.lat, &mut total.lat, &lat),
         ] {
-            if keep {
+            if record_options {
                 histogram.record_all(&values[..count]);
             }
         }
@@ -520,14 +520,14 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn recorder(most: usize) -> Recorder {
-        let keep = Keep {
+        let record_options = RecordOptions {
             slat: true,
             clat: true,
             lat: true,
             response: true,
         };
         Recorder::new(
-            keep,
+            record_options,
             Nanos::new(50 * MS),
             Intervals::new(100 * MS, most, None),
             None,
@@ -575,7 +575,7 @@ mod tests {
     fn what_an_idle_load_has_done_is_told_once_it_is_half_a_second_old_and_is_whole_in_the_end() {
         use std::sync::mpsc::channel;
         let (tell, told) = channel();
-        let keep: crate::KeepIntervals = Box::new(move |news| {
+        let record_options: crate::KeepIntervals = Box::new(move |news| {
             let all = news.iter().flat_map(|(_, intervals)| intervals);
             all.for_each(|i| {
                 tell.send((
@@ -589,16 +589,17 @@ mod tests {
         let make = || -> std::io::Result<Box<dyn crate::Scratch>> {
             Ok(Box::new(std::io::Cursor::new(Vec::new())))
         };
-        let archive = crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(keep))
-            .expect("a thread");
-        let keep = Keep {
+        let archive =
+            crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(record_options))
+                .expect("a thread");
+        let record_options = RecordOptions {
             slat: true,
             clat: true,
             lat: true,
             response: true,
         };
         let mut r = Recorder::new(
-            keep,
+            record_options,
             Nanos::ZERO,
             Intervals::new(500 * MS, 100, Some(archive.shelf(0))),
             None,

@@ -4,7 +4,7 @@ use crate::Recording;
 
 /// One point of an experiment. What was measured stands apart, in its [`Content`], since it is large.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Cell {
+pub struct StoredCell {
     /// Its place in the experiment, from 1: the third cell of run `r12` is `r12.3`.
     pub position: u64,
     /// Where it lies: name and value of each axis, in order. Empty in a run of one cell.
@@ -22,14 +22,14 @@ pub struct Cell {
     /// What lists, tables and charts show of it, in SI units without prefix: `iops`, `bandwidth` (B/s), `p99` (s).
     pub figures: Vec<(String, f64)>,
     /// What qualifies the figures, worst first.
-    pub findings: Vec<Found>,
+    pub findings: Vec<StoredFinding>,
     /// What else the reader should know, such as what is unknown of an imported result.
     pub notes: Vec<String>,
 }
 
-impl Default for Cell {
+impl Default for StoredCell {
     fn default() -> Self {
-        Cell {
+        StoredCell {
             position: 1,
             axes: Vec::new(),
             plan: String::new(),
@@ -84,7 +84,7 @@ impl CellState {
 
 /// A finding as it was when the cell was measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct StoredFinding {
     /// Stable name, such as `SHORT_IO`.
     pub code: String,
     /// `note`, `degrades` or `invalidates`.

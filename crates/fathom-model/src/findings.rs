@@ -235,7 +235,7 @@ pub struct Entry {
     /// Choices made at run time by its members, in words, each once.
     pub notes: Vec<String>,
     /// What limits it, what would lift it, how deep to queue and what the tail does: sentences, each with its figures.
-    pub story: Vec<String>,
+    pub summary: Vec<String>,
     /// What the measured time held, all members added, rising: the points of every chart over time.
     pub series: Vec<Moment>,
 }

@@ -16,8 +16,8 @@ mod histogram;
 mod imported;
 mod interval_bytes;
 mod log;
-mod outlook;
 mod plan;
+mod plan_explanation;
 mod progress;
 mod recording;
 mod report;
@@ -26,7 +26,7 @@ mod run;
 mod suite;
 mod units;
 
-pub use self::cell::{Cell, CellState, Content, Found};
+pub use self::cell::{CellState, Content, StoredCell, StoredFinding};
 pub use self::chart::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartMark, ChartSeries, ChartUnit,
     Happening, MarkPlace, SeriesShape,
@@ -43,8 +43,8 @@ pub use self::histogram::{
 };
 pub use self::imported::{ImportedResult, Provenance};
 pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};
-pub use self::outlook::*;
 pub use self::plan::*;
+pub use self::plan_explanation::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::report::{Report, ReportFinding};

@@ -19,8 +19,8 @@ pub use self::command::{
 };
 pub use self::diagnostic::{Diagnostic, Severity};
 pub use self::experiment::{
-    Axis, AxisError, Cell, Level, Place, Quick, QuickError, Recipe, RecipeTrouble, Rounds, Setting,
-    Step, Sweep, Tracked, beside, coarse_first, file_value, read_recipe,
+    Axis, AxisError, Level, PlannedCell, Quick, QuickError, Recipe, RecipeTrouble, Rounds,
+    RunTarget, Setting, Step, Sweep, Tracked, beside, coarse_first, file_value, read_recipe,
 };
 pub use self::iolog::{Survey, TraceError, TraceReader, survey};
 pub use self::jobfile::{Assignment, JobFile, Section, Source};

@@ -11,7 +11,7 @@ use crate::progress::live_line;
 
 /// Where an experiment stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CellPosition {
     /// Of the cell, from 1.
     pub number: usize,
     /// How many there are.
@@ -24,7 +24,7 @@ pub struct Place {
 
 /// The live line of a cell: `3/24 bs=4k iodepth=8: running, 45.0%, read 391MiB/s 100k IOPS, eta 00m:05s; all: 4m 10s left`.
 #[must_use]
-pub fn standing_line(place: &Place, progress: &Progress, width: usize) -> String {
+pub fn cell_status_line(place: &CellPosition, progress: &Progress, width: usize) -> String {
     let left = place
         .left
         .map_or(String::new(), |left| format!("; all: {} left", span(left)));
@@ -38,7 +38,7 @@ pub fn standing_line(place: &Place, progress: &Progress, width: usize) -> String
 
 /// What a cell came to, in a line.
 #[must_use]
-pub fn cell_line(place: &Place, came: Result<&CellFigures, &str>) -> String {
+pub fn cell_line(place: &CellPosition, came: Result<&CellFigures, &str>) -> String {
     let head = format!("{}/{} {}: ", place.number, place.all, place.name);
     match came {
         Ok(figures) => head + &figures_line(figures),
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_cell_in_a_line() {
-        let place = Place {
+        let place = CellPosition {
             number: 3,
             all: 24,
             name: "bs=4k iodepth=8".into(),
@@ -308,9 +308,9 @@ mod tests {
             cell_line(&place, Err("no")),
             "3/24 bs=4k iodepth=8: not measured: no"
         );
-        let live = standing_line(&place, &Progress::default(), 60);
+        let live = cell_status_line(&place, &Progress::default(), 60);
         assert_eq!(live, "3/24 bs=4k iodepth=8: waiting; all: 4m 10s left");
-        assert!(standing_line(&place, &Progress::default(), 30).ends_with("all: 4m 10s left"));
+        assert!(cell_status_line(&place, &Progress::default(), 30).ends_with("all: 4m 10s left"));
     }
 
     #[test]

@@ -17,8 +17,8 @@ mod ink;
 mod json;
 mod logs;
 mod number;
-mod outlook;
 mod parquet;
+mod plan_explanation;
 mod progress;
 mod response;
 mod runs;
@@ -38,7 +38,7 @@ pub use self::devices::{
     cache_words, device_cards, device_document, device_table, spec_document, spec_text,
 };
 pub use self::experiment::{
-    Place, cell_line, figures_line, first_look, grid_text, span, standing_line,
+    CellPosition, cell_line, cell_status_line, figures_line, first_look, grid_text, span,
 };
 pub use self::format::{Format, write};
 pub use self::idleness::idleness_text;
@@ -51,8 +51,8 @@ pub use self::json::json;
 pub use self::json::response::response_json;
 pub use self::json::suite::suite_json;
 pub use self::logs::{LogWriter, Mode};
-pub use self::outlook::outlook_text;
 pub use self::parquet::{ParquetFailed, cells_parquet};
+pub use self::plan_explanation::explanation_text;
 pub use self::progress::{live_line, plain_line};
 pub use self::response::response_text;
 pub use self::runs::{cells_csv, cells_document, cells_text, runs_document, runs_text};

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-use fathom_model::{Cell, Run};
+use fathom_model::{Run, StoredCell};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -40,7 +40,7 @@ impl From<ParquetError> for ParquetFailed {
 ///
 /// # Errors
 /// When the writer refuses them.
-pub fn cells_parquet(runs: &[(Run, Vec<Cell>)]) -> Result<Vec<u8>, ParquetFailed> {
+pub fn cells_parquet(runs: &[(Run, Vec<StoredCell>)]) -> Result<Vec<u8>, ParquetFailed> {
     let columns = columns(runs);
     let fields = columns
         .iter()
@@ -118,7 +118,7 @@ fn optional<T: DataType, V>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_model::{Experiment, Found, RunId, RunState};
+    use fathom_model::{Experiment, RunId, RunState, StoredFinding};
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;
 
@@ -138,14 +138,14 @@ mod tests {
         }
     }
 
-    fn cells() -> Vec<Cell> {
-        let found = Found {
+    fn cells() -> Vec<StoredCell> {
+        let found = StoredFinding {
             code: "A".into(),
             weight: "note".into(),
             about: String::new(),
             evidence: "b".into(),
         };
-        let first = Cell {
+        let first = StoredCell {
             position: 1,
             axes: vec![("iodepth".into(), "32".into())],
             started_unix_ns: 1_795_229_273_000_000_001,
@@ -154,12 +154,12 @@ mod tests {
                 ("read p99".into(), 0.000_336),
             ],
             findings: vec![found.clone(), found],
-            ..Cell::default()
+            ..StoredCell::default()
         };
-        let second = Cell {
+        let second = StoredCell {
             position: 2,
             figures: vec![("write iops".into(), 0.1 + 0.2)],
-            ..Cell::default()
+            ..StoredCell::default()
         };
         vec![first, second]
     }

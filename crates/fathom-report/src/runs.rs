@@ -1,6 +1,6 @@
 //! What a store holds: runs in a table, cells in a table, and both for programs.
 
-use fathom_model::{Cell, CellState, Run, RunState};
+use fathom_model::{CellState, Run, RunState, StoredCell};
 use serde_json::{Map, Value, json};
 
 use crate::Style;
@@ -78,7 +78,7 @@ fn run_object(run: &Run, dead: bool) -> Value {
 
 /// A run of many cells: what it is, and a line for each cell with its axes and its first figures.
 #[must_use]
-pub fn cells_text(run: &Run, dead: bool, cells: &[Cell], style: &Style) -> String {
+pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) -> String {
     let experiment = &run.experiment;
     let when = minute(
         experiment.created_unix_ns / 1_000_000_000,
@@ -120,7 +120,7 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[Cell], style: &Style) -> Strin
 }
 
 /// Rates and the 99th percentile of whole cells, else of what they share; a table has no room for more.
-fn shown(cells: &[Cell]) -> Vec<String> {
+fn shown(cells: &[StoredCell]) -> Vec<String> {
     const SHORT: [&str; 3] = ["iops", "bandwidth", "p99"];
     let all = names(cells.iter().flat_map(|cell| &cell.figures));
     let whole: Vec<String> = all
@@ -152,7 +152,7 @@ fn told(name: &str, figure: f64) -> String {
 /// Runs with their cells as CSV (RFC 4180): a line for each cell, a column for each axis and figure that any of them has.
 /// Figures have no prefix: 1/s, B/s, s.
 #[must_use]
-pub fn cells_csv(runs: &[(Run, Vec<Cell>)]) -> String {
+pub fn cells_csv(runs: &[(Run, Vec<StoredCell>)]) -> String {
     let columns = columns(runs);
     let rows: usize = runs.iter().map(|(_, cells)| cells.len()).sum();
     let head = line(columns.iter().map(|column| column.name.clone()));
@@ -182,7 +182,7 @@ fn line(fields: impl Iterator<Item = String>) -> String {
 
 /// Runs with their cells as JSON.
 #[must_use]
-pub fn cells_document(runs: &[(Run, Vec<Cell>)], dead: &dyn Fn(&Run) -> bool) -> String {
+pub fn cells_document(runs: &[(Run, Vec<StoredCell>)], dead: &dyn Fn(&Run) -> bool) -> String {
     let all: Vec<Value> = runs
         .iter()
         .map(|(run, cells)| {
@@ -195,13 +195,13 @@ pub fn cells_document(runs: &[(Run, Vec<Cell>)], dead: &dyn Fn(&Run) -> bool) ->
     pretty(&json!({ "fathom_runs": 1, "runs": all }))
 }
 
-fn cell_object(cell: &Cell) -> Value {
+fn cell_object(cell: &StoredCell) -> Value {
     let figures: Map<String, Value> = cell
         .figures
         .iter()
         .map(|(name, figure)| (name.clone(), Value::from(*figure)))
         .collect();
-    let found = |found: &fathom_model::Found| json!({ "code": found.code, "weight": found.weight, "about": found.about, "evidence": found.evidence });
+    let found = |found: &fathom_model::StoredFinding| json!({ "code": found.code, "weight": found.weight, "about": found.about, "evidence": found.evidence });
     json!({
         "cell": cell.position,
         "state": cell.state.word(),
@@ -284,7 +284,7 @@ fn one_line(cell: &str, style: &Style) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_model::{Experiment, Found, RunId};
+    use fathom_model::{Experiment, RunId, StoredFinding};
 
     fn run() -> Run {
         let experiment = Experiment {
@@ -304,14 +304,14 @@ mod tests {
         }
     }
 
-    fn cell(position: u64, depth: &str, iops: f64) -> Cell {
-        Cell {
+    fn cell(position: u64, depth: &str, iops: f64) -> StoredCell {
+        StoredCell {
             position,
             axes: vec![("iodepth".into(), depth.into())],
             verdict: "valid".into(),
             figures: vec![("read iops".into(), iops), ("read p99".into(), 0.000_336)],
             findings: vec![
-                Found {
+                StoredFinding {
                     code: "A".into(),
                     weight: "note".into(),
                     about: String::new(),
@@ -319,7 +319,7 @@ mod tests {
                 };
                 2
             ],
-            ..Cell::default()
+            ..StoredCell::default()
         }
     }
 
@@ -387,9 +387,9 @@ mod tests {
         )];
         let text = cells_text(&all[0].0, false, &all[0].1, &Style::default());
         assert!(text.contains("CELL   iodepth  read iops  read p99  VERDICT\nr12.1  1        9,500      336 us    valid\n"), "{text}");
-        let whole = |mut cell: Cell| {
+        let whole = |mut cell: StoredCell| {
             cell.figures.insert(0, ("iops".into(), 9_501.0));
-            Cell {
+            StoredCell {
                 state: CellState::Interrupted,
                 ..cell
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fathom_model::{Cell, Run};
+use fathom_model::{Run, StoredCell};
 
 /// What stands in a column, row by row; nothing where a cell has no such axis or figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,18 +23,18 @@ pub(crate) struct Column {
 }
 
 /// The columns of all cells of `runs`, in their order.
-pub(crate) fn columns(runs: &[(Run, Vec<Cell>)]) -> Vec<Column> {
-    let rows: Vec<(&Run, &Cell)> = runs
+pub(crate) fn columns(runs: &[(Run, Vec<StoredCell>)]) -> Vec<Column> {
+    let rows: Vec<(&Run, &StoredCell)> = runs
         .iter()
         .flat_map(|(run, cells)| cells.iter().map(move |cell| (run, cell)))
         .collect();
-    let text = |name: &str, of: &dyn Fn(&Run, &Cell) -> String| {
+    let text = |name: &str, of: &dyn Fn(&Run, &StoredCell) -> String| {
         column(
             name,
             Values::Texts(rows.iter().map(|(run, cell)| Some(of(run, cell))).collect()),
         )
     };
-    let count = |name: &str, of: &dyn Fn(&Cell) -> u64| {
+    let count = |name: &str, of: &dyn Fn(&StoredCell) -> u64| {
         column(
             name,
             Values::Counts(rows.iter().map(|(_, cell)| of(cell)).collect()),
@@ -127,14 +127,14 @@ mod tests {
 
     #[test]
     fn no_two_columns_share_a_name() {
-        let cell = |position| Cell {
+        let cell = |position| StoredCell {
             position,
             axes: vec![
                 ("cell".into(), "layout".into()),
                 ("name #2".into(), "x".into()),
                 ("name".into(), "y".into()),
             ],
-            ..Cell::default()
+            ..StoredCell::default()
         };
         let run = Run {
             id: fathom_model::RunId::new(1),

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use fathom_model::{
-    Bytes, DeviceCard, DeviceFacts, DeviceRecording, HealthState, Identity, Link, LinkKind,
-    LinkSpeed, Medium, SpecLine, SpecReport, Standing, TargetRecording, Transport, WriteAnswer,
+    Bytes, DeviceCard, DeviceFacts, DeviceRecording, DeviceSafety, HealthState, Identity, Link,
+    LinkKind, LinkSpeed, Medium, SpecLine, SpecReport, TargetRecording, Transport, WriteAnswer,
 };
 use fathom_report::{Style, device_cards, device_document, device_table, spec_document, spec_text};
 
@@ -37,10 +37,10 @@ fn card(name: &str, model: &str) -> DeviceCard {
         before,
         ..DeviceRecording::default()
     };
-    let standing = Standing {
+    let standing = DeviceSafety {
         mounted_at: vec!["/srv".into()],
         write: WriteAnswer::Never("it is mounted".into()),
-        ..Standing::default()
+        ..DeviceSafety::default()
     };
     DeviceCard {
         target: TargetRecording {

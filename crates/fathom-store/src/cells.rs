@@ -9,7 +9,7 @@ use crate::batch::{self, ROWS};
 use crate::document::{read_recording, write_recording};
 use crate::pairs::{read_list, read_pairs, write_list, write_pairs};
 use crate::runs::{signed, unsigned};
-use crate::{Cell, CellState, Content, Found, RunId, Store, StoreError};
+use crate::{CellState, Content, RunId, Store, StoreError, StoredCell, StoredFinding};
 
 /// The format of our own recordings; any other is another program's.
 const RECORDING: &str = "fathom recording";
@@ -23,7 +23,7 @@ impl Store {
     pub fn save_cell(
         &mut self,
         run: RunId,
-        cell: &Cell,
+        cell: &StoredCell,
         content: &Content,
     ) -> Result<(), StoreError> {
         let kept = packed(content);
@@ -34,7 +34,11 @@ impl Store {
     ///
     /// # Errors
     /// When they cannot be kept; what was kept before stands.
-    pub fn save_cells(&mut self, run: RunId, cells: &[(Cell, Content)]) -> Result<(), StoreError> {
+    pub fn save_cells(
+        &mut self,
+        run: RunId,
+        cells: &[(StoredCell, Content)],
+    ) -> Result<(), StoreError> {
         self.change(async |connection| {
             for (cell, content) in cells {
                 put(connection, run, cell, packed(content)).await?;
@@ -47,7 +51,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn cells(&mut self, run: RunId) -> Result<Vec<Cell>, StoreError> {
+    pub fn cells(&mut self, run: RunId) -> Result<Vec<StoredCell>, StoreError> {
         let (cells, figures, findings) = self.ask(async |connection| {
             let cells = sqlx::query(SELECT_CELLS)
                 .bind(signed(run.get()))
@@ -111,7 +115,7 @@ fn packed(content: &Content) -> Option<(String, Vec<u8>)> {
 async fn put(
     connection: &mut AnyConnection,
     run: RunId,
-    cell: &Cell,
+    cell: &StoredCell,
     kept: Option<(String, Vec<u8>)>,
 ) -> sqlx::Result<()> {
     let (number, position) = (signed(run.get()), signed(cell.position));
@@ -137,7 +141,11 @@ async fn put(
     Ok(())
 }
 
-async fn put_cell(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sqlx::Result<()> {
+async fn put_cell(
+    connection: &mut AnyConnection,
+    run: RunId,
+    cell: &StoredCell,
+) -> sqlx::Result<()> {
     sqlx::query(
         "INSERT INTO cell (run, position, axes, plan, state, started_ns, elapsed_ns, verdict, notes)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -156,7 +164,11 @@ async fn put_cell(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sq
     Ok(())
 }
 
-async fn put_figures(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sqlx::Result<()> {
+async fn put_figures(
+    connection: &mut AnyConnection,
+    run: RunId,
+    cell: &StoredCell,
+) -> sqlx::Result<()> {
     for (chunk, figures) in cell.figures.chunks(ROWS).enumerate() {
         let mut query = sqlx::query(batch::insert(
             "figure (run, position, place, name, value)",
@@ -177,7 +189,11 @@ async fn put_figures(connection: &mut AnyConnection, run: RunId, cell: &Cell) ->
     Ok(())
 }
 
-async fn put_findings(connection: &mut AnyConnection, run: RunId, cell: &Cell) -> sqlx::Result<()> {
+async fn put_findings(
+    connection: &mut AnyConnection,
+    run: RunId,
+    cell: &StoredCell,
+) -> sqlx::Result<()> {
     for (chunk, findings) in cell.findings.chunks(ROWS).enumerate() {
         let mut query = sqlx::query(batch::insert(
             "finding (run, position, place, code, weight, about, evidence)",
@@ -201,7 +217,11 @@ async fn put_findings(connection: &mut AnyConnection, run: RunId, cell: &Cell) -
     Ok(())
 }
 
-fn assemble(cells: &[AnyRow], figures: &[AnyRow], findings: &[AnyRow]) -> sqlx::Result<Vec<Cell>> {
+fn assemble(
+    cells: &[AnyRow],
+    figures: &[AnyRow],
+    findings: &[AnyRow],
+) -> sqlx::Result<Vec<StoredCell>> {
     let mut by_position = BTreeMap::new();
     for row in cells {
         let cell = read_cell(row)?;
@@ -217,7 +237,7 @@ fn assemble(cells: &[AnyRow], figures: &[AnyRow], findings: &[AnyRow]) -> sqlx::
     }
     for row in findings {
         if let Some(cell) = by_position.get_mut(&unsigned(row.try_get(0)?)) {
-            let found = Found {
+            let found = StoredFinding {
                 code: row.try_get(1)?,
                 weight: row.try_get(2)?,
                 about: row.try_get(3)?,
@@ -229,9 +249,9 @@ fn assemble(cells: &[AnyRow], figures: &[AnyRow], findings: &[AnyRow]) -> sqlx::
     Ok(by_position.into_values().collect())
 }
 
-fn read_cell(row: &AnyRow) -> sqlx::Result<Cell> {
+fn read_cell(row: &AnyRow) -> sqlx::Result<StoredCell> {
     let word: String = row.try_get("state")?;
-    Ok(Cell {
+    Ok(StoredCell {
         position: unsigned(row.try_get("position")?),
         axes: read_pairs(row.try_get("axes")?),
         plan: row.try_get("plan")?,

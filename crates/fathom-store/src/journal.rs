@@ -6,7 +6,7 @@ use fathom_model::Interval;
 use sqlx::Row;
 
 use crate::document::{pull_intervals, put_intervals};
-use crate::place::Place;
+use crate::place::StoreLocation;
 use crate::runs::{signed, unsigned};
 use crate::store::Mode;
 use crate::{RunId, Store, StoreError};
@@ -30,7 +30,7 @@ impl Journal {
     /// # Errors
     /// When the store cannot be opened.
     pub fn open(store: &Path, run: RunId, position: u64) -> Result<Journal, StoreError> {
-        let store = Store::connect(Place::file(store), Mode::Journal)?;
+        let store = Store::connect(StoreLocation::file(store), Mode::Journal)?;
         Ok(Journal {
             store,
             run,

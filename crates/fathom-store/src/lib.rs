@@ -23,4 +23,6 @@ pub use self::error::StoreError;
 pub use self::journal::Journal;
 pub use self::schema::VERSION;
 pub use self::store::Store;
-pub use fathom_model::{Cell, CellState, Content, Experiment, Found, Run, RunId, RunState};
+pub use fathom_model::{
+    CellState, Content, Experiment, Run, RunId, RunState, StoredCell, StoredFinding,
+};

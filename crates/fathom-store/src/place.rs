@@ -8,16 +8,16 @@ use crate::StoreError;
 
 /// A file or a database server.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     /// What messages call it.
     pub name: String,
     /// The file; `None` for a server.
     pub file: Option<PathBuf>,
 }
 
-impl Place {
-    pub fn file(path: &Path) -> Place {
-        Place {
+impl StoreLocation {
+    pub fn file(path: &Path) -> StoreLocation {
+        StoreLocation {
             name: path.display().to_string(),
             file: Some(path.to_owned()),
         }

@@ -9,7 +9,7 @@ pub const VERSION: i64 = STEPS.len() as i64;
 const STEPS: [&str; 1] = [include_str!("schema/1.sql")];
 
 /// What the schema of a database is.
-pub(crate) enum Found {
+pub(crate) enum SchemaState {
     /// There is nothing in it.
     Empty,
     /// It is a store of this version.
@@ -19,7 +19,10 @@ pub(crate) enum Found {
 }
 
 /// Asks which schema there is.
-pub(crate) async fn find(connection: &mut AnyConnection, sqlite: bool) -> sqlx::Result<Found> {
+pub(crate) async fn find(
+    connection: &mut AnyConnection,
+    sqlite: bool,
+) -> sqlx::Result<SchemaState> {
     let tables: Vec<String> = sqlx::query_scalar(if sqlite {
         "SELECT name FROM sqlite_master WHERE type = 'table'"
     } else {
@@ -28,15 +31,15 @@ pub(crate) async fn find(connection: &mut AnyConnection, sqlite: bool) -> sqlx::
     .fetch_all(&mut *connection)
     .await?;
     if tables.is_empty() {
-        return Ok(Found::Empty);
+        return Ok(SchemaState::Empty);
     }
     if !tables.iter().any(|name| name == "fathom") {
-        return Ok(Found::Foreign);
+        return Ok(SchemaState::Foreign);
     }
     sqlx::query_scalar("SELECT version FROM fathom")
         .fetch_one(connection)
         .await
-        .map(Found::Version)
+        .map(SchemaState::Version)
 }
 
 /// Takes a store of version `from` (0 is an empty one) to the newest, inside the transaction of `connection`.

@@ -8,8 +8,8 @@ use tokio::runtime::Runtime;
 
 use crate::StoreError;
 use crate::error::meaning;
-use crate::place::Place;
-use crate::schema::{self, Found, VERSION};
+use crate::place::StoreLocation;
+use crate::schema::{self, SchemaState, VERSION};
 
 /// Marks a file as a store of ours: "fthm". See <https://sqlite.org/pragma.html#pragma_application_id>.
 const APPLICATION: i64 = 0x6674_686d;
@@ -19,7 +19,7 @@ const APPLICATION: i64 = 0x6674_686d;
 /// Every method that changes something returns when that is on stable storage: it survives a killed process and a power
 /// cut. None of them changes anything when it fails.
 pub struct Store {
-    pub(crate) place: Place,
+    pub(crate) place: StoreLocation,
     /// Nothing after a change that failed, until there is something to ask.
     connection: Option<AnyConnection>,
     runtime: Runtime,
@@ -46,7 +46,7 @@ impl Store {
     /// # Errors
     /// When it cannot be opened, is damaged, of a later version, or no store. Nothing is written then.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
-        let place = Place::file(path);
+        let place = StoreLocation::file(path);
         place.make_folder()?;
         Store::connect(place, Mode::Create)
     }
@@ -57,7 +57,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
     pub fn open_existing(path: &Path) -> Result<Store, StoreError> {
-        let place = Place::file(path);
+        let place = StoreLocation::file(path);
         if !path.exists() {
             return Err(StoreError::Missing { place: place.name });
         }
@@ -74,7 +74,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] when there is none; otherwise as [`Store::open`].
     pub fn open_to_read(path: &Path) -> Result<Store, StoreError> {
-        let place = Place::file(path);
+        let place = StoreLocation::file(path);
         if !path.exists() {
             return Err(StoreError::Missing { place: place.name });
         }
@@ -103,7 +103,7 @@ impl Store {
         }
     }
 
-    pub(crate) fn connect(place: Place, mode: Mode) -> Result<Store, StoreError> {
+    pub(crate) fn connect(place: StoreLocation, mode: Mode) -> Result<Store, StoreError> {
         static DRIVERS: Once = Once::new();
         DRIVERS.call_once(sqlx::any::install_default_drivers);
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -143,17 +143,17 @@ impl Store {
         let found = self.ask(async |connection| schema::find(connection, sqlite).await)?;
         let place = self.place.name.clone();
         let version = match found {
-            Found::Foreign => return Err(StoreError::Foreign { place }),
-            Found::Version(found) if found > VERSION => {
+            SchemaState::Foreign => return Err(StoreError::Foreign { place }),
+            SchemaState::Version(found) if found > VERSION => {
                 return Err(StoreError::Newer {
                     place,
                     found,
                     known: VERSION,
                 });
             }
-            Found::Empty if mode == Mode::Read => return Err(StoreError::Missing { place }),
-            Found::Empty => 0,
-            Found::Version(version) => version,
+            SchemaState::Empty if mode == Mode::Read => return Err(StoreError::Missing { place }),
+            SchemaState::Empty => 0,
+            SchemaState::Version(version) => version,
         };
         if mode == Mode::Read {
             return Ok(());
@@ -205,7 +205,7 @@ impl Store {
         let sqlite = self.sqlite;
         self.change(async |connection| {
             let version = match schema::find(connection, sqlite).await? {
-                Found::Version(version) => version,
+                SchemaState::Version(version) => version,
                 _ => 0,
             };
             if sqlite {

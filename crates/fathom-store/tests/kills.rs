@@ -6,7 +6,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{Dice, Writer, nothing_is_lost, rounds};
+use common::{TestRng, Writer, nothing_is_lost, rounds};
 use fathom_testkit::Scratch;
 
 #[test]
@@ -17,7 +17,7 @@ fn the_writer() {
 #[test]
 fn a_killed_writer_loses_nothing_that_was_acknowledged() {
     let scratch = Scratch::new().expect("a disk");
-    let mut dice = Dice(std::process::id().into());
+    let mut dice = TestRng(std::process::id().into());
     let mut acknowledged = 0;
     for round in 0..rounds("FATHOM_STORE_KILLS", 20) {
         // Now a store that many have written, now a new one: being made is a moment like any other.

@@ -8,7 +8,7 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{Dice, Writer, nothing_is_lost, rounds};
+use common::{TestRng, Writer, nothing_is_lost, rounds};
 use fathom_testkit::{
     DeviceOptions, FaultDevice, FsKind, Keep, LoopDevice, LoopOptions, Mount, Scratch, require,
     skip,
@@ -42,7 +42,7 @@ fn on(kind: FsKind, size: u64, options: &str) {
     if let Err(why) = kind.available() {
         return skip(&why);
     }
-    let mut dice = Dice(u64::from(std::process::id()) << 3 | size);
+    let mut dice = TestRng(u64::from(std::process::id()) << 3 | size);
     let wanted = rounds("FATHOM_STORE_CUTS", 12).div_ceil(3);
     let (mut done, mut acknowledged) = (0, 0);
     while done < wanted {
@@ -57,7 +57,7 @@ fn on(kind: FsKind, size: u64, options: &str) {
 }
 
 /// Some cuts while one writer writes; returns how many cells had been acknowledged before them.
-fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut Dice) -> u64 {
+fn cut(kind: FsKind, size: u64, options: &str, cuts: u64, dice: &mut TestRng) -> u64 {
     let scratch = Scratch::new().expect("a disk");
     let device = FaultDevice::mount(DeviceOptions {
         size,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use fathom_store::{Cell, Content, Experiment, Store};
+use fathom_store::{Content, Experiment, Store, StoredCell};
 use fathom_testkit::Scratch;
 
 /// Resident memory of this process, KiB. See proc_pid_status(5).
@@ -19,7 +19,7 @@ fn resident() -> u64 {
 }
 
 /// Ten figures, as one job has.
-fn ten(n: u64) -> (Cell, Content) {
+fn ten(n: u64) -> (StoredCell, Content) {
     let figures = (0..10)
         .map(|at| (format!("figure {at}"), (n * at) as f64))
         .collect();
@@ -28,11 +28,11 @@ fn ten(n: u64) -> (Cell, Content) {
         ("bs".to_owned(), "4k".to_owned()),
     ];
     (
-        Cell {
+        StoredCell {
             position: n,
             axes,
             figures,
-            ..Cell::default()
+            ..StoredCell::default()
         },
         Content::Imported {
             format: "test".into(),

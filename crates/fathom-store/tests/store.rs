@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fathom_model::{Interval, Nanos};
 use fathom_store::{
-    Cell, CellState, Content, Experiment, Found, Journal, RunState, Store, StoreError,
+    CellState, Content, Experiment, Journal, RunState, Store, StoreError, StoredCell, StoredFinding,
 };
 use fathom_testkit::Scratch;
 
@@ -33,14 +33,14 @@ fn experiment(name: &str) -> Experiment {
     }
 }
 
-fn cell(position: u64) -> Cell {
-    let found = Found {
+fn cell(position: u64) -> StoredCell {
+    let found = StoredFinding {
         code: "SHORT_IO".into(),
         weight: "invalidates".into(),
         about: "a".into(),
         evidence: "3 of 7".into(),
     };
-    Cell {
+    StoredCell {
         position,
         axes: vec![("iodepth".into(), "32".into()), ("bs".into(), "4k".into())],
         plan: "[a]\nbs=4k\n".into(),
@@ -54,7 +54,7 @@ fn cell(position: u64) -> Cell {
         ],
         findings: vec![
             found.clone(),
-            Found {
+            StoredFinding {
                 code: "OTHER".into(),
                 ..found
             },
@@ -121,7 +121,7 @@ fn a_cell_that_is_saved_again_replaces_all_of_itself() {
     store
         .save_cell(id, &cell(1), &imported("first"))
         .expect("room");
-    let second = Cell {
+    let second = StoredCell {
         state: CellState::Interrupted,
         figures: vec![],
         ..cell(1)
@@ -175,7 +175,7 @@ fn a_journal_is_there_until_its_cell_is_saved() {
     store
         .save_cell(
             id,
-            &Cell {
+            &StoredCell {
                 state: CellState::Running,
                 ..cell(1)
             },
@@ -216,7 +216,7 @@ fn the_log_of_a_long_cell_does_not_grow_without_end() {
     store
         .save_cell(
             id,
-            &Cell {
+            &StoredCell {
                 state: CellState::Running,
                 ..cell(1)
             },
@@ -267,13 +267,13 @@ fn many_figures_and_findings_come_back_in_order() {
     let mut store = Store::open(&place(&scratch)).expect("a new store");
     let id = store.begin(&experiment("one")).expect("room");
     let figures: Vec<(String, f64)> = (0..1201).map(|n| (format!("f{n}"), f64::from(n))).collect();
-    let findings = (0..601).map(|n| Found {
+    let findings = (0..601).map(|n| StoredFinding {
         code: format!("C{n}"),
         weight: "note".into(),
         about: String::new(),
         evidence: "x".into(),
     });
-    let many = Cell {
+    let many = StoredCell {
         figures,
         findings: findings.collect(),
         ..cell(1)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_store::{Cell, Content, Experiment, RunState, Store, StoreError, VERSION};
+use fathom_store::{Content, Experiment, RunState, Store, StoreError, StoredCell, VERSION};
 use fathom_testkit::Scratch;
 
 /// A store of version 1 as the first release of it wrote it: two runs, one of them with a whole recording.
@@ -255,10 +255,10 @@ fn make_version_1() {
         created_unix_ns: 1_700_000_000_000_000_000,
     };
     let first = store.begin(&experiment("first.fio")).expect("room");
-    let cell = Cell {
+    let cell = StoredCell {
         axes: vec![("iodepth".into(), "4".into())],
         figures: vec![("read iops".into(), 95_012.5)],
-        ..Cell::default()
+        ..StoredCell::default()
     };
     store.save_cell(first, &cell, &recording).expect("room");
     store

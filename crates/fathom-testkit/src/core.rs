@@ -8,8 +8,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
+use crate::corruption::Corruption;
 use crate::fault::{Fault, FaultKind, Op};
-use crate::mischief::Mischief;
 use crate::oplog::Entry;
 use crate::pace::monotonic_ns;
 use crate::state::State;
@@ -184,8 +184,8 @@ impl Core {
     }
 
     /// Arms a corruption of the block that is written at byte `offset`, for the `write`-th write that begins there.
-    pub fn spoil(&self, offset: u64, write: u64, mischief: Mischief) {
-        self.state().mischiefs.arm(offset, write, mischief);
+    pub fn spoil(&self, offset: u64, write: u64, corruption: Corruption) {
+        self.state().mischiefs.arm(offset, write, corruption);
     }
 
     /// Where mischief has struck so far, in its order.

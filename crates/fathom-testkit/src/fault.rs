@@ -179,12 +179,12 @@ impl Armed {
 
 /// The armed faults and how often each kind has struck.
 #[derive(Debug, Default)]
-pub(crate) struct Arsenal {
+pub(crate) struct ArmedFaults {
     armed: Vec<Armed>,
     struck: BTreeMap<FaultKind, u64>,
 }
 
-impl Arsenal {
+impl ArmedFaults {
     pub(crate) fn arm(&mut self, fault: Fault, times: Option<u64>) {
         self.armed.push(Armed {
             fault,

@@ -3,8 +3,8 @@
 use rustix::io::Errno;
 
 use crate::core::{Latency, Ticket};
-use crate::fault::{Arsenal, Fault, FaultKind, Op};
-use crate::mischief::Mischiefs;
+use crate::corruption::Mischiefs;
+use crate::fault::{ArmedFaults, Fault, FaultKind, Op};
 use crate::oplog::{Entry, OpLog};
 use crate::pace::monotonic_ns;
 use crate::store::{SECTOR, Store};
@@ -13,7 +13,7 @@ use crate::store::{SECTOR, Store};
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) store: Store,
-    pub(crate) arsenal: Arsenal,
+    pub(crate) arsenal: ArmedFaults,
     pub(crate) mischiefs: Mischiefs,
     pub(crate) latency: Latency,
     /// When each server is free, nanoseconds of CLOCK_MONOTONIC; empty when all requests are served at once.
@@ -29,7 +29,7 @@ impl State {
     pub(crate) fn new(size: usize, log_limit: usize) -> Self {
         State {
             store: Store::new(size),
-            arsenal: Arsenal::default(),
+            arsenal: ArmedFaults::default(),
             mischiefs: Mischiefs::default(),
             latency: Latency::default(),
             free_at: Vec::new(),

@@ -5,14 +5,14 @@ mod sheet;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{Handed, Hosts, ImportedLogs, judge_handed, verdict};
+use fathom_analyse::{CheckInput, Hosts, ImportedLogs, judge_handed, verdict};
 use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result};
 use fathom_model::{SpecReport, Verdict};
 
 use self::arguments::Arguments;
 use crate::outcome::Outcome;
+use crate::print::{eprint_line, print};
 use crate::result_file::read;
-use crate::say::{complain, say};
 use crate::screen;
 use crate::specs::library;
 
@@ -49,13 +49,13 @@ pub fn command(words: &[String]) -> Outcome {
         return help();
     }
     match Arguments::parse(words).and_then(|arguments| checked(&arguments)) {
-        Ok((text, Verdict::Invalid)) => match say(&text) {
+        Ok((text, Verdict::Invalid)) => match print(&text) {
             Outcome::Good => Outcome::Bad,
             trouble => trouble,
         },
-        Ok((text, _)) => say(&text),
+        Ok((text, _)) => print(&text),
         Err(trouble) => {
-            complain!("fathom check: {trouble}");
+            eprint_line!("fathom check: {trouble}");
             Outcome::Refused
         }
     }
@@ -63,7 +63,7 @@ pub fn command(words: &[String]) -> Outcome {
 
 /// How it is used.
 pub fn help() -> Outcome {
-    say(HELP)
+    print(HELP)
 }
 
 fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
@@ -91,7 +91,7 @@ fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     }));
     let reports = against_sheet(arguments, &models, &mut runs)?;
     let points: Vec<_> = runs.iter().map(|run| run.figures.clone()).collect();
-    let handed = Handed {
+    let handed = CheckInput {
         logs: logs(arguments, &runs)?.into_iter().collect(),
         spreads: runs
             .iter()
@@ -132,7 +132,7 @@ fn against_sheet(
     let folders: Vec<&str> = arguments.folders.iter().map(String::as_str).collect();
     let library = library(&folders);
     for trouble in library.troubles() {
-        complain!("fathom check: passed over: {trouble}");
+        eprint_line!("fathom check: passed over: {trouble}");
     }
     let chosen = sheet::choose(arguments, models, &library)?;
     Ok(chosen.map_or_else(Vec::new, |(sheet, device)| {

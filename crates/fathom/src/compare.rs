@@ -3,15 +3,17 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use fathom_analyse::{Limit, Measured, QueueSettings, compare_repeats, measured, unlike_settings};
+use fathom_analyse::{
+    ComparedRun, Limit, QueueSettings, compare_repeats, measured, unlike_settings,
+};
 use fathom_import::read_settings;
 use fathom_model::{Comparison, Findings, Row, Unlike};
 
 use crate::import::read;
-use crate::keep::StoreWish;
 use crate::outcome::Outcome;
+use crate::print::{eprint_line, print};
+use crate::result_store::StoreChoice;
 use crate::results::{each_kept, is_run};
-use crate::say::{complain, say};
 use crate::screen;
 
 const HELP: &str = "\
@@ -39,14 +41,14 @@ Exit codes: 0 compared; 1 a --fail-if was broken; 2 refused.
 
 /// What was asked for.
 #[derive(Default)]
-struct Asked {
+struct CompareArgs {
     /// The first is what the others are compared with; each has a run or more.
     groups: Vec<Vec<String>>,
     limits: Vec<(String, Limit)>,
     unlike: bool,
     markdown: Option<String>,
     junit: Option<String>,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Compares what the arguments name.
@@ -57,7 +59,7 @@ pub fn command(words: &[String]) -> Outcome {
     match asked(words).and_then(|asked| compared(&asked)) {
         Ok(outcome) => outcome,
         Err(trouble) => {
-            complain!("fathom compare: {trouble}");
+            eprint_line!("fathom compare: {trouble}");
             Outcome::Refused
         }
     }
@@ -65,11 +67,11 @@ pub fn command(words: &[String]) -> Outcome {
 
 /// How it is used.
 pub fn help() -> Outcome {
-    say(HELP)
+    print(HELP)
 }
 
-fn asked(words: &[String]) -> Result<Asked, String> {
-    let (mut asked, mut rest) = (Asked::default(), words.iter());
+fn asked(words: &[String]) -> Result<CompareArgs, String> {
+    let (mut asked, mut rest) = (CompareArgs::default(), words.iter());
     let mut groups: Vec<Vec<String>> = vec![Vec::new()];
     while let Some(word) = rest.next() {
         if asked.store.take(word, &mut rest)? {
@@ -116,7 +118,7 @@ fn asked(words: &[String]) -> Result<Asked, String> {
     }
 }
 
-fn compared(asked: &Asked) -> Result<Outcome, String> {
+fn compared(asked: &CompareArgs) -> Result<Outcome, String> {
     let mut comparison = all(asked)?;
     comparison.settings = settings(asked);
     refuse_unlike(asked, &comparison)?;
@@ -140,14 +142,14 @@ fn compared(asked: &Asked) -> Result<Outcome, String> {
             &fathom_report::comparison_junit(&comparison, &|row| self::broken(asked, row)),
         )?;
     }
-    Ok(match say(&text) {
+    Ok(match print(&text) {
         Outcome::Good if !broken.is_empty() => Outcome::Bad,
         outcome => outcome,
     })
 }
 
 /// Every group against the first; where there are several, each job has the name of its group before its own.
-fn all(asked: &Asked) -> Result<Comparison, String> {
+fn all(asked: &CompareArgs) -> Result<Comparison, String> {
     let group = |names: &Vec<String>| {
         names
             .iter()
@@ -182,7 +184,7 @@ fn all(asked: &Asked) -> Result<Comparison, String> {
 }
 
 /// The jobs of a file, a folder or a run that is kept.
-fn run(name: &str, store: &StoreWish) -> Result<Vec<Measured>, String> {
+fn run(name: &str, store: &StoreChoice) -> Result<Vec<ComparedRun>, String> {
     if !Path::new(name).exists() && is_run(name) {
         return of_store(name, store);
     }
@@ -196,7 +198,7 @@ fn run(name: &str, store: &StoreWish) -> Result<Vec<Measured>, String> {
     }
     all.troubles
         .iter()
-        .for_each(|line| complain!("fathom compare: left out: {}", line.escape_debug()));
+        .for_each(|line| eprint_line!("fathom compare: left out: {}", line.escape_debug()));
     let several = all.findings.len() > 1;
     Ok(all
         .findings
@@ -206,7 +208,7 @@ fn run(name: &str, store: &StoreWish) -> Result<Vec<Measured>, String> {
 }
 
 /// The jobs of one result, with a name before theirs where results would be mistaken for each other.
-fn named(mut jobs: Vec<Measured>, before: Option<String>) -> Vec<Measured> {
+fn named(mut jobs: Vec<ComparedRun>, before: Option<String>) -> Vec<ComparedRun> {
     let alone = jobs.len() == 1;
     for job in &mut jobs {
         match &before {
@@ -231,7 +233,7 @@ fn stem(one: &Findings, folder: &str) -> String {
         .to_owned()
 }
 
-fn of_store(name: &str, wish: &StoreWish) -> Result<Vec<Measured>, String> {
+fn of_store(name: &str, wish: &StoreChoice) -> Result<Vec<ComparedRun>, String> {
     let mut jobs = Vec::new();
     each_kept(name, wish, &mut |run, cell, findings| {
         let axes: Vec<String> = cell
@@ -255,7 +257,7 @@ fn of_store(name: &str, wish: &StoreWish) -> Result<Vec<Measured>, String> {
     }
 }
 
-fn refuse_unlike(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
+fn refuse_unlike(asked: &CompareArgs, comparison: &Comparison) -> Result<(), String> {
     if asked.unlike || comparison.unlike.is_empty() {
         return Ok(());
     }
@@ -266,7 +268,7 @@ fn refuse_unlike(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
 }
 
 /// A limit on a figure that is not there would never fail.
-fn refuse_idle_limits(asked: &Asked, comparison: &Comparison) -> Result<(), String> {
+fn refuse_idle_limits(asked: &CompareArgs, comparison: &Comparison) -> Result<(), String> {
     let Some((text, _)) = asked
         .limits
         .iter()
@@ -289,7 +291,7 @@ fn refuse_idle_limits(asked: &Asked, comparison: &Comparison) -> Result<(), Stri
 }
 
 /// Which limit `row` breaks, in words.
-fn broken(asked: &Asked, row: &Row) -> Option<String> {
+fn broken(asked: &CompareArgs, row: &Row) -> Option<String> {
     let (text, _) = asked
         .limits
         .iter()
@@ -306,7 +308,7 @@ fn broken(asked: &Asked, row: &Row) -> Option<String> {
 }
 
 /// Queue settings that differ between two files; nothing is known of those of folders, logs and groups.
-fn settings(asked: &Asked) -> Vec<Unlike> {
+fn settings(asked: &CompareArgs) -> Vec<Unlike> {
     let read = |names: &[String]| match names {
         [one] if Path::new(one).is_file() => {
             read_settings(&crate::result_file::read(one).ok()?).ok()

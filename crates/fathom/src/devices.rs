@@ -4,15 +4,15 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use fathom_device::{Target, TargetFacts, concerns, description, standing};
-use fathom_linux::{examine, list_block_devices, look_below, look_closely};
+use fathom_linux::{examine, inspect_target, inspect_target_with_ioctls, list_block_devices};
 use fathom_model::{DeviceCard, TargetRecording};
 use fathom_report::{Style, device_cards, device_document, device_table};
 
 use crate::outcome::Outcome;
-use crate::patience::{Asked, PATIENCE, ask};
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
 use crate::screen;
 use crate::specs::library;
+use crate::timeout::{Answer, PATIENCE, ask};
 
 /// Where nobody's terminal sets a limit.
 const WIDE: usize = 160;
@@ -30,7 +30,7 @@ pub fn command(arguments: &[String]) -> Outcome {
     let request = match read(arguments) {
         Ok(request) => request,
         Err(problem) => {
-            complain!("fathom devices: {problem}");
+            eprint_line!("fathom devices: {problem}");
             return Outcome::Refused;
         }
     };
@@ -40,7 +40,7 @@ pub fn command(arguments: &[String]) -> Outcome {
         some(&request.paths)
     };
     name_sheets(&mut cards, &request.folders);
-    match say(&shown(&request, &cards)) {
+    match print(&shown(&request, &cards)) {
         Outcome::Good => outcome,
         trouble => trouble,
     }
@@ -101,7 +101,7 @@ fn shown(request: &Request<'_>, cards: &[DeviceCard]) -> String {
 fn name_sheets(cards: &mut [DeviceCard], folders: &[&str]) {
     let library = library(folders);
     for trouble in library.troubles() {
-        complain!("fathom devices: passed over: {trouble}");
+        eprint_line!("fathom devices: passed over: {trouble}");
     }
     for card in cards {
         let fitting = card
@@ -125,7 +125,7 @@ fn name_sheets(cards: &mut [DeviceCard], folders: &[&str]) {
 }
 
 fn every_device() -> Vec<DeviceCard> {
-    let listed = list_block_devices(PATIENCE, look_below);
+    let listed = list_block_devices(PATIENCE, inspect_target);
     listed
         .into_iter()
         .map(|(facts, target)| card(&facts, target.unwrap_or_else(|| silent(&facts))))
@@ -146,13 +146,13 @@ type Seen = Result<DeviceCard, String>;
 
 /// All are asked at the same time, so that several that hang cost no more than one.
 fn some(paths: &[&str]) -> (Vec<DeviceCard>, Outcome) {
-    let asked: Vec<Asked<Seen>> = paths.iter().map(|path| look(path)).collect();
+    let asked: Vec<Answer<Seen>> = paths.iter().map(|path| look(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
     for (path, asked) in paths.iter().zip(asked) {
         match asked.answer().unwrap_or_else(|| Err(unanswered(path))) {
             Ok(card) => cards.push(card),
             Err(problem) => {
-                complain!("fathom devices: {problem}");
+                eprint_line!("fathom devices: {problem}");
                 outcome = Outcome::Refused;
             }
         }
@@ -161,13 +161,13 @@ fn some(paths: &[&str]) -> (Vec<DeviceCard>, Outcome) {
 }
 
 fn unanswered(path: &str) -> String {
-    let (path, patience) = (path.escape_debug(), PATIENCE.as_secs());
+    let (path, timeout) = (path.escape_debug(), PATIENCE.as_secs());
     format!(
-        "{path} did not answer within {patience} s: the device or file system behind it hangs; the kernel log may say why"
+        "{path} did not answer within {timeout} s: the device or file system behind it hangs; the kernel log may say why"
     )
 }
 
-fn look(path: &str) -> Asked<Seen> {
+fn look(path: &str) -> Answer<Seen> {
     let path = path.to_owned();
     ask(move || {
         let examined = examine(Path::new(&path)).map_err(|error| error.to_string())?;
@@ -177,7 +177,10 @@ fn look(path: &str) -> Asked<Seen> {
                 "there is no {path}; `fathom devices` lists the block devices"
             ));
         }
-        Ok(card(examined.facts(), look_closely(Path::new(&path))))
+        Ok(card(
+            examined.facts(),
+            inspect_target_with_ioctls(Path::new(&path)),
+        ))
     })
 }
 

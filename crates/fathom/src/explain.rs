@@ -1,7 +1,7 @@
 //! `fathom explain`: what a finding means.
 
 use crate::outcome::Outcome;
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
 
 /// Explains the findings given by number or name, or lists all.
 pub fn command(codes: &[String]) -> Outcome {
@@ -10,7 +10,7 @@ pub fn command(codes: &[String]) -> Outcome {
             .iter()
             .map(|one| format!("{} {:24} {}\n", one.id, one.code, one.means))
             .collect();
-        return say(&all);
+        return print(&all);
     }
     let (mut text, mut outcome) = (String::new(), Outcome::Good);
     for code in codes {
@@ -31,7 +31,7 @@ pub fn command(codes: &[String]) -> Outcome {
                     Some(close) => format!("did you mean {}?", close.to_uppercase()),
                     None => "`fathom explain` lists them".to_owned(),
                 };
-                complain!(
+                eprint_line!(
                     "fathom explain: there is no finding '{}': {advice}",
                     code.escape_debug()
                 );
@@ -39,7 +39,7 @@ pub fn command(codes: &[String]) -> Outcome {
             }
         }
     }
-    match say(&text) {
+    match print(&text) {
         Outcome::Good => outcome,
         trouble => trouble,
     }

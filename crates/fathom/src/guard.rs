@@ -8,10 +8,10 @@ use fathom_device::{
     size as size_words,
 };
 use fathom_linux::{Examined, LinuxHost, examine, hold, hold_again};
-use fathom_load::{Reach, foresee, reach};
-use fathom_model::{Bytes, FileOperation, Foresight, Job, Plan};
+use fathom_load::{Reach, reach};
+use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
 
-use crate::trial;
+use crate::probe_child;
 
 /// What is wanted of one target by all jobs together.
 type Wanted = BTreeMap<PathBuf, Reach>;
@@ -53,14 +53,14 @@ impl Backups {
 ///
 /// # Errors
 /// Every refusal, in words.
-pub fn take_hold(
+pub fn open_targets(
     plan: &Plan,
     codes: &[String],
     host: &LinuxHost,
     backups: &mut Backups,
 ) -> Result<Vec<String>, Vec<String>> {
     let mut messages = Vec::new();
-    trial::all_answer(plan).map_err(|trouble| vec![trouble])?;
+    probe_child::all_answer(plan).map_err(|trouble| vec![trouble])?;
     for (path, examined, permit) in judged(plan, codes)? {
         hold_one(&path, examined, &permit, host, backups, &mut messages)
             .map_err(|refusal| vec![refusal])?;
@@ -71,9 +71,9 @@ pub fn take_hold(
 /// `--dry-run`: each target, which bytes of it would be touched, and how. Nothing is opened for writing.
 ///
 /// # Errors
-/// As [`take_hold`].
+/// As [`open_targets`].
 pub fn dry_run(plan: &Plan, codes: &[String]) -> Result<String, Vec<String>> {
-    trial::all_answer(plan).map_err(|trouble| vec![trouble])?;
+    probe_child::all_answer(plan).map_err(|trouble| vec![trouble])?;
     let targets: String = judged(plan, codes)?
         .iter()
         .map(|(_, examined, permit)| would_do(examined.facts(), permit))
@@ -108,10 +108,10 @@ fn would_replay(job: &Job) -> Option<String> {
 ///
 /// # Errors
 /// When a size cannot be known, or a target does not answer.
-pub fn look(plan: &Plan, codes: &[String]) -> Result<(Foresight, Vec<String>), String> {
-    trial::all_answer(plan)?;
+pub fn estimate(plan: &Plan, codes: &[String]) -> Result<(PlanEstimate, Vec<String>), String> {
+    probe_child::all_answer(plan)?;
     let size_of = |path: &Path| examine(path).map_or(0, |examined| size(examined.facts()));
-    let foresight = foresee(plan, &size_of).map_err(|error| error.to_string())?;
+    let estimate = fathom_load::dry_run(plan, &size_of).map_err(|error| error.to_string())?;
     let told = match judged(plan, codes) {
         Ok(all) => all
             .iter()
@@ -123,7 +123,7 @@ pub fn look(plan: &Plan, codes: &[String]) -> Result<(Foresight, Vec<String>), S
             .map(|refusal| format!("would be refused: {refusal}"))
             .collect(),
     };
-    Ok((foresight, told))
+    Ok((estimate, told))
 }
 
 fn is_there(facts: &TargetFacts) -> bool {

@@ -1,7 +1,7 @@
 //! What `fathom help` says.
 
 use crate::outcome::Outcome;
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
 
 const HELP: &str = "\
 fathom measures what a storage device can really do, and says why.
@@ -107,7 +107,7 @@ The job file it prints with --show runs with `fathom run` too.
 
 /// The help of `quick`.
 pub fn quick() -> Outcome {
-    say(QUICK)
+    print(QUICK)
 }
 
 const SWEEP: &str = "\
@@ -153,7 +153,7 @@ Each cell is kept the moment it exists: a sweep that is interrupted or killed go
 
 /// The help of `sweep`.
 pub fn sweep() -> Outcome {
-    say(SWEEP)
+    print(SWEEP)
 }
 
 const SEARCH: &str = "\
@@ -190,7 +190,7 @@ device. Without a job file the load is random reads of 4 KiB, direct.
 
 /// The help of `search`.
 pub fn search() -> Outcome {
-    say(SEARCH)
+    print(SEARCH)
 }
 
 const SUITE: &str = "\
@@ -223,7 +223,7 @@ Recipes are TOML; docs/recipes.md tells how to write one.
 
 /// The help of `suite`.
 pub fn suite() -> Outcome {
-    say(SUITE)
+    print(SUITE)
 }
 
 const DEVICES: &str = "\
@@ -266,38 +266,38 @@ pub fn asked(word: &str, rest: &[String]) -> Option<Outcome> {
 /// Prints the help of the program or of a command.
 pub fn command(rest: &[String]) -> Outcome {
     match rest.first().map(String::as_str) {
-        Some("run" | "fio") => say(RUN),
-        Some("quick") => say(QUICK),
+        Some("run" | "fio") => print(RUN),
+        Some("quick") => print(QUICK),
         Some("sweep") => sweep(),
         Some("search") => search(),
         Some("suite") => suite(),
-        Some("devices") => say(DEVICES),
-        Some("spec") => say(SPEC),
-        Some("explain") => say(EXPLAIN),
-        Some("compatibility") => say(&fathom_plan::compatibility()),
+        Some("devices") => print(DEVICES),
+        Some("spec") => print(SPEC),
+        Some("explain") => print(EXPLAIN),
+        Some("compatibility") => print(&fathom_plan::compatibility()),
         Some("compare") => crate::compare::help(),
         Some("check") => crate::check::help(),
         Some("plot") => crate::plot::help(),
         Some("report") => crate::report::help(),
         Some("import") => crate::import::help(),
-        _ => say(HELP),
+        _ => print(HELP),
     }
 }
 
 /// The help of `run`.
 pub fn run() -> Outcome {
-    say(RUN)
+    print(RUN)
 }
 
 /// Without a word, the help goes to the error stream: nothing was done.
 pub fn brief() -> Outcome {
-    complain!("{}", HELP.trim_end());
+    eprint_line!("{}", HELP.trim_end());
     Outcome::Refused
 }
 
 /// Prints the version.
 pub fn version() -> Outcome {
-    say(concat!("fathom ", env!("CARGO_PKG_VERSION"), "\n"))
+    print(concat!("fathom ", env!("CARGO_PKG_VERSION"), "\n"))
 }
 
 /// A word that is none of ours.
@@ -317,7 +317,7 @@ pub fn unknown(word: &str) -> Outcome {
         None if is_job => format!("did you mean `fathom run {word}`?"),
         None => "`fathom help` lists the commands".to_owned(),
     };
-    complain!(
+    eprint_line!(
         "fathom: there is no command '{}': {advice}",
         word.escape_debug()
     );

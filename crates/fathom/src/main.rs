@@ -8,45 +8,45 @@
     reason = "only the binary prints"
 )]
 
-mod against;
-mod apart;
+mod args;
 mod check;
 mod codes;
 mod compare;
 mod devices;
 mod experiment;
+mod experiment_target;
 mod explain;
 mod guard;
 mod help;
 mod import;
-mod keep;
 mod logs;
 mod measure;
 mod outcome;
 mod output;
-mod patience;
 mod plot;
+mod print;
+mod probe_child;
 mod quick;
 mod report;
 mod result_file;
+mod result_store;
 mod results;
 mod resume;
 mod run;
-mod say;
+mod run_in_child;
 mod screen;
 mod search;
 mod spec;
+mod spec_compare;
 mod specs;
+mod status_requests;
 mod stored;
-mod subject;
 mod suite;
 mod surroundings;
 mod sweep;
-mod trial;
+mod timeout;
 mod trigger;
 mod verify_state;
-mod wishes;
-mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -56,8 +56,8 @@ use fathom_model::Personality;
 use self::outcome::Outcome;
 
 fn main() -> ExitCode {
-    if let Some(targets) = trial::wanted() {
-        return trial::run(&targets).into();
+    if let Some(targets) = probe_child::wanted() {
+        return probe_child::run(&targets).into();
     }
     let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();
@@ -105,7 +105,7 @@ fn command(arguments: &[String]) -> Outcome {
         "search" => search::command(rest),
         "suite" => suite::command(rest),
         "resume" => resume::command(rest),
-        "devices" => apart::apart("devices", rest, devices::command),
+        "devices" => run_in_child::run_in_child("devices", rest, devices::command),
         "compare" => compare::command(rest),
         "check" => check::command(rest),
         "plot" => plot::command(rest),

@@ -6,14 +6,14 @@ mod promises;
 use std::path::Path;
 use std::sync::mpsc;
 
-use fathom_analyse::{CHARTS, Dimension, JobFigures, Told, Wish, chart, jobs_of};
+use fathom_analyse::{CHARTS, ChartOptions, Dimension, JobFigures, Told, chart, jobs_of};
 use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
 use fathom_model::{Chart, Direction, ImportedResult};
 
-use crate::keep::StoreWish;
 use crate::outcome::Outcome;
+use crate::print::{eprint_line, print};
+use crate::result_store::StoreChoice;
 use crate::results::told_with;
-use crate::say::{complain, say};
 
 const HELP: &str = "\
 usage: fathom plot RESULT.json|FOLDER|RUN... --chart=NAME -o FILE.svg|png|html|csv [OPTIONS]
@@ -46,17 +46,17 @@ Charts:
 
 /// What was asked for.
 #[derive(Default)]
-struct Asked {
+struct PlotArgs {
     results: Vec<String>,
     chart: String,
     outputs: Vec<String>,
-    wish: Wish,
+    wish: ChartOptions,
     frame: Frame,
     /// No greater queue depths and numbers of jobs than these.
     most: (Option<u32>, Option<u32>),
     /// A data sheet by its name.
     sheet: Option<String>,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Draws what the arguments ask for.
@@ -67,7 +67,7 @@ pub fn command(words: &[String]) -> Outcome {
     match asked(words).and_then(|asked| drawn(&asked)) {
         Ok(()) => Outcome::Good,
         Err(trouble) => {
-            complain!("fathom plot: {trouble}");
+            eprint_line!("fathom plot: {trouble}");
             Outcome::Refused
         }
     }
@@ -79,7 +79,7 @@ pub fn help() -> Outcome {
         .iter()
         .map(|kind| format!("  {:<18}  {}\n", kind.name, kind.about))
         .collect();
-    say(&format!("{HELP}{charts}"))
+    print(&format!("{HELP}{charts}"))
 }
 
 const VALUED: [&str; 18] = [
@@ -103,13 +103,13 @@ const VALUED: [&str; 18] = [
     "--sheet",
 ];
 
-fn asked(words: &[String]) -> Result<Asked, String> {
+fn asked(words: &[String]) -> Result<PlotArgs, String> {
     if let Some(asked) = fio_plot::asked(words) {
         return asked;
     }
-    let mut asked = Asked {
+    let mut asked = PlotArgs {
         chart: "depth".into(),
-        ..Asked::default()
+        ..PlotArgs::default()
     };
     let mut rest = words.iter();
     while let Some(word) = rest.next() {
@@ -144,7 +144,7 @@ fn asked(words: &[String]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-fn take(asked: &mut Asked, name: &str, value: &str) -> Result<(), String> {
+fn take(asked: &mut PlotArgs, name: &str, value: &str) -> Result<(), String> {
     let wish = &mut asked.wish;
     let list = || {
         value
@@ -278,19 +278,19 @@ const OF_TOTALS: [&str; 12] = [
 ];
 
 /// With the data sheet, where the chart is about one.
-fn wished(asked: &Asked, told: &[Told]) -> Result<Wish, String> {
+fn wished(asked: &PlotArgs, told: &[Told]) -> Result<ChartOptions, String> {
     if asked.chart != "spec" {
         return Ok(asked.wish.clone());
     }
     let (sheet, promises) = promises::of(told, asked.sheet.as_deref())?;
-    Ok(Wish {
+    Ok(ChartOptions {
         sheet,
         promises,
         ..asked.wish.clone()
     })
 }
 
-impl Asked {
+impl PlotArgs {
     /// Whether this job is no larger than was said.
     fn reaches(&self, cell: &JobFigures) -> bool {
         let within = |most: Option<u32>, value: Option<u32>| {
@@ -313,7 +313,7 @@ impl Asked {
 const STACK: usize = 16 << 20;
 
 /// The engine that draws pictures gets ready on a thread of its own while the results are read, and waits there for the chart.
-fn drawn(asked: &Asked) -> Result<(), String> {
+fn drawn(asked: &PlotArgs) -> Result<(), String> {
     for file in &asked.outputs {
         if !["svg", "png", "html", "csv"].contains(&ending(file)) {
             return Err(format!(
@@ -337,7 +337,7 @@ fn drawn(asked: &Asked) -> Result<(), String> {
     })
 }
 
-fn made(asked: &Asked) -> Result<Chart, String> {
+fn made(asked: &PlotArgs) -> Result<Chart, String> {
     let told = told_with(
         &|result| asked.needs_logs_of(result),
         &asked.results,
@@ -357,7 +357,7 @@ fn ending(file: &str) -> &str {
 }
 
 /// Inks the chart that is handed over; nothing when there is none.
-fn inked(asked: &Asked, charts: &mpsc::Receiver<Chart>) -> Result<(), String> {
+fn inked(asked: &PlotArgs, charts: &mpsc::Receiver<Chart>) -> Result<(), String> {
     let pictures = asked
         .outputs
         .iter()

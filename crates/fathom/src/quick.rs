@@ -10,18 +10,18 @@ use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdi
 use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
 
-use crate::against::{against, named, sentences};
+use crate::args::{Arg, ArgSpec};
+use crate::experiment_target::{self, ExperimentTarget, TargetRequest};
 use crate::guard;
 use crate::help;
-use crate::keep::{self, Keeper, StoreWish};
 use crate::measure::{Beside, measure_and_keep};
 use crate::outcome::Outcome;
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
+use crate::result_store::{self, RunWriter, StoreChoice};
 use crate::screen::{self, Screen};
+use crate::spec_compare::{named, sentences, spec_compare};
 use crate::specs::library;
-use crate::subject::{self, Subject, Wish};
 use crate::surroundings::ThisMachine;
-use crate::words::{Given, Vocabulary};
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-quick.data";
@@ -38,7 +38,7 @@ const BETWEEN: Duration = Duration::from_millis(300);
 
 /// What was asked for.
 #[derive(Default)]
-struct Asked {
+struct QuickArgs {
     path: PathBuf,
     time: Duration,
     read_only: bool,
@@ -49,7 +49,7 @@ struct Asked {
     sheet: Option<String>,
     /// Folders of sheets.
     folders: Vec<String>,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// A quick look at what the arguments name.
@@ -63,7 +63,7 @@ pub fn command(arguments: &[String]) -> Outcome {
     match asked(arguments).and_then(|asked| look(&asked)) {
         Ok(outcome) => outcome,
         Err(message) => {
-            complain!("fathom quick: {message}");
+            eprint_line!("fathom quick: {message}");
             if interrupts().load(Relaxed) == 0 {
                 Outcome::Refused
             } else {
@@ -73,28 +73,28 @@ pub fn command(arguments: &[String]) -> Outcome {
     }
 }
 
-const WORDS: Vocabulary = Vocabulary {
+const WORDS: ArgSpec = ArgSpec {
     word: "quick",
     flags: &["--read-only", "--readonly", "--json", "--keep", "--show"],
     values: &["--for", "--sheet", "--specs"],
 };
 
-fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked {
+fn asked(arguments: &[String]) -> Result<QuickArgs, String> {
+    let mut asked = QuickArgs {
         time: Duration::from_secs(60),
-        ..Asked::default()
+        ..QuickArgs::default()
     };
     let mut paths = Vec::new();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
-            Given::Flag("--json") => asked.json = true,
-            Given::Flag("--keep") => asked.keep = true,
-            Given::Flag("--show") => asked.show = true,
-            Given::Flag(_) => asked.read_only = true,
-            Given::Value("--for", value) => asked.time = time(value)?,
-            Given::Value("--sheet", id) => asked.sheet = Some(id.to_owned()),
-            Given::Value(_, folder) => asked.folders.push(folder.to_owned()),
-            Given::Operand(path) => paths.push(path.to_owned()),
+            Arg::Flag("--json") => asked.json = true,
+            Arg::Flag("--keep") => asked.keep = true,
+            Arg::Flag("--show") => asked.show = true,
+            Arg::Flag(_) => asked.read_only = true,
+            Arg::Value("--for", value) => asked.time = time(value)?,
+            Arg::Value("--sheet", id) => asked.sheet = Some(id.to_owned()),
+            Arg::Value(_, folder) => asked.folders.push(folder.to_owned()),
+            Arg::Operand(path) => paths.push(path.to_owned()),
         }
         Ok(())
     })?;
@@ -109,7 +109,7 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
 
 /// How long it may take in all.
 fn time(text: &str) -> Result<Duration, String> {
-    match subject::time("--for", text)? {
+    match experiment_target::time("--for", text)? {
         time if time >= LEAST_TIME => Ok(time),
         _ => Err(format!(
             "--for: '{}' is too short for figures that mean anything: 10s at least",
@@ -118,37 +118,37 @@ fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
-fn look(asked: &Asked) -> Result<Outcome, String> {
+fn look(asked: &QuickArgs) -> Result<Outcome, String> {
     let started = Instant::now();
     let sheets = sheets(asked)?;
-    let wish = Wish {
+    let wish = TargetRequest {
         path: &asked.path,
         name: FILE,
         size: None,
         read_only: asked.read_only,
     };
-    let subject = subject::subject(wish)?;
+    let subject = experiment_target::subject(wish)?;
     let recipe = Quick::new(&subject.file, subject.size, subject.writes)
         .map_err(|error| format!("{}: {error}", subject.file.display()))?;
     if asked.show {
-        return Ok(say(&recipe.measure(nanos(asked.time))));
+        return Ok(print(&recipe.measure(nanos(asked.time))));
     }
     interrupts();
     let outcome = measured(asked, subject.clone(), recipe, &sheets, started);
     if subject.made && !asked.keep {
-        subject::tidy("fathom quick", &subject.file);
+        experiment_target::tidy("fathom quick", &subject.file);
     }
     outcome
 }
 
 /// The data sheets that are known; the one that is named must be among them.
-fn sheets(asked: &Asked) -> Result<Library, String> {
+fn sheets(asked: &QuickArgs) -> Result<Library, String> {
     let folders: Vec<&str> = asked.folders.iter().map(String::as_str).collect();
     let library = library(&folders);
     library
         .troubles()
         .iter()
-        .for_each(|trouble| complain!("fathom quick: passed over: {trouble}"));
+        .for_each(|trouble| eprint_line!("fathom quick: passed over: {trouble}"));
     if let Some(id) = &asked.sheet {
         named(id, &library)?;
     }
@@ -157,8 +157,8 @@ fn sheets(asked: &Asked) -> Result<Library, String> {
 
 /// Lays out, measures for the time that is left, and tells.
 fn measured(
-    asked: &Asked,
-    mut subject: Subject,
+    asked: &QuickArgs,
+    mut subject: ExperimentTarget,
     mut recipe: Quick,
     sheets: &Library,
     started: Instant,
@@ -187,8 +187,9 @@ fn measured(
         .saturating_sub(started.elapsed() + BETWEEN)
         .max(Duration::from_secs(1) * recipe.cells() / 4);
     let jobs = recipe.measure(nanos(left));
-    let experiment = keep::experiment("quick", asked.path.display().to_string(), jobs.clone());
-    let mut keeper = Keeper::begin("fathom quick", &asked.store, &experiment);
+    let experiment =
+        result_store::experiment("quick", asked.path.display().to_string(), jobs.clone());
+    let mut keeper = RunWriter::begin("fathom quick", &asked.store, &experiment);
     let (recording, findings) = match run(jobs, Some(&mut keeper)) {
         Ok(measured) => measured,
         Err(trouble) => {
@@ -197,7 +198,7 @@ fn measured(
         }
     };
     let findings = Findings {
-        spec: against(&findings, asked.sheet.as_deref(), sheets)?,
+        spec: spec_compare(&findings, asked.sheet.as_deref(), sheets)?,
         ..findings
     };
     let outcome = told(asked, subject, &findings);
@@ -206,7 +207,7 @@ fn measured(
 }
 
 /// What `fathom show` needs to tell it again.
-fn facts(asked: &Asked, subject: &Subject) -> Vec<(String, String)> {
+fn facts(asked: &QuickArgs, subject: &ExperimentTarget) -> Vec<(String, String)> {
     let whole = |folder: &String| {
         std::path::absolute(folder).map_or(folder.clone(), |path| path.display().to_string())
     };
@@ -231,7 +232,7 @@ fn glimpse(recipe: &Quick) {
     };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
         let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
-        complain!(
+        eprint_line!(
             "first look: 4 KiB random reads, one by one: {}",
             fathom_report::first_look(&figures)
         );
@@ -260,11 +261,11 @@ impl Includes for Recipe {
 }
 
 /// Text -> plan -> recording -> findings.
-fn run(job_file: String, keeper: Option<&mut Keeper>) -> Result<(Recording, Findings), String> {
+fn run(job_file: String, keeper: Option<&mut RunWriter>) -> Result<(Recording, Findings), String> {
     let Planned { plan, .. } = planned(job_file).map_err(|problems| words(&problems))?;
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
-    guard::take_hold(&plan, &[], &host, &mut guard::Backups::new(Path::new(".")))
+    guard::open_targets(&plan, &[], &host, &mut guard::Backups::new(Path::new(".")))
         .map_err(|all| all.join("\n"))?;
     let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
     let journal = keeper.and_then(|keeper| keeper.journal(&plan));
@@ -299,7 +300,11 @@ fn words(problems: &[Diagnostic]) -> String {
         .join("\n")
 }
 
-fn told(asked: &Asked, subject: &Subject, findings: &Findings) -> Result<Outcome, String> {
+fn told(
+    asked: &QuickArgs,
+    subject: &ExperimentTarget,
+    findings: &Findings,
+) -> Result<Outcome, String> {
     use std::io::IsTerminal;
     let style = screen::style(
         std::io::stdout().is_terminal(),
@@ -309,9 +314,9 @@ fn told(asked: &Asked, subject: &Subject, findings: &Findings) -> Result<Outcome
         let mut bytes = Vec::new();
         fathom_report::write(findings, &[Format::Json], &style, &mut bytes)
             .map_err(|error| error.to_string())?;
-        say(&String::from_utf8_lossy(&bytes))
+        print(&String::from_utf8_lossy(&bytes))
     } else {
-        say(&fathom_report::quick(
+        print(&fathom_report::quick(
             findings,
             &sentences(findings),
             &intro(subject),
@@ -326,7 +331,7 @@ fn told(asked: &Asked, subject: &Subject, findings: &Findings) -> Result<Outcome
     })
 }
 
-fn intro(subject: &Subject) -> String {
+fn intro(subject: &ExperimentTarget) -> String {
     let what = subject
         .size
         .map_or("all of it".to_owned(), fathom_device::size);

@@ -5,10 +5,10 @@ use std::path::Path;
 use fathom_analyse::report;
 use fathom_chart::{report_markdown, report_page};
 
-use crate::keep::StoreWish;
 use crate::outcome::Outcome;
+use crate::print::{eprint_line, print};
+use crate::result_store::StoreChoice;
 use crate::results::told_of;
-use crate::say::{complain, say};
 
 const HELP: &str = "\
 usage: fathom report RESULT.json|FOLDER|RUN... -o FILE.html|md [OPTIONS]
@@ -25,11 +25,11 @@ results; RUN is a name that `fathom runs` lists, such as r12, r12.3 or latest.
 
 /// What was asked for.
 #[derive(Default)]
-struct Asked {
+struct ReportArgs {
     results: Vec<String>,
     outputs: Vec<String>,
     title: Option<String>,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Writes the report that the arguments ask for.
@@ -40,7 +40,7 @@ pub fn command(words: &[String]) -> Outcome {
     match asked(words).and_then(|asked| written(&asked)) {
         Ok(()) => Outcome::Good,
         Err(trouble) => {
-            complain!("fathom report: {trouble}");
+            eprint_line!("fathom report: {trouble}");
             Outcome::Refused
         }
     }
@@ -48,11 +48,11 @@ pub fn command(words: &[String]) -> Outcome {
 
 /// How it is used.
 pub fn help() -> Outcome {
-    say(HELP)
+    print(HELP)
 }
 
-fn asked(words: &[String]) -> Result<Asked, String> {
-    let (mut asked, mut rest) = (Asked::default(), words.iter());
+fn asked(words: &[String]) -> Result<ReportArgs, String> {
+    let (mut asked, mut rest) = (ReportArgs::default(), words.iter());
     while let Some(word) = rest.next() {
         if asked.store.take(word, &mut rest)? {
             continue;
@@ -90,7 +90,7 @@ fn asked(words: &[String]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-fn written(asked: &Asked) -> Result<(), String> {
+fn written(asked: &ReportArgs) -> Result<(), String> {
     let told = told_of(&asked.results, &asked.store)?;
     let report = report(&told, asked.title.as_deref());
     for file in &asked.outputs {

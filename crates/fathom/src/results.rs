@@ -4,14 +4,14 @@ use std::path::Path;
 
 use fathom_analyse::Told;
 use fathom_import::{FileTrouble, import, import_chosen, read_told};
-use fathom_model::{Cell, Content, Findings, ImportedResult, Run, RunId};
+use fathom_model::{Content, Findings, ImportedResult, Run, RunId, StoredCell};
 use fathom_report::Format;
 
 use crate::import::{Disk, is_beside, walk};
-use crate::keep::StoreWish;
 use crate::output;
+use crate::print::eprint_line;
 use crate::result_file::read;
-use crate::say::complain;
+use crate::result_store::StoreChoice;
 
 /// What our own results have and others do not.
 const OURS: &str = "\"fathom\" : {";
@@ -24,7 +24,7 @@ type Wanted<'a> = &'a dyn Fn(&ImportedResult) -> bool;
 ///
 /// # Errors
 /// When one cannot be read, or there is nothing in them.
-pub fn told_of(paths: &[String], store: &StoreWish) -> Result<Vec<Told>, String> {
+pub fn told_of(paths: &[String], store: &StoreChoice) -> Result<Vec<Told>, String> {
     told_with(&|_| true, paths, store)
 }
 
@@ -32,7 +32,11 @@ pub fn told_of(paths: &[String], store: &StoreWish) -> Result<Vec<Told>, String>
 ///
 /// # Errors
 /// As [`told_of`].
-pub fn told_with(wanted: Wanted, paths: &[String], store: &StoreWish) -> Result<Vec<Told>, String> {
+pub fn told_with(
+    wanted: Wanted,
+    paths: &[String],
+    store: &StoreChoice,
+) -> Result<Vec<Told>, String> {
     let mut told = Vec::new();
     for path in paths {
         if Path::new(path).is_dir() {
@@ -95,7 +99,7 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
     found
         .troubles
         .iter()
-        .for_each(|(path, why)| complain!("fathom: {path}: left out: {why}"));
+        .for_each(|(path, why)| eprint_line!("fathom: {path}: left out: {why}"));
     let (mut told, mut others) = (Vec::new(), Vec::new());
     for path in found.paths {
         let text = if path.ends_with(".json") {
@@ -105,13 +109,13 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
         };
         match text.map(|text| read_told(&text, &parent(&path))) {
             Some(Ok(one)) => told.push(one),
-            Some(Err(error)) => complain!("fathom: {path}: left out: {error}"),
+            Some(Err(error)) => eprint_line!("fathom: {path}: left out: {error}"),
             None => others.push(path),
         }
     }
     let found = import_chosen(&others, &Disk, wanted);
     for FileTrouble { file, why } in found.troubles.iter().filter(|trouble| !is_beside(trouble)) {
-        complain!("fathom: {file}: left out: {why}");
+        eprint_line!("fathom: {file}: left out: {why}");
     }
     told.extend(found.results.into_iter().map(|result| {
         let source = result
@@ -133,7 +137,7 @@ fn parent(path: &str) -> String {
 }
 
 /// A run that is kept, cell by cell, as it would be told today.
-fn of_run(name: &str, store: &StoreWish) -> Result<Vec<Told>, String> {
+fn of_run(name: &str, store: &StoreChoice) -> Result<Vec<Told>, String> {
     let mut told = Vec::new();
     each_kept(name, store, &mut |run, _, findings| {
         let source = run.id.to_string();
@@ -164,8 +168,8 @@ fn of_run(name: &str, store: &StoreWish) -> Result<Vec<Told>, String> {
 /// When there is no such run, it cannot be read, or `take` says so.
 pub fn each_kept(
     name: &str,
-    store: &StoreWish,
-    take: &mut dyn FnMut(&Run, &Cell, Findings) -> Result<(), String>,
+    store: &StoreChoice,
+    take: &mut dyn FnMut(&Run, &StoredCell, Findings) -> Result<(), String>,
 ) -> Result<(), String> {
     let mut store = store.open()?;
     let (run, cell) = match name.split_once('.') {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use fathom_model::{Run, RunState};
 use fathom_store::Store;
 
-use crate::experiment::{Stored, Telling, time};
-use crate::keep::is_dead;
+use crate::args::{Arg, ArgSpec};
+use crate::experiment::{ObserverOptions, StoreWriter, time};
 use crate::outcome::Outcome;
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
+use crate::result_store::is_dead;
 use crate::sweep;
-use crate::words::{Given, Vocabulary};
 
 const HELP: &str = "\
 usage: fathom resume [RUN] [OPTIONS]
@@ -29,7 +29,7 @@ not measured again. Without RUN it is the latest that is not finished.
 /// Kinds that can be taken up again.
 const KINDS: [&str; 3] = ["sweep", "search", "suite"];
 
-const WORDS: Vocabulary = Vocabulary {
+const WORDS: ArgSpec = ArgSpec {
     word: "resume",
     flags: &["--watch"],
     values: &["--events", "--budget", "--destroy"],
@@ -37,9 +37,9 @@ const WORDS: Vocabulary = Vocabulary {
 
 /// How an experiment goes on.
 #[derive(Clone, Debug, Default)]
-pub struct Again {
+pub struct ResumeArgs {
     /// To whom it is told.
-    pub telling: Telling,
+    pub telling: ObserverOptions,
     /// How long it may take from now on, in place of its own budget.
     pub more: Option<Duration>,
     /// Codes of devices that were written before, which hold something else now.
@@ -52,23 +52,23 @@ pub fn command(arguments: &[String]) -> Outcome {
         .iter()
         .any(|argument| argument == "--help" || argument == "-h")
     {
-        return say(HELP);
+        return print(HELP);
     }
     go_on(arguments).unwrap_or_else(|message| {
-        complain!("fathom resume: {message}");
+        eprint_line!("fathom resume: {message}");
         Outcome::Refused
     })
 }
 
 fn go_on(arguments: &[String]) -> Result<Outcome, String> {
-    let (mut again, mut name) = (Again::default(), None);
+    let (mut again, mut name) = (ResumeArgs::default(), None);
     let wish = WORDS.read(arguments, &mut |given| {
         match given {
-            Given::Flag(_) => again.telling.watch = true,
-            Given::Value(option @ "--budget", value) => again.more = Some(time(option, value)?),
-            Given::Value("--destroy", code) => again.destroy.push(code.to_owned()),
-            Given::Value(_, file) => again.telling.events = Some(file.to_owned()),
-            Given::Operand(word) => match name.replace(word.to_owned()) {
+            Arg::Flag(_) => again.telling.watch = true,
+            Arg::Value(option @ "--budget", value) => again.more = Some(time(option, value)?),
+            Arg::Value("--destroy", code) => again.destroy.push(code.to_owned()),
+            Arg::Value(_, file) => again.telling.events = Some(file.to_owned()),
+            Arg::Operand(word) => match name.replace(word.to_owned()) {
                 None => {}
                 Some(_) => return Err("one run at a time".to_owned()),
             },
@@ -84,7 +84,7 @@ fn go_on(arguments: &[String]) -> Result<Outcome, String> {
     if let Some(why_not) = refusal(&run) {
         return Err(why_not);
     }
-    let stored = Stored::again(store, &run)?;
+    let stored = StoreWriter::again(store, &run)?;
     match run.experiment.kind.as_str() {
         "sweep" => sweep::resume(&run, stored, again),
         "search" => crate::search::resume(&run, stored, again),

@@ -15,16 +15,16 @@ use fathom_plan::{
 
 use crate::guard;
 use crate::help;
-use crate::keep::{self, Keeper, StoreWish};
 use crate::measure::{self, Beside, measure_and_keep};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
+use crate::result_store::{self, RunWriter, StoreChoice};
 use crate::screen::Screen;
+use crate::status_requests::StatusRequests;
 use crate::surroundings::ThisMachine;
 use crate::trigger::Trigger;
 use crate::verify_state;
-use crate::wishes::Wishes;
 
 /// fio's exit code after an interrupt.
 const FIO_INTERRUPTED: u8 = 128;
@@ -44,16 +44,16 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         Err(problems) => return refuse(program, personality, &problems),
     };
     if invocation.action == Action::Run && invocation.idle_prof == Some(IdleProf::Calibrate) {
-        return say(&fathom_report::idleness_text(&idle_calibration()));
+        return print(&fathom_report::idleness_text(&idle_calibration()));
     }
     match &invocation.action {
         Action::Run if invocation.show_command => show(program, &invocation),
         Action::Run => run(program, &invocation),
         Action::Version if personality == Personality::Fio => {
-            say(&format!("{}\n", output::fio_version()))
+            print(&format!("{}\n", output::fio_version()))
         }
         Action::Version => help::version(),
-        Action::Help if personality == Personality::Fio => say(&help_text("fio", personality)),
+        Action::Help if personality == Personality::Fio => print(&help_text("fio", personality)),
         Action::Help => help::run(),
         Action::CommandHelp(option) => {
             answer(program, personality, command_help(option.as_deref()))
@@ -66,9 +66,9 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
 /// Prints an answer, or why there is none.
 fn answer(program: &str, personality: Personality, text: Result<String, Diagnostic>) -> Outcome {
     match text {
-        Ok(text) => say(&text),
+        Ok(text) => print(&text),
         Err(problem) => {
-            complain!("{program}: {problem}");
+            eprint_line!("{program}: {problem}");
             refused(personality)
         }
     }
@@ -83,7 +83,7 @@ fn inflate(program: &str, personality: Personality, name: &str) -> Outcome {
     });
     match inflated {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            complain!("{program}: --inflate-log: {name}: {error}");
+            eprint_line!("{program}: --inflate-log: {name}: {error}");
             refused(personality)
         }
         _ => Outcome::Good,
@@ -99,13 +99,13 @@ fn refused(personality: Personality) -> Outcome {
 
 fn refuse(program: &str, personality: Personality, problems: &[Diagnostic]) -> Outcome {
     for problem in problems {
-        complain!("{problem}");
+        eprint_line!("{problem}");
     }
     let errors = problems.iter().filter(|problem| problem.is_error()).count();
     match errors {
-        0 => complain!("{program}: nothing was run, because warnings are fatal here"),
-        1 => complain!("{program}: nothing was run: 1 mistake"),
-        n => complain!("{program}: nothing was run: {n} mistakes"),
+        0 => eprint_line!("{program}: nothing was run, because warnings are fatal here"),
+        1 => eprint_line!("{program}: nothing was run: 1 mistake"),
+        n => eprint_line!("{program}: nothing was run: {n} mistakes"),
     }
     refused(personality)
 }
@@ -117,7 +117,7 @@ fn show(program: &str, invocation: &Invocation) -> Outcome {
         &ThisMachine,
         &ThisMachine,
     ) {
-        Ok(text) => say(&text),
+        Ok(text) => print(&text),
         Err(problems) => refuse(program, invocation.personality, &problems),
     }
 }
@@ -135,22 +135,22 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
             .warnings
             .iter()
             .chain(&planned.notes)
-            .for_each(|remark| complain!("{remark}"));
+            .for_each(|remark| eprint_line!("{remark}"));
     }
     if invocation.parse_only {
         return Outcome::Good;
     }
     if planned.plan.jobs.is_empty() {
-        complain!(
+        eprint_line!(
             "{program}: there is no job to run; give a job file or --name=JOB with its options"
         );
         return refused(invocation.personality);
     }
     if invocation.dry_run {
         return match guard::dry_run(&planned.plan, &invocation.destroy) {
-            Ok(text) => say(&text),
+            Ok(text) => print(&text),
             Err(refusals) => {
-                complain!("{program}: {}", refusals.join("\n"));
+                eprint_line!("{program}: {}", refusals.join("\n"));
                 refused(invocation.personality)
             }
         };
@@ -158,11 +158,11 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
     match load(invocation, planned) {
         Ok((findings, Ok(()))) => verdict(program, &findings),
         Ok((_, Err(message))) => {
-            complain!("{program}: {message}");
+            eprint_line!("{program}: {message}");
             result_lost(invocation.personality)
         }
         Err(message) => {
-            complain!("{program}: {message}");
+            eprint_line!("{program}: {message}");
             not_started(invocation.personality)
         }
     }
@@ -179,17 +179,17 @@ fn not_started(personality: Personality) -> Outcome {
 
 /// `--explain`: the timeline of the plan.
 fn explain(program: &str, invocation: &Invocation, plan: &Plan) -> Outcome {
-    match guard::look(plan, &invocation.destroy) {
-        Ok((foresight, targets)) => {
-            let outlook = fathom_analyse::outlook(plan, &foresight);
-            say(&fathom_report::outlook_text(
-                &outlook,
+    match guard::estimate(plan, &invocation.destroy) {
+        Ok((estimate, targets)) => {
+            let explain_plan = fathom_analyse::explain_plan(plan, &estimate);
+            print(&fathom_report::explanation_text(
+                &explain_plan,
                 &targets,
                 &output::answer_style(),
             ))
         }
         Err(problem) => {
-            complain!("{program}: {problem}");
+            eprint_line!("{program}: {problem}");
             refused(invocation.personality)
         }
     }
@@ -220,7 +220,7 @@ fn load(
     }
     .with_folder(backups.clone());
     verify_state::find(&mut planned.plan, &backups);
-    let held = guard::take_hold(
+    let held = guard::open_targets(
         &planned.plan,
         &invocation.destroy,
         &host,
@@ -230,12 +230,13 @@ fn load(
     let mut output = Output::open(&invocation.reporting)?;
     open_report(&planned.plan, &mut output)?;
     let screen = RefCell::new(Screen::new(invocation.personality, &invocation.reporting));
-    let mut wishes = Wishes::new(invocation.personality, invocation.reporting.status_interval);
+    let mut status_requests =
+        StatusRequests::new(invocation.personality, invocation.reporting.status_interval);
     let mut take = |state, expected| {
         screen.borrow_mut().wipe();
         show_state(state, expected, &mut output);
     };
-    let mut wanted = |elapsed| wishes.wanted(elapsed);
+    let mut wanted = |elapsed| status_requests.wanted(elapsed);
     let mut idle = invocation
         .idle_prof
         .map(|how| IdleWatch::new(how == IdleProf::PerCpu));
@@ -301,10 +302,10 @@ fn load(
 }
 
 /// `fathom run` keeps what it measures; `fathom fio` leaves nothing behind that fio would not.
-fn keeper(invocation: &Invocation, plan: &Plan) -> Keeper {
+fn keeper(invocation: &Invocation, plan: &Plan) -> RunWriter {
     let reporting = &invocation.reporting;
     let is_fio = invocation.personality == Personality::Fio;
-    let wish = StoreWish {
+    let wish = StoreChoice {
         file: reporting.store.clone(),
         none: reporting.no_store || is_fio,
     };
@@ -312,10 +313,10 @@ fn keeper(invocation: &Invocation, plan: &Plan) -> Keeper {
     let jobs = (!wish.none && !from_input)
         .then(|| show_commands("run", invocation, &ThisMachine, &ThisMachine).ok())
         .flatten();
-    Keeper::begin(
+    RunWriter::begin(
         "fathom run",
         &wish,
-        &keep::experiment("run", keep::name_of(plan), jobs.unwrap_or_default()),
+        &result_store::experiment("run", result_store::name_of(plan), jobs.unwrap_or_default()),
     )
 }
 
@@ -327,7 +328,7 @@ fn show_state(mut state: Recording, expected: Option<Nanos>, output: &mut Output
     });
     output.style.eta_s = left.get().div_ceil(1_000_000_000);
     if let Err(message) = output.findings(&fathom_analyse::findings_with(&state, &[])) {
-        complain!("{message}");
+        eprint_line!("{message}");
     }
     output.style.eta_s = 0;
 }
@@ -382,7 +383,7 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
         .map(|entry| entry.members.min(1))
         .sum::<u32>();
     for finding in silent {
-        complain!(
+        eprint_line!(
             "{program}: {}: {} {}",
             finding.code,
             finding.about.as_deref().unwrap_or("run"),

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{Json, Ran, fathom, program, start, until, words};
-use fathom_store::{Cell, CellState, Store};
+use fathom_store::{CellState, Store, StoredCell};
 use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -40,13 +40,13 @@ impl Bench {
         start(self.command(line)).finish()
     }
 
-    fn cells(&self) -> Vec<Cell> {
+    fn cells(&self) -> Vec<StoredCell> {
         cells(&self.place())
     }
 }
 
 /// Cells of the first run of a store.
-fn cells(place: &Path) -> Vec<Cell> {
+fn cells(place: &Path) -> Vec<StoredCell> {
     let Ok(mut store) = Store::open_existing(place) else {
         return Vec::new();
     };

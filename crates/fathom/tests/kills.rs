@@ -26,9 +26,9 @@ fn kills(short: u64) -> u64 {
 }
 
 /// Chance with a seed (splitmix64).
-struct Dice(u64);
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -95,7 +95,7 @@ fn a_sweep_that_is_killed_again_and_again_comes_to_its_end() {
     std::fs::write(scratch.join("paced.fio"), job).expect("a file");
     let (place, events) = (scratch.join("store.db"), scratch.join("events"));
     let seed = u64::from(std::process::id());
-    let mut dice = Dice(seed);
+    let mut dice = TestRng(seed);
     let begin =
         format!("sweep paced.fio --axis iodepth=1..{CELLS} --set=runtime=100ms --events=events");
     let (mut killed, wanted) = (0, kills(8));
@@ -213,7 +213,7 @@ fn loses_a_second_at_most(what: &str, line: &str, (ios, least, most): (u64, u64,
         format!("{job}filename={}\n", device.path().display()),
     )
     .expect("a file");
-    let mut dice = Dice(u64::from(std::process::id()) << 8 | most);
+    let mut dice = TestRng(u64::from(std::process::id()) << 8 | most);
     let (mut worst, mut again, tries) = (0_f64, 0, kills(2).div_ceil(10));
     for _ in 0..tries {
         let lost = measured(|| {

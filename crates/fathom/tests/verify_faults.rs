@@ -5,7 +5,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Json, beside, code_of, on, program, start, words};
-use fathom_testkit::{DeviceOptions, FaultDevice, Mischief, require};
+use fathom_testkit::{Corruption, DeviceOptions, FaultDevice, require};
 use serde_json::Value;
 
 const BLOCK: u64 = 4096;
@@ -29,9 +29,9 @@ const CLASSES: [&str; 12] = [
 ];
 
 /// A generator for the choice of places and details (SplitMix64).
-struct Dice(u64);
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -82,7 +82,7 @@ fn written(device: FaultDevice) -> FaultDevice {
 fn spoil(
     device: &FaultDevice,
     each: usize,
-    dice: &mut Dice,
+    dice: &mut TestRng,
     run_before: &[u8],
     elsewhere: &FaultDevice,
 ) -> Vec<Injected> {
@@ -96,44 +96,44 @@ fn spoil(
         for _ in 0..each {
             let (offset, other) = (place(), place());
             let before = || run_before[offset as usize..(offset + BLOCK) as usize].to_vec();
-            let (mischief, partner) = match class {
+            let (corruption, partner) = match class {
                 "bit_flip" => (
-                    Mischief::Flip {
+                    Corruption::Flip {
                         at: dice.below(BLOCK) as usize,
                         mask: 1 << dice.below(8),
                     },
                     None,
                 ),
-                "zeroed" => (Mischief::Zero, None),
+                "zeroed" => (Corruption::Zero, None),
                 // Inside of a sector's content; a cut within the first or last bytes of a sector is one between sectors, too.
                 "torn_sector" => (
-                    Mischief::TearSector {
+                    Corruption::TearSector {
                         bytes: (dice.below(8) * 512 + 72 + dice.below(424)) as usize,
                     },
                     None,
                 ),
                 // The first sector is missing and another is there, so that it is no shorn tail.
                 "torn_block" => (
-                    Mischief::TearBlock {
+                    Corruption::TearBlock {
                         kept: (1 + dice.below(126)) << 1,
                     },
                     None,
                 ),
                 "shorn_tail" => (
-                    Mischief::Shear {
+                    Corruption::Shear {
                         sectors: 1 + dice.below(7) as usize,
                     },
                     None,
                 ),
-                "misdirected_write" => (Mischief::Misdirect { to: other }, Some(other)),
-                "misdirected_read" => (Mischief::ReadFrom { from: other }, None),
-                "lost_write" => (Mischief::Lose, None),
-                "stale_data" => (Mischief::Restore, None),
-                "swapped_blocks" => (Mischief::Swap { with: other }, Some(other)),
-                "data_of_another_run" => (Mischief::Put(before()), None),
-                _ => (Mischief::Put(elsewhere.peek(offset, BLOCK)), None),
+                "misdirected_write" => (Corruption::Misdirect { to: other }, Some(other)),
+                "misdirected_read" => (Corruption::ReadFrom { from: other }, None),
+                "lost_write" => (Corruption::Lose, None),
+                "stale_data" => (Corruption::Restore, None),
+                "swapped_blocks" => (Corruption::Swap { with: other }, Some(other)),
+                "data_of_another_run" => (Corruption::Put(before()), None),
+                _ => (Corruption::Put(elsewhere.peek(offset, BLOCK)), None),
             };
-            device.spoil(offset, PASSES, mischief);
+            device.spoil(offset, PASSES, corruption);
             all.push(Injected {
                 class,
                 offset,
@@ -162,7 +162,7 @@ fn round(mib: u64, each: usize, engine: &str, seed: u64) -> BTreeMap<&'static st
     let elsewhere = written(device(mib));
     let device = written(device(mib));
     let run_before = device.peek(0, device.size());
-    let injected = spoil(&device, each, &mut Dice(seed), &run_before, &elsewhere);
+    let injected = spoil(&device, each, &mut TestRng(seed), &run_before, &elsewhere);
     let json = run(
         &device,
         &format!(
@@ -250,8 +250,8 @@ fn a_later_check_finds_lost_and_stale_writes() {
     require!(Fuse);
     let _turn = beside();
     let device = written(device(1));
-    device.spoil(8 * BLOCK, PASSES, Mischief::Lose);
-    device.spoil(9 * BLOCK, PASSES, Mischief::Restore);
+    device.spoil(8 * BLOCK, PASSES, Corruption::Lose);
+    device.spoil(9 * BLOCK, PASSES, Corruption::Restore);
     let size = device.size();
     run(
         &device,

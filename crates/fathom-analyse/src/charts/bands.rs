@@ -9,7 +9,7 @@ use fathom_model::{
 use super::group::{chosen, split};
 use super::time::{full, happenings, of_the_whole, strip_note};
 use super::unit::Quantity;
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Each column is a stretch of time, each row a quarter of a power of two of latency; the colour is the share of that \
     column's I/Os in that row, spread by powers. Intervals are added up where there are more than columns, which is exact: they are counts.";
@@ -18,7 +18,7 @@ const COLUMNS: usize = 300;
 /// A row is so many buckets of a histogram.
 const BUCKETS_A_BAND: usize = 32;
 
-pub(super) fn map(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn map(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let made = split(chosen(cells, wish), &[]);
     let has = |cell: &JobFigures| {
         cell.series.iter().any(|moment| {

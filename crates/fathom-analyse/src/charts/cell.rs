@@ -274,7 +274,7 @@ fn mix(reads: u64, writes: u64) -> Option<u32> {
 }
 
 fn of_direction(direction: Direction, summary: &fathom_model::DirectionSummary) -> WayFigures {
-    let felt = summary.response.as_ref().filter(|response| response.n > 0);
+    let user_latency = summary.response.as_ref().filter(|response| response.n > 0);
     let fallback = if summary.clat.n > 0 {
         &summary.clat
     } else {
@@ -287,7 +287,7 @@ fn of_direction(direction: Direction, summary: &fathom_model::DirectionSummary) 
         iops_spread: (samples.count > 1).then_some((samples.dev, samples.count)),
         bandwidth: summary.bandwidth,
         ios: summary.ios,
-        latency: felt.unwrap_or(fallback).clone(),
+        latency: user_latency.unwrap_or(fallback).clone(),
         slat: (summary.slat.n > 0).then_some(summary.slat.mean),
         lat: (summary.lat.n > 0).then_some(summary.lat.mean),
     }

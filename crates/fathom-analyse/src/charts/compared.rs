@@ -6,7 +6,7 @@ use super::curve::axis;
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time, \
     up and down: it tells how even the run was, not how sure the mean is (`fathom compare` tells that).";
@@ -15,7 +15,7 @@ pub(super) const DERIVED_CPU: &str = "CPU time for one I/O is the user and syste
 /// More bars than this cannot be read.
 const BARS: usize = 48;
 
-pub(super) fn compare(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn compare(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let also = wish
         .also
         .or(wish.metric.is_none().then_some(Dimension::Percentile(99.0)));
@@ -26,7 +26,7 @@ pub(super) fn compare(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartE
     )
 }
 
-pub(super) fn cpu(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn cpu(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     // CPU is that of the whole job: its directions cannot be told apart.
     let mut seen = chosen(cells, wish);
     seen.retain(|seen| seen.cell.cpu.is_some());

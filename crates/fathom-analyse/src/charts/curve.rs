@@ -5,7 +5,7 @@ use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, ChartUni
 use super::dimension::Dimension;
 use super::group::{Seen, Split, chosen, split};
 use super::unit::inner;
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
     the run time, the mean latency and its percentiles those of all I/Os of the run, never means of means.";
@@ -17,7 +17,7 @@ const POINTS: usize = 1_500;
 /// More lines than this cannot be told apart.
 const LINES: usize = 12;
 
-pub(super) fn by_depth(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn by_depth(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     bars_and_lines(
         cells,
         wish,
@@ -26,7 +26,7 @@ pub(super) fn by_depth(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Chart
     )
 }
 
-pub(super) fn by_jobs(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn by_jobs(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     bars_and_lines(
         cells,
         wish,
@@ -35,8 +35,8 @@ pub(super) fn by_jobs(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartE
     )
 }
 
-pub(super) fn by_block(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let wish = Wish {
+pub(super) fn by_block(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+    let wish = ChartOptions {
         metric: wish.metric.or(Some(Dimension::Bandwidth)),
         ..wish.clone()
     };
@@ -45,7 +45,7 @@ pub(super) fn by_block(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Chart
     Ok(chart)
 }
 
-pub(super) fn any(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn any(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let x = wish.x.unwrap_or(Dimension::Outstanding);
     let mut chart = over(cells, wish, x)?;
     chart.title = format!("{} over {}", chart.y[0].title, inner(&chart.x.title));
@@ -55,7 +55,7 @@ pub(super) fn any(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError
 /// Bars of IOPS, and over them lines of the mean latency and of p99, for one or two groups; lines alone for more.
 fn bars_and_lines(
     cells: &[JobFigures],
-    wish: &Wish,
+    wish: &ChartOptions,
     x: Dimension,
     title: &str,
 ) -> Result<Chart, ChartError> {
@@ -170,7 +170,11 @@ fn short(dimension: Dimension) -> String {
 }
 
 /// `wish.metric` over `x`, a line for each group.
-pub(super) fn over(cells: &[JobFigures], wish: &Wish, x: Dimension) -> Result<Chart, ChartError> {
+pub(super) fn over(
+    cells: &[JobFigures],
+    wish: &ChartOptions,
+    x: Dimension,
+) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let varied: &[Dimension] = if x.is_chosen() {
         &[x]

@@ -7,7 +7,7 @@ use super::curve::{axis, ends};
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::unit::{Quantity, lasting};
-use super::{ChartError, Wish};
+use super::{ChartError, ChartOptions};
 
 pub(super) const DERIVED: &str = "Counts are those of the result's own bins (json+), added up to four for each power of two, so that every step is \
     equally wide; percentiles are read from the same counts, or where a result has none are those it tells. Where there are no bins, the bars are \
@@ -21,7 +21,7 @@ const LEAST: f64 = 0.01;
 /// Five nines.
 const NINES: f64 = 5.0;
 
-pub(super) fn histogram(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn histogram(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let made = split(chosen(cells, wish), &[]);
     let mut all = lines(&made, |seen| steps(seen.way));
     all.iter_mut()
@@ -45,7 +45,7 @@ pub(super) fn histogram(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Char
     })
 }
 
-pub(super) fn percentiles(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn percentiles(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let made = split(chosen(cells, wish), &[]);
     let mut all = lines(&made, |seen| by_nines(seen.way));
     if all.is_empty() {

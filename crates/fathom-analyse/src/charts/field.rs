@@ -8,16 +8,16 @@ use super::curve::ends;
 use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Each field is one job of a result at that place of the grid. Fields without a result stay empty: nothing is \
     interpolated.";
 
-pub(super) fn heat(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn heat(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     of_two(cells, wish, Dimension::Depth, Dimension::Jobs)
 }
 
-pub(super) fn solid(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn solid(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let mut chart = heat(cells, wish)?;
     if let ChartBody::Grid(grid) = &mut chart.body {
         grid.solid = true;
@@ -26,8 +26,8 @@ pub(super) fn solid(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErr
 }
 
 /// What a mix of reads and writes does to the reads: share of reads along the bottom, I/Os outstanding upwards.
-pub(super) fn interference(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
-    let of_reads = Wish {
+pub(super) fn interference(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
+    let of_reads = ChartOptions {
         direction: wish.direction.or(Some(Direction::Read)),
         metric: wish.metric.or(Some(Dimension::Percentile(99.0))),
         ..wish.clone()
@@ -66,7 +66,7 @@ pub(super) fn interference(cells: &[JobFigures], wish: &Wish) -> Result<Chart, C
 }
 
 /// Readers beside writers, each at a planned rate of its own: write bandwidth along the bottom, reads per second upwards.
-fn by_rates(cells: &[JobFigures], wish: &Wish) -> Result<Option<Chart>, ChartError> {
+fn by_rates(cells: &[JobFigures], wish: &ChartOptions) -> Result<Option<Chart>, ChartError> {
     let does = |cell: &JobFigures, direction: Direction| {
         cell.ways.iter().all(|way| way.direction == direction)
     };
@@ -103,7 +103,7 @@ fn by_rates(cells: &[JobFigures], wish: &Wish) -> Result<Option<Chart>, ChartErr
 
 fn of_two(
     cells: &[JobFigures],
-    wish: &Wish,
+    wish: &ChartOptions,
     x: Dimension,
     y: Dimension,
 ) -> Result<Chart, ChartError> {

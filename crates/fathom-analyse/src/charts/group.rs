@@ -1,6 +1,6 @@
 //! Cells side by side: what is common to all of them stands below the title, what differs in the legend.
 
-use super::Wish;
+use super::ChartOptions;
 use super::cell::{JobFigures, WayFigures};
 use super::dimension::Dimension;
 
@@ -29,7 +29,7 @@ pub(super) struct Split<'a> {
     pub(super) common: String,
 }
 
-impl Wish {
+impl ChartOptions {
     /// Whether this is one of the jobs that are asked for.
     #[must_use]
     pub fn is_for(&self, cell: &JobFigures) -> bool {
@@ -46,7 +46,7 @@ impl Wish {
 }
 
 /// What `wish` asks for among `cells`.
-pub(super) fn chosen<'a>(cells: &'a [JobFigures], wish: &Wish) -> Vec<Seen<'a>> {
+pub(super) fn chosen<'a>(cells: &'a [JobFigures], wish: &ChartOptions) -> Vec<Seen<'a>> {
     let ways = |cell: &'a JobFigures| cell.ways.iter().map(move |way| Seen { cell, way });
     let all = cells.iter().filter(|cell| wish.is_for(cell)).flat_map(ways);
     let mut seen: Vec<Seen> = all

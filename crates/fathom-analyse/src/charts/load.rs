@@ -6,7 +6,7 @@ use super::curve::{axis, ends};
 use super::dimension::Dimension;
 use super::group::{Group, Seen, chosen, split};
 use super::unit::lasting;
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 use crate::figures::rate;
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 
@@ -18,7 +18,7 @@ const POINTS: usize = 1_500;
 /// Knees and limits of more groups than this would cover each other.
 const MARKED: usize = 4;
 
-pub(super) fn load(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn load(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let seen = chosen(cells, wish);
     let steps = |value: fn(&JobFigures) -> Option<u32>| {
         let mut all: Vec<Option<u32>> = seen.iter().map(|seen| value(seen.cell)).collect();

@@ -32,7 +32,7 @@ pub use self::told::{Told, jobs_of};
 
 /// What is asked of a chart. Empty lists and nothing mean all.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wish {
+pub struct ChartOptions {
     /// Patterns.
     pub rw: Vec<String>,
     /// Reads, writes or trims only.
@@ -132,7 +132,7 @@ pub struct ChartKind {
     pub about: &'static str,
     /// How its figures come about.
     pub derived: &'static str,
-    draw: fn(&[JobFigures], &Wish) -> Result<Chart, ChartError>,
+    draw: fn(&[JobFigures], &ChartOptions) -> Result<Chart, ChartError>,
 }
 
 /// Every kind of chart, in the order in which a report shows them.
@@ -257,7 +257,7 @@ pub const CHARTS: &[ChartKind] = &[
 ///
 /// # Errors
 /// When there is no such chart, or nothing in the cells to draw it from.
-pub fn chart(name: &str, cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub fn chart(name: &str, cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let kind = CHARTS
         .iter()
         .find(|kind| kind.name == name)

@@ -7,7 +7,7 @@ use fathom_model::{
 
 use super::dimension::Dimension;
 use super::unit::Quantity;
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "A bar is the best of the results that fit a promise of the data sheet (direction, order, block size where stated), in \
     percent of it: 100 is as promised. Of a latency it is the promise over the result, so that more is always better.";
@@ -37,7 +37,7 @@ pub struct Promise {
     pub value: f64,
 }
 
-pub(super) fn promised(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     if wish.promises.is_empty() {
         return Err(LACKS);
     }

@@ -7,7 +7,7 @@ use fathom_model::{Chart, Report, ReportFinding};
 use super::dimension::Dimension;
 use super::told::jobs_of;
 use super::unit::lasting;
-use super::{CHARTS, JobFigures, Remark, Told, Wish, chart};
+use super::{CHARTS, ChartOptions, JobFigures, Remark, Told, chart};
 use crate::figures::{bytes, counted, rate};
 
 /// Loads that get charts of their own.
@@ -155,7 +155,7 @@ fn stories(told: &[Told]) -> Option<(String, Vec<(String, String)>)> {
     let all = told.iter().flat_map(|one| {
         one.stories
             .iter()
-            .map(|story| (one.source.clone(), story.clone()))
+            .map(|summary_sentences| (one.source.clone(), summary_sentences.clone()))
     });
     few_stories(told).is_none().then(|| {
         (
@@ -325,13 +325,13 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
 /// The charts that have something to say, load by load where there are several loads with steps of their own.
 fn charts(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<(Chart, String)> {
     let mut made = Vec::new();
-    let mut add = |name: &str, jobs: &[JobFigures], wish: &Wish| {
+    let mut add = |name: &str, jobs: &[JobFigures], wish: &ChartOptions| {
         let kind = CHARTS.iter().find(|kind| kind.name == name);
         if let (Some(kind), Ok(chart)) = (kind, chart(name, jobs, wish)) {
             made.push((chart, kind.derived.to_owned()));
         }
     };
-    let all = Wish::default();
+    let all = ChartOptions::default();
     let loads = loads(jobs);
     if loads.len() > LOADS {
         notes.push(format!("Charts of single loads are drawn for the first {LOADS} of {}; `fathom plot` draws the others.", loads.len()));
@@ -417,9 +417,9 @@ fn over_time(jobs: &[JobFigures], notes: &mut Vec<String>) -> Vec<Chart> {
                 .collect::<Vec<_>>()
                 .join(" · "),
         );
-        let wish = Wish {
+        let wish = ChartOptions {
             subtitle,
-            ..Wish::default()
+            ..ChartOptions::default()
         };
         let names: &[&str] = if many {
             &["time"]

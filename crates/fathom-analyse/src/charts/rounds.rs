@@ -6,7 +6,7 @@ use super::curve::axis;
 use super::dimension::Dimension;
 use super::group::{alike, chosen};
 use super::time::full;
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 use crate::pts::{PTS_WINDOW, pts_steady_round, pts_window, pts_words};
 
 pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the order of the results; of a single job, its intervals. The window is \
@@ -21,7 +21,7 @@ const TOO_FEW: ChartError = ChartError::Lacks(
     "rounds are repetitions of the same job, or the intervals of one (--output-format=json+); there are fewer than five",
 );
 
-pub(super) fn convergence(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn convergence(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let (common, all) = rounds(cells, wish, metric)?;
     let series: Vec<ChartSeries> = all
@@ -43,7 +43,7 @@ pub(super) fn convergence(cells: &[JobFigures], wish: &Wish) -> Result<Chart, Ch
     ))
 }
 
-pub(super) fn window(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn window(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Iops);
     let (common, mut all) = rounds(cells, wish, metric)?;
     all.retain(|(_, values)| {
@@ -117,7 +117,11 @@ fn numbered(values: &[f64]) -> Vec<(f64, f64)> {
 type Rounds = (String, Vec<(String, Vec<f64>)>);
 
 /// For each load its values, round by round.
-fn rounds(cells: &[JobFigures], wish: &Wish, metric: Dimension) -> Result<Rounds, ChartError> {
+fn rounds(
+    cells: &[JobFigures],
+    wish: &ChartOptions,
+    metric: Dimension,
+) -> Result<Rounds, ChartError> {
     // Repetitions have the same name or a numbered one; they are not kept apart by it.
     let made = alike(&chosen(cells, wish));
     let repeated = made.groups.iter().filter(|group| group.seen.len() > 1);

@@ -8,7 +8,7 @@ use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::time::full;
 use super::unit::{Quantity, inner};
-use super::{ChartError, JobFigures, Wish};
+use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Where results differ in where their region begins (offset), each point is one of them. Of a job that goes through its \
     region in order, each point is an interval, and its place is where the region begins and what was moved until then. Where there are more \
@@ -21,7 +21,7 @@ const LACKS: ChartError = ChartError::Lacks(
 const POINTS: usize = 1_500;
 const LINES: usize = 8;
 
-pub(super) fn space(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn space(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let metric = wish.metric.unwrap_or(Dimension::Bandwidth);
     let mut offsets: Vec<u64> = cells.iter().filter_map(|cell| cell.offset).collect();
     offsets.sort_unstable();
@@ -37,7 +37,7 @@ pub(super) fn space(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErr
             .collect();
         over(
             &placed,
-            &Wish {
+            &ChartOptions {
                 metric: Some(metric),
                 ..wish.clone()
             },
@@ -53,7 +53,11 @@ pub(super) fn space(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartErr
 }
 
 /// Jobs that go through their region in order, interval by interval.
-fn in_order(cells: &[JobFigures], wish: &Wish, metric: Dimension) -> Result<Chart, ChartError> {
+fn in_order(
+    cells: &[JobFigures],
+    wish: &ChartOptions,
+    metric: Dimension,
+) -> Result<Chart, ChartError> {
     let metric = if metric == Dimension::Iops {
         metric
     } else {

@@ -10,7 +10,7 @@ use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
-use super::{ChartError, JobFigures, Remark, Wish};
+use super::{ChartError, ChartOptions, JobFigures, Remark};
 use crate::figures::holds_all_along;
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
@@ -27,7 +27,7 @@ const FULL: f64 = 0.5;
 /// Blocks in the strip; neighbours are one.
 const BLOCKS: usize = 200;
 
-pub(super) fn throughput(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn throughput(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let metric = wish
         .metric
         .filter(|metric| of_moments(*metric))
@@ -93,7 +93,7 @@ fn value(metric: Dimension, moment: &Moment, way: &MomentDirection) -> Option<f6
     latency.filter(|ns| *ns > 0).map(|ns| ns as f64)
 }
 
-pub(super) fn latency(cells: &[JobFigures], wish: &Wish) -> Result<Chart, ChartError> {
+pub(super) fn latency(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     type Figure = (&'static str, fn(&MomentDirection) -> Option<u64>);
     const FIGURES: [Figure; 3] = [
         ("p50", |m| m.p50),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Direction, DirectionSummary, Entry, Findings, Metric, Moment, MomentDirection};
 
-use super::{Figure, Measured};
+use super::{ComparedRun, Figure};
 use crate::joined::joined;
 
 /// Percentiles that are compared; fio writes them all unless told otherwise.
@@ -14,14 +14,14 @@ const FULL: f64 = 0.95;
 
 /// The jobs of a run with their figures, in whole and over time; clones of a job are one.
 #[must_use]
-pub fn measured(findings: &Findings) -> Vec<Measured> {
+pub fn measured(findings: &Findings) -> Vec<ComparedRun> {
     joined(&findings.entries)
         .iter()
         .map(|entry| job(entry, &findings.globals))
         .collect()
 }
 
-fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> Measured {
+fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> ComparedRun {
     let options: BTreeMap<String, String> = globals
         .iter()
         .chain(&entry.options)
@@ -40,7 +40,7 @@ fn job(entry: &Entry, globals: &[(String, Option<String>)]) -> Measured {
     let figures = used
         .flat_map(|direction| figures(direction, &entry.directions[direction], &full))
         .collect();
-    Measured {
+    ComparedRun {
         name: entry.name.clone(),
         options,
         figures,

@@ -15,7 +15,7 @@ mod student;
 use fathom_model::Difference;
 
 pub use self::measured::measured;
-pub use self::runs::{Figure, Limit, Measured, compare, compare_repeats};
+pub use self::runs::{ComparedRun, Figure, Limit, compare, compare_repeats};
 pub use self::settings::{QueueSettings, unlike_settings};
 
 use self::bootstrap::{Side, interval_of_change};

@@ -23,7 +23,7 @@ pub struct Figure {
 
 /// One job of a result.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct ComparedRun {
     /// Its name.
     pub name: String,
     /// Its options, those of the global section included, by name, as written.
@@ -59,7 +59,7 @@ const NO_MATTER: [&str; 21] = [
 
 /// Puts two results side by side.
 #[must_use]
-pub fn compare(before: &[Measured], after: &[Measured]) -> Comparison {
+pub fn compare(before: &[ComparedRun], after: &[ComparedRun]) -> Comparison {
     let mut comparison = Comparison::default();
     for job in before {
         match after.iter().find(|other| other.name == job.name) {
@@ -79,7 +79,7 @@ pub fn compare(before: &[Measured], after: &[Measured]) -> Comparison {
 
 /// Puts two groups of repeated runs side by side: with more than one run on a side, what differs from run to run is the yardstick.
 #[must_use]
-pub fn compare_repeats(before: &[Vec<Measured>], after: &[Vec<Measured>]) -> Comparison {
+pub fn compare_repeats(before: &[Vec<ComparedRun>], after: &[Vec<ComparedRun>]) -> Comparison {
     let (Some(first), Some(second)) = (before.first(), after.first()) else {
         return Comparison::default();
     };
@@ -104,7 +104,7 @@ pub fn compare_repeats(before: &[Vec<Measured>], after: &[Vec<Measured>]) -> Com
         }
     });
     for row in &mut comparison.rows {
-        let values = |runs: &[Vec<Measured>]| {
+        let values = |runs: &[Vec<ComparedRun>]| {
             runs.iter()
                 .filter_map(|run| value(run, row))
                 .collect::<Vec<f64>>()
@@ -118,7 +118,7 @@ pub fn compare_repeats(before: &[Vec<Measured>], after: &[Vec<Measured>]) -> Com
 }
 
 /// The figure of `row` in another run of the same.
-fn value(run: &[Measured], row: &Row) -> Option<f64> {
+fn value(run: &[ComparedRun], row: &Row) -> Option<f64> {
     let job = run.iter().find(|job| job.name == row.job)?;
     let figure = job
         .figures
@@ -132,7 +132,7 @@ fn typical(values: &[f64]) -> f64 {
     (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
 }
 
-fn unlike(before: &Measured, after: &Measured) -> Vec<Unlike> {
+fn unlike(before: &ComparedRun, after: &ComparedRun) -> Vec<Unlike> {
     let mut names: Vec<&String> = before.options.keys().chain(after.options.keys()).collect();
     names.sort_unstable();
     names.dedup();
@@ -151,7 +151,7 @@ fn unlike(before: &Measured, after: &Measured) -> Vec<Unlike> {
     differ.collect()
 }
 
-fn rows(before: &Measured, after: &Measured) -> Vec<Row> {
+fn rows(before: &ComparedRun, after: &ComparedRun) -> Vec<Row> {
     let row = |figure: &Figure| {
         let other = after
             .figures
@@ -226,7 +226,7 @@ mod tests {
     use super::super::tests::Noise;
     use super::*;
 
-    fn job(name: &str, iops: f64, options: &[(&str, &str)]) -> Measured {
+    fn job(name: &str, iops: f64, options: &[(&str, &str)]) -> ComparedRun {
         let series = Noise(iops.to_bits()).series(60, iops, iops * 0.02, 0.2);
         let figure = Figure {
             direction: Direction::Read,
@@ -238,7 +238,7 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        Measured {
+        ComparedRun {
             name: name.to_owned(),
             options,
             figures: vec![figure],

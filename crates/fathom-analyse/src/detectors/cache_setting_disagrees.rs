@@ -2,17 +2,17 @@
 
 use fathom_model::{DeviceFacts, DeviceRecording, Direction, Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::counted;
 
 const CODE: &str = "CACHE_SETTING_DISAGREES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Write \"write back\" to queue/write_cache, or turn the device's own cache off (hdparm -W0, nvme \
                       set-feature 6); until then fsync protects nothing.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let writes: u64 = scene
         .members()
         .filter(|m| !m.is_null())

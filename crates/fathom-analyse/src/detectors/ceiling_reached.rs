@@ -2,12 +2,12 @@
 
 use fathom_model::{Direction, Finding, IoLimit, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::{bytes, percent, rate};
 
 const CODE: &str = "CEILING_REACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Limits are kept to about a percent; above this share of one, it is what holds the rate.
 const REACHED: f64 = 0.9;
@@ -17,7 +17,7 @@ const ADVICE: &str = "The limit, not the device, sets this rate: raise it (blkio
 const LINK_ADVICE: &str = "The link, not the device, sets this rate: a wider or newer slot, or more devices, would lift it. Above \
                            100 % a cache on this side answered.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let groups = scene
         .recording
         .conditions
@@ -28,7 +28,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 /// The link of the only device that has one, in the direction that moved more.
-fn link(scene: &Scene) -> Option<Finding> {
+fn link(scene: &RunContext) -> Option<Finding> {
     let devices = scene.devices();
     let mut linked = devices
         .iter()
@@ -63,13 +63,13 @@ fn link(scene: &Scene) -> Option<Finding> {
     Some(of_run(CODE, Weight::Degrades, evidence, LINK_ADVICE))
 }
 
-fn reached(scene: &Scene, limit: &IoLimit) -> Option<Finding> {
+fn reached(scene: &RunContext, limit: &IoLimit) -> Option<Finding> {
     let direction = if limit.reads {
         Direction::Read
     } else {
         Direction::Write
     };
-    let of = |seat: &super::Seat| {
+    let of = |seat: &super::EntryContext| {
         let d = &seat.entry.directions[direction];
         if limit.ios { d.iops } else { d.bandwidth }
     };

@@ -2,17 +2,17 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 
 const CODE: &str = "CLOCK_DRIFT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// The most by which time services steer the kernel's clock, adjtimex(2): MAXFREQ.
 const LIMIT_PPM: f64 = 500.0;
 const ADVICE: &str = "Times and rates are wrong by about this share; use another clock source.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let clock = &scene.recording.clock;
     if clock.drift_ppm.abs() <= LIMIT_PPM {
         return Vec::new();

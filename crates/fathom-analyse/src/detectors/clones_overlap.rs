@@ -2,19 +2,19 @@
 
 use fathom_model::{Access, Extent, Finding, Job, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 
 const CODE: &str = "CLONES_OVERLAP";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Give each clone its own part with offset_increment=, or its own file.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| overlap(seat, scene))
 }
 
 /// Told by the entry that holds the first clone.
-fn overlap(seat: &Seat, scene: &Scene) -> Option<Finding> {
+fn overlap(seat: &EntryContext, scene: &RunContext) -> Option<Finding> {
     let first = seat
         .members
         .iter()

@@ -2,12 +2,12 @@
 
 use fathom_model::{Finding, Sample, TimeSpan, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::percent;
 
 const CODE: &str = "CPU_SLOWED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A fall above this is more than governors do between samples.
 const FALL: f64 = 0.2;
@@ -15,7 +15,7 @@ const FALL: f64 = 0.2;
 const LEAST: usize = 8;
 const ADVICE: &str = "Set the performance governor and look for heat or a power limit; microsecond latencies follow the clock.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let known: Vec<&Sample> = scene
         .recording
         .conditions

@@ -2,16 +2,16 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::scene::{of_run, timed};
-use super::{Detector, Scene};
+use super::context::{of_run, timed};
+use super::{Detector, RunContext};
 use crate::figures::counted;
 
 const CODE: &str = "CPU_THROTTLED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Raise or remove the CPU quota of the container or cgroup (cpu.max).";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let throttles = scene.recording.host.cpu_throttles.filter(|n| *n > 0);
     let evidence = |n| {
         format!(

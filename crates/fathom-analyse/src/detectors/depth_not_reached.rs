@@ -2,13 +2,13 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{duration, rate};
+use crate::job_summary::is_open_loop;
 use crate::members::Member;
-use crate::words::is_open_loop;
 
 const CODE: &str = "DEPTH_NOT_REACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Below half of what was asked the figures belong to another queue depth; refills and batches cost less than that.
 const REACHED: f64 = 0.5;
@@ -17,11 +17,11 @@ const ROUNDS: u64 = 20;
 const ADVICE: &str = "The kernel, file system or driver ran these one by one (common with buffered files and some FUSE \
                       or network file systems): use direct=1, another engine, or more jobs.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(shallow)
 }
 
-fn shallow(seat: &Seat) -> Option<Finding> {
+fn shallow(seat: &EntryContext) -> Option<Finding> {
     let little = &seat.entry.little;
     let done = seat.entry.counts.ok
         >= u64::from(seat.members[0].job.queue.depth) * seat.members.len() as u64 * ROUNDS;

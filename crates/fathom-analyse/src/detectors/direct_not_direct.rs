@@ -2,19 +2,19 @@
 
 use fathom_model::{DirectTruth, Finding, TargetConditions, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::percent;
 
 const CODE: &str = "DIRECT_NOT_DIRECT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A file that bypasses the cache leaves next to nothing of itself there.
 const CACHED: f64 = 0.5;
 const ADVICE: &str = "Results are for memory, not for the device: use another file system or mount option (ext4 without \
                       data=journal, btrfs with nodatacow), or the device itself.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let targets = scene.recording.conditions.targets.iter();
     let found: Vec<_> = targets
         .filter_map(|target| Some((target, why(scene, target)?)))
@@ -34,7 +34,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
     vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
 }
 
-fn why(scene: &Scene, target: &TargetConditions) -> Option<String> {
+fn why(scene: &RunContext, target: &TargetConditions) -> Option<String> {
     let mut members = scene
         .members()
         .filter(|m| m.job.files.direct && m.job.files.paths.contains(&target.path));

@@ -2,21 +2,21 @@
 
 use fathom_model::{Direction, DirectionSummary, Finding, LatencySummary, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::count;
 
 const CODE: &str = "FEW_SAMPLES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A count of k has a relative error of 1/sqrt(k): a third at ten.
 const TAIL: f64 = 10.0;
 const ADVICE: &str = "Run longer before comparing these percentiles.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| Direction::ALL.into_iter().find_map(|d| thin(seat, d)))
 }
 
-fn thin(seat: &Seat, direction: Direction) -> Option<Finding> {
+fn thin(seat: &EntryContext, direction: Direction) -> Option<Finding> {
     let (kind, summary) = shown(&seat.entry.directions[direction]);
     let beyond = |p: f64| summary.n as f64 * (100.0 - p) / 100.0;
     // Half an I/O of slack, for percentiles that are not exact in binary.

@@ -2,20 +2,20 @@
 
 use fathom_model::{Finding, Histogram, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::bins::{FIO_CLAMP_NS, fio_bin, fio_middle};
 use crate::figures::{count, duration};
 
 const CODE: &str = "FIO_BINS_CLAMPED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Read percentiles and maximum, not the bins, for such latencies.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(clamped)
 }
 
-fn clamped(seat: &Seat) -> Option<Finding> {
+fn clamped(seat: &EntryContext) -> Option<Finding> {
     let worst = beyond(&seat.latencies(|d| &d.clat)).max(beyond(&seat.latencies(|d| &d.lat)));
     if worst == 0 {
         return None;

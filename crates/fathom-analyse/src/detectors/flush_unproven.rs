@@ -2,23 +2,23 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{counted, duration};
 
 const CODE: &str = "FLUSH_UNPROVEN";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Ask how the host handles flushes (cache mode of the virtual disk): some acknowledge them without \
                       doing anything. Only a power cut on the host can prove them.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     if scene.recording.conditions.virtual_machine != Some(true) {
         return Vec::new();
     }
     scene.each(flushed)
 }
 
-fn flushed(seat: &Seat) -> Option<Finding> {
+fn flushed(seat: &EntryContext) -> Option<Finding> {
     let sync = &seat.entry.sync;
     if sync.n == 0 || seat.members.iter().all(|m| m.is_null()) {
         return None;

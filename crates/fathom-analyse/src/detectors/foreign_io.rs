@@ -2,12 +2,12 @@
 
 use fathom_model::{Direction, DiskSummary, Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::{bytes, percent, share};
 
 const CODE: &str = "FOREIGN_IO";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A quarter more than ours is beyond metadata and journals.
 const EXCESS_PERCENT: f64 = 25.0;
@@ -17,7 +17,7 @@ const SECTOR: u64 = 512;
 const ADVICE: &str = "Someone else uses the device, or the file system writes more than it was asked: find it with \
                       iostat or iotop, or use an idle device.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     [Direction::Read, Direction::Write]
         .into_iter()
         .filter_map(|d| excess(scene, d))
@@ -26,7 +26,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
 }
 
 /// One device alone must exceed all jobs together: sums over a stack of devices would count the same I/O twice.
-fn excess(scene: &Scene, direction: Direction) -> Option<Finding> {
+fn excess(scene: &RunContext, direction: Direction) -> Option<Finding> {
     if !scene.all_direct(direction) {
         return None;
     }

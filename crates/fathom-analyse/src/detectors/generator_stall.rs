@@ -2,13 +2,13 @@
 
 use fathom_model::{Finding, Nanos, Stall, TimeSpan, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene, Seat};
+use super::context::of_run;
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{count, counted, duration, percent, share};
-use crate::words::is_open_loop;
+use crate::job_summary::is_open_loop;
 
 const CODE: &str = "GENERATOR_STALL";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A watchdog that wakes this late was not merely waiting its turn: scheduler slices are a few milliseconds, the
 /// period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of Linux).
@@ -22,7 +22,7 @@ const LOST_PERCENT: f64 = 5.0;
 const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): mend \
                       that and run again.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let measured = |s: &Stall| scene.seats.iter().any(|seat| hits(s, seat));
     let long = scene
         .recording
@@ -41,7 +41,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
     }
 }
 
-fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
+fn open_loop(seat: &EntryContext, stalls: &[Stall]) -> Option<Finding> {
     let worst = worst(stalls.iter().filter(|s| hits(s, seat)))?;
     if !seat.members.iter().any(|m| is_open_loop(&m.job.pace)) {
         return None;
@@ -68,12 +68,12 @@ fn open_loop(seat: &Seat, stalls: &[Stall]) -> Option<Finding> {
 }
 
 /// Whether a stall fell into the measured time of an entry.
-fn hits(stall: &Stall, seat: &Seat) -> bool {
+fn hits(stall: &Stall, seat: &EntryContext) -> bool {
     let (from, to) = seat.span();
     stall.at < to && stall.at + stall.lasted > from
 }
 
-fn closed_loop(scene: &Scene, stalls: &[Stall]) -> Finding {
+fn closed_loop(scene: &RunContext, stalls: &[Stall]) -> Finding {
     let worst = worst(stalls.iter()).unwrap_or(stalls[0]);
     let (lost, elapsed) = (covered(stalls), scene.recording.elapsed);
     let lost_share = share(lost.get(), elapsed.get());

@@ -2,21 +2,21 @@
 
 use fathom_model::{Finding, Histogram, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{counted, duration};
 use crate::latency::merged;
 
 const CODE: &str = "HISTOGRAM_OVERFLOW";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Percentiles that reach into these values show the maximum; mean and maximum are exact.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(above_range)
 }
 
-fn above_range(seat: &Seat) -> Option<Finding> {
+fn above_range(seat: &EntryContext) -> Option<Finding> {
     let kinds: [Histogram; 6] = [
         seat.latencies(|d| &d.slat),
         seat.latencies(|d| &d.clat),

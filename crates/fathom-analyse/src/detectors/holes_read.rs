@@ -2,18 +2,18 @@
 
 use fathom_model::{Direction, Finding, TargetConditions, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::percent;
 
 const CODE: &str = "HOLES_READ";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Share from which on the fast answers of holes show in rates and percentiles.
 const LEAST: f64 = 0.01;
 const ADVICE: &str = "Write the file in full first, with data and not with fallocate.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let worst =
         |a: &&TargetConditions, b: &&TargetConditions| unwritten(a).total_cmp(&unwritten(b));
     let read = scene
@@ -40,7 +40,7 @@ fn unwritten(target: &TargetConditions) -> f64 {
     1.0 - target.written_share.unwrap_or(1.0)
 }
 
-fn is_read(scene: &Scene, target: &TargetConditions) -> bool {
+fn is_read(scene: &RunContext, target: &TargetConditions) -> bool {
     let did = |m: &crate::members::Member| m.seen.directions[Direction::Read].counts.ok > 0;
     scene
         .members()

@@ -2,12 +2,12 @@
 
 use fathom_model::{Finding, Sample, Weight};
 
-use super::scene::{of_run, timed};
-use super::{Detector, Scene};
+use super::context::{of_run, timed};
+use super::{Detector, RunContext};
 use crate::figures::percent;
 
 const CODE: &str = "HOST_BUSY";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// From here on a thread that wants to run often has to wait.
 const BUSY_PERCENT: f64 = 90.0;
@@ -15,7 +15,7 @@ const BUSY_PERCENT: f64 = 90.0;
 const FOREIGN_PERCENT: f64 = 20.0;
 const ADVICE: &str = "Stop the other programs, or read the result as a lower bound.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let host = &scene.recording.host;
     let Some(busy) = host.busy_percent.filter(|busy| *busy >= BUSY_PERCENT) else {
         return Vec::new();
@@ -42,7 +42,7 @@ fn mean_busy(sample: &Sample) -> f64 {
 }
 
 /// CPU of the workers as a share of all CPUs.
-fn ours(scene: &Scene) -> f64 {
+fn ours(scene: &RunContext) -> f64 {
     let used: f64 = scene
         .members()
         .map(|m| (m.seen.usage.user + m.seen.usage.system).as_secs_f64())

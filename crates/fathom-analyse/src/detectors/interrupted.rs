@@ -2,16 +2,16 @@
 
 use fathom_model::{Finding, RunEnd, TimeSpan, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::duration;
 
 const CODE: &str = "INTERRUPTED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "The figures hold for the time up to the end; run again for the whole plan.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let end = TimeSpan {
         from: scene.recording.elapsed,
         to: scene.recording.elapsed,

@@ -2,24 +2,24 @@
 
 use fathom_model::{EventKind, Finding, Weight};
 
-use super::scene::timed;
-use super::{Detector, Scene, Seat};
+use super::context::timed;
+use super::{Detector, EntryContext, RunContext};
 use crate::errno;
 use crate::figures::count;
 use crate::members::Member;
 
 const CODE: &str = "IO_ERROR";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A verify mismatch is told by VERIFY_FAILED.
 const EILSEQ: i32 = 84;
 const ADVICE: &str = "See the kernel log for the device, mend the cause, and run again.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(failed)
 }
 
-fn failed(seat: &Seat) -> Option<Finding> {
+fn failed(seat: &EntryContext) -> Option<Finding> {
     let of = seat
         .members
         .iter()
@@ -87,7 +87,7 @@ fn tolerated(member: &Member) -> bool {
     }
 }
 
-fn first(seat: &Seat) -> String {
+fn first(seat: &EntryContext) -> String {
     let told = seat.events().find_map(|e| match &e.what {
         EventKind::FirstError {
             direction,

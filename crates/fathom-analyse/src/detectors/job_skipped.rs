@@ -2,18 +2,18 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 
 const CODE: &str = "JOB_SKIPPED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "An earlier job failed or the run was ended: mend that and run again.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(skipped)
 }
 
-fn skipped(seat: &Seat) -> Option<Finding> {
+fn skipped(seat: &EntryContext) -> Option<Finding> {
     let skipped = seat.members.iter().filter(|m| m.seen.skipped).count();
     if skipped == 0 {
         return None;

@@ -2,11 +2,11 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{counted, duration, percent, share};
 
 const CODE: &str = "LATE_ISSUE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Ten timer ticks of a kernel with HZ=1000: later than any healthy wake-up.
 const LATE: Nanos = Nanos::from_millis(10);
@@ -15,11 +15,11 @@ const LATE_PERCENT: f64 = 1.0;
 const ADVICE: &str = "Response times include the wait and stay true. For arrivals as planned raise iodepth, lower the \
                       rate, or spread the load over more jobs.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| late(seat, scene))
 }
 
-fn late(seat: &Seat, scene: &Scene) -> Option<Finding> {
+fn late(seat: &EntryContext, scene: &RunContext) -> Option<Finding> {
     let lateness = seat.latencies(|d| &d.lateness);
     let late = lateness.count_above(LATE);
     let late_share = share(late, lateness.count());

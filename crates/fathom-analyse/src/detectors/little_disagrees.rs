@@ -2,13 +2,13 @@
 
 use fathom_model::{Finding, Little, Nanos, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{duration, percent, rate};
+use crate::job_summary::is_open_loop;
 use crate::members::Member;
-use crate::words::is_open_loop;
 
 const CODE: &str = "LITTLE_DISAGREES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// More in flight than the jobs may have is beyond what rounding of run times explains.
 const ABOVE: f64 = 1.05;
@@ -23,7 +23,7 @@ const TOO_MANY: &str =
 const TOO_FEW: &str =
     "The target could do more with the same latency: use more jobs or a cheaper engine.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| {
         (long_enough(seat) && seat.members.iter().all(keeps_busy))
             .then(|| judged(seat))
@@ -31,7 +31,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
     })
 }
 
-fn judged(seat: &Seat) -> Option<Finding> {
+fn judged(seat: &EntryContext) -> Option<Finding> {
     let little = &seat.entry.little;
     let might = seat
         .members
@@ -77,7 +77,7 @@ fn depth(member: &Member) -> u32 {
 }
 
 /// All ran for long, and together.
-fn long_enough(seat: &Seat) -> bool {
+fn long_enough(seat: &EntryContext) -> bool {
     let (from, to) = seat.span();
     let whole = to.saturating_sub(from).get() as f64;
     seat.members

@@ -2,17 +2,17 @@
 
 use fathom_model::{BackingFacts, Direction, Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::bytes;
 
 const CODE: &str = "LOOP_BUFFERED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Attach it with losetup --direct-io=on; until then direct=1 ends at the loop device, and what is below \
                       it is the page cache.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let moved: u64 = scene.moved().iter().map(|(_, moved)| moved.bytes).sum();
     let asked = Direction::ALL.into_iter().all(|d| scene.all_direct(d)) && moved > 0;
     let through = |file: &&BackingFacts| file.direct_io == Some(false);

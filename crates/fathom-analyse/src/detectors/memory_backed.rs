@@ -2,19 +2,19 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::bytes;
 
 const CODE: &str = "MEMORY_BACKED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Block devices that are memory: compressed, and plain.
 const DISKS: [&str; 2] = ["zram", "ram"];
 const ADVICE: &str =
     "These figures are about RAM and the CPU; use a device with a medium of its own for storage.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let conditions = &scene.recording.conditions;
     // Direct I/O on such a file is DIRECT_NOT_DIRECT.
     let direct = |path| {

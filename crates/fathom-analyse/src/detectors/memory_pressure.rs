@@ -2,18 +2,18 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::scene::{of_run, timed};
-use super::{Detector, Scene};
+use super::context::{of_run, timed};
+use super::{Detector, RunContext};
 use crate::figures::{duration, percent};
 
 const CODE: &str = "MEMORY_PRESSURE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Above this share of the run, tails are the swap's.
 const LIMIT_PERCENT: f64 = 1.0;
 const ADVICE: &str = "Free memory or run on a larger machine: reclaim and swapping use the same devices and CPUs as the load.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let samples = &scene.recording.conditions.telemetry.samples;
     let lost =
         |s: &fathom_model::Sample| s.memory_pressure.unwrap_or(0.0) * s.length.get() as f64 / 100.0;

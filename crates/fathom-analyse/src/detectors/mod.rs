@@ -7,6 +7,7 @@ mod cache_setting_disagrees;
 mod ceiling_reached;
 mod clock_drift;
 mod clones_overlap;
+mod context;
 mod cpu_slowed;
 mod cpu_throttled;
 mod depth_not_reached;
@@ -41,7 +42,6 @@ mod repeated_addresses;
 mod replay_cut;
 mod replay_lag;
 mod requests_resized;
-mod scene;
 mod settings_changed;
 mod settings_reduced;
 mod short_io;
@@ -65,14 +65,14 @@ mod working_set_cached;
 
 use fathom_model::{Finding, TimeSpan, Verdict, Weight};
 
-pub(crate) use self::scene::{Scene, Seat};
+pub(crate) use self::context::{EntryContext, RunContext};
 
 /// Looks for one way in which numbers mislead.
 #[derive(Clone, Copy, Debug)]
 pub struct Detector {
     /// Stable name of what it finds.
     pub code: &'static str,
-    look: fn(&Scene) -> Vec<Finding>,
+    detect: fn(&RunContext) -> Vec<Finding>,
 }
 
 /// All detectors; within one weight, findings are listed in this order.
@@ -138,10 +138,10 @@ pub const DETECTORS: &[Detector] = &[
 ];
 
 /// What the detectors find, worst first, one finding for each code and name.
-pub(crate) fn detect(scene: &Scene, detectors: &[Detector]) -> Vec<Finding> {
+pub(crate) fn detect(scene: &RunContext, detectors: &[Detector]) -> Vec<Finding> {
     let mut found = Vec::new();
     for detector in detectors {
-        found.extend(folded((detector.look)(scene)));
+        found.extend(folded((detector.detect)(scene)));
     }
     found.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     found

@@ -2,20 +2,20 @@
 
 use fathom_model::{Counts, Direction, Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::count;
 
 const CODE: &str = "NOT_CONSERVED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "This is a fault of the tool: report it with the job file, and do not use the figures.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(unbalanced)
 }
 
-fn unbalanced(seat: &Seat) -> Option<Finding> {
+fn unbalanced(seat: &EntryContext) -> Option<Finding> {
     let pairs = seat.members.iter().flat_map(|m| m.seen.directions.iter());
     let (direction, made) = pairs.into_iter().find(|(_, d)| !d.counts.balanced())?;
     Some(seat.finding(

@@ -2,13 +2,13 @@
 
 use fathom_model::{Finding, Moment, Nanos, TimeSpan, Weight};
 
-use super::scene::timed;
-use super::{Detector, Scene, Seat};
+use super::context::timed;
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{bytes, percent};
-use crate::words::is_open_loop;
+use crate::job_summary::is_open_loop;
 
 const CODE: &str = "NOT_STEADY";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// SNIA Solid State Storage Performance Test Specification: within a steady window of five rounds, no round is more
 /// than 10 % away from the mean, a range of 20 %.
@@ -19,11 +19,11 @@ const LEAST: Nanos = Nanos::from_secs(5);
 const ADVICE: &str =
     "Run longer, precondition the device, or use warm-up (ramp_time) before comparing.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(unsteady)
 }
 
-fn unsteady(seat: &Seat) -> Option<Finding> {
+fn unsteady(seat: &EntryContext) -> Option<Finding> {
     let from = seat.members.iter().map(|m| m.seen.measured_from).max()?;
     let to = seat.members.iter().map(|m| m.seen.ended).min()?;
     let paced = seat.members.iter().any(|m| {

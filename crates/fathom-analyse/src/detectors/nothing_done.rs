@@ -2,16 +2,16 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{count, duration};
 use crate::members::Member;
 
 const CODE: &str = "NOTHING_DONE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "See its error and the size, io_size and number_ios of the job.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let ends_others = scene
         .recording
         .plan
@@ -21,7 +21,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(|seat| idle(seat, ends_others))
 }
 
-fn idle(seat: &Seat, ends_others: bool) -> Option<Finding> {
+fn idle(seat: &EntryContext, ends_others: bool) -> Option<Finding> {
     let idle = seat
         .members
         .iter()

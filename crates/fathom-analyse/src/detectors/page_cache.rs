@@ -2,12 +2,12 @@
 
 use fathom_model::{Direction, Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::{bytes, percent, share};
 
 const CODE: &str = "PAGE_CACHE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Below half, the figures are more about memory than about the device.
 const FROM_DEVICE_PERCENT: f64 = 50.0;
@@ -18,7 +18,7 @@ const BUFFERED: &str = "For the device use direct=1, or a region larger than mem
 const DIRECT: &str = "Although direct I/O was asked for, the device was not reached: the file may have holes, be kept \
                       in a cache below, or lie on a file system that buffers it. Write it in full first.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     // All devices together: a stack of devices counts an I/O more than once, so this errs on the silent side.
     let read: u64 = scene
         .disks
@@ -51,7 +51,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
     )]
 }
 
-fn missing(scene: &Scene, direction: Direction, device: u64) -> Option<String> {
+fn missing(scene: &RunContext, direction: Direction, device: u64) -> Option<String> {
     let moved = scene.moved()[direction].bytes;
     let from_device = share(device, moved);
     if moved < LEAST || from_device >= FROM_DEVICE_PERCENT {

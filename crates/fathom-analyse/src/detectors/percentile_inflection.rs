@@ -3,23 +3,23 @@
 use fathom_model::{Direction, Finding, Weight};
 
 use super::few_samples::shown;
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::duration;
 use crate::tail::inflection;
 
 const CODE: &str = "PERCENTILE_INFLECTION";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// What happens to fewer than one I/O in a hundred is told with the tail of every result, and is no finding.
 const EARLY: f64 = 99.0;
 const ADVICE: &str = "Quote the percentile before the step for what is usual and the one after it for what users will \
                       meet; look for a cache, a collector or another user behind the slow ones.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| Direction::ALL.into_iter().find_map(|d| bent(seat, d)))
 }
 
-fn bent(seat: &Seat, direction: Direction) -> Option<Finding> {
+fn bent(seat: &EntryContext, direction: Direction) -> Option<Finding> {
     let (kind, summary) = shown(&seat.entry.directions[direction]);
     let step = inflection(&summary.percentiles, summary.n).filter(|step| step.last.0 < EARLY)?;
     let evidence = format!(

@@ -2,20 +2,20 @@
 
 use fathom_model::{Finding, Nanos, RunEnd, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::duration;
+use crate::job_summary::is_open_loop;
 use crate::members::Member;
-use crate::words::is_open_loop;
 
 const CODE: &str = "RAN_SHORT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Share of the asked time that must have been run.
 const ENOUGH: f64 = 0.95;
 const ADVICE: &str =
     "The figures hold for the shorter time; mend what ended the job and run again.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     if scene.recording.end != RunEnd::Completed {
         return Vec::new();
     }
@@ -25,7 +25,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
     scene.each(|seat| short_run(seat, ended_by_others))
 }
 
-fn short_run(seat: &Seat, ended_by_others: bool) -> Option<Finding> {
+fn short_run(seat: &EntryContext, ended_by_others: bool) -> Option<Finding> {
     let early =
         |m: &&Member| ended_early(m) && (m.seen.error.is_some() || !(ended_by_others || pauses(m)));
     let of = seat

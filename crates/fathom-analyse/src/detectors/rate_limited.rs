@@ -2,11 +2,11 @@
 
 use fathom_model::{Finding, Histogram, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{counted, duration, percent};
 
 const CODE: &str = "RATE_LIMITED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Pauses shorter than this are within what devices do by themselves.
 const PAUSE: f64 = 10e6;
@@ -21,11 +21,11 @@ const LEAST: u64 = 10;
 const ADVICE: &str = "Look for a QoS limit, burst credits or a container limit (blkio.throttle, io.max) and for devices \
                       that pause: the average is then the limiter's setting, not the device's speed.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(limited)
 }
 
-fn limited(seat: &Seat) -> Option<Finding> {
+fn limited(seat: &EntryContext) -> Option<Finding> {
     let clat = seat.latencies(|d| &d.clat);
     let median = clat.percentile(50.0)?;
     let pause = longest_pause(&clat)?;

@@ -2,13 +2,13 @@
 
 use fathom_model::{Direction, Finding, Rate, TimeSpan, Weight};
 
-use super::scene::timed;
-use super::{Detector, Scene, Seat};
+use super::context::timed;
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::members::Member;
 
 const CODE: &str = "RATE_NOT_REACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Shortfalls within one percent are rounding of the run's ends.
 const TOLERANCE: f64 = 0.01;
@@ -19,7 +19,7 @@ const CLEARLY: f64 = 0.9;
 const ADVICE: &str = "The target or the queue depth cannot carry this rate: read the result as an overload test, or \
                       ask for less.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| Direction::ALL.into_iter().find_map(|d| missed(seat, d)))
 }
 
@@ -36,7 +36,7 @@ struct Rates {
     planned: u64,
 }
 
-fn missed(seat: &Seat, direction: Direction) -> Option<Finding> {
+fn missed(seat: &EntryContext, direction: Direction) -> Option<Finding> {
     let by_ios = rates(seat, direction, |rate| {
         if let Rate::Iops(n) = rate {
             Some(n)
@@ -62,14 +62,14 @@ fn missed(seat: &Seat, direction: Direction) -> Option<Finding> {
 }
 
 /// When less was completed than [`CLEARLY`] of what was asked for.
-fn below(seat: &Seat, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpan> {
+fn below(seat: &EntryContext, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpan> {
     seat.intervals(|moment| {
         let (way, seconds) = (&moment.directions[direction], moment.length.as_secs_f64());
         (way.ios as f64) < CLEARLY * ios * seconds || (way.bytes as f64) < CLEARLY * bytes * seconds
     })
 }
 
-fn rates(seat: &Seat, direction: Direction, asked: fn(Rate) -> Option<f64>) -> Rates {
+fn rates(seat: &EntryContext, direction: Direction, asked: fn(Rate) -> Option<f64>) -> Rates {
     let mut sum = Rates::default();
     for member in seat
         .members
@@ -103,7 +103,7 @@ fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_b
 }
 
 fn told(
-    seat: &Seat,
+    seat: &EntryContext,
     direction: Direction,
     r: &Rates,
     of: &str,

@@ -2,22 +2,22 @@
 
 use fathom_model::{Direction, Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::bytes;
 
 const CODE: &str = "REPEATED_ADDRESSES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// From twice on, half of the reads or more repeat an earlier one.
 const TIMES: f64 = 2.0;
 const ADVICE: &str =
     "For the medium itself use a larger region; for a working set of this size the figures hold.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(repeated)
 }
 
-fn repeated(seat: &Seat) -> Option<Finding> {
+fn repeated(seat: &EntryContext) -> Option<Finding> {
     let real = || seat.members.iter().filter(|m| !m.is_null());
     let read: u64 = real()
         .map(|m| m.seen.directions[Direction::Read].counts.bytes_ok)

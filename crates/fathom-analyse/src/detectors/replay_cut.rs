@@ -2,24 +2,24 @@
 
 use fathom_model::{Finding, RunEnd, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::count;
 use crate::members::Member;
 
 const CODE: &str = "REPLAY_CUT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "The figures hold for the first part of the log; leave runtime out to replay all of it.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     if scene.recording.end != RunEnd::Completed {
         return Vec::new();
     }
     scene.each(cut)
 }
 
-fn cut(seat: &Seat) -> Option<Finding> {
+fn cut(seat: &EntryContext) -> Option<Finding> {
     let replay = seat.replay()?;
     let whole = |m: &&Member| {
         m.seen.error.is_none() && !m.seen.skipped && !m.died() && m.job.pace.replay.is_some()

@@ -2,11 +2,11 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{counted, duration, percent, share};
 
 const CODE: &str = "REPLAY_LAG";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Ten timer ticks of a kernel with HZ=1000: later than any healthy wake-up.
 const LATE: Nanos = Nanos::from_millis(10);
@@ -15,11 +15,11 @@ const LATE_PERCENT: f64 = 1.0;
 const ADVICE: &str = "Response times include the wait and stay true. For the arrivals of the log raise iodepth, use an \
                       asynchronous engine, or slow the log down with replay_time_scale.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(behind)
 }
 
-fn behind(seat: &Seat) -> Option<Finding> {
+fn behind(seat: &EntryContext) -> Option<Finding> {
     let replay = seat.replay()?;
     let lateness = seat.latencies(|d| &d.lateness);
     let late = lateness.count_above(LATE);

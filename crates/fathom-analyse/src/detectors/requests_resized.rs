@@ -2,12 +2,12 @@
 
 use fathom_model::{Direction, DiskSummary, Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::{bytes, count};
 
 const CODE: &str = "REQUESTS_RESIZED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Requests for each I/O from which on, or below whose inverse, sizes at the device differ from those asked.
 const FACTOR: f64 = 1.5;
@@ -18,7 +18,7 @@ const SECTOR: u64 = 512;
 const ADVICE: &str = "Latency and IOPS at the device differ from those of the job; see max_sectors_kb and nomerges in \
                       /sys/block/*/queue.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     [Direction::Read, Direction::Write]
         .into_iter()
         .filter_map(|d| resized(scene, d))
@@ -35,7 +35,7 @@ fn done(disk: &DiskSummary, direction: Direction) -> (u64, u64) {
 }
 
 /// Of a stack of devices the uppermost is listed first: what it sees is what becomes of our I/Os.
-fn resized(scene: &Scene, direction: Direction) -> Option<Finding> {
+fn resized(scene: &RunContext, direction: Direction) -> Option<Finding> {
     let ours = scene.moved()[direction];
     let same = |disk: &&DiskSummary| {
         let bytes = done(disk, direction).1 * SECTOR;

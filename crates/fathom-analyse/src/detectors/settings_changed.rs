@@ -2,11 +2,11 @@
 
 use fathom_model::{DeviceRecording, Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 
 const CODE: &str = "SETTINGS_CHANGED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Settings that the kernel changes by itself.
 const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
@@ -14,7 +14,7 @@ const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
 const TOLD: usize = 3;
 const ADVICE: &str = "The first part of the run had other settings than the last: find what changes them and run again.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let changes: Vec<String> = scene.devices().into_iter().flat_map(changes).collect();
     if changes.is_empty() {
         return Vec::new();

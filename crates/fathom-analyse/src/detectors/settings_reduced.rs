@@ -2,19 +2,19 @@
 
 use fathom_model::{DeviceFacts, Direction, Finding, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::bytes;
 
 const CODE: &str = "SETTINGS_REDUCED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// The kernel's own choice where the device can do more (BLK_DEF_MAX_SECTORS of 2.6.39 to 6.12), KiB.
 const DEFAULT_KIB: u64 = 1280;
 const ADVICE: &str = "Settings survive tests, and even the removal of a loop device: set them back in \
                       /sys/block/*/queue, or keep them and say so.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let devices = scene.devices().into_iter().map(|device| &device.before);
     devices
         .filter_map(|device| reduced(scene, device).or_else(|| blind(device)))
@@ -22,7 +22,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
         .collect()
 }
 
-fn reduced(scene: &Scene, device: &DeviceFacts) -> Option<Finding> {
+fn reduced(scene: &RunContext, device: &DeviceFacts) -> Option<Finding> {
     let kib = |name| device.queue.setting(name)?.parse::<u64>().ok();
     let (now, could) = (
         kib("max_sectors_kb")?,

@@ -2,22 +2,22 @@
 
 use fathom_model::{EventKind, Finding, Weight};
 
-use super::scene::timed;
-use super::{Detector, Scene, Seat};
+use super::context::timed;
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{count, percent, share};
 use crate::members::Member;
 
 const CODE: &str = "SHORT_IO";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Look for a target that ends early, is full, or fails; do not use the figures of this run.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(short)
 }
 
-fn short(seat: &Seat) -> Option<Finding> {
+fn short(seat: &EntryContext) -> Option<Finding> {
     let c = &seat.entry.counts;
     if c.short == 0 {
         return None;
@@ -55,7 +55,7 @@ fn filled(member: &Member) -> bool {
         || (member.job.files.layout.fill_device && short <= u64::from(member.job.queue.depth))
 }
 
-fn first(seat: &Seat) -> String {
+fn first(seat: &EntryContext) -> String {
     let told = seat.events().find_map(|e| match &e.what {
         EventKind::FirstShort {
             direction,

@@ -2,19 +2,19 @@
 
 use fathom_model::{Direction, Fill, Finding, Payload, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 
 const CODE: &str = "SOFT_PAYLOAD";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Devices and file systems that compress or deduplicate are faster with such data: use fresh \
                       random data (refill_buffers, or scramble_buffers as by default) for figures of the medium.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(soft)
 }
 
-fn soft(seat: &Seat) -> Option<Finding> {
+fn soft(seat: &EntryContext) -> Option<Finding> {
     let writers = seat
         .members
         .iter()

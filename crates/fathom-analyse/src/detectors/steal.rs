@@ -2,19 +2,19 @@
 
 use fathom_model::{Finding, Sample, Weight};
 
-use super::scene::{of_run, timed};
-use super::{Detector, Scene};
+use super::context::{of_run, timed};
+use super::{Detector, RunContext};
 use crate::figures::percent;
 
 const CODE: &str = "STEAL";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Above half a percent, tails of microsecond devices are visibly the neighbours'.
 const LIMIT_PERCENT: f64 = 0.5;
 const ADVICE: &str =
     "Compare only with runs of the same steal, or use a machine with dedicated CPUs.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let stolen = scene
         .recording
         .host

@@ -2,17 +2,17 @@
 
 use fathom_model::{Direction, Finding, Histogram, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::count;
 use crate::members::Member;
 
 const CODE: &str = "SUMMARY_DISAGREES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "This is a fault of the tool: report it with the job file, and do not use the figures.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| {
         seat.members
             .iter()
@@ -21,7 +21,7 @@ fn look(scene: &Scene) -> Vec<Finding> {
     })
 }
 
-fn disagreement(seat: &Seat, member: &Member) -> Option<Finding> {
+fn disagreement(seat: &EntryContext, member: &Member) -> Option<Finding> {
     let evidence = Direction::ALL
         .into_iter()
         .find_map(|d| differs(member, d))?;

@@ -2,18 +2,18 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 
 const CODE: &str = "SYNC_ENGINE_DEPTH";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Use io_uring or libaio, or numjobs in place of iodepth.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(asked_in_vain)
 }
 
-fn asked_in_vain(seat: &Seat) -> Option<Finding> {
+fn asked_in_vain(seat: &EntryContext) -> Option<Finding> {
     let of = seat
         .members
         .iter()

@@ -2,16 +2,16 @@
 
 use fathom_model::{Finding, TargetConditions, TimeSpan, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::{bytes, duration};
 
 const CODE: &str = "TARGET_GONE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Find what removes or replaces the file; what is there under its name now is not what was measured.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let gone = |target: &TargetConditions| {
         let gone = target.gone?;
         let at = duration(gone.get() as f64);

@@ -2,18 +2,18 @@
 
 use fathom_model::{Finding, Sharer, TargetConditions, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 
 const CODE: &str = "TARGET_SHARED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Spelled out.
 const TOLD: usize = 3;
 const ADVICE: &str = "End what does not belong there, or take a target of your own: what others read or write meanwhile is in \
                       these figures, and what they write is in the data.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let shared = |target: &&TargetConditions| !target.sharers.is_empty();
     scene
         .recording

@@ -2,20 +2,20 @@
 
 use fathom_model::{EventKind, Finding, Nanos, TimeSpan, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::{count, duration};
 
 const CODE: &str = "TIMED_OUT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "The target hung: see the kernel log; the slowest I/Os of this run are in no latency figure.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(hung)
 }
 
-fn hung(seat: &Seat) -> Option<Finding> {
+fn hung(seat: &EntryContext) -> Option<Finding> {
     let given_up: Vec<(u32, Nanos, Nanos)> = seat
         .events()
         .filter_map(|e| match e.what {

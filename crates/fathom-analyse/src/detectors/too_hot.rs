@@ -2,12 +2,12 @@
 
 use fathom_model::{DeviceRecording, Finding, Moment, Nanos, Sample, TimeSpan, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene, Seat};
+use super::context::of_run;
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::percent;
 
 const CODE: &str = "TOO_HOT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Drives and CPUs begin to slow down somewhere above this (composite warning temperatures of NVMe drives).
 const WARM: f64 = 65.0;
@@ -17,7 +17,7 @@ const RISE: f64 = 5.0;
 const FALL: f64 = 0.15;
 const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that begin equally cool.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let told: Vec<Finding> = scene
         .devices()
         .into_iter()
@@ -53,7 +53,7 @@ fn says_so(device: &DeviceRecording) -> Option<Finding> {
     Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
-fn slowed(seat: &Seat, samples: &[Sample]) -> Option<Finding> {
+fn slowed(seat: &EntryContext, samples: &[Sample]) -> Option<Finding> {
     let (from, to) = seat.span();
     let third = to.saturating_sub(from).get() / 3;
     let (early, late) = (

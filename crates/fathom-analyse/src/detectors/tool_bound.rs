@@ -2,14 +2,14 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::entry::percent_of;
 use crate::figures::{percent, rate};
+use crate::job_summary::is_open_loop;
 use crate::members::Member;
-use crate::words::is_open_loop;
 
 const CODE: &str = "TOOL_BOUND";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A worker that waits for its target has idle time; one above this has none to speak of.
 const FULL_PERCENT: f64 = 95.0;
@@ -20,12 +20,12 @@ const ADVICE: &str = "Treat the figures as a lower bound of the target: use more
 /// Above this share of what the generator can do, its limit and the target's cannot be told apart.
 const NEAR_CEILING: f64 = 0.85;
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(|seat| near_ceiling(seat).or_else(|| bound(seat)))
 }
 
 /// The rate against what the same plan reaches on a target that answers at once.
-fn near_ceiling(seat: &Seat) -> Option<Finding> {
+fn near_ceiling(seat: &EntryContext) -> Option<Finding> {
     let (iops, ceiling) = (seat.entry.little.iops, seat.entry.ceiling_iops?);
     let null = seat.members.iter().all(|member| member.is_null());
     if null || is_open_loop(&seat.members.first()?.job.pace) || iops < NEAR_CEILING * ceiling {
@@ -39,7 +39,7 @@ fn near_ceiling(seat: &Seat) -> Option<Finding> {
     Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
 }
 
-fn bound(seat: &Seat) -> Option<Finding> {
+fn bound(seat: &EntryContext) -> Option<Finding> {
     let (member, busy) = seat
         .members
         .iter()

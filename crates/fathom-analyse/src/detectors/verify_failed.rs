@@ -2,21 +2,21 @@
 
 use fathom_model::{EventKind, Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::damage::{cause, classes};
 use crate::figures::count;
 
 const CODE: &str = "VERIFY_FAILED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const EILSEQ: i32 = 84;
 const ADVICE: &str = "Treat the target as corrupting data until shown otherwise; keep it as it is for a second look.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(differs)
 }
 
-fn differs(seat: &Seat) -> Option<Finding> {
+fn differs(seat: &EntryContext) -> Option<Finding> {
     let bad: u64 = seat.members.iter().map(|m| m.seen.verify.bad).sum();
     let checked: u64 = seat
         .members
@@ -47,7 +47,7 @@ fn differs(seat: &Seat) -> Option<Finding> {
 }
 
 /// The classes and the first wrong block; with fio's formats the first only, which tells less.
-fn first(seat: &Seat) -> String {
+fn first(seat: &EntryContext) -> String {
     if let Some(line) = seat.entry.damage_lines.first() {
         let counts = seat
             .entry

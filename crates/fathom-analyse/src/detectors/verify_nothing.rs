@@ -2,21 +2,21 @@
 
 use fathom_model::{Direction, Finding, VerifyKind, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::count;
 use crate::members::Member;
 
 const CODE: &str = "VERIFY_NOTHING";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Blocks that were not checked are not known to be right; let the job run to its end.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(unchecked)
 }
 
-fn unchecked(seat: &Seat) -> Option<Finding> {
+fn unchecked(seat: &EntryContext) -> Option<Finding> {
     // A mismatch may end the check early; VERIFY_FAILED tells that.
     let asked = seat
         .members

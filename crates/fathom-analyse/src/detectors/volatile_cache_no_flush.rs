@@ -2,24 +2,24 @@
 
 use fathom_model::{DeviceFacts, Direction, Finding, SyncMode, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::counted;
 use crate::members::Member;
 
 const CODE: &str = "VOLATILE_CACHE_NO_FLUSH";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Add fsync=, fdatasync=, end_fsync=1 or sync= when the data must survive a power cut.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let mut devices = scene.devices().into_iter().map(|device| &device.before);
     let volatile = devices.find(|device| device.queue.setting("write_cache") == Some("write back"));
     scene.each(|seat| unflushed(seat).or_else(|| in_the_device(seat, volatile?)))
 }
 
 /// Direct writes end in the device's cache.
-fn in_the_device(seat: &Seat, device: &DeviceFacts) -> Option<Finding> {
+fn in_the_device(seat: &EntryContext, device: &DeviceFacts) -> Option<Finding> {
     let direct = seat
         .members
         .iter()
@@ -41,7 +41,7 @@ fn in_the_device(seat: &Seat, device: &DeviceFacts) -> Option<Finding> {
     (writes > 0).then(|| seat.finding(CODE, Weight::Note, evidence(), ADVICE))
 }
 
-fn unflushed(seat: &Seat) -> Option<Finding> {
+fn unflushed(seat: &EntryContext) -> Option<Finding> {
     let volatile = seat.members.iter().filter(|m| buffered_without_flush(m));
     let writes: u64 = volatile
         .map(|m| m.seen.directions[Direction::Write].counts.ok)

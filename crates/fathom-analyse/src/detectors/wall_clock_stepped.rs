@@ -2,19 +2,19 @@
 
 use fathom_model::{Finding, Sample, Weight};
 
-use super::scene::of_run;
-use super::{Detector, Scene};
+use super::context::of_run;
+use super::{Detector, RunContext};
 use crate::figures::duration;
 
 const CODE: &str = "WALL_CLOCK_STEPPED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Time services steer by at most 500 ppm (adjtimex(2)); more than this in one sample is a step.
 const STEP_NS: u64 = 50_000_000;
 const ADVICE: &str = "Latencies, rates and intervals are not affected: they are read from a clock that cannot be set. Do \
                       not match the times of day of this run with other logs.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let samples = &scene.recording.conditions.telemetry.samples;
     let stepped = samples
         .iter()

@@ -2,19 +2,19 @@
 
 use fathom_model::{EventKind, Finding, TimeSpan, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::duration;
 
 const CODE: &str = "WORKER_DIED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Run again; if it happens again, report it with the job file.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(died)
 }
 
-fn died(seat: &Seat) -> Option<Finding> {
+fn died(seat: &EntryContext) -> Option<Finding> {
     seat.members.iter().find_map(|m| {
         m.seen.events.iter().find_map(|event| match &event.what {
             EventKind::WorkerDied { why } => {

@@ -2,12 +2,12 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::entry::percent_of;
 use crate::figures::{duration, percent};
 
 const CODE: &str = "WORKER_WAITED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Every wake-up waits some microseconds, which at high rates adds up to several percent on an idle host too.
 const LIMIT_PERCENT: f64 = 20.0;
@@ -16,11 +16,11 @@ const LEAST: Nanos = Nanos::from_millis(100);
 const ADVICE: &str =
     "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     scene.each(waited)
 }
 
-fn waited(seat: &Seat) -> Option<Finding> {
+fn waited(seat: &EntryContext) -> Option<Finding> {
     // What only keeps a CPU busy has no latencies.
     let member = seat
         .members

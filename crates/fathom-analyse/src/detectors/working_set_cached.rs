@@ -2,23 +2,23 @@
 
 use fathom_model::{Direction, Finding, Weight};
 
-use super::{Detector, Scene, Seat};
+use super::{Detector, EntryContext, RunContext};
 use crate::figures::bytes;
 
 const CODE: &str = "WORKING_SET_CACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, look };
+pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// The page cache may take about so much of memory before it pushes itself out.
 const SHARE: f64 = 0.5;
 const ADVICE: &str = "For the device use direct=1 or a region of at least twice the memory; for a working set of this \
                       size the figures hold.";
 
-fn look(scene: &Scene) -> Vec<Finding> {
+fn detect(scene: &RunContext) -> Vec<Finding> {
     let memory = scene.recording.host.memory.get();
     scene.each(|seat| fits(seat, memory))
 }
 
-fn fits(seat: &Seat, memory: u64) -> Option<Finding> {
+fn fits(seat: &EntryContext, memory: u64) -> Option<Finding> {
     let buffered = || {
         seat.members
             .iter()

@@ -2,9 +2,9 @@
 //!
 //! Nothing is measured here and nothing assumed: a check speaks only where the figures it needs are known.
 
+mod check_input;
 mod claims;
 mod figures;
-mod handed;
 mod hosts;
 mod link;
 mod logs;
@@ -17,8 +17,10 @@ mod sweep;
 
 use fathom_model::{Finding, Weight};
 
+pub use self::check_input::{
+    CHECKS, Check, CheckInput, judge_handed, judge_handed_with, judge_imported,
+};
 pub use self::figures::{Claims, Imported, Rate, Stream};
-pub use self::handed::{CHECKS, Check, Handed, judge_handed, judge_handed_with, judge_imported};
 pub use self::hosts::{Hosts, judge_hosts};
 pub use self::link::{Link, LinkError};
 pub use self::logs::{ImportedLogs, judge_logs};

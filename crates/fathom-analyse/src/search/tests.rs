@@ -5,7 +5,7 @@ use fathom_model::{CellFigures, CellLatency, Histogram, MostLoad, Nanos, RunEnd,
 use fathom_sim::{Coming, Servers, Service};
 
 use super::*;
-use crate::{MeasuredLoads, judge, response};
+use crate::{MeasuredLoad, judge, response};
 
 const BOUNDS: SearchBounds = SearchBounds {
     start: 5_000,
@@ -187,7 +187,7 @@ fn told(device: Servers, coming: Coming, limit: &str, seed: u64, ios: u64) -> Mo
         open.push((at.load, figures.clone()));
         judge(&limits, &figures)
     });
-    let measured = MeasuredLoads {
+    let measured = MeasuredLoad {
         closed: Vec::new(),
         open,
         arrivals,

@@ -1,6 +1,8 @@
 //! What charts are drawn from in tests: figures that follow from arithmetic.
 
-use fathom_analyse::{CHARTS, Dimension, JobFigures, Promise, Remark, WayFigures, Wish, classes};
+use fathom_analyse::{
+    CHARTS, ChartOptions, Dimension, JobFigures, Promise, Remark, WayFigures, classes,
+};
 use fathom_model::{
     Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
     SparseHistogram, TimeSpan,
@@ -124,7 +126,7 @@ fn over_time() -> JobFigures {
 }
 
 /// The cells that a kind of chart is drawn from here, and what is asked of it.
-pub fn scene(kind: &str) -> (Vec<JobFigures>, Wish) {
+pub fn scene(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
     let depths = || {
         [1, 2, 4, 8, 16, 32]
             .map(|depth| job(depth, 1, None))
@@ -136,12 +138,12 @@ pub fn scene(kind: &str) -> (Vec<JobFigures>, Wish) {
             .flat_map(|depth| [1, 2, 8].map(|jobs| job(depth, jobs, None)))
             .collect()
     };
-    let wish = Wish::default();
+    let wish = ChartOptions::default();
     match kind {
         "jobs" => ([1, 2, 4, 8].map(|jobs| job(1, jobs, None)).to_vec(), wish),
         "load" => (
             depths(),
-            Wish {
+            ChartOptions {
                 slo: Some((99.0, 600_000.0)),
                 ..wish
             },
@@ -172,7 +174,7 @@ pub fn scene(kind: &str) -> (Vec<JobFigures>, Wish) {
         ),
         "spec" => (
             depths(),
-            Wish {
+            ChartOptions {
                 promises: promises(),
                 sheet: "A drive of eight servers".into(),
                 ..wish
@@ -204,7 +206,7 @@ fn promises() -> Vec<Promise> {
 }
 
 /// Every kind, and ways to ask that draw otherwise: a name for the picture, the kind, the cells and the wish.
-pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, Wish)> {
+pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOptions)> {
     let mut all: Vec<_> = CHARTS
         .iter()
         .map(|kind| (kind.name, kind.name, scene(kind.name)))
@@ -214,9 +216,9 @@ pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, Wish)> {
         "time-two",
         "time",
         vec![over_time()],
-        Wish {
+        ChartOptions {
             also: Some(Dimension::Percentile(99.0)),
-            ..Wish::default()
+            ..ChartOptions::default()
         },
     ));
     let (mut us, mut ms) = ([0.0; 10], [0.0; 12]);
@@ -233,30 +235,40 @@ pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, Wish)> {
         "distribution-classes",
         "distribution",
         vec![told],
-        Wish::default(),
+        ChartOptions::default(),
     ));
     let depths = || [1, 2, 4, 8, 16, 32, 64].map(|depth| job(depth, 1, None));
     all.push((
         "compare-many",
         "compare",
         depths().to_vec(),
-        Wish::default(),
+        ChartOptions::default(),
     ));
     let curves = [1, 2, 4]
         .into_iter()
         .flat_map(|jobs| [1, 2, 4, 8, 16, 32].map(|depth| job(depth, jobs, None)));
-    all.push(("load-several", "load", curves.collect(), Wish::default()));
+    all.push((
+        "load-several",
+        "load",
+        curves.collect(),
+        ChartOptions::default(),
+    ));
     all.push((
         "interference-rates",
         "interference",
         beside(),
-        Wish::default(),
+        ChartOptions::default(),
     ));
     let places = [0u64, 1 << 38, 2 << 38, 3 << 38].map(|offset| JobFigures {
         offset: Some(offset),
         ..job(4, 1, None)
     });
-    all.push(("space-offsets", "space", places.to_vec(), Wish::default()));
+    all.push((
+        "space-offsets",
+        "space",
+        places.to_vec(),
+        ChartOptions::default(),
+    ));
     all
 }
 

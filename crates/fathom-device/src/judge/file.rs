@@ -3,7 +3,7 @@
 use super::{Access, confirmed, within};
 use crate::code::DestroyCode;
 use crate::describe::{holds, size};
-use crate::facts::{Content, FileFacts, Owner, Place, TargetFacts};
+use crate::facts::{Content, DeviceLocation, FileFacts, Owner, TargetFacts};
 use crate::intent::Intent;
 use crate::refusal::Reason;
 use fathom_model::Bytes;
@@ -15,7 +15,7 @@ const KEEP_AT_MOST: Bytes = Bytes::new(1 << 30);
 /// A name where nothing is: created only when the run may write or grows it.
 pub(super) fn judge_new(
     facts: &TargetFacts,
-    place: &Place,
+    place: &DeviceLocation,
     intent: &Intent,
 ) -> Result<Access, Reason> {
     if !intent.modifies() {
@@ -80,7 +80,7 @@ fn not_there(path: &Path, reason: Reason) -> Reason {
     }
 }
 
-fn writable(place: &Place) -> Result<(), Reason> {
+fn writable(place: &DeviceLocation) -> Result<(), Reason> {
     match &place.kernel_owned {
         Some(why) => Err(Reason::KernelOwned { place: why.clone() }),
         None if place.read_only => Err(Reason::ReadOnlyFileSystem),
@@ -97,7 +97,7 @@ fn new_bytes(file: &FileFacts, intent: &Intent, end: Bytes) -> Bytes {
 
 /// Keeps 5 % or 1 GiB free, whichever is smaller. A file system that does not tell its size is not held to it,
 /// except where the size is the memory of the machine.
-fn room(place: &Place, needs: Bytes) -> Result<(), Reason> {
+fn room(place: &DeviceLocation, needs: Bytes) -> Result<(), Reason> {
     let in_memory = matches!(place.fs_type.as_str(), "ramfs" | "tmpfs");
     if needs.is_zero() || (place.total.is_zero() && !in_memory) {
         return Ok(());

@@ -15,7 +15,7 @@ pub struct AtaPages {
     pub failing: Option<bool>,
 }
 
-pub(super) fn hear(facts: &mut DeviceFacts, pages: &AtaPages) {
+pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &AtaPages) {
     if pages.identify.len() >= 512 {
         identify(facts, &pages.identify);
     }

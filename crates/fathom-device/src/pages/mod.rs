@@ -26,15 +26,15 @@ pub struct Pages {
 }
 
 /// Adds to `facts` what the device says itself; it is right where sysfs differs.
-pub fn hear(facts: &mut DeviceFacts, pages: &Pages) {
+pub fn apply_device_pages(facts: &mut DeviceFacts, pages: &Pages) {
     if let Some(scsi) = &pages.scsi {
-        scsi::hear(facts, scsi);
+        scsi::apply_device_pages(facts, scsi);
     }
     if let Some(ata) = &pages.ata {
-        ata::hear(facts, ata);
+        ata::apply_device_pages(facts, ata);
     }
     if let Some(nvme) = &pages.nvme {
-        nvme::hear(facts, nvme);
+        nvme::apply_device_pages(facts, nvme);
     }
     facts
         .unread

@@ -25,7 +25,7 @@ const WARNINGS: [&str; 6] = [
     "persistent memory is read-only or unreliable",
 ];
 
-pub(super) fn hear(facts: &mut DeviceFacts, pages: &NvmePages) {
+pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &NvmePages) {
     let page = &pages.controller;
     let identity = &mut facts.identity;
     identity.serial = text(page, 4, 24).or(identity.serial.take());

@@ -15,7 +15,7 @@ pub struct ScsiPages {
     pub solid_state: Vec<u8>,
 }
 
-pub(super) fn hear(facts: &mut DeviceFacts, pages: &ScsiPages) {
+pub(super) fn apply_device_pages(facts: &mut DeviceFacts, pages: &ScsiPages) {
     caching(facts, &pages.caching);
     let degrees = parameter(&pages.temperature, 0).and_then(|value| value.get(1).copied());
     if let Some(c) = degrees.filter(|c| *c != 0xFF) {

@@ -8,7 +8,7 @@ use super::sheet::{Confidence, Figure, Sheet, What};
 
 /// What was measured, all threads together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct SheetMeasurement {
     /// I/Os per second.
     pub iops: f64,
     /// Bytes per second.
@@ -62,7 +62,7 @@ pub struct Comparison {
 pub fn compare(
     sheet: &Sheet,
     figure: &Figure,
-    measured: &Measured,
+    measured: &SheetMeasurement,
     device: &DeviceFacts,
 ) -> Comparison {
     let under = measured.under.clone().unwrap_or_else(|| conditions(figure));
@@ -92,7 +92,7 @@ pub fn compare(
     comparison
 }
 
-fn value(figure: &Figure, measured: &Measured) -> Option<f64> {
+fn value(figure: &Figure, measured: &SheetMeasurement) -> Option<f64> {
     let value = match figure.what {
         What::Iops => measured.iops,
         What::Bandwidth => measured.bandwidth,

@@ -9,7 +9,7 @@ mod reason;
 mod report;
 mod sheet;
 
-pub use self::compare::{Comparison, Judgement, Measured, compare};
+pub use self::compare::{Comparison, Judgement, SheetMeasurement, compare};
 pub use self::conditions::{Conditions, conditions, job};
 pub use self::library::Library;
 pub use self::matching::Load;

@@ -2,7 +2,7 @@
 
 use fathom_model::{DeviceFacts, Medium, Transport};
 
-use super::compare::{Comparison, Judgement, Measured};
+use super::compare::{Comparison, Judgement, SheetMeasurement};
 use super::conditions::{Conditions, conditions};
 use super::sheet::{Confidence, Figure, Sheet, Side, What};
 use crate::describe::size;
@@ -15,7 +15,7 @@ const REACHED: f64 = 0.8;
 pub(super) fn reasons(
     sheet: &Sheet,
     comparison: &Comparison,
-    measured: &Measured,
+    measured: &SheetMeasurement,
     device: &DeviceFacts,
 ) -> Vec<String> {
     let mut all = Vec::new();
@@ -52,7 +52,7 @@ pub(super) fn reasons(
 }
 
 /// The figure is for another depth than was measured: N in flight over R seconds each cannot be more than N / R.
-fn other_depth(comparison: &Comparison, measured: &Measured) -> Option<String> {
+fn other_depth(comparison: &Comparison, measured: &SheetMeasurement) -> Option<String> {
     let wanted = conditions(&comparison.figure).in_flight();
     let used = comparison.under.in_flight();
     if used >= wanted
@@ -70,7 +70,7 @@ fn other_depth(comparison: &Comparison, measured: &Measured) -> Option<String> {
 }
 
 /// Fewer were in flight than asked for: rate times latency is what there was.
-fn depth_not_reached(under: &Conditions, measured: &Measured) -> Option<String> {
+fn depth_not_reached(under: &Conditions, measured: &SheetMeasurement) -> Option<String> {
     let in_flight = measured.iops * measured.mean_ns / 1e9;
     let asked = f64::from(under.in_flight());
     (in_flight > 0.0 && in_flight < asked * REACHED).then(|| {
@@ -82,7 +82,7 @@ fn depth_not_reached(under: &Conditions, measured: &Measured) -> Option<String> 
 fn link(
     figure: &Figure,
     under: &Conditions,
-    measured: &Measured,
+    measured: &SheetMeasurement,
     device: &DeviceFacts,
 ) -> Vec<String> {
     let Some(link) = device.narrowest_link() else {
@@ -119,7 +119,7 @@ fn link(
     all
 }
 
-fn generator(measured: &Measured) -> Option<String> {
+fn generator(measured: &SheetMeasurement) -> Option<String> {
     let ceiling = measured.ceiling_iops?;
     (measured.iops > ceiling * AT_CEILING).then(|| {
         let share = 100.0 * measured.iops / ceiling;
@@ -127,7 +127,11 @@ fn generator(measured: &Measured) -> Option<String> {
     })
 }
 
-fn after_cache(sheet: &Sheet, comparison: &Comparison, measured: &Measured) -> Option<String> {
+fn after_cache(
+    sheet: &Sheet,
+    comparison: &Comparison,
+    measured: &SheetMeasurement,
+) -> Option<String> {
     let (after, promised) = (sheet.write_after_cache?, comparison.figure.value);
     let fits = comparison.figure.side == Side::Write
         && comparison.figure.what == What::Bandwidth

@@ -1,8 +1,8 @@
 //! Data sheets: those of the program, broken ones, and comparisons against arithmetic by hand.
 
 use fathom_device::spec::{
-    Access, Comparison, Figure, Judgement, Library, Measured, Sheet, Side, What, Zone, compare,
-    conditions, job, read_sheets,
+    Access, Comparison, Figure, Judgement, Library, Sheet, SheetMeasurement, Side, What, Zone,
+    compare, conditions, job, read_sheets,
 };
 use fathom_model::{DeviceFacts, Identity, Link, LinkKind, LinkSpeed, Medium};
 
@@ -250,18 +250,18 @@ fn sheet() -> Sheet {
         .clone()
 }
 
-fn judged(figure: &Figure, measured: &Measured, device: &DeviceFacts) -> Comparison {
+fn judged(figure: &Figure, measured: &SheetMeasurement, device: &DeviceFacts) -> Comparison {
     compare(&sheet(), figure, measured, device)
 }
 
 /// N in flight at R seconds each make N / R.
-fn at(depth: f64, mean_us: f64) -> Measured {
+fn at(depth: f64, mean_us: f64) -> SheetMeasurement {
     let iops = depth / mean_us * 1e6;
-    Measured {
+    SheetMeasurement {
         iops,
         bandwidth: iops * 4096.0,
         mean_ns: mean_us * 1e3,
-        ..Measured::default()
+        ..SheetMeasurement::default()
     }
 }
 
@@ -327,7 +327,7 @@ fn another_depth_is_explained_by_littles_law() {
         depth: 1,
         ..conditions(&figure)
     };
-    let measured = Measured {
+    let measured = SheetMeasurement {
         under: Some(under),
         ..at(1.0, 1e6 / 12_000.0)
     };
@@ -385,11 +385,11 @@ fn a_link_that_cannot_carry_the_figure_is_named() {
         block: Some(128 << 10),
         ..figure(What::Bandwidth, 550e6)
     };
-    let measured = Measured {
+    let measured = SheetMeasurement {
         bandwidth: 280e6,
         iops: 280e6 / 131_072.0,
         mean_ns: 15e6,
-        ..Measured::default()
+        ..SheetMeasurement::default()
     };
     let comparison = judged(&figure, &measured, &on_link(300_000_000, 600_000_000));
     assert_eq!(comparison.judgement, Judgement::Below);
@@ -402,7 +402,7 @@ fn a_link_that_cannot_carry_the_figure_is_named() {
         all.contains("runs at 300 MB/s although both of its ends can do 600 MB/s"),
         "{all}"
     );
-    let above = Measured {
+    let above = SheetMeasurement {
         bandwidth: 900e6,
         ..measured
     };
@@ -441,11 +441,11 @@ fn the_generators_own_limit_and_the_sheets_own_words_are_reasons() {
         .iter()
         .find(|figure| figure.side == Side::Write && figure.what == What::Bandwidth)
         .expect("a figure");
-    let slow = Measured {
+    let slow = SheetMeasurement {
         bandwidth: 1.71e9,
         iops: 13_000.0,
         mean_ns: 2.4e6,
-        ..Measured::default()
+        ..SheetMeasurement::default()
     };
     let all = compare(sheet, write, &slow, &DeviceFacts::default())
         .reasons
@@ -458,7 +458,7 @@ fn the_generators_own_limit_and_the_sheets_own_words_are_reasons() {
 
 #[test]
 fn an_invalid_measurement_is_not_compared() {
-    let measured = Measured {
+    let measured = SheetMeasurement {
         invalid: vec!["SHORT_IO".into()],
         ..at(32.0, 320.0)
     };
@@ -492,11 +492,11 @@ fn what_a_sheet_leaves_open_is_assumed_and_said() {
     });
     assert_eq!((latency.block, latency.depth), (4096, 1));
     // Assumed conditions double the tolerance: 0.85 is kept.
-    let measured = Measured {
+    let measured = SheetMeasurement {
         bandwidth: 0.85e9,
         iops: 6_485.0,
         mean_ns: 4.9e6,
-        ..Measured::default()
+        ..SheetMeasurement::default()
     };
     assert_eq!(
         judged(&open, &measured, &DeviceFacts::default()).judgement,

@@ -1,6 +1,6 @@
 //! The devices' own pages, laid out by the tables of their standards.
 
-use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, hear, survey};
+use fathom_device::{AtaPages, NvmePages, Pages, ScsiPages, apply_device_pages, survey};
 use fathom_model::{Bytes, DeviceFacts, HealthState, LinkKind, Medium};
 
 use crate::captured;
@@ -15,7 +15,7 @@ fn page(size: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
 }
 
 fn heard(mut facts: DeviceFacts, pages: Pages) -> DeviceFacts {
-    hear(&mut facts, &pages);
+    apply_device_pages(&mut facts, &pages);
     facts
 }
 

@@ -11,4 +11,4 @@ mod sysfs;
 mod watch;
 
 pub use self::sysfs::LinuxSysfs;
-pub use self::watch::{DeviceWatch, look_below, look_closely};
+pub use self::watch::{DeviceWatch, inspect_target, inspect_target_with_ioctls};

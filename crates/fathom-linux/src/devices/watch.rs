@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use fathom_device::{chain, hear, survey};
+use fathom_device::{apply_device_pages, chain, survey};
 use fathom_model::{DeviceRecording, TargetRecording};
 use rustix::fs::{FileType, major, minor};
 
@@ -15,7 +15,7 @@ use super::sysfs::LinuxSysfs;
 
 /// What a target stands on. A file that is not there yet stands on what its folder does.
 #[must_use]
-pub fn look_below(path: &Path) -> TargetRecording {
+pub fn inspect_target(path: &Path) -> TargetRecording {
     let mut target = TargetRecording {
         path: path.to_owned(),
         ..TargetRecording::default()
@@ -37,15 +37,15 @@ pub fn look_below(path: &Path) -> TargetRecording {
     (target.devices, target.troubles) = chain(&LinuxSysfs::default(), &devices);
     for device in &mut target.devices {
         let pages = ask(&device.before);
-        hear(&mut device.before, &pages);
+        apply_device_pages(&mut device.before, &pages);
     }
     target
 }
 
 /// The same, with one direct read of a file to see whether it is direct.
 #[must_use]
-pub fn look_closely(path: &Path) -> TargetRecording {
-    let mut target = look_below(path);
+pub fn inspect_target_with_ioctls(path: &Path) -> TargetRecording {
+    let mut target = inspect_target(path);
     if let Some(facts) = &mut target.file_system {
         facts.direct.probe = probe(path);
     }
@@ -99,7 +99,7 @@ impl DeviceWatch {
                 Entry::Occupied(known) => targets[*known.get()].others += 1,
                 Entry::Vacant(new) => {
                     new.insert(targets.len());
-                    targets.push(look_below(path));
+                    targets.push(inspect_target(path));
                 }
             }
         }
@@ -130,7 +130,7 @@ impl DeviceWatch {
 fn again(sysfs: &LinuxSysfs, device: &mut DeviceRecording) {
     let mut now = survey(sysfs, &device.before.name);
     let pages = ask(&now);
-    hear(&mut now, &pages);
+    apply_device_pages(&mut now, &pages);
     // Another device may have taken the name.
     device.after = (now.number == device.before.number && now.identity == device.before.identity)
         .then_some(now);

@@ -327,14 +327,14 @@ mod tests {
             RwFlags::default()
         );
         // ATOMIC 0x40, of writes only.
-        let untorn = EngineSettings {
+        let atomic_write = EngineSettings {
             atomic: true,
             ..all
         };
         assert_eq!(
             (
-                rw_flags(&untorn, true).of(Op::Read),
-                rw_flags(&untorn, true).of(Op::Write)
+                rw_flags(&atomic_write, true).of(Op::Read),
+                rw_flags(&atomic_write, true).of(Op::Write)
             ),
             (0x89, 0xc9)
         );

@@ -4,6 +4,7 @@
 //! that do not exist yet are created under the same rules when they are laid out or opened.
 
 mod accompany;
+mod atomic_write;
 mod cache;
 mod conditions;
 mod disks;
@@ -21,7 +22,6 @@ mod reserve;
 mod scratch;
 mod signal;
 mod target;
-mod untorn;
 mod usage;
 mod watch;
 
@@ -128,9 +128,9 @@ impl LinuxHost {
                 &file.path,
                 request.spec.settings.write_hint.filter(|_| file.writes),
             )?;
-            let untorn = file.writes && request.spec.settings.atomic;
-            if untorn {
-                untorn::check(&opened.fd, &file.path, request.buffer_size).map(|()| opened)
+            let atomic_write = file.writes && request.spec.settings.atomic;
+            if atomic_write {
+                atomic_write::check(&opened.fd, &file.path, request.buffer_size).map(|()| opened)
             } else {
                 Ok(opened)
             }
@@ -236,7 +236,7 @@ impl Host for LinuxHost {
         place::place(numa)
     }
 
-    fn act_as(&self, person: &fathom_model::Person) -> Result<(), HostError> {
+    fn act_as(&self, person: &fathom_model::Credentials) -> Result<(), HostError> {
         place::act_as(person)
     }
 

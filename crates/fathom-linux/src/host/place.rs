@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fathom_load::HostError;
-use fathom_model::{MemoryMode, MemoryPolicy, Numa, Person};
+use fathom_model::{Credentials, MemoryMode, MemoryPolicy, Numa};
 
 use super::error::refused;
 use super::{kernel, usage};
@@ -55,7 +55,7 @@ fn keep_memory(policy: &MemoryPolicy) -> Result<(), HostError> {
 }
 
 /// Names the calling thread and gives it another user and group.
-pub(super) fn act_as(person: &Person) -> Result<(), HostError> {
+pub(super) fn act_as(person: &Credentials) -> Result<(), HostError> {
     if let Some(name) = person
         .name
         .as_ref()

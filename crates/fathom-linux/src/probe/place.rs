@@ -2,7 +2,7 @@
 
 use super::error::ProbeError;
 use super::mounts;
-use fathom_device::Place;
+use fathom_device::DeviceLocation;
 use fathom_model::Bytes;
 use rustix::fs::StatVfsMountFlags;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -37,7 +37,7 @@ pub(super) fn place(
     fd: BorrowedFd<'_>,
     folder: &Path,
     resolved: &Path,
-) -> Result<Place, ProbeError> {
+) -> Result<DeviceLocation, ProbeError> {
     let stat = rustix::fs::fstatvfs(fd)
         .map_err(|error| ProbeError::new("see the file system of", resolved, error))?;
     let mount = mount_of(fd);
@@ -45,7 +45,7 @@ pub(super) fn place(
         || (magic(fd), None),
         |row| (row.mount.fs_type, Some(row.mount.at)),
     );
-    Ok(Place {
+    Ok(DeviceLocation {
         folder: folder.to_owned(),
         kernel_owned: kernel_owned(&fs_type, at.as_deref(), resolved),
         fs_type,

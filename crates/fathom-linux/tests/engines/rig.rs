@@ -138,9 +138,9 @@ pub fn limit(at_least: u32, at_most: u32, millis: u64) -> Wait {
 }
 
 /// splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
-pub struct Dice(pub u64);
+pub struct TestRng(pub u64);
 
-impl Dice {
+impl TestRng {
     pub fn roll(&mut self, below: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

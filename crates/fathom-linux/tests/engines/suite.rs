@@ -7,7 +7,7 @@ use fathom_load::{Engine, Op, Wait};
 use fathom_model::EngineKind;
 use fathom_testkit::skip;
 
-use crate::rig::{BUFFER, Case, Dice, limit, perform, reap, request, submit_all};
+use crate::rig::{BUFFER, Case, TestRng, limit, perform, reap, request, submit_all};
 use crate::target::{SIZE, Target};
 
 type Check = fn(&Case, &Target);
@@ -44,7 +44,7 @@ pub fn run(case: &Case) {
 /// Random reads and writes, each slot in a part of the file of its own, against a copy of the file in memory.
 fn what_is_written_is_read(case: &Case, target: &Target) {
     let mut model = target.content();
-    let mut dice = Dice(0xfa70 + u64::from(case.depth));
+    let mut dice = TestRng(0xfa70 + u64::from(case.depth));
     case.run(target.open((0, SIZE), true), |engine| {
         let slots = u64::from(engine.depth());
         let lane = SIZE / slots / 4096 * 4096;

@@ -28,7 +28,7 @@ fn chunk(job: usize, from: u64, to: u64) -> Vec<Interval> {
     (from..to).map(|n| interval(job, n)).collect()
 }
 
-fn give(shelf: &Shelf, mut intervals: Vec<Interval>) {
+fn give(shelf: &JobArchive, mut intervals: Vec<Interval>) {
     while !shelf.take(&mut intervals) {
         std::thread::yield_now();
     }

@@ -12,7 +12,7 @@ pub(crate) struct Skewed {
     span: Span,
     blocks: u64,
     law: Law,
-    place: Place,
+    place: Position,
     rng: Rng,
 }
 
@@ -30,7 +30,7 @@ enum Law {
 
 /// Where the block of a rank lies.
 #[derive(Clone, Debug)]
-enum Place {
+enum Position {
     /// Hot blocks are scattered over the span.
     Scattered(Permutation),
     /// The hottest block is this one, the next ranks follow it.
@@ -72,8 +72,8 @@ impl Skewed {
     fn new(span: Span, law: Law, center: Option<f64>, seed: u64, rng: Rng) -> Self {
         let blocks = span.blocks();
         let place = match center {
-            None => Place::Scattered(Permutation::new(blocks, seed)),
-            Some(share) => Place::From(((share * blocks as f64) as u64).min(blocks - 1)),
+            None => Position::Scattered(Permutation::new(blocks, seed)),
+            Some(share) => Position::From(((share * blocks as f64) as u64).min(blocks - 1)),
         };
         Skewed {
             span,
@@ -107,8 +107,8 @@ impl Offsets for Skewed {
     fn next(&mut self, len: u32) -> Option<u64> {
         let rank = self.rank();
         let block = match &self.place {
-            Place::Scattered(order) => order.at(rank),
-            Place::From(first) => {
+            Position::Scattered(order) => order.at(rank),
+            Position::From(first) => {
                 let block = first + rank;
                 if block >= self.blocks {
                     block - self.blocks

@@ -13,13 +13,13 @@ const CELLS_PER_OCTAVE: u64 = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     theta: f64,
-    cells: Vec<Cell>,
+    cells: Vec<ZipfCell>,
     /// Alias table: a share of 2^64 to stay with the cell, else the other one.
     alias: Vec<(u64, u32)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cell {
+struct ZipfCell {
     /// First rank, from 1.
     first: u64,
     count: u64,
@@ -39,7 +39,7 @@ impl Zipf {
             let count = (first / CELLS_PER_OCTAVE).max(1).min(n - first + 1);
             let last = first + count - 1;
             let surely = share((first as f64 / last as f64).powf(theta));
-            cells.push(Cell {
+            cells.push(ZipfCell {
                 first,
                 count,
                 surely,

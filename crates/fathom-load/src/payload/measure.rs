@@ -14,7 +14,7 @@ const REMEMBERED: usize = 1 << 14;
 
 /// How much of one buffer can be saved; shares are 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct PayloadMeasurement {
     /// Share of the 512-byte sectors that are all zeros.
     pub zero_share: f64,
     /// Estimated size after compression as a share of the size before; 1.0 is incompressible.
@@ -26,9 +26,9 @@ pub struct Measured {
 /// Words of 8 bytes that already appeared in the same 4 KiB cost nothing; the others cost the order-0 entropy of their
 /// bytes (C. Shannon, 1948) with the correction of G. Miller (1955) for small samples. An empty buffer is 1.0.
 #[must_use]
-pub fn measure(buf: &[u8]) -> Measured {
+pub fn measure(buf: &[u8]) -> PayloadMeasurement {
     if buf.is_empty() {
-        return Measured {
+        return PayloadMeasurement {
             zero_share: 0.0,
             compressed_share: 1.0,
         };
@@ -39,7 +39,7 @@ pub fn measure(buf: &[u8]) -> Measured {
         sectors.filter(|sector| is_zero(sector)).count(),
     );
     let cost: f64 = buf.chunks(WINDOW).map(window_cost).sum();
-    Measured {
+    PayloadMeasurement {
         zero_share: zeros as f64 / count as f64,
         compressed_share: (cost / buf.len() as f64).min(1.0),
     }
@@ -136,8 +136,8 @@ impl Sampler {
 
     /// The mean over all buffers; `None` before the first.
     #[must_use]
-    pub fn measured(&self) -> Option<Measured> {
-        (self.bytes > 0.0).then(|| Measured {
+    pub fn measured(&self) -> Option<PayloadMeasurement> {
+        (self.bytes > 0.0).then(|| PayloadMeasurement {
             zero_share: self.zero / self.bytes,
             compressed_share: self.compressed / self.bytes,
         })

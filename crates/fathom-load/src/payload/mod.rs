@@ -11,7 +11,7 @@ mod tests;
 
 pub use self::content::PayloadError;
 pub use self::filler::Filler;
-pub use self::measure::{Measured, Sampler, measure};
+pub use self::measure::{PayloadMeasurement, Sampler, measure};
 
 pub(crate) use self::content::Content;
 pub(crate) use self::stream::{Stream, mix};

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use fathom_model::{Fill, PatternPart, Payload};
 
-use super::{Filler, Measured, PayloadError, Sampler, measure};
+use super::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};
 
 const MIB: usize = 1 << 20;
 
@@ -352,7 +352,7 @@ fn the_measure_tells_random_from_zeros_patterns_and_halves() {
     );
     assert_eq!(
         measure(&[0; 65536]),
-        Measured {
+        PayloadMeasurement {
             zero_share: 1.0,
             compressed_share: 0.0
         }

@@ -4,7 +4,7 @@ use fathom_model::{
     Direction, Histogram, Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram,
 };
 
-use crate::archive::Shelf;
+use crate::archive::JobArchive;
 
 /// Counts kept of intervals that were passed on: 90 KiB, full within two minutes at ten intervals a second.
 const COUNTED: usize = 1024;
@@ -14,7 +14,7 @@ pub(crate) struct Intervals {
     recent: Vec<Interval>,
     /// What is known here of those that were passed on.
     passed_on: Vec<Counted>,
-    shelf: Option<Shelf>,
+    shelf: Option<JobArchive>,
     most: usize,
     step: u64,
     /// Somebody is to have all that is known by then.
@@ -31,7 +31,7 @@ struct Counted {
 
 impl Intervals {
     /// Intervals of `step` nanoseconds, at most `most` of them in memory; `shelf` takes the others.
-    pub fn new(step: u64, most: usize, shelf: Option<Shelf>) -> Self {
+    pub fn new(step: u64, most: usize, shelf: Option<JobArchive>) -> Self {
         Intervals {
             recent: Vec::new(),
             passed_on: Vec::new(),

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use fathom_model::{Direction, Job, Traffic, Verify};
 
-use super::beside::Terms;
+use super::async_verify::CheckContext;
 use super::chronicle::Chronicle;
-use super::heard::Heard;
-use super::rewalk::{Ledger, Mark, Replay, Sought, Walk};
+use super::replay_writes::Heard;
 use super::suspects::Suspects;
+use super::write_replay::{ExpectedWrite, Ledger, Mark, Replay, Walk};
 use crate::engine::Op;
 use crate::script::{Draft, Script};
 use crate::verify::{Expected, Sectors, Stamper, Told, VerifyState, Wanted, Write};
@@ -64,7 +64,7 @@ pub(super) struct Checker {
     older: Option<Mark>,
     /// The write in each slot: its number when it was stamped, what is sought when it is read back.
     pub written: Vec<u64>,
-    sought: Vec<Option<Sought>>,
+    sought: Vec<Option<ExpectedWrite>>,
     failed: Vec<u64>,
     /// How far an earlier run came, and how many of its writes were looked for; once it says stop nothing more is read.
     loaded: Option<VerifyState>,
@@ -351,12 +351,12 @@ impl Checker {
     }
 
     /// The read in `slot` is to find this write.
-    pub fn seek(&mut self, slot: u32, sought: Sought) {
+    pub fn seek(&mut self, slot: u32, sought: ExpectedWrite) {
         self.sought[slot as usize] = Some(sought);
     }
 
     /// The write that the read in `slot` is to find.
-    pub fn sought(&self, slot: u32) -> Option<Sought> {
+    pub fn sought(&self, slot: u32) -> Option<ExpectedWrite> {
         self.sought[slot as usize]
     }
 
@@ -370,12 +370,12 @@ impl Checker {
     }
 
     /// All that a block read from `offset` is checked against.
-    pub fn terms(&self, sought: Option<Sought>, number: u64, offset: u64) -> Terms {
+    pub fn terms(&self, sought: Option<ExpectedWrite>, number: u64, offset: u64) -> CheckContext {
         let expected = match &self.method {
             Method::Fio(stamper) => self.expected(stamper, number, offset),
             Method::Sectors(_) => Expected::default(),
         };
-        Terms {
+        CheckContext {
             expected,
             wanted: self.wanted(sought),
             dump: self.verify.dump,
@@ -383,7 +383,7 @@ impl Checker {
     }
 
     /// What our stamps are to hold.
-    pub fn wanted(&self, sought: Option<Sought>) -> Wanted {
+    pub fn wanted(&self, sought: Option<ExpectedWrite>) -> Wanted {
         Wanted {
             number: sought.map(|sought| sought.number),
             generation: sought.map_or(self.passes, |sought| sought.generation),

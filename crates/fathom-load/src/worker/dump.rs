@@ -6,7 +6,7 @@ use super::Worker;
 use crate::clock::Clock;
 use crate::engine::Engine;
 use crate::host::Host;
-use crate::verify::{Blemish, Mismatch, SECTOR, SectorStamp, Sectors, Stamper};
+use crate::verify::{BlockMismatch, Mismatch, SECTOR, SectorStamp, Sectors, Stamper};
 
 /// Wrong blocks of one job that are saved; more would fill a disk without telling more.
 const MOST: u32 = 1000;
@@ -42,7 +42,7 @@ impl Dump {
     }
 
     /// A block of ours; what it should hold is known where one of its sectors is right.
-    pub fn of_block(sectors: &Sectors, block: &[u8], offset: u64, blemish: &Blemish) -> Dump {
+    pub fn of_block(sectors: &Sectors, block: &[u8], offset: u64, blemish: &BlockMismatch) -> Dump {
         let wanted = blemish.right.map(|right| {
             let mut wanted = vec![0; block.len()];
             for (index, sector) in wanted.as_chunks_mut::<SECTOR>().0.iter_mut().enumerate() {

@@ -7,7 +7,7 @@ use fathom_model::{
 
 use super::{EIO, LOOK_UP, Worker};
 use crate::clock::Clock;
-use crate::crew::blank;
+use crate::coordinator::blank;
 use crate::engine::{Engine, EngineError, Wait};
 use crate::host::Host;
 use crate::live::{Phase, Stop};

@@ -3,7 +3,7 @@
 
 use fathom_model::{Job, Nanos, Traffic};
 
-use super::floor::Floor;
+use super::min_rate::Floor;
 use super::search::{Next, Search};
 use super::{EIO, ETIMEDOUT, Levels, Worker};
 use crate::clock::Clock;

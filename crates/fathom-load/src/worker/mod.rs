@@ -1,29 +1,29 @@
 //! The load loop of one job: draw, hand over, reap, account; nothing in it allocates, locks or formats.
 
 mod alone;
-mod beside;
+mod async_verify;
 mod check;
 mod chronicle;
 mod dump;
 mod finish;
-mod floor;
 mod gate;
-mod heard;
 mod levels;
-mod look;
+mod min_rate;
 mod pace;
 mod plain;
 mod replay;
-mod rewalk;
+mod replay_writes;
 mod search;
 mod setup;
 mod suspects;
+mod verify_pass;
+mod write_replay;
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::{Damage, Direction, EventKind, Job, JobError, Nanos, VerifyCounts};
 
-use self::beside::Helpers;
+use self::async_verify::Helpers;
 use self::check::Checker;
 use self::finish::Frame;
 pub(crate) use self::finish::difference;

@@ -9,7 +9,7 @@ use fathom_model::{
     Traffic, Verify, VerifyCounts, VerifyKind,
 };
 
-use super::beside::Helpers;
+use super::async_verify::Helpers;
 use super::check::{ANY_WRITE, Checker, Method, Shape};
 use super::finish::{self, Frame};
 use super::gate::Gate;
@@ -17,7 +17,7 @@ use super::levels::Levels;
 use super::pace::Pause;
 use super::replay::Log;
 use super::{DRAW, Worker};
-use crate::archive::Shelf;
+use crate::archive::JobArchive;
 use crate::arrivals::Schedule;
 use crate::budget::Budget;
 use crate::clock::{Clock, Since};
@@ -28,7 +28,7 @@ use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::Filler;
 use crate::priorities::Prioritised;
-use crate::recorder::{InFlight, Intervals, Keep, Recorder};
+use crate::recorder::{InFlight, Intervals, RecordOptions, Recorder};
 use crate::script::{Region, Script};
 use crate::targets;
 use crate::tracelog::Feed;
@@ -51,7 +51,7 @@ pub(crate) struct Setup<'a, H: Host> {
     pub interval: Nanos,
     pub most_intervals: usize,
     /// Takes intervals of long runs.
-    pub shelf: Option<Shelf>,
+    pub shelf: Option<JobArchive>,
     /// Rates of empty log windows are written as 0.
     pub zero_rows: bool,
     pub notes: Vec<String>,
@@ -371,10 +371,10 @@ fn writes_once(job: &Job) -> bool {
 }
 
 /// Which latencies are recorded. A synchronous engine in a closed loop has one latency only: it is recorded once.
-fn keep(job: &Job, synchronous: bool, open_loop: bool) -> Keep {
+fn keep(job: &Job, synchronous: bool, open_loop: bool) -> RecordOptions {
     let accounting = &job.accounting;
     let any = !accounting.reduced;
-    Keep {
+    RecordOptions {
         slat: any && accounting.slat && !synchronous,
         clat: any && (accounting.clat || (synchronous && accounting.lat)),
         lat: any && accounting.lat && !(synchronous && accounting.clat),

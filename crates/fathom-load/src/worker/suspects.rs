@@ -4,16 +4,16 @@ use std::collections::HashMap;
 
 use fathom_model::{Damage, DamageClass, SecondLook};
 
-use super::rewalk::Sought;
-use crate::verify::Blemish;
+use super::write_replay::ExpectedWrite;
+use crate::verify::BlockMismatch;
 
 /// A block that was wrong.
 pub(super) struct Suspect {
     pub file: u32,
     pub offset: u64,
     pub len: u32,
-    pub sought: Option<Sought>,
-    pub blemish: Blemish,
+    pub sought: Option<ExpectedWrite>,
+    pub blemish: BlockMismatch,
     /// The bytes of the first look, by their checksum.
     pub bytes: u64,
     pub again: SecondLook,

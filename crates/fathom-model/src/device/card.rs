@@ -12,7 +12,7 @@ pub struct DeviceCard {
     /// Label and text of what the target guard found.
     pub lines: Vec<(&'static str, String)>,
     /// What is on it, and whether it may be written.
-    pub standing: Standing,
+    pub standing: DeviceSafety,
     /// What a measurement on it should mind, one sentence each.
     pub concerns: Vec<String>,
     /// Names of the data sheets that fit the device it ends on.
@@ -21,7 +21,7 @@ pub struct DeviceCard {
 
 /// What stands on a target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct DeviceSafety {
     /// Partitions, by kernel name.
     pub partitions: Vec<String>,
     /// Devices built on it, by kernel name.

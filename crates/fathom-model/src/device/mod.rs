@@ -15,7 +15,7 @@ mod spec;
 use std::path::PathBuf;
 
 pub use self::cache::{CacheFacts, KernelCache};
-pub use self::card::{DeviceCard, Standing, WriteAnswer};
+pub use self::card::{DeviceCard, DeviceSafety, WriteAnswer};
 pub use self::file_system::{
     DirectFacts, DirectProbe, DirectSaid, FileSystemFacts, FileSystemPlace,
 };

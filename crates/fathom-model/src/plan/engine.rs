@@ -259,7 +259,7 @@ pub struct EngineSettings {
     /// `write_hint`: life time that written data is expected to have, as fcntl(2) F_SET_RW_HINT counts it.
     pub write_hint: Option<u8>,
     /// As whom the worker does its I/O.
-    pub person: Person,
+    pub person: Credentials,
     /// `lockmem`: memory that is taken from everyone else while the job runs, bytes.
     pub pinned: u64,
     /// exec: what is run beside the load.
@@ -283,7 +283,7 @@ pub struct Program {
 
 /// As whom a worker opens its files and does its I/O.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Person {
+pub struct Credentials {
     /// `uid`.
     pub user: Option<u32>,
     /// `gid`.

@@ -29,7 +29,7 @@ pub fn parse_args(
     let mut parser = Parser {
         invocation: empty(personality),
         problems,
-        place: Place::Defaults,
+        place: ParseState::Defaults,
     };
     for token in tokens {
         parser.token(token);
@@ -65,7 +65,7 @@ fn empty(personality: Personality) -> Invocation {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ParseState {
     /// Before any `--name`: the next option opens a global section.
     Defaults,
     /// Inside the last section.
@@ -77,7 +77,7 @@ enum Place {
 struct Parser {
     invocation: Invocation,
     problems: Vec<Diagnostic>,
-    place: Place,
+    place: ParseState,
 }
 
 impl Parser {
@@ -108,10 +108,10 @@ impl Parser {
     fn job_option(&mut self, row: &OptionRow, value: Option<String>, at: Span) {
         if row.name == "name" {
             self.open(value.as_deref().unwrap_or(""), &at);
-        } else if self.place == Place::Defaults {
+        } else if self.place == ParseState::Defaults {
             self.push_section("global", &at);
         }
-        if self.place == Place::Skipped {
+        if self.place == ParseState::Skipped {
             return;
         }
         let assignment = Assignment {
@@ -133,7 +133,7 @@ impl Parser {
         {
             self.push_section(name, at);
         } else {
-            self.place = Place::Skipped;
+            self.place = ParseState::Skipped;
         }
     }
 
@@ -145,7 +145,7 @@ impl Parser {
             is_global,
             assignments: Vec::new(),
         });
-        self.place = Place::Section;
+        self.place = ParseState::Section;
     }
 
     fn command(

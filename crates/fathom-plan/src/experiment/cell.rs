@@ -6,7 +6,7 @@ use super::QuickError;
 
 /// A job file, what is set in it, and where it goes. Everything that an experiment measures is a list of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cell {
+pub struct PlannedCell {
     /// What is measured, unique in its experiment but for repeats.
     pub key: String,
     /// Where it stands: axis and value, in the order of the axes.
@@ -25,7 +25,7 @@ pub struct Cell {
     pub prepares: bool,
 }
 
-impl Cell {
+impl PlannedCell {
     /// What it is saved and found by: its key, and which repeat it is.
     #[must_use]
     pub fn id(&self) -> String {

@@ -10,10 +10,10 @@ mod sweep;
 
 pub use self::axis::{Axis, AxisError};
 pub use self::beside::beside;
-pub use self::cell::{Cell, file_value};
+pub use self::cell::{PlannedCell, file_value};
 pub use self::order::coarse_first;
 pub use self::quick::{Quick, QuickError};
 pub use self::recipe::{
-    Level, Place, Recipe, RecipeTrouble, Rounds, Setting, Step, Tracked, read_recipe,
+    Level, Recipe, RecipeTrouble, Rounds, RunTarget, Setting, Step, Tracked, read_recipe,
 };
 pub use self::sweep::Sweep;

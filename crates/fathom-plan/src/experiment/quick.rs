@@ -38,9 +38,9 @@ impl std::error::Error for QuickError {}
 const GLIMPSE: u64 = 32 << 20;
 
 /// One measurement: section name, title, what is done.
-type Cell = (&'static str, &'static str, &'static str);
+type PlannedCell = (&'static str, &'static str, &'static str);
 
-const READS: [Cell; 5] = [
+const READS: [PlannedCell; 5] = [
     (
         "read-4k-1",
         "4 KiB random reads, one by one",
@@ -68,7 +68,7 @@ const READS: [Cell; 5] = [
     ),
 ];
 
-const WRITES: [Cell; 5] = [
+const WRITES: [PlannedCell; 5] = [
     (
         "write-1m",
         "1 MiB writes in order, 8 at once",

@@ -1,7 +1,7 @@
 //! A sweep: axes over a job file.
 
 use super::axis::Axis;
-use super::cell::Cell;
+use super::cell::PlannedCell;
 use super::order::coarse_first;
 
 /// What is measured where no job file is given.
@@ -82,7 +82,7 @@ impl Sweep {
 
     /// The cell at a place: one index for each axis of [`Sweep::shape`].
     #[must_use]
-    pub fn cell(&self, place: &[usize]) -> Cell {
+    pub fn cell(&self, place: &[usize]) -> PlannedCell {
         let at = |axis: &Axis, at: usize| axis.values.get(at).cloned().unwrap_or_default();
         let mut values: Vec<(String, String)> = self
             .axes
@@ -118,14 +118,14 @@ impl Sweep {
             .job_file
             .clone()
             .unwrap_or(("sweep.fio".to_owned(), LOAD.to_owned()));
-        Cell {
+        PlannedCell {
             key: key(&values),
             values,
             source,
             job_file,
             settings,
             targets,
-            ..Cell::default()
+            ..PlannedCell::default()
         }
     }
 }
@@ -183,7 +183,7 @@ mod tests {
                 vec!["bs".into(), "iodepth".into(), "target".to_owned()]
             )
         );
-        let cells: Vec<Cell> = (0..3).map(|at| sweep.cell(&[0, 0, at])).collect();
+        let cells: Vec<PlannedCell> = (0..3).map(|at| sweep.cell(&[0, 0, at])).collect();
         assert_eq!(cells[0].targets, ["a"]);
         assert_eq!(cells[2].targets, ["a", "b"]);
         assert_eq!(cells[2].key, "bs=4k iodepth=1 target=a + b");

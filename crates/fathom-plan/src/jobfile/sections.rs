@@ -68,7 +68,7 @@ pub(crate) fn parse(
         context,
         problems,
         sections: Vec::new(),
-        place: Place::Outside,
+        place: ParseState::Outside,
         lines: 0,
     };
     parser.file(source, 0);
@@ -80,7 +80,7 @@ pub(crate) fn parse(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum ParseState {
     Outside,
     Inside,
     Skipped,
@@ -90,7 +90,7 @@ struct Parser<'a> {
     context: &'a Context<'a>,
     problems: &'a mut Vec<Diagnostic>,
     sections: Vec<Section>,
-    place: Place,
+    place: ParseState,
     lines: usize,
 }
 
@@ -107,10 +107,10 @@ impl Parser<'_> {
             }
             if line.text.starts_with('[') {
                 self.header(&line, depth);
-            } else if self.place == Place::Inside {
+            } else if self.place == ParseState::Inside {
                 self.inside(&line, source, depth);
-            } else if self.place == Place::Outside {
-                self.place = Place::Skipped;
+            } else if self.place == ParseState::Outside {
+                self.place = ParseState::Skipped;
                 let problem = format!("'{}' stands before any section", shorten(&line.text));
                 self.problems.push(
                     Diagnostic::error(line.at, problem).advise("begin with [global] or [name]"),
@@ -131,7 +131,11 @@ impl Parser<'_> {
         let is_global = name.starts_with("global");
         let skip =
             !is_global && !self.context.wanted.is_empty() && !self.context.wanted.contains(&name);
-        self.place = if skip { Place::Skipped } else { Place::Inside };
+        self.place = if skip {
+            ParseState::Skipped
+        } else {
+            ParseState::Inside
+        };
         if !skip {
             self.note_global(line, &name);
             self.sections.push(Section {

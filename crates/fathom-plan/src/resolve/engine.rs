@@ -1,7 +1,8 @@
 //! Who carries the I/O, and on which CPUs.
 
 use fathom_model::{
-    CpuLoad, EngineKind, EngineSettings, EngineSpec, FileLock, Nanos, Person, Program, StatCall,
+    CpuLoad, Credentials, EngineKind, EngineSettings, EngineSpec, FileLock, Nanos, Program,
+    StatCall,
 };
 
 use super::job::View;
@@ -213,9 +214,9 @@ fn write_hint(word: &str) -> u8 {
         .map_or(1, |at| at as u8 + 1)
 }
 
-fn person(settings: &Settings) -> Person {
+fn person(settings: &Settings) -> Credentials {
     let id = |name| settings.is_set(name).then(|| settings.small(name, 0));
-    Person {
+    Credentials {
         user: id("uid"),
         group: id("gid"),
         name: settings.text("comm").map(str::to_owned),

@@ -7,7 +7,7 @@ use fathom_model::{
 };
 
 use super::bounds::{MOST_FILES, MOST_NAME_BYTES, within};
-use super::job::{Seat, View};
+use super::job::{JobContext, View};
 use super::report::Report;
 use super::{engine, sync};
 use crate::diagnostic::Diagnostic;
@@ -21,7 +21,7 @@ const LONGEST_PATH: usize = 4095;
 /// Resolves the files of one clone.
 pub(crate) fn resolve(
     view: &View<'_>,
-    seat: &Seat<'_>,
+    seat: &JobContext<'_>,
     pattern: &Pattern,
     report: &mut Report,
 ) -> FileSet {
@@ -71,7 +71,7 @@ pub(crate) fn direct(view: &View<'_>) -> bool {
 
 // ---------------------------------------------------------------------------------------------------- paths
 
-fn paths(view: &View<'_>, seat: &Seat<'_>, report: &mut Report) -> (Vec<PathBuf>, bool) {
+fn paths(view: &View<'_>, seat: &JobContext<'_>, report: &mut Report) -> (Vec<PathBuf>, bool) {
     let folders = folders(view, report);
     let mut names = named(view, report);
     names.extend(below(view, report));
@@ -206,7 +206,7 @@ fn join(folders: &[String], clone: u32, name: &str) -> PathBuf {
     }
 }
 
-fn is_special(view: &View<'_>, seat: &Seat<'_>, folders: &[String]) -> bool {
+fn is_special(view: &View<'_>, seat: &JobContext<'_>, folders: &[String]) -> bool {
     view.settings.number("nrfiles", 1) == 1
         && folders.is_empty()
         && !seat.section_name.is_empty()
@@ -215,7 +215,7 @@ fn is_special(view: &View<'_>, seat: &Seat<'_>, folders: &[String]) -> bool {
 
 fn generated(
     view: &View<'_>,
-    seat: &Seat<'_>,
+    seat: &JobContext<'_>,
     folders: &[String],
     report: &mut Report,
 ) -> Vec<PathBuf> {

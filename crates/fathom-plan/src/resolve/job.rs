@@ -14,7 +14,7 @@ use crate::surroundings::Surroundings;
 use crate::values::Size;
 
 /// What is known about a clone beside its settings.
-pub(crate) struct Seat<'a> {
+pub(crate) struct JobContext<'a> {
     /// Name of the section.
     pub(crate) section_name: &'a str,
     pub(crate) section: u32,
@@ -77,7 +77,7 @@ pub(crate) fn job_name<'a>(settings: &'a Settings, section_name: &'a str) -> &'a
 }
 
 /// Makes the job; problems go to `report`, and the job is usable only when there were none.
-pub(crate) fn resolve(view: &View<'_>, seat: Seat<'_>, report: &mut Report) -> Job {
+pub(crate) fn resolve(view: &View<'_>, seat: JobContext<'_>, report: &mut Report) -> Job {
     let settings = view.settings;
     let mut pattern = pattern::resolve(view, seat.number, report);
     let mut files = files::resolve(view, &seat, &pattern, report);

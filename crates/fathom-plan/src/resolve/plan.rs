@@ -8,7 +8,7 @@ use fathom_model::{
 
 use super::bounds::{MOST_CLONES, MOST_WORKERS, within};
 use super::demand::Demand;
-use super::job::{Seat, View, job_name, resolve};
+use super::job::{JobContext, View, job_name, resolve};
 use super::replay::Logs;
 use super::report::Report;
 use super::sections::{Draft, Drafts, drafts};
@@ -281,7 +281,7 @@ impl Planner<'_> {
                 after_section,
                 ..Start::default()
             };
-            let seat = Seat {
+            let seat = JobContext {
                 section_name: &draft.name,
                 section: section as u32,
                 clone,

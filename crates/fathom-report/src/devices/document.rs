@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use fathom_model::{DeviceCard, Standing, WriteAnswer};
+use fathom_model::{DeviceCard, DeviceSafety, WriteAnswer};
 
 use crate::json::devices::target;
 use crate::tree::{Object, Tree};
@@ -34,7 +34,7 @@ fn card(card: &DeviceCard) -> Object {
     object
 }
 
-fn standing(standing: &Standing) -> Object {
+fn standing(standing: &DeviceSafety) -> Object {
     let (write, code, why) = match &standing.write {
         WriteAnswer::Free => ("free", None, None),
         WriteAnswer::WithCode(code) => ("with code", Some(code), None),

@@ -189,7 +189,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
         .with("little", little(entry))
         .with("ceiling_iops", entry.ceiling_iops)
         .with("counts", counts(&entry.counts))
-        .with("story", entry.story.iter().collect::<Tree>())
+        .with("story", entry.summary.iter().collect::<Tree>())
         .with("notes", entry.notes.iter().collect::<Tree>());
     for (way, summary) in entry
         .directions

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fathom_model::{CellFigures, Finding, Progress, Weight};
 
 use super::grid::figures;
-use crate::experiment::Place;
+use crate::experiment::CellPosition;
 use crate::tree::{Object, Tree};
 
 /// `{"event":"begin","kind":"sweep","cells":24,"run":"r12"}`: an experiment begins, or goes on.
@@ -25,7 +25,7 @@ pub fn begin_event(kind: &str, cells: usize, run: Option<&str>) -> String {
 
 /// `cell`: a cell begins, at these values of the axes.
 #[must_use]
-pub fn cell_event(place: &Place, at: &[(String, String)]) -> String {
+pub fn cell_event(place: &CellPosition, at: &[(String, String)]) -> String {
     let at = Object::of(
         at.iter()
             .map(|(name, value)| (name.clone(), Tree::from(value))),
@@ -39,7 +39,7 @@ pub fn cell_event(place: &Place, at: &[(String, String)]) -> String {
 
 /// `progress`: how the cell stands.
 #[must_use]
-pub fn progress_event(place: &Place, progress: &Progress) -> String {
+pub fn progress_event(place: &CellPosition, progress: &Progress) -> String {
     let sum = |of: fn(&fathom_model::LiveRate) -> f64| {
         progress.rates.iter().map(|(_, rate)| of(rate)).sum::<f64>()
     };
@@ -63,7 +63,7 @@ pub fn progress_event(place: &Place, progress: &Progress) -> String {
 /// `done`: a cell with its figures and findings.
 #[must_use]
 pub fn done_event(
-    place: &Place,
+    place: &CellPosition,
     at: &[(String, String)],
     cell: &CellFigures,
     findings: &[Finding],
@@ -94,7 +94,7 @@ pub fn done_event(
 
 /// `failed`: a cell could not be measured.
 #[must_use]
-pub fn failed_event(place: &Place, why: &str) -> String {
+pub fn failed_event(place: &CellPosition, why: &str) -> String {
     line(head("failed", place).with("why", why))
 }
 
@@ -109,7 +109,7 @@ pub fn end_event(how: &str, resume: Option<&str>) -> String {
     )
 }
 
-fn head(event: &str, place: &Place) -> Object {
+fn head(event: &str, place: &CellPosition) -> Object {
     Object::new()
         .with("event", event)
         .with("number", place.number as u64)
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn every_event_is_one_line_of_json() {
-        let place = Place {
+        let place = CellPosition {
             number: 2,
             all: 9,
             name: "bs=\"4k\"\n".into(),

@@ -79,7 +79,7 @@ fn date(findings: &Findings, style: &Style) -> String {
 
 /// What the figures mean, in sentences.
 fn story(entry: &fathom_model::Entry, style: &Style) -> String {
-    let sentences = entry.story.join(" ");
+    let sentences = entry.summary.join(" ");
     if sentences.is_empty() {
         String::new()
     } else {

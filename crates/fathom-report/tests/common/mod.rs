@@ -97,7 +97,7 @@ pub fn idle(name: &str) -> Entry {
         counts: Counts::default(),
         offered: None,
         notes: vec![],
-        story: vec![],
+        summary: vec![],
         series: vec![],
     }
 }

@@ -3,7 +3,7 @@
 use fathom_model::*;
 
 #[cfg(test)]
-use super::dice::Dice;
+use super::dice::TestRng;
 use super::kept::{Fields, Kept, variant};
 use super::value::Value;
 use super::{Names, Unreadable};

@@ -1,9 +1,9 @@
 //! Chance for tests.
 
 /// A generator with a seed (splitmix64).
-pub(crate) struct Dice(pub u64);
+pub(crate) struct TestRng(pub u64);
 
-impl Dice {
+impl TestRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -9,7 +9,7 @@ use super::value::Value;
 use super::{Names, Unreadable};
 
 #[cfg(test)]
-use super::dice::Dice;
+use super::dice::TestRng;
 
 impl Kept for Histogram {
     fn keep(&self, _: &mut Names) -> Value {
@@ -28,7 +28,7 @@ impl Kept for Histogram {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         let mut histogram = Histogram::new();
         (0..dice.below(20))
             .for_each(|_| histogram.record_n(dice.number(), 1 + dice.below(1000) as u64));
@@ -89,7 +89,7 @@ impl Kept for Interval {
             .ok_or_else(|| Unreadable::wrong("Interval"))
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         let directions = PerDirection::from_fn(|_| IntervalDirection {
             ios: dice.number(),
             bytes: dice.number(),

@@ -9,7 +9,7 @@ use super::value::Value;
 use super::{Names, Unreadable};
 
 #[cfg(test)]
-use super::dice::Dice;
+use super::dice::TestRng;
 
 /// A noun that documents can hold.
 pub(crate) trait Kept: Sized {
@@ -19,7 +19,7 @@ pub(crate) trait Kept: Sized {
     fn restore(value: Value, names: &Names) -> Result<Self, Unreadable>;
     /// Any one, for tests of the way there and back.
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self;
+    fn any(dice: &mut TestRng) -> Self;
 }
 
 /// Fields of a struct as they come back.
@@ -80,7 +80,7 @@ macro_rules! kept {
                 Ok($name { $($field: taken!(fields $field $($absent)?)?),* })
             }
             #[cfg(test)]
-            fn any(dice: &mut Dice) -> Self {
+            fn any(dice: &mut TestRng) -> Self {
                 $name { $($field: Kept::any(dice)),* }
             }
         }
@@ -117,8 +117,8 @@ macro_rules! choice {
                 }
             }
             #[cfg(test)]
-            fn any(dice: &mut Dice) -> Self {
-                let makers: &[fn(&mut Dice) -> $name] = &[$(|_dice| drawn!($name $variant _dice $(($inner))? $({ $($field)* })?)),*];
+            fn any(dice: &mut TestRng) -> Self {
+                let makers: &[fn(&mut TestRng) -> $name] = &[$(|_dice| drawn!($name $variant _dice $(($inner))? $({ $($field)* })?)),*];
                 makers[dice.below(makers.len())](dice)
             }
         }
@@ -187,7 +187,7 @@ macro_rules! number {
                 number.ok_or_else(|| Unreadable::wrong(stringify!($kind)))
             }
             #[cfg(test)]
-            fn any(dice: &mut Dice) -> Self {
+            fn any(dice: &mut TestRng) -> Self {
                 dice.number() as $kind
             }
         }
@@ -219,7 +219,7 @@ impl Kept for u128 {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         u128::from(dice.number()) << dice.below(64)
     }
 }
@@ -235,7 +235,7 @@ impl Kept for bool {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         dice.below(2) == 1
     }
 }
@@ -251,7 +251,7 @@ impl Kept for f64 {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         match dice.below(8) {
             0 => f64::INFINITY,
             1 => f64::NAN,
@@ -272,7 +272,7 @@ impl Kept for String {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         ["", "a", "größer", "line\nline\0", "/dev/nvme0n1"][dice.below(5)].to_owned()
     }
 }
@@ -295,7 +295,7 @@ impl Kept for PathBuf {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         use std::os::unix::ffi::OsStringExt;
         let bytes: &[u8] = [&b"/tmp/x"[..], b"\xff\xfe", b""][dice.below(3)];
         std::ffi::OsString::from_vec(bytes.to_vec()).into()
@@ -311,7 +311,7 @@ impl Kept for &'static str {
         super::word::word(String::restore(value, names)?)
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         ["NVMe SMART log", "virtio"][dice.below(2)]
     }
 }
@@ -328,7 +328,7 @@ impl<T: Kept> Kept for Option<T> {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         (dice.below(3) > 0).then(|| T::any(dice))
     }
 }
@@ -347,7 +347,7 @@ impl<T: Kept> Kept for Vec<T> {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         (0..dice.below(3)).map(|_| T::any(dice)).collect()
     }
 }
@@ -362,7 +362,7 @@ impl<T: Kept, const N: usize> Kept for [T; N] {
             .map_err(|_| Unreadable::wrong("an array of another length"))
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         std::array::from_fn(|_| T::any(dice))
     }
 }
@@ -381,7 +381,7 @@ impl<A: Kept, B: Kept> Kept for (A, B) {
         }
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         (A::any(dice), B::any(dice))
     }
 }
@@ -394,7 +394,7 @@ impl<T: Kept> Kept for PerDirection<T> {
         Kept::restore(value, names).map(PerDirection)
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         PerDirection::from_fn(|_| T::any(dice))
     }
 }
@@ -409,7 +409,7 @@ macro_rules! unit {
                 u64::restore(value, names).map($unit::new)
             }
             #[cfg(test)]
-            fn any(dice: &mut Dice) -> Self {
+            fn any(dice: &mut TestRng) -> Self {
                 $unit::new(dice.number())
             }
         }

@@ -3,7 +3,7 @@
 use fathom_model::*;
 
 #[cfg(test)]
-use super::dice::Dice;
+use super::dice::TestRng;
 use super::kept::{Fields, Kept, variant};
 use super::value::Value;
 use super::{Names, Unreadable};
@@ -141,7 +141,7 @@ choice!(StatCall { Stat, Lstat, Statx });
 kept!(EngineSettings {
     fixed_buffers, register_files, register_where_possible, sq_poll, sq_poll_cpu, high_priority, userspace_reap,
     nowait, uncached, force_async, vectored, stat, remove_made, priorities, numa, atomic = false, cpu = CpuLoad::default(),
-    offload = false, lock = FileLock::None, write_hint = None, person = Person::default(), pinned = 0, program = None, scheduler = None,
+    offload = false, lock = FileLock::None, write_hint = None, person = Credentials::default(), pinned = 0, program = None, scheduler = None,
 });
 kept!(Program {
     path,
@@ -149,7 +149,7 @@ kept!(Program {
     grace,
     redirect
 });
-kept!(Person { user, group, name });
+kept!(Credentials { user, group, name });
 choice!(FileLock {
     None,
     Exclusive,

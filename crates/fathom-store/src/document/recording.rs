@@ -3,7 +3,7 @@
 use fathom_model::*;
 
 #[cfg(test)]
-use super::dice::Dice;
+use super::dice::TestRng;
 use super::kept::{Fields, Kept, variant};
 use super::value::Value;
 use super::{Names, Unreadable};
@@ -216,7 +216,7 @@ impl Kept for DamageCounts {
         Ok(counts)
     }
     #[cfg(test)]
-    fn any(dice: &mut Dice) -> Self {
+    fn any(dice: &mut TestRng) -> Self {
         let mut counts = DamageCounts::default();
         DamageClass::ALL
             .into_iter()

@@ -3,7 +3,7 @@
 use fathom_model::Recording;
 use proptest::prelude::*;
 
-use super::dice::Dice;
+use super::dice::TestRng;
 use super::kept::Kept;
 use super::{Names, read_recording, write_recording};
 
@@ -17,7 +17,7 @@ proptest! {
 
     #[test]
     fn any_recording_comes_back_equal(seed: u64) {
-        let recording = Recording::any(&mut Dice(seed));
+        let recording = Recording::any(&mut TestRng(seed));
         let document = write_recording(&recording);
         let back = read_recording(&document).expect("what was just written");
         prop_assert!(same(&recording, &back));
@@ -27,7 +27,7 @@ proptest! {
     /// One changed byte is noticed wherever it is: CRC-32 finds every burst of up to 32 bits.
     #[test]
     fn a_damaged_document_is_refused(seed: u64, place: prop::sample::Index, flip in 1u8..) {
-        let mut document = write_recording(&Recording::any(&mut Dice(seed)));
+        let mut document = write_recording(&Recording::any(&mut TestRng(seed)));
         let place = place.index(document.len());
         document[place] ^= flip;
         prop_assert!(read_recording(&document).is_err());
@@ -36,7 +36,7 @@ proptest! {
     /// Whatever stands there, with a checksum that fits, it is read or refused.
     #[test]
     fn nonsense_with_a_right_checksum_is_no_panic(seed: u64, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
-        let mut document = write_recording(&Recording::any(&mut Dice(seed)));
+        let mut document = write_recording(&Recording::any(&mut TestRng(seed)));
         document.truncate(document.len() - 4);
         for (place, byte) in changes {
             let place = place.index(document.len());
@@ -50,7 +50,7 @@ proptest! {
 
 #[test]
 fn a_cut_document_is_refused() {
-    let document = write_recording(&Recording::any(&mut Dice(7)));
+    let document = write_recording(&Recording::any(&mut TestRng(7)));
     for cut in (0..document.len()).step_by(97) {
         assert!(read_recording(&document[..cut]).is_err(), "{cut}");
     }

@@ -7,15 +7,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use fathom_store::{Cell, Content, Experiment, Run, Store};
+use fathom_store::{Content, Experiment, Run, Store, StoredCell};
 
 /// The role of a process: the store to write into.
 const ROLE: &str = "FATHOM_TEST_WRITER";
 
 /// Chance with a seed (splitmix64).
-pub struct Dice(pub u64);
+pub struct TestRng(pub u64);
 
-impl Dice {
+impl TestRng {
     pub fn below(&mut self, n: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -37,15 +37,15 @@ pub fn body(n: u64) -> Vec<u8> {
     (0..n * 7919 % 20_000).map(|at| (at ^ n) as u8).collect()
 }
 
-pub fn cell(n: u64) -> Cell {
+pub fn cell(n: u64) -> StoredCell {
     let figures = (0..n % 40)
         .map(|at| (format!("figure {at}"), (n * at) as f64))
         .collect();
-    Cell {
+    StoredCell {
         position: n,
         axes: vec![("n".into(), n.to_string())],
         figures,
-        ..Cell::default()
+        ..StoredCell::default()
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct Arguments {
 
 /// Figures as they come in.
 #[derive(Debug, Default)]
-struct Given {
+struct Arg {
     iops: Option<f64>,
     latency_ns: Option<f64>,
     block: Option<u64>,
@@ -47,7 +47,7 @@ impl Arguments {
                 links: 1,
                 ..Self::default()
             },
-            Given::default(),
+            Arg::default(),
         );
         for word in words {
             match word
@@ -72,7 +72,7 @@ impl Arguments {
         Ok(arguments)
     }
 
-    fn option(&mut self, name: &str, value: &str, given: &mut Given) -> Result<(), String> {
+    fn option(&mut self, name: &str, value: &str, given: &mut Arg) -> Result<(), String> {
         let whole = || {
             value
                 .parse::<u32>()
@@ -137,7 +137,7 @@ impl Arguments {
             .ok()
     }
 
-    fn figures_of(&self, given: Given) -> Option<Imported> {
+    fn figures_of(&self, given: Arg) -> Option<Imported> {
         let direction = if given.rw.as_ref().is_some_and(|rw| rw.contains("write")) {
             Direction::Write
         } else {

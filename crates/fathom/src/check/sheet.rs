@@ -2,8 +2,8 @@
 
 use fathom_analyse::{Imported, SpecFigure, SpecSheet};
 use fathom_device::spec::{
-    Access, Comparison, Conditions, Figure, Judgement, Library, Load, Measured, Sheet, Side, What,
-    compare, conditions, measured_line, report,
+    Access, Comparison, Conditions, Figure, Judgement, Library, Load, Sheet, SheetMeasurement,
+    Side, What, compare, conditions, measured_line, report,
 };
 use fathom_import::ImportedRun;
 use fathom_model::{DeviceFacts, Direction, SpecReport};
@@ -103,7 +103,7 @@ fn comparisons(run: &ImportedRun, sheet: &Sheet, device: &DeviceFacts) -> Vec<Co
         .collect()
 }
 
-fn measured(run: &ImportedRun) -> Option<(Conditions, Measured)> {
+fn measured(run: &ImportedRun) -> Option<(Conditions, SheetMeasurement)> {
     let figures = &run.figures;
     let block = u32::try_from(figures.block?).ok()?;
     let under = Conditions {
@@ -113,7 +113,7 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, Measured)> {
         assumed: Vec::new(),
     };
     let (iops, flying) = (figures.iops(), figures.in_flight().unwrap_or(0.0));
-    let measured = Measured {
+    let measured = SheetMeasurement {
         iops,
         bandwidth: figures.bandwidth()?,
         mean_ns: if iops > 0.0 { flying / iops * 1e9 } else { 0.0 },
@@ -124,7 +124,7 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, Measured)> {
             .map(|(percent, ns)| (*percent, *ns as u64))
             .collect(),
         under: Some(under.clone()),
-        ..Measured::default()
+        ..SheetMeasurement::default()
     };
     Some((under, measured))
 }

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use fathom_linux::{LinuxClock, LinuxHost};
 use fathom_model::{Bytes, CellFigures, Findings, Nanos, Personality, Plan, Progress, Recording};
-use fathom_plan::{Cell, Includes, Planned, beside, parse_args, plan};
+use fathom_plan::{Includes, Planned, PlannedCell, beside, parse_args, plan};
 
-use super::audience::{Audience, Standing};
-use super::keep::Keep;
+use super::cell_store::CellStore;
+use super::observer::{Observer, Position};
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::measure::{Beside, measure_and_keep};
@@ -19,7 +19,7 @@ use crate::surroundings::ThisMachine;
 pub const ENOSPC: i32 = 28;
 
 /// A cell that was measured.
-pub struct Measured {
+pub struct MeasuredCell {
     /// All that happened.
     pub recording: Recording,
     /// What it means.
@@ -40,15 +40,15 @@ pub enum CellError {
 }
 
 /// A cell that lays out `targets`, each of `size` bytes, and measures nothing.
-pub fn layout_cell(size: Bytes, targets: Vec<String>) -> Cell {
-    Cell {
+pub fn layout_cell(size: Bytes, targets: Vec<String>) -> PlannedCell {
+    PlannedCell {
         key: "layout".to_owned(),
         source: "layout.fio".to_owned(),
         job_file: "[layout]\nrw=randread\nbs=1m\ncreate_only=1\n".to_owned(),
         settings: vec![("size".to_owned(), size.get().to_string())],
         targets,
         prepares: true,
-        ..Cell::default()
+        ..PlannedCell::default()
     }
 }
 
@@ -83,7 +83,7 @@ pub fn room(plan: &Plan) -> String {
 }
 
 /// The job file of a cell; files that it includes are read from the machine.
-struct Text<'a>(&'a Cell);
+struct Text<'a>(&'a PlannedCell);
 
 impl Includes for Text<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
@@ -103,7 +103,7 @@ impl Includes for Text<'_> {
 ///
 /// # Errors
 /// Every mistake in it, in words.
-pub fn plan_of(cell: &Cell) -> Result<(Plan, Vec<Range<usize>>), String> {
+pub fn plan_of(cell: &PlannedCell) -> Result<(Plan, Vec<Range<usize>>), String> {
     let sides = (0..cell.sides())
         .map(|side| side_of(cell, side))
         .collect::<Result<Vec<Plan>, String>>()?;
@@ -127,7 +127,7 @@ pub fn plan_of(cell: &Cell) -> Result<(Plan, Vec<Range<usize>>), String> {
     Ok((plan, if ranges.len() > 1 { ranges } else { Vec::new() }))
 }
 
-fn side_of(cell: &Cell, side: usize) -> Result<Plan, String> {
+fn side_of(cell: &PlannedCell, side: usize) -> Result<Plan, String> {
     let invocation = parse_args(&cell.arguments(side), Personality::Fathom);
     let planned = invocation.and_then(|invocation| plan(&invocation, &ThisMachine, &Text(cell)));
     let Planned { plan, .. } = planned.map_err(|problems| {
@@ -163,18 +163,18 @@ impl Runner {
     /// When it cannot be planned, is not permitted, or its files cannot be made ready.
     pub fn measure(
         &mut self,
-        cell: &Cell,
-        standing: &Standing,
-        audience: &mut dyn Audience,
-        keep: &mut dyn Keep,
-    ) -> Result<Measured, CellError> {
+        cell: &PlannedCell,
+        standing: &Position,
+        audience: &mut dyn Observer,
+        keep: &mut dyn CellStore,
+    ) -> Result<MeasuredCell, CellError> {
         let (plan, sides) = plan_of(cell).map_err(CellError::Plain)?;
         let host = match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
             Some(folder) => LinuxHost::new(self.clock).with_scratch(folder.into()),
             None => LinuxHost::new(self.clock),
         };
         self.codes.note(&plan);
-        let held = guard::take_hold(&plan, self.codes.all(), &host, &mut self.backups)
+        let held = guard::open_targets(&plan, self.codes.all(), &host, &mut self.backups)
             .map_err(|all| CellError::Refused(all.join("\n")))?;
         let measures = plan.jobs.iter().any(|job| !job.files.layout.create_only);
         let journal = if measures {
@@ -204,7 +204,7 @@ impl Runner {
         recording.messages.splice(0..0, held);
         let findings = fathom_analyse::findings(&recording);
         let figures = fathom_analyse::cell_figures(&recording, &findings, &sides);
-        Ok(Measured {
+        Ok(MeasuredCell {
             recording,
             findings,
             figures,

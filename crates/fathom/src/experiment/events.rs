@@ -5,11 +5,11 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use fathom_model::Progress;
-use fathom_plan::Cell;
+use fathom_plan::PlannedCell;
 
-use super::audience::{Audience, Standing};
-use super::cell::Measured;
+use super::cell::MeasuredCell;
 use super::lines::place;
+use super::observer::{Observer, Position};
 
 /// Progress is told this often.
 const EVERY: Duration = Duration::from_secs(1);
@@ -50,12 +50,12 @@ impl Events {
     }
 }
 
-impl Audience for Events {
+impl Observer for Events {
     fn opens(&mut self, kind: &str, cells: usize, run: Option<&str>) {
         self.tell(&fathom_report::begin_event(kind, cells, run));
     }
 
-    fn begins(&mut self, standing: &Standing, cell: &Cell) {
+    fn begins(&mut self, standing: &Position, cell: &PlannedCell) {
         self.name = cell.id();
         self.told = Instant::now();
         self.tell(&fathom_report::cell_event(
@@ -64,7 +64,7 @@ impl Audience for Events {
         ));
     }
 
-    fn progress(&mut self, standing: &Standing, progress: &Progress) {
+    fn progress(&mut self, standing: &Position, progress: &Progress) {
         if self.told.elapsed() >= EVERY {
             self.told = Instant::now();
             self.tell(&fathom_report::progress_event(
@@ -74,7 +74,7 @@ impl Audience for Events {
         }
     }
 
-    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+    fn ends(&mut self, standing: &Position, cell: &PlannedCell, came: Result<&MeasuredCell, &str>) {
         let place = place(standing, &cell.id());
         let line = match came {
             Ok(measured) => fathom_report::done_event(

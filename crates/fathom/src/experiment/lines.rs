@@ -4,11 +4,11 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use fathom_model::Progress;
-use fathom_plan::Cell;
+use fathom_plan::PlannedCell;
 
-use super::audience::{Audience, Standing};
-use super::cell::Measured;
-use crate::say::complain;
+use super::cell::MeasuredCell;
+use super::observer::{Observer, Position};
+use crate::print::eprint_line;
 use crate::screen;
 
 /// The live line is renewed this often.
@@ -48,30 +48,30 @@ impl Lines {
     }
 }
 
-impl Audience for Lines {
-    fn begins(&mut self, _standing: &Standing, cell: &Cell) {
+impl Observer for Lines {
+    fn begins(&mut self, _standing: &Position, cell: &PlannedCell) {
         self.name = cell.id();
         self.shown = None;
     }
 
-    fn progress(&mut self, standing: &Standing, progress: &Progress) {
+    fn progress(&mut self, standing: &Position, progress: &Progress) {
         if !self.live || self.shown.is_some_and(|at| at.elapsed() < RENEW) {
             return;
         }
         self.shown = Some(Instant::now());
         let (before, width) = (self.dirty, screen::width().saturating_sub(1).max(20));
-        let line = fathom_report::standing_line(&place(standing, &self.name), progress, width);
+        let line = fathom_report::cell_status_line(&place(standing, &self.name), progress, width);
         self.dirty = line.chars().count();
         self.write(&format!("{line:before$}\r"));
     }
 
-    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+    fn ends(&mut self, standing: &Position, cell: &PlannedCell, came: Result<&MeasuredCell, &str>) {
         self.wipe();
         if cell.prepares {
             return;
         }
         let came = came.map(|measured| &measured.figures);
-        complain!(
+        eprint_line!(
             "{}",
             fathom_report::cell_line(&place(standing, &cell.id()), came)
         );
@@ -79,8 +79,8 @@ impl Audience for Lines {
 }
 
 /// The standing in the words of the report.
-pub(super) fn place(standing: &Standing, name: &str) -> fathom_report::Place {
-    fathom_report::Place {
+pub(super) fn place(standing: &Position, name: &str) -> fathom_report::CellPosition {
+    fathom_report::CellPosition {
         number: standing.number,
         all: standing.all,
         name: name.to_owned(),

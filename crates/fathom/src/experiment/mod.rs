@@ -1,17 +1,17 @@
 //! The driver of experiments: cell after cell, each saved the moment it exists, told as it goes, and stopped in time.
 //!
-//! A sweep, a search or a suite is a [`Course`]: it hands out cells and learns their figures. Everything else (plans, the
+//! A sweep, a search or a suite is a [`CellSource`]: it hands out cells and learns their figures. Everything else (plans, the
 //! guard, measuring, saving, resuming, progress, interrupts, budgets) is here and the same for all of them.
 
-mod audience;
 mod cell;
-mod conduct;
+mod cell_store;
+mod common_options;
 mod events;
-mod keep;
 mod lines;
+mod observer;
+mod observer_options;
+mod runner;
 mod saved;
-mod telling;
-mod terms;
 mod watch;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,24 +19,24 @@ use std::time::{Duration, Instant};
 
 use fathom_linux::{LinuxClock, interrupts};
 use fathom_model::{CellFigures, RunEnd};
-use fathom_plan::Cell;
+use fathom_plan::PlannedCell;
 
-pub use self::audience::{Audience, Standing};
 use self::cell::{CellError, ENOSPC, Runner, room};
-pub use self::cell::{Measured, layout_cell, plan_of};
-pub use self::conduct::Conduct;
-pub use self::keep::{Keep, Stored};
+pub use self::cell::{MeasuredCell, layout_cell, plan_of};
+pub use self::cell_store::{CellStore, StoreWriter};
+pub use self::common_options::{CommonOptions, is_job_file, percent, read_job_file, time};
+pub use self::observer::{Observer, Position};
+pub use self::observer_options::ObserverOptions;
+pub use self::runner::ExperimentRunner;
 pub use self::saved::Saved;
-pub use self::telling::Telling;
-pub use self::terms::{Terms, is_job_file, percent, read_job_file, time};
 
 /// Which cell comes next. A course must hand out the same cells again when it learns the same figures: that is how a run is
 /// resumed.
-pub trait Course {
+pub trait CellSource {
     /// The next cell; nothing when all is known.
-    fn next(&mut self) -> Option<Cell>;
+    fn next(&mut self) -> Option<PlannedCell>;
     /// Takes what came of a cell: its figures, or why it could not be measured.
-    fn learn(&mut self, cell: &Cell, came: Result<&CellFigures, &str>);
+    fn learn(&mut self, cell: &PlannedCell, came: Result<&CellFigures, &str>);
     /// How many cells are to come, as far as is known now.
     fn left(&self) -> usize;
 }
@@ -91,19 +91,19 @@ pub struct Bounds {
 /// Measures what `course` hands out until it ends. What `keep` knows already is not measured again. A result that cannot be
 /// saved stops it: going on would lose it.
 pub fn drive(
-    course: &mut dyn Course,
+    course: &mut dyn CellSource,
     bounds: &Bounds,
-    keep: &mut dyn Keep,
-    audience: &mut dyn Audience,
+    keep: &mut dyn CellStore,
+    audience: &mut dyn Observer,
 ) -> Ended {
     through(course, bounds, keep, audience).unwrap_or_else(Ended::Stopped)
 }
 
 fn through(
-    course: &mut dyn Course,
+    course: &mut dyn CellSource,
     bounds: &Bounds,
-    keep: &mut dyn Keep,
-    audience: &mut dyn Audience,
+    keep: &mut dyn CellStore,
+    audience: &mut dyn Observer,
 ) -> Result<Ended, String> {
     interrupts();
     let mut runner = Runner::new(LinuxClock::start(), bounds.destroy.clone());
@@ -186,13 +186,13 @@ impl<'a> Pace<'a> {
         }
     }
 
-    fn took_before(&mut self, cell: &Cell, time: Duration) {
+    fn took_before(&mut self, cell: &PlannedCell, time: Duration) {
         self.before += time;
         self.number += usize::from(!cell.prepares);
     }
 
     /// What only prepares says nothing of how long the others take.
-    fn took(&mut self, cell: &Cell, time: Duration) {
+    fn took(&mut self, cell: &PlannedCell, time: Duration) {
         if !cell.prepares {
             self.taken += time;
             self.known += 1;
@@ -230,13 +230,13 @@ impl<'a> Pace<'a> {
         first || spent + self.each().unwrap_or_default() <= budget + budget / 20
     }
 
-    fn standing(&self, left: usize) -> Standing {
+    fn standing(&self, left: usize) -> Position {
         let each = self.each();
         let rest = each.map(|each| each * (left as u32 + 1));
         let within = self
             .spent()
             .map(|(budget, spent)| budget.saturating_sub(spent));
-        Standing {
+        Position {
             number: self.number + 1,
             all: self.number + 1 + left,
             begun: Instant::now(),

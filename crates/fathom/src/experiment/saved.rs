@@ -2,7 +2,7 @@
 
 use fathom_model::Bytes;
 
-use crate::subject::Subject;
+use crate::experiment_target::ExperimentTarget;
 
 /// Names and values in order; a name may stand several times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ impl Saved {
     ///
     /// # Errors
     /// When the current folder is not known.
-    pub fn of(arguments: &[String], subjects: &[Subject]) -> Result<Saved, String> {
+    pub fn of(arguments: &[String], subjects: &[ExperimentTarget]) -> Result<Saved, String> {
         let mut saved = Saved::default();
         let folder =
             std::env::current_dir().map_err(|error| format!("the current folder: {error}"))?;
@@ -50,17 +50,19 @@ impl Saved {
     }
 
     /// The targets as they were when the experiment began.
-    pub fn subjects(&self) -> Vec<Subject> {
+    pub fn subjects(&self) -> Vec<ExperimentTarget> {
         let files = self.all("subject-file").zip(self.all("subject-size"));
         let flags = self.all("subject-writes").zip(self.all("subject-made"));
         let called: Vec<&str> = self.all("subject-called").collect();
         let subject =
-            |(at, ((file, size), (writes, made))): (usize, ((&str, &str), (&str, &str)))| Subject {
-                file: file.into(),
-                called: called.get(at).copied().unwrap_or(file).to_owned(),
-                size: size.parse().ok().map(Bytes::new),
-                writes: writes == "true",
-                made: made == "true",
+            |(at, ((file, size), (writes, made))): (usize, ((&str, &str), (&str, &str)))| {
+                ExperimentTarget {
+                    file: file.into(),
+                    called: called.get(at).copied().unwrap_or(file).to_owned(),
+                    size: size.parse().ok().map(Bytes::new),
+                    writes: writes == "true",
+                    made: made == "true",
+                }
             };
         files.zip(flags).enumerate().map(subject).collect()
     }

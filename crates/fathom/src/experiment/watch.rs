@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use fathom_analyse::{Window, WindowFigures};
 use fathom_live::{FullScreen, Step, View};
 use fathom_model::{Nanos, Progress, Recording};
-use fathom_plan::Cell;
+use fathom_plan::PlannedCell;
 
-use super::audience::{Audience, Standing};
-use super::cell::Measured;
+use super::cell::MeasuredCell;
 use super::lines::place;
+use super::observer::{Observer, Position};
 
 /// The screen is drawn this often.
 const DRAW: Duration = Duration::from_millis(200);
@@ -87,14 +87,14 @@ impl Watching {
     }
 }
 
-impl Audience for Watching {
-    fn begins(&mut self, standing: &Standing, cell: &Cell) {
+impl Observer for Watching {
+    fn begins(&mut self, standing: &Position, cell: &PlannedCell) {
         self.view.begin(&cell.id(), standing.number, standing.all);
         self.window = Window::default();
         self.draw();
     }
 
-    fn progress(&mut self, standing: &Standing, progress: &Progress) {
+    fn progress(&mut self, standing: &Position, progress: &Progress) {
         if self.drawn.elapsed() < DRAW {
             return;
         }
@@ -129,7 +129,7 @@ impl Audience for Watching {
         self.pause = LOOK.max(begun.elapsed() * PART);
     }
 
-    fn ends(&mut self, standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+    fn ends(&mut self, standing: &Position, cell: &PlannedCell, came: Result<&MeasuredCell, &str>) {
         if !cell.prepares {
             let came = came.map(|measured| &measured.figures);
             self.view.end(&fathom_report::cell_line(

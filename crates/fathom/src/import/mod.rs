@@ -5,13 +5,13 @@ pub(crate) mod walk;
 use std::io::IsTerminal;
 
 use fathom_import::{FileTrouble, Import, ImportError, import};
-use fathom_model::{Cell, CellState, Content, Experiment, Findings, RunState, Verdict};
+use fathom_model::{CellState, Content, Experiment, Findings, RunState, StoredCell, Verdict};
 use fathom_report::Style;
 use fathom_store::{Store, StoreError};
 
-use crate::keep::{StoreWish, experiment, unix_now_ns};
 use crate::outcome::Outcome;
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
+use crate::result_store::{StoreChoice, experiment, unix_now_ns};
 use crate::screen;
 
 pub(crate) use self::walk::Disk;
@@ -39,11 +39,11 @@ Exit codes: 0 all files were read; 1 some were not; 2 none was, or refused.
 ";
 
 #[derive(Default)]
-struct Asked {
+struct ImportArgs {
     paths: Vec<String>,
     name: Option<String>,
     json: bool,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Imports what the arguments name.
@@ -54,18 +54,18 @@ pub fn command(words: &[String]) -> Outcome {
     asked(words)
         .and_then(|asked| imported(&asked))
         .unwrap_or_else(|trouble| {
-            complain!("fathom import: {trouble}");
+            eprint_line!("fathom import: {trouble}");
             Outcome::Refused
         })
 }
 
 /// How it is used.
 pub fn help() -> Outcome {
-    say(HELP)
+    print(HELP)
 }
 
-fn asked(words: &[String]) -> Result<Asked, String> {
-    let (mut asked, mut rest) = (Asked::default(), words.iter());
+fn asked(words: &[String]) -> Result<ImportArgs, String> {
+    let (mut asked, mut rest) = (ImportArgs::default(), words.iter());
     while let Some(word) = rest.next() {
         if asked.store.take(word, &mut rest)? {
             continue;
@@ -141,10 +141,10 @@ pub(crate) fn is_beside(trouble: &FileTrouble) -> bool {
     }
 }
 
-fn imported(asked: &Asked) -> Result<Outcome, String> {
+fn imported(asked: &ImportArgs) -> Result<Outcome, String> {
     let all = read(&asked.paths)?;
     all.troubles.iter().for_each(|line| {
-        complain!(
+        eprint_line!(
             "fathom import: {}",
             line.escape_debug()
                 .to_string()
@@ -163,10 +163,10 @@ fn imported(asked: &Asked) -> Result<Outcome, String> {
     })
 }
 
-fn show(asked: &Asked, all: &Read) -> Result<Outcome, String> {
+fn show(asked: &ImportArgs, all: &Read) -> Result<Outcome, String> {
     if !asked.json {
         let style = screen::style(std::io::stdout().is_terminal(), "");
-        return Ok(say(&fathom_report::imported(
+        return Ok(print(&fathom_report::imported(
             &all.findings,
             all.troubles.len(),
             all.passed,
@@ -178,7 +178,7 @@ fn show(asked: &Asked, all: &Read) -> Result<Outcome, String> {
         text += if place > 0 { ",\n" } else { "" };
         text += document(one)?.trim_end();
     }
-    Ok(say(&(text + "\n]\n")))
+    Ok(print(&(text + "\n]\n")))
 }
 
 /// A result as it is written down: fio's json+ of today, with where it comes from and its intervals.
@@ -190,7 +190,7 @@ fn document(one: &Findings) -> Result<String, String> {
 }
 
 /// Keeps one run with a cell for each result. When the store fails that is said; the results have been shown.
-fn keep(asked: &Asked, all: &Read) {
+fn keep(asked: &ImportArgs, all: &Read) {
     let kept = asked
         .store
         .place()
@@ -200,13 +200,13 @@ fn keep(asked: &Asked, all: &Read) {
             None => Ok(None),
         });
     match kept {
-        Ok(Some(run)) => complain!("fathom import: kept as {run}: fathom show {run}"),
+        Ok(Some(run)) => eprint_line!("fathom import: kept as {run}: fathom show {run}"),
         Ok(None) => {}
-        Err(why) => complain!("fathom import: the results are not kept: {why}"),
+        Err(why) => eprint_line!("fathom import: the results are not kept: {why}"),
     }
 }
 
-fn stored(place: &std::path::Path, asked: &Asked, all: &Read) -> Result<String, String> {
+fn stored(place: &std::path::Path, asked: &ImportArgs, all: &Read) -> Result<String, String> {
     let mut cells = Vec::new();
     for (place, one) in all.findings.iter().enumerate() {
         let content = Content::Imported {
@@ -243,7 +243,7 @@ fn stored(place: &std::path::Path, asked: &Asked, all: &Read) -> Result<String, 
     Ok(run.to_string())
 }
 
-fn cell(position: u64, one: &Findings) -> Cell {
+fn cell(position: u64, one: &Findings) -> StoredCell {
     let verdict = match one.verdict {
         Verdict::Valid => "valid",
         Verdict::Degraded => "degraded",
@@ -254,7 +254,7 @@ fn cell(position: u64, one: &Findings) -> Cell {
         .unknown
         .iter()
         .map(|what| format!("not known: {what}"));
-    Cell {
+    StoredCell {
         position,
         axes: axes(one),
         state: CellState::Finished,
@@ -274,7 +274,7 @@ fn cell(position: u64, one: &Findings) -> Cell {
             .chain(source.notes)
             .chain(unknown)
             .collect(),
-        ..Cell::default()
+        ..StoredCell::default()
     }
 }
 

@@ -13,7 +13,7 @@ const DEEPEST: usize = 64;
 
 /// What is to be read.
 #[derive(Default)]
-pub(crate) struct Found {
+pub(crate) struct FoundFiles {
     /// Every file, in order.
     pub paths: Vec<String>,
     /// Of them those that stood in a folder, and were not named themselves.
@@ -26,8 +26,8 @@ pub(crate) struct Found {
 ///
 /// # Errors
 /// When there are too many.
-pub(crate) fn files(named: &[String]) -> Result<Found, String> {
-    let mut found = Found::default();
+pub(crate) fn files(named: &[String]) -> Result<FoundFiles, String> {
+    let mut found = FoundFiles::default();
     let (folders, files): (Vec<&String>, Vec<&String>) =
         named.iter().partition(|path| Path::new(path).is_dir());
     found.paths.extend(files.into_iter().cloned());
@@ -38,7 +38,7 @@ pub(crate) fn files(named: &[String]) -> Result<Found, String> {
     Ok(found)
 }
 
-fn below(folder: &str, depth: usize, found: &mut Found) -> Result<(), String> {
+fn below(folder: &str, depth: usize, found: &mut FoundFiles) -> Result<(), String> {
     let listed = std::fs::read_dir(if folder.is_empty() { "/" } else { folder })
         .and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let mut entries = match listed {

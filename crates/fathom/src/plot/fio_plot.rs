@@ -1,13 +1,13 @@
 //! Charts as fio-plot is asked for them, by flags or an INI file.
 
-use fathom_import::{FioPlotWish, fio_plot_flags, fio_plot_ini, is_fio_plot};
+use fathom_import::{FioPlotRequest, fio_plot_flags, fio_plot_ini, is_fio_plot};
 
-use super::Asked;
+use super::PlotArgs;
+use crate::print::eprint_line;
 use crate::result_file::read;
-use crate::say::complain;
 
 /// What is asked for in the way of fio-plot; nothing where `words` are not of that kind.
-pub(super) fn asked(words: &[String]) -> Option<Result<Asked, String>> {
+pub(super) fn asked(words: &[String]) -> Option<Result<PlotArgs, String>> {
     if let [file, rest @ ..] = words
         && file.to_ascii_lowercase().ends_with(".ini")
     {
@@ -21,7 +21,7 @@ pub(super) fn asked(words: &[String]) -> Option<Result<Asked, String>> {
 }
 
 /// An INI file, alone: fio-plot takes either a file or flags. Where to may be said beside it.
-fn ini(file: &str, rest: &[String]) -> Result<Asked, String> {
+fn ini(file: &str, rest: &[String]) -> Result<PlotArgs, String> {
     let output = match rest {
         [] => None,
         [flag, place] if flag == "-o" => Some(place.as_str()),
@@ -30,7 +30,7 @@ fn ini(file: &str, rest: &[String]) -> Result<Asked, String> {
     let wish = fio_plot_ini(&read(file)?, output)
         .map_err(|why| format!("{}: {why}", file.escape_debug()))?;
     if !wish.unknown.is_empty() {
-        complain!(
+        eprint_line!(
             "fathom plot: {}: fio-plot has no {}; passed over",
             file.escape_debug(),
             wish.unknown.join(", ")
@@ -39,21 +39,21 @@ fn ini(file: &str, rest: &[String]) -> Result<Asked, String> {
     Ok(ours(wish))
 }
 
-fn ours(wish: FioPlotWish) -> Asked {
+fn ours(wish: FioPlotRequest) -> PlotArgs {
     for (reason, keys) in wish.idle {
-        complain!(
+        eprint_line!(
             "fathom plot: {} {} nothing here: {reason}",
             keys.join(", "),
             if keys.len() == 1 { "changes" } else { "change" }
         );
     }
-    let mut asked = Asked {
+    let mut asked = PlotArgs {
         results: wish.results,
         chart: wish.chart.to_owned(),
         wish: wish.wish,
         most: wish.most,
         outputs: vec![wish.output],
-        ..Asked::default()
+        ..PlotArgs::default()
     };
     asked.frame.scale = wish.scale;
     asked

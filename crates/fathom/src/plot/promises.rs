@@ -4,7 +4,7 @@ use fathom_analyse::{Dimension, Promise, Told};
 use fathom_device::spec::{Access, Figure, Library, Sheet, Side, What};
 use fathom_model::{DeviceFacts, Direction};
 
-use crate::against::named;
+use crate::spec_compare::named;
 use crate::specs::library;
 
 /// Whose sheet it is and what it promises: the one that is named, or that of the model which the results tell.

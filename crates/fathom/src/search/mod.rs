@@ -1,26 +1,27 @@
 //! `fathom search`: the largest load that keeps limits, with its interval, the curves, and the knees.
 
-mod asked;
-mod course;
+mod args;
+mod cell_source;
 
 use std::time::Duration;
 
 use fathom_model::{Plan, Response, Run, Traffic};
-use fathom_plan::{Cell, file_value};
+use fathom_plan::{PlannedCell, file_value};
 
-use self::asked::{Asked, Unit};
-use self::course::{Goal, Load, Seeking};
+use self::args::{SearchArgs, Unit};
+use self::cell_source::{Goal, Load, Seeking};
 use crate::experiment::{
-    Bounds, Conduct, Course, Ended, Saved, Stored, layout_cell, plan_of, read_job_file,
+    Bounds, CellSource, Ended, ExperimentRunner, Saved, StoreWriter, layout_cell, plan_of,
+    read_job_file,
 };
+use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
 use crate::guard;
 use crate::help;
-use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::resume::Again;
-use crate::say::{complain, say};
-use crate::subject::{Subject, Wish, subject};
+use crate::print::{eprint_line, print};
+use crate::result_store;
+use crate::resume::ResumeArgs;
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-search.data";
@@ -40,33 +41,33 @@ pub fn command(arguments: &[String]) -> Outcome {
         return help::search();
     }
     begin(arguments).unwrap_or_else(|message| {
-        complain!("fathom search: {message}");
+        eprint_line!("fathom search: {message}");
         Outcome::Refused
     })
 }
 
 fn begin(arguments: &[String]) -> Result<Outcome, String> {
-    let asked = Asked::read(arguments)?;
+    let asked = SearchArgs::read(arguments)?;
     let job_file = match &asked.job_file {
         Some(name) => read_job_file(name)?,
         None => ("search.fio".to_owned(), LOAD.to_owned()),
     };
     let terms = &asked.terms;
     let subject = asked.path.as_deref().map(|path| {
-        subject(Wish {
+        subject(TargetRequest {
             path,
             name: FILE,
             size: terms.size,
             read_only: terms.read_only,
         })
     });
-    let subjects: Vec<Subject> = subject.transpose()?.into_iter().collect();
+    let subjects: Vec<ExperimentTarget> = subject.transpose()?.into_iter().collect();
     let mut saved = Saved::of(arguments, &subjects)?;
     saved.push_job_file(&job_file);
     let prepared = Prepared::new(asked, job_file, subjects)?;
-    let stored = Stored::begin(
+    let stored = StoreWriter::begin(
         &prepared.asked.terms.store,
-        &keep::experiment("search", prepared.about.clone(), saved.write()),
+        &result_store::experiment("search", prepared.about.clone(), saved.write()),
     )?;
     prepared.run(stored, None)
 }
@@ -75,9 +76,9 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: StoreWriter, again: ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut asked = Asked::read(&saved.enter()?)?;
+    let mut asked = SearchArgs::read(&saved.enter()?)?;
     asked.terms.go_on(&again);
     let job_file = saved
         .job_file()
@@ -87,18 +88,18 @@ pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String
 
 /// All that is known before anything is measured.
 struct Prepared {
-    asked: Asked,
+    asked: SearchArgs,
     /// One, unless the job file says where.
-    subjects: Vec<Subject>,
+    subjects: Vec<ExperimentTarget>,
     load: Load,
     about: String,
 }
 
 impl Prepared {
     fn new(
-        asked: Asked,
+        asked: SearchArgs,
         job_file: (String, String),
-        subjects: Vec<Subject>,
+        subjects: Vec<ExperimentTarget>,
     ) -> Result<Prepared, String> {
         let base = base(&asked, job_file, subjects.first())?;
         let (plan, _) = plan_of(&with_time(&base))?;
@@ -120,7 +121,7 @@ impl Prepared {
     }
 
     /// Lays out a file that we make.
-    fn layout(&self) -> Option<Cell> {
+    fn layout(&self) -> Option<PlannedCell> {
         let size = self
             .subjects
             .first()
@@ -129,7 +130,7 @@ impl Prepared {
         Some(layout_cell(size, self.load.base.targets.clone()))
     }
 
-    fn run(self, mut stored: Stored, more: Option<Duration>) -> Result<Outcome, String> {
+    fn run(self, mut stored: StoreWriter, more: Option<Duration>) -> Result<Outcome, String> {
         let terms = &self.asked.terms;
         let goal = Goal {
             limits: self.asked.limits.clone(),
@@ -143,7 +144,7 @@ impl Prepared {
             expected: Some(self.load.each),
             destroy: terms.destroy.clone(),
         };
-        let conduct = Conduct {
+        let conduct = ExperimentRunner {
             kind: "search",
             title: &self.about,
             summary: &self.about,
@@ -155,7 +156,7 @@ impl Prepared {
         let came = conduct.carry_out(&mut course, &bounds, &mut stored, None)?;
         let told = self.tell(&course);
         if let (Ended::Done, Some(why)) = (&came.ended, &course.failed) {
-            complain!("fathom search: {why}");
+            eprint_line!("fathom search: {why}");
             return Ok(Outcome::Bad);
         }
         Ok(came.outcome(course.left(), told, Outcome::Bad))
@@ -176,9 +177,9 @@ impl Prepared {
         }
         let by_bytes = self.asked.unit == Unit::MegaBytes;
         if self.asked.terms.json {
-            say(&fathom_report::response_json(&told))
+            print(&fathom_report::response_json(&told))
         } else {
-            say(&fathom_report::response_text(
+            print(&fathom_report::response_text(
                 &told,
                 by_bytes,
                 &output::answer_style(),
@@ -189,29 +190,29 @@ impl Prepared {
 
 /// The load without its time, depth and rate, which each trial sets.
 fn base(
-    asked: &Asked,
+    asked: &SearchArgs,
     (source, job_file): (String, String),
-    subject: Option<&Subject>,
-) -> Result<Cell, String> {
+    subject: Option<&ExperimentTarget>,
+) -> Result<PlannedCell, String> {
     let mut settings = Vec::new();
     if let Some(size) = subject.and_then(|subject| subject.size) {
         settings.push(("size".to_owned(), size.get().to_string()));
     }
     settings.extend(asked.terms.settings.iter().cloned());
-    let name = |subject: &Subject| {
+    let name = |subject: &ExperimentTarget| {
         file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))
     };
     let targets = subject.map(name).transpose()?.into_iter().collect();
-    Ok(Cell {
+    Ok(PlannedCell {
         source,
         job_file,
         settings,
         targets,
-        ..Cell::default()
+        ..PlannedCell::default()
     })
 }
 
-fn with_time(base: &Cell) -> Cell {
+fn with_time(base: &PlannedCell) -> PlannedCell {
     let mut cell = base.clone();
     cell.settings.extend([
         ("time_based".to_owned(), "1".to_owned()),
@@ -257,7 +258,7 @@ fn mix(plan: &Plan) -> Result<Option<f64>, String> {
     Ok(first)
 }
 
-fn about(plan: &Plan, subject: Option<&Subject>) -> String {
+fn about(plan: &Plan, subject: Option<&ExperimentTarget>) -> String {
     let words = fathom_analyse::load_words(plan);
     let place = subject.map_or(String::new(), |subject| {
         let size = subject

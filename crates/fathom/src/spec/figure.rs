@@ -2,21 +2,21 @@
 
 use std::path::Path;
 
-use fathom_device::spec::{Figure, Measured, job};
+use fathom_device::spec::{Figure, SheetMeasurement, job};
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{DeviceFacts, Personality, RunEnd};
 use fathom_plan::{parse_args, plan};
 
 use super::arguments::Request;
-use crate::against::measured;
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
+use crate::spec_compare::measured;
 use crate::surroundings::ThisMachine;
 
 /// What came of a run.
 pub enum Measurement {
     /// Its figures, and the device as it was afterwards.
-    Done(Measured, Option<DeviceFacts>),
+    Done(SheetMeasurement, Option<DeviceFacts>),
     /// The user had enough.
     Interrupted,
 }
@@ -69,7 +69,8 @@ pub fn measure(
     let clock = LinuxClock::start();
     let host = LinuxHost::new(clock);
     codes.note(&planned.plan);
-    guard::take_hold(&planned.plan, codes.all(), &host, backups).map_err(|all| all.join("; "))?;
+    guard::open_targets(&planned.plan, codes.all(), &host, backups)
+        .map_err(|all| all.join("; "))?;
     let recorded = crate::measure::measure(
         planned.plan,
         host,
@@ -90,7 +91,7 @@ pub fn measure(
         .and_then(|target| target.devices.last()?.after.clone());
     let entry = findings.entries.first();
     Ok(Measurement::Done(
-        entry.map_or_else(Measured::default, |entry| {
+        entry.map_or_else(SheetMeasurement::default, |entry| {
             measured(&findings, entry, figure.side, None)
         }),
         device,

@@ -6,21 +6,21 @@ mod figure;
 use std::path::Path;
 
 use fathom_device::spec::{Library, Sheet, compare, measured_line, report};
-use fathom_linux::look_below;
+use fathom_linux::inspect_target;
 use fathom_model::{DeviceFacts, SpecReport};
 use fathom_report::{spec_document, spec_text};
 
 use self::arguments::Request;
 use self::figure::Measurement;
-use crate::against::{choose, none_fits};
 use crate::codes::Codes;
 use crate::guard::Backups;
 use crate::outcome::Outcome;
-use crate::patience::{PATIENCE, ask};
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
+use crate::probe_child;
 use crate::screen;
+use crate::spec_compare::{choose, none_fits};
 use crate::specs::library;
-use crate::trial;
+use crate::timeout::{PATIENCE, ask};
 
 /// Shows a sheet, and measures its figures where that is asked for.
 pub fn command(arguments: &[String]) -> Outcome {
@@ -30,16 +30,16 @@ pub fn command(arguments: &[String]) -> Outcome {
     };
     let library = library(&request.folders);
     for trouble in library.troubles() {
-        complain!("fathom spec: passed over: {trouble}");
+        eprint_line!("fathom spec: passed over: {trouble}");
     }
     match request.path {
-        None => say(&listed(&library)),
+        None => print(&listed(&library)),
         Some(path) => one(path, &request, &library),
     }
 }
 
 fn refuse(problem: &str) -> Outcome {
-    complain!("fathom spec: {problem}");
+    eprint_line!("fathom spec: {problem}");
     Outcome::Refused
 }
 
@@ -63,7 +63,7 @@ fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
     let asked = ask(move || {
         std::fs::metadata(&place)
             .is_ok()
-            .then(|| look_below(Path::new(&place)))
+            .then(|| inspect_target(Path::new(&place)))
     });
     let target = match asked.answer() {
         Some(Some(target)) => target,
@@ -89,7 +89,7 @@ fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
             Err(problem) => return refuse(&problem),
         }
     }
-    match print(&shown, request.json) {
+    match print_report(&shown, request.json) {
         Outcome::Good => outcome,
         trouble => trouble,
     }
@@ -103,7 +103,7 @@ fn measure(
     sheet: &Sheet,
     shown: &mut SpecReport,
 ) -> Result<Outcome, String> {
-    trial::answer(&[path.into()], true)?;
+    probe_child::answer(&[path.into()], true)?;
     let size = figure::size(Path::new(path))?;
     let mut kept = Outcome::Good;
     let mut codes = Codes::new(request.codes.clone());
@@ -116,7 +116,7 @@ fn measure(
             ];
             continue;
         }
-        complain!("fathom spec: measuring {figure}, {} s", request.runtime_s);
+        eprint_line!("fathom spec: measuring {figure}, {} s", request.runtime_s);
         match figure::measure(figure, path, size, request, (&mut codes, &mut backups)) {
             Ok(Measurement::Done(measured, now)) => {
                 *line = measured_line(&compare(
@@ -138,12 +138,12 @@ fn measure(
     Ok(kept)
 }
 
-fn print(shown: &SpecReport, json: bool) -> Outcome {
+fn print_report(shown: &SpecReport, json: bool) -> Outcome {
     if json {
         let mut bytes = Vec::new();
         spec_document(shown, &mut bytes).expect("memory takes everything");
-        return say(&String::from_utf8_lossy(&bytes));
+        return print(&String::from_utf8_lossy(&bytes));
     }
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    say(&spec_text(shown, &screen::style(terminal, "")))
+    print(&spec_text(shown, &screen::style(terminal, "")))
 }

@@ -3,13 +3,13 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use fathom_model::{Cell, Run};
+use fathom_model::{Run, StoredCell};
 
 use super::{named, told};
-use crate::keep::{StoreWish, is_dead};
+use crate::args::{Arg, ArgSpec};
 use crate::outcome::Outcome;
-use crate::say::say_bytes;
-use crate::words::{Given, Vocabulary};
+use crate::print::print_bytes;
+use crate::result_store::{StoreChoice, is_dead};
 
 const HELP: &str = "\
 usage: fathom export RUN... [OPTIONS]
@@ -41,11 +41,11 @@ impl Format {
 }
 
 #[derive(Default)]
-struct Asked {
+struct ExportArgs {
     names: Vec<String>,
     format: Option<Format>,
     file: Option<String>,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Exports runs.
@@ -55,19 +55,19 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-const WORDS: Vocabulary = Vocabulary {
+const WORDS: ArgSpec = ArgSpec {
     word: "export",
     flags: &[],
     values: &["--format", "-o", "--output"],
 };
 
-fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
+fn asked(arguments: &[String]) -> Result<ExportArgs, String> {
+    let mut asked = ExportArgs::default();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
-            Given::Value("--format", value) => asked.format = Some(format(value)?),
-            Given::Value(_, file) => asked.file = Some(file.to_owned()),
-            Given::Operand(name) | Given::Flag(name) => asked.names.push(name.to_owned()),
+            Arg::Value("--format", value) => asked.format = Some(format(value)?),
+            Arg::Value(_, file) => asked.file = Some(file.to_owned()),
+            Arg::Operand(name) | Arg::Flag(name) => asked.names.push(name.to_owned()),
         }
         Ok(())
     })?;
@@ -88,7 +88,7 @@ fn format(word: &str) -> Result<Format, String> {
     })
 }
 
-impl Asked {
+impl ExportArgs {
     /// As asked, else as the file's name ends.
     fn format(&self) -> Format {
         let ending = || {
@@ -101,9 +101,9 @@ impl Asked {
     }
 }
 
-fn export(asked: &Asked) -> Result<Outcome, String> {
+fn export(asked: &ExportArgs) -> Result<Outcome, String> {
     let mut store = asked.store.open()?;
-    let mut all: Vec<(Run, Vec<Cell>)> = Vec::new();
+    let mut all: Vec<(Run, Vec<StoredCell>)> = Vec::new();
     for name in &asked.names {
         let named = named(&mut store, name)?;
         let mut cells = store
@@ -133,6 +133,6 @@ fn export(asked: &Asked) -> Result<Outcome, String> {
         None if asked.format() == Format::Parquet && std::io::stdout().is_terminal() => {
             Err("parquet is nothing for a terminal: name a file with -o FILE".to_owned())
         }
-        None => Ok(say_bytes(&bytes)),
+        None => Ok(print_bytes(&bytes)),
     }
 }

@@ -3,11 +3,11 @@
 use fathom_model::Run;
 
 use super::told;
-use crate::keep::{StoreWish, is_dead};
+use crate::args::{Arg, ArgSpec};
 use crate::outcome::Outcome;
 use crate::output;
-use crate::say::say;
-use crate::words::{Given, Vocabulary};
+use crate::print::print;
+use crate::result_store::{StoreChoice, is_dead};
 
 const HELP: &str = "\
 usage: fathom runs [TEXT...] [OPTIONS]
@@ -24,11 +24,11 @@ FATHOM_STORE=FILE names another one for every command, FATHOM_STORE=none none.
 ";
 
 #[derive(Default)]
-struct Asked {
+struct ListArgs {
     texts: Vec<String>,
     last: Option<usize>,
     json: bool,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Lists runs.
@@ -38,24 +38,24 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-const WORDS: Vocabulary = Vocabulary {
+const WORDS: ArgSpec = ArgSpec {
     word: "runs",
     flags: &["--json"],
     values: &["--last"],
 };
 
-fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
+fn asked(arguments: &[String]) -> Result<ListArgs, String> {
+    let mut asked = ListArgs::default();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
-            Given::Flag(_) => asked.json = true,
-            Given::Value(_, number) => {
+            Arg::Flag(_) => asked.json = true,
+            Arg::Value(_, number) => {
                 asked.last =
                     Some(number.parse().map_err(|_| {
                         format!("--last: '{}' is no number", number.escape_debug())
                     })?);
             }
-            Given::Operand(text) => asked.texts.push(text.to_lowercase()),
+            Arg::Operand(text) => asked.texts.push(text.to_lowercase()),
         }
         Ok(())
     })?;
@@ -63,7 +63,7 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-fn list(asked: &Asked) -> Result<Outcome, String> {
+fn list(asked: &ListArgs) -> Result<Outcome, String> {
     let mut runs = asked
         .store
         .open()?
@@ -78,7 +78,7 @@ fn list(asked: &Asked) -> Result<Outcome, String> {
             fathom_report::runs_text(&runs[from..], &is_dead, &output::answer_style())
         }
     };
-    Ok(say(&text))
+    Ok(print(&text))
 }
 
 fn speaks_of(run: &Run, text: &str) -> bool {

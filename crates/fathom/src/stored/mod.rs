@@ -9,7 +9,7 @@ use fathom_model::{Run, RunId};
 use fathom_store::Store;
 
 use crate::outcome::Outcome;
-use crate::say::{complain, say};
+use crate::print::{eprint_line, print};
 
 pub use self::export::command as export;
 pub use self::list::command as runs;
@@ -27,10 +27,10 @@ fn told(
         .iter()
         .any(|argument| argument == "--help" || argument == "-h")
     {
-        return say(help);
+        return print(help);
     }
     act(arguments).unwrap_or_else(|message| {
-        complain!("fathom {word}: {message}");
+        eprint_line!("fathom {word}: {message}");
         Outcome::Refused
     })
 }

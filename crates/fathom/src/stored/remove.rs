@@ -5,10 +5,10 @@ use std::io::{BufRead, IsTerminal, Write};
 use fathom_model::{Run, RunState};
 
 use super::{named, told};
-use crate::keep::{StoreWish, elsewhere, is_dead};
+use crate::args::{Arg, ArgSpec};
 use crate::outcome::Outcome;
-use crate::say::say;
-use crate::words::{Given, Vocabulary};
+use crate::print::print;
+use crate::result_store::{StoreChoice, elsewhere, is_dead};
 
 const HELP: &str = "\
 usage: fathom rm RUN... [OPTIONS]
@@ -20,10 +20,10 @@ Removes runs with all that was measured in them, after asking. There is no way b
 ";
 
 #[derive(Default)]
-struct Asked {
+struct RemoveArgs {
     names: Vec<String>,
     yes: bool,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Removes runs.
@@ -33,17 +33,17 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-const WORDS: Vocabulary = Vocabulary {
+const WORDS: ArgSpec = ArgSpec {
     word: "rm",
     flags: &["--yes", "-y"],
     values: &[],
 };
 
-fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
+fn asked(arguments: &[String]) -> Result<RemoveArgs, String> {
+    let mut asked = RemoveArgs::default();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
-            Given::Operand(name) => asked.names.push(name.to_owned()),
+            Arg::Operand(name) => asked.names.push(name.to_owned()),
             _ => asked.yes = true,
         }
         Ok(())
@@ -56,7 +56,7 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
     }
 }
 
-fn remove(asked: &Asked) -> Result<Outcome, String> {
+fn remove(asked: &RemoveArgs) -> Result<Outcome, String> {
     let mut store = asked.store.open()?;
     let mut runs: Vec<Run> = Vec::new();
     for name in &asked.names {
@@ -83,13 +83,13 @@ fn remove(asked: &Asked) -> Result<Outcome, String> {
         }
     }
     if !asked.yes && !agreed(&runs)? {
-        return Ok(say("Nothing was removed.\n"));
+        return Ok(print("Nothing was removed.\n"));
     }
     for run in &runs {
         store.remove(run.id).map_err(|error| error.to_string())?;
     }
     let names: Vec<String> = runs.iter().map(|run| run.id.to_string()).collect();
-    Ok(say(&format!("Removed {}.\n", names.join(", "))))
+    Ok(print(&format!("Removed {}.\n", names.join(", "))))
 }
 
 fn agreed(runs: &[Run]) -> Result<bool, String> {

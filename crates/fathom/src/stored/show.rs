@@ -1,17 +1,17 @@
 //! `fathom show`: a result that is kept, as it was told when it was measured.
 
-use fathom_model::{Cell, CellState, Content, Recording, Run, RunState};
+use fathom_model::{CellState, Content, Recording, Run, RunState, StoredCell};
 use fathom_report::Format;
 use fathom_store::Store;
 
 use super::{named, told};
-use crate::against::{against, sentences};
-use crate::keep::{StoreWish, is_dead};
+use crate::args::{Arg, ArgSpec};
 use crate::outcome::Outcome;
 use crate::output;
-use crate::say::say;
+use crate::print::print;
+use crate::result_store::{StoreChoice, is_dead};
+use crate::spec_compare::{sentences, spec_compare};
 use crate::specs::library;
-use crate::words::{Given, Vocabulary};
 
 const HELP: &str = "\
 usage: fathom show [RUN] [OPTIONS]
@@ -25,13 +25,13 @@ Shows a result that is kept, as it was told when it was measured. RUN is a name 
 ";
 
 #[derive(Default)]
-struct Asked {
+struct ShowArgs {
     name: Option<String>,
     json: bool,
     /// With bins and series.
     plus: bool,
     plan: bool,
-    store: StoreWish,
+    store: StoreChoice,
 }
 
 /// Shows a run or one of its cells.
@@ -41,29 +41,29 @@ pub fn command(arguments: &[String]) -> Outcome {
     })
 }
 
-const WORDS: Vocabulary = Vocabulary {
+const WORDS: ArgSpec = ArgSpec {
     word: "show",
     flags: &["--json", "--json+", "--plan"],
     values: &["--output-format"],
 };
 
-fn asked(arguments: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked::default();
+fn asked(arguments: &[String]) -> Result<ShowArgs, String> {
+    let mut asked = ShowArgs::default();
     let store = WORDS.read(arguments, &mut |given| {
         match given {
-            Given::Flag("--json") | Given::Value(_, "json") => asked.json = true,
-            Given::Flag("--json+") | Given::Value(_, "json+") => {
+            Arg::Flag("--json") | Arg::Value(_, "json") => asked.json = true,
+            Arg::Flag("--json+") | Arg::Value(_, "json+") => {
                 (asked.json, asked.plus) = (true, true)
             }
-            Given::Flag(_) => asked.plan = true,
-            Given::Value(name, other) => {
+            Arg::Flag(_) => asked.plan = true,
+            Arg::Value(name, other) => {
                 return Err(format!(
                     "{name}: '{}' is neither json nor json+",
                     other.escape_debug()
                 ));
             }
-            Given::Operand(name) if asked.name.is_none() => asked.name = Some(name.to_owned()),
-            Given::Operand(_) => {
+            Arg::Operand(name) if asked.name.is_none() => asked.name = Some(name.to_owned()),
+            Arg::Operand(_) => {
                 return Err("one run at a time; `fathom export` takes several".to_owned());
             }
         }
@@ -73,7 +73,7 @@ fn asked(arguments: &[String]) -> Result<Asked, String> {
     Ok(asked)
 }
 
-fn show(asked: &Asked) -> Result<Outcome, String> {
+fn show(asked: &ShowArgs) -> Result<Outcome, String> {
     let mut store = asked.store.open()?;
     let named = named(&mut store, asked.name.as_deref().unwrap_or("latest"))?;
     let run = &named.run;
@@ -86,7 +86,7 @@ fn show(asked: &Asked) -> Result<Outcome, String> {
             .map(|cell| &cell.plan)
             .filter(|plan| !plan.is_empty())
             .unwrap_or(&run.experiment.plan);
-        return Ok(say(&format!("{}\n", plan.trim_end())));
+        return Ok(print(&format!("{}\n", plan.trim_end())));
     }
     match (named.cell, &cells[..]) {
         (Some(position), cells) => match cells.iter().find(|cell| cell.position == position) {
@@ -97,11 +97,11 @@ fn show(asked: &Asked) -> Result<Outcome, String> {
             )),
         },
         (None, [cell]) if run.experiment.planned <= 1 => one(asked, &mut store, run, cell),
-        (None, _) if asked.json => Ok(say(&fathom_report::cells_document(
+        (None, _) if asked.json => Ok(print(&fathom_report::cells_document(
             &[(run.clone(), cells)],
             &is_dead,
         ))),
-        (None, _) => Ok(say(&fathom_report::cells_text(
+        (None, _) => Ok(print(&fathom_report::cells_text(
             run,
             is_dead(run),
             &cells,
@@ -110,7 +110,12 @@ fn show(asked: &Asked) -> Result<Outcome, String> {
     }
 }
 
-fn one(asked: &Asked, store: &mut Store, run: &Run, cell: &Cell) -> Result<Outcome, String> {
+fn one(
+    asked: &ShowArgs,
+    store: &mut Store,
+    run: &Run,
+    cell: &StoredCell,
+) -> Result<Outcome, String> {
     let position = cell.position;
     if cell.state == CellState::Running && run.state == RunState::Running && !is_dead(run) {
         return Err(format!("{}.{position} is being measured now", run.id));
@@ -130,7 +135,9 @@ fn one(asked: &Asked, store: &mut Store, run: &Run, cell: &Cell) -> Result<Outco
             )
         }
         Content::Recording(recording) => tell(asked, run, &recording),
-        Content::Imported { bytes, .. } if asked.json => Ok(say(&String::from_utf8_lossy(&bytes))),
+        Content::Imported { bytes, .. } if asked.json => {
+            Ok(print(&String::from_utf8_lossy(&bytes)))
+        }
         Content::Imported { bytes, .. } => imported(&format!("{}.{position}", run.id), &bytes),
         Content::Nothing if !cell.notes.is_empty() => Err(format!(
             "{}.{position} could not be measured: {}",
@@ -146,7 +153,7 @@ fn imported(name: &str, bytes: &[u8]) -> Result<Outcome, String> {
     let results =
         fathom_import::read_text(name, bytes).map_err(|error| format!("{name}: {error}"))?;
     let findings: Vec<_> = results.into_iter().map(fathom_analyse::imported).collect();
-    Ok(say(&fathom_report::imported(
+    Ok(print(&fathom_report::imported(
         &findings,
         0,
         0,
@@ -154,7 +161,7 @@ fn imported(name: &str, bytes: &[u8]) -> Result<Outcome, String> {
     )))
 }
 
-fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, String> {
+fn tell(asked: &ShowArgs, run: &Run, recording: &Recording) -> Result<Outcome, String> {
     let mut findings = fathom_analyse::findings(recording);
     let style = output::answer_style();
     let facts = |wanted: &'static str| {
@@ -168,7 +175,7 @@ fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, Stri
     // A quick look was held against a data sheet: the same again, as far as it is still known.
     if intro.is_some() {
         let sheets = library(&facts("specs").collect::<Vec<_>>());
-        findings.spec = against(&findings, facts("sheet").next(), &sheets).unwrap_or_default();
+        findings.spec = spec_compare(&findings, facts("sheet").next(), &sheets).unwrap_or_default();
     }
     let text = match (asked.json, intro) {
         (false, Some(intro)) => {
@@ -186,5 +193,5 @@ fn tell(asked: &Asked, run: &Run, recording: &Recording) -> Result<Outcome, Stri
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };
-    Ok(say(&text))
+    Ok(print(&text))
 }

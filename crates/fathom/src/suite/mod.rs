@@ -1,7 +1,7 @@
 //! `fathom suite`: named procedures, each a recipe that anyone can read.
 
-mod asked;
-mod course;
+mod args;
+mod cell_source;
 mod library;
 mod tell;
 mod watching;
@@ -9,24 +9,26 @@ mod watching;
 use std::time::Duration;
 
 use fathom_device::Target;
-use fathom_linux::{examine, look_below};
+use fathom_linux::{examine, inspect_target};
 use fathom_model::{Bytes, Run, SuiteTold, Traffic};
-use fathom_plan::{Cell, Place, Recipe, Setting, Step, file_value, read_recipe};
+use fathom_plan::{PlannedCell, Recipe, RunTarget, Setting, Step, file_value, read_recipe};
 
-use self::asked::{Asked, Purge};
-use self::course::Procedure;
+use self::args::{Purge, SuiteArgs};
+use self::cell_source::Procedure;
 use self::library::Library;
 use self::watching::Noting;
-use crate::experiment::{Bounds, Conduct, Course, Ended, Saved, Stored, layout_cell, plan_of};
+use crate::experiment::{
+    Bounds, CellSource, Ended, ExperimentRunner, Saved, StoreWriter, layout_cell, plan_of,
+};
+use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
 use crate::guard;
 use crate::help;
-use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::patience::ask;
-use crate::resume::Again;
-use crate::say::{complain, say};
-use crate::subject::{Subject, Wish, subject};
+use crate::print::{eprint_line, print};
+use crate::result_store;
+use crate::resume::ResumeArgs;
+use crate::timeout::ask;
 
 /// Speed that the budget of a fill is told for, bytes per second: a SATA drive's.
 const FILL_SPEED: u64 = 500_000_000;
@@ -42,7 +44,7 @@ pub fn command(arguments: &[String]) -> Outcome {
         return help::suite();
     }
     begin(arguments).unwrap_or_else(|message| {
-        complain!("fathom suite: {message}");
+        eprint_line!("fathom suite: {message}");
         Outcome::Refused
     })
 }
@@ -51,9 +53,9 @@ pub fn command(arguments: &[String]) -> Outcome {
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: StoreWriter, again: ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut asked = Asked::read(&saved.enter()?)?;
+    let mut asked = SuiteArgs::read(&saved.enter()?)?;
     asked.terms.go_on(&again);
     let text = |name: &str| {
         saved
@@ -72,12 +74,12 @@ pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String
 }
 
 fn begin(arguments: &[String]) -> Result<Outcome, String> {
-    let asked = Asked::read(arguments)?;
+    let asked = SuiteArgs::read(arguments)?;
     let library = Library::read(&asked.folders);
     library
         .troubles
         .iter()
-        .for_each(|trouble| complain!("{trouble}"));
+        .for_each(|trouble| eprint_line!("{trouble}"));
     let Some(name) = &asked.name else {
         return Ok(list(&library));
     };
@@ -90,7 +92,7 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
     })?;
     // The size that the recipe would like, else what there is room for.
     let wish = |size| {
-        subject(Wish {
+        subject(TargetRequest {
             path,
             name: "fathom-suite.data",
             size,
@@ -107,13 +109,13 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
     let title = format!("{name} on {}", subject.file.display());
     let prepared = Prepared::new(&asked, recipe, subject)?;
     if asked.terms.dry_run {
-        let said = say(&(prepared.budget() + "\n" + &prepared.listing()));
+        let said = print(&(prepared.budget() + "\n" + &prepared.listing()));
         return prepared.judge().map(|()| said);
     }
     prepared.judge()?;
-    let stored = Stored::begin(
+    let stored = StoreWriter::begin(
         &asked.terms.store,
-        &keep::experiment("suite", title, saved.write()),
+        &result_store::experiment("suite", title, saved.write()),
     )?;
     prepared.run(stored)
 }
@@ -127,23 +129,27 @@ fn list(library: &Library) -> Outcome {
         .unwrap_or(0);
     let line = |recipe: &Recipe| format!("  {:widest$}  {}\n", recipe.name, recipe.title);
     let lines: String = library.recipes.iter().map(line).collect();
-    say(&format!(
+    print(&format!(
         "{lines}\n`fathom suite NAME PATH --dry-run` tells what one does and how long it takes.\n"
     ))
 }
 
 /// All that is known before anything is measured.
 struct Prepared<'a> {
-    asked: &'a Asked,
+    asked: &'a SuiteArgs,
     recipe: &'a Recipe,
-    subject: Subject,
-    place: Place,
+    subject: ExperimentTarget,
+    place: RunTarget,
     /// For each step the reason why it is left out.
     left_out: Vec<Option<String>>,
 }
 
 impl<'a> Prepared<'a> {
-    fn new(asked: &'a Asked, recipe: &'a Recipe, subject: Subject) -> Result<Prepared<'a>, String> {
+    fn new(
+        asked: &'a SuiteArgs,
+        recipe: &'a Recipe,
+        subject: ExperimentTarget,
+    ) -> Result<Prepared<'a>, String> {
         let target = file_value(&subject.file)
             .map_err(|error| format!("{}: {error}", subject.file.display()))?;
         // A procedure is done whole or not at all, and what it takes may be asked before it is allowed.
@@ -151,7 +157,7 @@ impl<'a> Prepared<'a> {
             asked.terms.dry_run && recipe.procedure.is_some() || !asked.terms.destroy.is_empty();
         let writes = subject.writes || allowed && !asked.terms.read_only;
         let size = subject.size.map_or_else(|| whole(&subject), Ok)?;
-        let place = Place {
+        let place = RunTarget {
             target,
             size,
             writes,
@@ -181,7 +187,7 @@ impl<'a> Prepared<'a> {
         Ok(prepared)
     }
 
-    fn cells(&self, step: &Step) -> Vec<Cell> {
+    fn cells(&self, step: &Step) -> Vec<PlannedCell> {
         let level = |level: &fathom_plan::Level| Setting {
             option: level.option.clone(),
             value: SOME_LEVEL.to_owned(),
@@ -230,12 +236,12 @@ impl<'a> Prepared<'a> {
     }
 
     /// Lays out a file that we make.
-    fn layout(&self) -> Option<Cell> {
+    fn layout(&self) -> Option<PlannedCell> {
         let size = self.subject.size.filter(|_| self.subject.writes)?;
         Some(layout_cell(size, vec![self.place.target.clone()]))
     }
 
-    fn purge(&self) -> Option<Cell> {
+    fn purge(&self) -> Option<PlannedCell> {
         match self.asked.purge? {
             Purge::Discard => Some(self.whole_target(
                 "purge by discard",
@@ -251,19 +257,19 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn whole_target(&self, key: &str, options: &str, size: Bytes) -> Cell {
-        Cell {
+    fn whole_target(&self, key: &str, options: &str, size: Bytes) -> PlannedCell {
+        PlannedCell {
             key: key.to_owned(),
             source: "prepare.fio".to_owned(),
             job_file: format!("[prepare]\n{options}"),
             settings: vec![("size".to_owned(), size.get().to_string())],
             targets: vec![self.place.target.clone()],
             prepares: true,
-            ..Cell::default()
+            ..PlannedCell::default()
         }
     }
 
-    fn run(&self, mut stored: Stored) -> Result<Outcome, String> {
+    fn run(&self, mut stored: StoreWriter) -> Result<Outcome, String> {
         let terms = &self.asked.terms;
         let mut course = Procedure::new(
             self.recipe,
@@ -278,7 +284,7 @@ impl<'a> Prepared<'a> {
         };
         let mut noting = Noting::new(self.recipe);
         let budget = self.budget();
-        let conduct = Conduct {
+        let conduct = ExperimentRunner {
             kind: "suite",
             title: &self.recipe.name,
             summary: budget.trim_end(),
@@ -291,7 +297,7 @@ impl<'a> Prepared<'a> {
         noting.recall(&course.done, &mut stored)?;
         let told = self.tell(&course, &noting);
         if let (Ended::Done, Some(why)) = (&came.ended, &course.failed) {
-            complain!("fathom suite: {why}");
+            eprint_line!("fathom suite: {why}");
             return Ok(Outcome::Bad);
         }
         Ok(came.outcome(course.left(), told, Outcome::Bad))
@@ -315,9 +321,9 @@ impl<'a> Prepared<'a> {
             steps: tell::steps(self.recipe, &course.done, &noting.kept),
         };
         if self.asked.terms.json {
-            say(&fathom_report::suite_json(&told))
+            print(&fathom_report::suite_json(&told))
         } else {
-            say(&fathom_report::suite_text(&told, &output::answer_style()))
+            print(&fathom_report::suite_text(&told, &output::answer_style()))
         }
     }
 
@@ -351,7 +357,9 @@ impl<'a> Prepared<'a> {
     /// The state of the write cache below the target, which a procedure wants to be known.
     fn write_cache(&self) -> String {
         let file = self.subject.file.clone();
-        let target = ask(move || look_below(&file)).answer().unwrap_or_default();
+        let target = ask(move || inspect_target(&file))
+            .answer()
+            .unwrap_or_default();
         let device = target.devices.last().map(|device| &device.before);
         let words = device.map_or_else(
             || "unknown".to_owned(),
@@ -484,7 +492,7 @@ fn counted(cells: usize) -> String {
 }
 
 /// All of a device.
-fn whole(subject: &Subject) -> Result<Bytes, String> {
+fn whole(subject: &ExperimentTarget) -> Result<Bytes, String> {
     let examined = examine(&subject.file).map_err(|error| error.to_string())?;
     match &examined.facts().target {
         Target::Block(block) => Ok(block.size),

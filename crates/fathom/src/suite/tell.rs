@@ -6,7 +6,7 @@ use fathom_analyse::{PTS_WINDOW, Repeats, grid, over_time, pts_windows, pts_word
 use fathom_model::{CellFigures, OverTime, SuiteRounds, SuiteStep};
 use fathom_plan::{Recipe, Rounds, Step, Tracked};
 
-use super::course::{Done, Known, series};
+use super::cell_source::{Done, Known, series};
 use super::watching::{Kept, soak};
 
 /// All steps that are results.

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{CellFigures, Entry, Findings, Moment, Progress};
-use fathom_plan::{Cell, Recipe, Step};
+use fathom_plan::{PlannedCell, Recipe, Step};
 
-use super::course::Done;
-use crate::experiment::{Audience, Measured, Standing, Stored};
+use super::cell_source::Done;
+use crate::experiment::{MeasuredCell, Observer, Position, StoreWriter};
 
 /// What was kept of a cell.
 #[derive(Clone, Debug, Default)]
@@ -18,11 +18,11 @@ pub struct Kept {
 }
 
 /// The soak before a round, as far as its id goes.
-pub fn soak(step: &Step, round: u32) -> Cell {
-    Cell {
+pub fn soak(step: &Step, round: u32) -> PlannedCell {
+    PlannedCell {
         key: format!("{} soak", step.name),
         repeat: round,
-        ..Cell::default()
+        ..PlannedCell::default()
     }
 }
 
@@ -46,7 +46,7 @@ impl<'a> Noting<'a> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn recall(&mut self, done: &[Done], stored: &mut Stored) -> Result<(), String> {
+    pub fn recall(&mut self, done: &[Done], stored: &mut StoreWriter) -> Result<(), String> {
         for (step, done) in self
             .recipe
             .steps
@@ -55,7 +55,7 @@ impl<'a> Noting<'a> {
             .filter(|(step, _)| step.series || step.judged.is_some())
         {
             let soaks = (0..done.round).map(|round| soak(step, round));
-            let cells: Vec<Cell> = done
+            let cells: Vec<PlannedCell> = done
                 .cells
                 .iter()
                 .map(|known| known.cell.clone())
@@ -77,7 +77,7 @@ impl<'a> Noting<'a> {
         Ok(())
     }
 
-    fn keep(&mut self, cell: &Cell, findings: &Findings, figures: &CellFigures) {
+    fn keep(&mut self, cell: &PlannedCell, findings: &Findings, figures: &CellFigures) {
         let named = |name: &str| cell.key == name || cell.key.starts_with(&format!("{name} "));
         let Some(step) = self.recipe.steps.iter().find(|step| named(&step.name)) else {
             return;
@@ -103,12 +103,17 @@ impl<'a> Noting<'a> {
     }
 }
 
-impl Audience for Noting<'_> {
-    fn begins(&mut self, _standing: &Standing, _cell: &Cell) {}
+impl Observer for Noting<'_> {
+    fn begins(&mut self, _standing: &Position, _cell: &PlannedCell) {}
 
-    fn progress(&mut self, _standing: &Standing, _progress: &Progress) {}
+    fn progress(&mut self, _standing: &Position, _progress: &Progress) {}
 
-    fn ends(&mut self, _standing: &Standing, cell: &Cell, came: Result<&Measured, &str>) {
+    fn ends(
+        &mut self,
+        _standing: &Position,
+        cell: &PlannedCell,
+        came: Result<&MeasuredCell, &str>,
+    ) {
         if let Ok(measured) = came {
             self.keep(cell, &measured.findings, &measured.figures);
         }

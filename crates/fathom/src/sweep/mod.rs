@@ -1,6 +1,6 @@
 //! `fathom sweep`: a grid of cells, in an order in which every part of it is an answer.
 
-mod asked;
+mod args;
 mod rounds;
 
 use std::collections::HashSet;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_model::{Bytes, Direction, Grid, Job, Run};
-use fathom_plan::{Cell, Sweep, file_value};
+use fathom_plan::{PlannedCell, Sweep, file_value};
 
-use self::asked::Asked;
+use self::args::SweepArgs;
 use self::rounds::{Rounds, Wanted};
 use crate::experiment::{
-    Bounds, Conduct, Course, Saved, Stored, layout_cell, plan_of, read_job_file,
+    Bounds, CellSource, ExperimentRunner, Saved, StoreWriter, layout_cell, plan_of, read_job_file,
 };
+use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
 use crate::guard;
 use crate::help;
-use crate::keep;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::resume::Again;
-use crate::say::{complain, say};
-use crate::subject::{Subject, Wish, subject};
+use crate::print::{eprint_line, print};
+use crate::result_store;
+use crate::resume::ResumeArgs;
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-sweep.data";
@@ -43,27 +43,27 @@ pub fn command(arguments: &[String]) -> Outcome {
         return help::sweep();
     }
     begin(arguments).unwrap_or_else(|message| {
-        complain!("fathom sweep: {message}");
+        eprint_line!("fathom sweep: {message}");
         Outcome::Refused
     })
 }
 
 fn begin(arguments: &[String]) -> Result<Outcome, String> {
-    let asked = Asked::read(arguments)?;
+    let asked = SweepArgs::read(arguments)?;
     let job_file = asked.job_file.as_deref().map(read_job_file).transpose()?;
     let subjects = subjects(&asked)?;
     let prepared = Prepared::new(asked, job_file, subjects)?;
     prepared.check()?;
     if prepared.asked.terms.dry_run {
-        return Ok(say(&(prepared.summary() + "\n" + &prepared.listing())));
+        return Ok(print(&(prepared.summary() + "\n" + &prepared.listing())));
     }
-    let mut experiment = keep::experiment(
+    let mut experiment = result_store::experiment(
         "sweep",
         prepared.title(),
         prepared.saved(arguments)?.write(),
     );
     experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
-    let stored = Stored::begin(&prepared.asked.terms.store, &experiment)?;
+    let stored = StoreWriter::begin(&prepared.asked.terms.store, &experiment)?;
     prepared.run(stored, None)
 }
 
@@ -71,9 +71,9 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: StoreWriter, again: ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut asked = Asked::read(&saved.enter()?)?;
+    let mut asked = SweepArgs::read(&saved.enter()?)?;
     asked.terms.go_on(&again);
     let prepared = Prepared::new(asked, saved.job_file(), saved.subjects())?;
     prepared.check()?;
@@ -82,9 +82,9 @@ pub fn resume(run: &Run, stored: Stored, again: Again) -> Result<Outcome, String
 
 /// All that is known before anything is measured.
 struct Prepared {
-    asked: Asked,
+    asked: SweepArgs,
     sweep: Sweep,
-    subjects: Vec<Subject>,
+    subjects: Vec<ExperimentTarget>,
     /// How long a cell takes; nothing when the job file says.
     each: Option<Duration>,
     repeats: u32,
@@ -92,9 +92,9 @@ struct Prepared {
 
 impl Prepared {
     fn new(
-        asked: Asked,
+        asked: SweepArgs,
         job_file: Option<(String, String)>,
-        subjects: Vec<Subject>,
+        subjects: Vec<ExperimentTarget>,
     ) -> Result<Prepared, String> {
         let mut axes = asked.axes.clone();
         let names = subjects
@@ -198,8 +198,8 @@ impl Prepared {
     }
 
     /// Lays out files that we make.
-    fn layout(&self) -> Option<Cell> {
-        let made: Vec<&Subject> = self
+    fn layout(&self) -> Option<PlannedCell> {
+        let made: Vec<&ExperimentTarget> = self
             .subjects
             .iter()
             .filter(|subject| subject.writes && subject.size.is_some())
@@ -213,7 +213,7 @@ impl Prepared {
         ))
     }
 
-    fn run(&self, mut stored: Stored, more: Option<Duration>) -> Result<Outcome, String> {
+    fn run(&self, mut stored: StoreWriter, more: Option<Duration>) -> Result<Outcome, String> {
         let terms = &self.asked.terms;
         let wanted = Wanted {
             repeats: self.repeats,
@@ -227,7 +227,7 @@ impl Prepared {
             expected: self.each,
             destroy: terms.destroy.clone(),
         };
-        let conduct = Conduct {
+        let conduct = ExperimentRunner {
             kind: "sweep",
             title: &self.title(),
             summary: &self.summary(),
@@ -250,9 +250,9 @@ impl Prepared {
             return Outcome::Good;
         }
         if self.asked.terms.json {
-            say(&fathom_report::grid_json(&grid))
+            print(&fathom_report::grid_json(&grid))
         } else {
-            say(&fathom_report::grid_text(&grid, &output::answer_style()))
+            print(&fathom_report::grid_text(&grid, &output::answer_style()))
         }
     }
 
@@ -365,7 +365,7 @@ impl Prepared {
     }
 
     fn targets(&self) -> String {
-        let one = |subject: &Subject| {
+        let one = |subject: &ExperimentTarget| {
             let size = subject
                 .size
                 .map_or("all of it".to_owned(), fathom_device::size);
@@ -389,15 +389,15 @@ impl Prepared {
     }
 }
 
-fn name(subject: &Subject) -> Result<String, String> {
+fn name(subject: &ExperimentTarget) -> Result<String, String> {
     file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))
 }
 
 /// The targets of all paths, or those of an axis.
-fn subjects(asked: &Asked) -> Result<Vec<Subject>, String> {
+fn subjects(asked: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
     let size = asked.terms.size.or(largest_size(asked));
     let look = |path: &Path| {
-        subject(Wish {
+        subject(TargetRequest {
             path,
             name: FILE,
             size,
@@ -420,19 +420,23 @@ fn subjects(asked: &Asked) -> Result<Vec<Subject>, String> {
 }
 
 /// A file must hold the largest working set that is asked for.
-fn largest_size(asked: &Asked) -> Option<Bytes> {
+fn largest_size(asked: &SweepArgs) -> Option<Bytes> {
     let sizes = asked
         .axes
         .iter()
         .filter(|axis| axis.name == "size")
         .flat_map(|axis| &axis.values);
     sizes
-        .filter_map(|value| crate::subject::size("size", value).ok())
+        .filter_map(|value| crate::experiment_target::size("size", value).ok())
         .max()
 }
 
 /// What all cells have in common.
-fn settings(asked: &Asked, subjects: &[Subject], each: Option<Duration>) -> Vec<(String, String)> {
+fn settings(
+    asked: &SweepArgs,
+    subjects: &[ExperimentTarget],
+    each: Option<Duration>,
+) -> Vec<(String, String)> {
     let mut settings = Vec::new();
     let mut set = |name: &str, value: String| settings.push((name.to_owned(), value));
     if let Some(each) = each {
@@ -450,7 +454,7 @@ fn settings(asked: &Asked, subjects: &[Subject], each: Option<Duration>) -> Vec<
 }
 
 /// The time of one cell: as asked, else a share of the budget, else ten seconds; a job file that says so itself is obeyed.
-fn time_of_cell(asked: &Asked, cells: usize) -> Option<Duration> {
+fn time_of_cell(asked: &SweepArgs, cells: usize) -> Option<Duration> {
     match (asked.terms.each, asked.terms.budget) {
         (Some(each), _) => Some(each),
         (None, Some(budget)) => Some((budget / cells.max(1) as u32).clamp(SHORTEST, LONGEST)),

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fathom_analyse::{Crossing, Split};
 use fathom_model::CellFigures;
-use fathom_plan::{Cell, Sweep};
+use fathom_plan::{PlannedCell, Sweep};
 
-use crate::experiment::Course;
+use crate::experiment::CellSource;
 
 /// Repeats of a cell that never comes to the precision that is asked for.
 const MOST_FOR_PRECISION: u32 = 30;
@@ -59,7 +59,7 @@ pub struct Rounds<'a> {
     /// How far the adaptive course is: the line, the checks, the rest.
     stage: u32,
     /// What prepares the target.
-    first: Option<Cell>,
+    first: Option<PlannedCell>,
     at: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Rounds<'a> {
     pub fn new(
         sweep: &'a Sweep,
         wanted: Wanted,
-        first: Option<Cell>,
+        first: Option<PlannedCell>,
     ) -> Result<Rounds<'a>, String> {
         let places = sweep.places();
         let known = vec![Known::default(); places.len()];
@@ -225,8 +225,8 @@ fn crossings(sweep: &Sweep, places: &[Vec<usize>]) -> Result<Vec<(String, Crossi
         .collect())
 }
 
-impl Course for Rounds<'_> {
-    fn next(&mut self) -> Option<Cell> {
+impl CellSource for Rounds<'_> {
+    fn next(&mut self) -> Option<PlannedCell> {
         if let Some(first) = self.first.take() {
             self.at = None;
             return Some(first);
@@ -242,7 +242,7 @@ impl Course for Rounds<'_> {
             // What failed once is not tried again.
             if self.known[place].failed.is_none() {
                 self.at = Some(place);
-                return Some(Cell {
+                return Some(PlannedCell {
                     repeat,
                     ..self.sweep.cell(&self.places[place])
                 });
@@ -250,7 +250,7 @@ impl Course for Rounds<'_> {
         }
     }
 
-    fn learn(&mut self, _cell: &Cell, came: Result<&CellFigures, &str>) {
+    fn learn(&mut self, _cell: &PlannedCell, came: Result<&CellFigures, &str>) {
         let Some(place) = self.at else { return };
         match came {
             Ok(figures) => self.known[place].figures.push(figures.clone()),

@@ -7,7 +7,7 @@ use fathom_load::EngineError;
 use io_uring::opcode;
 
 use super::super::explain;
-use super::ring::{Ring, Wish};
+use super::ring::{Ring, RingConfig};
 
 /// Sends no-ops in batches of `batch`, with at most `depth` in flight, through an io_uring set up as the engine's is, until
 /// `limit` is over. Nothing is timed, counted apart or recorded. Returns no-ops per second.
@@ -16,9 +16,9 @@ use super::ring::{Ring, Wish};
 /// When there is no io_uring, or a call fails.
 pub fn bare_noop_ring(depth: u32, batch: u32, limit: Duration) -> Result<f64, EngineError> {
     let refused = |errno| explain::io_uring_refused(errno, "a ring of no-ops");
-    let mut ring = Ring::new(Wish {
+    let mut ring = Ring::new(RingConfig {
         depth,
-        ..Wish::default()
+        ..RingConfig::default()
     })
     .map_err(refused)?;
     let (mut in_flight, mut done, mut rounds) = (0, 0u64, 0u32);

@@ -76,7 +76,7 @@ pub(crate) struct Form {
 
 /// Where an entry's data is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct BufferLocation {
     pub buffer: *mut u8,
     /// The registered buffer that holds it, where buffers are registered.
     pub piece: u16,
@@ -86,7 +86,12 @@ pub(crate) struct Place {
 
 impl Form {
     #[inline]
-    pub(crate) fn entry(&self, request: &Request, fd: RawFd, place: Place) -> squeue::Entry {
+    pub(crate) fn entry(
+        &self,
+        request: &Request,
+        fd: RawFd,
+        place: BufferLocation,
+    ) -> squeue::Entry {
         let slot = u64::from(request.slot);
         if self.noop {
             // What it is to have moved comes back in the upper half.
@@ -136,7 +141,7 @@ impl Form {
     }
 
     #[inline]
-    fn transfer(&self, on: Sqe, request: &Request, place: Place) -> Sqe {
+    fn transfer(&self, on: Sqe, request: &Request, place: BufferLocation) -> Sqe {
         let on = Sqe {
             offset: request.offset,
             ioprio: request.prio,

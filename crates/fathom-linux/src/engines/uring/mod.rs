@@ -14,7 +14,7 @@ use fathom_model::EngineSettings;
 
 pub use self::bare::bare_noop_ring;
 use self::outbound::{Outbound, Route};
-use self::ring::{Ring, Wish};
+use self::ring::{Ring, RingConfig};
 use super::explain;
 use super::file::EngineFile;
 use super::ready::{Deadline, Ready, wanted};
@@ -74,13 +74,13 @@ impl UringEngine {
     ) -> Result<Self, EngineError> {
         let arena = Arena::new(depth, buffer_size)?;
         let depth = arena.depth();
-        let wish = Wish {
+        let config = RingConfig {
             depth,
             sq_poll: settings.sq_poll.then_some(settings.sq_poll_cpu),
             io_poll: settings.high_priority,
         };
-        let ring =
-            Ring::new(wish).map_err(|errno| explain::io_uring_refused(errno, "io_uring_setup"))?;
+        let ring = Ring::new(config)
+            .map_err(|errno| explain::io_uring_refused(errno, "io_uring_setup"))?;
         Ok(Self {
             ring,
             files,

@@ -9,7 +9,7 @@ use io_uring::squeue;
 use super::super::file::{EngineFile, admit};
 use super::super::inline::control;
 use super::super::sync::rw_flags;
-use super::entry::{Form, Place};
+use super::entry::{BufferLocation, Form};
 
 /// Where a request goes.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ impl Outbound {
         let entry = self.form.entry(
             request,
             fd,
-            Place {
+            BufferLocation {
                 buffer,
                 piece,
                 vector,

@@ -24,7 +24,7 @@ const SQ_POLL_IDLE_MS: u32 = 1_000;
 
 /// What is wanted of a ring.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wish {
+pub(crate) struct RingConfig {
     /// I/Os in flight.
     pub depth: u32,
     /// A kernel thread polls the submission queue, on this CPU if one is given.
@@ -62,11 +62,11 @@ pub(crate) struct Ring {
 
 impl Ring {
     /// Sets a ring up. Features the kernel does not know are left out one set after the other, newest first.
-    pub(crate) fn new(wish: Wish) -> Result<Self, i32> {
+    pub(crate) fn new(config: RingConfig) -> Result<Self, i32> {
         let mut errno = libc::EINVAL;
-        for features in ladder(wish.sq_poll.is_some()) {
-            match build(wish, features) {
-                Ok(ring) => return Self::adopt(ring, wish),
+        for features in ladder(config.sq_poll.is_some()) {
+            match build(config, features) {
+                Ok(ring) => return Self::adopt(ring, config),
                 Err(refused) => errno = refused,
             }
             if errno != libc::EINVAL {
@@ -76,7 +76,7 @@ impl Ring {
         Err(errno)
     }
 
-    fn adopt(ring: IoUring, wish: Wish) -> Result<Self, i32> {
+    fn adopt(ring: IoUring, config: RingConfig) -> Result<Self, i32> {
         // Without this a wait could not end by time: Linux 5.11.
         if !ring.params().is_feature_ext_arg() {
             return Err(libc::ENOSYS);
@@ -86,8 +86,8 @@ impl Ring {
             ring,
             enter_fd,
             enter_flags: 0,
-            sq_poll: wish.sq_poll.is_some(),
-            io_poll: wish.io_poll,
+            sq_poll: config.sq_poll.is_some(),
+            io_poll: config.io_poll,
         };
         ring.register_self();
         Ok(ring)
@@ -283,25 +283,26 @@ fn ladder(sq_poll: bool) -> &'static [&'static [Feature]] {
     }
 }
 
-fn build(wish: Wish, features: &[Feature]) -> Result<IoUring, i32> {
+fn build(config: RingConfig, features: &[Feature]) -> Result<IoUring, i32> {
     let mut builder = IoUring::builder();
     builder.dontfork().setup_clamp();
     for feature in features {
         feature(&mut builder);
     }
-    if let Some(cpu) = wish.sq_poll {
+    if let Some(cpu) = config.sq_poll {
         builder.setup_sqpoll(SQ_POLL_IDLE_MS);
         if let Some(cpu) = cpu {
             builder.setup_sqpoll_cpu(cpu);
         }
     }
-    if wish.io_poll {
+    if config.io_poll {
         builder.setup_iopoll();
     }
-    let entries = wish.depth.clamp(1, MOST_ENTRIES);
+    let entries = config.depth.clamp(1, MOST_ENTRIES);
     // Room for every completion, so that none overflows.
     builder.setup_cqsize(
-        wish.depth
+        config
+            .depth
             .max(entries)
             .saturating_mul(2)
             .min(2 * MOST_ENTRIES),

@@ -38,7 +38,7 @@ enum Body {
     /// A piece of this pool, each word under a key: as incompressible as fresh random bytes, at the price of a copy.
     Pool(Pool),
     /// What the job asks for; two writes of the same place may then have the same content.
-    Asked(Content),
+    Requested(Content),
 }
 
 impl Sectors {
@@ -61,7 +61,7 @@ impl Sectors {
         };
         let body = match asked {
             Fill::Random | Fill::Compressible { percent: 0, .. } => Body::Pool(Pool::new(run)),
-            fill => Body::Asked(Content::new(&fill, files)?),
+            fill => Body::Requested(Content::new(&fill, files)?),
         };
         Ok(Sectors {
             run,
@@ -160,7 +160,7 @@ impl Sectors {
         let key = stamp.key();
         match &self.body {
             Body::Pool(pool) => pool.copy(key, sector),
-            Body::Asked(content) => {
+            Body::Requested(content) => {
                 content.fill(&mut sector[BODY], stamp.offset, &mut Stream::new(key));
                 stamp::digest_under(key, sector)
             }

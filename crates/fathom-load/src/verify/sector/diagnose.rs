@@ -32,7 +32,7 @@ impl Wanted {
 
 /// What is wrong with a block at the first look.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blemish {
+pub(crate) struct BlockMismatch {
     pub class: DamageClass,
     /// First wrong sector, and how many from there to the last wrong one.
     pub sectors: (u32, u32),
@@ -68,7 +68,7 @@ impl Sectors {
         file: u32,
         offset: u64,
         want: &Wanted,
-    ) -> Result<(), Box<Blemish>> {
+    ) -> Result<(), Box<BlockMismatch>> {
         let (sectors, _) = buf.as_chunks::<SECTOR>();
         let (mut number, oldest) = (want.number, want.oldest());
         for (index, sector) in sectors.iter().enumerate() {
@@ -124,7 +124,13 @@ impl Sectors {
     }
 
     #[cold]
-    fn diagnose(&self, sectors: &[[u8; SECTOR]], file: u32, offset: u64, want: &Wanted) -> Blemish {
+    fn diagnose(
+        &self,
+        sectors: &[[u8; SECTOR]],
+        file: u32,
+        offset: u64,
+        want: &Wanted,
+    ) -> BlockMismatch {
         let at = |index: usize| offset + (index * SECTOR) as u64;
         let oldest = want.oldest();
         let see = |number| -> Vec<Seen> {
@@ -168,7 +174,7 @@ impl Sectors {
             }
             None => whole_sectors(&seen, &want),
         };
-        Blemish {
+        BlockMismatch {
             class,
             sectors: (first as u32, (last + 1 - first) as u32),
             found,

@@ -31,5 +31,5 @@ mod stamp;
 mod tests;
 
 pub(crate) use self::author::{Sectors, Write};
-pub(crate) use self::diagnose::{Blemish, Wanted};
+pub(crate) use self::diagnose::{BlockMismatch, Wanted};
 pub(crate) use self::stamp::{SECTOR, SectorStamp};

@@ -3,14 +3,14 @@
 use fathom_model::{Bytes, Nanos};
 
 use super::{Recipe, Step};
-use crate::experiment::Cell;
+use crate::experiment::PlannedCell;
 
 /// No cell is shorter, however much a rehearsal shortens it.
 const LEAST: u64 = 100_000_000;
 
 /// Where a procedure is carried out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct RunTarget {
     /// The target, as the value of `filename`.
     pub target: String,
     /// How much of it is used.
@@ -35,7 +35,7 @@ pub struct Setting {
 impl Recipe {
     /// How long a cell of `step` takes; nothing where it moves an amount.
     #[must_use]
-    pub fn time(&self, step: &Step, place: &Place) -> Option<Nanos> {
+    pub fn time(&self, step: &Step, place: &RunTarget) -> Option<Nanos> {
         step.passes
             .is_none()
             .then(|| shortened(step.time.unwrap_or(self.time), place))
@@ -44,7 +44,12 @@ impl Recipe {
     /// The cells of `step`, the first axis in the outer loop. `levels` are the combinations of its levels, none where it has
     /// none. Sizes beyond the target are left out.
     #[must_use]
-    pub fn cells(&self, step: &Step, place: &Place, levels: &[Vec<Setting>]) -> Vec<Cell> {
+    pub fn cells(
+        &self,
+        step: &Step,
+        place: &RunTarget,
+        levels: &[Vec<Setting>],
+    ) -> Vec<PlannedCell> {
         let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
         for axis in &step.axes {
             let fits = |value: &&String| {
@@ -76,10 +81,10 @@ impl Recipe {
 
     /// Load of the first cell before each round, for as long as the procedure says.
     #[must_use]
-    pub fn soak(&self, step: &Step, place: &Place, round: u32) -> Option<Cell> {
+    pub fn soak(&self, step: &Step, place: &RunTarget, round: u32) -> Option<PlannedCell> {
         let time = shortened(step.rounds.as_ref()?.soak?, place);
         let first = self.cells(step, place, &[]).into_iter().next()?;
-        let mut cell = Cell {
+        let mut cell = PlannedCell {
             key: format!("{} soak", step.name),
             repeat: round,
             ..first
@@ -88,7 +93,7 @@ impl Recipe {
         Some(cell)
     }
 
-    fn cell(&self, step: &Step, place: &Place, values: &[Setting]) -> Cell {
+    fn cell(&self, step: &Step, place: &RunTarget, values: &[Setting]) -> PlannedCell {
         let job_file = step
             .job
             .clone()
@@ -131,7 +136,7 @@ impl Recipe {
         let key = pairs.iter().fold(step.name.clone(), |key, (name, value)| {
             format!("{key} {name}={value}")
         });
-        Cell {
+        PlannedCell {
             key,
             values: pairs,
             source: format!("{}.fio", step.name),
@@ -144,7 +149,7 @@ impl Recipe {
     }
 }
 
-fn shortened(time: Nanos, place: &Place) -> Nanos {
+fn shortened(time: Nanos, place: &RunTarget) -> Nanos {
     let faster = u64::from(place.faster.max(1));
     if faster == 1 {
         time
@@ -158,7 +163,7 @@ fn micros(time: Nanos) -> String {
 }
 
 /// The part of one job, whole MiB.
-fn share(step: &Step, place: &Place) -> u64 {
+fn share(step: &Step, place: &RunTarget) -> u64 {
     let size = place.size.get();
     match step.share {
         Some(jobs) if jobs > 1 => ((size / u64::from(jobs)) >> 20 << 20)

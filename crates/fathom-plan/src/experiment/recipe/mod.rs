@@ -11,7 +11,7 @@ use fathom_model::{Bytes, Nanos};
 
 use super::axis::Axis;
 
-pub use self::cells::{Place, Setting};
+pub use self::cells::{RunTarget, Setting};
 pub use self::read::read_recipe;
 
 /// A procedure: steps on one target.

@@ -4,7 +4,7 @@ use fathom_model::{Bytes, Nanos};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::table::{File, Place};
+use super::table::{File, TableEntry};
 use super::{Level, Recipe, RecipeTrouble, Rounds, Step, Tracked};
 use crate::experiment::Axis;
 
@@ -31,14 +31,14 @@ pub fn read_recipe(name: &str, text: &str) -> Result<Recipe, RecipeTrouble> {
             format!("this is not TOML: {}", error.message().replace('\n', " ")),
         )
     })?;
-    recipe(&Place {
+    recipe(&TableEntry {
         file,
         table: table.get_ref(),
         at: 0,
     })
 }
 
-fn recipe(top: &Place<'_>) -> Result<Recipe, RecipeTrouble> {
+fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeTrouble> {
     top.only(&[
         "schema",
         "name",
@@ -92,7 +92,7 @@ fn is_name(text: &str) -> bool {
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-fn step(place: &Place<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
+fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
     place.only(&[
         "name",
         "title",
@@ -157,7 +157,7 @@ fn step(place: &Place<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
     Ok(Step { rounds, ..step })
 }
 
-fn axes(place: &Place<'_>) -> Result<Vec<Axis>, RecipeTrouble> {
+fn axes(place: &TableEntry<'_>) -> Result<Vec<Axis>, RecipeTrouble> {
     let one = |(text, at): (String, std::ops::Range<usize>)| match Axis::parse(&text) {
         Ok(axis) if axis.name == "target" => Err(place
             .file
@@ -168,7 +168,7 @@ fn axes(place: &Place<'_>) -> Result<Vec<Axis>, RecipeTrouble> {
     place.texts("axes")?.into_iter().map(one).collect()
 }
 
-fn tracked(place: &Place<'_>) -> Result<Tracked, RecipeTrouble> {
+fn tracked(place: &TableEntry<'_>) -> Result<Tracked, RecipeTrouble> {
     match place.text("figure")?.as_deref() {
         None | Some("iops") => Ok(Tracked::Iops),
         Some("bandwidth") => Ok(Tracked::Bandwidth),
@@ -177,7 +177,7 @@ fn tracked(place: &Place<'_>) -> Result<Tracked, RecipeTrouble> {
     }
 }
 
-fn level(place: &Place<'_>, before: &[Step]) -> Result<Level, RecipeTrouble> {
+fn level(place: &TableEntry<'_>, before: &[Step]) -> Result<Level, RecipeTrouble> {
     place.only(&["option", "of", "figure", "percent"])?;
     let option = place.required("option")?;
     place.known(&option, place.span("option"))?;
@@ -213,7 +213,7 @@ fn level(place: &Place<'_>, before: &[Step]) -> Result<Level, RecipeTrouble> {
     })
 }
 
-fn rounds(place: &Place<'_>, step: &Step) -> Result<Option<Rounds>, RecipeTrouble> {
+fn rounds(place: &TableEntry<'_>, step: &Step) -> Result<Option<Rounds>, RecipeTrouble> {
     let Some(most) = place.number("rounds", LEAST_ROUNDS..=MOST_ROUNDS)? else {
         return match ["steady", "soak", "written"]
             .into_iter()

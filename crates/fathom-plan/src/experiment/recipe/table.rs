@@ -27,19 +27,19 @@ impl File<'_> {
     }
 }
 
-type Found<T> = Result<T, RecipeTrouble>;
+type TableResult<T> = Result<T, RecipeTrouble>;
 
 /// A table that knows where it is.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct TableEntry<'a> {
     pub file: File<'a>,
     pub table: &'a DeTable<'a>,
     pub at: usize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> TableEntry<'a> {
     /// Refuses a key that is none of `known`.
-    pub fn only(&self, known: &[&str]) -> Found<()> {
+    pub fn only(&self, known: &[&str]) -> TableResult<()> {
         for key in self
             .table
             .keys()
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
         self.file.trouble(self.span(key), what)
     }
 
-    pub fn text(&self, key: &str) -> Found<Option<String>> {
+    pub fn text(&self, key: &str) -> TableResult<Option<String>> {
         match self.get(key).map(Spanned::get_ref) {
             None => Ok(None),
             Some(DeValue::String(text)) => Ok(Some(text.clone().into_owned())),
@@ -78,14 +78,14 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub fn required(&self, key: &str) -> Found<String> {
+    pub fn required(&self, key: &str) -> TableResult<String> {
         match self.text(key)?.filter(|text| !text.trim().is_empty()) {
             Some(text) => Ok(text),
             None => Err(self.wrong(key, format!("`{key} = \"...\"` is missing"))),
         }
     }
 
-    pub fn flag(&self, key: &str) -> Found<bool> {
+    pub fn flag(&self, key: &str) -> TableResult<bool> {
         match self.get(key).map(Spanned::get_ref) {
             None => Ok(false),
             Some(DeValue::Boolean(flag)) => Ok(*flag),
@@ -93,7 +93,11 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub fn number(&self, key: &str, range: std::ops::RangeInclusive<u32>) -> Found<Option<u32>> {
+    pub fn number(
+        &self,
+        key: &str,
+        range: std::ops::RangeInclusive<u32>,
+    ) -> TableResult<Option<u32>> {
         let Some(value) = self.get(key) else {
             return Ok(None);
         };
@@ -119,7 +123,7 @@ impl<'a> Place<'a> {
     }
 
     /// Nanoseconds.
-    pub fn time(&self, key: &str) -> Found<Option<u64>> {
+    pub fn time(&self, key: &str) -> TableResult<Option<u64>> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
@@ -135,7 +139,7 @@ impl<'a> Place<'a> {
     }
 
     /// Bytes.
-    pub fn size(&self, key: &str) -> Found<Option<u64>> {
+    pub fn size(&self, key: &str) -> TableResult<Option<u64>> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
@@ -150,7 +154,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub fn list(&self, key: &str) -> Found<&'a [Spanned<DeValue<'a>>]> {
+    pub fn list(&self, key: &str) -> TableResult<&'a [Spanned<DeValue<'a>>]> {
         match self.get(key).map(Spanned::get_ref) {
             None => Ok(&[]),
             Some(DeValue::Array(values)) => Ok(values),
@@ -159,7 +163,7 @@ impl<'a> Place<'a> {
     }
 
     /// A list of texts, each with its place.
-    pub fn texts(&self, key: &str) -> Found<Vec<(String, Range<usize>)>> {
+    pub fn texts(&self, key: &str) -> TableResult<Vec<(String, Range<usize>)>> {
         let one = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
             DeValue::String(text) => Ok((text.clone().into_owned(), value.span())),
             _ => Err(self
@@ -170,9 +174,9 @@ impl<'a> Place<'a> {
     }
 
     /// The tables of a list.
-    pub fn tables(&self, key: &str) -> Found<Vec<Place<'a>>> {
+    pub fn tables(&self, key: &str) -> TableResult<Vec<TableEntry<'a>>> {
         let one = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
-            DeValue::Table(table) => Ok(Place {
+            DeValue::Table(table) => Ok(TableEntry {
                 table,
                 at: value.span().start,
                 ..*self
@@ -185,7 +189,7 @@ impl<'a> Place<'a> {
     }
 
     /// Options of jobs, each known to the table of options.
-    pub fn options(&self, key: &str) -> Found<Vec<(String, String)>> {
+    pub fn options(&self, key: &str) -> TableResult<Vec<(String, String)>> {
         let table = match self.get(key).map(Spanned::get_ref) {
             None => return Ok(Vec::new()),
             Some(DeValue::Table(table)) => table,
@@ -201,7 +205,7 @@ impl<'a> Place<'a> {
         &self,
         name: &Spanned<std::borrow::Cow<'_, str>>,
         value: &Spanned<DeValue<'_>>,
-    ) -> Found<(String, String)> {
+    ) -> TableResult<(String, String)> {
         let option = name.get_ref().as_ref();
         self.known(option, name.span())?;
         let text = match value.get_ref() {
@@ -220,7 +224,7 @@ impl<'a> Place<'a> {
     }
 
     /// Whether there is such an option; `JOB.OPTION` names that of one job.
-    pub fn known(&self, option: &str, at: Range<usize>) -> Found<()> {
+    pub fn known(&self, option: &str, at: Range<usize>) -> TableResult<()> {
         const GIVEN: [&str; 4] = ["filename", "directory", "size", "runtime"];
         let bare = option.rsplit_once('.').map_or(option, |(_, bare)| bare);
         match find(bare) {

@@ -14,8 +14,8 @@ fn own(name: &str) -> Recipe {
     read_recipe(name, &text).unwrap_or_else(|trouble| panic!("{trouble}"))
 }
 
-fn place(writes: bool) -> Place {
-    Place {
+fn place(writes: bool) -> RunTarget {
+    RunTarget {
         target: "/mnt/x".into(),
         size: Bytes::new(1 << 30),
         writes,
@@ -23,7 +23,7 @@ fn place(writes: bool) -> Place {
     }
 }
 
-fn of(cell: &crate::Cell, option: &str) -> Option<String> {
+fn of(cell: &crate::PlannedCell, option: &str) -> Option<String> {
     cell.settings
         .iter()
         .rev()
@@ -162,7 +162,7 @@ fn levels_are_combined_and_labelled() {
 #[test]
 fn a_rehearsal_is_shorter_but_never_empty() {
     let recipe = own("pts-iops");
-    let place = Place {
+    let place = RunTarget {
         faster: 60,
         ..place(true)
     };
@@ -170,7 +170,7 @@ fn a_rehearsal_is_shorter_but_never_empty() {
         recipe.time(&recipe.steps[1], &place),
         Some(Nanos::from_secs(1))
     );
-    let place = Place {
+    let place = RunTarget {
         faster: 1_000_000,
         ..place
     };

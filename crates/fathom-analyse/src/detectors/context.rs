@@ -1,0 +1,197 @@
+//! What the detectors look at.
+
+use fathom_model::{
+    DeviceRecording, Direction, DiskSummary, Entry, Event, Finding, Histogram, Moment, Nanos,
+    PerDirection, Recording, Sample, TimeSpan, Weight,
+};
+
+use crate::explain::id_of;
+use crate::figures::{holds_all_along, when_words};
+use crate::latency::merged;
+use crate::members::Member;
+
+/// One run, with its entries.
+pub(crate) struct RunContext<'a> {
+    pub recording: &'a Recording,
+    pub seats: Vec<EntryContext<'a>>,
+    pub disks: &'a [DiskSummary],
+}
+
+/// One entry and the jobs it was made of.
+pub(crate) struct EntryContext<'a> {
+    pub entry: &'a Entry,
+    pub members: &'a [Member<'a>],
+}
+
+/// I/Os and bytes that reached for a device.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Moved {
+    pub ios: u64,
+    pub bytes: u64,
+}
+
+impl<'a> RunContext<'a> {
+    pub(super) fn members(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.seats.iter().flat_map(|seat| seat.members)
+    }
+
+    /// One sighting at most for each entry.
+    pub(super) fn each(
+        &self,
+        detect: impl Fn(&EntryContext<'a>) -> Option<Finding>,
+    ) -> Vec<Finding> {
+        self.seats.iter().filter_map(detect).collect()
+    }
+
+    /// What all jobs moved, warm-up and verification included, except with the null engine.
+    pub(super) fn moved(&self) -> PerDirection<Moved> {
+        let mut sum = PerDirection::<Moved>::default();
+        for member in self.members().filter(|m| !m.is_null()) {
+            for (d, made) in member.seen.directions.iter() {
+                let (counts, warmup) = (&made.counts, &member.seen.warmup[d]);
+                sum[d].ios += counts.ok + counts.short + warmup.ok + warmup.short;
+                sum[d].bytes +=
+                    counts.bytes_ok + counts.bytes_short + warmup.bytes_ok + warmup.bytes_short;
+            }
+            sum[Direction::Read].bytes += member.seen.verify.bytes;
+        }
+        sum
+    }
+
+    /// When samples of the machine showed what is looked for.
+    pub(super) fn sampled(&self, shows: impl Fn(&Sample) -> bool) -> Vec<TimeSpan> {
+        let samples = &self.recording.conditions.telemetry.samples;
+        samples
+            .iter()
+            .filter(|sample| shows(sample))
+            .map(|sample| TimeSpan::lasting(sample.start, sample.length))
+            .collect()
+    }
+
+    /// Devices below the targets, each once, before and (where known) after the run.
+    pub(super) fn devices(&self) -> Vec<&'a DeviceRecording> {
+        let mut devices: Vec<&DeviceRecording> = Vec::new();
+        for device in self
+            .recording
+            .targets
+            .iter()
+            .flat_map(|target| &target.devices)
+        {
+            if devices
+                .iter()
+                .all(|known| known.before.name != device.before.name)
+            {
+                devices.push(device);
+            }
+        }
+        devices
+    }
+
+    /// Whether every job that uses `direction` asked for direct I/O.
+    pub(super) fn all_direct(&self, direction: Direction) -> bool {
+        self.members()
+            .filter(|m| m.job.pattern.traffic.uses(direction))
+            .all(|m| m.job.files.direct && !m.is_null())
+    }
+}
+
+impl<'a> EntryContext<'a> {
+    pub(super) fn finding(
+        &self,
+        code: &'static str,
+        weight: Weight,
+        evidence: String,
+        advice: &str,
+    ) -> Finding {
+        Finding {
+            id: id_of(code),
+            code,
+            weight,
+            about: Some(self.entry.name.clone()),
+            evidence,
+            advice: advice.to_owned(),
+            when: Vec::new(),
+        }
+    }
+
+    /// The first log that a member replays.
+    pub(super) fn replay(&self) -> Option<&'a fathom_model::Replay> {
+        self.members.iter().find_map(|m| m.job.pace.replay.as_ref())
+    }
+
+    pub(super) fn events(&self) -> impl Iterator<Item = &'a Event> + use<'a> {
+        self.members.iter().flat_map(|m| &m.seen.events)
+    }
+
+    /// All directions of one kind of latency.
+    pub(super) fn latencies(
+        &self,
+        pick: fn(&fathom_model::DirectionRecording) -> &Histogram,
+    ) -> Histogram {
+        merged(
+            self.members
+                .iter()
+                .flat_map(|m| m.seen.directions.iter().map(|(_, d)| pick(d))),
+        )
+    }
+
+    /// When its intervals showed what is looked for.
+    pub(super) fn intervals(&self, shows: impl Fn(&Moment) -> bool) -> Vec<TimeSpan> {
+        self.entry
+            .series
+            .iter()
+            .filter(|moment| shows(moment))
+            .map(|moment| TimeSpan::lasting(moment.start, moment.length))
+            .collect()
+    }
+
+    /// When I/Os failed or came short.
+    pub(super) fn bad_intervals(&self) -> Vec<TimeSpan> {
+        self.intervals(|moment| moment.directions.iter().any(|(_, way)| way.bad > 0))
+    }
+
+    /// When the first member began measuring and the last one ended.
+    pub(super) fn span(&self) -> (Nanos, Nanos) {
+        let from = self
+            .members
+            .iter()
+            .map(|m| m.seen.measured_from)
+            .min()
+            .unwrap_or_default();
+        (
+            from,
+            self.members
+                .iter()
+                .map(|m| m.seen.ended)
+                .max()
+                .unwrap_or_default(),
+        )
+    }
+}
+
+/// The same finding with its times, which its sentence tells; of what held nearly all along they say nothing.
+pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Finding {
+    let mut finding = finding.seen(spans);
+    if !holds_all_along(&finding.when, whole) {
+        finding.evidence += &when_words(&finding.when);
+    }
+    finding
+}
+
+/// A finding about the whole run.
+pub(super) fn of_run(
+    code: &'static str,
+    weight: Weight,
+    evidence: String,
+    advice: &str,
+) -> Finding {
+    Finding {
+        id: id_of(code),
+        code,
+        weight,
+        about: None,
+        evidence,
+        advice: advice.to_owned(),
+        when: Vec::new(),
+    }
+}

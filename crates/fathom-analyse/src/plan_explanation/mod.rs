@@ -1,0 +1,134 @@
+//! What a plan will do, told before it does it: order, places, amounts, times, and what is easily meant otherwise.
+
+mod amount;
+mod cautions;
+mod order;
+mod sentences;
+
+use fathom_model::{
+    Amount, Bytes, Direction, Job, JobForesight, Nanos, OutlookJob, OutlookStep, PerDirection,
+    Plan, PlanEstimate, PlanExplanation,
+};
+
+use self::amount::amounts;
+use self::cautions::cautions;
+use self::order::steps;
+use crate::job_summary::plan_words;
+
+/// A job of the plan with what the load would make of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Foreseen<'a> {
+    pub job: &'a Job,
+    pub of: &'a JobForesight,
+}
+
+/// What `plan` will do. `estimate` is the load's view of the same plan, a job for a job.
+#[must_use]
+pub fn explain_plan(plan: &Plan, estimate: &PlanEstimate) -> PlanExplanation {
+    let all: Vec<Foreseen> = plan
+        .jobs
+        .iter()
+        .zip(&estimate.jobs)
+        .map(|(job, of)| Foreseen { job, of })
+        .collect();
+    let steps: Vec<Vec<Vec<Foreseen>>> = steps(&all);
+    let told: Vec<OutlookStep> = steps.iter().map(|sections| step(sections)).collect();
+    let total = told
+        .iter()
+        .flat_map(|step| &step.jobs)
+        .fold(nothing(), |sum, job| added(&sum, &job.bytes));
+    let buffers = steps
+        .iter()
+        .map(|step| step.iter().flatten().map(|one| one.of.buffers).sum())
+        .max()
+        .unwrap_or(Bytes::ZERO);
+    PlanExplanation {
+        before: estimate
+            .files
+            .iter()
+            .filter_map(sentences::layout)
+            .collect(),
+        entries: sentences::entries(plan),
+        total,
+        time: in_turn(told.iter().map(|step| step.time)),
+        buffers,
+        cautions: cautions(plan, &steps, &told),
+        steps: told,
+    }
+}
+
+fn nothing() -> PerDirection<Amount> {
+    PerDirection::from_fn(|_| Amount::NONE)
+}
+
+fn added(a: &PerDirection<Amount>, b: &PerDirection<Amount>) -> PerDirection<Amount> {
+    PerDirection::from_fn(|d: Direction| a[d].plus(b[d]))
+}
+
+/// Times one after another.
+fn in_turn(times: impl Iterator<Item = (Nanos, Option<Nanos>)>) -> (Nanos, Option<Nanos>) {
+    times.fold((Nanos::ZERO, Some(Nanos::ZERO)), |(least, most), one| {
+        (
+            least.saturating_add(one.0),
+            most.zip(one.1).map(|(a, b)| a.saturating_add(b)),
+        )
+    })
+}
+
+/// Sections that run at the same time, each when what it waits for has ended.
+fn step(sections: &[Vec<Foreseen>]) -> OutlookStep {
+    let mut jobs: Vec<(u32, OutlookJob)> = Vec::new();
+    for clones in sections {
+        let first = clones[0].job;
+        let waited = first
+            .start
+            .after_section
+            .and_then(|section| jobs.iter().find(|(number, _)| *number == section));
+        let begins = waited.map_or((Nanos::ZERO, Some(Nanos::ZERO)), |(_, job)| job.time);
+        let waits_for = waited.map(|(_, job)| job.name.clone());
+        jobs.push((first.section, section(clones, begins, waits_for)));
+    }
+    let jobs: Vec<OutlookJob> = jobs.into_iter().map(|(_, job)| job).collect();
+    let ends_all = sections.iter().any(|clones| clones[0].job.exit.exit_all);
+    let shortest =
+        |times: &mut dyn Iterator<Item = Nanos>| if ends_all { times.min() } else { times.max() };
+    let least = shortest(&mut jobs.iter().map(|job| job.time.0)).unwrap_or(Nanos::ZERO);
+    let bounded: Vec<Nanos> = jobs.iter().filter_map(|job| job.time.1).collect();
+    let most = if ends_all {
+        bounded.iter().min()
+    } else {
+        bounded.iter().max().filter(|_| bounded.len() == jobs.len())
+    };
+    OutlookStep {
+        time: (least, most.copied()),
+        jobs,
+    }
+}
+
+fn section(
+    clones: &[Foreseen],
+    begins: (Nanos, Option<Nanos>),
+    waits_for: Option<String>,
+) -> OutlookJob {
+    let first = clones[0];
+    let mut bytes = nothing();
+    clones
+        .iter()
+        .for_each(|clone| bytes = added(&bytes, &amounts(clone)));
+    let each = clones.iter().map(amount::time);
+    let own = each
+        .reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.max(b))))
+        .unwrap_or_default();
+    OutlookJob {
+        name: first.job.name.clone(),
+        clones: clones.len(),
+        group: first.job.group,
+        words: plan_words(first.job, first.job.engine.kind.word()),
+        begins: sentences::begins(first.job, waits_for.as_deref()),
+        places: sentences::places(clones),
+        amount: sentences::amount(clones),
+        ends: sentences::ends(&first),
+        time: in_turn([begins, own].into_iter()),
+        bytes,
+    }
+}

@@ -1,0 +1,360 @@
+//! A result in words: three to six sentences for a reader who owns a database and not a storage lab.
+//!
+//! What was reached, what limits it now, what would lift it, how deep to queue to saturate the target, what the tail does,
+//! and what qualifies all of that. No sentence is without its figures; the same recording gives the same words.
+
+use fathom_model::{Direction, DirectionSummary, Entry, Finding, IoLimit, LatencySummary, Weight};
+
+use crate::detectors::EntryContext;
+use crate::figures::{bytes, count, duration, percent, rate};
+use crate::job_summary::is_open_loop;
+use crate::tail::inflection;
+
+/// Above this share of what the generator can do, its limit and the target's cannot be told apart.
+const NEAR_CEILING: f64 = 0.85;
+/// Limits of control groups are kept to about a percent.
+const AT_LIMIT: f64 = 0.9;
+/// A mean of more than this many times the shortest usual latency means waiting in a queue.
+const QUEUED: f64 = 1.5;
+/// Percentile that stands for a target without a queue: rarer ones are luck.
+const UNLOADED: f64 = 5.0;
+/// Findings that speak of the machine that generates the load.
+const HOST: [&str; 5] = [
+    "GENERATOR_STALL",
+    "CPU_THROTTLED",
+    "STEAL",
+    "HOST_BUSY",
+    "WORKER_WAITED",
+];
+/// Findings named in the last sentence.
+const NAMED: usize = 3;
+
+/// The sentences for one entry; none for one that did nothing.
+pub(crate) fn summary_sentences(
+    seat: &EntryContext,
+    limits: &[IoLimit],
+    found: &[Finding],
+) -> Vec<String> {
+    let entry = seat.entry;
+    let Some(main) = busiest(entry) else {
+        return Vec::new();
+    };
+    let mut told = vec![reached(entry)];
+    told.extend(host(seat, main, found).unwrap_or_else(|| limit(seat, main, limits)));
+    told.extend(tail(entry, main));
+    told.extend(qualified(entry, found));
+    told
+}
+
+/// The direction with the most I/Os.
+fn busiest(entry: &Entry) -> Option<Direction> {
+    let most = Direction::ALL
+        .into_iter()
+        .max_by_key(|d| (entry.directions[*d].ios, std::cmp::Reverse(*d as usize)))?;
+    (entry.directions[most].ios > 0).then_some(most)
+}
+
+/// What users wait for: the response time in an open loop, the service time in a closed one.
+fn user_latency(summary: &DirectionSummary) -> &LatencySummary {
+    match &summary.response {
+        Some(response) if response.n > 0 => response,
+        _ if summary.clat.n > 0 => &summary.clat,
+        _ => &summary.lat,
+    }
+}
+
+fn value(summary: &LatencySummary, percent: f64) -> Option<u64> {
+    summary
+        .percentiles
+        .iter()
+        .find(|(p, _)| (p - percent).abs() < 1e-9)
+        .map(|(_, value)| *value)
+}
+
+/// `Reached 41,234 reads per second (161 MiB/s) at 95.0 us on average, and ...`.
+fn reached(entry: &Entry) -> String {
+    let used = Direction::ALL
+        .into_iter()
+        .map(|d| (d, &entry.directions[d]))
+        .filter(|(_, s)| s.ios > 0);
+    let one = |(d, s): (Direction, &DirectionSummary)| {
+        let mean = user_latency(s).mean;
+        let latency = if mean > 0.0 {
+            format!(" at {} on average", duration(mean))
+        } else {
+            String::new()
+        };
+        format!(
+            "{} {}s per second ({}/s){latency}",
+            rate(s.iops),
+            d.word(),
+            bytes(s.bandwidth as u64)
+        )
+    };
+    format!(
+        "Reached {}.",
+        used.map(one).collect::<Vec<_>>().join(" and ")
+    )
+}
+
+/// What the host did to the run comes before what the target did.
+fn host(seat: &EntryContext, main: Direction, found: &[Finding]) -> Option<Vec<String>> {
+    let is =
+        |f: &&Finding| f.weight > Weight::Note && HOST.contains(&f.code) && concerns(f, seat.entry);
+    let finding = found.iter().find(is)?;
+    let told = format!(
+        "This host, not the target, is the limit as far as can be told ({}): {}",
+        finding.id, finding.evidence
+    );
+    Some(
+        std::iter::once(told)
+            .chain(without_the_host(seat, main, finding))
+            .collect(),
+    )
+}
+
+/// What would lift it, and how deep to queue for the rate that was reached; an open loop has no depth to choose.
+fn without_the_host(seat: &EntryContext, main: Direction, finding: &Finding) -> Option<String> {
+    let (little, unloaded) = (
+        &seat.entry.little,
+        unloaded(&seat.entry.directions[main].clat),
+    );
+    if unloaded <= 0.0
+        || seat
+            .members
+            .iter()
+            .any(|member| member.is_null() || is_open_loop(&member.job.pace))
+    {
+        return None;
+    }
+    Some(format!(
+        "What would lift it: {}; a queue of {} is enough for the rate reached ({} per second x {} without waiting).",
+        finding.advice.trim_end_matches('.'),
+        rate(enough(little.iops, unloaded)),
+        rate(little.iops),
+        duration(unloaded),
+    ))
+}
+
+/// Latency without a queue, nanoseconds.
+fn unloaded(summary: &LatencySummary) -> f64 {
+    value(summary, UNLOADED)
+        .or_else(|| value(summary, 1.0))
+        .unwrap_or(summary.min) as f64
+}
+
+/// Little's law: how many in flight give this rate where none waits. A twentieth of an I/O is within the width of a bucket.
+fn enough(iops: f64, unloaded: f64) -> f64 {
+    (iops * unloaded / 1e9 - 0.05).ceil().max(1.0)
+}
+
+fn concerns(finding: &Finding, entry: &Entry) -> bool {
+    finding
+        .about
+        .as_ref()
+        .is_none_or(|name| *name == entry.name)
+}
+
+/// What limits it now, what would lift it, and how deep to queue.
+fn limit(seat: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<String> {
+    if seat.members.iter().all(|member| member.is_null()) {
+        let iops = rate(seat.entry.little.iops);
+        return vec![format!(
+            "Nothing but this program limits it: the target is none, and {iops} per second are what it can generate."
+        )];
+    }
+    if let Some(words) = group_limit(seat.entry, limits) {
+        return vec![words];
+    }
+    if seat
+        .members
+        .iter()
+        .any(|member| is_open_loop(&member.job.pace))
+    {
+        return vec![open_loop(seat.entry, main)];
+    }
+    if let Some(words) = generator(seat.entry) {
+        return vec![words];
+    }
+    queueing(seat, main)
+}
+
+fn group_limit(entry: &Entry, limits: &[IoLimit]) -> Option<String> {
+    let got = |limit: &IoLimit| {
+        let summary = &entry.directions[if limit.reads {
+            Direction::Read
+        } else {
+            Direction::Write
+        }];
+        if limit.ios {
+            summary.iops
+        } else {
+            summary.bandwidth
+        }
+    };
+    let limit = limits
+        .iter()
+        .find(|limit| got(limit) >= AT_LIMIT * limit.per_second as f64)?;
+    let figure = if limit.ios {
+        format!("{} I/Os", count(limit.per_second))
+    } else {
+        bytes(limit.per_second)
+    };
+    Some(format!(
+        "The limit of {figure} per second that the control group of this process has on {} holds it; nothing but a higher \
+         limit would lift it.",
+        limit.disk
+    ))
+}
+
+/// The rate was set; what can be said is whether the target kept up.
+fn open_loop(entry: &Entry, main: Direction) -> String {
+    let summary = &entry.directions[main];
+    let (asked, dropped) = (
+        entry.offered.clone().unwrap_or_default(),
+        entry.counts.not_sent,
+    );
+    let waited = user_latency(summary).mean - summary.clat.mean;
+    if dropped == 0 && waited < summary.clat.mean {
+        return format!(
+            "The planned rate sets it ({asked}), and the target keeps up: of the response time {} are the target's own; ask \
+             for more to find its limit.",
+            duration(summary.clat.mean),
+        );
+    }
+    format!(
+        "The target does not keep up with {asked}: on average {} of each response are waiting, and {} I/Os were never \
+         handed over; a lower rate or more iodepth than {} would lift that.",
+        duration(waited.max(0.0)),
+        count(dropped),
+        entry.depth,
+    )
+}
+
+fn generator(entry: &Entry) -> Option<String> {
+    let ceiling = entry
+        .ceiling_iops
+        .filter(|ceiling| entry.little.iops >= NEAR_CEILING * ceiling)?;
+    Some(format!(
+        "This program is the limit, not the target: the same plan reaches {} I/Os per second on a target that answers at \
+         once, and {} of that were used; more jobs, larger blocks or a cheaper engine would lift it.",
+        rate(ceiling),
+        percent(100.0 * entry.little.iops / ceiling),
+    ))
+}
+
+/// From the latency without a queue and the mean: is anything waiting?
+fn queueing(seat: &EntryContext, main: Direction) -> Vec<String> {
+    let (entry, little) = (seat.entry, &seat.entry.little);
+    let unloaded = unloaded(&entry.directions[main].clat);
+    if unloaded <= 0.0 || little.mean_ns <= 0.0 {
+        return Vec::new();
+    }
+    if little.asked < 1.5 {
+        return one_at_a_time(entry, unloaded);
+    }
+    if little.mean_ns > QUEUED * unloaded {
+        return waiting(entry, unloaded, enough(little.iops, unloaded));
+    }
+    vec![
+        format!(
+            "The queue depth is the limit, not the target: with {} in flight and {} each, no more than {} per second can \
+             come out, and nearly nothing waits (without a queue it takes {}).",
+            rate(little.in_flight.max(1.0).round()),
+            duration(little.mean_ns),
+            rate(little.in_flight * 1e9 / little.mean_ns),
+            duration(unloaded),
+        ),
+        format!(
+            "More in flight would lift it: at this latency {} per second need a depth of {}, and so on until the latency \
+             begins to rise.",
+            rate(little.iops * 2.0),
+            rate((little.in_flight * 2.0).ceil()),
+        ),
+    ]
+}
+
+fn one_at_a_time(entry: &Entry, unloaded: f64) -> Vec<String> {
+    let little = &entry.little;
+    vec![
+        format!(
+            "One I/O at a time is the limit: at {} each, no more than {} per second are possible, whatever the device could \
+             do.",
+            duration(little.mean_ns),
+            rate(1e9 / little.mean_ns),
+        ),
+        format!(
+            "More jobs or a deeper queue would lift it: as long as an I/O takes {}, N in flight give N times {} per second; \
+             a sweep over iodepth shows where that ends.",
+            duration(unloaded),
+            rate(1e9 / unloaded),
+        ),
+    ]
+}
+
+fn waiting(entry: &Entry, unloaded: f64, enough: f64) -> Vec<String> {
+    let little = &entry.little;
+    vec![
+        format!(
+            "The target is the limit: of the {} on average, {} are waiting in its queue (without one it takes {}).",
+            duration(little.mean_ns),
+            duration(little.mean_ns - unloaded),
+            duration(unloaded),
+        ),
+        format!(
+            "A queue of {} is enough for this rate ({} per second x {}); the {} asked for add waiting and little else, so \
+             only a faster target would lift it.",
+            rate(enough),
+            rate(little.iops),
+            duration(unloaded),
+            rate(little.asked),
+        ),
+    ]
+}
+
+fn tail(entry: &Entry, main: Direction) -> Option<String> {
+    let summary = user_latency(&entry.directions[main]);
+    let (p50, p99) = (value(summary, 50.0)?, value(summary, 99.0)?);
+    let times = p99 as f64 / p50.max(1) as f64;
+    let bend = match inflection(&summary.percentiles, summary.n) {
+        Some(step) => format!(
+            "the bend is at p{}: {} there, {} at p{}",
+            step.last.0,
+            duration(step.last.1 as f64),
+            duration(step.next.1 as f64),
+            step.next.0
+        ),
+        None => "no percentile is twice the one before it".to_owned(),
+    };
+    Some(format!(
+        "Tail: half of the {}s took {} or less, 99 of 100 took {} or less ({times:.1} times that), the slowest {}; {bend}.",
+        main.word(),
+        duration(p50 as f64),
+        duration(p99 as f64),
+        duration(summary.max as f64),
+    ))
+}
+
+/// The findings that change what the figures mean.
+fn qualified(entry: &Entry, found: &[Finding]) -> Option<String> {
+    let serious = found
+        .iter()
+        .filter(|f| f.weight > Weight::Note && concerns(f, entry));
+    let all: Vec<String> = serious.map(|f| format!("{} {}", f.id, f.code)).collect();
+    let more = if all.len() > NAMED {
+        format!(" and {} more", all.len() - NAMED)
+    } else {
+        String::new()
+    };
+    let what = if all.len() == 1 {
+        "1 finding changes"
+    } else {
+        &format!("{} findings change", all.len())
+    };
+    (!all.is_empty()).then(|| {
+        format!(
+            "{what} what these figures mean: {}{more}.",
+            all[..all.len().min(NAMED)].join(", ")
+        )
+    })
+}

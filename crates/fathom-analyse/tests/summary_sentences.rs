@@ -1,0 +1,171 @@
+//! Results in words: the sentences that a known run must give, with figures worked out by hand.
+
+mod sample;
+#[allow(dead_code)]
+mod scenes;
+
+use fathom_analyse::findings;
+use fathom_model::*;
+
+use sample::*;
+use scenes::{with, writes, wrongs};
+
+fn story(recording: &Recording) -> Vec<String> {
+    findings(recording).entries.remove(0).summary
+}
+
+/// 4,000 per second of 1 ms each: 4 in flight, nothing waits.
+#[test]
+fn a_queue_that_does_not_wait_is_the_limit_itself() {
+    assert_eq!(
+        story(&clean()),
+        [
+            "Reached 4,000 reads per second (15.62 MiB/s) at 1.0 ms on average.",
+            "The queue depth is the limit, not the target: with 4 in flight and 1.0 ms each, no more than 4,000 per second \
+             can come out, and nearly nothing waits (without a queue it takes 1.0 ms).",
+            "More in flight would lift it: at this latency 8,000 per second need a depth of 8, and so on until the latency \
+             begins to rise.",
+            "Tail: half of the reads took 1.0 ms or less, 99 of 100 took 1.0 ms or less (1.0 times that), the slowest 1.0 \
+             ms; no percentile is twice the one before it.",
+        ]
+    );
+}
+
+/// A tenth in 0.25 ms, the rest in 1.083 ms: mean 1 ms, of which 0.75 wait; 4,000 x 0.25 ms = 1 is deep enough.
+#[test]
+fn a_queue_that_waits_is_deeper_than_needed() {
+    let r = with(|r| {
+        let JobRecording {
+            directions,
+            intervals,
+            ..
+        } = &mut r.jobs[0];
+        let mut part = Histogram::new();
+        part.record_n(MS / 4, 40);
+        part.record_n(MS * 13 / 12, 360);
+        let d = &mut directions[Direction::Read];
+        d.clat = Histogram::new();
+        for interval in intervals {
+            interval.directions[Direction::Read].clat = SparseHistogram::pack(&part);
+            d.clat.merge(&part);
+        }
+        r.plan.jobs[0].accounting.percentiles = vec![1.0, 5.0, 50.0, 99.0];
+    });
+    let told = story(&r);
+    assert_eq!(
+        told[1],
+        "The target is the limit: of the 1.0 ms on average, 750 us are waiting in its queue (without one it takes 250 us)."
+    );
+    assert_eq!(
+        told[2],
+        "A queue of 1 is enough for this rate (4,000 per second x 250 us); the 4 asked for add waiting and little else, so \
+         only a faster target would lift it."
+    );
+}
+
+#[test]
+fn one_at_a_time_is_one_over_the_latency() {
+    let mut planned = job("clean");
+    (planned.queue.depth, planned.queue.low, planned.engine.kind) = (1, 1, EngineKind::Psync);
+    let mut r = run_of(vec![planned]);
+    fill(&mut r, 0, Direction::Read, 10_000, MS);
+    let told = story(&r);
+    assert!(
+        told[1].starts_with(
+            "One I/O at a time is the limit: at 1.0 ms each, no more than 1,000 per second"
+        ),
+        "{}",
+        told[1]
+    );
+}
+
+#[test]
+fn limits_that_are_known_are_named() {
+    let limited = with(|r| {
+        r.conditions.limits = vec![IoLimit {
+            disk: "vda".to_owned(),
+            reads: true,
+            ios: true,
+            per_second: 4_100,
+        }];
+    });
+    assert!(
+        story(&limited)[1].contains("4,100 I/Os per second that the control group"),
+        "{:?}",
+        story(&limited)
+    );
+    let tool = with(|r| r.jobs[0].ceiling_iops = Some(4_500.0));
+    assert!(
+        story(&tool)[1]
+            .contains("4,500 I/Os per second on a target that answers at once, and 89 %"),
+        "{:?}",
+        story(&tool)
+    );
+    let open = open_loop();
+    assert!(
+        story(&open)[1].contains("(200 reads per second), and the target keeps up"),
+        "{:?}",
+        story(&open)
+    );
+}
+
+#[test]
+fn a_busy_host_comes_before_the_target() {
+    let told = story(&with(|r| r.host.busy_percent = Some(98.0)));
+    assert!(
+        told[1]
+            .starts_with("This host, not the target, is the limit as far as can be told (F023): "),
+        "{told:?}"
+    );
+    // 4,000 per second of 1 ms each are 4 in flight.
+    assert!(told[2].starts_with("What would lift it: ") && told[2].ends_with("; a queue of 4 is enough for the rate reached (4,000 per second x 1.0 ms without waiting)."), "{told:?}");
+    assert_eq!(
+        told.last().map(String::as_str),
+        Some("1 finding changes what these figures mean: F023 HOST_BUSY.")
+    );
+}
+
+#[test]
+fn every_sentence_has_its_figures_and_there_are_three_to_six() {
+    let clean_ones = [clean(), open_loop(), writes(|_| {})];
+    for r in clean_ones
+        .into_iter()
+        .chain(wrongs().into_iter().map(|w| (w.make)()))
+    {
+        let judged = findings(&r);
+        for entry in judged.entries.iter().filter(|entry| entry.counts.ok > 0) {
+            assert!(
+                (3..=6).contains(&entry.summary.len()),
+                "{:?}",
+                entry.summary
+            );
+            for sentence in &entry.summary {
+                assert!(
+                    sentence.contains(|c: char| c.is_ascii_digit()) && sentence.ends_with('.'),
+                    "{sentence}"
+                );
+                assert!(
+                    !sentence.contains("NaN") && !sentence.contains("inf "),
+                    "{sentence}"
+                );
+            }
+        }
+        assert_eq!(
+            findings(&r)
+                .entries
+                .iter()
+                .map(|e| e.summary.clone())
+                .collect::<Vec<_>>(),
+            judged
+                .entries
+                .iter()
+                .map(|e| e.summary.clone())
+                .collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn what_did_nothing_has_no_story() {
+    assert!(story(&run_of(vec![job("clean")])).is_empty());
+}

@@ -1,0 +1,27 @@
+//! Whether a target answers at all.
+
+use super::examine::{PATH_ONLY, READ};
+use super::owner::proc_path;
+use rustix::fs::{FileType, Mode};
+use std::path::Path;
+
+/// Opens `path` as `examine` would and reads its first sector: what comes of it does not matter, only that something does. Blocks as
+/// long as the target lets us wait, and then nothing ends the process either: meant for one that can be left behind.
+pub fn probe_responds(path: &Path) {
+    let Ok(name) = rustix::fs::open(path, PATH_ONLY, Mode::empty()) else {
+        return;
+    };
+    let Ok(stat) = rustix::fs::fstat(&name) else {
+        return;
+    };
+    // Opening anything else may act.
+    if !matches!(
+        FileType::from_raw_mode(stat.st_mode),
+        FileType::RegularFile | FileType::BlockDevice
+    ) {
+        return;
+    }
+    if let Ok(opened) = rustix::fs::open(proc_path(&name), READ, Mode::empty()) {
+        let _ = rustix::io::pread(&opened, &mut [0_u8; 512], 0);
+    }
+}

@@ -1,0 +1,281 @@
+//! One worker's life, from its thread's first breath to its recording.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::SyncSender;
+
+use fathom_model::{
+    Bytes, Direction, FileLock, Histogram, Job, JobError, JobRecording, LogChunk, Nanos,
+    PerDirection, Personality, Plan, Traffic, Usage, VerifyCounts,
+};
+
+use super::burn;
+use super::layout::Ready;
+use super::program;
+use crate::archive::JobArchive;
+use crate::clock::{Clock, Since};
+use crate::engine::{EngineError, EngineRequest};
+use crate::flow::Member;
+use crate::host::{Host, HostError, LayOut, OpenFile};
+use crate::live::{Live, Phase, Stop};
+use crate::locks::Locking;
+use crate::overlaps::{Apart, needs_overlap_check};
+use crate::script::{self, Region};
+use crate::targets::{self, Want};
+use crate::tracelog::{Feed, TraceSource};
+use crate::worker::Setup;
+
+const EINVAL: i32 = 22;
+
+/// Everything a worker's thread takes with it.
+pub(super) struct Start<H: Host> {
+    pub plan: Arc<Plan>,
+    pub index: usize,
+    pub host: Arc<H>,
+    pub live: Arc<Live>,
+    pub clock: Since<H::Clock>,
+    pub ready: Arc<Ready>,
+    pub sink: SyncSender<LogChunk>,
+    pub unix_start_ns: u64,
+    pub most_intervals: usize,
+    pub shelf: Option<JobArchive>,
+    pub flow: Option<Member>,
+    /// The log that is replayed.
+    pub log: Option<Box<dyn TraceSource>>,
+}
+
+impl<H: Host> Start<H> {
+    /// Runs the job; what goes wrong is in the recording.
+    pub fn run(mut self) -> JobRecording {
+        self.live.enter(Phase::Preparing);
+        let (plan, flow, log) = (Arc::clone(&self.plan), self.flow.take(), self.log.take());
+        let job = &plan.jobs[self.index];
+        let before = self.command(job, job.start.command_before.as_ref(), "prerun");
+        let mut recording = match before.and_then(|()| self.load(job, flow, log)) {
+            Ok(recording) => recording,
+            Err(error) => failed(job, error.errno, error.what, self.clock.now()),
+        };
+        if let Err(error) = self.command(job, job.start.command_after.as_ref(), "postrun")
+            && recording.error.is_none()
+        {
+            recording.error = Some(JobError {
+                errno: error.errno,
+                what: error.what,
+                at: self.clock.now(),
+            });
+        }
+        recording
+    }
+
+    /// Runs a command of the job, with its output where fio has it: `NAME.prerun.txt`.
+    fn command(&self, job: &Job, line: Option<&String>, when: &str) -> Result<(), HostError> {
+        let Some(line) = line else { return Ok(()) };
+        let output = format!("{}.{when}.txt", job.name.replace('/', "_"));
+        self.host.command(line, std::path::Path::new(&output))
+    }
+
+    fn load(
+        &self,
+        job: &Job,
+        flow: Option<Member>,
+        log: Option<Box<dyn TraceSource>>,
+    ) -> Result<JobRecording, HostError> {
+        let host = &*self.host;
+        let mut notes = Vec::new();
+        // Before this thread is bound to its CPUs, which the reader must not share.
+        let log = log.map(Feed::start).transpose()?;
+        if let Err(error) = host.settle(&job.cpus, job.nice) {
+            notes.push(error.to_string());
+        }
+        host.place(&job.engine.settings.numa)?;
+        if let Some(prio) = job.engine.settings.priorities.worker {
+            host.prioritise(prio)?;
+        }
+        host.act_as(&job.engine.settings.person)?;
+        let pinned = job.engine.settings.pinned;
+        let _until_the_end = if pinned > 0 {
+            Some(host.pin(pinned)?)
+        } else {
+            None
+        };
+        if let Some(program) = &job.engine.settings.program {
+            return program::accompany(job, program, host, &self.live, &self.clock, notes);
+        }
+        if !job.engine.kind.does_io() {
+            return Ok(burn::burn(job, host, &self.live, &self.clock, notes));
+        }
+        let (regions, files) = self.targets(job, &mut notes)?;
+        let script = script::build(job, &regions).map_err(|what| HostError {
+            errno: EINVAL,
+            what,
+        })?;
+        let buffer_size = buffer_size(job);
+        let request = EngineRequest {
+            spec: &job.engine,
+            depth: job.queue.depth,
+            buffer_size,
+            files: &files,
+        };
+        let setup = Setup {
+            job,
+            index: self.index as u32,
+            host,
+            live: &self.live,
+            clock: self.clock.clone(),
+            script,
+            log,
+            regions: &regions,
+            sink: self.sink.clone(),
+            unix_start_ns: self.unix_start_ns,
+            interval: self.plan.interval,
+            most_intervals: self.most_intervals,
+            shelf: self.shelf.clone(),
+            zero_rows: self.plan.personality == Personality::Fathom,
+            notes,
+            flow,
+            dedupe_set: self.dedupe_set(job),
+        };
+        let outcome = match job.engine.settings.lock {
+            FileLock::None if needs_overlap_check(job) => host.with_engine(
+                &request,
+                Apart::new(setup, Arc::clone(&self.ready.busy), job),
+            ),
+            FileLock::None => host.with_engine(&request, setup),
+            kind => host.with_engine(&request, Locking::new(setup, self.ready.locks(job), kind)),
+        };
+        let outcome = outcome.map_err(|EngineError { errno, what }| HostError { errno, what })?;
+        outcome.map_err(|what| HostError {
+            errno: EINVAL,
+            what,
+        })
+    }
+
+    /// How many blocks `dedupe_mode=working_set` repeats: those of all jobs that share theirs, or the job's own.
+    fn dedupe_set(&self, job: &Job) -> Option<(u64, bool)> {
+        let own = job.payload.dedupe_set?;
+        let of = |(index, job): (usize, &Job)| {
+            let percent = job
+                .payload
+                .dedupe_set
+                .filter(|set| set.shared || !own.shared)
+                .map_or(0, |set| u64::from(set.percent));
+            self.ready.region_bytes(index) / u64::from(targets::smallest_block(job)) * percent / 100
+        };
+        let all = || self.plan.jobs.iter().enumerate().map(of).sum();
+        Some((
+            if own.shared {
+                all()
+            } else {
+                of((self.index, job))
+            },
+            own.shared,
+        ))
+    }
+
+    /// Regions and files as they turned out, with the page cache dropped where asked.
+    fn targets(
+        &self,
+        job: &Job,
+        notes: &mut Vec<String>,
+    ) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
+        let mut regions = Vec::new();
+        let mut files = Vec::new();
+        for want in &self.ready.wants[self.index] {
+            let region = match self.ready.facts.get(&want.path) {
+                Some(facts) => {
+                    let (region, note) = targets::settle(job, want, facts)?;
+                    notes.extend(note);
+                    region
+                }
+                None => want.region,
+            };
+            if job.engine.kind.moves_data() {
+                self.freshen(job, want, region)?;
+            }
+            files.push(targets::open(job, want, region));
+            regions.push(region);
+        }
+        Ok((regions, files))
+    }
+
+    fn freshen(&self, job: &Job, want: &Want, region: Region) -> Result<(), HostError> {
+        let layout = &job.files.layout;
+        if layout.create_on_open || !(layout.invalidate || layout.pre_read) {
+            return Ok(());
+        }
+        let request = LayOut {
+            path: want.path.clone(),
+            size: Bytes::ZERO,
+            content: false,
+            writes: want.changes(),
+            create: false,
+            fallocate: fathom_model::Fallocate::None,
+            fsync: false,
+            invalidate: layout.invalidate.then_some((region.start, region.end)),
+            pre_read: layout.pre_read,
+            seed: 0,
+        };
+        let stop = AtomicBool::new(false);
+        let mut look = |_| stop.store(self.live.stopping() != Stop::No, Relaxed);
+        self.host.lay_out(&request, &stop, &mut look).map(|_| ())
+    }
+}
+
+/// Bytes of the largest block that a job moves. The write that follows a trim takes over its size.
+pub(crate) fn buffer_size(job: &Job) -> u32 {
+    let traffic = job.pattern.traffic;
+    let moves = |d: &Direction| {
+        traffic == Traffic::TrimWrite || (traffic.uses(*d) && *d != Direction::Trim)
+    };
+    Direction::ALL
+        .into_iter()
+        .filter(moves)
+        .map(|d| job.pattern.block_size[d].max())
+        .max()
+        .unwrap_or(512)
+}
+
+/// The recording of a job that did nothing.
+pub(crate) fn blank(job: &Job) -> JobRecording {
+    JobRecording {
+        engine: job.engine.kind.word().to_owned(),
+        fallback: None,
+        tid: 0,
+        skipped: false,
+        launched: Nanos::ZERO,
+        measured_from: Nanos::ZERO,
+        ended: Nanos::ZERO,
+        directions: PerDirection::default(),
+        sync: Histogram::new(),
+        sync_failed: 0,
+        warmup: PerDirection::default(),
+        intervals: Vec::new(),
+        depth_levels: [0; 7],
+        submit_levels: [0; 7],
+        complete_levels: [0; 7],
+        in_flight_ns: 0,
+        usage: Usage::default(),
+        error: None,
+        errors_continued: 0,
+        verify: VerifyCounts::default(),
+        pace: Default::default(),
+        damages: Vec::new(),
+        verify_state: None,
+        events: Vec::new(),
+        region: Bytes::ZERO,
+        ceiling_iops: None,
+        notes: Vec::new(),
+    }
+}
+
+/// The recording of a job that could not start or go on.
+pub(super) fn failed(job: &Job, errno: i32, what: String, at: Nanos) -> JobRecording {
+    let error = Some(JobError { errno, what, at });
+    JobRecording {
+        error,
+        launched: at,
+        measured_from: at,
+        ended: at,
+        ..blank(job)
+    }
+}

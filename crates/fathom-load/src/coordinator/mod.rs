@@ -1,0 +1,555 @@
+//! Runs the jobs of a plan: files first, then each job when its turn has come, and everything is stopped in time.
+
+mod burn;
+mod ceiling;
+mod expect;
+mod job;
+mod layout;
+mod program;
+mod salvage;
+mod state;
+mod steady;
+mod turns;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use fathom_model::{
+    DiskCounters, DiskRecording, Event, EventKind, ExitWhat, Job, JobPattern, JobPhase,
+    JobRecording, LogChunk, Nanos, PaceRecording, Plan, Progress, Recording, Replay, RunEnd, Stall,
+};
+
+use self::job::Start;
+pub(crate) use self::job::{blank, buffer_size};
+pub use self::salvage::salvage;
+use self::state::Frame;
+pub use self::state::States;
+use self::steady::Steady;
+use self::turns::Turns;
+use crate::archive::{Archive, KeepIntervals};
+use crate::clock::{Clock, Since};
+use crate::flow::{Flows, Member};
+use crate::host::{Host, HostError, Kept};
+use crate::live::{Live, Phase, Stop};
+use crate::tracelog::TraceSource;
+
+/// How often the crew looks up.
+const TICK: Duration = Duration::from_millis(20);
+/// The crew waking this much too late means that nothing on this machine ran in time.
+const STALL: u64 = 100_000_000;
+/// How long workers get to hand over after an abort before they are left behind.
+const ABORT_PATIENCE: u64 = 2_000_000_000;
+/// Interval records kept over all jobs together: about 64 MiB.
+const MOST_INTERVALS: usize = 131_072;
+
+/// What goes in and out while a run lasts.
+pub struct Watch<'a> {
+    /// Asked often: whether the user wants the run to end.
+    pub stop: &'a dyn Fn() -> Stop,
+    /// Told often where the run stands.
+    pub progress: &'a mut dyn FnMut(&Progress),
+    /// Takes log entries; must be read all the time.
+    pub logs: SyncSender<LogChunk>,
+    /// Takes the state of the run whenever it is wanted.
+    pub states: Option<States<'a>>,
+    /// Hears of intervals while the run lasts, so that they can be kept.
+    pub keep: Option<KeepIntervals>,
+    /// Opens the log that a job replays.
+    pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
+}
+
+/// Why a run could not begin. Nothing was measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadError {
+    /// Name of the job.
+    pub job: String,
+    /// What was wrong, where, and how to mend it.
+    pub cause: HostError,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.job, self.cause)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Runs `plan` to its end and returns what happened. Time is counted from the moment at which all files are ready. Clock and host facts of the recording are left for the caller,
+/// who knows the machine.
+///
+/// # Errors
+/// When the files of a job cannot be made ready. I/O that fails is no error here: it is in the recording.
+pub fn run<H: Host + Send + 'static>(
+    plan: Plan,
+    host: Arc<H>,
+    unix_now_ns: &dyn Fn() -> u64,
+    mut watch: Watch<'_>,
+) -> Result<Recording, LoadError> {
+    let ready = layout::prepare(&plan, &*host, &mut watch)?;
+    let _put_back = schedulers(&plan, &*host)?;
+    let plan = Arc::new(plan);
+    let paths: Vec<_> = ready.paths();
+    let (results, inbox) = channel();
+    let (clock, unix_start_ns) = (Since::now(host.clock()), unix_now_ns());
+    let most_intervals = (MOST_INTERVALS / plan.jobs.len().max(1)).clamp(600, 8192);
+    let scratch = Arc::clone(&host);
+    let make = Box::new(move || scratch.scratch());
+    let mut crew = Coordinator {
+        archive: Archive::open(
+            plan.jobs.len(),
+            most_intervals,
+            plan.interval.get(),
+            make,
+            watch.keep.take(),
+        ),
+        most_intervals,
+        turns: Turns::new(&plan),
+        flows: Flows::new(&plan),
+        steady: Steady::new(&plan),
+        lives: plan
+            .jobs
+            .iter()
+            .map(|_| Arc::new(Live::default()))
+            .collect(),
+        threads: plan.jobs.iter().map(|_| None).collect(),
+        done: plan.jobs.iter().map(|_| None).collect(),
+        plan: Arc::clone(&plan),
+        host: Arc::clone(&host),
+        clock,
+        ready: Arc::new(ready),
+        results,
+        unix_start_ns,
+        stalls: Vec::new(),
+        asked: Stop::No,
+        aborted_at: None,
+        last_rates: expect::Rates::default(),
+        disks_before: host.disks(&paths),
+        paths,
+        state_asked_at: None,
+    };
+    crew.work(&inbox, &mut watch);
+    let disks = crew.disks();
+    crew.measure_ceilings();
+    Ok(crew.recording(disks))
+}
+
+/// The I/O schedulers that jobs ask for, until what is returned is dropped.
+fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Kept>, LoadError> {
+    let asks =
+        |job: &&Job| job.engine.settings.scheduler.is_some() && job.engine.kind.has_targets();
+    let of = |job: &Job| job.engine.settings.scheduler.clone();
+    let wanted = plan.jobs.iter().filter(asks).flat_map(|job| {
+        job.files
+            .paths
+            .iter()
+            .filter_map(move |path| Some((path.clone(), of(job)?)))
+    });
+    let mut wanted: Vec<(PathBuf, String)> = wanted.collect();
+    wanted.dedup();
+    let Some(first) = plan.jobs.iter().find(asks).filter(|_| !wanted.is_empty()) else {
+        return Ok(None);
+    };
+    host.schedule(&wanted).map(Some).map_err(|cause| LoadError {
+        job: first.name.clone(),
+        cause,
+    })
+}
+
+fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> Vec<DiskRecording> {
+    let find = |name: &str| after.iter().find(|disk| disk.0 == name).map(|disk| disk.1);
+    let both = |(name, before): &(String, DiskCounters)| {
+        find(name).map(|after| DiskRecording {
+            name: name.clone(),
+            before: *before,
+            after,
+        })
+    };
+    before.iter().filter_map(both).collect()
+}
+
+/// The jobs of a run and their threads.
+struct Coordinator<H: Host> {
+    /// Takes the intervals of long runs.
+    archive: Option<Archive>,
+    most_intervals: usize,
+    plan: Arc<Plan>,
+    host: Arc<H>,
+    clock: Since<H::Clock>,
+    ready: Arc<layout::Ready>,
+    turns: Turns,
+    flows: Flows,
+    steady: Steady,
+    lives: Vec<Arc<Live>>,
+    threads: Vec<Option<JoinHandle<()>>>,
+    done: Vec<Option<JobRecording>>,
+    results: Sender<(usize, JobRecording)>,
+    unix_start_ns: u64,
+    stalls: Vec<Stall>,
+    asked: Stop,
+    aborted_at: Option<Nanos>,
+    last_rates: expect::Rates,
+    disks_before: Vec<(String, DiskCounters)>,
+    paths: Vec<PathBuf>,
+    state_asked_at: Option<Nanos>,
+}
+
+impl<H: Host + Send + 'static> Coordinator<H> {
+    fn work(&mut self, inbox: &Receiver<(usize, JobRecording)>, watch: &mut Watch<'_>) {
+        while self.done.iter().any(Option::is_none) {
+            self.obey(watch);
+            self.start_those_whose_turn_it_is(watch);
+            let before = self.clock.now();
+            match inbox.recv_timeout(TICK) {
+                Ok((job, recording)) => self.collect(job, recording),
+                Err(RecvTimeoutError::Timeout) => self.watch_the_clock(before),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            while let Ok((job, recording)) = inbox.try_recv() {
+                self.collect(job, recording);
+            }
+            self.bury_the_dead();
+            self.flows.see_off();
+            self.end_the_steady();
+            self.end_those_beside();
+            (watch.progress)(&self.progress());
+            self.tell_state(watch);
+        }
+    }
+
+    /// What the disks did since the run began.
+    fn disks(&self) -> Vec<DiskRecording> {
+        pair(&self.disks_before, &self.host.disks(&self.paths))
+    }
+
+    /// Passes on what the user asked.
+    fn obey(&mut self, watch: &Watch<'_>) {
+        let asked = (watch.stop)();
+        if asked > self.asked {
+            self.asked = asked;
+            self.lives.iter().for_each(|live| live.stop(asked));
+            if asked == Stop::Abort {
+                self.aborted_at = Some(self.clock.now());
+            }
+        }
+    }
+
+    fn start_those_whose_turn_it_is(&mut self, watch: &Watch<'_>) {
+        let now = self.clock.now();
+        let mut turn = Vec::new();
+        for job in 0..self.plan.jobs.len() {
+            if self.threads[job].is_some() || self.done[job].is_some() {
+                continue;
+            }
+            if self.lives[job].stopping() != Stop::No || self.ready.is_layout_only(job) {
+                self.done[job] = Some(JobRecording {
+                    skipped: true,
+                    ..blank(&self.plan.jobs[job])
+                });
+                self.lives[job].enter(Phase::Done);
+                continue;
+            }
+            let is_done = |other: usize| self.done[other].is_some();
+            if self.turns.may_start(job, now, &is_done) {
+                // All that start together are in their flow before the first of them does anything (regression 0055).
+                turn.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
+            }
+        }
+        turn.into_iter()
+            .for_each(|(job, flow)| self.start(job, flow, watch));
+    }
+
+    fn start(&mut self, index: usize, flow: Option<Member>, watch: &Watch<'_>) {
+        let log = match self.plan.jobs[index]
+            .pace
+            .replay
+            .as_ref()
+            .map(watch.replays)
+            .transpose()
+        {
+            Ok(log) => log,
+            Err(HostError { errno, what }) => {
+                let failed = job::failed(&self.plan.jobs[index], errno, what, self.clock.now());
+                return self.collect(index, failed);
+            }
+        };
+        let start = Start {
+            log,
+            plan: Arc::clone(&self.plan),
+            index,
+            host: Arc::clone(&self.host),
+            live: Arc::clone(&self.lives[index]),
+            clock: self.clock.clone(),
+            ready: Arc::clone(&self.ready),
+            sink: watch.logs.clone(),
+            unix_start_ns: self.unix_start_ns,
+            flow,
+            most_intervals: self.most_intervals,
+            shelf: self.archive.as_ref().map(|archive| archive.shelf(index)),
+        };
+        let results = self.results.clone();
+        let body = move || {
+            let recording = start.run();
+            // The crew may have left this worker behind; then nobody waits for it.
+            let _ = results.send((index, recording));
+        };
+        let name: String = self.plan.jobs[index]
+            .name
+            .chars()
+            .filter(|c| *c != '\0')
+            .take(15)
+            .collect();
+        match std::thread::Builder::new()
+            .name(name)
+            .stack_size(1 << 20)
+            .spawn(body)
+        {
+            Ok(thread) => self.threads[index] = Some(thread),
+            Err(error) => {
+                let what = format!(
+                    "no thread for job {} of {}: fewer numjobs may help",
+                    index + 1,
+                    self.plan.jobs.len()
+                );
+                let failed = job::failed(
+                    &self.plan.jobs[index],
+                    error.raw_os_error().unwrap_or(11),
+                    what,
+                    self.clock.now(),
+                );
+                self.collect(index, failed);
+            }
+        }
+    }
+
+    /// Takes a worker's recording and does what its end means for others.
+    fn collect(&mut self, index: usize, recording: JobRecording) {
+        let job = &self.plan.jobs[index];
+        let failed = recording.error.is_some();
+        if self.done[index].is_none() {
+            self.done[index] = Some(recording);
+        }
+        self.lives[index].enter(if failed { Phase::Failed } else { Phase::Done });
+        if job.exit.exit_all || job.exit.exit_all_on_error && failed {
+            let others: Vec<usize> = match job.exit.what {
+                ExitWhat::All => (0..self.plan.jobs.len()).collect(),
+                ExitWhat::Group => (0..self.plan.jobs.len())
+                    .filter(|i| self.plan.jobs[*i].group == job.group)
+                    .collect(),
+                ExitWhat::Stonewall => self.turns.same_barrier(index),
+            };
+            others
+                .into_iter()
+                .filter(|i| *i != index)
+                .for_each(|i| self.lives[i].stop(Stop::Drain));
+        }
+    }
+
+    /// Jobs whose state has become steady have done what they were to do.
+    fn end_the_steady(&mut self) {
+        let now = self.clock.now();
+        self.steady
+            .look(&self.lives, now)
+            .into_iter()
+            .for_each(|job| self.lives[job].stop(Stop::Drain));
+    }
+
+    /// A job that only keeps a CPU busy beside the load ends with it, unless it has a time of its own to fill.
+    fn end_those_beside(&self) {
+        let loads = |index: &usize| self.plan.jobs[*index].engine.kind.does_io();
+        let all = || 0..self.plan.jobs.len();
+        if !all().any(|index| loads(&index))
+            || all().any(|index| loads(&index) && self.done[index].is_none())
+        {
+            return;
+        }
+        let ends = |job: &Job| job.engine.settings.cpu.ends_with_io || job.limits.runtime.is_none();
+        all()
+            .filter(|index| !loads(index) && ends(&self.plan.jobs[*index]))
+            .for_each(|index| self.lives[index].stop(Stop::Drain));
+    }
+
+    /// The crew asked to be woken after a tick; much later means that this process did not run.
+    fn watch_the_clock(&mut self, before: Nanos) {
+        let due = before.saturating_add(Nanos::new(TICK.as_nanos() as u64));
+        let late = self.clock.now().saturating_sub(due);
+        if late.get() > STALL && self.stalls.len() < 10_000 {
+            self.stalls.push(Stall {
+                at: due,
+                lasted: late,
+            });
+        }
+    }
+
+    /// Workers that ended without a word, and those that an abort leaves behind.
+    fn bury_the_dead(&mut self) {
+        let now = self.clock.now();
+        let left_behind = self
+            .aborted_at
+            .is_some_and(|at| now.saturating_sub(at).get() > ABORT_PATIENCE);
+        for index in 0..self.threads.len() {
+            let Some(thread) = &self.threads[index] else {
+                continue;
+            };
+            if self.done[index].is_some() || !(thread.is_finished() || left_behind) {
+                continue;
+            }
+            // A recording may have been sent between the last look into the inbox and now.
+            if thread.is_finished() && !left_behind && self.lives[index].phase() == Phase::Done {
+                continue;
+            }
+            let why = if left_behind {
+                "it was stuck in an I/O when the run was aborted"
+            } else {
+                "it panicked"
+            };
+            let recording = self.dead_worker_recording(index, why, now);
+            self.collect(index, recording);
+        }
+    }
+
+    /// What is known of a worker that cannot tell itself.
+    fn dead_worker_recording(&self, index: usize, why: &str, now: Nanos) -> JobRecording {
+        use std::sync::atomic::Ordering::Relaxed;
+        let live = &self.lives[index];
+        let mut recording = job::failed(
+            &self.plan.jobs[index],
+            crate::worker::EIO,
+            format!("the worker died: {why}"),
+            now,
+        );
+        for direction in fathom_model::Direction::ALL {
+            let counts = &mut recording.directions[direction].counts;
+            counts.ok = live.ios[direction as usize].load(Relaxed);
+            counts.bytes_ok = live.bytes[direction as usize].load(Relaxed);
+            counts.planned = counts.ok;
+            counts.bytes_asked = counts.bytes_ok;
+        }
+        if let Some((direction, bytes)) = live.carrying() {
+            let counts = &mut recording.directions[direction].counts;
+            (counts.planned, counts.timed_out) = (counts.planned + 1, counts.timed_out + 1);
+            (counts.bytes_asked, counts.bytes_missing) =
+                (counts.bytes_asked + bytes, counts.bytes_missing + bytes);
+        }
+        recording.events.push(Event {
+            at: now,
+            what: EventKind::WorkerDied {
+                why: why.to_owned(),
+            },
+        });
+        recording
+    }
+
+    fn progress(&mut self) -> Progress {
+        let elapsed = self.clock.now();
+        let jobs: Vec<JobPhase> = (0..self.plan.jobs.len()).map(|i| self.phase(i)).collect();
+        let running = |i: &usize| {
+            matches!(
+                jobs[*i],
+                JobPhase::Running(_) | JobPhase::WarmingUp | JobPhase::Verifying
+            )
+        };
+        let open_files = (0..jobs.len())
+            .filter(running)
+            .map(|i| self.plan.jobs[i].files.paths.len() as u32)
+            .sum();
+        let open_loop = self
+            .plan
+            .jobs
+            .iter()
+            .any(|job| job.pace.rate.iter().any(|(_, rate)| rate.is_some()));
+        use std::sync::atomic::Ordering::Relaxed;
+        let lateness = self
+            .lives
+            .iter()
+            .map(|live| live.late_ns.load(Relaxed))
+            .max()
+            .unwrap_or(0);
+        Progress {
+            jobs,
+            open_files,
+            elapsed,
+            expected: expect::expected(&self.plan, &self.ready, &self.lives, elapsed),
+            rates: self.last_rates.update(&self.lives, elapsed),
+            layout: None,
+            lateness: open_loop.then_some(Nanos::new(lateness)),
+            failed: self
+                .lives
+                .iter()
+                .map(|live| live.failed.load(Relaxed))
+                .sum(),
+        }
+    }
+
+    fn phase(&self, index: usize) -> JobPhase {
+        use fathom_model::{Access, Direction};
+        let pattern = &self.plan.jobs[index].pattern;
+        match self.lives[index].phase() {
+            Phase::Waiting => JobPhase::Waiting,
+            Phase::Preparing => JobPhase::Preparing,
+            Phase::WarmingUp => JobPhase::WarmingUp,
+            Phase::Running => JobPhase::Running(JobPattern {
+                random: matches!(pattern.access, Access::Random { .. }),
+                reads: pattern.traffic.uses(Direction::Read),
+                writes: pattern.traffic.uses(Direction::Write),
+                trims: pattern.traffic.uses(Direction::Trim),
+            }),
+            Phase::Verifying => JobPhase::Verifying,
+            Phase::Finishing => JobPhase::Finishing,
+            Phase::Done => JobPhase::Done,
+            Phase::Failed => JobPhase::Failed,
+        }
+    }
+
+    /// Brings the archived intervals back to their jobs. Returns what went wrong.
+    fn take_back(&mut self) -> Option<String> {
+        let mut shelves = self.archive.take()?.close()?;
+        for (index, job) in self.done.iter_mut().enumerate() {
+            // Of a worker that died there are no other records that these would belong to.
+            let died = |job: &JobRecording| {
+                job.events
+                    .iter()
+                    .any(|event| matches!(event.what, EventKind::WorkerDied { .. }))
+            };
+            if let Some(job) = job.as_mut().filter(|job| !died(job)) {
+                shelves.give_back(index, job.measured_from, &mut job.intervals);
+            }
+        }
+        shelves.trouble()
+    }
+
+    fn recording(mut self, disks: Vec<DiskRecording>) -> Recording {
+        let end = match self.asked {
+            Stop::No => RunEnd::Completed,
+            Stop::Drain => RunEnd::Interrupted,
+            Stop::Abort => RunEnd::Aborted,
+        };
+        let elapsed = self.clock.now();
+        let mut messages = self.ready.messages.clone();
+        messages.extend(self.take_back());
+        let whole = |(index, job): (usize, Option<JobRecording>)| {
+            let job = job.expect("the crew works until every job is done");
+            let pace = PaceRecording {
+                steady: self.steady.recording(index),
+                ..job.pace
+            };
+            JobRecording { pace, ..job }
+        };
+        let jobs = self.done.into_iter().enumerate().map(whole).collect();
+        let frame = Frame {
+            plan: Arc::unwrap_or_clone(self.plan),
+            started_unix_ns: self.unix_start_ns,
+            elapsed,
+        };
+        Recording {
+            stalls: self.stalls,
+            end,
+            messages,
+            ..frame.recording(jobs, disks)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the load would make of a plan: regions, amounts, buffers and files, without touching any of them.
+
+use std::path::Path;
+
+use fathom_model::{Bytes, FileForesight, Job, JobForesight, Plan, PlanEstimate};
+
+use crate::budget::Budget;
+use crate::coordinator::buffer_size;
+use crate::host::HostError;
+use crate::targets;
+
+/// Buffers begin on pages, so that direct I/O can use them.
+const PAGE: u64 = 4096;
+
+/// What the jobs of `plan` would do, given how large their targets are now (nothing for those that are not there).
+///
+/// # Errors
+/// When a size cannot be known.
+pub fn dry_run(plan: &Plan, size_of: &dyn Fn(&Path) -> u64) -> Result<PlanEstimate, HostError> {
+    let mut all = PlanEstimate::default();
+    let mut lay_outs = Vec::new();
+    for job in &plan.jobs {
+        let wants = targets::wants(job, size_of)?;
+        if job.engine.kind.has_targets() {
+            lay_outs.extend(wants.iter().map(|want| targets::lay_out(job, want)));
+        }
+        let regions = wants
+            .into_iter()
+            .map(|want| (want.path, want.region.start, want.region.end))
+            .collect();
+        all.jobs.push(of_job(job, regions));
+    }
+    let file = |lay_out: crate::host::LayOut| FileForesight {
+        there: Bytes::new(size_of(&lay_out.path)),
+        size: lay_out.size,
+        content: lay_out.content,
+        path: lay_out.path,
+    };
+    all.files = targets::merge(lay_outs).into_iter().map(file).collect();
+    Ok(all)
+}
+
+fn of_job(job: &Job, regions: Vec<(std::path::PathBuf, u64, u64)>) -> JobForesight {
+    let region = regions.iter().map(|(_, start, end)| end - start).sum();
+    let budget = Budget::new(job, region);
+    let counted = |n: u64| (n != u64::MAX).then_some(n);
+    let stride = u64::from(buffer_size(job)).max(1).next_multiple_of(PAGE);
+    let depth = if job.engine.is_synchronous() {
+        1
+    } else {
+        job.queue.depth
+    };
+    JobForesight {
+        regions,
+        passes: counted(budget.passes),
+        bytes: counted(budget.bytes),
+        ios: counted(budget.ios),
+        buffers: Bytes::new(stride * u64::from(depth)),
+    }
+}

@@ -1,0 +1,176 @@
+//! What a plan will do, as a timeline for people.
+
+use fathom_model::{Amount, Direction, Nanos, OutlookJob, OutlookStep, PlanExplanation};
+
+use crate::Style;
+use crate::ink::wrap;
+use crate::number::{Prefix, bytes};
+
+/// The timeline of `explanation`. `targets` is what is there now and what becomes of it, one text for each target.
+#[must_use]
+pub fn explanation_text(
+    explanation: &PlanExplanation,
+    targets: &[String],
+    style: &Style,
+) -> String {
+    let mut lines = line(&summary(explanation), "", "  ", style);
+    lines += &list("Before the first I/O", &explanation.before, style);
+    for (number, step) in (1..).zip(&explanation.steps) {
+        lines += &step_lines(number, step, style);
+    }
+    lines += &list(
+        "The result has one entry for each of these",
+        &explanation.entries,
+        style,
+    );
+    lines += "\nIn all\n";
+    lines += &line(
+        &format!("* {}", all_bytes(explanation)),
+        "  ",
+        "    ",
+        style,
+    );
+    lines += &line(
+        &format!(
+            "* I/O buffers take at most {} at a time",
+            bytes(explanation.buffers.get(), Prefix::Iec)
+        ),
+        "  ",
+        "    ",
+        style,
+    );
+    lines += &list("Mind", &explanation.cautions, style);
+    if !targets.is_empty() {
+        lines += "\nTargets as they are now\n";
+        targets
+            .iter()
+            .flat_map(|text| text.lines())
+            .for_each(|text| lines += &format!("  {}\n", style.clean(text)));
+    }
+    lines
+}
+
+fn line(text: &str, first: &str, rest: &str, style: &Style) -> String {
+    wrap(&style.clean(text), style.width, first, rest)
+}
+
+fn list(title: &str, items: &[String], style: &Style) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let items: String = items
+        .iter()
+        .map(|item| line(&format!("* {item}"), "  ", "    ", style))
+        .collect();
+    format!("\n{title}\n{items}")
+}
+
+fn summary(explanation: &PlanExplanation) -> String {
+    let jobs: usize = explanation
+        .steps
+        .iter()
+        .flat_map(|step| &step.jobs)
+        .map(|job| job.clones)
+        .sum();
+    let steps = explanation.steps.len();
+    let order = match (jobs, steps) {
+        (1, _) => String::new(),
+        (_, 1) => ", all at the same time".to_owned(),
+        (_, steps) => format!(", in {steps} steps one after another"),
+    };
+    format!(
+        "{jobs} job{}{order}: {}.",
+        if jobs == 1 { "" } else { "s" },
+        span(explanation.time)
+    )
+}
+
+/// `30s`, `10s to 30s`, `at least 10s`.
+fn span((least, most): (Nanos, Option<Nanos>)) -> String {
+    match most {
+        Some(most) if most == least => time(least),
+        Some(most) if least.is_zero() => format!("at most {}", time(most)),
+        Some(most) => format!("{} to {}", time(least), time(most)),
+        None if least.is_zero() => "as long as the work takes".to_owned(),
+        None => format!("at least {}", time(least)),
+    }
+}
+
+/// Hours, minutes and seconds; parts of a second only where there are no hours and minutes.
+fn time(time: Nanos) -> String {
+    let s = time.get() / 1_000_000_000;
+    let part = |n: u64, unit: &str| (n > 0).then(|| format!("{n} {unit}"));
+    if s < 60 {
+        let text = format!("{:.2}", time.as_secs_f64());
+        return format!("{} s", text.trim_end_matches('0').trim_end_matches('.'));
+    }
+    let parts = [
+        part(s / 3600, "h"),
+        part(s / 60 % 60, "min"),
+        part(s % 60, "s"),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+fn step_lines(number: usize, step: &OutlookStep, style: &Style) -> String {
+    let when = if number == 1 {
+        "at once"
+    } else {
+        "when everything before has ended"
+    };
+    let together = if step.jobs.len() > 1 {
+        ", its jobs at the same time"
+    } else {
+        ""
+    };
+    let title = format!("Step {number}, {when}{together}: {}", span(step.time));
+    let jobs: String = step.jobs.iter().map(|job| job_lines(job, style)).collect();
+    format!("\n{}{jobs}", line(&title, "", "  ", style))
+}
+
+fn job_lines(job: &OutlookJob, style: &Style) -> String {
+    let clones = if job.clones > 1 {
+        format!(", {} clones", job.clones)
+    } else {
+        String::new()
+    };
+    let mut lines = line(
+        &format!("{} (group {}{clones}): {}", job.name, job.group, job.words),
+        "  ",
+        "    ",
+        style,
+    );
+    let mut row = |name: &str, text: &str| {
+        lines += &line(text, &format!("    {name:<8}"), "            ", style)
+    };
+    row("begins", &job.begins);
+    job.places.iter().for_each(|place| row("where", place));
+    row("does", &job.amount);
+    row("ends", &job.ends);
+    row("takes", &span(job.time));
+    lines
+}
+
+fn all_bytes(explanation: &PlanExplanation) -> String {
+    let words = |(direction, amount): (Direction, &Amount)| {
+        let verb = match direction {
+            Direction::Read => "read",
+            Direction::Write => "written",
+            Direction::Trim => "trimmed",
+        };
+        let told = match (amount.least, amount.most) {
+            (_, None) => "no bound on what is".to_owned(),
+            (_, Some(0)) => "nothing is".to_owned(),
+            (least, Some(most)) if least == most => format!("{} are", bytes(most, Prefix::Iec)),
+            (_, Some(most)) => format!("at most {} are", bytes(most, Prefix::Iec)),
+        };
+        format!("{told} {verb}")
+    };
+    let told: Vec<String> = explanation
+        .total
+        .iter()
+        .filter(|(d, amount)| *d != Direction::Trim || amount.most != Some(0))
+        .map(words)
+        .collect();
+    told.join(", ")
+}

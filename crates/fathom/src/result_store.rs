@@ -1,0 +1,357 @@
+//! Keeps results in the store while they come, and never lets the store spoil a run.
+
+use std::path::{Path, PathBuf};
+
+use fathom_load::KeepIntervals;
+use fathom_model::{
+    CellState, Content, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
+    StoredCell, Verdict,
+};
+use fathom_store::{Journal, Store, StoreError};
+
+use crate::print::eprint_line;
+
+/// Names the store, or says `none`.
+const VARIABLE: &str = "FATHOM_STORE";
+
+/// Which store is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct StoreChoice {
+    /// `--store=FILE`.
+    pub file: Option<String>,
+    /// `--no-store`.
+    pub none: bool,
+}
+
+impl StoreChoice {
+    /// Takes `argument` when it is one of the two; the value of `--store FILE` comes from `rest`.
+    ///
+    /// # Errors
+    /// When the name of the file is missing.
+    pub fn take<'a>(
+        &mut self,
+        argument: &str,
+        rest: &mut impl Iterator<Item = &'a String>,
+    ) -> Result<bool, String> {
+        match argument {
+            "--no-store" => self.none = true,
+            "--store" => {
+                self.file = Some(
+                    rest.next()
+                        .ok_or("--store: needs the name of a file")?
+                        .clone(),
+                )
+            }
+            other => match other.strip_prefix("--store=") {
+                Some(file) => self.file = Some(file.to_owned()),
+                None => return Ok(false),
+            },
+        }
+        Ok(true)
+    }
+
+    /// Where the store is; nothing when none is wanted. First what the command line says, then `FATHOM_STORE`, then the
+    /// data folder of the user (XDG Base Directory Specification 0.8).
+    ///
+    /// # Errors
+    /// When nothing says where.
+    pub fn place(&self) -> Result<Option<PathBuf>, String> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let folder = || {
+            let data = set("XDG_DATA_HOME")
+                .map(PathBuf::from)
+                .filter(|folder| folder.is_absolute());
+            data.or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share")))
+        };
+        match (&self.file, set(VARIABLE)) {
+            _ if self.none => Ok(None),
+            (Some(file), _) => Ok(Some(file.into())),
+            (None, Some(none)) if none == "none" => Ok(None),
+            (None, Some(file)) => Ok(Some(file.into())),
+            (None, None) => match folder() {
+                Some(folder) => Ok(Some(folder.join("fathom/store.db"))),
+                None => Err("neither XDG_DATA_HOME nor HOME says where the store is: use --store=FILE or --no-store".to_owned()),
+            },
+        }
+    }
+
+    /// Opens the store to look something up.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub fn open(&self) -> Result<Store, String> {
+        let place = self
+            .place()?
+            .ok_or_else(|| format!("there is no store to look into: {VARIABLE} says none"))?;
+        Store::open_existing(&place).map_err(|error| error.to_string())
+    }
+}
+
+/// A run on its way into the store. What goes wrong is said once, and the run goes on without it.
+pub struct RunWriter {
+    program: &'static str,
+    kept: Option<(Store, RunId)>,
+}
+
+impl RunWriter {
+    /// Opens the store and keeps that the run began.
+    pub fn begin(program: &'static str, wish: &StoreChoice, experiment: &Experiment) -> RunWriter {
+        let mut keeper = RunWriter {
+            program,
+            kept: None,
+        };
+        match wish.place() {
+            Ok(None) => {}
+            Ok(Some(place)) => match open_and_begin(&place, experiment) {
+                Ok(kept) => keeper.kept = Some(kept),
+                Err(error) => keeper.tell(&error.to_string()),
+            },
+            Err(trouble) => keeper.tell(&trouble),
+        }
+        keeper
+    }
+
+    fn tell(&self, trouble: &str) {
+        eprint_line!("{}: the result is not kept: {trouble}", self.program);
+    }
+
+    /// Does something with the store; when that fails, nothing more is done with it.
+    fn with(&mut self, act: impl FnOnce(&mut Store, RunId) -> Result<(), StoreError>) {
+        let Some((store, run)) = &mut self.kept else {
+            return;
+        };
+        if let Err(error) = act(store, *run) {
+            self.tell(&error.to_string());
+            self.kept = None;
+        }
+    }
+
+    /// Keeps what is about to be measured, and makes a journal for what is measured until it is over. What goes wrong with
+    /// that is said once, and the run goes on.
+    pub fn journal(&mut self, plan: &Plan) -> Option<KeepIntervals> {
+        let (cell, content) = about_to_be(plan);
+        let mut journal = None;
+        self.with(|store, run| {
+            store.save_cell(run, &cell, &content)?;
+            journal = Some(Journal::open(Path::new(store.place()), run, cell.position)?);
+            Ok(())
+        });
+        journal.map(|journal| journal_of(self.program, journal))
+    }
+
+    /// Nothing was measured: no run is kept.
+    pub fn forget(mut self) {
+        self.with(|store, run| store.remove(run));
+    }
+
+    /// Keeps the only cell of a run, with the run's end, and says where it is.
+    pub fn finish(
+        mut self,
+        recording: Recording,
+        findings: &Findings,
+        more_facts: Vec<(String, String)>,
+    ) {
+        let (state, end) = match findings.end {
+            RunEnd::Completed => (CellState::Finished, RunState::Finished),
+            RunEnd::Interrupted | RunEnd::Aborted => (CellState::Interrupted, RunState::Stopped),
+        };
+        let cell = cell_of(&recording, findings, state);
+        let facts = facts_of(&recording).into_iter().chain(more_facts).collect();
+        self.with(|store, run| {
+            store.save_cell(run, &cell, &Content::Recording(Box::new(recording)))?;
+            store.describe(run, facts)?;
+            store.finish(run, end, unix_now_ns())
+        });
+        if let Some((_, run)) = &self.kept {
+            eprint_line!("{}: kept as {run}: fathom show {run}", self.program);
+        }
+    }
+}
+
+/// A cell that is about to be measured as `plan`, and what is known of it before anything is.
+pub fn about_to_be(plan: &Plan) -> (StoredCell, Content) {
+    let started_unix_ns = unix_now_ns();
+    let nothing_yet = fathom_load::salvage(plan.clone(), started_unix_ns, Vec::new());
+    (
+        StoredCell {
+            state: CellState::Running,
+            started_unix_ns,
+            ..StoredCell::default()
+        },
+        Content::Recording(Box::new(nothing_yet)),
+    )
+}
+
+/// Hands intervals to `journal`. What goes wrong with that is said once, and the run goes on.
+pub fn journal_of(program: &'static str, journal: Journal) -> KeepIntervals {
+    let mut journal = Some(journal);
+    Box::new(move |news| {
+        if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(news)) {
+            eprint_line!("{program}: what is measured is not kept before its end: {error}");
+            journal = None;
+        }
+    })
+}
+
+fn open_and_begin(place: &Path, experiment: &Experiment) -> Result<(Store, RunId), StoreError> {
+    let mut store = Store::open(place)?;
+    let run = store.begin(experiment)?;
+    if_it_runs_full(
+        &store,
+        &format!("`fathom show {run}` shows what was measured until now"),
+    );
+    Ok((store, run))
+}
+
+/// What is said should the store's file system find no place for a page of it (regression 0278).
+pub fn if_it_runs_full(store: &Store, then: &str) {
+    fathom_linux::sigbus_handler(format!(
+        "fathom: there is no room for the store {}: make room there; {then}",
+        store.place()
+    ));
+}
+
+/// The only cell of a run, or one of many whose position and axes the caller fills in.
+pub fn cell_of(recording: &Recording, findings: &Findings, state: CellState) -> StoredCell {
+    let verdict = match findings.verdict {
+        Verdict::Valid => "valid",
+        Verdict::Degraded => "degraded",
+        Verdict::Invalid => "invalid",
+    };
+    StoredCell {
+        state,
+        started_unix_ns: recording.started_unix_ns,
+        elapsed_ns: recording.elapsed.get(),
+        verdict: verdict.to_owned(),
+        figures: fathom_analyse::headline(findings),
+        findings: fathom_analyse::found(findings),
+        ..StoredCell::default()
+    }
+}
+
+/// A run that begins now in this process.
+pub fn experiment(kind: &str, name: String, plan: String) -> Experiment {
+    Experiment {
+        kind: kind.to_owned(),
+        name,
+        command: std::env::args().collect(),
+        plan,
+        facts: vec![
+            ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            ("host".to_owned(), host()),
+        ],
+        planned: 1,
+        owner: owner(),
+        created_unix_ns: unix_now_ns(),
+    }
+}
+
+/// What lists call a run of jobs: its job files, or its first job.
+pub fn name_of(plan: &Plan) -> String {
+    let first = || {
+        plan.jobs
+            .first()
+            .map_or(String::new(), |job| job.name.clone())
+    };
+    if plan.sources.is_empty() {
+        first()
+    } else {
+        plan.sources.join(" ")
+    }
+}
+
+/// Where it was measured: what filters and comparisons ask for.
+pub fn facts_of(recording: &Recording) -> Vec<(String, String)> {
+    let mut facts = vec![
+        ("fathom".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("host".to_owned(), host()),
+        ("kernel".to_owned(), recording.host.kernel.clone()),
+        ("cpus".to_owned(), recording.host.cpus.to_string()),
+    ];
+    if let Some(target) = recording.targets.first() {
+        facts.push(("target".to_owned(), target.path.display().to_string()));
+        let device = target.devices.last().map(|device| &device.before);
+        let who = device.map(|device| {
+            [
+                &device.identity.model,
+                &device.identity.serial,
+                &device.identity.firmware,
+            ]
+        });
+        let words: Vec<&str> = who
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        if let Some(device) = device {
+            facts.push(("disk".to_owned(), device.name.clone()));
+        }
+        if !words.is_empty() {
+            facts.push(("device".to_owned(), words.join(" ")));
+        }
+    }
+    facts
+}
+
+fn line_of(path: &str) -> String {
+    std::fs::read_to_string(path)
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
+}
+
+fn host() -> String {
+    line_of("/proc/sys/kernel/hostname")
+}
+
+/// When a process that lives started, in clock ticks since the boot: field 22 of proc_pid_stat(5), the 20th behind the name.
+/// One that was killed and that nobody waited for is there as a zombie (regression 0181).
+fn started(pid: &str) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let lives = !matches!(fields.next(), Some("Z" | "X"));
+    fields.nth(18).filter(|_| lives).map(str::to_owned)
+}
+
+/// This process, so that this host can tell later whether it lives: host, boot, process and its start.
+pub fn owner() -> String {
+    let pid = std::process::id().to_string();
+    let started = started(&pid).unwrap_or_default();
+    format!(
+        "{} {} {pid} {started}",
+        host(),
+        line_of("/proc/sys/kernel/random/boot_id")
+    )
+}
+
+/// Whether the process that works on a run was killed. Of another host nothing is known, and nothing said.
+pub fn is_dead(run: &Run) -> bool {
+    let words: Vec<&str> = run.experiment.owner.split(' ').collect();
+    let [on, boot, pid, start] = words[..] else {
+        return run.state == RunState::Running;
+    };
+    let elsewhere = on != host();
+    run.state == RunState::Running
+        && !elsewhere
+        && (boot != line_of("/proc/sys/kernel/random/boot_id")
+            || started(pid).as_deref() != Some(start))
+}
+
+/// The other host that works on a run, or did when it was last heard of.
+pub fn elsewhere(run: &Run) -> Option<&str> {
+    let on = run
+        .experiment
+        .owner
+        .split(' ')
+        .next()
+        .filter(|on| !on.is_empty())?;
+    (run.state == RunState::Running && on != host()).then_some(on)
+}
+
+/// The wall clock.
+pub fn unix_now_ns() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |now| now.as_nanos() as u64)
+}

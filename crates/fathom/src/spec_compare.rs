@@ -1,0 +1,210 @@
+//! Our own results against the data sheet of their device.
+
+use fathom_device::spec::{
+    Access, Comparison, Conditions, Figure, Library, Load, Sheet, SheetMeasurement, Side, compare,
+    measured_line, report,
+};
+use fathom_model::{DeviceFacts, Direction, Entry, Findings, SpecReport, TargetRecording, Weight};
+
+/// The sheet that is named, or the one that fits the uppermost device that one fits; with that device.
+///
+/// # Errors
+/// When there is no sheet of this name.
+pub fn choose<'a>(
+    target: &TargetRecording,
+    sheet: Option<&str>,
+    library: &'a Library,
+) -> Result<Option<(DeviceFacts, &'a Sheet)>, String> {
+    if let Some(id) = sheet {
+        let lowest = target
+            .devices
+            .last()
+            .map(|device| device.before.clone())
+            .unwrap_or_default();
+        return Ok(Some((lowest, named(id, library)?)));
+    }
+    Ok(target
+        .devices
+        .iter()
+        .find_map(|device| Some((device.before.clone(), library.fitting(&device.before)?))))
+}
+
+/// The sheet of this name.
+///
+/// # Errors
+/// When there is none, with the closest.
+pub fn named<'a>(id: &str, library: &'a Library) -> Result<&'a Sheet, String> {
+    let ids = library.sheets().iter().map(|sheet| sheet.id.as_str());
+    let advice = fathom_plan::closest(id, ids)
+        .map_or("`fathom spec` lists them".to_owned(), |id| {
+            format!("did you mean {id}?")
+        });
+    library
+        .by_id(id)
+        .ok_or_else(|| format!("there is no sheet '{}': {advice}", id.escape_debug()))
+}
+
+/// Why no sheet was found.
+pub fn none_fits(target: &TargetRecording) -> String {
+    let said = |device: &DeviceFacts| match &device.identity.model {
+        Some(model) => format!("{} is {model}", device.name),
+        None => format!("{} gives no model", device.name),
+    };
+    let said: Vec<String> = target
+        .devices
+        .iter()
+        .map(|device| said(&device.before))
+        .collect();
+    let said = if said.is_empty() {
+        "no device is seen below it".to_owned()
+    } else {
+        said.join(", ")
+    };
+    format!(
+        "no data sheet fits ({said}); name one by --sheet=ID, or add one (specs/README.md says how): `fathom spec` lists those there are"
+    )
+}
+
+/// What `findings` make of the figures that they can speak to; nothing when no sheet fits.
+///
+/// # Errors
+/// When there is no sheet of this name.
+pub fn spec_compare(
+    findings: &Findings,
+    sheet: Option<&str>,
+    library: &Library,
+) -> Result<Option<SpecReport>, String> {
+    let Some(target) = findings.targets.first() else {
+        return Ok(None);
+    };
+    let Some((device, chosen)) = choose(target, sheet, library)? else {
+        return Ok(None);
+    };
+    let now = target
+        .devices
+        .iter()
+        .find(|known| known.before.name == device.name)
+        .and_then(|known| known.after.clone())
+        .unwrap_or(device);
+    let lines: Vec<_> = chosen
+        .figures
+        .iter()
+        .filter_map(|figure| compared(findings, chosen, figure, &now))
+        .map(|one| measured_line(&one))
+        .collect();
+    let path = target.path.display().to_string();
+    let others = chosen.figures.len() - lines.len();
+    let facts = if others == 0 {
+        Vec::new()
+    } else {
+        vec![(
+            "figures under other conditions".to_owned(),
+            format!("{others}; `fathom spec {path} --run` measures them"),
+        )]
+    };
+    Ok(Some(SpecReport {
+        lines,
+        facts,
+        source: Vec::new(),
+        ..report(&path, &now, chosen, sheet.is_some())
+    }))
+}
+
+/// What a quick look says below its table: how deep to queue, and why there is no data sheet.
+pub fn sentences(findings: &Findings) -> Vec<String> {
+    let mut all = fathom_analyse::ladders(findings);
+    if let (None, Some(target)) = (&findings.spec, findings.targets.first()) {
+        all.push(format!("Against a data sheet: {}.", none_fits(target)));
+    }
+    all
+}
+
+/// A figure against the measurement with the most in flight that speaks to it.
+fn compared(
+    findings: &Findings,
+    sheet: &Sheet,
+    figure: &Figure,
+    device: &DeviceFacts,
+) -> Option<Comparison> {
+    let speaking = findings
+        .entries
+        .iter()
+        .filter_map(|entry| Some((entry, load(entry)?)))
+        .filter(|(_, load)| load.speaks_to(figure));
+    let (entry, load) = speaking.max_by_key(|(_, load)| load.under.in_flight())?;
+    let one = compare(
+        sheet,
+        figure,
+        &measured(findings, entry, figure.side, Some(load.under)),
+        device,
+    );
+    one.value.is_some().then_some(one)
+}
+
+/// What an entry did, where one word says it: several block sizes, open loops and commits have no figure in a sheet.
+fn load(entry: &Entry) -> Option<Load> {
+    let ios = |direction: Direction| entry.directions[direction].ios;
+    let (reads, writes) = (ios(Direction::Read), ios(Direction::Write));
+    let (side, direction) = match (reads, writes) {
+        _ if ios(Direction::Trim) > 0 => return None,
+        (0, 0) => return None,
+        (_, 0) => (Side::Read, Direction::Read),
+        (0, _) => (Side::Write, Direction::Write),
+        _ => (
+            Side::Mix((100.0 * reads as f64 / (reads + writes) as f64).round() as u8),
+            Direction::Read,
+        ),
+    };
+    let (smallest, block) = entry.block_sizes[direction];
+    let plain =
+        entry.error == 0 && entry.offered.is_none() && entry.sync.n == 0 && smallest == block;
+    let access = if entry.rw.starts_with("rand") {
+        Access::Random
+    } else {
+        Access::Sequential
+    };
+    let under = Conditions {
+        block,
+        depth: entry.depth,
+        threads: entry.members,
+        assumed: Vec::new(),
+    };
+    plain.then_some(Load {
+        side,
+        access,
+        under,
+    })
+}
+
+/// The figures of an entry. `under` is what it was measured under, where that is not the sheet's own.
+pub fn measured(
+    findings: &Findings,
+    entry: &Entry,
+    side: Side,
+    under: Option<Conditions>,
+) -> SheetMeasurement {
+    let direction = if side == Side::Write {
+        Direction::Write
+    } else {
+        Direction::Read
+    };
+    let of_it = |about: &Option<String>| about.as_ref().is_none_or(|name| *name == entry.name);
+    let invalid = findings
+        .findings
+        .iter()
+        .filter(|finding| finding.weight == Weight::Invalidates && of_it(&finding.about));
+    SheetMeasurement {
+        iops: entry.little.iops,
+        bandwidth: entry
+            .directions
+            .0
+            .iter()
+            .map(|summary| summary.bandwidth)
+            .sum(),
+        mean_ns: entry.little.mean_ns,
+        percentiles: entry.directions[direction].clat.percentiles.clone(),
+        ceiling_iops: entry.ceiling_iops,
+        under,
+        invalid: invalid.map(|finding| finding.code.to_string()).collect(),
+    }
+}

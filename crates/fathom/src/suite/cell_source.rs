@@ -1,0 +1,495 @@
+//! The course of a recipe: step after step, rounds until they are steady, levels from what was measured before.
+
+use std::collections::VecDeque;
+
+use fathom_analyse::pts_steady_round;
+use fathom_model::CellFigures;
+use fathom_plan::{Level, PlannedCell, Recipe, RunTarget, Setting, Step, Tracked};
+
+use crate::experiment::CellSource;
+
+/// One cell of a step with all that came of it.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// The cell, its repeat that of the last measurement.
+    pub cell: PlannedCell,
+    /// One for each round, in order.
+    pub figures: Vec<CellFigures>,
+    /// Why it could not be measured.
+    pub failed: Option<String>,
+}
+
+/// What a step came to so far.
+#[derive(Clone, Debug, Default)]
+pub struct Done {
+    /// In the order of the axes.
+    pub cells: Vec<Known>,
+    /// Rounds that are complete.
+    pub round: u32,
+    /// The round in which all that is tracked was steady.
+    pub steady: Option<u32>,
+    /// It ended by the amount that was written.
+    pub written_out: bool,
+    /// It was left out, for this reason.
+    pub left_out: Option<String>,
+    written: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Purge,
+    Soak,
+    Main,
+}
+
+/// A recipe under way.
+pub struct Procedure<'a> {
+    recipe: &'a Recipe,
+    place: RunTarget,
+    queue: VecDeque<(Role, PlannedCell)>,
+    role: Role,
+    /// Step that is under way; one more than the last when all is done.
+    at: usize,
+    begun: bool,
+    /// One for each step.
+    pub done: Vec<Done>,
+    /// Why it could not go on.
+    pub failed: Option<String>,
+    purge: Option<PlannedCell>,
+    first: Option<PlannedCell>,
+}
+
+impl<'a> Procedure<'a> {
+    /// A procedure that begins with `first`, which lays out, and purges with `purge` where the recipe wants it. Steps with a
+    /// reason in `left_out` are not done.
+    pub fn new(
+        recipe: &'a Recipe,
+        place: RunTarget,
+        first: Option<PlannedCell>,
+        purge: Option<PlannedCell>,
+        left_out: Vec<Option<String>>,
+    ) -> Procedure<'a> {
+        let done = left_out
+            .into_iter()
+            .map(|left_out| Done {
+                left_out,
+                ..Done::default()
+            })
+            .collect();
+        Procedure {
+            recipe,
+            place,
+            queue: VecDeque::new(),
+            role: Role::Main,
+            at: 0,
+            begun: false,
+            done,
+            failed: None,
+            purge,
+            first,
+        }
+    }
+
+    /// Fills the queue with what comes next; false when the procedure is over.
+    fn refill(&mut self) -> bool {
+        while let Some(step) = self.recipe.steps.get(self.at) {
+            if !self.begun {
+                self.begun = true;
+                if self.done[self.at].left_out.is_none() {
+                    self.begin(step);
+                }
+            } else if step.rounds.is_some() && self.done[self.at].left_out.is_none() {
+                self.next_round(step);
+            }
+            if !self.queue.is_empty() {
+                return true;
+            }
+            self.at += 1;
+            self.begun = false;
+        }
+        false
+    }
+
+    fn begin(&mut self, step: &Step) {
+        if let Some(purge) = self.purge.as_ref().filter(|_| step.purge) {
+            let key = format!("{} before {}", purge.key, step.name);
+            self.queue.push_back((
+                Role::Purge,
+                PlannedCell {
+                    key,
+                    ..purge.clone()
+                },
+            ));
+        }
+        let levels = match self.levels(step) {
+            Ok(levels) => levels,
+            Err(why) => return self.done[self.at].left_out = Some(why),
+        };
+        let cells = self.recipe.cells(step, &self.place, &levels);
+        self.done[self.at].cells = cells
+            .into_iter()
+            .map(|cell| Known {
+                cell,
+                figures: Vec::new(),
+                failed: None,
+            })
+            .collect();
+        self.round(step, 0);
+    }
+
+    /// The soak and the cells of a round.
+    fn round(&mut self, step: &Step, round: u32) {
+        if let Some(soak) = self.recipe.soak(step, &self.place, round) {
+            self.queue.push_back((Role::Soak, soak));
+        }
+        let cells = self.done[self.at]
+            .cells
+            .iter()
+            .filter(|known| known.failed.is_none());
+        self.queue.extend(cells.map(|known| {
+            (
+                Role::Main,
+                PlannedCell {
+                    repeat: round,
+                    ..known.cell.clone()
+                },
+            )
+        }));
+    }
+
+    /// Judges the round that has ended, and begins another unless there is a reason to stop.
+    fn next_round(&mut self, step: &Step) {
+        let Some(rounds) = &step.rounds else { return };
+        let done = &mut self.done[self.at];
+        done.round += 1;
+        let tracked: Option<Vec<Vec<f64>>> = rounds
+            .tracked
+            .iter()
+            .map(|values| series(done, values, rounds.figure))
+            .collect();
+        let Some(tracked) = tracked else { return };
+        done.steady = pts_steady_round(&tracked).map(|round| round as u32);
+        let most = rounds
+            .written
+            .map(|times| f64::from(times) * self.place.size.get() as f64);
+        done.written_out = most.is_some_and(|most| done.written >= most);
+        if done.steady.is_none() && !done.written_out && done.round < rounds.most {
+            let round = done.round;
+            self.round(step, round);
+        }
+    }
+
+    /// Every combination of a step's levels.
+    fn levels(&self, step: &Step) -> Result<Vec<Vec<Setting>>, String> {
+        let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
+        for level in &step.levels {
+            let whole = self.whole(level).ok_or_else(|| {
+                format!(
+                    "{} did not give the figure that this step takes shares of",
+                    level.of
+                )
+            })?;
+            let one = |percent: &u32| {
+                let value = (whole * f64::from(*percent) / 100.0).round().max(1.0) as u64;
+                Setting {
+                    option: level.option.clone(),
+                    value: value.to_string(),
+                    label: format!("{percent}%"),
+                }
+            };
+            let settings: Vec<Setting> = level.percent.iter().map(one).collect();
+            let with = |before: &Vec<Setting>| {
+                settings
+                    .iter()
+                    .map(|one| before.iter().chain([one]).cloned().collect())
+                    .collect::<Vec<_>>()
+            };
+            combinations = combinations.iter().flat_map(with).collect();
+        }
+        Ok(combinations)
+    }
+
+    fn whole(&self, level: &Level) -> Option<f64> {
+        let at = self
+            .recipe
+            .steps
+            .iter()
+            .position(|step| step.name == level.of)?;
+        let figures = self.done[at].cells.first()?.figures.last()?;
+        Some(value_of(figures, level.figure)).filter(|value| *value > 0.0)
+    }
+}
+
+/// The figure of a tracked cell in each round; nothing when it could not be measured.
+pub fn series(done: &Done, values: &[(String, String)], figure: Tracked) -> Option<Vec<f64>> {
+    let known = done
+        .cells
+        .iter()
+        .find(|known| known.cell.values == values && known.failed.is_none())?;
+    Some(
+        known
+            .figures
+            .iter()
+            .map(|figures| value_of(figures, figure))
+            .collect(),
+    )
+}
+
+/// A figure of a cell: I/Os per second, bytes per second, nanoseconds.
+fn value_of(figures: &CellFigures, figure: Tracked) -> f64 {
+    match figure {
+        Tracked::Iops => figures.iops,
+        Tracked::Bandwidth => figures.bandwidth,
+        Tracked::Mean => figures.latency.mean,
+    }
+}
+
+impl CellSource for Procedure<'_> {
+    fn next(&mut self) -> Option<PlannedCell> {
+        if self.failed.is_some() {
+            return None;
+        }
+        if let Some(first) = self.first.take() {
+            self.role = Role::Purge;
+            return Some(first);
+        }
+        if self.queue.is_empty() && !self.refill() {
+            return None;
+        }
+        let (role, cell) = self.queue.pop_front()?;
+        self.role = role;
+        Some(cell)
+    }
+
+    fn learn(&mut self, cell: &PlannedCell, came: Result<&CellFigures, &str>) {
+        let failed = match came {
+            Ok(figures) if figures.error != 0 => {
+                Some(format!("I/O failed with errno {}", figures.error))
+            }
+            Ok(_) => None,
+            Err(why) => Some(why.to_owned()),
+        };
+        // What prepares must succeed: what comes after would measure another state.
+        if let Some(why) = failed
+            .clone()
+            .filter(|_| cell.prepares || self.role != Role::Main)
+        {
+            self.failed = Some(format!("{}: {why}", cell.key));
+            return;
+        }
+        let Some(done) = self.done.get_mut(self.at) else {
+            return;
+        };
+        if let Ok(figures) = came {
+            done.written += figures.bandwidth * figures.elapsed.as_secs_f64();
+        }
+        if self.role != Role::Main {
+            return;
+        }
+        if let Some(known) = done
+            .cells
+            .iter_mut()
+            .find(|known| known.cell.key == cell.key)
+        {
+            known.cell.repeat = cell.repeat;
+            match (failed, came) {
+                (None, Ok(figures)) => known.figures.push(figures.clone()),
+                (why, _) => known.failed = why,
+            }
+        }
+    }
+
+    fn left(&self) -> usize {
+        let later = self
+            .recipe
+            .steps
+            .iter()
+            .zip(&self.done)
+            .skip(self.at + usize::from(self.begun));
+        let cells = |step: &Step| {
+            let levels: usize = step
+                .levels
+                .iter()
+                .map(|level| level.percent.len())
+                .product();
+            let rounds = if step.rounds.is_some() {
+                fathom_analyse::PTS_WINDOW
+            } else {
+                1
+            };
+            self.recipe.cells(step, &self.place, &[]).len().max(1) * levels * rounds
+        };
+        self.queue.len()
+            + later
+                .filter(|(_, done)| done.left_out.is_none())
+                .map(|(step, _)| cells(step))
+                .sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_model::{Bytes, CellLatency, Nanos, RunEnd, Verdict};
+
+    use super::*;
+
+    fn figures(iops: f64) -> CellFigures {
+        CellFigures {
+            iops,
+            bandwidth: iops * 4096.0,
+            offered: None,
+            latency: CellLatency {
+                mean: 1e9 / iops,
+                ..CellLatency::default()
+            },
+            bad: 0,
+            error: 0,
+            elapsed: Nanos::from_secs(60),
+            end: RunEnd::Completed,
+            verdict: Verdict::Valid,
+            codes: Vec::new(),
+            sides: Vec::new(),
+            parts: Vec::new(),
+        }
+    }
+
+    fn place() -> RunTarget {
+        RunTarget {
+            target: "/mnt/x".into(),
+            size: Bytes::new(1 << 30),
+            writes: true,
+            faster: 1,
+        }
+    }
+
+    fn recipe(text: &str) -> Recipe {
+        fathom_plan::read_recipe(
+            "x.toml",
+            &format!("schema = 1\nname = \"x\"\ntitle = \"x\"\n{text}"),
+        )
+        .expect("a recipe")
+    }
+
+    /// Drives a procedure to its end; each cell's figures come from `device`. The ids in their order.
+    fn run(
+        procedure: &mut Procedure<'_>,
+        mut device: impl FnMut(&PlannedCell) -> Result<CellFigures, String>,
+    ) -> Vec<String> {
+        let mut ids = Vec::new();
+        while let Some(cell) = procedure.next() {
+            ids.push(cell.id());
+            assert!(ids.len() < 10_000, "it does not end");
+            match device(&cell) {
+                Ok(figures) => procedure.learn(&cell, Ok(&figures)),
+                Err(why) => procedure.learn(&cell, Err(&why)),
+            }
+        }
+        ids
+    }
+
+    const ROUNDS: &str = "[[step]]\nname = \"fill\"\npurge = true\nprepares = true\npasses = 2\n[[step]]\nname = \"rounds\"\naxes = [\"bs=64k,4k\"]\nrounds = 25\nsteady = [\"bs=4k\"]\n";
+
+    /// The tracked cell falls from 200 to 100 and stays: rounds 3 to 7 are the first five within 20 % and 10 %.
+    #[test]
+    fn rounds_end_when_the_tracked_cell_is_steady() {
+        let recipe = recipe(ROUNDS);
+        let purge = PlannedCell {
+            key: "purge".into(),
+            prepares: true,
+            ..PlannedCell::default()
+        };
+        let mut procedure = Procedure::new(&recipe, place(), None, Some(purge), vec![None, None]);
+        let falls = [200.0, 140.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0];
+        let ids = run(&mut procedure, |cell| {
+            Ok(figures(if cell.key.ends_with("4k") {
+                falls[cell.repeat as usize]
+            } else {
+                50.0
+            }))
+        });
+        assert_eq!(
+            ids[..4],
+            ["purge before fill", "fill", "rounds bs=64k", "rounds bs=4k"]
+        );
+        assert_eq!(ids.last().map(String::as_str), Some("rounds bs=4k #7"));
+        assert_eq!(
+            (procedure.done[1].steady, procedure.done[1].round),
+            (Some(7), 7)
+        );
+        assert_eq!(procedure.done[1].cells[1].figures.len(), 7);
+    }
+
+    #[test]
+    fn rounds_that_never_become_steady_end_after_the_last() {
+        let recipe = recipe(ROUNDS);
+        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        let ids = run(&mut procedure, |cell| {
+            Ok(figures(if cell.repeat % 2 == 0 { 100.0 } else { 200.0 }))
+        });
+        assert_eq!(ids.len(), 1 + 25 * 2);
+        assert_eq!(
+            (procedure.done[1].steady, procedure.done[1].round),
+            (None, 25)
+        );
+    }
+
+    /// 60 s at 10,000 x 4 KiB are 2.46 GB; 4 x 1 GiB are reached in the second of the rounds, each with a soak.
+    #[test]
+    fn saturation_ends_by_what_was_written() {
+        let recipe =
+            recipe("[[step]]\nname = \"wsat\"\nsoak = \"30m\"\nrounds = 46\nwritten = 4\n");
+        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None]);
+        let ids = run(&mut procedure, |_| Ok(figures(10_000.0)));
+        assert_eq!(
+            ids,
+            ["wsat soak", "wsat"],
+            "soak and check together write 4.9 GB"
+        );
+        assert!(procedure.done[0].written_out && procedure.done[0].steady.is_none());
+    }
+
+    #[test]
+    fn levels_are_shares_of_what_was_measured() {
+        let recipe = recipe(
+            "[[step]]\nname = \"most\"\n[[step]]\nname = \"map\"\nlevels = [{ option = \"rate_iops\", of = \"most\", percent = [10, 50] }]\n",
+        );
+        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        let mut rates = Vec::new();
+        run(&mut procedure, |cell| {
+            rates.extend(
+                cell.settings
+                    .iter()
+                    .find(|(name, _)| name == "rate_iops")
+                    .map(|(_, value)| value.clone()),
+            );
+            Ok(figures(2_000.0))
+        });
+        assert_eq!(rates, ["200", "1000"]);
+    }
+
+    /// What cannot be measured is left out of later rounds; what prepares must succeed.
+    #[test]
+    fn failures_cost_no_more_than_they_must() {
+        let recipe = recipe(ROUNDS);
+        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        let ids = run(&mut procedure, |cell| {
+            if cell.key.ends_with("64k") {
+                Err("too large".into())
+            } else {
+                Ok(figures(100.0))
+            }
+        });
+        assert_eq!(ids.len(), 1 + 1 + 5, "the fill, one attempt, five rounds");
+        let mut procedure = Procedure::new(&recipe, place(), None, None, vec![None, None]);
+        assert_eq!(run(&mut procedure, |_| Err("gone".into())), ["fill"]);
+        assert_eq!(procedure.failed.as_deref(), Some("fill: gone"));
+        let mut procedure = Procedure::new(
+            &recipe,
+            place(),
+            None,
+            None,
+            vec![Some("read-only".into()), Some("read-only".into())],
+        );
+        assert!(run(&mut procedure, |_| Ok(figures(1.0))).is_empty());
+    }
+}
