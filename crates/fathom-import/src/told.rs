@@ -17,7 +17,7 @@ pub fn read_told(text: &str, source: &str) -> Result<Told, ImportError> {
     let ours = &document["fathom"];
     let entries = ours["entries"].as_array().map_or(&[][..], Vec::as_slice);
     let story = |entry: &Value| {
-        let words = entry["story"]
+        let words = entry["summary"]
             .as_array()?
             .iter()
             .filter_map(Value::as_str)
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn the_plan_is_a_job_file_again() {
         let text = r#"{"fio version": "fio-3.33", "global options": {"bs": "4k", "direct": "1"}, "jobs": [{"jobname": "a", "job options": {"name": "a", "rw": "randread", "group_reporting": ""},
-            "read": {"iops": 10.0}}], "fathom": {"verdict": "degraded", "host": {"kernel": "6.1", "cpus": 2, "nothing": null}, "entries": [{"name": "a", "story": ["It was fast.", "Very."]}]}}"#;
+            "read": {"iops": 10.0}}], "fathom": {"verdict": "degraded", "host": {"kernel": "6.1", "cpus": 2, "nothing": null}, "entries": [{"name": "a", "summary": ["It was fast.", "Very."]}]}}"#;
         let told = read_told(text, "x").expect("a result");
         assert_eq!(
             told.plan,

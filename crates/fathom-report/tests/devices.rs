@@ -143,14 +143,14 @@ fn documents_are_valid_json_with_null_for_what_is_not_known() {
     let device = &document["targets"][0]["devices"][0];
     assert_eq!(
         (
-            device["links"][0]["now"]["usable_bytes_per_s"].as_u64(),
+            device["links"][0]["current"]["usable_bytes_per_s"].as_u64(),
             device["serial"].is_null()
         ),
         (Some(3_938_461_536), true)
     );
     assert_eq!(
         (
-            document["targets"][0]["standing"]["why_not"].as_str(),
+            document["targets"][0]["safety"]["reason"].as_str(),
             device["health"]["state"].as_str()
         ),
         (Some("it is mounted"), Some("unknown"))

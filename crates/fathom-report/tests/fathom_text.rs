@@ -426,7 +426,7 @@ fn the_addition_holds_what_the_text_says() {
     assert_eq!(ours["overrides"][0]["job"], Value::Null);
     assert_eq!(ours["host"]["memory_bytes"], 4_294_967_296u64);
     let entry = &ours["entries"][0];
-    assert_eq!(entry["little"]["in_flight"], 31.9);
+    assert_eq!(entry["littles_law"]["in_flight"], 31.9);
     assert_eq!(entry["counts"]["short_ios"], 10);
     assert_eq!(
         entry["read"]["response_ns"]["percentile"]["99.900000"],

@@ -49,7 +49,7 @@ fn each_axis_is_varied() {
         assert!(cells.len() >= 2, "{axis}: {:#}", json.0);
         let mut values: Vec<&str> = cells
             .iter()
-            .filter_map(|cell| cell["at"][name].as_str())
+            .filter_map(|cell| cell["axes"][name].as_str())
             .collect();
         values.dedup();
         assert_eq!(values.len(), cells.len(), "{axis}: {:#}", json.0);
@@ -119,7 +119,7 @@ fn file_systems_are_an_axis() {
     let at = |name: &str| -> Vec<String> {
         let cells = json.0["cells"].as_array().expect("cells").iter();
         cells
-            .map(|cell| cell["at"][name].as_str().expect("a value").to_owned())
+            .map(|cell| cell["axes"][name].as_str().expect("a value").to_owned())
             .collect()
     };
     // Grouped by the first axis.
@@ -171,7 +171,7 @@ fn file_systems_are_an_axis() {
         .and_then(|cells| cells.last())
         .expect("a cell");
     assert_eq!(
-        last["at"]["target"].as_str(),
+        last["axes"]["target"].as_str(),
         Some(names.join(" + ").as_str())
     );
     for folder in &folders {

@@ -109,7 +109,7 @@ fn a_file_shows_its_file_system_and_whether_direct_io_is_direct() {
         "{probe}"
     );
     assert_eq!(
-        document["targets"][0]["standing"]["write"], "with code",
+        document["targets"][0]["safety"]["write"], "with code",
         "it is a foreign file with data"
     );
 }
@@ -168,7 +168,7 @@ fn a_loop_device_leads_to_its_file_and_its_name_drives_no_terminal() {
     ));
     let limit: u64 = limit.expect("readable").trim().parse().expect("a number");
     assert_eq!(first["queue"]["max_request"].as_u64(), Some(limit << 10));
-    let below = first["backing"]["file_system"]["place"].as_str();
+    let below = first["backing"]["file_system"]["location"].as_str();
     assert_eq!(
         below == Some("local"),
         target["devices"]
@@ -230,7 +230,7 @@ fn a_block_device_that_hangs_is_listed() {
         .find(|target| target["path"] == device.path().display().to_string().as_str())
         .expect("listed");
     assert!(
-        own["troubles"][0]
+        own["errors"][0]
             .as_str()
             .is_some_and(|words| words.contains("did not answer within 2 s")),
         "{own}"
@@ -284,11 +284,11 @@ fn it_works_without_root() {
         .expect("listed");
     assert_eq!(found["devices"][0]["transport"], "loop");
     assert_eq!(
-        found["standing"]["holds"],
+        found["safety"]["contents"],
         Value::Null,
         "its ends may not be read"
     );
-    assert_eq!(found["standing"]["write"], "never");
+    assert_eq!(found["safety"]["write"], "never");
 }
 
 #[test]
@@ -419,8 +419,8 @@ fn a_sheet_is_measured_figure_by_figure_and_only_by_reading() {
         .map(|figure| figure["judgement"].as_str().unwrap_or_default())
         .collect();
     assert_eq!(judged[2], "not measured", "it would have to write");
-    assert_eq!(figures[0]["under"], "4 KiB, depth 4, 2 threads");
-    assert_eq!(figures[1]["under"], "8 KiB, depth 1, 1 thread");
+    assert_eq!(figures[0]["conditions"], "4 KiB, depth 4, 2 threads");
+    assert_eq!(figures[1]["conditions"], "8 KiB, depth 1, 1 thread");
     for (figure, judged) in figures.iter().zip(&judged).take(2) {
         assert!(["above", "not comparable"].contains(judged), "{figure}");
         assert!(

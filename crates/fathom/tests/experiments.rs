@@ -104,7 +104,7 @@ fn searches_and_suites_tell_programs_what_happens() {
         );
         let last = told.last().expect("an end");
         assert_eq!(
-            (last["event"].as_str(), last["how"].as_str()),
+            (last["event"].as_str(), last["outcome"].as_str()),
             (Some("end"), Some("done")),
             "{kind}: {}",
             ran.out
@@ -549,7 +549,7 @@ fn the_ends_of_a_device_are_saved_once() {
     ));
     assert_eq!(
         Json(serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err)))
-            .number("/not measured"),
+            .number("/cells_not_measured"),
         0.0
     );
     let names = std::fs::read_dir(bench.0.path())

@@ -287,7 +287,7 @@ fn a_rate_limiter() {
             .ok_or_else(|| "the pattern is not told".to_owned())?;
         let story = json
             .0
-            .pointer("/fathom/entries/0/story")
+            .pointer("/fathom/entries/0/summary")
             .expect("a story")
             .to_string();
         if story.contains("limit of 200 I/Os per second") || story.contains("This host") {

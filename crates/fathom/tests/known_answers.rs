@@ -167,7 +167,7 @@ fn as_the_device_says(micros: u64, (engine, depth): (&str, u32)) -> Result<(), S
         json.number("/jobs/0/read/iops"),
         json.number("/jobs/0/read/clat_ns/mean"),
     );
-    let in_flight = json.number("/fathom/entries/0/little/in_flight");
+    let in_flight = json.number("/fathom/entries/0/littles_law/in_flight");
     near(
         "depth by Little's law from IOPS and mean",
         iops * mean / 1e9,

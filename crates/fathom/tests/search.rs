@@ -52,7 +52,7 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
         rules,
         ["Kneedle", "95 % of peak", "R >= 2 R0", "N* = R0 x Xmax"]
     );
-    assert!(json.0["most"].is_null(), "nothing was limited");
+    assert!(json.0["max_load"].is_null(), "nothing was limited");
     for point in list("open_loop") {
         assert!(
             point["offered_iops"]
@@ -124,7 +124,7 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
         )));
         let json = document(&ran.out);
         let most = |name: &str| {
-            json.0["most"][name]
+            json.0["max_load"][name]
                 .as_f64()
                 .ok_or_else(|| format!("no {name}: {}\n{}", ran.out, ran.err))
         };

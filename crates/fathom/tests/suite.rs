@@ -236,7 +236,7 @@ fn levels_are_shares_of_what_was_measured_and_one_job_is_judged() {
         );
     }
     assert_eq!(
-        json.text("/steps/1/result/cells/1/at/reads.rate_iops"),
+        json.text("/steps/1/result/cells/1/axes/reads.rate_iops"),
         "50%"
     );
 }

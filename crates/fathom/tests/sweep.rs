@@ -67,11 +67,11 @@ fn every_cell_gives_the_rate_that_is_its_own() {
         paced(&scratch)
     )));
     let json = document(&ran.out);
-    assert_eq!(json.number("/not measured"), 0.0);
+    assert_eq!(json.number("/cells_not_measured"), 0.0);
     for (cell, rate) in [200.0, 1000.0].into_iter().enumerate() {
         let figure = |name: &str| json.number(&format!("/cells/{cell}/{name}"));
         assert_eq!(
-            json.text(&format!("/cells/{cell}/at/rate_iops")),
+            json.text(&format!("/cells/{cell}/axes/rate_iops")),
             rate.to_string()
         );
         assert_eq!(figure("repeats"), 2.0);
@@ -106,8 +106,8 @@ fn several_targets_are_loaded_alone_and_together() {
         3
     );
     let (first, second) = (
-        json.number("/cells/2/sides_iops/0"),
-        json.number("/cells/2/sides_iops/1"),
+        json.number("/cells/2/target_iops/0"),
+        json.number("/cells/2/target_iops/1"),
     );
     let all = json.number("/cells/2/iops");
     assert!(

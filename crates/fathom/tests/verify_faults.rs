@@ -148,7 +148,7 @@ fn spoil(
 fn told(json: &Json) -> BTreeMap<u64, Value> {
     let damages = json
         .0
-        .pointer("/fathom/entries/0/verify/damages")
+        .pointer("/fathom/entries/0/verify/corruptions")
         .and_then(Value::as_array)
         .expect("a list");
     damages

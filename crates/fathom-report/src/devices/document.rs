@@ -28,7 +28,7 @@ pub fn device_document(cards: &[DeviceCard], out: &mut dyn Write) -> io::Result<
 fn card(card: &DeviceCard) -> Object {
     let mut object = target(&card.target);
     object.push("headline", &card.headline);
-    object.push("standing", standing(&card.standing));
+    object.push("safety", standing(&card.standing));
     object.push("data_sheets", card.sheets.iter().collect::<Tree>());
     object.push("concerns", card.concerns.iter().collect::<Tree>());
     object
@@ -47,8 +47,8 @@ fn standing(standing: &DeviceSafety) -> Object {
         .with("holders", list(&standing.holders))
         .with("uses", list(&standing.uses))
         .with("mounted_at", list(&standing.mounted_at))
-        .with("holds", standing.holds.as_deref().map(list))
+        .with("contents", standing.holds.as_deref().map(list))
         .with("write", write)
         .with("code", code)
-        .with("why_not", why)
+        .with("reason", why)
 }

@@ -87,7 +87,7 @@ fn foreign_entry(entry: &Entry, plus: bool) -> Fields<'_> {
     let size = |direction: Direction| entry.block_sizes[direction].0;
     let mut figures = Fields::new()
         .with("name", &entry.name)
-        .with("words", &entry.words)
+        .with("workload", &entry.words)
         .with("members", entry.members)
         .with("depth", entry.depth)
         .with("rw", &entry.rw)
@@ -98,7 +98,7 @@ fn foreign_entry(entry: &Entry, plus: bool) -> Fields<'_> {
                 .map(|direction| Tree::Int(u64::from(size(direction))))
                 .collect::<Tree>(),
         )
-        .with("little", little(entry));
+        .with("littles_law", little(entry));
     if plus {
         figures.push(
             "series",
@@ -183,13 +183,13 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
     let mut figures = Fields::new()
         .with("name", &entry.name)
         .with("groupid", entry.group)
-        .with("words", &entry.words)
+        .with("workload", &entry.words)
         .with("engine", &entry.engine)
-        .with("offered", entry.offered.as_ref())
-        .with("little", little(entry))
+        .with("offered_load", entry.offered.as_ref())
+        .with("littles_law", little(entry))
         .with("ceiling_iops", entry.ceiling_iops)
         .with("counts", counts(&entry.counts))
-        .with("story", entry.summary.iter().collect::<Tree>())
+        .with("summary", entry.summary.iter().collect::<Tree>())
         .with("notes", entry.notes.iter().collect::<Tree>());
     for (way, summary) in entry
         .directions
@@ -210,7 +210,7 @@ fn entry(entry: &Entry, plus: bool) -> Fields<'_> {
 fn little(entry: &Entry) -> Object {
     let little = &entry.little;
     Object::new()
-        .with("asked", little.asked)
+        .with("queue_depth", little.asked)
         .with("in_flight", little.in_flight)
         .with("iops", little.iops)
         .with("mean_ns", little.mean_ns)
@@ -224,7 +224,7 @@ fn counts(counts: &Counts) -> Object {
         .with("failed_ios", counts.failed)
         .with("timed_out_ios", counts.timed_out)
         .with("not_sent_ios", counts.not_sent)
-        .with("asked_bytes", counts.bytes_asked)
+        .with("planned_bytes", counts.bytes_asked)
         .with("ok_bytes", counts.bytes_ok)
         .with("short_bytes", counts.bytes_short)
         .with("missing_bytes", counts.bytes_missing)
@@ -258,7 +258,7 @@ fn verified(verify: &VerifyCounts, damages: &[Damage]) -> Object {
                     .map(|(class, n)| (class.word().replace(' ', "_"), n.into())),
             ),
         )
-        .with("damages", damages.iter().map(damage).collect::<Tree>())
+        .with("corruptions", damages.iter().map(damage).collect::<Tree>())
 }
 
 /// One wrong block. At most [`Damage::KEPT`] of each job are listed; `bad_blocks` counts all.

@@ -15,7 +15,7 @@ pub(super) fn conditions(conditions: &Conditions) -> Fields<'_> {
             conditions.targets.iter().map(target).collect::<Tree>(),
         )
         .with(
-            "own_limits",
+            "cgroup_limits",
             conditions.limits.iter().map(limit).collect::<Tree>(),
         )
         .with("telemetry", telemetry(&conditions.telemetry))
@@ -30,16 +30,16 @@ fn target(target: &TargetConditions) -> Object {
         .with("written_share", target.written_share)
         .with("cached_share", target.cached_share)
         .with("dirty_bytes", target.dirty.map(|dirty| dirty.get()))
-        .with("gone_ns", target.gone.map(|at| at.get()))
+        .with("removed_ns", target.gone.map(|at| at.get()))
         .with(
-            "open_elsewhere",
+            "other_processes",
             target.sharers.iter().map(sharer).collect::<Tree>(),
         )
 }
 
 fn sharer(other: &Sharer) -> Object {
     Object::new()
-        .with("process", u64::from(other.process))
+        .with("pid", u64::from(other.process))
         .with("name", &other.name)
         .with("writes", other.writes)
         .with("orphan", other.orphan)

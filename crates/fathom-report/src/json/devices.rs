@@ -13,19 +13,19 @@ use crate::tree::{Object, Tree};
 pub(crate) fn target(target: &TargetRecording) -> Object {
     Object::new()
         .with("path", target.path.to_string_lossy().as_ref())
-        .with("others", target.others)
+        .with("more_targets", target.others)
         .with("file_system", target.file_system.as_ref().map(file_system))
         .with(
             "devices",
             target.devices.iter().map(recorded).collect::<Tree>(),
         )
-        .with("troubles", target.troubles.iter().collect::<Tree>())
+        .with("errors", target.troubles.iter().collect::<Tree>())
 }
 
 /// A device with what changed over the run. A copy of everything after the run would say most things twice.
 fn recorded(recorded: &DeviceRecording) -> Object {
     let mut object = device(&recorded.before);
-    object.push("under", recorded.under.map(|place| place as u64));
+    object.push("parent", recorded.under.map(|place| place as u64));
     object.push("partition", recorded.partition.as_ref().map(partition));
     if let Some(after) = &recorded.after {
         let changed = changes(&recorded.before.queue, &after.queue);
@@ -87,11 +87,11 @@ pub(crate) fn device(facts: &DeviceFacts) -> Object {
         .with("cache", cache(&facts.cache))
         .with("array", facts.array.as_ref().map(array))
         .with("backing", facts.backing.as_ref().map(backing))
-        .with("built_on", facts.built_on.iter().collect::<Tree>())
+        .with("lower_devices", facts.built_on.iter().collect::<Tree>())
         .with("numa_node", facts.numa_node)
         .with("health", health(&facts.health))
         .with("hypervisor", facts.hypervisor.as_ref())
-        .with("unread", facts.unread.iter().collect::<Tree>())
+        .with("unreadable", facts.unread.iter().collect::<Tree>())
 }
 
 fn bytes(size: Bytes) -> u64 {
@@ -101,23 +101,23 @@ fn bytes(size: Bytes) -> u64 {
 fn partition(facts: &PartitionFacts) -> Object {
     Object::new()
         .with("name", &facts.name)
-        .with("starts_at", bytes(facts.starts_at))
+        .with("start", bytes(facts.starts_at))
         .with("size", bytes(facts.size))
 }
 
 fn link(link: &Link) -> Object {
     Object::new()
         .with("kind", kind_word(link.kind))
-        .with("at", &link.at)
-        .with("now", speed(&link.now))
-        .with("best", link.best.as_ref().map(speed))
+        .with("address", &link.at)
+        .with("current", speed(&link.now))
+        .with("maximum", link.best.as_ref().map(speed))
 }
 
 fn speed(speed: &LinkSpeed) -> Object {
     Object::new()
         .with("generation", speed.generation)
         .with("lanes", speed.lanes)
-        .with("megatransfers", speed.megatransfers)
+        .with("megatransfers_per_s", speed.megatransfers)
         .with("usable_bytes_per_s", speed.bytes_per_s)
 }
 
@@ -143,8 +143,8 @@ fn queue(queue: &QueueFacts) -> Object {
         .with("max_segments", queue.max_segments)
         .with("max_segment_size", queue.max_segment_size)
         .with("chunk", queue.chunk.map(bytes))
-        .with("unsplit", queue.unsplit.map(bytes))
-        .with("unsplit_at_best", queue.unsplit_at_best.map(bytes))
+        .with("max_unsplit", queue.unsplit.map(bytes))
+        .with("max_unsplit_contiguous", queue.unsplit_at_best.map(bytes))
         .with("settings", Object::of(settings))
 }
 
@@ -156,10 +156,10 @@ fn cache(cache: &CacheFacts) -> Object {
     Object::new()
         .with("kernel", kernel)
         .with("kernel_fua", cache.kernel_fua)
-        .with("device_has", cache.device_has)
-        .with("device_on", cache.device_on)
+        .with("device_present", cache.device_has)
+        .with("device_enabled", cache.device_on)
         .with("device_fua", cache.device_fua)
-        .with("asked", cache.asked)
+        .with("source", cache.asked)
 }
 
 fn array(array: &ArrayFacts) -> Object {
@@ -191,7 +191,7 @@ fn health(health: &HealthFacts) -> Object {
     Object::new()
         .with("state", state)
         .with("warnings", warnings.iter().collect::<Tree>())
-        .with("asked", health.asked)
+        .with("source", health.asked)
         .with("temperature_c", health.temperature_c)
         .with("warning_c", health.warning_c)
         .with("critical_c", health.critical_c)
@@ -223,7 +223,7 @@ fn file_system(facts: &FileSystemFacts) -> Object {
         .with("source", &facts.source)
         .with("options", &facts.options)
         .with("read_only", facts.read_only)
-        .with("place", place)
+        .with("location", place)
         .with("block", bytes(facts.block))
         .with("free", bytes(facts.free))
         .with("total", bytes(facts.total))
@@ -247,7 +247,7 @@ fn direct(direct: &DirectFacts) -> Object {
         DirectProbe::Refused(why) => ("refused", Some(why)),
     };
     Object::new()
-        .with("said", said)
+        .with("reported", said)
         .with("offset_align", offset_align)
         .with("memory_align", memory_align)
         .with("probe", probe)

@@ -32,8 +32,8 @@ pub fn cell_event(place: &CellPosition, at: &[(String, String)]) -> String {
     );
     line(
         head("cell", place)
-            .with("at", at)
-            .with("left_s", seconds(place.left)),
+            .with("axes", at)
+            .with("remaining_s", seconds(place.left)),
     )
 }
 
@@ -49,13 +49,13 @@ pub fn progress_event(place: &CellPosition, progress: &Progress) -> String {
             "expected_s",
             progress.expected.map(fathom_model::Nanos::as_secs_f64),
         )
-        .with("left_s", seconds(place.left))
+        .with("remaining_s", seconds(place.left))
         .with("iops", sum(|rate| rate.iops))
         .with("bw_bytes", sum(|rate| rate.bandwidth))
-        .with("failed", progress.failed);
+        .with("failed_ios", progress.failed);
     if let Some((done, all)) = progress.layout {
         object.push("layout_bytes", done.get());
-        object.push("layout_of_bytes", all.get());
+        object.push("layout_total_bytes", all.get());
     }
     line(object)
 }
@@ -84,8 +84,8 @@ pub fn done_event(
         });
     let mut object = figures(
         head("done", place)
-            .with("at", at)
-            .with("left_s", seconds(place.left)),
+            .with("axes", at)
+            .with("remaining_s", seconds(place.left)),
         cell,
     );
     object.push("findings", told.collect::<Tree>());
@@ -95,7 +95,7 @@ pub fn done_event(
 /// `failed`: a cell could not be measured.
 #[must_use]
 pub fn failed_event(place: &CellPosition, why: &str) -> String {
-    line(head("failed", place).with("why", why))
+    line(head("failed", place).with("reason", why))
 }
 
 /// `end`: `done`, `interrupted`, `out of time` or `stopped`, and the command that goes on.
@@ -104,7 +104,7 @@ pub fn end_event(how: &str, resume: Option<&str>) -> String {
     line(
         Object::new()
             .with("event", "end")
-            .with("how", how)
+            .with("outcome", how)
             .with("resume", resume),
     )
 }
@@ -113,7 +113,7 @@ fn head(event: &str, place: &CellPosition) -> Object {
     Object::new()
         .with("event", event)
         .with("number", place.number as u64)
-        .with("of", place.all as u64)
+        .with("total", place.all as u64)
         .with("cell", &place.name)
 }
 
@@ -156,7 +156,7 @@ mod tests {
         );
         let cell: serde_json::Value = serde_json::from_str(&lines[1]).expect("JSON");
         assert_eq!(
-            (cell["at"]["bs"].as_str(), cell["left_s"].as_f64()),
+            (cell["axes"]["bs"].as_str(), cell["remaining_s"].as_f64()),
             (Some("4k"), Some(1.5))
         );
     }

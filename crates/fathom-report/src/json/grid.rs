@@ -23,7 +23,7 @@ fn grid_into(object: Object, grid: &Grid) -> Object {
     object
         .with("axes", grid.axes.iter().collect::<Tree>())
         .with("cells", rows.collect::<Tree>())
-        .with("not measured", grid.left_out)
+        .with("cells_not_measured", grid.left_out)
         .with("sentences", grid.sentences.iter().collect::<Tree>())
 }
 
@@ -34,7 +34,7 @@ fn row(grid: &Grid, row: &GridRow) -> Object {
         .cloned()
         .zip(row.values.iter().map(Tree::from));
     let object = Object::new()
-        .with("at", Object::of(values))
+        .with("axes", Object::of(values))
         .with("repeats", row.iops.n);
     if let Some(why) = &row.failed {
         return object.with("failed", why);
@@ -65,7 +65,7 @@ pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
         .with("verdict", verdict_word(figures.verdict))
         .with("findings", figures.codes.iter().collect::<Tree>())
         .with(
-            "sides_iops",
+            "target_iops",
             figures.sides.iter().copied().collect::<Tree>(),
         )
 }

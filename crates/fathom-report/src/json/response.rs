@@ -10,10 +10,10 @@ use crate::tree::{Object, Tree};
 pub fn response_json(response: &Response) -> String {
     let document: Tree = Object::new()
         .with("fathom search", 1_u32)
-        .with("about", &response.about)
+        .with("workload", &response.about)
         .with("arrivals", &response.arrivals)
         .with("limits", response.limits.iter().collect::<Tree>())
-        .with("most", response.most.as_ref().map(most))
+        .with("max_load", response.most.as_ref().map(most))
         .with(
             "open_loop",
             response
@@ -45,15 +45,15 @@ fn most(most: &MostLoad) -> Object {
         .with("bw_bytes", bandwidth)
         .with("iops_low", most.low)
         .with("iops_high", most.high)
-        .with("iops_kept", most.kept)
-        .with("kept_s", most.seconds)
+        .with("iops_within_limits", most.kept)
+        .with("trial_s", most.seconds)
 }
 
 fn one(load: &'static str, point: &ResponsePoint) -> Object {
     let object = Object::new()
         .with(load, point.load)
         .with("trials", point.trials)
-        .with("kept", point.kept);
+        .with("trials_within_limits", point.kept);
     figures(object, &point.figures)
 }
 

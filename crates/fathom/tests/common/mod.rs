@@ -321,7 +321,11 @@ fn balanced(counts: &Value) {
         .map(of)
         .iter()
         .sum::<u64>();
-    assert_eq!(of("asked_bytes"), bytes, "bytes are conserved: {counts:#}");
+    assert_eq!(
+        of("planned_bytes"),
+        bytes,
+        "bytes are conserved: {counts:#}"
+    );
 }
 
 /// `--filename=PATH`.
