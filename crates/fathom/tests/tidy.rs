@@ -1,0 +1,258 @@
+//! Checks of the source tree itself: crate edges, `unsafe`, the register of regressions.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All Rust files below `directory`, by name relative to the root, in order.
+fn sources(directory: &Path, into: &mut Vec<PathBuf>) {
+    let entries =
+        fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("directory entry").path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                sources(&path, into);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            into.push(path);
+        }
+    }
+}
+
+/// Crates of the workspace that `manifest` lists in `[dependencies]`.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut found = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line == "[dependencies]";
+        } else if inside && line.starts_with("fathom-") {
+            let end = line.find(['.', ' ', '=']).unwrap_or(line.len());
+            found.push(line[..end].to_owned());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The crate edges that ARCHITECTURE.md lists are those of the manifests.
+#[test]
+fn crate_edges_are_those_of_the_architecture_page() {
+    let page = read(&root().join("ARCHITECTURE.md"));
+    let list = page
+        .split_once("```edges\n")
+        .and_then(|(_, rest)| rest.split_once("```"))
+        .expect("ARCHITECTURE.md has a block ```edges")
+        .0;
+    let documented: BTreeMap<String, Vec<String>> = list
+        .lines()
+        .map(|line| {
+            let (name, uses) = line
+                .split_once(':')
+                .expect("a line 'crate: crates it may use'");
+            let mut uses: Vec<String> = uses.split_whitespace().map(str::to_owned).collect();
+            uses.sort();
+            (name.to_owned(), uses)
+        })
+        .collect();
+    let mut actual = BTreeMap::new();
+    for entry in fs::read_dir(root().join("crates")).expect("crates/") {
+        let directory = entry.expect("directory entry");
+        let manifest = read(&directory.path().join("Cargo.toml"));
+        actual.insert(
+            directory.file_name().into_string().expect("UTF-8"),
+            dependencies(&manifest),
+        );
+    }
+    assert_eq!(
+        documented, actual,
+        "left: ARCHITECTURE.md, right: the manifests"
+    );
+}
+
+/// `unsafe` code is allowed in fathom-linux only.
+#[test]
+fn unsafe_code_is_in_one_crate() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let allowing: Vec<PathBuf> = files
+        .into_iter()
+        .filter(|path| {
+            let text = read(path);
+            text.lines().any(|line| {
+                line.starts_with("#![allow(unsafe_code") || line.starts_with("#[allow(unsafe_code")
+            })
+        })
+        .filter(|path| {
+            !path
+                .components()
+                .any(|part| part.as_os_str() == "fathom-linux")
+        })
+        .collect();
+    assert_eq!(allowing, Vec::<PathBuf>::new());
+}
+
+/// One mention of a regression in the tests.
+struct Mention {
+    text: String,
+    test: String,
+}
+
+/// Text of a comment line without its marker.
+fn comment(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    line.strip_prefix("///")
+        .or_else(|| line.strip_prefix("//"))
+        .map(str::trim)
+}
+
+fn function(line: &str) -> Option<&str> {
+    let line = line
+        .trim_start()
+        .trim_start_matches("pub ")
+        .trim_start_matches("async ");
+    let rest = line.strip_prefix("fn ")?;
+    rest.split(['(', '<']).next()
+}
+
+/// Four digits behind the word "regression" or "regressions", also several: `regressions 0050 and 0051`.
+fn numbers(text: &str) -> Vec<u32> {
+    let lower = text.to_lowercase();
+    let mut found = Vec::new();
+    for (at, _) in lower.match_indices("regression") {
+        let rest = lower[at + "regression".len()..].trim_start_matches('s');
+        for word in rest.split_whitespace() {
+            let digits = word.trim_matches(|c: char| !c.is_ascii_digit());
+            match digits.parse() {
+                Ok(number) if digits.len() == 4 => found.push(number),
+                _ if matches!(word, "and" | "to" | ",") => {}
+                _ => break,
+            }
+        }
+    }
+    found
+}
+
+/// The sentence of a comment without `Regression NNNN:`.
+fn described(block: &str) -> String {
+    let lower = block.to_lowercase();
+    let Some(at) = lower.find("regression") else {
+        return block.to_owned();
+    };
+    let (before, after) = block.split_at(at);
+    let after = after
+        .split_once(':')
+        .map_or("", |(head, tail)| if head.len() < 40 { tail } else { "" })
+        .trim();
+    let before = before.trim().trim_end_matches('(').trim();
+    let text = if after.is_empty() { before } else { after };
+    let mut text = text.replace('|', "\\|");
+    if let Some(first) = text.get(..1) {
+        text.replace_range(..1, &first.to_uppercase());
+    }
+    text
+}
+
+fn mentions(file: &Path, text: &str, found: &mut BTreeMap<u32, Vec<Mention>>) {
+    let lines: Vec<&str> = text.lines().collect();
+    let name = file
+        .strip_prefix(root())
+        .unwrap_or(file)
+        .display()
+        .to_string();
+    let mut at = 0;
+    while at < lines.len() {
+        let start = at;
+        let mut block = String::new();
+        while let Some(part) = lines.get(at).and_then(|line| comment(line)) {
+            block += part;
+            block.push(' ');
+            at += 1;
+        }
+        if at == start {
+            at += 1;
+            continue;
+        }
+        let all = numbers(&block);
+        if all.is_empty() {
+            continue;
+        }
+        let is_doc = lines[start].trim_start().starts_with("///");
+        let own = if is_doc {
+            lines[at..].iter().find_map(|line| function(line))
+        } else {
+            lines[..start].iter().rev().find_map(|line| function(line))
+        };
+        let test = own.map_or_else(|| format!("`{name}`"), |own| format!("`{name}`: `{own}`"));
+        for number in all {
+            found.entry(number).or_default().push(Mention {
+                text: described(block.trim()),
+                test: test.clone(),
+            });
+        }
+    }
+}
+
+/// `docs/regressions.md` lists every numbered regression with its test. `UPDATE_GOLDEN=1` writes it.
+#[test]
+fn the_register_of_regressions_is_current() {
+    let mut files = Vec::new();
+    sources(&root().join("crates"), &mut files);
+    let mut found = BTreeMap::new();
+    for file in files {
+        let text = read(&file);
+        let is_test =
+            file.components().any(|part| part.as_os_str() == "tests") || text.contains("#[test]");
+        if is_test && !file.ends_with("tidy.rs") {
+            mentions(&file, &text, &mut found);
+        }
+    }
+    let mut page = String::from(
+        "# Regressions\n\nEvery bug that was fixed has a number and a test that fails without the fix. This page is generated from the \
+         comments of the tests\n(`UPDATE_GOLDEN=1 cargo test -p fathom --test tidy`).\n\n| number | what was wrong | test |\n| --- | --- | --- |\n",
+    );
+    for (number, mentions) in &found {
+        let text = mentions
+            .iter()
+            .map(|mention| mention.text.as_str())
+            .max_by_key(|text| text.len());
+        let mut tests: Vec<&str> = mentions
+            .iter()
+            .map(|mention| mention.test.as_str())
+            .collect();
+        tests.dedup();
+        let _ = writeln!(
+            page,
+            "| {number:04} | {} | {} |",
+            text.unwrap_or_default(),
+            tests.join(", ")
+        );
+    }
+    let path = root().join("docs/regressions.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &page).expect("docs/regressions.md");
+    }
+    assert!(
+        found.len() >= 70,
+        "only {} regressions found: is the pattern still right?",
+        found.len()
+    );
+    assert_eq!(
+        read(&path),
+        page,
+        "docs/regressions.md is out of date: UPDATE_GOLDEN=1 cargo test -p fathom --test tidy"
+    );
+}
