@@ -269,7 +269,7 @@ pub fn result(bytes: &[u8]) {
     judged(import(&["x.json".to_owned()], &OneFile(bytes)));
     let text = String::from_utf8_lossy(bytes);
     let _ = fathom_import::read_result(&text);
-    let _ = fathom_import::read_told(&text, "x");
+    let _ = fathom_import::read_report_source(&text, "x");
 }
 
 /// The bytes are a log of every kind, beside a result that says it wrote them.

@@ -5,7 +5,7 @@ use fathom_model::{
     LatencySummary, Nanos,
 };
 
-use crate::latency::{merged, summary};
+use crate::latency::merged;
 use crate::members::Member;
 use crate::priorities::by_priority;
 use crate::samples::{Tally, rates};
@@ -27,9 +27,9 @@ pub(crate) fn direction_summary(members: &[Member], directions: &[Direction]) ->
         short_ios: counts.short,
         dropped_ios: counts.not_sent,
         counts,
-        slat: summary(&all(|d| &d.slat), lists.slat),
-        clat: summary(&all(|d| &d.clat), lists.clat),
-        lat: summary(&all(|d| &d.lat), lists.lat),
+        slat: LatencySummary::of(&all(|d| &d.slat), lists.slat),
+        clat: LatencySummary::of(&all(|d| &d.clat), lists.clat),
+        lat: LatencySummary::of(&all(|d| &d.lat), lists.lat),
         response: present(&all(|d| &d.response), lists.open),
         lateness: present(&all(|d| &d.lateness), lists.open),
         priorities: by_priority(members, directions),
@@ -79,7 +79,7 @@ fn recordings<'a>(
 }
 
 fn present(histogram: &Histogram, percentiles: &[f64]) -> Option<LatencySummary> {
-    (histogram.count() > 0).then(|| summary(histogram, percentiles))
+    (histogram.count() > 0).then(|| LatencySummary::of(histogram, percentiles))
 }
 
 /// Ends of all I/O of the members in these directions.

@@ -9,7 +9,7 @@ use crate::damage::sentence;
 use crate::direction::{counts, direction_summary};
 use crate::errno;
 use crate::job_summary::{engine, entry_words, fio_word, offered};
-use crate::latency::{merged, summary};
+use crate::latency::merged;
 use crate::levels::{depth_percents, latency_ranges};
 use crate::little::little;
 use crate::members::Member;
@@ -136,7 +136,7 @@ fn mixed(
 fn sync(members: &[Member]) -> LatencySummary {
     let accounting = &members[0].job.accounting;
     let wanted = accounting.clat_percentiles || accounting.lat_percentiles;
-    summary(
+    LatencySummary::of(
         &merged(members.iter().map(|m| &m.seen.sync)),
         if wanted { &accounting.percentiles } else { &[] },
     )

@@ -33,15 +33,7 @@ pub(crate) fn duration(ns: f64) -> String {
 
 /// `4,194,304`.
 pub(crate) fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    fathom_model::thousands(n)
 }
 
 /// `1 I/O`, `2,048 I/Os`.

@@ -1,28 +1,6 @@
-//! A distribution reduced to what reports print.
+//! Sums of latency distributions.
 
-use fathom_model::{Histogram, LatencySummary, Nanos};
-
-use crate::bins::fio_bins;
-
-/// All of `histogram`, with the values at `percentiles` (0 to 100).
-#[must_use]
-pub fn summary(histogram: &Histogram, percentiles: &[f64]) -> LatencySummary {
-    LatencySummary {
-        min: histogram.min().map_or(0, Nanos::get),
-        max: histogram.max().map_or(0, Nanos::get),
-        mean: histogram.mean(),
-        stddev: histogram.std_dev(),
-        n: histogram.count(),
-        percentiles: percentile_values(histogram, percentiles),
-        bins: fio_bins(histogram),
-        overflow: histogram.overflow(),
-    }
-}
-
-fn percentile_values(histogram: &Histogram, percentiles: &[f64]) -> Vec<(f64, u64)> {
-    let value = |p: &f64| histogram.percentile(*p).map(|v| (*p, v.round() as u64));
-    percentiles.iter().filter_map(value).collect()
-}
+use fathom_model::Histogram;
 
 /// The exact sum of several distributions.
 pub(crate) fn merged<'a>(parts: impl IntoIterator<Item = &'a Histogram>) -> Histogram {
@@ -34,12 +12,13 @@ pub(crate) fn merged<'a>(parts: impl IntoIterator<Item = &'a Histogram>) -> Hist
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fathom_model::LatencySummary;
 
     #[test]
     fn one_to_a_hundred() {
         let mut h = Histogram::new();
         (1..=100).for_each(|v| h.record(v));
-        let s = summary(&h, &[50.0, 99.0, 100.0]);
+        let s = LatencySummary::of(&h, &[50.0, 99.0, 100.0]);
         assert_eq!(
             (s.min, s.max, s.mean, s.n, s.overflow),
             (1, 100, 50.5, 100, 0)
@@ -51,7 +30,7 @@ mod tests {
     #[test]
     fn empty_is_zeros_without_percentiles() {
         assert_eq!(
-            summary(&Histogram::new(), &[50.0]),
+            LatencySummary::of(&Histogram::new(), &[50.0]),
             LatencySummary::default()
         );
     }
@@ -61,7 +40,7 @@ mod tests {
         let (mut a, mut b) = (Histogram::new(), Histogram::new());
         a.record_n(10, 2);
         b.record_n(40, 1);
-        let s = summary(&merged([&a, &b]), &[]);
+        let s = LatencySummary::of(&merged([&a, &b]), &[]);
         assert_eq!((s.n, s.mean, s.min, s.max), (3, 20.0, 10, 40));
         // Deviations -10, -10, 20: (100 + 100 + 400) / 2.
         assert_eq!(s.stddev, 300f64.sqrt());

@@ -4,7 +4,6 @@
 //! [`fathom_model::Findings`], byte for byte.
 
 mod adaptive;
-mod bins;
 mod causes;
 mod cell;
 mod charts;
@@ -50,12 +49,11 @@ pub use self::adaptive::{Agreement, Crossing, Split};
 pub use self::causes::{CAUSES, Cause, Proof, findings_page};
 pub use self::cell::cell_figures;
 pub use self::charts::{
-    CHARTS, ChartError, ChartKind, ChartOptions, Dimension, JobFigures, Promise, Remark, Shown,
-    Told, WayFigures, chart, classes, jobs_of, report, thin,
+    CHARTS, ChartError, ChartKind, chart, job_figures, jobs_of, report, report_source, thin,
 };
 pub use self::compare::{
-    ComparedRun, FEWEST_INTERVALS, Figure, Limit, QueueSettings, compare, compare_repeats,
-    difference, measured, unlike_settings,
+    ComparedRun, FEWEST_INTERVALS, Figure, Limit, compare, compare_repeats, difference, measured,
+    unlike_settings,
 };
 pub use self::detectors::{DETECTORS, Detector, verdict};
 pub use self::estimate::estimate;
@@ -63,17 +61,15 @@ pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::grid::{Repeats, grid};
 pub use self::headline::{cell_headline, found, headline};
 pub use self::imported::{
-    CHECKS, Check, CheckInput, Claims, Hosts, Imported, ImportedLogs, Link, LinkError, NumberError,
-    Rate, SpecFigure, SpecSheet, Spread, Stream, distinct_share, imported, judge_handed,
+    CHECKS, Check, CheckInput, ImportedLogs, NumberError, distinct_share, imported, judge_handed,
     judge_handed_with, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep,
-    parse_figure,
+    little_line, parse_figure,
 };
 pub use self::interference::interference;
 pub use self::job_summary::{load_words, replay_words};
 pub use self::joined::joined;
 pub use self::knee::{ClosedPoint, Knee, KneeRule, knees};
 pub use self::ladder::ladders;
-pub use self::latency::summary as latency_summary;
 pub use self::over_time::{entry_figures, over_time};
 pub use self::plan_explanation::explain_plan;
 pub use self::pts::{

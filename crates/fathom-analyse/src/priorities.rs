@@ -1,8 +1,7 @@
 //! Latencies by I/O priority, as fio sums them over the members of an entry.
 
-use fathom_model::{Direction, Histogram, PrioritySummary};
+use fathom_model::{Direction, Histogram, LatencySummary, PrioritySummary};
 
-use crate::latency::summary;
 use crate::members::Member;
 
 /// Distributions by priority, in the order they come up; fewer than two are none.
@@ -45,7 +44,7 @@ pub(crate) fn by_priority(members: &[Member], directions: &[Direction]) -> Vec<P
         level: (prio & 7) as u8,
         hint: prio >> 3 & 1023,
         total,
-        latency: summary(&latency, percentiles),
+        latency: LatencySummary::of(&latency, percentiles),
     };
     kept.into_iter().map(summed).collect()
 }

@@ -1,7 +1,7 @@
 //! Every check of figures of others: figures in which it speaks, and proof that nobody else says it.
 
 use fathom_analyse::*;
-use fathom_model::{Direction, Finding};
+use fathom_model::*;
 
 const KIB: u64 = 1024;
 
@@ -12,8 +12,8 @@ struct Wrong {
     handed: CheckInput,
 }
 
-fn stream(iops: f64, latency_us: Option<f64>) -> Vec<Stream> {
-    vec![Stream {
+fn stream(iops: f64, latency_us: Option<f64>) -> Vec<ImportedDirection> {
+    vec![ImportedDirection {
         direction: Direction::Read,
         iops,
         latency_ns: latency_us.map(|us| us * 1e3),
@@ -21,32 +21,32 @@ fn stream(iops: f64, latency_us: Option<f64>) -> Vec<Stream> {
     }]
 }
 
-fn result(imported: Imported) -> CheckInput {
+fn result(imported: ImportedFigures) -> CheckInput {
     CheckInput {
         results: vec![imported],
         ..CheckInput::default()
     }
 }
 
-fn claim(imported: Imported, claims: Claims) -> CheckInput {
-    result(Imported { claims, ..imported })
+fn claim(imported: ImportedFigures, claims: AuthorClaims) -> CheckInput {
+    result(ImportedFigures { claims, ..imported })
 }
 
 /// Random reads of 4 KiB, one at a time.
-fn reads(iops: f64, latency_us: Option<f64>) -> Imported {
-    Imported {
+fn reads(iops: f64, latency_us: Option<f64>) -> ImportedFigures {
+    ImportedFigures {
         rw: Some("randread".into()),
         streams: stream(iops, latency_us),
         block: Some(4 * KIB),
         depth: Some(1),
         jobs: Some(1),
         closed: true,
-        ..Imported::default()
+        ..ImportedFigures::default()
     }
 }
 
-fn on(link: &str, imported: Imported) -> Imported {
-    Imported {
+fn on(link: &str, imported: ImportedFigures) -> ImportedFigures {
+    ImportedFigures {
         link: Some(link.parse().expect("a link")),
         links: 1,
         ..imported
@@ -71,18 +71,18 @@ fn sheet() -> SpecSheet {
 
 /// What is said of one result.
 fn wrong_results() -> Vec<Wrong> {
-    let per_job = Imported {
+    let per_job = ImportedFigures {
         jobs: Some(4),
         per_job: true,
         closed: false,
         ..reads(1_000.0, None)
     };
-    let other_part = Imported {
+    let other_part = ImportedFigures {
         part_number: Some("QZ9-1".into()),
         sheet: Some(sheet()),
         ..reads(99_000.0, None)
     };
-    let skewed = Imported {
+    let skewed = ImportedFigures {
         zipf: Some(1.2),
         region: Some(1 << 40),
         ios: Some(100_000),
@@ -93,7 +93,7 @@ fn wrong_results() -> Vec<Wrong> {
         is(
             "NOTHING_DONE",
             "0 I/Os were completed",
-            result(Imported {
+            result(ImportedFigures {
                 ios: Some(0),
                 ..reads(0.0, None)
             }),
@@ -101,7 +101,7 @@ fn wrong_results() -> Vec<Wrong> {
         is(
             "IO_ERROR",
             "error 5 (Input/output error)",
-            result(Imported {
+            result(ImportedFigures {
                 error: 5,
                 ..reads(1_000.0, None)
             }),
@@ -109,9 +109,14 @@ fn wrong_results() -> Vec<Wrong> {
         // 20,000 in 10 s are 2,000 a second.
         is(
             "SUMMARY_DISAGREES",
-            "says 1,000 read IOPS, but its own amount and time come to 2,000",
-            result(Imported {
-                rates: Rate::both(Direction::Read, (1_000.0, 20_000), (0.0, 0), 10_000),
+            "states 1,000 read IOPS, but its amount and time give 2,000",
+            result(ImportedFigures {
+                rates: StatedRate::of_direction(
+                    Direction::Read,
+                    (1_000.0, 20_000),
+                    (0.0, 0),
+                    10_000,
+                ),
                 ..reads(1_000.0, None)
             }),
         ),
@@ -132,9 +137,9 @@ fn wrong_results() -> Vec<Wrong> {
             "2 in flight are claimed",
             claim(
                 reads(1_000.0, None),
-                Claims {
+                AuthorClaims {
                     in_flight: Some(2.0),
-                    ..Claims::default()
+                    ..AuthorClaims::default()
                 },
             ),
         ),
@@ -143,9 +148,9 @@ fn wrong_results() -> Vec<Wrong> {
             "750 MB/s is claimed",
             claim(
                 on("sata6", reads(1_000.0, None)),
-                Claims {
+                AuthorClaims {
                     ceiling: Some(750e6),
-                    ..Claims::default()
+                    ..AuthorClaims::default()
                 },
             ),
         ),
@@ -155,9 +160,9 @@ fn wrong_results() -> Vec<Wrong> {
             "68 %",
             claim(
                 on("sata6", reads(100_000.0, None)),
-                Claims {
+                AuthorClaims {
                     share: Some(0.3),
-                    ..Claims::default()
+                    ..AuthorClaims::default()
                 },
             ),
         ),
@@ -166,9 +171,9 @@ fn wrong_results() -> Vec<Wrong> {
             "sequential",
             claim(
                 reads(1_000.0, None),
-                Claims {
+                AuthorClaims {
                     pattern: Some("sequential".into()),
-                    ..Claims::default()
+                    ..AuthorClaims::default()
                 },
             ),
         ),
@@ -176,20 +181,20 @@ fn wrong_results() -> Vec<Wrong> {
             "BLOCK_ASSUMED",
             "takes 512",
             claim(
-                Imported {
+                ImportedFigures {
                     logical_block: Some(512),
                     ..reads(1_000.0, None)
                 },
-                Claims {
+                AuthorClaims {
                     smallest_block: Some(4096),
-                    ..Claims::default()
+                    ..AuthorClaims::default()
                 },
             ),
         ),
         is(
             "ATTACHMENT_IN_THE_WAY",
             "P420i",
-            result(Imported {
+            result(ImportedFigures {
                 attachment: Some("HP P420i, RAID 0 of one drive".into()),
                 ..reads(1_000.0, None)
             }),
@@ -199,16 +204,16 @@ fn wrong_results() -> Vec<Wrong> {
             "QZ9-1",
             claim(
                 other_part,
-                Claims {
+                AuthorClaims {
                     model: Some("Swift 1".into()),
-                    ..Claims::default()
+                    ..AuthorClaims::default()
                 },
             ),
         ),
         is(
             "SPEC_MISSED",
             "40 % of the 100,000",
-            result(Imported {
+            result(ImportedFigures {
                 sheet: Some(sheet()),
                 ..reads(40_000.0, None)
             }),
@@ -226,14 +231,14 @@ fn wrong_together() -> Vec<Wrong> {
         total_ios: 100,
         jobs: vec![vec![(250, 200.0), (1000, 200.0)]],
     };
-    let spread = |ios, ns: f64| Spread {
+    let spread = |ios, ns: f64| LatencyPercentiles {
         ios,
         percentiles: vec![(50.0, ns), (99.0, ns), (99.9, ns)],
     };
-    let hosts = Hosts {
-        there: vec!["a".into()],
-        wanted: Some(2),
-        ..Hosts::default()
+    let hosts = ImportedHosts {
+        present: vec!["a".into()],
+        expected: Some(2),
+        ..ImportedHosts::default()
     };
     let malformed = vec![parse_figure("80,00").expect_err("neither 80 nor 8,000")];
     let is = |code, says, handed| Wrong { code, says, handed };
@@ -346,7 +351,7 @@ fn clean_figures_have_no_findings() {
         let iops = f64::from(depth) * 1e6 / latency_us;
         let clean = on(
             "pcie4x4",
-            Imported {
+            ImportedFigures {
                 depth: Some(depth),
                 ..reads(iops, Some(latency_us))
             },

@@ -2,12 +2,12 @@
 //! found by hand, and is expected here in numbers that anyone can check with a calculator.
 
 use fathom_analyse::*;
-use fathom_model::{Direction, Finding, Weight};
+use fathom_model::*;
 
 const KIB: u64 = 1024;
 
-fn stream(direction: Direction, iops: f64, latency_us: Option<f64>) -> Stream {
-    Stream {
+fn stream(direction: Direction, iops: f64, latency_us: Option<f64>) -> ImportedDirection {
+    ImportedDirection {
         direction,
         iops,
         latency_ns: latency_us.map(|us| us * 1e3),
@@ -15,16 +15,16 @@ fn stream(direction: Direction, iops: f64, latency_us: Option<f64>) -> Stream {
     }
 }
 
-fn read(iops: f64, latency_us: Option<f64>) -> Vec<Stream> {
+fn read(iops: f64, latency_us: Option<f64>) -> Vec<ImportedDirection> {
     vec![stream(Direction::Read, iops, latency_us)]
 }
 
-fn write(iops: f64) -> Vec<Stream> {
+fn write(iops: f64) -> Vec<ImportedDirection> {
     vec![stream(Direction::Write, iops, None)]
 }
 
 /// The only finding, which must be this one and say all of this.
-fn only(imported: &Imported, code: &str, parts: &[&str]) -> Finding {
+fn only(imported: &ImportedFigures, code: &str, parts: &[&str]) -> Finding {
     let found = judge_imported(imported);
     assert_eq!(
         found.iter().map(|f| f.code).collect::<Vec<_>>(),
@@ -58,17 +58,17 @@ fn of(found: &[Finding], code: &str) -> Finding {
 /// 19,588 x 16,384 = 320.9 MB/s = 53 % of that.
 #[test]
 fn a_27_the_ceiling_ignores_line_coding() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "A-27".into(),
         rw: Some("randwrite".into()),
         streams: write(19_588.0),
         block: Some(16 * KIB),
         link: Some("sata6".parse().expect("a link")),
-        claims: Claims {
+        claims: AuthorClaims {
             ceiling: Some(715.0 * 1024.0 * 1024.0),
-            ..Claims::default()
+            ..AuthorClaims::default()
         },
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &row,
@@ -79,10 +79,10 @@ fn a_27_the_ceiling_ignores_line_coding() {
             "53 % of that, not 43 %",
         ],
     );
-    let right = Imported {
-        claims: Claims {
+    let right = ImportedFigures {
+        claims: AuthorClaims {
             ceiling: Some(600e6),
-            ..Claims::default()
+            ..AuthorClaims::default()
         },
         ..row
     };
@@ -93,7 +93,7 @@ fn a_27_the_ceiling_ignores_line_coding() {
 /// = 6.6, of 8 possible.
 #[test]
 fn a_30_eight_mixed_jobs_are_not_sixteen() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "A-30".into(),
         streams: vec![
             stream(Direction::Read, 2_153.0, Some(338.0)),
@@ -104,11 +104,11 @@ fn a_30_eight_mixed_jobs_are_not_sixteen() {
         jobs: Some(8),
         per_job: true,
         closed: true,
-        claims: Claims {
+        claims: AuthorClaims {
             in_flight: Some(16.0),
-            ..Claims::default()
+            ..AuthorClaims::default()
         },
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     let found = judge_imported(&row);
     says(
@@ -125,14 +125,14 @@ fn a_30_eight_mixed_jobs_are_not_sixteen() {
 /// 1,000,000 / 116 us = 8,620; measured 8,459, 1.9 % less. Nothing is wrong with it.
 #[test]
 fn a_48_agrees_with_littles_law() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "A-48".into(),
         streams: read(8_459.0, Some(116.0)),
         block: Some(16 * KIB),
         depth: Some(1),
         jobs: Some(1),
         closed: true,
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     assert_eq!(judge_imported(&row), []);
     assert!((row.little().expect("known") - 0.981).abs() < 0.001);
@@ -141,17 +141,17 @@ fn a_48_agrees_with_littles_law() {
 /// A-52 (trap 4): 648,223 x 16 KiB = 10.62 GB/s over four PCIe 3.0 x4 (15.75 GB/s) is 67 %, not "not even 1/3".
 #[test]
 fn a_52_the_headroom_is_a_third_and_not_two() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "A-52".into(),
         streams: read(648_223.0, None),
         block: Some(16 * KIB),
         link: Some("pcie3x4".parse().expect("a link")),
         links: 4,
-        claims: Claims {
+        claims: AuthorClaims {
             share: Some(1.0 / 3.0),
-            ..Claims::default()
+            ..AuthorClaims::default()
         },
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &row,
@@ -167,14 +167,14 @@ fn a_52_the_headroom_is_a_third_and_not_two() {
 /// C-27 and C-30 (trap 5): 4 x 253 x 4 MiB = 3.95 GiB/s = 4.24 GB/s, above PCIe 3.0 x4 (3.94 GB/s).
 #[test]
 fn c_27_the_threads_did_not_overlap() {
-    let row = |iops| Imported {
+    let row = |iops| ImportedFigures {
         name: "C-27".into(),
         streams: read(iops, None),
         block: Some(4096 * KIB),
         jobs: Some(4),
         per_job: true,
         link: Some("pcie3x4".parse().expect("a link")),
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     let found = judge_imported(&row(253.0));
     let above = of(&found, "ABOVE_LINK");
@@ -194,21 +194,21 @@ fn c_27_the_threads_did_not_overlap() {
 /// 2,900 x 1 MiB) it would give 11.3 GiB/s.
 #[test]
 fn c_31_one_thread_is_not_the_device() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "C-31".into(),
         streams: read(843.0, None),
         block: Some(1024 * KIB),
         jobs: Some(4),
         per_job: true,
         link: Some("pcie3x4".parse().expect("a link")),
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &row,
         "PER_JOB_FIGURES",
         &["1 of 4 jobs", "3,372 I/Os per second, 3.29 GiB/s"],
     );
-    let synchronous = Imported {
+    let synchronous = ImportedFigures {
         streams: write(2_900.0),
         ..row
     };
@@ -241,7 +241,7 @@ fn sheet_970() -> SpecSheet {
 /// and of 512 bytes where the sheet says 4 KiB.
 #[test]
 fn c_35_a_seventh_does_not_match_the_vendor() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "C-35".into(),
         rw: Some("randwrite".into()),
         streams: write(76_000.0),
@@ -249,7 +249,7 @@ fn c_35_a_seventh_does_not_match_the_vendor() {
         depth: Some(16),
         jobs: Some(4),
         sheet: Some(sheet_970()),
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     let parts = [
         "76,000 I/Os per second is 14 % of the 550,000",
@@ -258,7 +258,7 @@ fn c_35_a_seventh_does_not_match_the_vendor() {
     ];
     only(&row, "SPEC_MISSED", &parts);
     // The reads of the same page do: 4 x 140,000 = 560,000 of 600,000 is 93 %.
-    let reads = Imported {
+    let reads = ImportedFigures {
         rw: Some("randread".into()),
         streams: read(560_000.0, None),
         block: Some(4096),
@@ -291,15 +291,15 @@ fn sheet_850() -> SpecSheet {
 /// D-06 (trap 8): MZ7LM1T9 is of the PM863 family and no 850 EVO.
 #[test]
 fn d_06_the_part_number_is_another_drives() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "D-06".into(),
         part_number: Some("SAMSUNG MZ7LM1T9".trim_start_matches("SAMSUNG ").into()),
         sheet: Some(sheet_850()),
-        claims: Claims {
+        claims: AuthorClaims {
             model: Some("SSD 850 EVO 2.5 SATA III 1TB".into()),
-            ..Claims::default()
+            ..AuthorClaims::default()
         },
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &row,
@@ -309,21 +309,26 @@ fn d_06_the_part_number_is_another_drives() {
             "begin with MZ-75E or MZ-N5E",
         ],
     );
-    let right = Imported {
+    let right = ImportedFigures {
         part_number: Some("MZ75E1T0".into()),
         ..row
     };
     assert_eq!(judge_imported(&right), []);
 }
 
-fn against_850(rw: &str, streams: Vec<Stream>, block: u64, depth: u32) -> Imported {
-    Imported {
+fn against_850(
+    rw: &str,
+    streams: Vec<ImportedDirection>,
+    block: u64,
+    depth: u32,
+) -> ImportedFigures {
+    ImportedFigures {
         rw: Some(rw.into()),
         streams,
         block: Some(block),
         depth: Some(depth),
         sheet: Some(sheet_850()),
-        ..Imported::default()
+        ..ImportedFigures::default()
     }
 }
 
@@ -373,9 +378,9 @@ fn d_10_three_quarters_of_the_sheet() {
 /// D-21 (trap 11): at depth 1, 8.5 ms are 117.6 per second and not 125.
 #[test]
 fn d_21_eight_and_a_half_milliseconds_are_not_125() {
-    let row = Imported {
+    let row = ImportedFigures {
         name: "D-21".into(),
-        streams: vec![Stream {
+        streams: vec![ImportedDirection {
             direction: Direction::Read,
             iops: 125.0,
             latency_ns: Some(8.5e6),
@@ -384,7 +389,7 @@ fn d_21_eight_and_a_half_milliseconds_are_not_125() {
         depth: Some(1),
         jobs: Some(1),
         closed: true,
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     let found = only(
         &row,
@@ -400,15 +405,15 @@ fn d_21_eight_and_a_half_milliseconds_are_not_125() {
 /// A-12 (trap 1): rw=rw, described as "same as the randwrite".
 #[test]
 fn trap_1_rw_is_not_random() {
-    let claims = Claims {
+    let claims = AuthorClaims {
         pattern: Some("random, 80 % reads".into()),
-        ..Claims::default()
+        ..AuthorClaims::default()
     };
-    let row = Imported {
+    let row = ImportedFigures {
         rw: Some("rw".into()),
         jobs: Some(8),
         claims,
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &row,
@@ -418,7 +423,7 @@ fn trap_1_rw_is_not_random() {
             "random, 80 % reads",
         ],
     );
-    let right = Imported {
+    let right = ImportedFigures {
         rw: Some("randrw".into()),
         ..row
     };
@@ -429,14 +434,14 @@ fn trap_1_rw_is_not_random() {
 /// about 1,180 reads. Simulated independently: 8.7 ms at theta 1.05 and 7.0 ms at 1.1, which is 30 and 44 % of hits.
 #[test]
 fn trap_10_skew_is_a_cache_and_no_shorter_seek() {
-    let row = |theta| Imported {
+    let row = |theta| ImportedFigures {
         name: "D-19".into(),
         streams: read(118.0, Some(8_500.0)),
         block: Some(8 * KIB),
         zipf: Some(theta),
         region: Some(1_000_000_000_000),
         ios: Some(1_180),
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &row(1.05),
@@ -455,9 +460,9 @@ fn trap_10_skew_is_a_cache_and_no_shorter_seek() {
 /// B-28 (trap 12): waves of latency that came from the controller.
 #[test]
 fn trap_12_a_controller_looks_like_the_drive() {
-    let behind = |path: &str| Imported {
+    let behind = |path: &str| ImportedFigures {
         attachment: Some(path.into()),
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &behind("HP P420i, RAID 0 of one drive"),
@@ -468,14 +473,14 @@ fn trap_12_a_controller_looks_like_the_drive() {
     assert_eq!(judge_imported(&behind("AHCI, 3 Gbit/s")), []);
 }
 
-fn point(iops: f64, latency_us: Option<f64>, depth: u32) -> Imported {
-    Imported {
+fn point(iops: f64, latency_us: Option<f64>, depth: u32) -> ImportedFigures {
+    ImportedFigures {
         rw: Some("randread".into()),
         streams: read(iops, latency_us),
         block: Some(4 * KIB),
         depth: Some(depth),
         jobs: Some(1),
-        ..Imported::default()
+        ..ImportedFigures::default()
     }
 }
 
@@ -504,14 +509,14 @@ fn trap_13_the_device_was_in_another_state() {
 /// E-08 (trap 14): "flash minimum 4096", yet a drive that reports 512 takes 512.
 #[test]
 fn trap_14_the_device_says_what_it_takes() {
-    let claims = Claims {
+    let claims = AuthorClaims {
         smallest_block: Some(4096),
-        ..Claims::default()
+        ..AuthorClaims::default()
     };
-    let row = Imported {
+    let row = ImportedFigures {
         logical_block: Some(512),
         claims,
-        ..Imported::default()
+        ..ImportedFigures::default()
     };
     only(
         &row,
@@ -552,7 +557,7 @@ fn logs_without_rows_for_idle_windows_are_told() {
 /// What is not known is not judged.
 #[test]
 fn nothing_is_said_of_nothing() {
-    assert_eq!(judge_imported(&Imported::default()), []);
+    assert_eq!(judge_imported(&ImportedFigures::default()), []);
     assert_eq!(judge_sweep(&[]), []);
     assert_eq!(judge_logs(&ImportedLogs::default()), None);
 }

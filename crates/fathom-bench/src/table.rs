@@ -117,13 +117,7 @@ fn figure(value: f64) -> String {
         };
         return format!("{value:.decimals$}");
     }
-    let digits = format!("{:.0}", value.abs());
-    let grouped = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|three| String::from_utf8_lossy(three).into_owned());
-    grouped.collect::<Vec<_>>().join(",")
+    fathom_model::thousands(value.abs().round_ties_even() as u64)
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn findings(page: &mut Page, report: &Report) {
     for finding in &report.findings {
         page.markup(&format!(
             "<div class=\"finding g{}\"><b>{}</b>{}<p>{}</p><p class=note>{}</p></div>\n",
-            finding.grave.min(2),
+            finding.severity.min(2),
             escape(&finding.name),
             escape(&about(finding)),
             escape(&finding.evidence),

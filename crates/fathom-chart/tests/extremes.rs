@@ -1,14 +1,14 @@
 //! No chart panics, whatever the figures: none, one, all alike, the largest and smallest there are, and very many.
 
-use fathom_analyse::{CHARTS, ChartOptions, Dimension, JobFigures, WayFigures, chart, thin};
+use fathom_analyse::{CHARTS, chart, thin};
 use fathom_chart::{Frame, Stage, csv, svg};
 use fathom_model::{
-    Chart, ChartAxis, ChartBody, ChartGrid, Direction, LatencySummary, Moment, MomentDirection,
-    Nanos, PerDirection,
+    Chart, ChartAxis, ChartBody, ChartGrid, ChartOptions, Dimension, Direction, DirectionFigures,
+    JobFigures, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
 };
 use proptest::prelude::*;
 
-fn way() -> impl Strategy<Value = WayFigures> {
+fn way() -> impl Strategy<Value = DirectionFigures> {
     let figure = || {
         prop_oneof![
             Just(0.0),
@@ -22,7 +22,7 @@ fn way() -> impl Strategy<Value = WayFigures> {
     (0..3usize, figure(), figure(), figure(), any::<u64>(), bins).prop_map(
         |(way, iops, bandwidth, mean, ns, mut bins)| {
             bins.sort_unstable();
-            WayFigures {
+            DirectionFigures {
                 direction: Direction::ALL[way],
                 iops,
                 iops_spread: Some((mean, 2)),
@@ -76,26 +76,28 @@ fn job() -> impl Strategy<Value = JobFigures> {
         prop::collection::vec(moment(), 0..8),
         "\\PC{0,8}",
     )
-        .prop_map(|(depth, jobs, mix, block, ways, series, name)| JobFigures {
-            source: name.clone(),
-            name,
-            rw: "randrw".into(),
-            block,
-            depth,
-            jobs,
-            mix,
-            offered: None,
-            ways,
-            cpu: Some((1.0, f64::MAX)),
-            series,
-            steady: vec![1.0, 0.0],
-            findings: Vec::new(),
-            result: 0,
-            clones: None,
-            offset: block,
-            rate: Some(1e300),
-            classes: vec![(2.0, 1.0), (f64::INFINITY, 0.0)],
-        })
+        .prop_map(
+            |(depth, jobs, mix, block, directions, series, name)| JobFigures {
+                source: name.clone(),
+                name,
+                rw: "randrw".into(),
+                block,
+                depth,
+                jobs,
+                mix,
+                offered: None,
+                directions,
+                cpu: Some((1.0, f64::MAX)),
+                series,
+                steady: vec![1.0, 0.0],
+                findings: Vec::new(),
+                result: 0,
+                clones: None,
+                offset: block,
+                rate: Some(1e300),
+                classes: vec![(2.0, 1.0), (f64::INFINITY, 0.0)],
+            },
+        )
 }
 
 proptest! {
@@ -120,7 +122,7 @@ fn single_and_constant_figures_are_drawn() {
         eprintln!("SKIP: single_and_constant_figures_are_drawn: this build has no chart script");
         return;
     };
-    let way = WayFigures {
+    let way = DirectionFigures {
         direction: Direction::Read,
         iops: 100.0,
         iops_spread: None,
@@ -142,7 +144,7 @@ fn single_and_constant_figures_are_drawn() {
         depth: Some(1),
         jobs: Some(1),
         rw: "read".into(),
-        ways: vec![way],
+        directions: vec![way],
         cpu: Some((1.0, 1.0)),
         steady: vec![7.0; 9],
         ..JobFigures::default()
@@ -187,7 +189,7 @@ fn whole_charts_of_ten_million_points_stay_small() {
         length: Nanos::new(1_000_000),
         directions: PerDirection([way(n), way(n), MomentDirection::default()]),
     };
-    let one = |direction| WayFigures {
+    let one = |direction| DirectionFigures {
         direction,
         iops: 1e6,
         iops_spread: None,
@@ -202,12 +204,12 @@ fn whole_charts_of_ten_million_points_stay_small() {
             ..LatencySummary::default()
         },
     };
-    let ways = vec![one(Direction::Read), one(Direction::Write)];
+    let directions = vec![one(Direction::Read), one(Direction::Write)];
     let job = JobFigures {
         rw: "read".into(),
         depth: Some(1),
         jobs: Some(1),
-        ways,
+        directions,
         cpu: Some((1.0, 1.0)),
         series: (0..1_250_000).map(moment).collect(),
         ..JobFigures::default()
@@ -218,7 +220,7 @@ fn whole_charts_of_ten_million_points_stay_small() {
         ..job.clone()
     };
     let only = JobFigures {
-        ways: vec![job.ways[0].clone()],
+        directions: vec![job.directions[0].clone()],
         ..job.clone()
     };
     let mut drawn = 0;
@@ -276,7 +278,7 @@ fn ten_million_points_keep_their_extremes() {
 /// What has a point for each job draws as few of very many: 6,400 jobs, 80 depths by 80 numbers of jobs, and blocks and mixes among them.
 #[test]
 fn charts_with_a_point_for_each_job_stay_small() {
-    let way = |direction, iops| WayFigures {
+    let way = |direction, iops| DirectionFigures {
         direction,
         iops,
         iops_spread: None,
@@ -299,7 +301,7 @@ fn charts_with_a_point_for_each_job_stay_small() {
         mix: Some(n % 100),
         cpu: Some((1.0, 1.0)),
         offset: Some(u64::from(n) << 20),
-        ways: vec![
+        directions: vec![
             way(Direction::Read, 1.0 + f64::from(n)),
             way(Direction::Write, 1.0),
         ],

@@ -4,8 +4,9 @@ mod scenes;
 
 use std::path::Path;
 
-use fathom_analyse::{ChartOptions, JobFigures, chart};
+use fathom_analyse::chart;
 use fathom_chart::{Frame, Stage, csv, svg};
+use fathom_model::{ChartOptions, JobFigures};
 
 use scenes::{job, scene, scenes};
 

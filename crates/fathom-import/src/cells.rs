@@ -1,9 +1,8 @@
 //! What charts are drawn from, out of fio's JSON or ours with what fathom adds.
 
-use fathom_analyse::{JobFigures, Remark, WayFigures, classes};
 use fathom_model::{
-    BUCKETS, Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, SparseHistogram,
-    TimeSpan, bucket_range,
+    BUCKETS, Direction, DirectionFigures, Histogram, JobFigures, JobFinding, LatencySummary,
+    Moment, MomentDirection, Nanos, SparseHistogram, TimeSpan, bucket_range, latency_classes,
 };
 use serde_json::Value;
 
@@ -27,7 +26,7 @@ pub(crate) fn cells_in(document: &Value, source: &str) -> Result<Vec<JobFigures>
         .iter()
         .enumerate()
         .map(|(place, job)| cell(document, job, place, jobs.len(), source));
-    Ok(cells.filter(|cell| !cell.ways.is_empty()).collect())
+    Ok(cells.filter(|cell| !cell.directions.is_empty()).collect())
 }
 
 fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &str) -> JobFigures {
@@ -36,7 +35,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
     let entry = &addition["entries"][place];
     let name = job["jobname"].as_str().unwrap_or_default().to_owned();
     let grouped = options.has("group_reporting") || records == 1;
-    let ways = Direction::ALL
+    let directions = Direction::ALL
         .into_iter()
         .filter_map(|d| way(&job[d.word()], &entry[d.word()], d));
     JobFigures {
@@ -58,7 +57,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
         }),
         mix: options.number("rwmixread"),
         offered: options.size("rate_iops").map(|rate| rate as f64),
-        ways: ways.collect(),
+        directions: directions.collect(),
         cpu: job["usr_cpu"].as_f64().zip(job["sys_cpu"].as_f64()),
         series: entry["series"]
             .as_array()
@@ -71,7 +70,7 @@ fn cell(document: &Value, job: &Value, place: usize, records: usize, source: &st
             .filter(|clones| *clones > 1 && !grouped),
         offset: offset(&options, addition),
         rate: options.size("rate").map(|rate| rate as f64),
-        classes: classes(
+        classes: latency_classes(
             &shares(&job["latency_ns"]),
             &shares(&job["latency_us"]),
             &shares(&job["latency_ms"]),
@@ -112,7 +111,7 @@ fn numbers(list: &Value) -> Vec<f64> {
     })
 }
 
-fn way(way: &Value, ours: &Value, direction: Direction) -> Option<WayFigures> {
+fn way(way: &Value, ours: &Value, direction: Direction) -> Option<DirectionFigures> {
     let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
     let bandwidth = way["bw_bytes"]
         .as_f64()
@@ -129,7 +128,7 @@ fn way(way: &Value, ours: &Value, direction: Direction) -> Option<WayFigures> {
         .filter(|(_, samples)| *samples > 1);
     // In an open loop what users wait for is the response.
     let latency = Some(latency(&ours["response_ns"], 1.0)).filter(|response| response.n > 0);
-    Some(WayFigures {
+    Some(DirectionFigures {
         direction,
         iops,
         iops_spread: spread,
@@ -236,15 +235,15 @@ fn buckets(told: &str) -> SparseHistogram {
 }
 
 /// Those of the whole run and those of this job.
-fn findings(addition: &Value, name: &str) -> Vec<Remark> {
+fn findings(addition: &Value, name: &str) -> Vec<JobFinding> {
     let all = addition["findings"].as_array().into_iter().flatten();
     let about = all.filter(|finding| finding["about"].as_str().is_none_or(|about| about == name));
     let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
     about
-        .map(|finding| Remark {
+        .map(|finding| JobFinding {
             id: text(finding, "id"),
             code: text(finding, "code"),
-            grave: match finding["weight"].as_str() {
+            severity: match finding["weight"].as_str() {
                 Some("invalidates") => 2,
                 Some("degrades") => 1,
                 _ => 0,
@@ -318,7 +317,7 @@ mod tests {
         let [cell] = cells.as_slice() else {
             panic!("{cells:?}")
         };
-        let way = &cell.ways[0];
+        let way = &cell.directions[0];
         assert_eq!(
             (cell.source.as_str(), cell.block, cell.depth, cell.cpu),
             ("disk", Some(16384), Some(8), Some((3.0, 7.0)))
@@ -331,7 +330,7 @@ mod tests {
             (&[(99.0, 80)][..], &[(9, 40), (12, 60)][..])
         );
         assert_eq!(
-            (way.iops_spread, cell.findings[0].grave),
+            (way.iops_spread, cell.findings[0].severity),
             (Some((2.0, 9)), 2)
         );
         let kept = cell.series[0].directions[Direction::Read]
@@ -342,7 +341,7 @@ mod tests {
         let way = read_cells(old, "")
             .expect("a result")
             .remove(0)
-            .ways
+            .directions
             .remove(0);
         assert_eq!(
             (way.latency.mean, way.latency.n, way.bandwidth),

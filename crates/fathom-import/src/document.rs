@@ -1,7 +1,9 @@
 //! fio's JSON: one object with an array of jobs; times in nanoseconds from version 3 on, in microseconds before.
 
-use fathom_analyse::{Hosts, Imported, QueueSettings, Rate, Spread, Stream};
-use fathom_model::{Direction, DirectionSummary, Entry};
+use fathom_model::{
+    Direction, DirectionSummary, Entry, ImportedDirection, ImportedFigures, ImportedHosts,
+    LatencyPercentiles, QueueSettings, StatedRate,
+};
 use serde_json::Value;
 
 use crate::documents::first_document;
@@ -14,13 +16,13 @@ use crate::terse::{is_terse, terse};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ImportedRun {
     /// Its figures.
-    pub figures: Imported,
+    pub figures: ImportedFigures,
     /// Length, milliseconds.
     pub runtime_ms: u64,
     /// Window of its log rows, milliseconds (`log_avg_msec`).
     pub log_window_ms: Option<u64>,
     /// How its completion latencies are spread: those of the direction with most I/Os.
-    pub spread: Spread,
+    pub spread: LatencyPercentiles,
 }
 
 /// All job records of a result. Text before and after the document, as failing runs leave it, is passed over.
@@ -48,7 +50,7 @@ pub fn read_result(text: &str) -> Result<Vec<ImportedRun>, ImportError> {
 fn of_terse(entry: &Entry) -> ImportedRun {
     let used = || entry.directions.iter().filter(|(_, way)| way.iops > 0.0);
     let latency = |mean: f64| (mean > 0.0).then_some(mean);
-    let stream = |(direction, way): (Direction, &DirectionSummary)| Stream {
+    let stream = |(direction, way): (Direction, &DirectionSummary)| ImportedDirection {
         direction,
         iops: way.iops,
         latency_ns: latency(way.lat.mean),
@@ -61,16 +63,16 @@ fn of_terse(entry: &Entry) -> ImportedRun {
         .checked_div(total(|way| way.ios))
         .map(|size| (size + 256) / 512 * 512);
     ImportedRun {
-        figures: Imported {
+        figures: ImportedFigures {
             name: entry.name.clone(),
             streams: used().map(stream).collect(),
             block,
             ios: Some(total(|way| way.ios)),
             error: entry.error,
-            ..Imported::default()
+            ..ImportedFigures::default()
         },
         runtime_ms: used().map(|(_, way)| way.runtime_ms).max().unwrap_or(0),
-        spread: most.map_or_else(Spread::default, |way| Spread {
+        spread: most.map_or_else(LatencyPercentiles::default, |way| LatencyPercentiles {
             ios: way.ios,
             percentiles: way
                 .clat
@@ -167,9 +169,9 @@ pub fn read_settings(text: &str) -> Result<QueueSettings, ImportError> {
 ///
 /// # Errors
 /// When there is no such document in `text`.
-pub fn read_hosts(text: &str) -> Result<Hosts, ImportError> {
+pub fn read_hosts(text: &str) -> Result<ImportedHosts, ImportError> {
     let Some(document) = of_fathom_or_fio(text)? else {
-        return Ok(Hosts::default());
+        return Ok(ImportedHosts::default());
     };
     let name = |job: &&Value| {
         let host = job["hostname"].as_str()?;
@@ -179,13 +181,13 @@ pub fn read_hosts(text: &str) -> Result<Hosts, ImportError> {
                 .map_or(host.to_owned(), |port| format!("{host}:{port}")),
         )
     };
-    let mut there: Vec<String> = records(&document)?.iter().filter_map(name).collect();
-    there.sort();
-    there.dedup();
-    Ok(Hosts {
-        there,
+    let mut present: Vec<String> = records(&document)?.iter().filter_map(name).collect();
+    present.sort();
+    present.dedup();
+    Ok(ImportedHosts {
+        present,
         lost: text.lines().filter_map(lost).take(MOST_HOSTS).collect(),
-        wanted: None,
+        expected: None,
     })
 }
 
@@ -228,7 +230,7 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
             .sum::<u64>()
     };
     ImportedRun {
-        figures: Imported {
+        figures: ImportedFigures {
             name,
             rw: options
                 .text("rw")
@@ -256,7 +258,7 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
                 .into_iter()
                 .flat_map(|d| rates(&job[d.word()], d))
                 .collect(),
-            ..Imported::default()
+            ..ImportedFigures::default()
         },
         runtime_ms: Direction::ALL
             .into_iter()
@@ -269,10 +271,10 @@ fn run(document: &Value, job: &Value, records: usize) -> ImportedRun {
 }
 
 /// Bytes are only compared where they are bytes: version 2 counts KiB, and says no `bw_bytes`.
-fn rates(way: &Value, direction: Direction) -> Vec<Rate> {
+fn rates(way: &Value, direction: Direction) -> Vec<StatedRate> {
     let figure = |key: &str| way[key].as_f64().unwrap_or(0.0);
     let count = |key: &str| way[key].as_u64().unwrap_or(0);
-    Rate::both(
+    StatedRate::of_direction(
         direction,
         (figure("iops"), count("total_ios")),
         (figure("bw_bytes"), count("io_bytes")),
@@ -281,7 +283,7 @@ fn rates(way: &Value, direction: Direction) -> Vec<Rate> {
 }
 
 /// `clat_ns` (version 3) or `clat` (version 2, microseconds).
-fn spread(job: &Value) -> Spread {
+fn spread(job: &Value) -> LatencyPercentiles {
     let ios = |d: &Direction| job[d.word()]["total_ios"].as_u64().unwrap_or(0);
     let most = Direction::ALL
         .into_iter()
@@ -299,18 +301,18 @@ fn spread(job: &Value) -> Spread {
         .or_else(|| of("lat_ns", 1.0))
         .or_else(|| of("clat", 1e3))
         .unwrap_or_default();
-    Spread {
+    LatencyPercentiles {
         ios: ios(&most),
         percentiles,
     }
 }
 
 /// `lat_ns` (version 3) or `lat` (version 2, microseconds).
-fn stream(way: &Value, direction: Direction) -> Option<Stream> {
+fn stream(way: &Value, direction: Direction) -> Option<ImportedDirection> {
     let iops = way["iops"].as_f64().filter(|iops| *iops > 0.0)?;
     let mean = |key: &str| way[key]["mean"].as_f64().filter(|mean| *mean > 0.0);
     let latency_ns = mean("lat_ns").or_else(|| mean("lat").map(|us| us * 1e3));
-    Some(Stream {
+    Some(ImportedDirection {
         direction,
         iops,
         latency_ns,
@@ -370,10 +372,10 @@ mod tests {
         let lost = [("b", "disconnected"), ("c", "timed out")]
             .map(|(host, why)| (host.to_owned(), why.to_owned()));
         assert_eq!(
-            (hosts.there, hosts.lost),
+            (hosts.present, hosts.lost),
             (vec!["a:1".to_owned()], lost.to_vec())
         );
-        assert_eq!(read_hosts(NEW).expect("a result"), Hosts::default());
+        assert_eq!(read_hosts(NEW).expect("a result"), ImportedHosts::default());
     }
 
     #[test]

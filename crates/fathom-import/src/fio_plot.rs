@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fathom_analyse::{ChartOptions, Dimension, Shown};
-use fathom_model::Direction;
+use fathom_model::{AxisLimits, ChartOptions, Dimension, Direction};
 
 /// What follows a flag.
 #[derive(Clone, Copy, PartialEq)]
@@ -158,9 +157,9 @@ pub struct FioPlotRequest {
     /// Our name of the chart.
     pub chart: &'static str,
     /// What is to be on it.
-    pub wish: ChartOptions,
+    pub options: ChartOptions,
     /// Largest queue depth and number of jobs that are shown.
-    pub most: (Option<u32>, Option<u32>),
+    pub max_depth_and_jobs: (Option<u32>, Option<u32>),
     /// Size of the picture, where 1 is 1000 pixels wide.
     pub scale: f32,
     /// The file to write; what its name ends in says what kind.
@@ -366,8 +365,8 @@ fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotRequest, FioPlotE
     Ok(FioPlotRequest {
         results,
         chart: OURS[KINDS.iter().position(|known| *known == kind).unwrap_or(1)],
-        wish: wish(given, kind)?,
-        most: (number(given, "maxdepth")?, number(given, "maxjobs")?),
+        options: options(given, kind)?,
+        max_depth_and_jobs: (number(given, "maxdepth")?, number(given, "maxjobs")?),
         // Ten inches wide.
         scale: real(given, "dpi")?.map_or(2.0, |dpi| (dpi / 100.0).clamp(0.25, 10.0) as f32),
         output: word("output_filename").map_or_else(|| format!("{}.png", named()), str::to_owned),
@@ -376,7 +375,7 @@ fn meant(given: &Given, unknown: Vec<String>) -> Result<FioPlotRequest, FioPlotE
     })
 }
 
-fn wish(given: &Given, kind: &str) -> Result<ChartOptions, FioPlotError> {
+fn options(given: &Given, kind: &str) -> Result<ChartOptions, FioPlotError> {
     let word = |key: &str| given.get(key).and_then(|words| words.first()).cloned();
     let rw = word("rw").into_iter().flat_map(|rw| {
         if rw == "rw" || rw == "readwrite" {
@@ -404,11 +403,11 @@ fn wish(given: &Given, kind: &str) -> Result<ChartOptions, FioPlotError> {
             jobs
         },
         metric: of_types.first().copied(),
-        also: of_types.get(1).copied(),
+        second_metric: of_types.get(1).copied(),
         title: word("title"),
         subtitle: word("subtitle"),
         credit: word("source").unwrap_or_default(),
-        shown: shown(given, kind, &of_types)?,
+        axis_limits: axis_limits(given, kind, &of_types)?,
         ..ChartOptions::default()
     })
 }
@@ -469,10 +468,10 @@ fn filter(given: &Given) -> Result<Option<Direction>, FioPlotError> {
 }
 
 /// Limits of axes, each in the unit that the axis is read in.
-fn shown(given: &Given, kind: &str, types: &[Dimension]) -> Result<Shown, FioPlotError> {
-    let mut shown = Shown {
-        until: real(given, "truncate_xaxis")?,
-        ..Shown::default()
+fn axis_limits(given: &Given, kind: &str, types: &[Dimension]) -> Result<AxisLimits, FioPlotError> {
+    let mut axis_limits = AxisLimits {
+        x_to: real(given, "truncate_xaxis")?,
+        ..AxisLimits::default()
     };
     let sides = if kind == "loggraph" {
         types.to_vec()
@@ -485,12 +484,12 @@ fn shown(given: &Given, kind: &str, types: &[Dimension]) -> Result<Shown, FioPlo
             Dimension::Bandwidth => ("", &["max_bw"]),
             _ => ("min_lat", &["max_lat", "max_clat", "max_slat"]),
         };
-        shown.from[side] = real(given, least)?.filter(|least| *least != 0.0);
+        axis_limits.from[side] = real(given, least)?.filter(|least| *least != 0.0);
         for key in most {
-            shown.to[side] = shown.to[side].or(real(given, key)?);
+            axis_limits.to[side] = axis_limits.to[side].or(real(given, key)?);
         }
     }
-    Ok(shown)
+    Ok(axis_limits)
 }
 
 fn number<T: std::str::FromStr>(

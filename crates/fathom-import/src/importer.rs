@@ -662,7 +662,7 @@ fn summed(entry: &mut Entry, direction: Direction, line: &Timeline) {
         .iter()
         .for_each(|cell| cell.latencies.add_to(&mut spread));
     if spread.count() > 0 {
-        way.clat = fathom_analyse::latency_summary(&spread, &PERCENTILES);
+        way.clat = LatencySummary::of(&spread, &PERCENTILES);
     }
     (
         way.counts.planned,

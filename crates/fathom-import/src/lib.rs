@@ -17,12 +17,12 @@ mod logs;
 mod name;
 mod number;
 mod options;
+mod report_source;
 mod result;
 mod row;
 mod steady;
 mod terse;
 mod timeline;
-mod told;
 
 pub use self::cells::read_cells;
 pub use self::document::{ImportedRun, read_hosts, read_models, read_result, read_settings};
@@ -34,4 +34,4 @@ pub use self::importer::{
     read_text,
 };
 pub use self::log::read_iops_log;
-pub use self::told::read_told;
+pub use self::report_source::read_report_source;

@@ -250,15 +250,7 @@ fn time(ns: Option<f64>) -> String {
 }
 
 fn grouped(figure: f64) -> String {
-    let digits = format!("{:.0}", figure.max(0.0));
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    fathom_model::thousands(figure.max(0.0).round_ties_even() as u64)
 }
 
 #[cfg(test)]

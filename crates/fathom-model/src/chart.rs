@@ -174,6 +174,6 @@ pub struct Happening {
     pub to: f64,
     /// What.
     pub words: String,
-    /// How grave: 0 worth knowing, 1 qualifies, 2 makes invalid.
-    pub grave: u8,
+    /// Severity: 0 note, 1 degrades, 2 invalidates.
+    pub severity: u8,
 }

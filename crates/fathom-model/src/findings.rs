@@ -1,11 +1,11 @@
-//! What a recording means: every statistic a report prints, and every sentence with its evidence.
+//! The results of the analysis: every statistic a report prints, and every finding with its evidence.
 //!
-//! `fathom-analyse` fills these, `fathom-report` turns them into ink and computes nothing.
+//! `fathom-analyse` fills these types; `fathom-report` formats them and computes nothing.
 
 use crate::{
-    Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, HostRecording, LatencyTarget,
-    Nanos, Override, PerDirection, Personality, Provenance, RunEnd, SparseHistogram, SpecReport,
-    SteadyRecording, SteadySample, TargetRecording, VerifyCounts,
+    Bytes, ClockFacts, Conditions, Counts, Damage, DiskCounters, Histogram, HostRecording,
+    LatencyTarget, Nanos, Override, PerDirection, Personality, Provenance, RunEnd, SparseHistogram,
+    SpecReport, SteadyRecording, SteadySample, TargetRecording, VerifyCounts, fio_bins::fio_bins,
 };
 
 /// One whole run, judged.
@@ -399,6 +399,24 @@ pub struct LatencySummary {
     pub bins: Vec<(u64, u64)>,
     /// Values above 73 minutes; they are in `max`, not in `bins`.
     pub overflow: u64,
+}
+
+impl LatencySummary {
+    /// The summary of `histogram`, with the values at `percentiles` (0 to 100).
+    #[must_use]
+    pub fn of(histogram: &Histogram, percentiles: &[f64]) -> LatencySummary {
+        let value = |p: &f64| histogram.percentile(*p).map(|v| (*p, v.round() as u64));
+        LatencySummary {
+            min: histogram.min().map_or(0, Nanos::get),
+            max: histogram.max().map_or(0, Nanos::get),
+            mean: histogram.mean(),
+            stddev: histogram.std_dev(),
+            n: histogram.count(),
+            percentiles: percentiles.iter().filter_map(value).collect(),
+            bins: fio_bins(histogram),
+            overflow: histogram.overflow(),
+        }
+    }
 }
 
 /// A reporting group (fio's `Run status group`).

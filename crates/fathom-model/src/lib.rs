@@ -5,6 +5,7 @@
 
 mod cell;
 mod chart;
+mod chart_options;
 mod comparison;
 mod conditions;
 mod damage;
@@ -12,24 +13,32 @@ mod device;
 mod direction;
 mod experiment;
 mod findings;
+mod fio_bins;
 mod histogram;
 mod imported;
+mod imported_figures;
 mod interval_bytes;
+mod job_figures;
 mod log;
 mod plan;
 mod plan_explanation;
 mod progress;
 mod recording;
 mod report;
+mod report_source;
 mod response;
 mod run;
 mod suite;
+mod thousands;
 mod units;
 
 pub use self::cell::{CellState, Content, StoredCell, StoredFinding};
 pub use self::chart::{
     AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartMark, ChartSeries, ChartUnit,
     Happening, MarkPlace, SeriesShape,
+};
+pub use self::chart_options::{
+    AxisLimits, ChartOptions, Dimension, ParseDimensionError, RatedValue,
 };
 pub use self::comparison::{Comparison, Difference, Metric, Row, Unlike};
 pub use self::conditions::*;
@@ -38,17 +47,25 @@ pub use self::device::*;
 pub use self::direction::{Direction, PerDirection};
 pub use self::experiment::{CellFigures, CellLatency, Estimate, Grid, GridRow};
 pub use self::findings::*;
+pub use self::fio_bins::{FIO_BINS, FIO_CLAMP_NS, fio_bin, fio_bin_value, fio_bins};
 pub use self::histogram::{
     BUCKETS, Histogram, LARGEST_NS, SparseHistogram, bucket_of, bucket_range,
 };
 pub use self::imported::{ImportedResult, Provenance};
+pub use self::imported_figures::{
+    AuthorClaims, HostLink, ImportedDirection, ImportedFigures, ImportedHosts, LatencyPercentiles,
+    ParseLinkError, SpecFigure, SpecSheet, StatedRate,
+};
+pub use self::job_figures::{DirectionFigures, JobFigures, JobFinding, latency_classes};
 pub use self::log::{HistEntry, LogChunk, LogEntry, LogKind, TraceAction, TraceEntry};
 pub use self::plan::*;
 pub use self::plan_explanation::*;
 pub use self::progress::{JobPattern, JobPhase, LiveRate, Progress};
 pub use self::recording::*;
 pub use self::report::{Report, ReportFinding};
+pub use self::report_source::{QueueSettings, ReportSource};
 pub use self::response::{MostLoad, NamedKnee, Response, ResponsePoint};
 pub use self::run::{Experiment, Run, RunId, RunState};
 pub use self::suite::{OverTime, SuiteRounds, SuiteStep, SuiteTold, TimeSlice};
+pub use self::thousands::thousands;
 pub use self::units::{Bytes, Nanos};

@@ -35,7 +35,7 @@ pub struct ReportFinding {
     /// `F005 SHORT_IO`.
     pub name: String,
     /// 0 note, 1 degrades, 2 invalidates.
-    pub grave: u8,
+    pub severity: u8,
     /// Jobs it is about; empty for all.
     pub about: Vec<String>,
     /// What was seen.

@@ -1,5 +1,7 @@
 //! Numbers as fio and people write them.
 
+pub(crate) use fathom_model::thousands as grouped;
+
 /// Powers a number is shortened by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prefix {
@@ -73,19 +75,6 @@ pub(crate) fn rate_pair(per_second: f64) -> (String, String) {
 /// A figure as C turns a double into an integer; nothing below zero or not a number gets through.
 pub(crate) fn floor(figure: f64) -> u64 {
     figure as u64
-}
-
-/// `95012` as `95,012`.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Nanoseconds in three figures with the unit that suits: `336 us`, `1.25 ms`.

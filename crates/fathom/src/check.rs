@@ -5,9 +5,9 @@ mod sheet;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{CheckInput, Hosts, ImportedLogs, judge_handed, verdict};
+use fathom_analyse::{CheckInput, ImportedLogs, judge_handed, little_line, verdict};
 use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result};
-use fathom_model::{SpecReport, Verdict};
+use fathom_model::{ImportedHosts, SpecReport, Verdict};
 
 use self::arguments::Arguments;
 use crate::outcome::Outcome;
@@ -68,9 +68,9 @@ pub fn help() -> Outcome {
 
 fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     let (mut runs, mut models) = (Vec::new(), Vec::new());
-    let mut hosts = Hosts {
-        wanted: arguments.hosts,
-        ..Hosts::default()
+    let mut hosts = ImportedHosts {
+        expected: arguments.hosts,
+        ..ImportedHosts::default()
     };
     for path in &arguments.results {
         let text = read(path)?;
@@ -105,11 +105,7 @@ fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     };
     let found = judge_handed(&handed);
     let (what, verdict) = (
-        handed
-            .results
-            .iter()
-            .map(|point| point.words())
-            .collect::<Vec<_>>(),
+        handed.results.iter().map(little_line).collect::<Vec<_>>(),
         verdict(&found),
     );
     let style = screen::style(std::io::stdout().is_terminal(), "");
@@ -141,11 +137,11 @@ fn against_sheet(
 }
 
 /// A result without names of hosts is one host's.
-fn add_hosts(all: &mut Hosts, path: &str, mut one: Hosts) {
-    if one.there.is_empty() {
-        one.there.push(path.to_owned());
+fn add_hosts(all: &mut ImportedHosts, path: &str, mut one: ImportedHosts) {
+    if one.present.is_empty() {
+        one.present.push(path.to_owned());
     }
-    all.there.extend(one.there);
+    all.present.extend(one.present);
     all.lost.extend(one.lost);
 }
 

@@ -3,11 +3,9 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use fathom_analyse::{
-    ComparedRun, Limit, QueueSettings, compare_repeats, measured, unlike_settings,
-};
+use fathom_analyse::{ComparedRun, Limit, compare_repeats, measured, unlike_settings};
 use fathom_import::read_settings;
-use fathom_model::{Comparison, Findings, Row, Unlike};
+use fathom_model::{Comparison, Findings, QueueSettings, Row, Unlike};
 
 use crate::import::read;
 use crate::outcome::Outcome;

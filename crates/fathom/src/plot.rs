@@ -6,9 +6,11 @@ mod promises;
 use std::path::Path;
 use std::sync::mpsc;
 
-use fathom_analyse::{CHARTS, ChartOptions, Dimension, JobFigures, Told, chart, jobs_of};
+use fathom_analyse::{CHARTS, chart, jobs_of};
 use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
-use fathom_model::{Chart, Direction, ImportedResult};
+use fathom_model::{
+    Chart, ChartOptions, Dimension, Direction, ImportedResult, JobFigures, ReportSource,
+};
 
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, print};
@@ -189,7 +191,7 @@ fn take(asked: &mut PlotArgs, name: &str, value: &str) -> Result<(), String> {
             )
         }
         "--also" => {
-            wish.also = Some(
+            wish.second_metric = Some(
                 value
                     .parse::<Dimension>()
                     .map_err(|why| format!("--also: {why}"))?,
@@ -207,7 +209,7 @@ fn take(asked: &mut PlotArgs, name: &str, value: &str) -> Result<(), String> {
         "--title" => wish.title = Some(value.to_owned()),
         "--subtitle" => wish.subtitle = Some(value.to_owned()),
         "--top" => {
-            wish.top = Some(
+            wish.y_max = Some(
                 time(value)
                     .or(size(value).map(|n| n as f64))
                     .ok_or("--top: a value such as 5ms, 100k or 2000")?,
@@ -278,14 +280,14 @@ const OF_TOTALS: [&str; 12] = [
 ];
 
 /// With the data sheet, where the chart is about one.
-fn wished(asked: &PlotArgs, told: &[Told]) -> Result<ChartOptions, String> {
+fn wished(asked: &PlotArgs, told: &[ReportSource]) -> Result<ChartOptions, String> {
     if asked.chart != "spec" {
         return Ok(asked.wish.clone());
     }
-    let (sheet, promises) = promises::of(told, asked.sheet.as_deref())?;
+    let (sheet, rated_values) = promises::of(told, asked.sheet.as_deref())?;
     Ok(ChartOptions {
         sheet,
-        promises,
+        rated_values,
         ..asked.wish.clone()
     })
 }
@@ -303,9 +305,9 @@ impl PlotArgs {
     fn needs_logs_of(&self, result: &ImportedResult) -> bool {
         let over_time = !OF_TOTALS.contains(&self.chart.as_str());
         over_time
-            && JobFigures::of(&fathom_analyse::imported(result.clone()), "")
+            && fathom_analyse::job_figures(&fathom_analyse::imported(result.clone()), "")
                 .iter()
-                .any(|cell| self.reaches(cell) && self.wish.is_for(cell))
+                .any(|cell| self.reaches(cell) && self.wish.matches(cell))
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use fathom_analyse::Told;
-use fathom_import::{FileTrouble, import, import_chosen, read_told};
-use fathom_model::{Content, Findings, ImportedResult, Run, RunId, StoredCell};
+use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
+use fathom_model::{Content, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell};
 use fathom_report::Format;
 
 use crate::import::{Disk, is_beside, walk};
@@ -24,7 +23,7 @@ type Wanted<'a> = &'a dyn Fn(&ImportedResult) -> bool;
 ///
 /// # Errors
 /// When one cannot be read, or there is nothing in them.
-pub fn told_of(paths: &[String], store: &StoreChoice) -> Result<Vec<Told>, String> {
+pub fn told_of(paths: &[String], store: &StoreChoice) -> Result<Vec<ReportSource>, String> {
     told_with(&|_| true, paths, store)
 }
 
@@ -36,7 +35,7 @@ pub fn told_with(
     wanted: Wanted,
     paths: &[String],
     store: &StoreChoice,
-) -> Result<Vec<Told>, String> {
+) -> Result<Vec<ReportSource>, String> {
     let mut told = Vec::new();
     for path in paths {
         if Path::new(path).is_dir() {
@@ -72,11 +71,11 @@ fn stem(path: &Path) -> String {
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-fn of_file(path: &str, source: &str) -> Result<Vec<Told>, String> {
+fn of_file(path: &str, source: &str) -> Result<Vec<ReportSource>, String> {
     let text = read(path)?;
     if text.contains(OURS) {
         return Ok(vec![
-            read_told(&text, source).map_err(|error| format!("{path}: {error}"))?,
+            read_report_source(&text, source).map_err(|error| format!("{path}: {error}"))?,
         ]);
     }
     let found = import(&[path.to_owned()], &Disk);
@@ -90,11 +89,11 @@ fn of_file(path: &str, source: &str) -> Result<Vec<Told>, String> {
     }
 }
 
-fn imported(result: ImportedResult, source: &str) -> Told {
-    Told::of_imported(&fathom_analyse::imported(result), source)
+fn imported(result: ImportedResult, source: &str) -> ReportSource {
+    fathom_analyse::report_source(&fathom_analyse::imported(result), source)
 }
 
-fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
+fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<ReportSource>, String> {
     let found = walk::files(&[folder.to_owned()])?;
     found
         .troubles
@@ -107,7 +106,7 @@ fn of_folder(wanted: Wanted, folder: &str) -> Result<Vec<Told>, String> {
         } else {
             None
         };
-        match text.map(|text| read_told(&text, &parent(&path))) {
+        match text.map(|text| read_report_source(&text, &parent(&path))) {
             Some(Ok(one)) => told.push(one),
             Some(Err(error)) => eprint_line!("fathom: {path}: left out: {error}"),
             None => others.push(path),
@@ -137,12 +136,12 @@ fn parent(path: &str) -> String {
 }
 
 /// A run that is kept, cell by cell, as it would be told today.
-fn of_run(name: &str, store: &StoreChoice) -> Result<Vec<Told>, String> {
+fn of_run(name: &str, store: &StoreChoice) -> Result<Vec<ReportSource>, String> {
     let mut told = Vec::new();
     each_kept(name, store, &mut |run, _, findings| {
         let source = run.id.to_string();
         if findings.imported.is_some() {
-            told.push(Told::of_imported(&findings, &source));
+            told.push(fathom_analyse::report_source(&findings, &source));
             return Ok(());
         }
         let mut bytes = Vec::new();
@@ -154,7 +153,7 @@ fn of_run(name: &str, store: &StoreChoice) -> Result<Vec<Told>, String> {
         )
         .map_err(|error| error.to_string())?;
         told.push(
-            read_told(&String::from_utf8_lossy(&bytes), &source)
+            read_report_source(&String::from_utf8_lossy(&bytes), &source)
                 .map_err(|error| format!("{name}: {error}"))?,
         );
         Ok(())

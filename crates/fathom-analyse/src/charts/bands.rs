@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use fathom_model::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Histogram, Moment, bucket_range,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartOptions, Histogram, JobFigures, Moment,
+    bucket_range,
 };
 
+use super::ChartError;
 use super::group::{chosen, split};
 use super::time::{full, happenings, of_the_whole, strip_note};
 use super::unit::Quantity;
-use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Each column is a stretch of time, each row a quarter of a power of two of latency; the colour is the share of that \
     column's I/Os in that row, spread by powers. Intervals are added up where there are more than columns, which is exact: they are counts.";

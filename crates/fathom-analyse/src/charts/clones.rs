@@ -3,11 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use fathom_model::{
-    Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
-    SparseHistogram,
+    Direction, DirectionFigures, Histogram, JobFigures, LatencySummary, Moment, MomentDirection,
+    Nanos, PerDirection, SparseHistogram,
 };
-
-use super::cell::{JobFigures, WayFigures};
 
 /// Jobs of one result with the same name and the same settings are one, where the result tells as many as `numjobs` says. Their rates
 /// are added; percentiles come from their bins together and are left out where a clone has none: percentiles cannot be added.
@@ -77,7 +75,7 @@ fn one_of(group: &[JobFigures]) -> JobFigures {
     }
     JobFigures {
         jobs: first.clones,
-        ways: Direction::ALL
+        directions: Direction::ALL
             .into_iter()
             .filter_map(|direction| way(group, direction))
             .collect(),
@@ -88,31 +86,36 @@ fn one_of(group: &[JobFigures]) -> JobFigures {
         offset: group.iter().filter_map(|job| job.offset).min(),
         classes: classes(group),
         clones: None,
-        ..first.slim()
+        ..first.without_series()
     }
 }
 
-fn way(group: &[JobFigures], direction: Direction) -> Option<WayFigures> {
-    let ways: Vec<&WayFigures> = group
+fn way(group: &[JobFigures], direction: Direction) -> Option<DirectionFigures> {
+    let directions: Vec<&DirectionFigures> = group
         .iter()
-        .flat_map(|job| &job.ways)
+        .flat_map(|job| &job.directions)
         .filter(|way| way.direction == direction)
         .collect();
-    let ios: u64 = ways.iter().map(|way| way.ios).sum();
-    let weighted = |value: fn(&WayFigures) -> Option<f64>| {
-        let all: Option<f64> = ways
+    let ios: u64 = directions.iter().map(|way| way.ios).sum();
+    let weighted = |value: fn(&DirectionFigures) -> Option<f64>| {
+        let all: Option<f64> = directions
             .iter()
             .map(|way| Some(value(way)? * way.ios as f64))
             .sum();
         all.filter(|_| ios > 0).map(|sum| sum / ios as f64)
     };
-    (!ways.is_empty()).then(|| WayFigures {
+    (!directions.is_empty()).then(|| DirectionFigures {
         direction,
-        iops: ways.iter().map(|way| way.iops).sum(),
+        iops: directions.iter().map(|way| way.iops).sum(),
         iops_spread: None,
-        bandwidth: ways.iter().map(|way| way.bandwidth).sum(),
+        bandwidth: directions.iter().map(|way| way.bandwidth).sum(),
         ios,
-        latency: latency(&ways.iter().map(|way| &way.latency).collect::<Vec<_>>()),
+        latency: latency(
+            &directions
+                .iter()
+                .map(|way| &way.latency)
+                .collect::<Vec<_>>(),
+        ),
         slat: weighted(|way| way.slat),
         lat: weighted(|way| way.lat),
     })
@@ -223,7 +226,7 @@ fn added(all: &[&MomentDirection], scratch: &mut Histogram) -> MomentDirection {
 
 /// Shares weighted by the I/Os they are of.
 fn classes(group: &[JobFigures]) -> Vec<(f64, f64)> {
-    let ios = |job: &JobFigures| job.ways.iter().map(|way| way.ios).sum::<u64>() as f64;
+    let ios = |job: &JobFigures| job.directions.iter().map(|way| way.ios).sum::<u64>() as f64;
     let all: f64 = group.iter().map(ios).sum();
     if all == 0.0
         || group
@@ -266,7 +269,7 @@ mod tests {
             max: 9,
             ..LatencySummary::default()
         };
-        let way = WayFigures {
+        let way = DirectionFigures {
             direction: Direction::Read,
             iops,
             iops_spread: None,
@@ -291,7 +294,7 @@ mod tests {
             name: "j".into(),
             jobs: Some(1),
             clones: Some(2),
-            ways: vec![way],
+            directions: vec![way],
             series: vec![moment],
             ..JobFigures::default()
         }
@@ -305,7 +308,7 @@ mod tests {
         let [one] = all.as_slice() else {
             panic!("{} jobs", all.len())
         };
-        let way = &one.ways[0];
+        let way = &one.directions[0];
         assert_eq!(
             (one.jobs, way.iops, way.ios, way.latency.mean),
             (Some(2), 100.0, 100, 190.0)

@@ -1,12 +1,14 @@
 //! Bars side by side.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
+    SeriesShape,
+};
 
+use super::ChartError;
 use super::curve::axis;
-use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "A bar is one job of a result. The whisker of a throughput is one standard deviation of its samples over time, \
     up and down: it tells how even the run was, not how sure the mean is (`fathom compare` tells that).";
@@ -17,7 +19,7 @@ const BARS: usize = 48;
 
 pub(super) fn compare(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
     let also = wish
-        .also
+        .second_metric
         .or(wish.metric.is_none().then_some(Dimension::Percentile(99.0)));
     bars(
         &chosen(cells, wish),

@@ -1,11 +1,14 @@
 //! One figure over another: by depth, by jobs, by block size, or any over any.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, ChartUnit, SeriesShape};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, ChartUnit, Dimension,
+    JobFigures, SeriesShape,
+};
 
-use super::dimension::Dimension;
+use super::ChartError;
+use super::dimension::DimensionFormat;
 use super::group::{Seen, Split, chosen, split};
 use super::unit::inner;
-use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Each point is one job (or group of clones) of a result: I/Os per second are good I/Os over \
     the run time, the mean latency and its percentiles those of all I/Os of the run, never means of means.";
@@ -101,7 +104,7 @@ fn bars_and_lines(
     if all.is_empty() {
         return Err(NOTHING);
     }
-    let names = places.iter().map(|place| x.words(*place)).collect();
+    let names = places.iter().map(|place| x.label(*place)).collect();
     Ok(Chart {
         title: if metric == Dimension::Iops {
             title.to_owned()

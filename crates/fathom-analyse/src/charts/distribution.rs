@@ -1,13 +1,14 @@
 //! How long I/Os took: in order of latency with the tail to be seen, and by percentile.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, SeriesShape};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, DirectionFigures,
+    JobFigures, SeriesShape,
+};
 
-use super::cell::{JobFigures, WayFigures};
+use super::ChartError;
 use super::curve::{axis, ends};
-use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::unit::{Quantity, lasting};
-use super::{ChartError, ChartOptions};
 
 pub(super) const DERIVED: &str = "Counts are those of the result's own bins (json+), added up to four for each power of two, so that every step is \
     equally wide; percentiles are read from the same counts, or where a result has none are those it tells. Where there are no bins, the bars are \
@@ -190,7 +191,7 @@ fn class_words(classes: &[(f64, f64)], n: usize) -> String {
 }
 
 /// Share of I/Os, percent, in steps of a quarter of a power of two. Each step is told at its lower end, the last one closed.
-fn steps(way: &WayFigures) -> Vec<(f64, f64)> {
+fn steps(way: &DirectionFigures) -> Vec<(f64, f64)> {
     let total: f64 =
         way.latency.bins.iter().map(|bin| bin.1 as f64).sum::<f64>() + way.latency.overflow as f64;
     let mut steps = std::collections::BTreeMap::new();
@@ -214,7 +215,7 @@ fn steps(way: &WayFigures) -> Vec<(f64, f64)> {
 }
 
 /// Latency over `-log10(1 - share)`, from the bins or else from the percentiles that are told.
-fn by_nines(way: &WayFigures) -> Vec<(f64, f64)> {
+fn by_nines(way: &DirectionFigures) -> Vec<(f64, f64)> {
     let count = way.latency.n.max(way.ios) as f64;
     let place = |share: f64| {
         if share >= 1.0 {

@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, Direction};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartOptions, Dimension, Direction,
+    JobFigures,
+};
 
+use super::ChartError;
 use super::curve::ends;
-use super::dimension::Dimension;
+use super::dimension::DimensionFormat;
 use super::group::{Seen, chosen, split};
 use super::unit::inner;
-use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Each field is one job of a result at that place of the grid. Fields without a result stay empty: nothing is \
     interpolated.";
@@ -38,9 +41,10 @@ pub(super) fn interference(cells: &[JobFigures], wish: &ChartOptions) -> Result<
     // A job that only reads has no mix of its own: all of it is reads.
     let mixed: Vec<JobFigures> = cells
         .iter()
-        .map(JobFigures::slim)
+        .map(JobFigures::without_series)
         .map(|mut cell| {
-            let only_reads = cell.ways.len() == 1 && cell.ways[0].direction == Direction::Read;
+            let only_reads =
+                cell.directions.len() == 1 && cell.directions[0].direction == Direction::Read;
             cell.mix = cell.mix.or(only_reads.then_some(100));
             cell.rw = cell
                 .rw
@@ -68,7 +72,7 @@ pub(super) fn interference(cells: &[JobFigures], wish: &ChartOptions) -> Result<
 /// Readers beside writers, each at a planned rate of its own: write bandwidth along the bottom, reads per second upwards.
 fn by_rates(cells: &[JobFigures], wish: &ChartOptions) -> Result<Option<Chart>, ChartError> {
     let does = |cell: &JobFigures, direction: Direction| {
-        cell.ways.iter().all(|way| way.direction == direction)
+        cell.directions.iter().all(|way| way.direction == direction)
     };
     let writers: HashMap<usize, f64> = cells
         .iter()
@@ -81,7 +85,7 @@ fn by_rates(cells: &[JobFigures], wish: &ChartOptions) -> Result<Option<Chart>, 
     let beside = readers.filter_map(|reader| {
         Some(JobFigures {
             rate: Some(*writers.get(&reader.result)?),
-            ..reader.slim()
+            ..reader.without_series()
         })
     });
     let beside: Vec<JobFigures> = beside.collect();
@@ -134,7 +138,7 @@ fn of_two(
     let log = low > 0.0 && high / low > 50.0;
     let named = |dimension: Dimension, places: &[f64]| ChartAxis {
         title: dimension.title(),
-        scale: AxisScale::Names(places.iter().map(|place| dimension.words(*place)).collect()),
+        scale: AxisScale::Names(places.iter().map(|place| dimension.label(*place)).collect()),
         ..ChartAxis::default()
     };
     let mut notes = Vec::new();

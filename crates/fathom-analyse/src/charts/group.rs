@@ -1,14 +1,12 @@
 //! Cells side by side: what is common to all of them stands below the title, what differs in the legend.
 
-use super::ChartOptions;
-use super::cell::{JobFigures, WayFigures};
-use super::dimension::Dimension;
+use fathom_model::{ChartOptions, Dimension, DirectionFigures, JobFigures};
 
 /// One direction of one cell.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) cell: &'a JobFigures,
-    pub(super) way: &'a WayFigures,
+    pub(super) way: &'a DirectionFigures,
 }
 
 impl Seen<'_> {
@@ -29,26 +27,14 @@ pub(super) struct Split<'a> {
     pub(super) common: String,
 }
 
-impl ChartOptions {
-    /// Whether this is one of the jobs that are asked for.
-    #[must_use]
-    pub fn is_for(&self, cell: &JobFigures) -> bool {
-        let among = |wanted: &[u32], value: Option<u32>| {
-            wanted.is_empty() || value.is_some_and(|value| wanted.contains(&value))
-        };
-        (self.rw.is_empty() || self.rw.contains(&cell.rw))
-            && among(&self.depths, cell.depth)
-            && among(&self.jobs, cell.jobs)
-            && (self.blocks.is_empty()
-                || cell.block.is_some_and(|block| self.blocks.contains(&block)))
-            && (self.names.is_empty() || self.names.contains(&cell.name))
-    }
-}
-
 /// What `wish` asks for among `cells`.
 pub(super) fn chosen<'a>(cells: &'a [JobFigures], wish: &ChartOptions) -> Vec<Seen<'a>> {
-    let ways = |cell: &'a JobFigures| cell.ways.iter().map(move |way| Seen { cell, way });
-    let all = cells.iter().filter(|cell| wish.is_for(cell)).flat_map(ways);
+    let directions =
+        |cell: &'a JobFigures| cell.directions.iter().map(move |way| Seen { cell, way });
+    let all = cells
+        .iter()
+        .filter(|cell| wish.matches(cell))
+        .flat_map(directions);
     let mut seen: Vec<Seen> = all
         .filter(|seen| {
             wish.direction
@@ -143,7 +129,7 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
         .offset
         .filter(|offset| *offset > 0)
         .map(|offset| format!("from {}", crate::figures::bytes(offset)));
-    let direction = if cell.ways.len() > 1 {
+    let direction = if cell.directions.len() > 1 {
         format!("{}s", seen.way.direction.word())
     } else {
         String::new()
@@ -157,7 +143,7 @@ fn parts(seen: &Seen, varied: &[Dimension], names: bool) -> Parts {
         unless(
             &[Dimension::Mix],
             cell.mix
-                .filter(|_| cell.ways.len() > 1)
+                .filter(|_| cell.directions.len() > 1)
                 .map(|mix| format!("{mix} % reads")),
         ),
         unless(

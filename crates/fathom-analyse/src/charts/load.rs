@@ -1,12 +1,15 @@
 //! Response time over load: what every user waits for at which throughput, where it bends, and what a limit allows.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartSeries, MarkPlace};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartOptions, ChartSeries, Dimension,
+    JobFigures, MarkPlace,
+};
 
+use super::ChartError;
 use super::curve::{axis, ends};
-use super::dimension::Dimension;
+use super::dimension::DimensionFormat;
 use super::group::{Group, Seen, chosen, split};
 use super::unit::lasting;
-use super::{ChartError, ChartOptions, JobFigures};
 use crate::figures::rate;
 use crate::knee::{ClosedPoint, Knee, KneeRule, knees};
 

@@ -1,7 +1,6 @@
 //! Charts as data: which figures stand where, in which unit, with which words. Ink is elsewhere.
 
 mod bands;
-mod cell;
 mod clones;
 mod compared;
 mod curve;
@@ -9,92 +8,25 @@ mod dimension;
 mod distribution;
 mod field;
 mod group;
+mod job_figures;
 mod load;
 mod promised;
 mod report;
+mod report_source;
 mod rounds;
 mod space;
 mod thin;
 mod time;
-mod told;
 mod unit;
 
 use std::fmt;
 
-use fathom_model::{Chart, Direction};
+use fathom_model::{Chart, ChartOptions, JobFigures};
 
-pub use self::cell::{JobFigures, Remark, WayFigures, classes};
-pub use self::dimension::Dimension;
-pub use self::promised::Promise;
+pub use self::job_figures::job_figures;
 pub use self::report::report;
+pub use self::report_source::{jobs_of, report_source};
 pub use self::thin::thin;
-pub use self::told::{Told, jobs_of};
-
-/// What is asked of a chart. Empty lists and nothing mean all.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ChartOptions {
-    /// Patterns.
-    pub rw: Vec<String>,
-    /// Reads, writes or trims only.
-    pub direction: Option<Direction>,
-    /// Queue depths.
-    pub depths: Vec<u32>,
-    /// Numbers of jobs.
-    pub jobs: Vec<u32>,
-    /// Block sizes.
-    pub blocks: Vec<u64>,
-    /// Names of jobs.
-    pub names: Vec<String>,
-    /// Along the bottom.
-    pub x: Option<Dimension>,
-    /// What is measured.
-    pub metric: Option<Dimension>,
-    /// What else is measured, on an axis of its own.
-    pub also: Option<Dimension>,
-    /// A limit of the latency at a percentile, nanoseconds.
-    pub slo: Option<(f64, f64)>,
-    /// In place of the title.
-    pub title: Option<String>,
-    /// In place of what is common to all.
-    pub subtitle: Option<String>,
-    /// Where the axis of the measured value ends, in base units.
-    pub top: Option<f64>,
-    /// Where axes begin and end, in the units that they are read in.
-    pub shown: Shown,
-    /// Whom the figures are from.
-    pub credit: String,
-    /// What a data sheet promises.
-    pub promises: Vec<Promise>,
-    /// Whose sheet that is.
-    pub sheet: String,
-}
-
-/// Where axes begin and end, in the units that they are read in; first the left, then the right one.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
-    /// Beginnings.
-    pub from: [Option<f64>; 2],
-    /// Ends.
-    pub to: [Option<f64>; 2],
-    /// The end of the axis along the bottom.
-    pub until: Option<f64>,
-}
-
-impl Shown {
-    fn limit(&self, chart: &mut Chart) {
-        for (side, axis) in chart.y.iter_mut().enumerate().take(2) {
-            let base = |shown: Option<f64>| shown.map(|value| value * axis.unit.divide);
-            let (from, to) = (base(self.from[side]), base(self.to[side]));
-            (axis.from, axis.to) = (from.or(axis.from), to.or(axis.to));
-        }
-        if let Some(until) = self
-            .until
-            .filter(|_| !matches!(chart.x.scale, fathom_model::AxisScale::Names(_)))
-        {
-            chart.x.to = Some(until * chart.x.unit.divide);
-        }
-    }
-}
 
 /// Why a chart cannot be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,10 +202,10 @@ pub fn chart(name: &str, cells: &[JobFigures], wish: &ChartOptions) -> Result<Ch
     if let Some(subtitle) = &wish.subtitle {
         chart.subtitle.clone_from(subtitle);
     }
-    if let (Some(top), Some(axis)) = (wish.top, chart.y.first_mut()) {
+    if let (Some(top), Some(axis)) = (wish.y_max, chart.y.first_mut()) {
         axis.to = Some(top);
     }
-    wish.shown.limit(&mut chart);
+    wish.axis_limits.apply(&mut chart);
     if !wish.credit.is_empty() {
         chart.notes.push(format!("Source: {}", wish.credit));
     }

@@ -1,13 +1,12 @@
 //! What a data sheet promises beside what was measured.
 
 use fathom_model::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartSeries, Direction, MarkPlace,
-    SeriesShape,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartMark, ChartOptions, ChartSeries, JobFigures,
+    MarkPlace, RatedValue, SeriesShape,
 };
 
-use super::dimension::Dimension;
+use super::ChartError;
 use super::unit::Quantity;
-use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "A bar is the best of the results that fit a promise of the data sheet (direction, order, block size where stated), in \
     percent of it: 100 is as promised. Of a latency it is the promise over the result, so that more is always better.";
@@ -18,38 +17,19 @@ const NONE_FITS: ChartError = ChartError::Lacks(
     "none of these results fits a promise of the sheet: direction, random or in order, and block size must be the same",
 );
 
-/// One figure of a data sheet.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Promise {
-    /// What is promised, in words with the value.
-    pub words: String,
-    /// Direction; `None` is a mix.
-    pub direction: Option<Direction>,
-    /// Reads of a mix, percent.
-    pub mix: Option<u32>,
-    /// Random addresses.
-    pub random: bool,
-    /// Block size, bytes.
-    pub block: Option<u64>,
-    /// What is counted.
-    pub figure: Dimension,
-    /// How much, in base units.
-    pub value: f64,
-}
-
 pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, ChartError> {
-    if wish.promises.is_empty() {
+    if wish.rated_values.is_empty() {
         return Err(LACKS);
     }
-    let kept: Vec<(&Promise, f64)> = wish
-        .promises
+    let kept: Vec<(&RatedValue, f64)> = wish
+        .rated_values
         .iter()
         .filter_map(|promise| Some((promise, best(promise, cells)?)))
         .collect();
     if kept.is_empty() {
         return Err(NONE_FITS);
     }
-    let missing = wish.promises.len() - kept.len();
+    let missing = wish.rated_values.len() - kept.len();
     let points = kept
         .iter()
         .enumerate()
@@ -67,7 +47,7 @@ pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Char
         x: ChartAxis {
             scale: AxisScale::Names(
                 kept.iter()
-                    .map(|(promise, _)| promise.words.clone())
+                    .map(|(promise, _)| promise.label.clone())
                     .collect(),
             ),
             ..ChartAxis::default()
@@ -93,10 +73,10 @@ pub(super) fn promised(cells: &[JobFigures], wish: &ChartOptions) -> Result<Char
 }
 
 /// The best share of a promise among the cells that fit it.
-fn best(promise: &Promise, cells: &[JobFigures]) -> Option<f64> {
+fn best(promise: &RatedValue, cells: &[JobFigures]) -> Option<f64> {
     let share = |cell: &JobFigures| {
-        let value = promise.figure.of(cell, promise.direction)?;
-        let share = if promise.figure.more_is_better() {
+        let value = promise.metric.of(cell, promise.direction)?;
+        let share = if promise.metric.more_is_better() {
             value / promise.value
         } else {
             promise.value / value
@@ -110,13 +90,13 @@ fn best(promise: &Promise, cells: &[JobFigures]) -> Option<f64> {
         .max_by(f64::total_cmp)
 }
 
-fn fits(promise: &Promise, cell: &JobFigures) -> bool {
+fn fits(promise: &RatedValue, cell: &JobFigures) -> bool {
     let alone = promise
         .direction
-        .is_none_or(|direction| cell.ways.iter().all(|way| way.direction == direction));
+        .is_none_or(|direction| cell.directions.iter().all(|way| way.direction == direction));
     let mix = promise
         .mix
-        .is_none_or(|mix| cell.mix == Some(mix) && cell.ways.len() == 2);
+        .is_none_or(|mix| cell.mix == Some(mix) && cell.directions.len() == 2);
     let block = promise.block.is_none_or(|block| cell.block == Some(block));
     alone && mix && block && cell.rw.starts_with("rand") == promise.random
 }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use fathom_model::{Chart, Report, ReportFinding};
+use fathom_model::{
+    Chart, ChartOptions, Dimension, JobFigures, JobFinding, Report, ReportFinding, ReportSource,
+};
 
-use super::dimension::Dimension;
-use super::told::jobs_of;
+use super::report_source::jobs_of;
 use super::unit::lasting;
-use super::{CHARTS, ChartOptions, JobFigures, Remark, Told, chart};
+use super::{CHARTS, chart};
 use crate::figures::{bytes, counted, rate};
 
 /// Loads that get charts of their own.
@@ -26,7 +27,7 @@ const FEW_BLOCKS: usize = 24;
 
 /// What `told` says together.
 #[must_use]
-pub fn report(told: &[Told], title: Option<&str>) -> Report {
+pub fn report(told: &[ReportSource], title: Option<&str>) -> Report {
     let mut jobs: Vec<JobFigures> = jobs_of(told);
     if told.len() > 1 {
         // Files come in the order of their names, in which 16 stands before 2.
@@ -75,7 +76,7 @@ fn order(
     )
 }
 
-fn titled(told: &[Told]) -> String {
+fn titled(told: &[ReportSource]) -> String {
     let mut sources: Vec<&str> = told
         .iter()
         .map(|one| one.source.as_str())
@@ -93,7 +94,7 @@ fn titled(told: &[Told]) -> String {
     }
 }
 
-fn worst(told: &[Told]) -> Option<String> {
+fn worst(told: &[ReportSource]) -> Option<String> {
     let order = ["valid", "degraded", "invalid"];
     let rank = |verdict: &&String| order.iter().position(|word| word == verdict);
     told.iter()
@@ -103,7 +104,7 @@ fn worst(told: &[Told]) -> Option<String> {
 }
 
 /// What was reached, and then what the results say of themselves.
-fn summary(told: &[Told], jobs: &[JobFigures]) -> Vec<String> {
+fn summary(told: &[ReportSource], jobs: &[JobFigures]) -> Vec<String> {
     let mut said = Vec::new();
     let results = if told.len() == 1 {
         "1 result".to_owned()
@@ -138,22 +139,26 @@ fn summary(told: &[Told], jobs: &[JobFigures]) -> Vec<String> {
             words(job)
         ));
     }
-    if let Some(stories) = few_stories(told) {
-        said.extend(stories);
+    if let Some(summaries) = few_stories(told) {
+        said.extend(summaries);
     }
     said
 }
 
 /// What the jobs say of themselves, where that is short enough to stand before the findings.
-fn few_stories(told: &[Told]) -> Option<Vec<String>> {
-    let stories: Vec<String> = told.iter().flat_map(|one| &one.stories).cloned().collect();
-    (stories.len() <= STORIES).then_some(stories)
+fn few_stories(told: &[ReportSource]) -> Option<Vec<String>> {
+    let summaries: Vec<String> = told
+        .iter()
+        .flat_map(|one| &one.summaries)
+        .cloned()
+        .collect();
+    (summaries.len() <= STORIES).then_some(summaries)
 }
 
 /// The same of very many jobs, to be looked up.
-fn stories(told: &[Told]) -> Option<(String, Vec<(String, String)>)> {
+fn summaries(told: &[ReportSource]) -> Option<(String, Vec<(String, String)>)> {
     let all = told.iter().flat_map(|one| {
-        one.stories
+        one.summaries
             .iter()
             .map(|summary_sentences| (one.source.clone(), summary_sentences.clone()))
     });
@@ -197,7 +202,7 @@ fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
                 ));
             }
             let (finding, sentences) = &mut all[place];
-            if remark.grave > finding.grave {
+            if remark.severity > finding.severity {
                 *finding = ReportFinding {
                     name: std::mem::take(&mut finding.name),
                     about: std::mem::take(&mut finding.about),
@@ -225,29 +230,29 @@ fn findings(jobs: &[JobFigures]) -> Vec<ReportFinding> {
         finding
     };
     let mut all: Vec<ReportFinding> = all.into_iter().map(counted).collect();
-    all.sort_by_key(|finding| std::cmp::Reverse(finding.grave));
+    all.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     all
 }
 
-fn told_by(remark: &Remark) -> ReportFinding {
+fn told_by(remark: &JobFinding) -> ReportFinding {
     ReportFinding {
-        grave: remark.grave,
+        severity: remark.severity,
         evidence: remark.evidence.clone(),
         advice: remark.advice.clone(),
         ..ReportFinding::default()
     }
 }
 
-fn facts(told: &[Told]) -> Vec<(String, Vec<(String, String)>)> {
+fn facts(told: &[ReportSource]) -> Vec<(String, Vec<(String, String)>)> {
     let several = told.len() > 1;
-    let named = |one: &Told, heading: &str| {
+    let named = |one: &ReportSource, heading: &str| {
         if several && !one.source.is_empty() {
             format!("{heading}: {}", one.source)
         } else {
             heading.to_owned()
         }
     };
-    let mut all: Vec<(String, Vec<(String, String)>)> = stories(told).into_iter().collect();
+    let mut all: Vec<(String, Vec<(String, String)>)> = summaries(told).into_iter().collect();
     for one in told.iter().take(WRITTEN_OUT) {
         for (heading, pairs) in &one.facts {
             // Many results of one machine say it once.
@@ -259,7 +264,7 @@ fn facts(told: &[Told]) -> Vec<(String, Vec<(String, String)>)> {
     all
 }
 
-fn plans(told: &[Told]) -> Vec<(String, String)> {
+fn plans(told: &[ReportSource]) -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = Vec::new();
     for one in told
         .iter()
@@ -293,7 +298,7 @@ fn figures(jobs: &[JobFigures]) -> Vec<Vec<String>> {
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for job in jobs {
-        for way in &job.ways {
+        for way in &job.directions {
             let latency = |dimension: Dimension| {
                 dimension
                     .of(job, Some(way.direction))
@@ -391,7 +396,7 @@ fn loads(jobs: &[JobFigures]) -> Vec<Vec<JobFigures>> {
         if place == all.len() {
             all.push(Vec::new());
         }
-        all[place].push(job.slim());
+        all[place].push(job.without_series());
     }
     all.retain(|load| load.len() > 1);
     all
@@ -444,6 +449,8 @@ fn thinner(chart: &mut Chart) {
             .for_each(|series| series.points = super::thin(&series.points, FEW_POINTS));
     }
     // The gravest stay.
-    chart.strip.sort_by_key(|one| std::cmp::Reverse(one.grave));
+    chart
+        .strip
+        .sort_by_key(|one| std::cmp::Reverse(one.severity));
     chart.strip.truncate(FEW_BLOCKS);
 }

@@ -1,12 +1,14 @@
 //! Steady state as SNIA's test specification draws it: every round, and the window with its mean, its bounds and its slope.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Moment};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, JobFigures,
+    Moment,
+};
 
+use super::ChartError;
 use super::curve::axis;
-use super::dimension::Dimension;
 use super::group::{alike, chosen};
 use super::time::full;
-use super::{ChartError, ChartOptions, JobFigures};
 use crate::pts::{PTS_WINDOW, pts_steady_round, pts_window, pts_words};
 
 pub(super) const DERIVED: &str = "Rounds are repetitions of the same job in the order of the results; of a single job, its intervals. The window is \

@@ -1,14 +1,16 @@
 //! Throughput over the places of a target: the outer and inner tracks of a disk, the zones of a flash drive.
 
-use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Direction, SeriesShape};
+use fathom_model::{
+    AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, Direction,
+    JobFigures, SeriesShape,
+};
 
+use super::ChartError;
 use super::curve::{axis, ends, over};
-use super::dimension::Dimension;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::time::full;
 use super::unit::{Quantity, inner};
-use super::{ChartError, ChartOptions, JobFigures};
 
 pub(super) const DERIVED: &str = "Where results differ in where their region begins (offset), each point is one of them. Of a job that goes through its \
     region in order, each point is an interval, and its place is where the region begins and what was moved until then. Where there are more \
@@ -32,7 +34,7 @@ pub(super) fn space(cells: &[JobFigures], wish: &ChartOptions) -> Result<Chart, 
             .iter()
             .map(|cell| JobFigures {
                 offset: cell.offset.or(Some(0)),
-                ..cell.slim()
+                ..cell.without_series()
             })
             .collect();
         over(
@@ -117,7 +119,7 @@ fn is_ordered(seen: &Seen) -> bool {
         Direction::Write => "write",
         Direction::Trim => "trim",
     };
-    seen.cell.rw == pattern && seen.cell.ways.len() == 1 && seen.cell.jobs.unwrap_or(1) == 1
+    seen.cell.rw == pattern && seen.cell.directions.len() == 1 && seen.cell.jobs.unwrap_or(1) == 1
 }
 
 fn places(seen: &Seen, metric: Dimension) -> Vec<(f64, f64)> {

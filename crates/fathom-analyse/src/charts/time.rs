@@ -1,16 +1,16 @@
 //! Lines over time, from intervals: rates of each interval, and percentiles of all its I/Os.
 
 use fathom_model::{
-    AxisScale, Chart, ChartAxis, ChartBody, ChartSeries, Happening, Moment, MomentDirection, Nanos,
-    SeriesShape, TimeSpan,
+    AxisScale, Chart, ChartAxis, ChartBody, ChartOptions, ChartSeries, Dimension, Happening,
+    JobFigures, JobFinding, Moment, MomentDirection, Nanos, SeriesShape, TimeSpan,
 };
 
+use super::ChartError;
 use super::curve::{axis, ends};
-use super::dimension::Dimension;
+use super::dimension::DimensionFormat;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
-use super::{ChartError, ChartOptions, JobFigures, Remark};
 use crate::figures::holds_all_along;
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
@@ -33,7 +33,7 @@ pub(super) fn throughput(cells: &[JobFigures], wish: &ChartOptions) -> Result<Ch
         .filter(|metric| of_moments(*metric))
         .unwrap_or(Dimension::Iops);
     let also = wish
-        .also
+        .second_metric
         .filter(|also| of_moments(*also) && also.quantity() != metric.quantity());
     let made = split(chosen(cells, wish), &[]);
     let seen = seen_of(&made);
@@ -263,13 +263,13 @@ fn drawn(
 
 /// What qualifies the whole of what is drawn, by name: it has no time of its own, or holds all along.
 pub(super) fn of_the_whole(seen: &[(String, Seen)]) -> Option<String> {
-    let grave = seen.iter().take(LINES).flat_map(|(_, seen)| {
+    let severity = seen.iter().take(LINES).flat_map(|(_, seen)| {
         seen.cell
             .findings
             .iter()
-            .filter(|one| one.grave > 0 && in_strip(one, seen).is_empty())
+            .filter(|one| one.severity > 0 && in_strip(one, seen).is_empty())
     });
-    let mut names: Vec<&str> = grave.map(|finding| finding.code.as_str()).collect();
+    let mut names: Vec<&str> = severity.map(|finding| finding.code.as_str()).collect();
     names.sort_unstable();
     names.dedup();
     let more = if names.len() > 4 {
@@ -294,7 +294,7 @@ pub(super) fn strip_note(strip: &[Happening], end: f64) -> Option<String> {
             kinds.push((one, kind));
         }
     }
-    kinds.sort_by_key(|(one, _)| std::cmp::Reverse(one.grave));
+    kinds.sort_by_key(|(one, _)| std::cmp::Reverse(one.severity));
     let told: Vec<String> = kinds
         .iter()
         .take(TOLD)
@@ -320,7 +320,7 @@ fn kind(words: &str) -> &str {
 const TOLD_BY_INTERVALS: [&str; 2] = ["IO_ERROR", "SHORT_IO"];
 
 /// When a finding was seen, where that is a part of the run and no interval says the same.
-fn in_strip<'a>(finding: &'a Remark, seen: &Seen) -> &'a [TimeSpan] {
+fn in_strip<'a>(finding: &'a JobFinding, seen: &Seen) -> &'a [TimeSpan] {
     let end = seen
         .cell
         .series
@@ -345,12 +345,12 @@ pub(super) fn happenings(seen: &[(String, Seen)]) -> Vec<Happening> {
                 from: span.from.get() as f64,
                 to: span.to.get() as f64,
                 words: format!("{}: {}", finding.code, finding.evidence),
-                grave: finding.grave,
+                severity: finding.severity,
             }));
         }
     }
     if all.len() > BLOCKS {
-        all.sort_by_key(|one| std::cmp::Reverse(one.grave));
+        all.sort_by_key(|one| std::cmp::Reverse(one.severity));
         all.truncate(BLOCKS);
     }
     all.sort_by(|a, b| a.from.total_cmp(&b.from));
@@ -373,7 +373,7 @@ fn of_intervals(seen: &[(String, Seen)]) -> Vec<Happening> {
         };
         for moment in full(&one.cell.series) {
             let this = &moment.directions[direction];
-            let (grave, words) = match rate(moment) {
+            let (severity, words) = match rate(moment) {
                 _ if this.bad > 0 => (
                     2,
                     format!(
@@ -402,7 +402,7 @@ fn of_intervals(seen: &[(String, Seen)]) -> Vec<Happening> {
                     from,
                     to,
                     words,
-                    grave,
+                    severity,
                 }),
             }
         }

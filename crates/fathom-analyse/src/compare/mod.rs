@@ -16,7 +16,7 @@ use fathom_model::Difference;
 
 pub use self::measured::measured;
 pub use self::runs::{ComparedRun, Figure, Limit, compare, compare_repeats};
-pub use self::settings::{QueueSettings, unlike_settings};
+pub use self::settings::unlike_settings;
 
 use self::bootstrap::{Side, interval_of_change};
 use self::correlation::{correlation_time, median_time};

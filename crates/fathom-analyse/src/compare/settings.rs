@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::Unlike;
-
-/// Settings by name, of each device: its kernel name, model and serial number.
-pub type QueueSettings = BTreeMap<[String; 3], BTreeMap<String, String>>;
+use fathom_model::{QueueSettings, Unlike};
 
 /// Settings that the kernel changes by itself.
 const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];

@@ -1,9 +1,8 @@
 //! FIO_BINS_CLAMPED: latencies that fio's output format cannot tell apart.
 
-use fathom_model::{Finding, Histogram, Weight};
+use fathom_model::{FIO_CLAMP_NS, Finding, Histogram, Weight, fio_bin, fio_bin_value};
 
 use super::{Detector, EntryContext, RunContext};
-use crate::bins::{FIO_CLAMP_NS, fio_bin, fio_middle};
 use crate::figures::{count, duration};
 
 const CODE: &str = "FIO_BINS_CLAMPED";
@@ -25,7 +24,7 @@ fn clamped(seat: &EntryContext) -> Option<Finding> {
          clamped.",
         count(worst),
         duration(FIO_CLAMP_NS as f64),
-        count(fio_middle(fio_bin(FIO_CLAMP_NS))),
+        count(fio_bin_value(fio_bin(FIO_CLAMP_NS))),
     );
     Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
 }

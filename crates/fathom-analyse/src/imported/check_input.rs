@@ -1,11 +1,10 @@
 //! All that was handed in about a device, and the checks over it: each looks for one way in which figures of others mislead.
 
-use fathom_model::Finding;
+use fathom_model::{Finding, ImportedFigures, ImportedHosts, LatencyPercentiles};
 
-use super::figures::Imported;
-use super::hosts::{Hosts, judge_hosts};
+use super::hosts::judge_hosts;
 use super::logs::{ImportedLogs, judge_logs};
-use super::merged::{Spread, judge_percentile};
+use super::merged::judge_percentile;
 use super::number::NumberError;
 use super::{claims, figures, link, repeats, spec, sweep::judge_sweep};
 
@@ -13,13 +12,13 @@ use super::{claims, figures, link, repeats, spec, sweep::judge_sweep};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckInput {
     /// Results, of one device.
-    pub results: Vec<Imported>,
+    pub results: Vec<ImportedFigures>,
     /// The hosts that they come from.
-    pub hosts: Hosts,
+    pub hosts: ImportedHosts,
     /// Log files of results.
     pub logs: Vec<ImportedLogs>,
     /// How the latencies of each job are spread.
-    pub spreads: Vec<Spread>,
+    pub spreads: Vec<LatencyPercentiles>,
     /// Percentiles that are said to be those of all jobs together: which (0 to 100), and nanoseconds.
     pub percentiles: Vec<(f64, f64)>,
     /// Figures that could not be read.
@@ -119,7 +118,7 @@ pub const CHECKS: [Check; 20] = [
     },
 ];
 
-fn each(handed: &CheckInput, check: fn(&Imported) -> Option<Finding>) -> Vec<Finding> {
+fn each(handed: &CheckInput, check: fn(&ImportedFigures) -> Option<Finding>) -> Vec<Finding> {
     handed.results.iter().filter_map(check).collect()
 }
 
@@ -150,7 +149,7 @@ pub fn judge_handed_with(handed: &CheckInput, checks: &[Check]) -> Vec<Finding> 
 
 /// What is wrong with one result by itself.
 #[must_use]
-pub fn judge_imported(imported: &Imported) -> Vec<Finding> {
+pub fn judge_imported(imported: &ImportedFigures) -> Vec<Finding> {
     judge_handed(&CheckInput {
         results: vec![imported.clone()],
         ..CheckInput::default()

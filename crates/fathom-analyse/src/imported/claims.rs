@@ -1,25 +1,25 @@
 //! What authors say about their figures, against what the figures say.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::about;
-use super::figures::Imported;
+use super::link::usable_rate;
 use crate::figures::{bytes, percent};
 
 /// Sentences round; what differs by more than this is another statement.
 const ROUNDING: f64 = 0.1;
 
 /// A count of readers and writers is no count of I/Os in flight.
-pub(super) fn in_flight(imported: &Imported) -> Option<Finding> {
-    let (claimed, possible) = (imported.claims.in_flight?, imported.possible()?);
-    if claimed <= possible * (1.0 + ROUNDING) {
+pub(super) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
+    let (claimed, max_in_flight) = (imported.claims.in_flight?, imported.max_in_flight()?);
+    if claimed <= max_in_flight * (1.0 + ROUNDING) {
         return None;
     }
     let measured = imported
         .in_flight()
         .map_or(String::new(), |n| format!("; by Little's law {n:.1} were"));
     let evidence = format!(
-        "{claimed} in flight are claimed, but {} jobs of depth {} can have {possible}{measured}.",
+        "{claimed} in flight are claimed, but {} jobs of depth {} can have {max_in_flight}{measured}.",
         imported.jobs.unwrap_or(1),
         imported.depth.unwrap_or(1),
     );
@@ -34,7 +34,7 @@ pub(super) fn in_flight(imported: &Imported) -> Option<Finding> {
 }
 
 /// Bits on the line are not bytes of data.
-pub(super) fn line_coding(imported: &Imported) -> Option<Finding> {
+pub(super) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, link) = (imported.claims.ceiling?, imported.link?);
     if claimed <= link.usable() * (1.0 + ROUNDING) {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn line_coding(imported: &Imported) -> Option<Finding> {
     let evidence = format!(
         "A ceiling of {:.0} MB/s is claimed, but {}{reached}.",
         claimed / 1e6,
-        link.words()
+        usable_rate(link)
     );
     let advice =
         "Take the usable rate after line coding; packets and commands cost some percent more.";
@@ -63,7 +63,7 @@ pub(super) fn line_coding(imported: &Imported) -> Option<Finding> {
 }
 
 /// How much of the links was used.
-pub(super) fn headroom(imported: &Imported) -> Option<Finding> {
+pub(super) fn headroom(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, link, got) = (
         imported.claims.share?,
         imported.link?,
@@ -93,7 +93,7 @@ pub(super) fn headroom(imported: &Imported) -> Option<Finding> {
 }
 
 /// `rw=rw` looks random to nobody but its author.
-pub(super) fn pattern(imported: &Imported) -> Option<Finding> {
+pub(super) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
     let (rw, claimed) = (
         imported.rw.as_ref()?,
         imported.claims.pattern.as_ref()?.to_lowercase(),
@@ -122,7 +122,7 @@ pub(super) fn pattern(imported: &Imported) -> Option<Finding> {
 }
 
 /// The device says what it takes.
-pub(super) fn block(imported: &Imported) -> Option<Finding> {
+pub(super) fn block(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, reported) = (imported.claims.smallest_block?, imported.logical_block?);
     (claimed != reported).then(|| {
         let evidence = format!("{claimed} bytes are claimed to be the smallest block, but the device takes {reported}.");
@@ -132,7 +132,7 @@ pub(super) fn block(imported: &Imported) -> Option<Finding> {
 }
 
 /// A controller can make one drive look like another.
-pub(super) fn attachment(imported: &Imported) -> Option<Finding> {
+pub(super) fn attachment(imported: &ImportedFigures) -> Option<Finding> {
     let path = imported.attachment.as_ref()?;
     let plain = ["ahci", "hba", "nvme", "direct"]
         .iter()

@@ -1,25 +1,14 @@
 //! Results of several hosts: a sum without one of them is not what was measured.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, ImportedHosts, Weight};
 
 use crate::explain::id_of;
 
-/// The hosts of one result, as far as they are known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hosts {
-    /// Hosts whose figures are in it.
-    pub there: Vec<String>,
-    /// Hosts that the program itself says it lost, with its own words.
-    pub lost: Vec<(String, String)>,
-    /// How many should be there, where somebody knows.
-    pub wanted: Option<u32>,
-}
-
 /// Whether hosts are missing from a result.
 #[must_use]
-pub fn judge_hosts(hosts: &Hosts) -> Option<Finding> {
-    let there = hosts.there.len();
-    let missing = (hosts.wanted.unwrap_or(0) as usize)
+pub fn judge_hosts(hosts: &ImportedHosts) -> Option<Finding> {
+    let there = hosts.present.len();
+    let missing = (hosts.expected.unwrap_or(0) as usize)
         .saturating_sub(there)
         .max(hosts.lost.len());
     if missing == 0 {
@@ -61,10 +50,10 @@ mod tests {
     #[test]
     fn a_host_that_is_named_or_counted_is_missed() {
         let lost = vec![("b".to_owned(), "disconnected".to_owned())];
-        let mut hosts = Hosts {
-            there: vec!["a".to_owned()],
+        let mut hosts = ImportedHosts {
+            present: vec!["a".to_owned()],
             lost,
-            wanted: None,
+            expected: None,
         };
         let found = judge_hosts(&hosts).expect("it is missing");
         assert_eq!(
@@ -76,11 +65,11 @@ mod tests {
         );
         hosts.lost.clear();
         assert_eq!(judge_hosts(&hosts), None);
-        hosts.wanted = Some(3);
+        hosts.expected = Some(3);
         assert!(
             judge_hosts(&hosts).is_some_and(|found| found.evidence.starts_with("2 of 3 hosts"))
         );
-        hosts.wanted = Some(1);
+        hosts.expected = Some(1);
         assert_eq!(judge_hosts(&hosts), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Percentiles of several jobs: that of all their I/Os together is where their counts put it, not at the mean of the parts.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, LatencyPercentiles, Weight};
 
 use crate::explain::id_of;
 use crate::figures::{count, duration, percent};
@@ -12,42 +12,35 @@ const MEAN: f64 = 0.03;
 /// Rounding of the listed percentiles, percent.
 const ROUNDING: f64 = 0.05;
 
-/// How the latencies of one job are spread.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Spread {
-    /// I/Os that they are of.
-    pub ios: u64,
-    /// Percentile (0 to 100) and latency in nanoseconds, rising.
-    pub percentiles: Vec<(f64, f64)>,
+/// Share of the I/Os that took `ns` at most, percent: at least this, at most that.
+fn within(part: &LatencyPercentiles, ns: f64) -> (f64, f64) {
+    let surely = part
+        .percentiles
+        .iter()
+        .filter(|(_, value)| value * (1.0 + BIN) <= ns)
+        .map(|(p, _)| *p);
+    let beyond = part
+        .percentiles
+        .iter()
+        .find(|(_, value)| value * (1.0 - BIN) > ns)
+        .map(|(p, _)| *p);
+    (surely.fold(0.0, f64::max), beyond.unwrap_or(100.0))
 }
 
-impl Spread {
-    /// Share of the I/Os that took `ns` at most, percent: at least this, at most that.
-    fn within(&self, ns: f64) -> (f64, f64) {
-        let surely = self
-            .percentiles
-            .iter()
-            .filter(|(_, value)| value * (1.0 + BIN) <= ns)
-            .map(|(p, _)| *p);
-        let beyond = self
-            .percentiles
-            .iter()
-            .find(|(_, value)| value * (1.0 - BIN) > ns)
-            .map(|(p, _)| *p);
-        (surely.fold(0.0, f64::max), beyond.unwrap_or(100.0))
-    }
-
-    fn at(&self, wanted: f64) -> Option<f64> {
-        self.percentiles
-            .iter()
-            .find(|(p, _)| (p - wanted).abs() < 1e-6)
-            .map(|(_, value)| *value)
-    }
+fn value_at(part: &LatencyPercentiles, wanted: f64) -> Option<f64> {
+    part.percentiles
+        .iter()
+        .find(|(p, _)| (p - wanted).abs() < 1e-6)
+        .map(|(_, value)| *value)
 }
 
 /// Whether `claimed_ns` can be this percentile of all jobs together. Pure arithmetic on what the jobs list: bins are not needed.
 #[must_use]
-pub fn judge_percentile(parts: &[Spread], wanted: f64, claimed_ns: f64) -> Option<Finding> {
+pub fn judge_percentile(
+    parts: &[LatencyPercentiles],
+    wanted: f64,
+    claimed_ns: f64,
+) -> Option<Finding> {
     let ios: u64 = parts.iter().map(|part| part.ios).sum();
     if ios == 0 || parts.iter().any(|part| part.percentiles.is_empty()) {
         return None;
@@ -79,10 +72,10 @@ pub fn judge_percentile(parts: &[Spread], wanted: f64, claimed_ns: f64) -> Optio
     })
 }
 
-fn together(parts: &[Spread], ios: u64, ns: f64) -> (f64, f64) {
+fn together(parts: &[LatencyPercentiles], ios: u64, ns: f64) -> (f64, f64) {
     let sum = parts
         .iter()
-        .map(|part| (part.within(ns), part.ios as f64 / ios as f64));
+        .map(|part| (within(part, ns), part.ios as f64 / ios as f64));
     sum.fold((0.0, 0.0), |(low, high), ((l, h), weight)| {
         (low + l * weight, high + h * weight)
     })
@@ -97,10 +90,10 @@ fn shares(least: f64, most: f64) -> String {
     }
 }
 
-fn mean_of_parts(parts: &[Spread], wanted: f64, claimed_ns: f64) -> String {
+fn mean_of_parts(parts: &[LatencyPercentiles], wanted: f64, claimed_ns: f64) -> String {
     let Some(own) = parts
         .iter()
-        .map(|part| part.at(wanted))
+        .map(|part| value_at(part, wanted))
         .collect::<Option<Vec<f64>>>()
     else {
         return String::new();
@@ -117,7 +110,7 @@ fn mean_of_parts(parts: &[Spread], wanted: f64, claimed_ns: f64) -> String {
 }
 
 /// `; p99 of all is about 20.0 ms`: the listed values between which it must be.
-fn truth(parts: &[Spread], ios: u64, wanted: f64) -> String {
+fn truth(parts: &[LatencyPercentiles], ios: u64, wanted: f64) -> String {
     let mut values: Vec<f64> = parts
         .iter()
         .flat_map(|part| &part.percentiles)
@@ -148,9 +141,9 @@ fn truth(parts: &[Spread], ios: u64, wanted: f64) -> String {
 mod tests {
     use super::*;
 
-    fn spread(ios: u64, ns: f64) -> Spread {
+    fn spread(ios: u64, ns: f64) -> LatencyPercentiles {
         let percents = [1.0, 50.0, 95.0, 99.0, 99.9];
-        Spread {
+        LatencyPercentiles {
             ios,
             percentiles: percents.map(|p| (p, ns * (1.0 + p / 10_000.0))).to_vec(),
         }
@@ -180,7 +173,7 @@ mod tests {
         assert_eq!(judge_percentile(&[], 99.0, 1e6), None);
         assert_eq!(
             judge_percentile(
-                &[Spread {
+                &[LatencyPercentiles {
                     ios: 5,
                     percentiles: Vec::new()
                 }],

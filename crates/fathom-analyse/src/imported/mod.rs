@@ -15,27 +15,25 @@ mod result;
 mod spec;
 mod sweep;
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, ImportedFigures, Weight};
 
 pub use self::check_input::{
     CHECKS, Check, CheckInput, judge_handed, judge_handed_with, judge_imported,
 };
-pub use self::figures::{Claims, Imported, Rate, Stream};
-pub use self::hosts::{Hosts, judge_hosts};
-pub use self::link::{Link, LinkError};
+pub use self::figures::little_line;
+pub use self::hosts::judge_hosts;
 pub use self::logs::{ImportedLogs, judge_logs};
-pub use self::merged::{Spread, judge_percentile};
+pub use self::merged::judge_percentile;
 pub use self::number::{NumberError, parse_figure};
 pub use self::repeats::distinct_share;
 pub use self::result::imported;
-pub use self::spec::{SpecFigure, SpecSheet};
 pub use self::sweep::judge_sweep;
 
 use crate::explain::id_of;
 
 /// A finding about an imported result.
 fn about(
-    imported: &Imported,
+    imported: &ImportedFigures,
     code: &'static str,
     weight: Weight,
     evidence: String,

@@ -1,9 +1,8 @@
 //! Skewed addresses come again, and what comes again comes from a cache.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::about;
-use super::figures::Imported;
 use crate::figures::{count, percent};
 
 /// Ranks that are added up one by one; above them by integrals over ever wider steps.
@@ -44,7 +43,7 @@ fn ranks(blocks: u64, value: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 /// A faster skewed result is no shorter seek.
-pub(super) fn cached(imported: &Imported) -> Option<Finding> {
+pub(super) fn cached(imported: &ImportedFigures) -> Option<Finding> {
     let (theta, ios) = (imported.zipf?, imported.ios?);
     let blocks = imported.region? / imported.block?.max(1);
     let share = distinct_share(theta, blocks, ios);

@@ -1,10 +1,10 @@
 //! A whole imported result, judged as ours are.
 
 use fathom_model::{
-    Direction, Entry, Findings, ImportedResult, Little, Nanos, Personality, RunEnd, Verdict,
+    Direction, Entry, Findings, ImportedDirection, ImportedFigures, ImportedResult, Little, Nanos,
+    Personality, RunEnd, StatedRate, Verdict,
 };
 
-use super::figures::{Imported, Rate, Stream};
 use super::judge_imported;
 use crate::detectors::verdict;
 use crate::group::groups;
@@ -58,10 +58,10 @@ pub fn imported(result: ImportedResult) -> Findings {
 }
 
 /// The figures of an entry that are checked.
-fn figures_of(entry: &Entry) -> Imported {
+fn figures_of(entry: &Entry) -> ImportedFigures {
     let used = entry.directions.iter().filter(|(_, way)| way.iops > 0.0);
     let mean = |lat: f64, clat: f64| [lat, clat].into_iter().find(|mean| *mean > 0.0);
-    let streams = used.map(|(direction, way)| Stream {
+    let streams = used.map(|(direction, way)| ImportedDirection {
         direction,
         iops: way.iops,
         latency_ns: mean(way.lat.mean, way.clat.mean),
@@ -69,7 +69,7 @@ fn figures_of(entry: &Entry) -> Imported {
     });
     let blocks =
         |d: Direction| Some(entry.block_sizes[d]).filter(|(low, high)| low == high && *low > 0);
-    Imported {
+    ImportedFigures {
         name: entry.name.clone(),
         rw: (!entry.rw.is_empty()).then(|| entry.rw.clone()),
         streams: streams.collect(),
@@ -87,7 +87,7 @@ fn figures_of(entry: &Entry) -> Imported {
             .directions
             .iter()
             .flat_map(|(d, way)| {
-                Rate::both(
+                StatedRate::of_direction(
                     d,
                     (way.iops, way.ios),
                     (way.bandwidth, way.bytes),
@@ -95,7 +95,7 @@ fn figures_of(entry: &Entry) -> Imported {
                 )
             })
             .collect(),
-        ..Imported::default()
+        ..ImportedFigures::default()
     }
 }
 

@@ -1,44 +1,15 @@
 //! Vendor's figures and what was measured.
 
-use fathom_model::{Direction, Finding, Weight};
+use fathom_model::{Finding, ImportedFigures, SpecFigure, SpecSheet, Weight};
 
 use super::about;
-use super::figures::Imported;
 use crate::figures::{bytes, percent, rate};
 
 /// Within this of the vendor's figure a measurement confirms it.
 const TOLERANCE: f64 = 0.1;
 
-/// What a vendor promises of a model.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct SpecSheet {
-    /// The model.
-    pub model: String,
-    /// What its part numbers begin with.
-    pub part_prefixes: Vec<String>,
-    /// Its figures.
-    pub figures: Vec<SpecFigure>,
-}
-
-/// One promise.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SpecFigure {
-    /// Reads or writes.
-    pub direction: Direction,
-    /// Random or sequential.
-    pub random: bool,
-    /// I/Os per second, or bytes per second where `is_bandwidth`.
-    pub value: f64,
-    /// The value is a bandwidth.
-    pub is_bandwidth: bool,
-    /// Under this block size, bytes.
-    pub block: Option<u64>,
-    /// I/Os in flight.
-    pub in_flight: Option<f64>,
-}
-
 /// One finding for each promise that was missed, or beaten.
-pub(super) fn missed(imported: &Imported) -> Vec<Finding> {
+pub(super) fn missed(imported: &ImportedFigures) -> Vec<Finding> {
     let Some(sheet) = &imported.sheet else {
         return Vec::new();
     };
@@ -59,7 +30,7 @@ pub(super) fn missed(imported: &Imported) -> Vec<Finding> {
         .collect()
 }
 
-fn judged(imported: &Imported, sheet: &SpecSheet, figure: &SpecFigure) -> Option<Finding> {
+fn judged(imported: &ImportedFigures, sheet: &SpecSheet, figure: &SpecFigure) -> Option<Finding> {
     let got = if figure.is_bandwidth {
         imported.bandwidth()?
     } else {
@@ -95,7 +66,7 @@ fn judged(imported: &Imported, sheet: &SpecSheet, figure: &SpecFigure) -> Option
 }
 
 /// In what the measurement differs from the sheet's conditions.
-fn conditions(imported: &Imported, figure: &SpecFigure) -> String {
+fn conditions(imported: &ImportedFigures, figure: &SpecFigure) -> String {
     let mut parts = Vec::new();
     if let Some((own, theirs)) = imported
         .block
@@ -109,7 +80,7 @@ fn conditions(imported: &Imported, figure: &SpecFigure) -> String {
         ));
     }
     if let Some((own, theirs)) = imported
-        .possible()
+        .max_in_flight()
         .zip(figure.in_flight)
         .filter(|(own, theirs)| own != theirs)
     {
@@ -123,7 +94,7 @@ fn conditions(imported: &Imported, figure: &SpecFigure) -> String {
 }
 
 /// A part number belongs to a family, whatever a page calls it.
-pub(super) fn part_number(imported: &Imported) -> Option<Finding> {
+pub(super) fn part_number(imported: &ImportedFigures) -> Option<Finding> {
     let (part, sheet, claimed) = (
         imported.part_number.as_ref()?,
         imported.sheet.as_ref()?,

@@ -1,9 +1,8 @@
 //! Several results of one device: what cannot be the same device in the same state.
 
-use fathom_model::{Finding, Weight};
+use fathom_model::{Finding, ImportedFigures, Weight};
 
 use super::about;
-use super::figures::Imported;
 use crate::figures::{duration, percent, rate};
 
 /// A deeper queue cannot make an I/O faster by more than chance.
@@ -15,15 +14,15 @@ const ADVICE: &str = "Bring the device into a known state before each point: wri
 
 /// Findings over results of one device: points of a sweep, and repeats.
 #[must_use]
-pub fn judge_sweep(points: &[Imported]) -> Vec<Finding> {
-    let mut sorted: Vec<&Imported> = points
+pub fn judge_sweep(points: &[ImportedFigures]) -> Vec<Finding> {
+    let mut sorted: Vec<&ImportedFigures> = points
         .iter()
-        .filter(|point| point.possible().is_some())
+        .filter(|point| point.max_in_flight().is_some())
         .collect();
     sorted.sort_by(|a, b| {
-        a.possible()
+        a.max_in_flight()
             .unwrap_or(0.0)
-            .total_cmp(&b.possible().unwrap_or(0.0))
+            .total_cmp(&b.max_in_flight().unwrap_or(0.0))
     });
     let pairs = || {
         sorted
@@ -31,7 +30,7 @@ pub fn judge_sweep(points: &[Imported]) -> Vec<Finding> {
             .enumerate()
             .flat_map(|(i, a)| sorted[i + 1..].iter().map(move |b| (*a, *b)))
     };
-    let alike = |(a, b): &(&Imported, &Imported)| a.rw == b.rw && a.block == b.block;
+    let alike = |(a, b): &(&ImportedFigures, &ImportedFigures)| a.rw == b.rw && a.block == b.block;
     let faster = pairs()
         .filter(alike)
         .find_map(|(a, b)| faster_when_deeper(a, b));
@@ -41,9 +40,9 @@ pub fn judge_sweep(points: &[Imported]) -> Vec<Finding> {
     faster.into_iter().chain(differs).collect()
 }
 
-fn faster_when_deeper(shallow: &Imported, deep: &Imported) -> Option<Finding> {
+fn faster_when_deeper(shallow: &ImportedFigures, deep: &ImportedFigures) -> Option<Finding> {
     let (first, second) = (latency(shallow)?, latency(deep)?);
-    let (from, to) = (shallow.possible()?, deep.possible()?);
+    let (from, to) = (shallow.max_in_flight()?, deep.max_in_flight()?);
     if to <= from || second >= first * FASTER {
         return None;
     }
@@ -62,15 +61,15 @@ fn faster_when_deeper(shallow: &Imported, deep: &Imported) -> Option<Finding> {
     ))
 }
 
-fn repeat_differs(one: &Imported, other: &Imported) -> Option<Finding> {
+fn repeat_differs(one: &ImportedFigures, other: &ImportedFigures) -> Option<Finding> {
     let (low, high) = (one.iops().min(other.iops()), one.iops().max(other.iops()));
-    if one.possible() != other.possible() || low <= 0.0 || high < low * REPEATS {
+    if one.max_in_flight() != other.max_in_flight() || low <= 0.0 || high < low * REPEATS {
         return None;
     }
     let evidence = format!(
         "Two runs of the same ({} in flight) reached {} and {} I/Os per second, {} apart: the device was not in the same \
          state.",
-        one.possible()?,
+        one.max_in_flight()?,
         rate(low),
         rate(high),
         percent((high / low - 1.0) * 100.0),
@@ -84,7 +83,7 @@ fn repeat_differs(one: &Imported, other: &Imported) -> Option<Finding> {
     ))
 }
 
-fn latency(imported: &Imported) -> Option<f64> {
+fn latency(imported: &ImportedFigures) -> Option<f64> {
     imported
         .streams
         .iter()

@@ -73,19 +73,8 @@ fn number_words(value: f64) -> String {
 }
 
 fn thousands(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value < 0.0 {
-        format!("-{text}")
-    } else {
-        text
-    }
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{}", fathom_model::thousands(value.abs() as u64))
 }
 
 fn names(axis: &ChartAxis, count: usize) -> Vec<String> {

@@ -95,7 +95,7 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
     let second = axes.len();
     axes.push(json!({ "gridIndex": 1, "type": "value", "show": false, "min": 0, "max": 1 }));
     let data = chart.strip.iter().map(|one| {
-        json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.grave.min(2)], "name": one.words })
+        json!({ "value": [number(one.from, &chart.x), number(one.to, &chart.x), one.severity.min(2)], "name": one.words })
     });
     let drawn = json!({
         "type": "custom", "name": "findings", "xAxisIndex": 1, "yAxisIndex": second,

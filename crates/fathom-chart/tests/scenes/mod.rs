@@ -1,11 +1,10 @@
 //! What charts are drawn from in tests: figures that follow from arithmetic.
 
-use fathom_analyse::{
-    CHARTS, ChartOptions, Dimension, JobFigures, Promise, Remark, WayFigures, classes,
-};
+use fathom_analyse::CHARTS;
 use fathom_model::{
-    Direction, Histogram, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
-    SparseHistogram, TimeSpan,
+    ChartOptions, Dimension, Direction, DirectionFigures, Histogram, JobFigures, JobFinding,
+    LatencySummary, Moment, MomentDirection, Nanos, PerDirection, RatedValue, SparseHistogram,
+    TimeSpan, latency_classes,
 };
 
 /// A device of eight servers of 100 us: IOPS and latency follow from depth x jobs by Little's law.
@@ -13,7 +12,7 @@ pub fn job(depth: u32, jobs: u32, mix: Option<u32>) -> JobFigures {
     let flying = f64::from(depth * jobs);
     let iops = flying.min(8.0) * 10_000.0;
     let mean = flying / iops * 1e9;
-    let way = |direction, share: f64| WayFigures {
+    let way = |direction, share: f64| DirectionFigures {
         direction,
         iops: iops * share,
         iops_spread: Some((iops * share * 0.04, 20)),
@@ -23,7 +22,7 @@ pub fn job(depth: u32, jobs: u32, mix: Option<u32>) -> JobFigures {
         slat: Some(2000.0),
         lat: Some(mean + 2000.0),
     };
-    let ways = match mix {
+    let directions = match mix {
         Some(reads) if reads < 100 => vec![
             way(Direction::Read, f64::from(reads) / 100.0),
             way(Direction::Write, 1.0 - f64::from(reads) / 100.0),
@@ -43,7 +42,7 @@ pub fn job(depth: u32, jobs: u32, mix: Option<u32>) -> JobFigures {
         depth: Some(depth),
         jobs: Some(jobs),
         mix,
-        ways,
+        directions,
         cpu: Some((5.0, 12.0)),
         ..JobFigures::default()
     }
@@ -102,13 +101,13 @@ fn over_time() -> JobFigures {
         }
     };
     // A finding with a time of its own, and one of the whole run.
-    let finding = |code: &str, when: Vec<TimeSpan>| Remark {
+    let finding = |code: &str, when: Vec<TimeSpan>| JobFinding {
         id: "F000".into(),
         code: code.into(),
-        grave: 1,
+        severity: 1,
         evidence: "43 throttles.".into(),
         when,
-        ..Remark::default()
+        ..JobFinding::default()
     };
     let throttled = TimeSpan {
         from: Nanos::from_secs(15),
@@ -175,7 +174,7 @@ pub fn scene(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
         "spec" => (
             depths(),
             ChartOptions {
-                promises: promises(),
+                rated_values: promises(),
                 sheet: "A drive of eight servers".into(),
                 ..wish
             },
@@ -189,14 +188,14 @@ pub fn scene(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
 }
 
 /// The drive of above has 80,000 IOPS and a mean of 100 us at depth 1.
-fn promises() -> Vec<Promise> {
-    let one = |words: &str, figure, value| Promise {
-        words: words.into(),
+fn promises() -> Vec<RatedValue> {
+    let one = |words: &str, figure, value| RatedValue {
+        label: words.into(),
         direction: Some(Direction::Read),
         mix: None,
         random: true,
         block: Some(4096),
-        figure,
+        metric: figure,
         value,
     };
     vec![
@@ -217,17 +216,17 @@ pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOption
         "time",
         vec![over_time()],
         ChartOptions {
-            also: Some(Dimension::Percentile(99.0)),
+            second_metric: Some(Dimension::Percentile(99.0)),
             ..ChartOptions::default()
         },
     ));
     let (mut us, mut ms) = ([0.0; 10], [0.0; 12]);
     (us[8], us[9], ms[0], ms[1], ms[11]) = (12.5, 30.0, 40.0, 17.0, 0.5);
     let told = JobFigures {
-        classes: classes(&[0.0; 10], &us, &ms),
-        ways: vec![WayFigures {
+        classes: latency_classes(&[0.0; 10], &us, &ms),
+        directions: vec![DirectionFigures {
             latency: LatencySummary::default(),
-            ..job(4, 1, None).ways[0].clone()
+            ..job(4, 1, None).directions[0].clone()
         }],
         ..job(4, 1, None)
     };
@@ -286,7 +285,8 @@ fn beside() -> Vec<JobFigures> {
             name: "reads".into(),
             ..job(1, 1, None)
         };
-        reader.ways[0].latency = latency(1e5 * (1 + result % 3) as f64 * (1 + result / 3) as f64);
+        reader.directions[0].latency =
+            latency(1e5 * (1 + result % 3) as f64 * (1 + result / 3) as f64);
         let mut writer = JobFigures {
             result,
             rate: Some(writes),
@@ -295,7 +295,7 @@ fn beside() -> Vec<JobFigures> {
             name: "writes".into(),
             ..job(1, 1, None)
         };
-        writer.ways[0].direction = Direction::Write;
+        writer.directions[0].direction = Direction::Write;
         [reader, writer]
     };
     (0..9).flat_map(pair).collect()

@@ -1,8 +1,8 @@
 //! The arguments of `fathom check`.
 
-use fathom_analyse::{Claims, Imported, Link, NumberError, Stream, parse_figure};
+use fathom_analyse::{NumberError, parse_figure};
 use fathom_import::ImportedRun;
-use fathom_model::Direction;
+use fathom_model::{AuthorClaims, Direction, HostLink, ImportedDirection, ImportedFigures};
 
 /// What is to be checked.
 #[derive(Debug, Default)]
@@ -10,7 +10,7 @@ pub(super) struct Arguments {
     pub results: Vec<String>,
     pub logs: Vec<String>,
     /// Figures given as options.
-    pub figures: Option<Imported>,
+    pub figures: Option<ImportedFigures>,
     /// Figures that are none.
     pub malformed: Vec<NumberError>,
     /// Percentiles that are said to be those of all jobs together: percent and nanoseconds.
@@ -23,9 +23,9 @@ pub(super) struct Arguments {
     pub folders: Vec<String>,
     /// How many hosts should have given figures.
     pub hosts: Option<u32>,
-    link: Option<Link>,
+    link: Option<HostLink>,
     links: u32,
-    claims: Claims,
+    claims: AuthorClaims,
 }
 
 /// Figures as they come in.
@@ -137,19 +137,19 @@ impl Arguments {
             .ok()
     }
 
-    fn figures_of(&self, given: Arg) -> Option<Imported> {
+    fn figures_of(&self, given: Arg) -> Option<ImportedFigures> {
         let direction = if given.rw.as_ref().is_some_and(|rw| rw.contains("write")) {
             Direction::Write
         } else {
             Direction::Read
         };
-        let stream = Stream {
+        let stream = ImportedDirection {
             direction,
             iops: given.iops?,
             latency_ns: given.latency_ns,
             is_median: false,
         };
-        Some(Imported {
+        Some(ImportedFigures {
             rw: given.rw,
             streams: vec![stream],
             block: given.block,
@@ -160,7 +160,7 @@ impl Arguments {
             link: self.link,
             links: self.links,
             claims: self.claims.clone(),
-            ..Imported::default()
+            ..ImportedFigures::default()
         })
     }
 

@@ -1,12 +1,11 @@
 //! Results of others against a data sheet, figure by figure.
 
-use fathom_analyse::{Imported, SpecFigure, SpecSheet};
 use fathom_device::spec::{
     Access, Comparison, Conditions, Figure, Judgement, Library, Load, Sheet, SheetMeasurement,
     Side, What, compare, conditions, measured_line, report,
 };
 use fathom_import::ImportedRun;
-use fathom_model::{DeviceFacts, Direction, SpecReport};
+use fathom_model::{DeviceFacts, Direction, ImportedFigures, SpecFigure, SpecReport, SpecSheet};
 
 use super::arguments::Arguments;
 
@@ -130,7 +129,7 @@ fn measured(run: &ImportedRun) -> Option<(Conditions, SheetMeasurement)> {
 }
 
 /// What was measured, where it has one direction.
-fn load(imported: &Imported, under: &Conditions) -> Option<Load> {
+fn load(imported: &ImportedFigures, under: &Conditions) -> Option<Load> {
     let random = imported
         .rw
         .as_ref()

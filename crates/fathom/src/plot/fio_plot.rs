@@ -50,8 +50,8 @@ fn ours(wish: FioPlotRequest) -> PlotArgs {
     let mut asked = PlotArgs {
         results: wish.results,
         chart: wish.chart.to_owned(),
-        wish: wish.wish,
-        most: wish.most,
+        wish: wish.options,
+        most: wish.max_depth_and_jobs,
         outputs: vec![wish.output],
         ..PlotArgs::default()
     };

@@ -1,8 +1,7 @@
 //! The promises of a data sheet, for the chart that draws them beside results.
 
-use fathom_analyse::{Dimension, Promise, Told};
 use fathom_device::spec::{Access, Figure, Library, Sheet, Side, What};
-use fathom_model::{DeviceFacts, Direction};
+use fathom_model::{DeviceFacts, Dimension, Direction, RatedValue, ReportSource, thousands};
 
 use crate::spec_compare::named;
 use crate::specs::library;
@@ -11,7 +10,10 @@ use crate::specs::library;
 ///
 /// # Errors
 /// When there is no sheet of that name, or none fits.
-pub(super) fn of(told: &[Told], name: Option<&str>) -> Result<(String, Vec<Promise>), String> {
+pub(super) fn of(
+    told: &[ReportSource],
+    name: Option<&str>,
+) -> Result<(String, Vec<RatedValue>), String> {
     let library = library(&[]);
     let sheet = match name {
         Some(id) => named(id, &library)?,
@@ -24,7 +26,7 @@ pub(super) fn of(told: &[Told], name: Option<&str>) -> Result<(String, Vec<Promi
 }
 
 /// By the models among the facts of the results.
-fn fitting<'a>(library: &'a Library, told: &[Told]) -> Option<&'a Sheet> {
+fn fitting<'a>(library: &'a Library, told: &[ReportSource]) -> Option<&'a Sheet> {
     let pairs = told
         .iter()
         .flat_map(|one| &one.facts)
@@ -42,22 +44,14 @@ fn fitting<'a>(library: &'a Library, told: &[Told]) -> Option<&'a Sheet> {
 /// Thousands apart and no zeros behind a point, as in all charts: `72,000 IOPS`, `110 µs`.
 fn readable(words: &str) -> String {
     let one = |word: &str| match word.parse::<u64>() {
-        Ok(number) => grouped(number),
+        Ok(number) => thousands(number),
         Err(_) if word == "us" => "µs".to_owned(),
         Err(_) => word.strip_suffix(".0").unwrap_or(word).to_owned(),
     };
     words.split(' ').map(one).collect::<Vec<_>>().join(" ")
 }
 
-fn grouped(number: u64) -> String {
-    if number < 1000 {
-        number.to_string()
-    } else {
-        format!("{},{:03}", grouped(number / 1000), number % 1000)
-    }
-}
-
-fn promise(figure: &Figure) -> Promise {
+fn promise(figure: &Figure) -> RatedValue {
     let (direction, mix) = match figure.side {
         Side::Read => (Some(Direction::Read), None),
         Side::Write => (Some(Direction::Write), None),
@@ -69,13 +63,13 @@ fn promise(figure: &Figure) -> Promise {
         What::Latency(None) => Dimension::Mean,
         What::Latency(Some(percent)) => Dimension::Percentile(percent),
     };
-    Promise {
-        words: readable(&figure.to_string()),
+    RatedValue {
+        label: readable(&figure.to_string()),
         direction,
         mix,
         random: figure.access == Access::Random,
         block: figure.block.map(u64::from),
-        figure: measured,
+        metric: measured,
         value: figure.value,
     }
 }

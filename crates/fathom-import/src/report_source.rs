@@ -1,6 +1,6 @@
 //! What a report says of a result beside its figures: verdict, words, device, host, and the plan to repeat it.
 
-use fathom_analyse::Told;
+use fathom_model::ReportSource;
 use serde_json::{Map, Value};
 
 use crate::cells::cells_in;
@@ -12,7 +12,7 @@ use crate::result::records;
 ///
 /// # Errors
 /// When there is no such document in `text`.
-pub fn read_told(text: &str, source: &str) -> Result<Told, ImportError> {
+pub fn read_report_source(text: &str, source: &str) -> Result<ReportSource, ImportError> {
     let document = first_document(text)?;
     let ours = &document["fathom"];
     let entries = ours["entries"].as_array().map_or(&[][..], Vec::as_slice);
@@ -29,11 +29,11 @@ pub fn read_told(text: &str, source: &str) -> Result<Told, ImportError> {
         ))
         .filter(|_| !words.is_empty())
     };
-    Ok(Told {
+    Ok(ReportSource {
         source: source.to_owned(),
         jobs: cells_in(&document, source)?,
         verdict: ours["verdict"].as_str().map(str::to_owned),
-        stories: entries.iter().filter_map(story).collect(),
+        summaries: entries.iter().filter_map(story).collect(),
         facts: facts(&document),
         plan: plan(&document)?,
     })
@@ -242,13 +242,13 @@ mod tests {
     fn the_plan_is_a_job_file_again() {
         let text = r#"{"fio version": "fio-3.33", "global options": {"bs": "4k", "direct": "1"}, "jobs": [{"jobname": "a", "job options": {"name": "a", "rw": "randread", "group_reporting": ""},
             "read": {"iops": 10.0}}], "fathom": {"verdict": "degraded", "host": {"kernel": "6.1", "cpus": 2, "nothing": null}, "entries": [{"name": "a", "summary": ["It was fast.", "Very."]}]}}"#;
-        let told = read_told(text, "x").expect("a result");
+        let told = read_report_source(text, "x").expect("a result");
         assert_eq!(
             told.plan,
             "[global]\nbs=4k\ndirect=1\n\n[a]\nrw=randread\ngroup_reporting"
         );
         assert_eq!(
-            (told.verdict.as_deref(), told.stories.as_slice()),
+            (told.verdict.as_deref(), told.summaries.as_slice()),
             (Some("degraded"), &["a: It was fast. Very.".to_owned()][..])
         );
         assert_eq!(

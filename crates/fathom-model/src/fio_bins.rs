@@ -1,19 +1,20 @@
-//! Our buckets as fio's: 64 per power of two, the last one open towards the top.
+//! fio's histogram bins: 64 per power of two, the last one without an upper bound.
 //!
 //! fio keeps values up to 127 ns exactly, then 64 bins per power of two in 29 groups, and prints each as its middle
 //! (documented in its `stat.h`). Each of our buckets lies inside exactly one of those bins.
 
-use fathom_model::{Histogram, bucket_range};
+use crate::{Histogram, bucket_range};
 
 /// Bins of fio: 29 groups of 64.
-pub(crate) const FIO_BINS: u64 = 29 * 64;
+pub const FIO_BINS: u64 = 29 * 64;
 /// From here on all values share fio's last bin, 17.18 s.
-pub(crate) const FIO_CLAMP_NS: u64 = 1 << 34;
+pub const FIO_CLAMP_NS: u64 = 1 << 34;
 const EXACT: u64 = 128;
 const MANTISSA_BITS: u32 = 6;
 
 /// Number of fio's bin for `value` nanoseconds.
-pub(crate) const fn fio_bin(value: u64) -> u64 {
+#[must_use]
+pub const fn fio_bin(value: u64) -> u64 {
     if value < EXACT {
         return value;
     }
@@ -25,7 +26,8 @@ pub(crate) const fn fio_bin(value: u64) -> u64 {
 }
 
 /// The value fio prints for a bin.
-pub(crate) const fn fio_middle(bin: u64) -> u64 {
+#[must_use]
+pub const fn fio_bin_value(bin: u64) -> u64 {
     if bin < EXACT {
         return bin;
     }
@@ -35,10 +37,11 @@ pub(crate) const fn fio_middle(bin: u64) -> u64 {
 }
 
 /// (fio's middle, count) of all bins that are not empty, rising. Overflow is not among them.
-pub(crate) fn fio_bins(histogram: &Histogram) -> Vec<(u64, u64)> {
+#[must_use]
+pub fn fio_bins(histogram: &Histogram) -> Vec<(u64, u64)> {
     let mut bins: Vec<(u64, u64)> = Vec::new();
     for (bucket, n) in histogram.indexed() {
-        let middle = fio_middle(fio_bin(bucket_range(bucket).0));
+        let middle = fio_bin_value(fio_bin(bucket_range(bucket).0));
         match bins.last_mut() {
             Some((last, sum)) if *last == middle => *sum += n,
             _ => bins.push((middle, n)),
@@ -50,7 +53,7 @@ pub(crate) fn fio_bins(histogram: &Histogram) -> Vec<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fathom_model::BUCKETS;
+    use crate::BUCKETS;
 
     /// (value, number of the bin, middle), by hand from the layout that fio documents.
     const KNOWN: [(u64, u64, u64); 14] = [
@@ -78,7 +81,7 @@ mod tests {
     fn known_answers() {
         for (value, bin, middle) in KNOWN {
             assert_eq!(
-                (fio_bin(value), fio_middle(fio_bin(value))),
+                (fio_bin(value), fio_bin_value(fio_bin(value))),
                 (bin, middle),
                 "{value} ns"
             );

@@ -1,0 +1,93 @@
+//! Imported results as inputs of a report.
+
+use fathom_model::{Findings, JobFigures, ReportSource, Verdict};
+
+use super::clones::together;
+use super::job_figures::job_figures;
+
+/// A report's view of an imported result.
+#[must_use]
+pub fn report_source(findings: &Findings, source: &str) -> ReportSource {
+    let mut pairs = Vec::new();
+    if let Some(from) = &findings.imported {
+        let mut add = |name: &str, value: String| {
+            if !value.is_empty() {
+                pairs.push((name.to_owned(), value))
+            }
+        };
+        add("Written by", from.program.clone());
+        add("Read from", files(&from.files));
+        add("Unknown", from.unknown.join(", "));
+        add("Notes", from.notes.join("; "));
+    }
+    let mut facts = vec![("Measurement".to_owned(), pairs)];
+    facts.retain(|(_, pairs)| !pairs.is_empty());
+    let jobs: Vec<JobFigures> = job_figures(findings, source)
+        .into_iter()
+        .filter(|job| !job.directions.is_empty())
+        .collect();
+    let judged = !findings.findings.is_empty();
+    ReportSource {
+        source: source.to_owned(),
+        jobs,
+        verdict: judged.then(|| verdict_name(findings.verdict).to_owned()),
+        summaries: Vec::new(),
+        facts,
+        plan: plan(findings),
+    }
+}
+
+/// The jobs of all results, each with the number of its result. Clones that are listed separately
+/// become one.
+#[must_use]
+pub fn jobs_of(sources: &[ReportSource]) -> Vec<JobFigures> {
+    let numbered = |(result, one): (usize, &ReportSource)| {
+        one.jobs
+            .iter()
+            .map(move |job| JobFigures {
+                result,
+                ..job.clone()
+            })
+            .collect::<Vec<_>>()
+    };
+    together(sources.iter().enumerate().flat_map(numbered).collect())
+}
+
+fn files(all: &[String]) -> String {
+    match all {
+        [first, .., last] if all.len() > 6 => format!("{first} to {last}, {} files", all.len()),
+        all => all.join(", "),
+    }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "valid",
+        Verdict::Degraded => "degraded",
+        Verdict::Invalid => "invalid",
+    }
+}
+
+/// The jobs as a job file, from the options that the result repeats.
+fn plan(findings: &Findings) -> String {
+    let mut text = String::new();
+    let mut section = |name: &str, options: &[(String, Option<String>)]| {
+        text += &format!("[{name}]\n");
+        for (option, value) in options.iter().filter(|(option, _)| option != "name") {
+            match value.as_deref() {
+                Some("") | None => text += &format!("{option}\n"),
+                Some(value) => text += &format!("{option}={value}\n"),
+            }
+        }
+        text.push('\n');
+    };
+    if !findings.globals.is_empty() {
+        section("global", &findings.globals);
+    }
+    findings
+        .entries
+        .iter()
+        .filter(|entry| !entry.options.is_empty())
+        .for_each(|entry| section(&entry.name, &entry.options));
+    text.trim_end().to_owned()
+}

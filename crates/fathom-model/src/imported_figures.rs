@@ -1,0 +1,365 @@
+//! Published figures: results of other programs or authors, reduced to what can be checked.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Direction, LinkSpeed};
+
+/// With fewer I/Os, or a shorter run, a rate only shows how it was rounded.
+const MIN_IOS: u64 = 100;
+const MIN_RUNTIME_MS: u64 = 200;
+
+/// The figures of one result by another program or author. Unknown values stay empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ImportedFigures {
+    /// Name of the result.
+    pub name: String,
+    /// fio's name of the pattern, such as `randread`.
+    pub rw: Option<String>,
+    /// Reads, writes and trims.
+    pub streams: Vec<ImportedDirection>,
+    /// Block size, bytes.
+    pub block: Option<u64>,
+    /// Queue depth of one job.
+    pub depth: Option<u32>,
+    /// Number of concurrent jobs.
+    pub jobs: Option<u32>,
+    /// The figures describe one job, not all of them.
+    pub per_job: bool,
+    /// A closed loop: the next I/O follows as soon as one completes. False with a rate or think time.
+    pub closed: bool,
+    /// The interface of the device.
+    pub link: Option<HostLink>,
+    /// Number of such links, one for each device.
+    pub links: u32,
+    /// What the author states about the result.
+    pub claims: AuthorClaims,
+    /// The vendor's figures.
+    pub sheet: Option<SpecSheet>,
+    /// Part number as the device reports it.
+    pub part_number: Option<String>,
+    /// The path from host to device: controller, mode, expander. `None`: not recorded.
+    pub attachment: Option<String>,
+    /// Logical block size that the device reports, bytes.
+    pub logical_block: Option<u64>,
+    /// Skew of the addresses: theta of a zipf distribution.
+    pub zipf: Option<f64>,
+    /// Size of the region that was accessed, bytes.
+    pub region: Option<u64>,
+    /// Total number of I/Os.
+    pub ios: Option<u64>,
+    /// errno of the error that ended the job; 0 for none.
+    pub error: i32,
+    /// I/Os that failed without ending the job (`continue_on_error`).
+    pub failed: u64,
+    /// Stated rates, each with the rate computed from amount and time.
+    pub rates: Vec<StatedRate>,
+}
+
+/// One direction of an imported result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ImportedDirection {
+    /// Read, write or trim.
+    pub direction: Direction,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Mean latency from submission to completion, nanoseconds; the median where `is_median`.
+    pub latency_ns: Option<f64>,
+    /// The latency is a median; the mean is unknown.
+    pub is_median: bool,
+}
+
+/// What an author states about figures.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AuthorClaims {
+    /// I/Os in flight.
+    pub in_flight: Option<f64>,
+    /// The most the link can carry, bytes per second.
+    pub ceiling: Option<f64>,
+    /// Share of the links' capacity, 0 to 1.
+    pub share: Option<f64>,
+    /// Description of the pattern.
+    pub pattern: Option<String>,
+    /// Model of the device.
+    pub model: Option<String>,
+    /// The smallest block the device accepts, bytes.
+    pub smallest_block: Option<u64>,
+}
+
+impl ImportedFigures {
+    /// The most I/Os that can be in flight: depth x jobs.
+    #[must_use]
+    pub fn max_in_flight(&self) -> Option<f64> {
+        Some(f64::from(self.depth?) * f64::from(self.jobs.unwrap_or(1)))
+    }
+
+    /// I/Os per second of all jobs and directions.
+    #[must_use]
+    pub fn iops(&self) -> f64 {
+        self.streams.iter().map(|stream| stream.iops).sum::<f64>() * self.job_factor()
+    }
+
+    /// Bytes per second of all jobs and directions.
+    #[must_use]
+    pub fn bandwidth(&self) -> Option<f64> {
+        Some(self.iops() * self.block? as f64)
+    }
+
+    /// I/Os in flight by Little's law, all jobs together.
+    #[must_use]
+    pub fn in_flight(&self) -> Option<f64> {
+        let product = |stream: &ImportedDirection| Some(stream.iops * stream.latency_ns? / 1e9);
+        let parts: Vec<f64> = self
+            .streams
+            .iter()
+            .filter(|stream| stream.iops > 0.0)
+            .map(product)
+            .collect::<Option<_>>()?;
+        (!parts.is_empty()).then(|| parts.iter().sum::<f64>() * self.job_factor())
+    }
+
+    /// I/Os in flight by Little's law, divided by the most that can be.
+    #[must_use]
+    pub fn little(&self) -> Option<f64> {
+        Some(self.in_flight()? / self.max_in_flight()?)
+    }
+
+    /// The number of jobs that the figures have to be multiplied by.
+    fn job_factor(&self) -> f64 {
+        if self.per_job {
+            f64::from(self.jobs.unwrap_or(1))
+        } else {
+            1.0
+        }
+    }
+}
+
+/// A rate that a result states and that can also be computed from its amount and time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StatedRate {
+    /// Name of the rate: `read IOPS`.
+    pub name: String,
+    /// The rate in the result, per second.
+    pub stated: f64,
+    /// Amount divided by time.
+    pub computed: f64,
+}
+
+impl StatedRate {
+    /// The rates of one direction, given its I/Os and bytes in so many milliseconds. Empty when
+    /// there are so few that rounding shows.
+    #[must_use]
+    pub fn of_direction(
+        direction: Direction,
+        (iops, ios): (f64, u64),
+        (bandwidth, bytes): (f64, u64),
+        runtime_ms: u64,
+    ) -> Vec<StatedRate> {
+        if ios < MIN_IOS || runtime_ms < MIN_RUNTIME_MS {
+            return Vec::new();
+        }
+        let rate = |unit, stated, amount: u64| StatedRate {
+            name: format!("{} {unit}", direction.word()),
+            stated,
+            computed: amount as f64 * 1e3 / runtime_ms as f64,
+        };
+        let mut rates = vec![rate("IOPS", iops, ios)];
+        rates.extend(
+            (bandwidth > 0.0 && bytes > 1 << 20)
+                .then(|| rate("bytes per second", bandwidth, bytes)),
+        );
+        rates
+    }
+}
+
+/// Latency percentiles of one job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencyPercentiles {
+    /// Number of I/Os.
+    pub ios: u64,
+    /// Percentile (0 to 100) and latency in nanoseconds, rising.
+    pub percentiles: Vec<(f64, f64)>,
+}
+
+/// The hosts of one result, as far as they are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportedHosts {
+    /// Hosts whose figures are in the result.
+    pub present: Vec<String>,
+    /// Hosts that the program reports as lost, with its reason.
+    pub lost: Vec<(String, String)>,
+    /// Number of hosts expected, where it is known.
+    pub expected: Option<u32>,
+}
+
+/// A vendor's figures for a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpecSheet {
+    /// The model.
+    pub model: String,
+    /// Prefixes of its part numbers.
+    pub part_prefixes: Vec<String>,
+    /// Its figures.
+    pub figures: Vec<SpecFigure>,
+}
+
+/// One figure of a data sheet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SpecFigure {
+    /// Reads or writes.
+    pub direction: Direction,
+    /// Random or sequential.
+    pub random: bool,
+    /// I/Os per second, or bytes per second where `is_bandwidth`.
+    pub value: f64,
+    /// The value is a bandwidth.
+    pub is_bandwidth: bool,
+    /// Block size, bytes.
+    pub block: Option<u64>,
+    /// I/Os in flight.
+    pub in_flight: Option<f64>,
+}
+
+/// Of each generation of PCI Express, for each lane and second, millions.
+const MEGATRANSFERS: [u32; 6] = [2_500, 5_000, 8_000, 16_000, 32_000, 64_000];
+
+/// A link between host and device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum HostLink {
+    /// Serial ATA: tenths of Gbit/s on the line (15, 30, 60), 8b/10b coded. Serial ATA 3.x, section 7.
+    Sata(u32),
+    /// Serial attached SCSI: tenths of Gbit/s (30, 60, 120), 8b/10b coded; 225 is 128b/150b coded. SAS-4.
+    Sas(u32),
+    /// PCI Express: generation (1 to 6) and lanes. PCI Express Base Specification, section 4.2.
+    Pcie(u32, u32),
+}
+
+/// The text does not name a known link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseLinkError(String);
+
+impl fmt::Display for ParseLinkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "unknown link '{}'; use sata6, sas12 or pcie3x4",
+            self.0.escape_debug()
+        )
+    }
+}
+
+impl std::error::Error for ParseLinkError {}
+
+impl HostLink {
+    /// Bytes per second after line coding. Packets and commands cost some percent more.
+    #[must_use]
+    pub fn usable(self) -> f64 {
+        self.speed().bytes_per_s as f64
+    }
+
+    fn speed(self) -> LinkSpeed {
+        match self {
+            HostLink::Sata(tenths) => LinkSpeed::sata(tenths * 100),
+            HostLink::Sas(tenths) => LinkSpeed::sas(tenths * 100, 1),
+            HostLink::Pcie(generation, lanes) => {
+                LinkSpeed::pcie(MEGATRANSFERS[(generation.clamp(1, 6) - 1) as usize], lanes)
+            }
+        }
+    }
+
+    /// Name of the line coding: `8b/10b`.
+    #[must_use]
+    pub fn coding(self) -> &'static str {
+        match self {
+            HostLink::Sas(225..) => "128b/150b",
+            HostLink::Sata(_) | HostLink::Sas(_) | HostLink::Pcie(..=2, _) => "8b/10b",
+            HostLink::Pcie(3..=5, _) => "128b/130b",
+            HostLink::Pcie(..) => "flit",
+        }
+    }
+}
+
+impl fmt::Display for HostLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostLink::Sata(tenths) => write!(f, "SATA at {} Gbit/s", f64::from(*tenths) / 10.0),
+            HostLink::Sas(tenths) => write!(f, "SAS at {} Gbit/s", f64::from(*tenths) / 10.0),
+            HostLink::Pcie(generation, lanes) => write!(f, "PCIe {generation}.0 x{lanes}"),
+        }
+    }
+}
+
+impl FromStr for HostLink {
+    type Err = ParseLinkError;
+
+    /// `sata6`, `sata 1.5`, `sas12`, `pcie3x4`.
+    fn from_str(text: &str) -> Result<Self, ParseLinkError> {
+        let plain: String = text
+            .to_ascii_lowercase()
+            .chars()
+            .filter(|c| !c.is_whitespace())
+            .collect();
+        parse_link(&plain).ok_or_else(|| ParseLinkError(text.chars().take(40).collect()))
+    }
+}
+
+fn parse_link(plain: &str) -> Option<HostLink> {
+    let tenths = |digits: &str| {
+        digits
+            .parse::<f64>()
+            .ok()
+            .map(|gbit| (gbit * 10.0).round() as u32)
+    };
+    if let Some(rest) = plain.strip_prefix("sata") {
+        return tenths(rest)
+            .filter(|t| [15, 30, 60].contains(t))
+            .map(HostLink::Sata);
+    }
+    if let Some(rest) = plain.strip_prefix("sas") {
+        return tenths(rest)
+            .filter(|t| [30, 60, 120, 225].contains(t))
+            .map(HostLink::Sas);
+    }
+    let (generation, lanes) = plain.strip_prefix("pcie")?.split_once('x')?;
+    let generation = generation
+        .trim_end_matches(".0")
+        .parse()
+        .ok()
+        .filter(|g| (1..=6).contains(g))?;
+    let lanes = lanes
+        .parse()
+        .ok()
+        .filter(|lanes| [1, 2, 4, 8, 16].contains(lanes))?;
+    Some(HostLink::Pcie(generation, lanes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usable_rates_are_those_of_the_standards() {
+        let mb = |text: &str| (text.parse::<HostLink>().expect(text).usable() / 1e6).round();
+        assert_eq!(
+            [mb("sata6"), mb("SATA 3"), mb("sata1.5"), mb("sas12")],
+            [600.0, 300.0, 150.0, 1200.0]
+        );
+        assert_eq!(
+            [
+                mb("pcie1x1"),
+                mb("pcie2x4"),
+                mb("pcie3x4"),
+                mb("PCIe 4.0 x4")
+            ],
+            [250.0, 2000.0, 3938.0, 7877.0]
+        );
+        assert_eq!(mb("sas22.5"), 2400.0);
+    }
+
+    #[test]
+    fn unknown_links_are_refused() {
+        for text in ["sata5", "pcie3", "pcie9x4", "pciex4", "usb3", "", "pcie3x3"] {
+            assert!(text.parse::<HostLink>().is_err(), "{text}");
+        }
+    }
+}
