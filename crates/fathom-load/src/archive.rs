@@ -1,12 +1,15 @@
 //! Where the intervals of long runs go: a scratch file of the host, written by a thread of its own so that no load loop
 //! ever waits for that disk, and read back when the run is over.
 
-use std::io::{self, Read, Seek, SeekFrom, Write};
+mod merge;
+
+use std::io::{self, SeekFrom};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
 
 use fathom_model::{Interval, Nanos};
 
-use crate::recorder::merge_neighbours;
+pub(crate) use self::merge::merge_neighbours;
+use crate::host::Scratch;
 
 /// Chunks that may wait for the disk, for each job or in all. Past that the workers keep their intervals until there is room.
 const WAITING: usize = 64;
@@ -14,10 +17,6 @@ const WAITING_EACH: usize = 2;
 
 /// Chunks of one job that follow each other are one piece up to this many bytes, which is read back at once.
 const LONGEST_PIECE: u32 = 1 << 20;
-
-/// A file that nobody else sees, gone when it is dropped.
-pub trait Scratch: Read + Write + Seek + Send {}
-impl<T: Read + Write + Seek + Send> Scratch for T {}
 
 /// Hears of intervals as they come: all that is new, by job. The part of an interval so far may come before the whole of
 /// it, with the same start. Called by the archive's thread, never by a worker.

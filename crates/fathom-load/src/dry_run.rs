@@ -5,7 +5,6 @@ use std::path::Path;
 use fathom_model::{Bytes, FileForesight, Job, JobForesight, Plan, PlanEstimate};
 
 use crate::budget::Budget;
-use crate::coordinator::buffer_size;
 use crate::host::HostError;
 use crate::targets;
 
@@ -44,7 +43,9 @@ fn of_job(job: &Job, regions: Vec<(std::path::PathBuf, u64, u64)>) -> JobForesig
     let region = regions.iter().map(|(_, start, end)| end - start).sum();
     let budget = Budget::new(job, region);
     let counted = |n: u64| (n != u64::MAX).then_some(n);
-    let stride = u64::from(buffer_size(job)).max(1).next_multiple_of(PAGE);
+    let stride = u64::from(targets::buffer_size(job))
+        .max(1)
+        .next_multiple_of(PAGE);
     let depth = if job.engine.is_synchronous() {
         1
     } else {

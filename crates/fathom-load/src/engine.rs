@@ -1,10 +1,9 @@
 //! What the load loop asks of whoever carries its I/O.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use fathom_model::{EngineSpec, Nanos};
-
-use crate::host::OpenFile;
+use fathom_model::{EngineSpec, Fadvise, Nanos, SyncMode};
 
 /// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +88,29 @@ pub trait Engine {
     /// # Errors
     /// When the engine itself cannot go on.
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError>;
+}
+
+/// How a file is opened for the load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Which.
+    pub path: PathBuf,
+    /// Bytes that may be touched; I/O outside is refused by the engine layer.
+    pub range: (u64, u64),
+    /// For writing.
+    pub writes: bool,
+    /// For reading.
+    pub reads: bool,
+    /// O_DIRECT.
+    pub direct: bool,
+    /// O_SYNC or O_DSYNC.
+    pub sync: SyncMode,
+    /// Access hint.
+    pub fadvise: Fadvise,
+    /// Access is random; decides [`Fadvise::ByPattern`].
+    pub random: bool,
+    /// Create it now if it is not there (`create_on_open`).
+    pub create: bool,
 }
 
 /// What an engine is made from.

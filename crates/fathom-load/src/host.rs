@@ -1,20 +1,23 @@
 //! What a load needs from the machine it runs on: files, engines, clocks, counters.
 
 use std::fmt;
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use fathom_model::{
-    Bytes, Credentials, DiskCounters, Fadvise, Fallocate, FileOperation, Numa, Program, SyncMode,
-    Usage,
+    Bytes, Credentials, DiskCounters, Fallocate, FileOperation, Numa, Program, Usage,
 };
 
-use crate::archive::Scratch;
 use crate::clock::Clock;
 use crate::engine::{EngineError, EngineRequest, EngineUser};
 
 /// Something about the machine that is put back when this is dropped.
 pub type Kept = Box<dyn std::any::Any>;
+
+/// An anonymous file that is removed when it is dropped.
+pub trait Scratch: Read + Write + Seek + Send {}
+impl<T: Read + Write + Seek + Send> Scratch for T {}
 
 /// The machine, or a model of one.
 pub trait Host: Sync {
@@ -230,29 +233,6 @@ pub struct FileFacts {
     pub created: bool,
     /// Bytes written to lay it out.
     pub laid_out: Bytes,
-}
-
-/// How a file is opened for the load.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenFile {
-    /// Which.
-    pub path: PathBuf,
-    /// Bytes that may be touched; I/O outside is refused by the engine layer.
-    pub range: (u64, u64),
-    /// For writing.
-    pub writes: bool,
-    /// For reading.
-    pub reads: bool,
-    /// O_DIRECT.
-    pub direct: bool,
-    /// O_SYNC or O_DSYNC.
-    pub sync: SyncMode,
-    /// Access hint.
-    pub fadvise: Fadvise,
-    /// Access is random; decides [`Fadvise::ByPattern`].
-    pub random: bool,
-    /// Create it now if it is not there (`create_on_open`).
-    pub create: bool,
 }
 
 /// Why the machine could not do something.

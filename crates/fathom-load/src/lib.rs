@@ -9,8 +9,10 @@ mod clock;
 mod coordinator;
 mod dry_run;
 mod engine;
+mod errno;
 mod flow;
 mod host;
+mod job_recording;
 mod live;
 mod locks;
 mod logger;
@@ -31,14 +33,14 @@ mod tracelog;
 mod verify;
 mod worker;
 
-pub use self::archive::{KeepIntervals, Scratch};
+pub use self::archive::KeepIntervals;
 pub use self::clock::Clock;
 pub use self::coordinator::{LoadError, States, Watch, run, salvage};
 pub use self::dry_run::dry_run;
 pub use self::engine::{
-    Completion, Engine, EngineError, EngineRequest, EngineUser, Op, Request, Wait,
+    Completion, Engine, EngineError, EngineRequest, EngineUser, Op, OpenFile, Request, Wait,
 };
-pub use self::host::{FileFacts, Host, HostError, Kept, LayOut, OpenFile};
+pub use self::host::{FileFacts, Host, HostError, Kept, LayOut, Scratch};
 pub use self::live::Stop;
 pub use self::null::NullEngine;
 pub use self::payload::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};

@@ -8,7 +8,7 @@ use fathom_model::{
     IntervalDirection, Nanos, PerDirection, SparseHistogram,
 };
 
-pub(crate) use self::intervals::{Intervals, merge_neighbours};
+pub(crate) use self::intervals::Intervals;
 use crate::engine::{Completion, Request};
 use crate::logger::{Logged, Logger};
 

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::{
     Access, Bytes, Direction, EngineKind, Extent, FileOperation, Job, PerDirection, Replay,
-    ReplayFile, SyncMode,
+    ReplayFile, SyncMode, Traffic,
 };
 
-use crate::host::{FileFacts, HostError, LayOut, OpenFile};
+use crate::engine::OpenFile;
+use crate::host::{FileFacts, HostError, LayOut};
 use crate::rng::Rng;
 use crate::script::Region;
 
@@ -264,6 +265,20 @@ fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
         errno: EINVAL,
         what,
     }
+}
+
+/// Bytes of the largest block that a job moves. The write that follows a trim takes over its size.
+pub(crate) fn buffer_size(job: &Job) -> u32 {
+    let traffic = job.pattern.traffic;
+    let moves = |d: &Direction| {
+        traffic == Traffic::TrimWrite || (traffic.uses(*d) && *d != Direction::Trim)
+    };
+    Direction::ALL
+        .into_iter()
+        .filter(moves)
+        .map(|d| job.pattern.block_size[d].max())
+        .max()
+        .unwrap_or(512)
 }
 
 /// Smallest block size of the directions a job uses.

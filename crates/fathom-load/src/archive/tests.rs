@@ -1,4 +1,4 @@
-use std::io::{Cursor, Error, ErrorKind};
+use std::io::{Cursor, Error, ErrorKind, Read, Seek, Write};
 
 use fathom_model::{Direction, Histogram, IntervalDirection, Nanos, PerDirection, SparseHistogram};
 

@@ -2,12 +2,11 @@
 
 use fathom_model::{CpuLoad, Job, JobRecording, Nanos};
 
-use super::job::blank;
 use crate::clock::Clock;
 use crate::host::Host;
+use crate::job_recording::{self, usage_between};
 use crate::live::{Live, Phase, Stop};
 use crate::rng::Rng;
-use crate::worker::difference;
 
 /// Longest time in which nobody looks whether the job is to end.
 const LOOK_UP: u64 = 50_000_000;
@@ -45,9 +44,9 @@ pub(super) fn burn<H: Host>(
         launched,
         measured_from,
         ended: clock.now().max(measured_from),
-        usage: difference(host.usage(), before),
+        usage: usage_between(before, host.usage()),
         notes,
-        ..blank(job)
+        ..job_recording::empty(job)
     }
 }
 

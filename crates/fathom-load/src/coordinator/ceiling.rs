@@ -7,12 +7,11 @@ use std::sync::mpsc::sync_channel;
 use fathom_model::{Job, Limits, Logs, Nanos, Pace};
 
 use super::Coordinator;
-use super::job::buffer_size;
 use crate::engine::EngineRequest;
 use crate::host::Host;
 use crate::live::{Live, Stop};
-use crate::script;
 use crate::worker::Setup;
+use crate::{script, targets};
 
 /// How long the moment is: some ten thousand I/Os.
 const MOMENT: Nanos = Nanos::from_millis(10);
@@ -85,7 +84,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             flow: None,
             dedupe_set: None,
         };
-        let buffer_size = buffer_size(&job);
+        let buffer_size = targets::buffer_size(&job);
         let request = EngineRequest {
             spec: &job.engine,
             depth: job.queue.depth,

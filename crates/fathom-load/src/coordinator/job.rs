@@ -4,19 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::SyncSender;
 
-use fathom_model::{
-    Bytes, Direction, FileLock, Histogram, Job, JobError, JobRecording, LogChunk, Nanos,
-    PerDirection, Personality, Plan, Traffic, Usage, VerifyCounts,
-};
+use fathom_model::{Bytes, FileLock, Job, JobError, JobRecording, LogChunk, Personality, Plan};
 
 use super::burn;
 use super::layout::Ready;
 use super::program;
 use crate::archive::JobArchive;
 use crate::clock::{Clock, Since};
-use crate::engine::{EngineError, EngineRequest};
+use crate::engine::{EngineError, EngineRequest, OpenFile};
+use crate::errno::EINVAL;
 use crate::flow::Member;
-use crate::host::{Host, HostError, LayOut, OpenFile};
+use crate::host::{Host, HostError, LayOut};
+use crate::job_recording::failed;
 use crate::live::{Live, Phase, Stop};
 use crate::locks::Locking;
 use crate::overlaps::{Apart, needs_overlap_check};
@@ -24,8 +23,6 @@ use crate::script::{self, Region};
 use crate::targets::{self, Want};
 use crate::tracelog::{Feed, TraceSource};
 use crate::worker::Setup;
-
-const EINVAL: i32 = 22;
 
 /// Everything a worker's thread takes with it.
 pub(super) struct Start<H: Host> {
@@ -109,7 +106,7 @@ impl<H: Host> Start<H> {
             errno: EINVAL,
             what,
         })?;
-        let buffer_size = buffer_size(job);
+        let buffer_size = targets::buffer_size(job);
         let request = EngineRequest {
             spec: &job.engine,
             depth: job.queue.depth,
@@ -218,64 +215,5 @@ impl<H: Host> Start<H> {
         let stop = AtomicBool::new(false);
         let mut look = |_| stop.store(self.live.stopping() != Stop::No, Relaxed);
         self.host.lay_out(&request, &stop, &mut look).map(|_| ())
-    }
-}
-
-/// Bytes of the largest block that a job moves. The write that follows a trim takes over its size.
-pub(crate) fn buffer_size(job: &Job) -> u32 {
-    let traffic = job.pattern.traffic;
-    let moves = |d: &Direction| {
-        traffic == Traffic::TrimWrite || (traffic.uses(*d) && *d != Direction::Trim)
-    };
-    Direction::ALL
-        .into_iter()
-        .filter(moves)
-        .map(|d| job.pattern.block_size[d].max())
-        .max()
-        .unwrap_or(512)
-}
-
-/// The recording of a job that did nothing.
-pub(crate) fn blank(job: &Job) -> JobRecording {
-    JobRecording {
-        engine: job.engine.kind.word().to_owned(),
-        fallback: None,
-        tid: 0,
-        skipped: false,
-        launched: Nanos::ZERO,
-        measured_from: Nanos::ZERO,
-        ended: Nanos::ZERO,
-        directions: PerDirection::default(),
-        sync: Histogram::new(),
-        sync_failed: 0,
-        warmup: PerDirection::default(),
-        intervals: Vec::new(),
-        depth_levels: [0; 7],
-        submit_levels: [0; 7],
-        complete_levels: [0; 7],
-        in_flight_ns: 0,
-        usage: Usage::default(),
-        error: None,
-        errors_continued: 0,
-        verify: VerifyCounts::default(),
-        pace: Default::default(),
-        damages: Vec::new(),
-        verify_state: None,
-        events: Vec::new(),
-        region: Bytes::ZERO,
-        ceiling_iops: None,
-        notes: Vec::new(),
-    }
-}
-
-/// The recording of a job that could not start or go on.
-pub(super) fn failed(job: &Job, errno: i32, what: String, at: Nanos) -> JobRecording {
-    let error = Some(JobError { errno, what, at });
-    JobRecording {
-        error,
-        launched: at,
-        measured_from: at,
-        ended: at,
-        ..blank(job)
     }
 }

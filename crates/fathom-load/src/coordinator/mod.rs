@@ -24,7 +24,6 @@ use fathom_model::{
 };
 
 use self::job::Start;
-pub(crate) use self::job::{blank, buffer_size};
 pub use self::salvage::salvage;
 use self::state::Frame;
 pub use self::state::States;
@@ -32,8 +31,10 @@ use self::steady::Steady;
 use self::turns::Turns;
 use crate::archive::{Archive, KeepIntervals};
 use crate::clock::{Clock, Since};
+use crate::errno::EIO;
 use crate::flow::{Flows, Member};
 use crate::host::{Host, HostError, Kept};
+use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
 use crate::tracelog::TraceSource;
 
@@ -248,7 +249,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             if self.lives[job].stopping() != Stop::No || self.ready.is_layout_only(job) {
                 self.done[job] = Some(JobRecording {
                     skipped: true,
-                    ..blank(&self.plan.jobs[job])
+                    ..job_recording::empty(&self.plan.jobs[job])
                 });
                 self.lives[job].enter(Phase::Done);
                 continue;
@@ -273,7 +274,8 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         {
             Ok(log) => log,
             Err(HostError { errno, what }) => {
-                let failed = job::failed(&self.plan.jobs[index], errno, what, self.clock.now());
+                let failed =
+                    job_recording::failed(&self.plan.jobs[index], errno, what, self.clock.now());
                 return self.collect(index, failed);
             }
         };
@@ -315,7 +317,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                     index + 1,
                     self.plan.jobs.len()
                 );
-                let failed = job::failed(
+                let failed = job_recording::failed(
                     &self.plan.jobs[index],
                     error.raw_os_error().unwrap_or(11),
                     what,
@@ -416,9 +418,9 @@ impl<H: Host + Send + 'static> Coordinator<H> {
     fn dead_worker_recording(&self, index: usize, why: &str, now: Nanos) -> JobRecording {
         use std::sync::atomic::Ordering::Relaxed;
         let live = &self.lives[index];
-        let mut recording = job::failed(
+        let mut recording = job_recording::failed(
             &self.plan.jobs[index],
-            crate::worker::EIO,
+            EIO,
             format!("the worker died: {why}"),
             now,
         );

@@ -2,9 +2,9 @@
 
 use fathom_model::{Job, JobRecording, Nanos, Program};
 
-use super::job::blank;
 use crate::clock::Clock;
 use crate::host::{Host, HostError};
+use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
 
 /// Runs such a job until its program ends, its time is over or the load is.
@@ -36,6 +36,6 @@ pub(super) fn accompany<H: Host>(
         measured_from: launched,
         ended: clock.now(),
         notes,
-        ..blank(job)
+        ..job_recording::empty(job)
     })
 }

@@ -5,7 +5,7 @@ use fathom_model::{
     JobRecording, Nanos, Plan, Recording, RunEnd,
 };
 
-use super::blank;
+use crate::job_recording;
 
 /// The recording of a run of `plan` that was killed, from the intervals of each of its jobs that had been kept by then. What
 /// intervals do not hold is not in it: submission latencies, syncs, the machine and the devices.
@@ -15,7 +15,7 @@ pub fn salvage(plan: Plan, started_unix_ns: u64, intervals: Vec<Vec<Interval>>) 
     let jobs: Vec<JobRecording> = plan
         .jobs
         .iter()
-        .map(|job| rebuilt(blank(job), kept.next().unwrap_or_default()))
+        .map(|job| rebuilt(job_recording::empty(job), kept.next().unwrap_or_default()))
         .collect();
     let elapsed = jobs
         .iter()

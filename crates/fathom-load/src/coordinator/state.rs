@@ -5,9 +5,10 @@ use fathom_model::{
     RunEnd,
 };
 
-use super::{Coordinator, Watch, blank};
+use super::{Coordinator, Watch};
 use crate::clock::Clock;
 use crate::host::Host;
+use crate::job_recording;
 use crate::live::Phase;
 
 /// Workers look up at least every 100 ms; one that hangs in an I/O is not waited for longer than this.
@@ -105,7 +106,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
     fn job_state(&self, job: usize) -> JobRecording {
         let not_begun = || JobRecording {
             skipped: true,
-            ..blank(&self.plan.jobs[job])
+            ..job_recording::empty(&self.plan.jobs[job])
         };
         let mut state = self.done[job]
             .clone()

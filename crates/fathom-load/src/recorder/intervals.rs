@@ -1,10 +1,8 @@
 //! The closed intervals of a job: the newest as they are, older ones in the archive, or neighbours merged.
 
-use fathom_model::{
-    Direction, Histogram, Interval, IntervalDirection, Nanos, PerDirection, SparseHistogram,
-};
+use fathom_model::{Direction, Interval, IntervalDirection, Nanos, PerDirection};
 
-use crate::archive::JobArchive;
+use crate::archive::{JobArchive, merge_neighbours};
 
 /// Counts kept of intervals that were passed on: 90 KiB, full within two minutes at ten intervals a second.
 const COUNTED: usize = 1024;
@@ -158,41 +156,6 @@ impl Counted {
             directions,
         }
     }
-}
-
-/// Makes one of intervals that lie in the same `step` nanoseconds since the epoch.
-pub(crate) fn merge_neighbours(intervals: &mut Vec<Interval>, step: u64) {
-    let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len() / 2 + 1);
-    for interval in intervals.drain(..) {
-        match merged.last_mut() {
-            Some(last) if last.start.get() / step == interval.start.get() / step => {
-                absorb(last, &interval)
-            }
-            _ => merged.push(interval),
-        }
-    }
-    *intervals = merged;
-}
-
-fn absorb(into: &mut Interval, other: &Interval) {
-    into.length += other.length;
-    for direction in Direction::ALL {
-        let (mine, theirs) = (
-            &mut into.directions[direction],
-            &other.directions[direction],
-        );
-        mine.ios += theirs.ios;
-        mine.bytes += theirs.bytes;
-        mine.bad += theirs.bad;
-        mine.clat = sum(&mine.clat, &theirs.clat);
-        mine.response = sum(&mine.response, &theirs.response);
-    }
-}
-
-fn sum(a: &SparseHistogram, b: &SparseHistogram) -> SparseHistogram {
-    let mut both: Histogram = a.unpack();
-    b.add_to(&mut both);
-    SparseHistogram::pack(&both)
 }
 
 #[cfg(test)]

@@ -5,11 +5,12 @@ use fathom_model::{
     PerDirection, Usage,
 };
 
-use super::{EIO, LOOK_UP, Worker};
+use super::{LOOK_UP, Worker};
 use crate::clock::Clock;
-use crate::coordinator::blank;
 use crate::engine::{Engine, EngineError, Wait};
+use crate::errno::EIO;
 use crate::host::Host;
+use crate::job_recording::{self, usage_between};
 use crate::live::{Phase, Stop};
 use crate::priorities::Prioritised;
 use crate::recorder::Recorded;
@@ -204,7 +205,7 @@ fn without_records<E: Engine, C: Clock, H: Host>(
         depth_levels: worker.levels.depth,
         submit_levels: worker.levels.submit,
         complete_levels: worker.levels.complete,
-        usage: difference(worker.host.usage(), frame.usage),
+        usage: usage_between(frame.usage, worker.host.usage()),
         error: worker.error.clone(),
         errors_continued: worker.errors_continued,
         verify: worker.verify,
@@ -216,7 +217,7 @@ fn without_records<E: Engine, C: Clock, H: Host>(
         verify_state: verify_state(worker),
         region: fathom_model::Bytes::new(frame.region),
         notes: frame.notes,
-        ..blank(worker.job)
+        ..job_recording::empty(worker.job)
     }
 }
 
@@ -274,16 +275,5 @@ fn one_latency_is_both(
         if !accounting.clat {
             direction.clat = fathom_model::Histogram::new();
         }
-    }
-}
-
-pub(crate) fn difference(after: Usage, before: Usage) -> Usage {
-    Usage {
-        user: after.user.saturating_sub(before.user),
-        system: after.system.saturating_sub(before.system),
-        switches: after.switches.saturating_sub(before.switches),
-        major_faults: after.major_faults.saturating_sub(before.major_faults),
-        minor_faults: after.minor_faults.saturating_sub(before.minor_faults),
-        waited: after.waited.saturating_sub(before.waited),
     }
 }

@@ -5,9 +5,10 @@ use fathom_model::{Job, Nanos, Traffic};
 
 use super::min_rate::Floor;
 use super::search::{Next, Search};
-use super::{EIO, ETIMEDOUT, Levels, Worker};
+use super::{Levels, Worker};
 use crate::clock::Clock;
 use crate::engine::Engine;
+use crate::errno::{EIO, ETIMEDOUT};
 use crate::flow::Member;
 use crate::host::Host;
 use crate::recorder::InFlight;

@@ -26,7 +26,6 @@ use fathom_model::{Damage, Direction, EventKind, Job, JobError, Nanos, VerifyCou
 use self::async_verify::Helpers;
 use self::check::Checker;
 use self::finish::Frame;
-pub(crate) use self::finish::difference;
 use self::gate::Gate;
 use self::levels::Levels;
 use self::pace::Pause;
@@ -36,6 +35,7 @@ use crate::arrivals::Schedule;
 use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::engine::{Completion, Engine, EngineError, Op, Request, Wait};
+use crate::errno::{EDQUOT, EIO, ENOSPC, ETIMEDOUT};
 use crate::host::Host;
 use crate::live::{Live, Phase, Stop};
 use crate::payload::Filler;
@@ -51,12 +51,6 @@ const LOOK_UP: u64 = 100_000_000;
 const SHOW: u64 = 100_000;
 /// What is left of a wait is polled, because waking takes about this long (60 us at the median on the machines tried).
 const POLL: u64 = 60_000;
-/// Errno values that the loop itself gives or knows.
-pub(crate) const EIO: i32 = 5;
-const EILSEQ: i32 = 84;
-const ETIMEDOUT: i32 = 110;
-const ENOSPC: i32 = 28;
-const EDQUOT: i32 = 122;
 
 /// One job at work on its engine.
 pub(crate) struct Worker<'a, E, C, H> {

@@ -2,14 +2,15 @@
 
 use fathom_model::{Damage, DamageClass, Direction, EventKind, SecondLook, WriteMark};
 
+use super::Worker;
 use super::async_verify::CheckContext;
 use super::check::{ANY_WRITE, Checker, Method, SECOND_LOOK};
 use super::dump::Dump;
 use super::suspects::{Home, Suspect, join_homes};
 use super::write_replay::{ExpectedWrite, Replay};
-use super::{EILSEQ, Worker};
 use crate::clock::Clock;
 use crate::engine::{Engine, EngineError, Op};
+use crate::errno::EILSEQ;
 use crate::host::Host;
 use crate::live::Stop;
 use crate::recorder::InFlight;
