@@ -13,8 +13,8 @@ use fathom_model::{
     TraceAction,
 };
 use fathom_plan::{
-    Includes, Level, OptionRow, Reading, RunTarget, Setting, Source, Surroundings, TraceReader,
-    options, parse_args, plan, read_recipe, read_value, show_commands, survey,
+    FileReader, Level, OptionRow, ParseContext, RunTarget, Setting, Source, HostInfo, TraceReader,
+    options, parse_args, plan, read_recipe, read_value, show_commands, summarise_trace,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -54,7 +54,7 @@ struct Machine<'a> {
     job_file: &'a [u8],
 }
 
-impl Surroundings for Machine<'_> {
+impl HostInfo for Machine<'_> {
     fn variable(&self, name: &str) -> Option<String> {
         (name == "FUZZ").then(|| "4k".to_owned())
     }
@@ -78,7 +78,7 @@ impl Surroundings for Machine<'_> {
     }
 }
 
-impl Includes for Machine<'_> {
+impl FileReader for Machine<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         if path == "f" {
             Ok(self.job_file.to_vec())
@@ -112,7 +112,7 @@ pub fn option_value(bytes: &[u8]) {
         .map_or(String::new(), |engine| format!("ioengine={engine}\n"));
     let text = format!("[j]\nsize=1m\n{engine}{}={value}\n", row.name);
     for personality in PERSONALITIES {
-        let _ = read_value(row, Some(value), &mut Reading::new(personality, 4));
+        let _ = read_value(row, Some(value), &mut ParseContext::new(personality, 4));
         run(&["f".to_owned()], personality, text.as_bytes());
         run(
             &[
@@ -141,7 +141,7 @@ pub fn command_line(bytes: &[u8]) {
     }
 }
 
-/// The bytes are a log of I/O: alone, and as that of a job. What a survey says of it, the I/O must keep to.
+/// The bytes are a log of I/O: alone, and as that of a job. The I/O must match its summary.
 pub fn io_log(bytes: &[u8]) {
     let strict = ReplayReading {
         timing: ReplayTiming::OnTime,
@@ -172,7 +172,7 @@ pub fn io_log(bytes: &[u8]) {
         ..lenient.clone()
     };
     for reading in [strict, lenient, aside] {
-        keeps_to_its_survey(bytes, &reading);
+        matches_its_summary(bytes, &reading);
     }
     for personality in PERSONALITIES {
         run(
@@ -183,14 +183,14 @@ pub fn io_log(bytes: &[u8]) {
     }
 }
 
-fn keeps_to_its_survey(bytes: &[u8], reading: &ReplayReading) {
-    let Ok(survey) = survey(bytes, "f", reading) else {
+fn matches_its_summary(bytes: &[u8], reading: &ReplayReading) {
+    let Ok(summary) = summarise_trace(bytes, "f", reading) else {
         return;
     };
     let mut reader = TraceReader::new(bytes, reading).expect("it was read before");
     let mut ios = [0u64; 3];
     while let Some(io) = reader.next_io().expect("it was read before") {
-        let file = &survey.replay.files[io.file as usize];
+        let file = &summary.replay.files[io.file as usize];
         let direction = match io.action {
             TraceAction::Read => Direction::Read,
             TraceAction::Write => Direction::Write,
@@ -203,11 +203,11 @@ fn keeps_to_its_survey(bytes: &[u8], reading: &ReplayReading) {
                 && io.offset >= file.start
                 && io.offset + u64::from(io.len) <= file.end
         );
-        assert!(direction == Direction::Trim || io.len <= survey.replay.largest);
+        assert!(direction == Direction::Trim || io.len <= summary.replay.largest);
     }
     assert_eq!(
         (ios, reader.paths()),
-        (survey.replay.ios.0, &survey.paths[..])
+        (summary.replay.ios.0, &summary.paths[..])
     );
 }
 

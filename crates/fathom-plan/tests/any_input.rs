@@ -3,7 +3,7 @@
 mod support;
 
 use fathom_model::Personality::{Fathom, Fio};
-use fathom_plan::{Reading, Source, options, read_value};
+use fathom_plan::{ParseContext, Source, options, read_value};
 use proptest::prelude::*;
 use support::Machine;
 
@@ -95,7 +95,7 @@ proptest! {
     fn any_value_of_any_option_is_read_or_not(value in text(0..8)) {
         for row in options() {
             for personality in [Fathom, Fio] {
-                let _ = read_value(row, Some(&value), &mut Reading::new(personality, 4));
+                let _ = read_value(row, Some(&value), &mut ParseContext::new(personality, 4));
             }
         }
     }
@@ -125,7 +125,7 @@ fn absurdly_large_files_are_refused() {
     let answer = |text: String| support::shown(&support::ours(&text).expect_err("too large"));
     assert_eq!(
         answer(format!("[j]\n{}", "bs=4k\n".repeat(501))),
-        "job.fio:1:1: 501 options in one section are beyond the limit (at most 500)\n"
+        "job.fio:1:1: 501 options in one section exceed the limit (at most 500)\n"
     );
     let globals = format!("[global]\n{}", "bs=4k\n".repeat(500)).repeat(80);
     let jobs: String = (0..1000).map(|n| format!("[j{n}]\n")).collect();

@@ -9,12 +9,12 @@ mod support;
 use std::path::PathBuf;
 
 use fathom_model::Personality;
-use fathom_plan::{Diagnostic, Includes, parse_args, plan, read_job_files};
+use fathom_plan::{Diagnostic, FileReader, parse_args, plan, read_job_files};
 use support::{Machine, shown};
 
 struct Folder(PathBuf);
 
-impl Includes for Folder {
+impl FileReader for Folder {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         std::fs::read(self.0.join(path)).map_err(|error| error.to_string())
     }

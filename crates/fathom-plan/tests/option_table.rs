@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fathom_plan::{Kind, Support, cmdhelp, find, options};
+use fathom_plan::{Kind, Support, find, option_help, options};
 
 fn list(text: &'static str) -> BTreeSet<&'static str> {
     text.lines().filter(|line| !line.is_empty()).collect()
@@ -59,7 +59,7 @@ fn rows_are_complete() {
         if let Kind::Choice(words) | Kind::ChoiceWith(words) = row.kind {
             assert!(!words.is_empty(), "{}", row.name);
         }
-        assert!(cmdhelp(row).contains(row.name));
+        assert!(option_help(row).contains(row.name));
     }
 }
 
@@ -68,7 +68,7 @@ fn rows_are_complete() {
 fn defaults_can_be_read() {
     for row in options() {
         let Some(default) = row.default else { continue };
-        let mut reading = fathom_plan::Reading::new(fathom_model::Personality::Fathom, 4);
+        let mut reading = fathom_plan::ParseContext::new(fathom_model::Personality::Fathom, 4);
         let value = fathom_plan::read_value(row, Some(default), &mut reading);
         assert!(
             value.is_ok() || row.min.is_some_and(|min| min > 0),

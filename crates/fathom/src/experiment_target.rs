@@ -192,8 +192,8 @@ pub fn size(option: &str, text: &str) -> Result<Bytes, String> {
 
 /// What a job file would understand by `text` as the value of an option.
 fn value(option: &str, text: &str) -> Option<u64> {
-    use fathom_plan::{Reading, Size, Value, find, read_value};
-    let mut reading = Reading::new(fathom_model::Personality::Fathom, 1);
+    use fathom_plan::{ParseContext, Size, Value, find, read_value};
+    let mut reading = ParseContext::new(fathom_model::Personality::Fathom, 1);
     match read_value(find(option)?, Some(text), &mut reading) {
         Ok(Value::Number(n)) => u64::try_from(n).ok(),
         Ok(Value::Extent(Size::Bytes(n))) => Some(n),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fathom_device::spec::Library;
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdict};
-use fathom_plan::{Diagnostic, Includes, Planned, Quick, Reporting, parse_args, plan};
+use fathom_plan::{Diagnostic, FileReader, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
 
 use crate::args::{Arg, ArgSpec};
@@ -254,7 +254,7 @@ fn nanos(time: Duration) -> Nanos {
 /// The recipe is the only job file there is.
 struct Recipe(String);
 
-impl Includes for Recipe {
+impl FileReader for Recipe {
     fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
         Ok(self.0.clone().into_bytes())
     }

@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use fathom_plan::{Includes, Surroundings};
+use fathom_plan::{FileReader, HostInfo};
 
 /// A job file larger than this is none.
 const LARGEST_JOB_FILE: u64 = 16 << 20;
@@ -12,7 +12,7 @@ const LARGEST_JOB_FILE: u64 = 16 << 20;
 /// This process's environment and machine.
 pub struct ThisMachine;
 
-impl Surroundings for ThisMachine {
+impl HostInfo for ThisMachine {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
@@ -87,7 +87,7 @@ fn is_device(facts: &std::fs::Metadata) -> bool {
     kind.is_block_device() || kind.is_char_device()
 }
 
-impl Includes for ThisMachine {
+impl FileReader for ThisMachine {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
         let source: Box<dyn Read> = if path == "-" {

@@ -5,14 +5,14 @@ use std::cell::Cell;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use fathom_plan::TriggerWish;
+use fathom_plan::TriggerOptions;
 
 /// How often the file is looked for.
 const LOOK_UP: Duration = Duration::from_millis(100);
 
 /// What ends a run before its time.
 pub struct Trigger<'a> {
-    wish: &'a TriggerWish,
+    wish: &'a TriggerOptions,
     begun: Instant,
     next_look: Cell<Instant>,
     pulled: Cell<bool>,
@@ -20,7 +20,7 @@ pub struct Trigger<'a> {
 
 impl<'a> Trigger<'a> {
     /// Time is counted from now.
-    pub fn new(wish: &'a TriggerWish) -> Trigger<'a> {
+    pub fn new(wish: &'a TriggerOptions) -> Trigger<'a> {
         let begun = Instant::now();
         Trigger {
             wish,

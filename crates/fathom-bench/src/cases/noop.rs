@@ -9,7 +9,7 @@ use fathom_load::{
     EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, Stop, Watch,
 };
 use fathom_model::{Bytes, Direction, DiskCounters, Personality, Usage};
-use fathom_plan::{Includes, Surroundings, parse_args, plan};
+use fathom_plan::{FileReader, HostInfo, parse_args, plan};
 
 use crate::context::Context;
 use crate::row::{Goal, Row};
@@ -90,7 +90,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
 /// Nothing of a machine is needed to plan this job.
 struct Nowhere;
 
-impl Surroundings for Nowhere {
+impl HostInfo for Nowhere {
     fn variable(&self, _: &str) -> Option<String> {
         None
     }
@@ -114,7 +114,7 @@ impl Surroundings for Nowhere {
     }
 }
 
-impl Includes for Nowhere {
+impl FileReader for Nowhere {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         Err(format!("{path} is not there"))
     }

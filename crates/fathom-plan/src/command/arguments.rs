@@ -1,52 +1,52 @@
-//! Arguments into options and operands, by the rules of getopt_long_only(3).
+//! Splits arguments into switches, job options and operands, by the rules of getopt_long_only(3).
 
 use fathom_model::Personality;
 
-use super::words::{CommandOption, OBEYED, REFUSED, Takes};
+use super::switches::{ArgumentUse, REFUSED, SUPPORTED, Switch, switches};
 use crate::diagnostic::Diagnostic;
-use crate::jobfile::shorten;
-use crate::options::{Kind, OptionRow, closest, options};
+use crate::options::{Kind, OptionRow, options};
 use crate::span::Span;
+use crate::text::{closest, shorten};
 
-/// One argument, or an option with its argument.
+/// An operand, or a switch or option with its argument.
 #[derive(Clone, Debug)]
 pub(super) enum Token {
     /// A job file.
     Operand(String, Span),
-    /// An option of the command line.
-    Command(&'static CommandOption, Option<String>, Span),
-    /// An option fio has and we have not.
-    Refused(&'static CommandOption, Span),
+    /// A switch of the command line.
+    Switch(&'static Switch, Option<String>, Span),
+    /// A switch of fio that is not supported.
+    Refused(&'static Switch, Span),
     /// An option of a job.
     Job(&'static OptionRow, Option<String>, Span),
 }
 
 #[derive(Clone, Copy)]
 enum Known {
-    Command(&'static CommandOption),
-    Refused(&'static CommandOption),
+    Switch(&'static Switch),
+    Refused(&'static Switch),
     Job(&'static OptionRow),
 }
 
 impl Known {
-    fn takes(self) -> Takes {
+    fn takes(self) -> ArgumentUse {
         match self {
-            Known::Command(option) | Known::Refused(option) => option.takes,
-            Known::Job(row) if row.kind == Kind::Flag => Takes::MayArgument,
-            Known::Job(_) => Takes::Argument,
+            Known::Switch(option) | Known::Refused(option) => option.takes,
+            Known::Job(row) if row.kind == Kind::Flag => ArgumentUse::Optional,
+            Known::Job(_) => ArgumentUse::Required,
         }
     }
 
     fn token(self, argument: Option<String>, at: Span) -> Token {
         match self {
-            Known::Command(option) => Token::Command(option, argument, at),
+            Known::Switch(option) => Token::Switch(option, argument, at),
             Known::Refused(option) => Token::Refused(option, at),
             Known::Job(row) => Token::Job(row, argument, at),
         }
     }
 }
 
-/// Splits `arguments` into tokens, reporting every option that is not known.
+/// Splits `arguments` into tokens, reporting every unknown option.
 pub(super) fn tokens(
     arguments: &[String],
     personality: Personality,
@@ -92,8 +92,8 @@ fn option(
         },
     };
     let value = match (known.takes(), value) {
-        (Takes::Argument, None) => Some(next().or_else(|| missing(name, &at, problems))?),
-        (Takes::Nothing, Some(_)) => {
+        (ArgumentUse::Required, None) => Some(next().or_else(|| missing(name, &at, problems))?),
+        (ArgumentUse::Never, Some(_)) => {
             problems.push(Diagnostic::error(
                 at.clone(),
                 format!("--{name} takes no value"),
@@ -114,11 +114,7 @@ fn missing(name: &str, at: &Span, problems: &mut Vec<Diagnostic>) -> Option<Stri
 }
 
 fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Known)> {
-    let ours = personality == Personality::Fathom;
-    let obeyed = OBEYED
-        .iter()
-        .filter(move |option| ours || !option.ours)
-        .map(|option| (option.name, Known::Command(option)));
+    let supported = switches(personality).map(|switch| (switch.name, Known::Switch(switch)));
     let refused = REFUSED
         .iter()
         .map(|option| (option.name, Known::Refused(option)));
@@ -128,23 +124,23 @@ fn all_known(personality: Personality) -> impl Iterator<Item = (&'static str, Kn
             .flatten()
             .map(move |name| (name, Known::Job(row)))
     });
-    obeyed.chain(refused).chain(jobs)
+    supported.chain(refused).chain(jobs)
 }
 
-/// What a refusal offers works in both personalities. In fio's only by its full name, so that the abbreviations of fio's
-/// own options stay what they are.
-const CONFIRMS: &str = "destroy";
+/// The confirmation that a refusal offers works in both personalities, in fio's only by its full name, so that the
+/// abbreviations of fio's own switches stay the same.
+const CONFIRMATION: &str = "destroy";
 
 /// The option of this name, or the only one that begins with it.
 fn lookup(name: &str, double: bool, personality: Personality) -> Result<Known, Diagnostic> {
     if let Some((_, known)) = all_known(personality).find(|(full, _)| *full == name) {
         return Ok(known);
     }
-    if let Some(option) = OBEYED
+    if let Some(option) = SUPPORTED
         .iter()
-        .find(|option| option.name == name && name == CONFIRMS)
+        .find(|option| option.name == name && name == CONFIRMATION)
     {
-        return Ok(Known::Command(option));
+        return Ok(Known::Switch(option));
     }
     if !double && name.chars().count() < 2 {
         return Err(unknown(name, personality));
@@ -166,38 +162,36 @@ fn ambiguous(name: &str, candidates: &[(&str, Known)]) -> Diagnostic {
         .take(6)
         .map(|(full, _)| format!("--{full}"))
         .collect();
-    Diagnostic::error(
-        Span::CommandLine,
-        format!("--{name} may be several options"),
-    )
-    .advise(format!("such as {}", names.join(", ")))
+    Diagnostic::error(Span::CommandLine, format!("--{name} is ambiguous"))
+        .advise(format!("it could be {}", names.join(", ")))
 }
 
 fn unknown(name: &str, personality: Personality) -> Diagnostic {
     let problem = Diagnostic::error(
         Span::CommandLine,
-        format!("--{} is no option", shorten(name)),
+        format!("unknown option '--{}'", shorten(name)),
     );
     let bounded: String = name.chars().take(64).collect();
     match closest(&bounded, all_known(personality).map(|(full, _)| full)) {
         Some(best) => problem.advise(format!("did you mean --{best}?")),
-        None => problem.advise("--help lists those of the command line, --cmdhelp those of jobs"),
+        None => problem
+            .advise("--help lists the options of the command line, --cmdhelp=all those of jobs"),
     }
 }
 
 /// `-o FILE` or `-oFILE`: one letter after a single dash.
 fn letter(body: &str, double: bool) -> Option<(Known, Option<String>)> {
     let first = body.chars().next().filter(|_| !double)?;
-    let by_letter = |option: &&CommandOption| option.letter == Some(first);
-    let known = OBEYED
+    let by_letter = |option: &&Switch| option.letter == Some(first);
+    let known = SUPPORTED
         .iter()
         .find(by_letter)
-        .map(Known::Command)
+        .map(Known::Switch)
         .or_else(|| REFUSED.iter().find(by_letter).map(Known::Refused))?;
     let attached = &body[first.len_utf8()..];
     match (attached.is_empty(), known.takes()) {
         (true, _) => Some((known, None)),
-        (false, Takes::Nothing) => None,
+        (false, ArgumentUse::Never) => None,
         (false, _) => Some((known, Some(attached.to_owned()))),
     }
 }

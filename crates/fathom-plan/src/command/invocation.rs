@@ -1,4 +1,4 @@
-//! What a command line asks for.
+//! A parsed command line.
 
 use fathom_model::{Nanos, Override, Personality};
 
@@ -6,32 +6,32 @@ use crate::diagnostic::Diagnostic;
 use crate::jobfile::Section;
 use crate::span::Span;
 
-/// A command line, understood: jobs as written, and how to run and report them.
+/// A parsed command line: jobs as written, and how to run and report them.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// Whose meaning words have.
+    /// Whose rules apply.
     pub personality: Personality,
-    /// What is wanted.
+    /// What to do.
     pub action: Action,
-    /// Jobs of the command line as sections; options before the first `--name` are a global section.
+    /// Jobs of the command line as sections; options before the first `--name` form a global section.
     pub sections: Vec<Section>,
-    /// Job files in order, with their places; `-` is the standard input.
+    /// Job files in order, with their locations; `-` is the standard input.
     pub files: Vec<(String, Span)>,
     /// `--section`: only these jobs of the files; empty is all.
-    pub wanted: Vec<String>,
-    /// `--set`: overrides of what the jobs say, with their places.
+    pub selected_jobs: Vec<String>,
+    /// `--set`: overrides of job options, with their locations.
     pub sets: Vec<(Override, Span)>,
-    /// `--destroy`: codes that confirm the identity of targets that hold data.
+    /// `--destroy`: codes that confirm the identity of targets that contain data.
     pub destroy: Vec<String>,
-    /// How results are given.
+    /// How to report results.
     pub reporting: Reporting,
-    /// `--parse-only`: check the jobs and stop.
+    /// `--parse-only`: check the jobs and exit.
     pub parse_only: bool,
-    /// `--showcmd`: print the jobs as a command line and stop.
+    /// `--showcmd`: print the jobs as a command line and exit.
     pub show_command: bool,
-    /// `--dry-run`: judge every target, show what would be done to it, and stop.
+    /// `--dry-run`: check every target, show what would happen to it, and exit.
     pub dry_run: bool,
-    /// `--explain`: tell what the jobs will do, and stop.
+    /// `--explain`: show what the jobs would do, and exit.
     pub explain: bool,
     /// `--readonly`: refuse jobs that write or trim.
     pub read_only: bool,
@@ -39,26 +39,26 @@ pub struct Invocation {
     pub warnings_fatal: bool,
     /// `--idle-prof`.
     pub idle_prof: Option<IdleProf>,
-    /// `--aux-path`: folder of the files a run leaves behind.
+    /// `--aux-path`: directory of the files that a run creates.
     pub aux_path: Option<String>,
-    /// What ends the run before its time, and what is run then.
-    pub trigger: TriggerWish,
-    /// Doubts about the command line itself.
+    /// What ends the run early, and the command to run then.
+    pub trigger: TriggerOptions,
+    /// Warnings about the command line itself.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// `--trigger-file`, `--trigger-timeout`, `--trigger`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TriggerWish {
-    /// A file that ends the run when it appears.
+pub struct TriggerOptions {
+    /// A file that ends the run when it exists.
     pub file: Option<String>,
     /// A time after which the run ends.
     pub after: Option<Nanos>,
-    /// A shell command for the end.
+    /// A shell command to run at the end.
     pub command: Option<String>,
 }
 
-/// What a command line wants done.
+/// The action of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Run the jobs.
@@ -75,26 +75,26 @@ pub enum Action {
     InflateLog(String),
 }
 
-/// How results are given.
+/// How results are reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reporting {
     /// `--output`: a file instead of the standard output.
     pub output: Option<String>,
-    /// Formats, each once, in the order they are printed.
+    /// Formats, each once, in output order.
     pub formats: Vec<OutputFormat>,
     /// `--terse-version`, 2 to 5.
     pub terse_version: u8,
-    /// `--status-interval`: print the state of the run this often.
+    /// `--status-interval`: print the results so far at this interval.
     pub status_interval: Option<Nanos>,
     /// `--eta`.
     pub eta: Eta,
-    /// `--eta-newline`: a fresh line for the progress this often.
+    /// `--eta-newline`: a new line of progress at this interval.
     pub eta_newline: Option<Nanos>,
-    /// `--eta-interval`: renew the progress this often.
+    /// `--eta-interval`: update the progress at this interval.
     pub eta_interval: Option<Nanos>,
-    /// `--store`: where the result is kept, instead of the user's store.
+    /// `--store`: where the result is stored, instead of the default store.
     pub store: Option<String>,
-    /// `--no-store`: it is not kept.
+    /// `--no-store`: do not store it.
     pub no_store: bool,
     /// `--bandwidth-log[=PREFIX]`: logs of the bandwidth of all jobs together.
     pub bandwidth_log: Option<String>,
@@ -149,6 +149,6 @@ pub enum IdleProf {
     System,
     /// Each CPU.
     PerCpu,
-    /// Only measure the unit of work.
+    /// Only calibrate the unit of work.
     Calibrate,
 }

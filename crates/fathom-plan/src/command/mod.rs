@@ -1,15 +1,15 @@
-//! The command line: arguments into an invocation, and sections into a command line.
+//! The command lines of `run` and `fio`: arguments to an invocation, and sections to a command line.
 
 mod arguments;
 mod invocation;
 mod parse;
 mod showcmd;
-mod words;
+mod switches;
 
 pub use self::invocation::{
-    Action, Eta, IdleProf, Invocation, OutputFormat, Reporting, TriggerWish,
+    Action, Eta, IdleProf, Invocation, OutputFormat, Reporting, TriggerOptions,
 };
 pub use self::parse::parse_args;
 pub use self::showcmd::show_command;
-pub use self::words::{CommandOption, Takes, command_options, help_text};
-pub(crate) use self::words::{obeyed_options, refused_options};
+pub(crate) use self::switches::refused_switches;
+pub use self::switches::{ArgumentUse, Switch, help_text, switches};

@@ -1,25 +1,26 @@
-//! A command line into an [`Invocation`].
+//! Parses a command line into an [`Invocation`].
 
 use fathom_model::{Nanos, Override, Personality};
 
 use super::arguments::{Token, tokens};
 use super::invocation::{Action, Eta, IdleProf, Invocation, OutputFormat, Reporting};
-use super::words::CommandOption;
+use super::switches::Switch;
 use crate::diagnostic::Diagnostic;
-use crate::jobfile::{Assignment, Section, shorten};
-use crate::options::{OptionRow, Unit, closest_option, find};
+use crate::jobfile::{Assignment, Section};
+use crate::options::{OptionRow, closest_option, find};
 use crate::span::Span;
-use crate::values::{Reading, number};
+use crate::text::shorten;
+use crate::values::parse_time;
 
-/// Shortest time between two states of a run, or two lines of progress.
+/// Shortest interval between two status outputs, or two lines of progress.
 const SHORTEST_INTERVAL: Nanos = Nanos::from_millis(1);
 /// Shortest `--eta-interval`, as in fio.
 const SHORTEST_ETA: Nanos = Nanos::from_millis(250);
 
-/// Understands the arguments after the program's name.
+/// Parses the arguments after the name of the program.
 ///
 /// # Errors
-/// Every mistake of the command line. Values of job options are looked at later, by `plan`.
+/// Every error of the command line. Values of job options are checked later, by `plan`.
 pub fn parse_args(
     arguments: &[String],
     personality: Personality,
@@ -29,7 +30,7 @@ pub fn parse_args(
     let mut parser = Parser {
         invocation: empty(personality),
         problems,
-        place: ParseState::Defaults,
+        state: ParseState::Defaults,
     };
     for token in tokens {
         parser.token(token);
@@ -47,7 +48,7 @@ fn empty(personality: Personality) -> Invocation {
         action: Action::Run,
         sections: Vec::new(),
         files: Vec::new(),
-        wanted: Vec::new(),
+        selected_jobs: Vec::new(),
         sets: Vec::new(),
         destroy: Vec::new(),
         reporting: Reporting::default(),
@@ -77,7 +78,7 @@ enum ParseState {
 struct Parser {
     invocation: Invocation,
     problems: Vec<Diagnostic>,
-    place: ParseState,
+    state: ParseState,
 }
 
 impl Parser {
@@ -86,8 +87,8 @@ impl Parser {
             Token::Operand(file, at) => self.invocation.files.push((file, at)),
             Token::Job(row, value, at) => self.job_option(row, value, at),
             Token::Refused(option, at) => self.refused(option, at),
-            Token::Command(option, value, at) => {
-                if let Err(problem) = self.command(option, value.as_deref(), &at) {
+            Token::Switch(option, value, at) => {
+                if let Err(problem) = self.switch(option, value.as_deref(), &at) {
                     let option = Some(format!("--{}", option.name));
                     self.problems.push(Diagnostic {
                         at,
@@ -99,8 +100,8 @@ impl Parser {
         }
     }
 
-    fn refused(&mut self, option: &CommandOption, at: Span) {
-        let problem = format!("--{} is not part of this program", option.name);
+    fn refused(&mut self, option: &Switch, at: Span) {
+        let problem = format!("--{} is not supported", option.name);
         self.problems
             .push(Diagnostic::error(at, problem).advise(option.help));
     }
@@ -108,10 +109,10 @@ impl Parser {
     fn job_option(&mut self, row: &OptionRow, value: Option<String>, at: Span) {
         if row.name == "name" {
             self.open(value.as_deref().unwrap_or(""), &at);
-        } else if self.place == ParseState::Defaults {
+        } else if self.state == ParseState::Defaults {
             self.push_section("global", &at);
         }
-        if self.place == ParseState::Skipped {
+        if self.state == ParseState::Skipped {
             return;
         }
         let assignment = Assignment {
@@ -126,14 +127,14 @@ impl Parser {
     }
 
     fn open(&mut self, name: &str, at: &Span) {
-        let wanted = &self.invocation.wanted;
+        let selected = &self.invocation.selected_jobs;
         if name.starts_with("global")
-            || wanted.is_empty()
-            || wanted.iter().any(|known| known == name)
+            || selected.is_empty()
+            || selected.iter().any(|known| known == name)
         {
             self.push_section(name, at);
         } else {
-            self.place = ParseState::Skipped;
+            self.state = ParseState::Skipped;
         }
     }
 
@@ -145,12 +146,12 @@ impl Parser {
             is_global,
             assignments: Vec::new(),
         });
-        self.place = ParseState::Section;
+        self.state = ParseState::Section;
     }
 
-    fn command(
+    fn switch(
         &mut self,
-        option: &CommandOption,
+        option: &Switch,
         value: Option<&str>,
         at: &Span,
     ) -> Result<(), Diagnostic> {
@@ -162,7 +163,7 @@ impl Parser {
             "showcmd" => invocation.show_command = true,
             "explain" => invocation.explain = true,
             "dry-run" => invocation.dry_run = true,
-            "readonly" => invocation.read_only = true,
+            "readonly" | "read-only" => invocation.read_only = true,
             "warnings-fatal" => invocation.warnings_fatal = true,
             "version" => self.act(Action::Version),
             "help" => self.act(Action::Help),
@@ -170,7 +171,7 @@ impl Parser {
             "enghelp" => self.act(Action::EngineHelp(value.map(str::to_owned))),
             "inflate-log" => self.act(Action::InflateLog(owned())),
             "aux-path" => invocation.aux_path = Some(owned()),
-            "section" => invocation.wanted.push(section_name(text)?),
+            "section" => invocation.selected_jobs.push(section_name(text)?),
             "destroy" => invocation.destroy.push(owned()),
             "set" => invocation.sets.push((override_of(text)?, at.clone())),
             "idle-prof" => invocation.idle_prof = Some(idle_prof(text)?),
@@ -187,7 +188,7 @@ impl Parser {
         Ok(())
     }
 
-    /// The first of several wins, as fio stops at it.
+    /// The first of several counts, as in fio.
     fn act(&mut self, action: Action) {
         if self.invocation.action == Action::Run {
             self.invocation.action = action;
@@ -199,7 +200,8 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
     let text = value.unwrap_or("");
     match name {
         "output" => reporting.output = Some(text.to_owned()),
-        "output-format" => reporting.formats = formats(text)?,
+        "output-format" | "format" => reporting.formats = formats(text)?,
+        "json" => reporting.formats = vec![OutputFormat::Json],
         "minimal" => reporting.formats = vec![OutputFormat::Terse],
         "append-terse" => add_format(&mut reporting.formats, OutputFormat::Terse),
         "terse-version" => reporting.terse_version = terse_version(text)?,
@@ -221,15 +223,17 @@ fn problem(text: String) -> Diagnostic {
 
 fn formats(text: &str) -> Result<Vec<OutputFormat>, Diagnostic> {
     let mut formats = Vec::new();
-    for word in text.split(',') {
-        let format = match word {
+    for name in text.split(',') {
+        let format = match name {
             "normal" => OutputFormat::Normal,
             "terse" | "minimal" | "csv" => OutputFormat::Terse,
             "json" => OutputFormat::Json,
             "json+" => OutputFormat::JsonPlus,
             _ => {
-                return Err(problem(format!("'{}' is no output format", shorten(word)))
-                    .advise("use normal, terse, json or json+"));
+                return Err(
+                    problem(format!("unknown output format '{}'", shorten(name)))
+                        .advise("use normal, terse, json or json+"),
+                );
             }
         };
         add_format(&mut formats, format);
@@ -250,7 +254,7 @@ fn terse_version(text: &str) -> Result<u8, Diagnostic> {
         .filter(|version| (2..=5).contains(version));
     version.ok_or_else(|| {
         problem(format!(
-            "'{}' is no version of the terse output",
+            "unknown version '{}' of the terse output",
             shorten(text)
         ))
         .advise("use 2, 3, 4 or 5")
@@ -262,11 +266,8 @@ fn eta(text: &str) -> Result<Eta, Diagnostic> {
         "always" => Ok(Eta::Always),
         "never" => Ok(Eta::Never),
         "auto" => Ok(Eta::Auto),
-        _ => Err(problem(format!(
-            "'{}' does not say when to show progress",
-            shorten(text)
-        ))
-        .advise("use always, never or auto")),
+        _ => Err(problem(format!("invalid value '{}'", shorten(text)))
+            .advise("use always, never or auto")),
     }
 }
 
@@ -275,21 +276,15 @@ fn idle_prof(text: &str) -> Result<IdleProf, Diagnostic> {
         "system" => Ok(IdleProf::System),
         "percpu" => Ok(IdleProf::PerCpu),
         "calibrate" => Ok(IdleProf::Calibrate),
-        _ => Err(
-            problem(format!("'{}' is no kind of idle profile", shorten(text)))
-                .advise("use system, percpu or calibrate"),
-        ),
+        _ => Err(problem(format!("unknown idle profile '{}'", shorten(text)))
+            .advise("use system, percpu or calibrate")),
     }
 }
 
-/// Here a time means what it says in both personalities: `--status-interval=1sec` is no microsecond.
+/// A time has its plain meaning in both personalities: `--status-interval=1sec` is one second.
 fn interval(text: &str, shortest: Nanos) -> Result<Nanos, Diagnostic> {
-    let mut reading = Reading::new(Personality::Fathom, 1);
-    let nanos = number(text, Unit::Seconds, &mut reading).map_err(|fault| Diagnostic {
-        advice: fault.advice,
-        ..problem(fault.problem)
-    })?;
-    let time = Nanos::new(u64::try_from(nanos).unwrap_or(0));
+    let time = parse_time(text)
+        .map_err(|error| problem(format!("invalid time '{}': {error}", shorten(text))))?;
     if time < shortest {
         return Err(problem(format!("'{}' is too short", shorten(text)))
             .advise(format!("at least {} ms", shortest.as_millis())));
@@ -307,10 +302,10 @@ fn section_name(text: &str) -> Result<String, Diagnostic> {
     }
 }
 
-/// `[JOB.]OPTION=VALUE`; the job is what stands before the last dot of the left side.
+/// `[JOB.]OPTION=VALUE`; the job is the text before the last dot of the left side.
 fn override_of(text: &str) -> Result<Override, Diagnostic> {
     let Some((left, value)) = text.split_once('=') else {
-        return Err(problem(format!("'{}' has no =", shorten(text)))
+        return Err(problem(format!("'{}' has no '='", shorten(text)))
             .advise("write --set OPTION=VALUE or --set JOB.OPTION=VALUE"));
     };
     let (job, option) = match left.rsplit_once('.') {
@@ -318,7 +313,7 @@ fn override_of(text: &str) -> Result<Override, Diagnostic> {
         None => (None, left),
     };
     let Some(row) = find(option) else {
-        let unknown = problem(format!("'{}' is no option of a job", shorten(option)));
+        let unknown = problem(format!("unknown job option '{}'", shorten(option)));
         return Err(match closest_option(option) {
             Some(best) => unknown.advise(format!("did you mean {best}?")),
             None => unknown,

@@ -4,8 +4,8 @@ use std::fmt;
 
 use fathom_model::Personality;
 
-use crate::options::{Kind, OptionRow, Unit, closest_option, find};
-use crate::values::{Reading, Size, Value, read_value};
+use crate::options::{Kind, OptionRow, closest_option, find, read_value};
+use crate::values::{ParseContext, Size, Unit, Value};
 
 /// No axis has more values.
 const MOST: usize = 1000;
@@ -195,8 +195,8 @@ fn expand(piece: Piece<'_>, row: Option<&'static OptionRow>) -> Result<Vec<Strin
 }
 
 fn check(piece: Piece<'_>, row: &'static OptionRow) -> Result<Value, Wrong> {
-    let mut reading = Reading::new(Personality::Fathom, 4096);
-    read_value(row, Some(piece.text), &mut reading).map_err(|fault| {
+    let mut context = ParseContext::new(Personality::Fathom, 4096);
+    read_value(row, Some(piece.text), &mut context).map_err(|fault| {
         let advice = fault
             .advice
             .map_or(String::new(), |advice| format!(" ({advice})"));

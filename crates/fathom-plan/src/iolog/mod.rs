@@ -1,17 +1,17 @@
 //! fio's log of I/O, versions 2 and 3: what `write_iolog` writes and `read_iolog` replays.
 //!
-//! A log is read line by line in constant memory, whatever its length: once as a [`survey`], which finds every mistake and
+//! A log is read line by line in constant memory, whatever its length: once as a [`summarise_trace`], which finds every mistake and
 //! what the log will do to which file, and once more while it is replayed.
 
 mod line;
 mod reader;
-mod survey;
+mod summary;
 mod timeline;
 
 use std::fmt;
 
 pub use self::reader::TraceReader;
-pub use self::survey::{Survey, survey};
+pub use self::summary::{TraceSummary, summarise_trace};
 
 /// Longest line. fio reads 4095 bytes at a time, in which names have at most 256.
 pub(crate) const LONGEST_LINE: usize = 8191;

@@ -11,7 +11,8 @@ use fathom_model::{Direction, ReplayReading, ReplayTiming, TraceAction, TraceEnt
 use super::line::{self, Line, Version, What};
 use super::timeline::Timeline;
 use super::{LONGEST_LINE, TraceError};
-use crate::resolve::LARGEST_BLOCK;
+use crate::limits::LARGEST_BLOCK;
+use crate::text::shorten;
 
 /// Most files of one log, and most bytes of their names together.
 const MOST_FILES: usize = 65_536;
@@ -303,7 +304,7 @@ fn path(name: &[u8], folder: Option<&str>) -> PathBuf {
 }
 
 fn shown(name: &[u8]) -> String {
-    crate::jobfile::shorten(&String::from_utf8_lossy(name)).to_string()
+    shorten(&String::from_utf8_lossy(name)).to_string()
 }
 
 /// A mistake before its line is known.

@@ -3,8 +3,9 @@
 use super::source::{Line, Source};
 use super::substitute::{substitute, unset_variables};
 use crate::diagnostic::Diagnostic;
+use crate::host::{FileReader, HostInfo};
 use crate::span::Span;
-use crate::surroundings::{Includes, Surroundings};
+use crate::text::shorten;
 use fathom_model::Personality;
 
 /// Longest name of a section, as in fio.
@@ -51,11 +52,11 @@ pub struct Assignment {
 
 /// What parsing a file may ask for.
 pub(crate) struct Context<'a> {
-    pub(crate) surroundings: &'a dyn Surroundings,
-    pub(crate) includes: &'a dyn Includes,
+    pub(crate) host: &'a dyn HostInfo,
+    pub(crate) includes: &'a dyn FileReader,
     pub(crate) personality: Personality,
     /// `--section`; empty takes all.
-    pub(crate) wanted: &'a [String],
+    pub(crate) selected_jobs: &'a [String],
 }
 
 /// Parses a job file, reporting every mistake and keeping all that can be understood.
@@ -129,8 +130,9 @@ impl Parser<'_> {
         }
         let name = self.section_name(line);
         let is_global = name.starts_with("global");
-        let skip =
-            !is_global && !self.context.wanted.is_empty() && !self.context.wanted.contains(&name);
+        let skip = !is_global
+            && !self.context.selected_jobs.is_empty()
+            && !self.context.selected_jobs.contains(&name);
         self.place = if skip {
             ParseState::Skipped
         } else {
@@ -240,7 +242,7 @@ impl Parser<'_> {
 
     fn assignment(&mut self, line: &Line) {
         self.note_unset(line);
-        let text = match substitute(&line.text, self.context.surroundings) {
+        let text = match substitute(&line.text, self.context.host) {
             Ok(text) => text,
             Err(problem) => {
                 return self
@@ -268,7 +270,7 @@ impl Parser<'_> {
         if self.context.personality == Personality::Fio {
             return;
         }
-        for name in unset_variables(&line.text, self.context.surroundings) {
+        for name in unset_variables(&line.text, self.context.host) {
             let problem = format!("${{{}}} is not set and becomes nothing", shorten(&name));
             self.problems.push(
                 Diagnostic::warning(line.at.clone(), problem).advise(
@@ -291,16 +293,4 @@ fn include_target(text: &str, personality: Personality) -> Option<&str> {
     let separator = rest.chars().next()?;
     let separated = separator.is_ascii_whitespace() || separator == '=';
     (separated || personality == Personality::Fio).then(|| rest[separator.len_utf8()..].trim())
-}
-
-/// The first 40 characters of `text`, for messages.
-pub(crate) fn shorten(text: &str) -> String {
-    let mut short: String = text.chars().take(40).collect();
-    if short.len() < text.len() {
-        short.push_str("...");
-    }
-    short
-        .chars()
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect()
 }

@@ -1,7 +1,7 @@
 //! `${VARIABLE}`, `$mb_memory`, `$ncpus`, `$pagesize`, and the arithmetic that comes with the last three.
 
-use super::arithmetic::evaluate;
-use crate::surroundings::Surroundings;
+use crate::host::HostInfo;
+use crate::values::evaluate;
 
 /// Longest line after substitution, as in fio.
 const LONGEST: usize = 8191;
@@ -10,9 +10,9 @@ const LONGEST: usize = 8191;
 ///
 /// # Errors
 /// When the result is too long, in words.
-pub(crate) fn substitute(line: &str, surroundings: &dyn Surroundings) -> Result<String, String> {
-    let line = variables(line, surroundings)?;
-    let replaced = keywords(&line, surroundings);
+pub(crate) fn substitute(line: &str, host: &dyn HostInfo) -> Result<String, String> {
+    let line = variables(line, host)?;
+    let replaced = keywords(&line, host);
     if replaced.len() > LONGEST {
         return Err(format!(
             "the line has more than {LONGEST} bytes with its variables filled in"
@@ -25,7 +25,7 @@ pub(crate) fn substitute(line: &str, surroundings: &dyn Surroundings) -> Result<
     })
 }
 
-fn variables(line: &str, surroundings: &dyn Surroundings) -> Result<String, String> {
+fn variables(line: &str, host: &dyn HostInfo) -> Result<String, String> {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
     while let Some(start) = rest.find("${") {
@@ -34,7 +34,7 @@ fn variables(line: &str, surroundings: &dyn Surroundings) -> Result<String, Stri
         };
         out.push_str(&rest[..start]);
         let name = &rest[start + 2..start + length];
-        out.push_str(&surroundings.variable(name).unwrap_or_default());
+        out.push_str(&host.variable(name).unwrap_or_default());
         rest = &rest[start + length + 1..];
         if out.len() > LONGEST {
             return Err(format!(
@@ -46,13 +46,13 @@ fn variables(line: &str, surroundings: &dyn Surroundings) -> Result<String, Stri
     Ok(out)
 }
 
-fn keywords(line: &str, surroundings: &dyn Surroundings) -> String {
+fn keywords(line: &str, host: &dyn HostInfo) -> String {
     if !line.contains('$') {
         return line.to_owned();
     }
-    line.replace("$pagesize", &surroundings.page_size().to_string())
-        .replace("$mb_memory", &surroundings.memory_mib().to_string())
-        .replace("$ncpus", &surroundings.cpus().to_string())
+    line.replace("$pagesize", &host.page_size().to_string())
+        .replace("$mb_memory", &host.memory_mib().to_string())
+        .replace("$ncpus", &host.cpus().to_string())
 }
 
 /// Computes the value of `key=value` when it is a sum; leaves anything else alone.
@@ -67,7 +67,7 @@ fn computed(line: &str) -> String {
 }
 
 /// Names of variables in `line` that are not set, for a warning.
-pub(crate) fn unset_variables(line: &str, surroundings: &dyn Surroundings) -> Vec<String> {
+pub(crate) fn unset_variables(line: &str, host: &dyn HostInfo) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = line;
     while let Some(start) = rest.find("${") {
@@ -75,7 +75,7 @@ pub(crate) fn unset_variables(line: &str, surroundings: &dyn Surroundings) -> Ve
             break;
         };
         let name = &rest[start + 2..start + length];
-        if surroundings.variable(name).is_none() {
+        if host.variable(name).is_none() {
             names.push(name.to_owned());
         }
         rest = &rest[start + length + 1..];

@@ -1,15 +1,22 @@
-//! The option table: every name fio knows, its type, and what becomes of it here.
+//! The option table: every option name of fio, its type, and how it is supported.
 
-use std::sync::LazyLock;
-
-mod compatibility;
+mod engines;
 mod help;
+mod read_value;
 mod row;
 mod rows;
+mod typed;
 
-pub use self::compatibility::compatibility;
-pub use self::help::{cmdhelp, command_help, engine_help};
-pub use self::row::{Kind, OptionRow, Support, Unit};
+pub(crate) use self::engines::{ENGINES, engine_by_name};
+pub use self::help::{command_help, engine_help, option_help, value_description};
+pub use self::read_value::read_value;
+pub use self::row::{Kind, OptionRow, Support};
+pub(crate) use self::rows::table;
+pub(crate) use self::typed::{
+    Extent, JobOption, Number, OptionName, OptionType, Pattern, Prefix, Switch, Text, Three,
+    WithDefault,
+};
+use crate::text::closest;
 
 /// Every option, in the order of the documentation.
 pub fn options() -> impl Iterator<Item = &'static OptionRow> {
@@ -26,34 +33,6 @@ pub fn option_groups() -> &'static [(&'static str, &'static [OptionRow])] {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static OptionRow> {
     options().find(|row| row.name == name || row.alias == Some(name))
-}
-
-/// Whether a switch is on where it is not set. Each clone of a job asks for dozens: the few names are looked up once
-/// (regression 0160: a thousand clones went through the whole table for each).
-pub(crate) fn is_on_by_default(name: &str) -> bool {
-    static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-        options()
-            .filter(|row| row.kind == Kind::Bool && row.default == Some("1"))
-            .map(|row| row.name)
-            .collect()
-    });
-    NAMES.contains(&name)
-}
-
-/// The names most like `name`, best first, for a "did you mean".
-///
-/// What differs in length by more than the distance allowed is not compared, and swapped neighbours count once (optimal
-/// string alignment): regression 0080, a thousand unknown options took seconds.
-#[must_use]
-pub fn closest<'a>(name: &str, among: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let name = name.to_ascii_lowercase();
-    let most = (name.len() / 3).max(1);
-    among
-        .filter(|known| known.len().abs_diff(name.len()) <= most)
-        .map(|known| (strsim::osa_distance(&name, known), known))
-        .min()
-        .filter(|(distance, _)| *distance <= most)
-        .map(|(_, known)| known)
 }
 
 /// The option name most like `name`.

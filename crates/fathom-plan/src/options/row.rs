@@ -1,4 +1,6 @@
-//! One row of the option table: everything that is known about an option before a value is seen.
+//! One row of the option table: everything about an option except its value.
+
+use crate::values::Unit;
 
 /// What kind of value an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,9 +13,9 @@ pub enum Kind {
     Pair(Unit),
     /// Bytes, a percentage, or zones: `1g`, `50%`, `3z`.
     Extent,
-    /// `0` or `1`; must be given.
+    /// `0` or `1`; the value is required.
     Bool,
-    /// Set by its mere name, or `0` or `1`.
+    /// Set by its bare name, or `0` or `1`.
     Flag,
     /// Any text.
     Text,
@@ -33,7 +35,7 @@ pub enum Kind {
     PrioritySplit,
     /// A distribution with its parameters: `zipf:1.2`.
     Distribution,
-    /// Up to so many decimals, separated by colons.
+    /// At most this many decimals, separated by colons.
     Floats(usize),
     /// Bytes: `0xff`, `"text"`, `-12`, `'file'`, `%o`, side by side.
     Pattern,
@@ -41,48 +43,23 @@ pub enum Kind {
     Cpus,
     /// errno names or numbers by direction: `EIO:5,ENOSPC`.
     Errors,
-    /// fio has given the option up.
-    Dead,
+    /// fio removed the option.
+    Removed,
 }
 
-/// What a number counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Things; `k` and `m` multiply.
-    Count,
-    /// Bytes.
-    Bytes,
-    /// 0 to 100.
-    Percent,
-    /// Milliseconds, as a bare number.
-    Millis,
-    /// A time whose bare number is microseconds.
-    Micros,
-    /// A time whose bare number is seconds.
-    Seconds,
-}
-
-impl Unit {
-    /// Whether values carry suffixes of time rather than of size.
-    #[must_use]
-    pub const fn is_time(self) -> bool {
-        matches!(self, Unit::Micros | Unit::Seconds)
-    }
-}
-
-/// What becomes of an option that is set.
+/// How an option is supported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// It does what it says.
+    /// It has the effect that fio documents.
     Honoured,
-    /// Accepted and without effect, for this reason.
+    /// Accepted without effect, for this reason.
     NoEffect {
-        /// Why nothing is lost.
+        /// Why the result is the same.
         why: &'static str,
     },
-    /// An error, unless it is set to what it would be anyway.
+    /// An error, unless it is set to its default.
     Refused {
-        /// The way out.
+        /// What to do instead.
         instead: &'static str,
     },
 }
@@ -92,73 +69,31 @@ pub enum Support {
 pub struct OptionRow {
     /// Canonical name.
     pub name: &'static str,
-    /// Another name for the same, if there is one.
+    /// Another name of the same option, if there is one.
     pub alias: Option<&'static str>,
     /// Type of the value.
     pub kind: Kind,
-    /// What holds when it is not set, as one would write it.
+    /// The default, as written in a job file.
     pub default: Option<&'static str>,
-    /// Smallest number.
+    /// The default of a number, in its base unit; 0 where there is none.
+    pub(crate) default_number: u64,
+    /// Minimum.
     pub min: Option<i64>,
-    /// Largest number.
+    /// Maximum.
     pub max: Option<u64>,
     /// The only engines it belongs to; empty for every job.
     pub engines: &'static [&'static str],
-    /// What becomes of it.
+    /// How it is supported.
     pub support: Support,
     /// One line of help.
     pub help: &'static str,
 }
 
-/// Starts a row that is honoured and has neither alias, default nor limits.
-pub(crate) const fn row(name: &'static str, kind: Kind, help: &'static str) -> OptionRow {
-    OptionRow {
-        name,
-        alias: None,
-        kind,
-        default: None,
-        min: None,
-        max: None,
-        engines: &[],
-        support: Support::Honoured,
-        help,
-    }
-}
-
 impl OptionRow {
-    pub(crate) const fn alias(mut self, alias: &'static str) -> Self {
-        self.alias = Some(alias);
-        self
-    }
-    pub(crate) const fn default(mut self, default: &'static str) -> Self {
-        self.default = Some(default);
-        self
-    }
-    pub(crate) const fn min(mut self, min: i64) -> Self {
-        self.min = Some(min);
-        self
-    }
-    pub(crate) const fn max(mut self, max: u64) -> Self {
-        self.max = Some(max);
-        self
-    }
-    pub(crate) const fn engines(mut self, engines: &'static [&'static str]) -> Self {
-        self.engines = engines;
-        self
-    }
-    pub(crate) const fn no_effect(mut self, why: &'static str) -> Self {
-        self.support = Support::NoEffect { why };
-        self
-    }
-    pub(crate) const fn refused(mut self, instead: &'static str) -> Self {
-        self.support = Support::Refused { instead };
-        self
-    }
-
-    /// Whether a bare name without `=value` is enough in a job file.
+    /// Whether the bare name without `=value` is enough in a job file.
     #[must_use]
     pub const fn may_be_bare(&self) -> bool {
-        matches!(self.kind, Kind::Flag | Kind::Prefix | Kind::Dead)
+        matches!(self.kind, Kind::Flag | Kind::Prefix | Kind::Removed)
     }
 
     /// fio sorts the options of a section by this before it reads them, highest first.

@@ -2,122 +2,109 @@
 
 use fathom_model::{Accounting, LogWindow, Logs, Nanos, Unified};
 
-use super::job::View;
-use super::report::Report;
+use super::diagnostics::Diagnostics;
+use super::job::JobView;
 use super::settings::Settings;
-use crate::values::Value;
+use crate::options::table as opt;
+use crate::options::{JobOption, Prefix, Switch};
 
-/// fio's percentiles when none are listed.
-const PERCENTILES: [f64; 17] = [
-    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
-    99.99,
-];
-
-/// Resolves the record of the job `name`.
-pub(crate) fn resolve(view: &View<'_>, name: &str, report: &mut Report) -> Accounting {
+/// Resolves the accounting of the job `name`.
+pub(crate) fn resolve(view: &JobView<'_>, name: &str, diagnostics: &mut Diagnostics) -> Accounting {
     let settings = view.settings;
     let keep = |option| !reduced_switch(settings, option, true);
     let (slat, clat, lat) = (
-        keep("disable_slat"),
-        keep("disable_clat"),
-        keep("disable_lat"),
+        keep(opt::DISABLE_SLAT),
+        keep(opt::DISABLE_CLAT),
+        keep(opt::DISABLE_LAT),
     );
     Accounting {
         slat,
         clat,
         lat,
-        bandwidth: keep("disable_bw_measurement"),
-        slat_percentiles: slat && reduced_switch(settings, "slat_percentiles", false),
-        clat_percentiles: clat && reduced_switch(settings, "clat_percentiles", false),
-        lat_percentiles: lat && reduced_switch(settings, "lat_percentiles", false),
+        bandwidth: keep(opt::DISABLE_BW_MEASUREMENT),
+        slat_percentiles: slat && reduced_switch(settings, opt::SLAT_PERCENTILES, false),
+        clat_percentiles: clat && reduced_switch(settings, opt::CLAT_PERCENTILES, false),
+        lat_percentiles: lat && reduced_switch(settings, opt::LAT_PERCENTILES, false),
         percentiles: percentiles(settings),
-        bandwidth_sample: Nanos::from_millis(
-            settings.number("bwavgtime", 500).clamp(1, 86_400_000),
-        ),
-        iops_sample: Nanos::from_millis(settings.number("iopsavgtime", 500).clamp(1, 86_400_000)),
+        bandwidth_sample: Nanos::from_millis(settings.get(opt::BWAVGTIME).clamp(1, 86_400_000)),
+        iops_sample: Nanos::from_millis(settings.get(opt::IOPSAVGTIME).clamp(1, 86_400_000)),
         unified: unified(settings),
-        disk_util: settings.switch("disk_util"),
-        hidden: !settings.switch("stats"),
-        reduced: settings.switch("gtod_reduce"),
-        logs: logs(view, name, report),
+        disk_util: settings.get(opt::DISK_UTIL),
+        hidden: !settings.get(opt::STATS),
+        reduced: settings.get(opt::GTOD_REDUCE),
+        logs: logs(view, name, diagnostics),
     }
 }
 
-/// `gtod_reduce` sets a group of switches at once; each may be set again after it.
-fn reduced_switch(settings: &Settings, option: &'static str, by_reduce: bool) -> bool {
+/// `gtod_reduce` sets a group of switches at once; a later setting of one of them takes precedence.
+fn reduced_switch(settings: &Settings, option: JobOption<Switch>, by_reduce: bool) -> bool {
     let reduce = settings
-        .position("gtod_reduce")
-        .filter(|_| settings.switch("gtod_reduce"));
+        .position(opt::GTOD_REDUCE)
+        .filter(|_| settings.get(opt::GTOD_REDUCE));
     if reduce.is_some() && reduce > settings.position(option) {
         by_reduce
     } else {
-        settings.switch(option)
+        settings.get(option)
     }
 }
 
 fn percentiles(settings: &Settings) -> Vec<f64> {
-    let mut list = match settings
-        .last("percentile_list")
-        .map(|setting| &setting.value)
-    {
-        Some(Value::Floats(list)) => list.clone(),
-        _ => PERCENTILES.to_vec(),
-    };
+    let mut list = settings.get(opt::PERCENTILE_LIST);
     list.sort_by(f64::total_cmp);
     list.dedup();
     list
 }
 
 fn unified(settings: &Settings) -> Unified {
-    match settings.choice("unified_rw_reporting", "none").0 {
+    match settings.get(opt::UNIFIED_RW_REPORTING) {
         "mixed" | "1" => Unified::Mixed,
         "both" | "2" => Unified::Both,
         _ => Unified::Apart,
     }
 }
 
-fn logs(view: &View<'_>, name: &str, report: &mut Report) -> Logs {
+fn logs(view: &JobView<'_>, name: &str, diagnostics: &mut Diagnostics) -> Logs {
     let settings = view.settings;
-    let prefix = |option| match settings.last(option).map(|setting| &setting.value) {
-        Some(Value::Prefix(prefix)) => Some(prefix.clone().unwrap_or_else(|| name.to_owned())),
-        _ => None,
+    let prefix = |option: JobOption<Prefix>| {
+        let given = settings.given(option)?;
+        Some(given.unwrap_or(name).to_owned())
     };
     let logs = Logs {
-        bw: prefix("write_bw_log"),
-        iops: prefix("write_iops_log"),
-        lat: prefix("write_lat_log"),
-        hist: prefix("write_hist_log"),
+        bw: prefix(opt::WRITE_BW_LOG),
+        iops: prefix(opt::WRITE_IOPS_LOG),
+        lat: prefix(opt::WRITE_LAT_LOG),
+        hist: prefix(opt::WRITE_HIST_LOG),
         trace: settings
-            .text("write_iolog")
-            .filter(|_| !(view.is_fio() && settings.is_set("read_iolog")))
+            .given(opt::WRITE_IOLOG)
+            .filter(|_| !(view.is_fio() && settings.is_set(opt::READ_IOLOG)))
             .map(str::to_owned),
-        average: Nanos::from_millis(settings.number("log_avg_msec", 0).min(86_400_000)),
-        hist_every: Nanos::from_millis(settings.number("log_hist_msec", 0).min(86_400_000)),
-        hist_coarseness: settings.number("log_hist_coarseness", 0).min(6) as u8,
+        average: Nanos::from_millis(settings.get(opt::LOG_AVG_MSEC).min(86_400_000)),
+        hist_every: Nanos::from_millis(settings.get(opt::LOG_HIST_MSEC).min(86_400_000)),
+        hist_coarseness: settings.get(opt::LOG_HIST_COARSENESS).min(6) as u8,
         window: window(settings),
-        per_job: settings.switch("per_job_logs"),
-        offset: settings.switch("log_offset"),
-        prio: settings.switch("log_prio"),
-        issue_time: settings.switch("log_issue_time"),
-        unix_epoch: settings.switch("log_alternate_epoch"),
-        compressed: settings.switch("log_store_compressed"),
-        entries: settings.number("log_entries", 1024),
+        per_job: settings.get(opt::PER_JOB_LOGS),
+        offset: settings.get(opt::LOG_OFFSET),
+        prio: settings.get(opt::LOG_PRIO),
+        issue_time: settings.get(opt::LOG_ISSUE_TIME),
+        unix_epoch: settings.get(opt::LOG_ALTERNATE_EPOCH),
+        compressed: settings.get(opt::LOG_STORE_COMPRESSED),
+        entries: settings.get(opt::LOG_ENTRIES),
     };
-    check(view, &logs, report);
+    check(view, &logs, diagnostics);
     logs
 }
 
-fn check(view: &View<'_>, logs: &Logs, report: &mut Report) {
+fn check(view: &JobView<'_>, logs: &Logs, diagnostics: &mut Diagnostics) {
     if logs.issue_time && !(logs.offset && logs.lat.is_some()) {
-        report.push(
-            view.error("log_issue_time", "needs write_lat_log and log_offset")
+        diagnostics.push(
+            view.error(opt::LOG_ISSUE_TIME, "needs write_lat_log and log_offset")
                 .advise("set both"),
         );
     }
 }
 
 fn window(settings: &Settings) -> LogWindow {
-    match settings.choice("log_window_value", "avg").0 {
+    match settings.get(opt::LOG_WINDOW_VALUE) {
         "max" | "1" => LogWindow::Max,
         "both" => LogWindow::Both,
         _ => LogWindow::Mean,

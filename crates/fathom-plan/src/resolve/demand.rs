@@ -1,10 +1,12 @@
-//! What the jobs of a plan hold in memory before any of them runs: every clone has its own names of files and its own options.
+//! Memory that the jobs of a plan take before any of them runs: every clone has its own file names and its own options.
 
 use fathom_model::Job;
 
-use super::bounds::{MOST_HELD, MOST_NAME_BYTES, MOST_PATHS};
-use super::job::View;
-use super::report::Report;
+use super::diagnostics::Diagnostics;
+use super::job::JobView;
+use crate::limits::{MOST_HELD, MOST_NAME_BYTES, MOST_PATHS};
+use crate::options::OptionName;
+use crate::options::table as opt;
 
 /// Sums over all jobs planned so far.
 #[derive(Default)]
@@ -16,13 +18,13 @@ pub(crate) struct Demand {
 }
 
 impl Demand {
-    /// Adds `clones` jobs like `job`. False, with an error, when that is more than any plan needs.
+    /// Adds `clones` jobs like `job`. False, with an error, when a limit is exceeded.
     pub(crate) fn add(
         &mut self,
-        view: &View<'_>,
+        view: &JobView<'_>,
         job: &Job,
         clones: u32,
-        report: &mut Report,
+        diagnostics: &mut Diagnostics,
     ) -> bool {
         let all = |count: usize| (count as u64).saturating_mul(u64::from(clones));
         let grow = |sum: &mut u64, count| *sum = sum.saturating_add(all(count));
@@ -44,50 +46,50 @@ impl Demand {
                 .sum(),
         );
         let files = if job.files.named {
-            "filename"
+            opt::FILENAME.name()
         } else {
-            "nrfiles"
+            opt::NRFILES.name()
         };
         let [held, bytes] = MOST_HELD;
-        self.within(view, files, self.paths, "files", MOST_PATHS, report)
+        self.within(view, files, self.paths, "files", MOST_PATHS, diagnostics)
             && self.within(
                 view,
                 files,
                 self.name_bytes,
                 "bytes of file names",
                 MOST_NAME_BYTES,
-                report,
+                diagnostics,
             )
             && self.within(
                 view,
-                "numjobs",
+                opt::NUMJOBS.name(),
                 self.options,
-                "options, counted for each clone,",
+                "options (counted for each clone)",
                 held,
-                report,
+                diagnostics,
             )
             && self.within(
                 view,
-                "numjobs",
+                opt::NUMJOBS.name(),
                 self.option_bytes,
-                "bytes of options, counted for each clone,",
+                "bytes of options (counted for each clone)",
                 bytes,
-                report,
+                diagnostics,
             )
     }
 
     fn within(
         &self,
-        view: &View<'_>,
-        option: &'static str,
+        view: &JobView<'_>,
+        option: OptionName,
         count: u64,
         noun: &str,
         limit: u64,
-        report: &mut Report,
+        diagnostics: &mut Diagnostics,
     ) -> bool {
         if count > limit {
-            let error = view.error(option, format!("{count} {noun} are beyond the limit"));
-            report.push(error.advise(format!("at most {limit} in all jobs together")));
+            let error = view.error(option, format!("{count} {noun} exceed the limit"));
+            diagnostics.push(error.advise(format!("at most {limit} in all jobs together")));
         }
         count <= limit
     }

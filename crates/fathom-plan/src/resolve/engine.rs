@@ -1,84 +1,54 @@
-//! Who carries the I/O, and on which CPUs.
+//! The engine of a job, its settings, and its CPUs.
 
 use fathom_model::{
     CpuLoad, Credentials, EngineKind, EngineSettings, EngineSpec, FileLock, Nanos, Program,
     StatCall,
 };
 
-use super::job::View;
-use super::report::Report;
+use super::diagnostics::Diagnostics;
+use super::job::JobView;
 use super::settings::Settings;
 use super::{numa, priorities};
-use crate::options::closest;
-use crate::values::Value;
+use crate::options::table as opt;
+use crate::options::{ENGINES, engine_by_name};
+use crate::text::closest;
+use crate::text::shorten;
 
-/// The engines that are built in.
-pub(crate) const ENGINES: [EngineKind; 22] = [
-    EngineKind::Sync,
-    EngineKind::Psync,
-    EngineKind::Vsync,
-    EngineKind::Pvsync,
-    EngineKind::Pvsync2,
-    EngineKind::Libaio,
-    EngineKind::IoUring,
-    EngineKind::PosixAio,
-    EngineKind::Mmap,
-    EngineKind::Null,
-    EngineKind::Splice,
-    EngineKind::Falloc,
-    EngineKind::Ftruncate,
-    EngineKind::FileCreate,
-    EngineKind::FileStat,
-    EngineKind::FileDelete,
-    EngineKind::DirCreate,
-    EngineKind::DirStat,
-    EngineKind::DirDelete,
-    EngineKind::PageFault,
-    EngineKind::Cpuio,
-    EngineKind::Exec,
-];
-
-/// Resolves the engine; without one it is fio's default, psync, and in `fathom run` the best that can carry a depth.
-pub(crate) fn resolve(view: &View<'_>, job: &str, report: &mut Report) -> EngineSpec {
-    let asked = view.settings.text("ioengine");
-    let kind = match asked {
-        None if !view.is_fio() && view.settings.number("iodepth", 1) > 1 => EngineKind::IoUring,
+/// Resolves the engine. The default is psync, as in fio; `fathom run` uses io_uring for a queue depth above 1.
+pub(crate) fn resolve(view: &JobView<'_>, job: &str, diagnostics: &mut Diagnostics) -> EngineSpec {
+    let named = view.settings.given(opt::IOENGINE);
+    let kind = match named {
+        None if !view.is_fio() && view.settings.get(opt::IODEPTH) > 1 => EngineKind::IoUring,
         None => EngineKind::Psync,
-        Some(name) => by_name(name).unwrap_or_else(|| {
-            report.push(unknown(view, name));
+        Some(name) => engine_by_name(name).unwrap_or_else(|| {
+            diagnostics.push(unknown(view, name));
             EngineKind::Psync
         }),
     };
-    if view.settings.choice("mem", "malloc").0 == "cudamalloc" {
-        let problem = "no engine here moves data to and from the memory of a GPU";
-        report.push(
-            view.error("mem", problem)
-                .advise("leave it out; buffers are then memory of the host"),
+    if view.settings.get(opt::MEM).0 == "cudamalloc" {
+        let problem = "GPU memory is not supported by any built-in engine";
+        diagnostics.push(
+            view.error(opt::MEM, problem)
+                .advise("leave it out; the buffers are in host memory"),
         );
     }
     let settings = EngineSettings {
-        program: program(view, kind, job, report),
-        ..settings(view, report)
+        program: program(view, kind, job, diagnostics),
+        ..settings(view, diagnostics)
     };
     EngineSpec {
         kind,
-        named: asked.is_some(),
+        named: named.is_some(),
         settings,
     }
 }
 
-/// The built-in engine of this name; fio reads the name up to a colon.
-pub(crate) fn by_name(name: &str) -> Option<EngineKind> {
-    let head = name.split([':', ',']).next().unwrap_or("");
-    ENGINES.into_iter().find(|kind| kind.word() == head)
-}
-
-fn unknown(view: &View<'_>, name: &str) -> crate::diagnostic::Diagnostic {
-    let shown = crate::jobfile::shorten(name);
+fn unknown(view: &JobView<'_>, name: &str) -> crate::diagnostic::Diagnostic {
+    let shown = shorten(name);
     let words = ENGINES.map(EngineKind::word);
-    let problem = view.error("ioengine", format!("'{shown}' is not built in"));
-    if let Some(way) = way_out(name) {
-        return problem.advise(way);
+    let problem = view.error(opt::IOENGINE, format!("engine '{shown}' is not built in"));
+    if let Some(alternative) = alternative(name) {
+        return problem.advise(alternative);
     }
     match closest(name, words.into_iter()) {
         Some(best) => problem.advise(format!("did you mean {best}?")),
@@ -86,16 +56,14 @@ fn unknown(view: &View<'_>, name: &str) -> crate::diagnostic::Diagnostic {
     }
 }
 
-/// What to do instead of an engine of fio that is not built in.
-fn way_out(name: &str) -> Option<&'static str> {
+/// What to use instead of an engine of fio that is not built in.
+fn alternative(name: &str) -> Option<&'static str> {
     Some(match name.split([':', ',']).next().unwrap_or("") {
         "sg" => "name the block device and use io_uring or libaio",
         "io_uring_cmd" => "name the block device of the namespace, /dev/nvmeXnY, and use io_uring",
         "xnvme" | "libblkio" => "use io_uring, with hipri for polled completions",
-        "libzbc" => "zoned devices are not written here; use fio for them",
-        "libpmem" | "dev-dax" | "pmemblk" => {
-            "use mmap on a file of a file system that is mounted with dax"
-        }
+        "libzbc" => "zoned devices are not supported; use fio for them",
+        "libpmem" | "dev-dax" | "pmemblk" => "use mmap on a file of a file system mounted with dax",
         "mtd" => "use psync on the block device of the mtd, /dev/mtdblockN",
         "libcufile" | "libhipfile" => "measure the file system itself with io_uring and direct=1",
         "rbd" => "map the image with rbd(8), then measure its block device",
@@ -105,103 +73,96 @@ fn way_out(name: &str) -> Option<&'static str> {
         "nbd" => "connect it with nbd-client(8), then measure its block device",
         "libiscsi" => "log in with iscsiadm(8), then measure its block device",
         "http" => {
-            "only storage that the kernel knows is measured here; mount the store, or use a benchmark of its own"
+            "only block devices and files can be measured; mount the store, or use a benchmark for HTTP"
         }
         "net" | "netsplice" | "rdma" => {
-            "only storage is measured here; use iperf3(1) or perftest for networks"
+            "only storage can be measured; use iperf3(1) or perftest for networks"
         }
         "e4defrag" => "use e4defrag(8) itself",
         "cpp_null" => "use null",
         "guasi" | "solarisaio" | "windowsaio" | "sync_file_range" => "use libaio",
-        "external" => "engines of other programs cannot be loaded; use io_uring, libaio or psync",
+        "external" => "external engines cannot be loaded; use io_uring, libaio or psync",
         _ => return None,
     })
 }
 
-fn settings(view: &View<'_>, report: &mut Report) -> EngineSettings {
+fn settings(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> EngineSettings {
     let settings = view.settings;
-    let any = |name| settings.number(name, 0) > 0;
-    let sq_poll_cpu = settings
-        .is_set("sqthread_poll_cpu")
-        .then(|| settings.small("sqthread_poll_cpu", 0));
+    let sq_poll_cpu = settings.given_u32(opt::SQTHREAD_POLL_CPU);
     EngineSettings {
-        fixed_buffers: settings.switch("fixedbufs"),
-        register_files: settings.switch("registerfiles"),
+        fixed_buffers: settings.get(opt::FIXEDBUFS),
+        register_files: settings.get(opt::REGISTERFILES),
         register_where_possible: !view.is_fio()
-            && !settings.is_set("fixedbufs")
-            && !settings.is_set("registerfiles"),
-        sq_poll: settings.switch("sqthread_poll"),
+            && !settings.is_set(opt::FIXEDBUFS)
+            && !settings.is_set(opt::REGISTERFILES),
+        sq_poll: settings.get(opt::SQTHREAD_POLL),
         sq_poll_cpu,
-        high_priority: settings.switch("hipri"),
-        userspace_reap: settings.switch("userspace_reap"),
-        nowait: settings.switch("nowait"),
-        uncached: any("uncached"),
-        force_async: settings.small("force_async", 0),
-        vectored: matches!(
-            settings.last("nonvectored").map(|setting| &setting.value),
-            Some(Value::Number(0))
-        ),
-        stat: match settings.choice("stat_type", "stat").0 {
+        high_priority: settings.get(opt::HIPRI),
+        userspace_reap: settings.get(opt::USERSPACE_REAP),
+        nowait: settings.get(opt::NOWAIT),
+        uncached: settings.get(opt::UNCACHED) > 0,
+        force_async: settings.get_u32(opt::FORCE_ASYNC),
+        vectored: settings.given(opt::NONVECTORED) == Some(0),
+        stat: match settings.get(opt::STAT_TYPE) {
             "lstat" => StatCall::Lstat,
             "statx" => StatCall::Statx,
             _ => StatCall::Stat,
         },
-        remove_made: settings.switch("unlink"),
-        priorities: priorities::resolve(view, report),
-        numa: numa::resolve(view, report),
-        atomic: settings.switch("atomic"),
+        remove_made: settings.get(opt::UNLINK),
+        priorities: priorities::resolve(view, diagnostics),
+        numa: numa::resolve(view, diagnostics),
+        atomic: settings.get(opt::ATOMIC),
         cpu: cpu_load(settings),
-        offload: settings.choice("io_submit_mode", "inline").0 == "offload",
-        lock: match settings.choice("lockfile", "none").0 {
+        offload: settings.get(opt::IO_SUBMIT_MODE) == "offload",
+        lock: match settings.get(opt::LOCKFILE) {
             "exclusive" => FileLock::Exclusive,
             "readwrite" => FileLock::ReadWrite,
             _ => FileLock::None,
         },
-        write_hint: settings
-            .is_set("write_hint")
-            .then(|| write_hint(settings.choice("write_hint", "none").0)),
-        person: person(settings),
-        pinned: settings.number("lockmem", 0),
+        write_hint: settings.given(opt::WRITE_HINT).map(write_hint),
+        person: credentials(settings),
+        pinned: settings.get(opt::LOCKMEM),
         program: None,
         scheduler: settings
-            .text("ioscheduler")
+            .given(opt::IOSCHEDULER)
             .filter(|name| !name.is_empty())
             .map(str::to_owned),
     }
 }
 
-/// What a job of exec runs. As in fio, blanks part the arguments and nothing quotes them.
-fn program(view: &View<'_>, kind: EngineKind, job: &str, report: &mut Report) -> Option<Program> {
+/// The program of an exec job. As in fio, blanks separate the arguments and there is no quoting.
+fn program(
+    view: &JobView<'_>,
+    kind: EngineKind,
+    job: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<Program> {
     let settings = view.settings;
     if kind != EngineKind::Exec {
         return None;
     }
-    let Some(path) = settings.text("program").filter(|path| !path.is_empty()) else {
-        report.push(
-            view.error("ioengine", "exec needs to know what to run")
+    let Some(path) = settings.given(opt::PROGRAM).filter(|path| !path.is_empty()) else {
+        diagnostics.push(
+            view.error(opt::IOENGINE, "exec needs a program to run")
                 .advise("set program=PATH"),
         );
         return None;
     };
-    let runtime = (settings.number("runtime", 0) / 1_000_000_000).to_string();
+    let runtime = (settings.get(opt::RUNTIME) / 1_000_000_000).to_string();
     let expanded = |text: &str| text.replace("%r", &runtime).replace("%n", job);
-    let all = expanded(settings.text("arguments").unwrap_or_default());
+    let arguments = expanded(settings.given(opt::ARGUMENTS).unwrap_or_default());
     let mut words = path
         .split(' ')
-        .chain(all.split(' '))
+        .chain(arguments.split(' '))
         .filter(|word| !word.is_empty())
         .map(str::to_owned);
     let path = words.next()?;
-    let grace = Nanos::new(
-        settings
-            .number("grace_time", 1)
-            .saturating_mul(1_000_000_000),
-    );
+    let grace = Nanos::new(settings.get(opt::GRACE_TIME).saturating_mul(1_000_000_000));
     Some(Program {
         path,
         arguments: words.collect(),
         grace,
-        redirect: settings.switch("std_redirect"),
+        redirect: settings.get(opt::STD_REDIRECT),
     })
 }
 
@@ -214,37 +175,36 @@ fn write_hint(word: &str) -> u8 {
         .map_or(1, |at| at as u8 + 1)
 }
 
-fn person(settings: &Settings) -> Credentials {
-    let id = |name| settings.is_set(name).then(|| settings.small(name, 0));
+fn credentials(settings: &Settings) -> Credentials {
     Credentials {
-        user: id("uid"),
-        group: id("gid"),
-        name: settings.text("comm").map(str::to_owned),
+        user: settings.given_u32(opt::UID),
+        group: settings.given_u32(opt::GID),
+        name: settings.given(opt::COMM).map(str::to_owned),
     }
 }
 
 fn cpu_load(settings: &Settings) -> CpuLoad {
     CpuLoad {
-        percent: settings.number("cpuload", 0).min(100) as u8,
-        spell: Nanos::from_micros(settings.number("cpuchunks", 50_000)),
-        sorts: settings.choice("cpumode", "noop").0 == "qsort",
-        ends_with_io: settings.switch("exit_on_io_done"),
+        percent: settings.get(opt::CPULOAD).min(100) as u8,
+        spell: Nanos::from_micros(settings.get(opt::CPUCHUNKS)),
+        sorts: settings.get(opt::CPUMODE) == "qsort",
+        ends_with_io: settings.get(opt::EXIT_ON_IO_DONE),
     }
 }
 
-/// CPUs of the worker with this number: the later of `cpus_allowed` and `cpumask`, or one of them each.
-pub(crate) fn cpus(view: &View<'_>, number: u32) -> Vec<u32> {
+/// CPUs of the worker with this number, from the later of `cpus_allowed` and `cpumask`: all of them, or one each.
+pub(crate) fn cpus(view: &JobView<'_>, number: u32) -> Vec<u32> {
     let settings = view.settings;
-    let later = if settings.position("cpumask") > settings.position("cpus_allowed") {
-        "cpumask"
+    let later = if settings.position(opt::CPUMASK) > settings.position(opt::CPUS_ALLOWED) {
+        opt::CPUMASK
     } else {
-        "cpus_allowed"
+        opt::CPUS_ALLOWED
     };
-    let Some(Value::Cpus(cpus)) = settings.last(later).map(|setting| &setting.value) else {
+    let Some(cpus) = settings.given(later) else {
         return Vec::new();
     };
-    if settings.choice("cpus_allowed_policy", "shared").0 == "split" && !cpus.is_empty() {
+    if settings.get(opt::CPUS_ALLOWED_POLICY) == "split" && !cpus.is_empty() {
         return vec![cpus[(number as usize - 1) % cpus.len()]];
     }
-    cpus.clone()
+    cpus.to_vec()
 }

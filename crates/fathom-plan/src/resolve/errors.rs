@@ -1,13 +1,13 @@
-//! What an error does, and what the end of a job means for others.
+//! Which errors a job survives, and which jobs end with it.
 
 use fathom_model::{ErrorPolicy, ExitRule, ExitWhat, Nanos, PerDirection};
 
-use super::job::View;
-use crate::values::Value;
+use super::job::JobView;
+use crate::options::table as opt;
 
 /// Resolves which errors a job survives.
-pub(crate) fn resolve(view: &View<'_>) -> ErrorPolicy {
-    let (word, _) = view.settings.choice("continue_on_error", "none");
+pub(crate) fn resolve(view: &JobView<'_>) -> ErrorPolicy {
+    let word = view.settings.get(opt::CONTINUE_ON_ERROR);
     let all = matches!(word, "all" | "1");
     ErrorPolicy {
         continue_read: all || matches!(word, "read" | "io"),
@@ -16,33 +16,29 @@ pub(crate) fn resolve(view: &View<'_>) -> ErrorPolicy {
         ignore: ignored(view),
         max_latency: PerDirection(
             view.settings
-                .three("max_latency", 0)
+                .get(opt::MAX_LATENCY)
                 .map(|nanos| (nanos > 0).then(|| Nanos::new(nanos))),
         ),
     }
 }
 
-fn ignored(view: &View<'_>) -> [Vec<i32>; 3] {
+fn ignored(view: &JobView<'_>) -> [Vec<i32>; 3] {
     let mut ignored: [Vec<i32>; 3] = Default::default();
-    for setting in view.settings.all("ignore_error") {
-        let Value::Errors(lists) = &setting.value else {
-            continue;
-        };
-        for (ignored, list) in ignored.iter_mut().zip(lists) {
-            if let Some(list) = list {
-                ignored.clone_from(list);
-            }
-        }
+    for (ignored, list) in ignored
+        .iter_mut()
+        .zip(view.settings.given(opt::IGNORE_ERROR).into_iter().flatten())
+    {
+        *ignored = list.unwrap_or_default().to_vec();
     }
     ignored
 }
 
-/// Resolves what the end of this job means; as in fio, one job's `exitall` speaks for all.
-pub(crate) fn exit_rule(view: &View<'_>, exit_all: bool) -> ExitRule {
+/// Resolves which jobs end with this one; as in fio, `exitall` in one job counts for all.
+pub(crate) fn exit_rule(view: &JobView<'_>, exit_all: bool) -> ExitRule {
     ExitRule {
         exit_all,
-        exit_all_on_error: view.settings.switch("exitall_on_error"),
-        what: match view.settings.choice("exit_what", "group").0 {
+        exit_all_on_error: view.settings.get(opt::EXITALL_ON_ERROR),
+        what: match view.settings.get(opt::EXIT_WHAT) {
             "stonewall" => ExitWhat::Stonewall,
             "all" => ExitWhat::All,
             _ => ExitWhat::Group,

@@ -1,4 +1,4 @@
-//! Where the I/O goes: paths, region, and how files come to be.
+//! The files of a job: paths, region, and layout.
 
 use std::path::{Path, PathBuf};
 
@@ -6,47 +6,50 @@ use fathom_model::{
     Bytes, EngineKind, Extent, Fadvise, Fallocate, FileService, FileSet, Layout, Pattern,
 };
 
-use super::bounds::{MOST_FILES, MOST_NAME_BYTES, within};
-use super::job::{JobContext, View};
-use super::report::Report;
-use super::{engine, sync};
+use super::diagnostics::Diagnostics;
+use super::job::{JobContext, JobView, within};
+use super::sync;
 use crate::diagnostic::Diagnostic;
-use crate::values::{Reading, normal, pareto, zipf};
+use crate::limits::{MOST_FILES, MOST_NAME_BYTES};
+use crate::options::engine_by_name;
+use crate::options::table as opt;
+use crate::text::shorten;
+use crate::values::{ParseContext, normal, pareto, zipf};
 
-/// fio's names of generated files.
-const FORMAT: &str = "$jobname.$jobnum.$filenum";
 /// Longest path Linux takes, in bytes; PATH_MAX in limits.h.
 const LONGEST_PATH: usize = 4095;
 
 /// Resolves the files of one clone.
 pub(crate) fn resolve(
-    view: &View<'_>,
-    seat: &JobContext<'_>,
+    view: &JobView<'_>,
+    job_context: &JobContext<'_>,
     pattern: &Pattern,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) -> FileSet {
     let settings = view.settings;
-    let (paths, named) = paths(view, seat, report);
-    let (service, service_every) = service(view, report);
+    let (paths, named) = paths(view, job_context, diagnostics);
+    let (service, service_every) = service(view, diagnostics);
     let zero = Extent::Bytes(Bytes::ZERO);
     FileSet {
         paths,
         named,
         size: view
-            .extent("size", report)
+            .extent(opt::SIZE, diagnostics)
             .filter(|size| !is_zero(*size))
             .unwrap_or(Extent::Whole),
         file_size: settings
-            .pair("filesize")
+            .given(opt::FILESIZE)
             .map(|(low, high)| (Bytes::new(low), Bytes::new(high))),
-        offset: view.extent("offset", report).unwrap_or(zero),
-        offset_increment: view.extent("offset_increment", report).unwrap_or(zero),
-        offset_align: Bytes::new(settings.number("offset_align", 0)),
+        offset: view.extent(opt::OFFSET, diagnostics).unwrap_or(zero),
+        offset_increment: view
+            .extent(opt::OFFSET_INCREMENT, diagnostics)
+            .unwrap_or(zero),
+        offset_align: Bytes::new(settings.get(opt::OFFSET_ALIGN)),
         direct: direct(view),
         sync_mode: sync::mode(view),
         service,
         service_every,
-        open_files: settings.small("openfiles", 0),
+        open_files: settings.get_u32(opt::OPENFILES),
         layout: layout(view, pattern),
     }
 }
@@ -56,100 +59,106 @@ fn is_zero(extent: Extent) -> bool {
         || matches!(extent, Extent::Bytes(bytes) if bytes.is_zero())
 }
 
-/// The later of `direct` and `buffered` holds. Writes that are not torn pass by the page cache.
-pub(crate) fn direct(view: &View<'_>) -> bool {
+/// The later of `direct` and `buffered` counts. Atomic writes bypass the page cache.
+pub(crate) fn direct(view: &JobView<'_>) -> bool {
     let settings = view.settings;
-    if settings.switch("atomic") {
+    if settings.get(opt::ATOMIC) {
         return true;
     }
-    if settings.position("buffered") > settings.position("direct") {
-        !settings.switch("buffered")
+    if settings.position(opt::BUFFERED) > settings.position(opt::DIRECT) {
+        !settings.get(opt::BUFFERED)
     } else {
-        settings.switch("direct")
+        settings.get(opt::DIRECT)
     }
 }
 
 // ---------------------------------------------------------------------------------------------------- paths
 
-fn paths(view: &View<'_>, seat: &JobContext<'_>, report: &mut Report) -> (Vec<PathBuf>, bool) {
-    let folders = folders(view, report);
-    let mut names = named(view, report);
-    names.extend(below(view, report));
+fn paths(
+    view: &JobView<'_>,
+    job_context: &JobContext<'_>,
+    diagnostics: &mut Diagnostics,
+) -> (Vec<PathBuf>, bool) {
+    let directories = directories(view, diagnostics);
+    let mut names = named(view, diagnostics);
+    names.extend(files_below(view, diagnostics));
     let paths: Vec<PathBuf> = if names.is_empty() {
-        generated(view, seat, &folders, report)
+        generated(view, job_context, &directories, diagnostics)
     } else {
-        join_all(&folders, 0, names.iter())
+        join_all(&directories, 0, names.iter())
     };
     if let Some(long) = paths
         .iter()
         .find(|path| path.as_os_str().len() > LONGEST_PATH)
     {
-        let shown = crate::jobfile::shorten(&long.to_string_lossy());
-        report.push(view.error(
-            "filename",
+        let shown = shorten(&long.to_string_lossy());
+        diagnostics.push(view.error(
+            opt::FILENAME,
             format!("the path {shown} has more than {LONGEST_PATH} bytes"),
         ));
     }
-    let special = names.is_empty() && paths.len() == 1 && is_special(view, seat, &folders);
+    let special =
+        names.is_empty() && paths.len() == 1 && is_special(view, job_context, &directories);
     (paths, !names.is_empty() || special)
 }
 
-/// The names of all `filename` settings together: as in fio a job's own are added to those of its globals.
-pub(crate) fn named(view: &View<'_>, report: &mut Report) -> Vec<String> {
+/// The names of all `filename` settings: as in fio, those of the job are added to those of its globals.
+pub(crate) fn named(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<String> {
     let mut names = Vec::new();
-    for setting in view.settings.all("filename") {
-        let crate::values::Value::Text(text) = &setting.value else {
-            continue;
-        };
+    for text in view.settings.each(opt::FILENAME) {
         names.extend(split_names(text));
     }
     if names.iter().any(|name| name == "-") {
-        report.push(
-            view.error("filename", "'-' is a stream, which cannot be measured")
+        diagnostics.push(
+            view.error(opt::FILENAME, "'-' is a stream and cannot be measured")
                 .advise("name a file or a device"),
         );
     }
     names
 }
 
-/// `opendir`: the files below a folder.
-fn below(view: &View<'_>, report: &mut Report) -> Vec<String> {
-    let Some(folder) = view.settings.text("opendir").filter(|_| view.check_folders) else {
+/// `opendir`: the files below a directory.
+fn files_below(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<String> {
+    let Some(directory) = view
+        .settings
+        .given(opt::OPENDIR)
+        .filter(|_| view.check_directories)
+    else {
         return Vec::new();
     };
     let found = view
-        .surroundings
-        .files_below(Path::new(folder), MOST_FILES as usize);
+        .host
+        .files_below(Path::new(directory), MOST_FILES as usize);
     let names: Option<Vec<String>> = found.and_then(|files| {
         files
             .into_iter()
             .map(|path| path.into_os_string().into_string().ok())
             .collect()
     });
-    let shown = crate::jobfile::shorten(folder);
+    let shown = shorten(directory);
     match names {
         Some(names) if !names.is_empty() => names,
         Some(_) => {
-            report.push(
-                view.error("opendir", format!("there is no file below '{shown}'"))
-                    .advise("name another folder"),
+            diagnostics.push(
+                view.error(opt::OPENDIR, format!("no file below '{shown}'"))
+                    .advise("name another directory"),
             );
             Vec::new()
         }
         None => {
             let problem = format!(
-                "'{shown}' is no folder that can be read, or holds more than {MOST_FILES} files"
+                "'{shown}' is not a readable directory, or contains more than {MOST_FILES} files"
             );
-            report.push(
-                view.error("opendir", problem)
-                    .advise("name a smaller folder, or list the files in filename"),
+            diagnostics.push(
+                view.error(opt::OPENDIR, problem)
+                    .advise("name a smaller directory, or list the files in filename"),
             );
             Vec::new()
         }
     }
 }
 
-/// Splits at colons; `\:` is a colon of the name.
+/// Splits at colons; `\:` is a colon in a name.
 pub(crate) fn split_names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut chars = text.chars().peekable();
@@ -166,84 +175,89 @@ pub(crate) fn split_names(text: &str) -> Vec<String> {
     names
 }
 
-fn folders(view: &View<'_>, report: &mut Report) -> Vec<String> {
-    let folders = view
+fn directories(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Vec<String> {
+    let directories = view
         .settings
-        .text("directory")
+        .given(opt::DIRECTORY)
         .map(split_names)
         .unwrap_or_default();
-    for folder in folders
+    for directory in directories
         .iter()
-        .filter(|folder| view.check_folders && !view.surroundings.is_directory(Path::new(folder)))
+        .filter(|directory| view.check_directories && !view.host.is_directory(Path::new(directory)))
     {
-        report.push(
+        diagnostics.push(
             view.error(
-                "directory",
-                format!("'{}' is not a folder", crate::jobfile::shorten(folder)),
+                opt::DIRECTORY,
+                format!("'{}' is not a directory", shorten(directory)),
             )
-            .advise("make it first"),
+            .advise("create it first"),
         );
     }
-    folders
+    directories
 }
 
 fn join_all<'a>(
-    folders: &[String],
+    directories: &[String],
     clone: u32,
     names: impl Iterator<Item = &'a String>,
 ) -> Vec<PathBuf> {
-    names.map(|name| join(folders, clone, name)).collect()
+    names.map(|name| join(directories, clone, name)).collect()
 }
 
-/// As fio joins: folder, slash, name; an absolute name does not replace the folder.
-fn join(folders: &[String], clone: u32, name: &str) -> PathBuf {
-    match folders {
+/// As in fio: directory, slash, name; an absolute name does not replace the directory.
+fn join(directories: &[String], clone: u32, name: &str) -> PathBuf {
+    match directories {
         [] => PathBuf::from(name),
         _ => PathBuf::from(format!(
             "{}/{name}",
-            folders[clone as usize % folders.len()]
+            directories[clone as usize % directories.len()]
         )),
     }
 }
 
-fn is_special(view: &View<'_>, seat: &JobContext<'_>, folders: &[String]) -> bool {
-    view.settings.number("nrfiles", 1) == 1
-        && folders.is_empty()
-        && !seat.section_name.is_empty()
-        && view.surroundings.is_special(Path::new(seat.section_name))
+fn is_special(view: &JobView<'_>, job_context: &JobContext<'_>, directories: &[String]) -> bool {
+    view.settings.get(opt::NRFILES) == 1
+        && directories.is_empty()
+        && !job_context.section_name.is_empty()
+        && view.host.is_special(Path::new(job_context.section_name))
 }
 
 fn generated(
-    view: &View<'_>,
-    seat: &JobContext<'_>,
-    folders: &[String],
-    report: &mut Report,
+    view: &JobView<'_>,
+    job_context: &JobContext<'_>,
+    directories: &[String],
+    diagnostics: &mut Diagnostics,
 ) -> Vec<PathBuf> {
-    if is_special(view, seat, folders) {
-        return vec![PathBuf::from(seat.section_name)];
+    if is_special(view, job_context, directories) {
+        return vec![PathBuf::from(job_context.section_name)];
     }
     let count = within(
         view,
-        "nrfiles",
-        view.settings.number("nrfiles", 1).max(1),
+        opt::NRFILES,
+        view.settings.get(opt::NRFILES).max(1),
         MOST_FILES,
         "files",
-        report,
+        diagnostics,
     );
-    let count = if report.has_errors() {
+    let count = if diagnostics.has_errors() {
         count.min(1)
     } else {
         count
     };
-    let format = view.settings.text("filename_format").unwrap_or(FORMAT);
-    let names = Names::new(format, seat.section_name, folders, seat.clone);
+    let format = view.settings.get(opt::FILENAME_FORMAT);
+    let names = Names::new(
+        format,
+        job_context.section_name,
+        directories,
+        job_context.clone,
+    );
     let bytes = count.saturating_mul(names.of(count - 1).as_os_str().len() as u64);
-    // The names of many files, each of thousands of bytes, are refused before they are made.
+    // Many names of thousands of bytes each are refused before they are generated.
     if bytes > MOST_NAME_BYTES {
-        report.push(
+        diagnostics.push(
             view.error(
-                "nrfiles",
-                format!("{bytes} bytes of file names are beyond the limit"),
+                opt::NRFILES,
+                format!("{bytes} bytes of file names exceed the limit"),
             )
             .advise(format!("at most {MOST_NAME_BYTES} in all jobs together")),
         );
@@ -252,20 +266,20 @@ fn generated(
     (0..count).map(|file| names.of(file)).collect()
 }
 
-/// Generated names of one clone's files. The format is read once, and a name takes one allocation: there may be a million.
+/// Generated file names of one clone. The format is parsed once, and a name takes one allocation: there may be a million.
 struct Names {
-    /// Text before each number of a file; one more than there are numbers.
+    /// The text around each file number; one more than there are numbers.
     parts: Vec<String>,
     length: usize,
 }
 
 impl Names {
-    fn new(format: &str, job: &str, folders: &[String], clone: u32) -> Self {
-        let folder = folders
-            .get(clone as usize % folders.len().max(1))
-            .map_or(String::new(), |folder| format!("{folder}/"));
+    fn new(format: &str, job: &str, directories: &[String], clone: u32) -> Self {
+        let directory = directories
+            .get(clone as usize % directories.len().max(1))
+            .map_or(String::new(), |directory| format!("{directory}/"));
         let mut parts = file_parts(format, job, clone);
-        parts[0].insert_str(0, &folder);
+        parts[0].insert_str(0, &directory);
         let length = parts.iter().map(String::len).sum();
         Names { parts, length }
     }
@@ -284,7 +298,7 @@ impl Names {
     }
 }
 
-/// `number` in digits, at the end of `buffer`.
+/// The digits of `number`, at the end of `buffer`.
 fn decimal(number: u64, buffer: &mut [u8; 20]) -> &str {
     let (mut at, mut left) = (buffer.len(), number);
     while left > 0 || at == buffer.len() {
@@ -295,10 +309,10 @@ fn decimal(number: u64, buffer: &mut [u8; 20]) -> &str {
     std::str::from_utf8(&buffer[at..]).expect("digits")
 }
 
-/// Fills in `$jobname`, `$jobnum` and `$clientuid`, in any case, and cuts where `$filenum` stands.
+/// Fills in `$jobname`, `$jobnum` and `$clientuid`, in any case, and splits at `$filenum`.
 fn file_parts(format: &str, job: &str, clone: u32) -> Vec<String> {
     let clone = clone.to_string();
-    let words = [
+    let keywords = [
         ("$jobname", Some(job)),
         ("$jobnum", Some(clone.as_str())),
         ("$clientuid", Some("")),
@@ -310,7 +324,7 @@ fn file_parts(format: &str, job: &str, clone: u32) -> Vec<String> {
         let part = parts.last_mut().expect("never empty");
         part.push_str(&rest[..at]);
         rest = &rest[at..];
-        let hit = words.iter().find(|(word, _)| {
+        let hit = keywords.iter().find(|(word, _)| {
             rest.get(..word.len())
                 .is_some_and(|head| head.eq_ignore_ascii_case(word))
         });
@@ -327,29 +341,29 @@ fn file_parts(format: &str, job: &str, clone: u32) -> Vec<String> {
 
 // --------------------------------------------------------------------------------------------------- layout
 
-fn layout(view: &View<'_>, pattern: &Pattern) -> Layout {
+fn layout(view: &JobView<'_>, pattern: &Pattern) -> Layout {
     let settings = view.settings;
     let reads = pattern.traffic.uses(fathom_model::Direction::Read);
-    let pre_read = settings.switch("pre_read");
+    let pre_read = settings.get(opt::PRE_READ);
     Layout {
-        create_on_open: settings.switch("create_on_open"),
-        create_only: settings.switch("create_only"),
-        allow_create: settings.switch("allow_file_create"),
-        overwrite: settings.switch("overwrite") || reads,
-        unlink: settings.switch("unlink"),
-        unlink_each_loop: settings.switch("unlink_each_loop"),
+        create_on_open: settings.get(opt::CREATE_ON_OPEN),
+        create_only: settings.get(opt::CREATE_ONLY),
+        allow_create: settings.get(opt::ALLOW_FILE_CREATE),
+        overwrite: settings.get(opt::OVERWRITE) || reads,
+        unlink: settings.get(opt::UNLINK),
+        unlink_each_loop: settings.get(opt::UNLINK_EACH_LOOP),
         fallocate: fallocate(view),
         fadvise: fadvise(view),
-        invalidate: settings.switch("invalidate") && !pre_read,
+        invalidate: settings.get(opt::INVALIDATE) && !pre_read,
         pre_read,
-        append: settings.switch("file_append"),
-        fill_device: settings.switch("fill_device"),
-        create_fsync: settings.switch("create_fsync"),
+        append: settings.get(opt::FILE_APPEND),
+        fill_device: settings.get(opt::FILL_DEVICE),
+        create_fsync: settings.get(opt::CREATE_FSYNC),
     }
 }
 
-fn fallocate(view: &View<'_>) -> Fallocate {
-    match view.settings.choice("fallocate", "native").0 {
+fn fallocate(view: &JobView<'_>) -> Fallocate {
+    match view.settings.get(opt::FALLOCATE) {
         "none" | "0" => Fallocate::None,
         "posix" | "1" => Fallocate::Posix,
         "keep" => Fallocate::Keep,
@@ -358,8 +372,8 @@ fn fallocate(view: &View<'_>) -> Fallocate {
     }
 }
 
-fn fadvise(view: &View<'_>) -> Fadvise {
-    match view.settings.choice("fadvise_hint", "1").0 {
+fn fadvise(view: &JobView<'_>) -> Fadvise {
+    match view.settings.get(opt::FADVISE_HINT) {
         "0" => Fadvise::None,
         "random" => Fadvise::Random,
         "sequential" => Fadvise::Sequential,
@@ -368,23 +382,23 @@ fn fadvise(view: &View<'_>) -> Fadvise {
     }
 }
 
-fn service(view: &View<'_>, report: &mut Report) -> (FileService, u32) {
-    let (word, rest) = view.settings.choice("file_service_type", "roundrobin");
-    let reading = Reading::new(view.personality, 1);
+fn service(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> (FileService, u32) {
+    let (word, rest) = view.settings.get(opt::FILE_SERVICE_TYPE);
+    let context = ParseContext::new(view.personality, 1);
     let read = match word {
-        "zipf" => zipf(rest, &reading).map(|(theta, _)| FileService::Zipf(theta)),
-        "pareto" => pareto(rest, &reading).map(|(power, _)| FileService::Pareto(power)),
+        "zipf" => zipf(rest, &context).map(|(theta, _)| FileService::Zipf(theta)),
+        "pareto" => pareto(rest, &context).map(|(power, _)| FileService::Pareto(power)),
         "normal" | "gauss" => {
-            normal(rest, &reading).map(|(deviation, _)| FileService::Normal(deviation))
+            normal(rest, &context).map(|(deviation, _)| FileService::Normal(deviation))
         }
-        _ => return (plain_service(word), every(view, rest, report)),
+        _ => return (plain_service(word), service_every(view, rest, diagnostics)),
     };
     match read {
         Ok(service) => (service, 1),
         Err(fault) => {
-            report.push(Diagnostic {
+            diagnostics.push(Diagnostic {
                 advice: fault.advice,
-                ..view.error("file_service_type", fault.problem)
+                ..view.error(opt::FILE_SERVICE_TYPE, fault.problem)
             });
             (FileService::RoundRobin, 1)
         }
@@ -399,28 +413,25 @@ fn plain_service(word: &str) -> FileService {
     }
 }
 
-fn every(view: &View<'_>, rest: Option<&str>, report: &mut Report) -> u32 {
+fn service_every(view: &JobView<'_>, rest: Option<&str>, diagnostics: &mut Diagnostics) -> u32 {
     let Some(text) = rest else { return 1 };
     match text.trim().parse::<u32>() {
         Ok(n) if n > 0 => n,
         _ => {
-            report.push(view.error(
-                "file_service_type",
-                format!(
-                    "'{}' is not a number of I/Os",
-                    crate::jobfile::shorten(text)
-                ),
+            diagnostics.push(view.error(
+                opt::FILE_SERVICE_TYPE,
+                format!("'{}' is not a valid number of I/Os", shorten(text)),
             ));
             1
         }
     }
 }
 
-/// Whether the engine of the job touches its files at all.
-pub(crate) fn touches_files(view: &View<'_>) -> bool {
+/// Whether the engine of the job accesses its files at all.
+pub(crate) fn touches_files(view: &JobView<'_>) -> bool {
     view.settings
-        .text("ioengine")
-        .and_then(engine::by_name)
+        .given(opt::IOENGINE)
+        .and_then(engine_by_name)
         .is_none_or(EngineKind::has_targets)
 }
 
@@ -442,8 +453,8 @@ mod tests {
     /// Measured on fio 3.33: x.0.0, x.1.0; keywords in any case.
     #[test]
     fn generated_names_follow_the_format() {
-        let name = |format, job, folders: &[String], clone, file| {
-            Names::new(format, job, folders, clone)
+        let name = |format, job, directories: &[String], clone, file| {
+            Names::new(format, job, directories, clone)
                 .of(file)
                 .display()
                 .to_string()
@@ -458,9 +469,9 @@ mod tests {
             name("$filenum$filenum-$jobnum", "x", &[], 3, 1070),
             "10701070-3"
         );
-        let folders = ["/a".to_owned(), "b$jobnum".to_owned()];
+        let directories = ["/a".to_owned(), "b$jobnum".to_owned()];
         assert_eq!(
-            name("$filenum", "x", &folders, 3, u64::MAX),
+            name("$filenum", "x", &directories, 3, u64::MAX),
             "b$jobnum/18446744073709551615"
         );
     }

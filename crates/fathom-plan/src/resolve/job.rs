@@ -4,16 +4,18 @@ use fathom_model::{
     Accounting, Bytes, EngineKind, EngineSpec, Extent, Job, Nanos, Pace, Personality, Start,
 };
 
+use super::diagnostics::Diagnostics;
 use super::replay::{self, Logs};
-use super::report::Report;
 use super::settings::Settings;
 use super::{accounting, engine, errors, files, limits, pace, pattern, payload, sync, verify};
 use crate::diagnostic::Diagnostic;
+use crate::host::HostInfo;
+use crate::options::table as opt;
+use crate::options::{self, JobOption, OptionName};
 use crate::span::Span;
-use crate::surroundings::Surroundings;
 use crate::values::Size;
 
-/// What is known about a clone beside its settings.
+/// Everything about a clone except its settings.
 pub(crate) struct JobContext<'a> {
     /// Name of the section.
     pub(crate) section_name: &'a str,
@@ -27,42 +29,56 @@ pub(crate) struct JobContext<'a> {
     pub(crate) options: Vec<(String, Option<String>)>,
 }
 
-/// A view of one job while it is resolved: settings, place for messages, and the machine.
-pub(crate) struct View<'a> {
+/// One job while it is resolved: its settings, its location for messages, and the host.
+pub(crate) struct JobView<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) at: &'a Span,
     pub(crate) personality: Personality,
-    pub(crate) surroundings: &'a dyn Surroundings,
-    /// Logs to be replayed.
+    pub(crate) host: &'a dyn HostInfo,
+    /// Traces to replay.
     pub(crate) logs: &'a Logs<'a>,
-    /// Folders named in the job are looked for.
-    pub(crate) check_folders: bool,
+    /// Whether directories named in the job must exist.
+    pub(crate) check_directories: bool,
 }
 
-impl View<'_> {
-    /// An error about `option`, at its place.
-    pub(crate) fn error(&self, option: &'static str, problem: impl Into<String>) -> Diagnostic {
-        Diagnostic::error(self.settings.place(option, self.at), problem).about(option)
+impl JobView<'_> {
+    /// An error about `option`, at its location.
+    pub(crate) fn error(
+        &self,
+        option: impl Into<OptionName>,
+        problem: impl Into<String>,
+    ) -> Diagnostic {
+        let option = option.into();
+        Diagnostic::error(self.settings.location(option, self.at), problem).about(option.as_str())
     }
 
-    /// A warning about `option`, at its place.
-    pub(crate) fn warning(&self, option: &'static str, problem: impl Into<String>) -> Diagnostic {
-        Diagnostic::warning(self.settings.place(option, self.at), problem).about(option)
+    /// A warning about `option`, at its location.
+    pub(crate) fn warning(
+        &self,
+        option: impl Into<OptionName>,
+        problem: impl Into<String>,
+    ) -> Diagnostic {
+        let option = option.into();
+        Diagnostic::warning(self.settings.location(option, self.at), problem).about(option.as_str())
     }
 
     pub(crate) fn is_fio(&self) -> bool {
         self.personality == Personality::Fio
     }
 
-    /// The extent of a size option; zones are refused, since no zoned device is driven.
-    pub(crate) fn extent(&self, option: &'static str, report: &mut Report) -> Option<Extent> {
-        match self.settings.extent(option)? {
+    /// The extent of a size option. Zones are refused, because zoned devices are not supported.
+    pub(crate) fn extent(
+        &self,
+        option: JobOption<options::Extent>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Extent> {
+        match self.settings.given(option)? {
             Size::Bytes(bytes) => Some(Extent::Bytes(Bytes::new(bytes))),
             Size::Percent(share) => Some(Extent::Percent(share)),
-            Size::Zones(_) if self.settings.choice("zonemode", "none").0 == "zbd" => None,
+            Size::Zones(_) if self.settings.get(opt::ZONEMODE) == "zbd" => None,
             Size::Zones(_) => {
-                report.push(
-                    self.error(option, "counts zones, which only zonemode=zbd has")
+                diagnostics.push(
+                    self.error(option, "zones need zonemode=zbd")
                         .advise("write the size in bytes"),
                 );
                 None
@@ -71,50 +87,79 @@ impl View<'_> {
     }
 }
 
-/// Name of the job in the report: the last `name=`, or the section.
-pub(crate) fn job_name<'a>(settings: &'a Settings, section_name: &'a str) -> &'a str {
-    settings.text("name").unwrap_or(section_name)
+/// `value`, or the limit and an error that states it.
+pub(crate) fn within(
+    view: &JobView<'_>,
+    option: impl Into<OptionName>,
+    value: u64,
+    limit: u64,
+    noun: &str,
+    diagnostics: &mut Diagnostics,
+) -> u64 {
+    if value <= limit {
+        return value;
+    }
+    diagnostics.push(
+        view.error(option, format!("{value} {noun} exceeds the limit"))
+            .advise(format!("at most {limit}")),
+    );
+    limit
 }
 
-/// Makes the job; problems go to `report`, and the job is usable only when there were none.
-pub(crate) fn resolve(view: &View<'_>, seat: JobContext<'_>, report: &mut Report) -> Job {
+/// Name of the job in the report: the last `name=`, or the section.
+pub(crate) fn job_name<'a>(settings: &'a Settings, section_name: &'a str) -> &'a str {
+    settings.given(opt::NAME).unwrap_or(section_name)
+}
+
+/// Resolves the job. It is usable only when `diagnostics` has no errors afterwards.
+pub(crate) fn resolve(
+    view: &JobView<'_>,
+    job_context: JobContext<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Job {
     let settings = view.settings;
-    let mut pattern = pattern::resolve(view, seat.number, report);
-    let mut files = files::resolve(view, &seat, &pattern, report);
-    let replay = replay::resolve(view, seat.clone, &mut files, &mut pattern, report);
-    let name = job_name(settings, seat.section_name).to_owned();
-    let engine = engine::resolve(view, &name, report);
+    let mut pattern = pattern::resolve(view, job_context.number, diagnostics);
+    let mut files = files::resolve(view, &job_context, &pattern, diagnostics);
+    let replay = replay::resolve(
+        view,
+        job_context.clone,
+        &mut files,
+        &mut pattern,
+        diagnostics,
+    );
+    let name = job_name(settings, job_context.section_name).to_owned();
+    let engine = engine::resolve(view, &name, diagnostics);
     Job {
-        accounting: accounting(view, &name, &engine, report),
+        accounting: accounting(view, &name, &engine, diagnostics),
         files,
-        limits: limits::resolve(view, &pattern, report),
+        limits: limits::resolve(view, &pattern, diagnostics),
         pace: Pace {
             replay,
-            ..pace::resolve(view, report)
+            ..pace::resolve(view, diagnostics)
         },
-        queue: limits::queue(view, engine.kind, report),
+        queue: limits::queue(view, engine.kind, diagnostics),
         payload: payload::resolve(view, &pattern),
-        // An engine that moves no data has nothing to check, as in fio.
-        verify: verify::resolve(view, &pattern, report)
+        // As in fio, an engine that transfers no data verifies nothing.
+        verify: verify::resolve(view, &pattern, diagnostics)
             .filter(|_| engine.kind.moves_data() || engine.kind == EngineKind::Null),
         sync: sync::resolve(view),
         errors: errors::resolve(view),
-        cpus: engine::cpus(view, seat.number),
+        cpus: engine::cpus(view, job_context.number),
         nice: nice(settings),
-        description: settings.text("description").map(str::to_owned),
-        group_reporting: settings.switch("group_reporting"),
-        exit: errors::exit_rule(view, seat.exit_all),
-        number: seat.number,
-        section: seat.section,
-        clone: seat.clone,
-        group: seat.group,
+        description: settings.given(opt::DESCRIPTION).map(str::to_owned),
+        group_reporting: settings.get(opt::GROUP_REPORTING),
+        exit: errors::exit_rule(view, job_context.exit_all),
+        number: job_context.number,
+        section: job_context.section,
+        clone: job_context.clone,
+        group: job_context.group,
         start: Start {
             delay: delay(settings),
-            command_before: settings.text("exec_prerun").map(str::to_owned),
-            command_after: settings.text("exec_postrun").map(str::to_owned),
-            ..seat.start
+            command_before: settings.given(opt::EXEC_PRERUN).map(str::to_owned),
+            command_after: settings.given(opt::EXEC_POSTRUN).map(str::to_owned),
+            ..job_context.start
         },
-        options: seat.options,
+        options: job_context.options,
         engine,
         pattern,
         name,
@@ -122,8 +167,13 @@ pub(crate) fn resolve(view: &View<'_>, seat: JobContext<'_>, report: &mut Report
 }
 
 /// fio times a file operation once, as completion latency; so does `fathom fio`.
-fn accounting(view: &View<'_>, name: &str, engine: &EngineSpec, report: &mut Report) -> Accounting {
-    let mut accounting = accounting::resolve(view, name, report);
+fn accounting(
+    view: &JobView<'_>,
+    name: &str,
+    engine: &EngineSpec,
+    diagnostics: &mut Diagnostics,
+) -> Accounting {
+    let mut accounting = accounting::resolve(view, name, diagnostics);
     if view.is_fio() && engine.kind.file_operation().is_some() {
         (accounting.slat, accounting.lat) = (false, false);
     }
@@ -131,13 +181,10 @@ fn accounting(view: &View<'_>, name: &str, engine: &EngineSpec, report: &mut Rep
 }
 
 fn delay(settings: &Settings) -> (Nanos, Nanos) {
-    let (low, high) = settings.pair("startdelay").unwrap_or((0, 0));
+    let (low, high) = settings.given(opt::STARTDELAY).unwrap_or((0, 0));
     (Nanos::new(low), Nanos::new(high))
 }
 
 fn nice(settings: &Settings) -> Option<i32> {
-    match settings.last("nice").map(|setting| &setting.value) {
-        Some(crate::values::Value::Number(n)) => i32::try_from(*n).ok(),
-        _ => None,
-    }
+    i32::try_from(settings.given(opt::NICE)?).ok()
 }

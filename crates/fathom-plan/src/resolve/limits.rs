@@ -1,28 +1,34 @@
-//! How much, how long, and how many at once.
+//! Amount of I/O, runtime, and queue depth.
 
 use fathom_model::{EngineKind, Extent, Limits, Nanos, Pattern, Queue};
 
-use super::bounds::{DEEPEST_QUEUE, LONGEST_TIME, within};
-use super::job::View;
-use super::report::Report;
+use super::diagnostics::Diagnostics;
+use super::job::{JobView, within};
 use super::steady;
+use crate::limits::{DEEPEST_QUEUE, LONGEST_TIME};
+use crate::options::table as opt;
+use crate::options::{JobOption, Number};
 
 /// Resolves amounts and times.
-pub(crate) fn resolve(view: &View<'_>, pattern: &Pattern, report: &mut Report) -> Limits {
+pub(crate) fn resolve(
+    view: &JobView<'_>,
+    pattern: &Pattern,
+    diagnostics: &mut Diagnostics,
+) -> Limits {
     let settings = view.settings;
-    let runtime = time(view, "runtime", report);
+    let runtime = time(view, opt::RUNTIME, diagnostics);
     let io_size = view
-        .extent("io_size", report)
+        .extent(opt::IO_SIZE, diagnostics)
         .filter(|extent| !is_nothing(*extent));
-    check_size(view, pattern, report);
+    check_size(view, pattern, diagnostics);
     Limits {
         io_size,
-        ios: Some(settings.number("number_ios", 0)).filter(|n| *n > 0),
-        loops: settings.number("loops", 1).max(1),
-        time_based: time_based(view, runtime, report),
+        ios: Some(settings.get(opt::NUMBER_IOS)).filter(|n| *n > 0),
+        loops: settings.get(opt::LOOPS).max(1),
+        time_based: time_based(view, runtime, diagnostics),
         runtime,
-        ramp: time(view, "ramp_time", report).unwrap_or(Nanos::ZERO),
-        steady: steady::resolve(view, report),
+        ramp: time(view, opt::RAMP_TIME, diagnostics).unwrap_or(Nanos::ZERO),
+        steady: steady::resolve(view, diagnostics),
     }
 }
 
@@ -32,28 +38,39 @@ fn is_nothing(extent: Extent) -> bool {
 }
 
 /// A time that is not zero.
-fn time(view: &View<'_>, option: &'static str, report: &mut Report) -> Option<Nanos> {
-    let nanos = view.settings.number(option, 0);
-    let nanos = within(view, option, nanos, LONGEST_TIME, "nanoseconds", report);
+fn time(
+    view: &JobView<'_>,
+    option: JobOption<Number>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Nanos> {
+    let nanos = view.settings.get(option);
+    let nanos = within(
+        view,
+        option,
+        nanos,
+        LONGEST_TIME,
+        "nanoseconds",
+        diagnostics,
+    );
     (nanos > 0).then(|| Nanos::new(nanos))
 }
 
-fn time_based(view: &View<'_>, runtime: Option<Nanos>, report: &mut Report) -> bool {
-    let asked = view.settings.switch("time_based");
-    if asked && runtime.is_none() {
-        report.push(
-            view.warning("time_based", "does nothing without a runtime")
-                .advise("set runtime=30s, for example"),
+fn time_based(view: &JobView<'_>, runtime: Option<Nanos>, diagnostics: &mut Diagnostics) -> bool {
+    let time_based = view.settings.get(opt::TIME_BASED);
+    if time_based && runtime.is_none() {
+        diagnostics.push(
+            view.warning(opt::TIME_BASED, "has no effect without runtime")
+                .advise("for example runtime=30s"),
         );
     }
-    asked && runtime.is_some()
+    time_based && runtime.is_some()
 }
 
-fn check_size(view: &View<'_>, pattern: &Pattern, report: &mut Report) {
+fn check_size(view: &JobView<'_>, pattern: &Pattern, diagnostics: &mut Diagnostics) {
     let Some(crate::values::Size::Bytes(size)) = view
         .settings
-        .extent("size")
-        .filter(|_| !report.has_errors())
+        .given(opt::SIZE)
+        .filter(|_| !diagnostics.has_errors())
     else {
         return;
     };
@@ -66,18 +83,18 @@ fn check_size(view: &View<'_>, pattern: &Pattern, report: &mut Report) {
         .min()
         .unwrap_or(0);
     if size > 0 && size < smallest {
-        report.push(
+        diagnostics.push(
             view.error(
-                "size",
-                format!("{size} bytes is less than one block of {smallest} bytes"),
+                opt::SIZE,
+                format!("{size} bytes is less than one block ({smallest} bytes)"),
             )
             .advise("make size at least bs"),
         );
     }
 }
 
-/// io_submit(2) of more than two holds all of them back until the last is made (AIO_PLUG_THRESHOLD in fs/aio.c), which took a
-/// disk 3 % of its IOPS at depth 32.
+/// io_submit(2) of more than two I/Os holds all of them back until the last one is prepared (AIO_PLUG_THRESHOLD in fs/aio.c),
+/// which cost a disk 3 % of its IOPS at depth 32.
 fn largest_batch(engine: EngineKind) -> u32 {
     if engine == EngineKind::Libaio {
         2
@@ -86,35 +103,47 @@ fn largest_batch(engine: EngineKind) -> u32 {
     }
 }
 
-/// Resolves the queue: batches follow the depth where nothing else is said, so that one system call carries what is ready.
-pub(crate) fn queue(view: &View<'_>, engine: EngineKind, report: &mut Report) -> Queue {
+/// Resolves the queue. Batch sizes follow the depth by default, so that one system call submits what is ready.
+pub(crate) fn queue(
+    view: &JobView<'_>,
+    engine: EngineKind,
+    diagnostics: &mut Diagnostics,
+) -> Queue {
     let depth = within(
         view,
-        "iodepth",
-        view.settings.number("iodepth", 1),
+        opt::IODEPTH,
+        view.settings.get(opt::IODEPTH),
         DEEPEST_QUEUE,
-        "in flight",
-        report,
+        "I/Os in flight",
+        diagnostics,
     ) as u32;
     let to_depth = |n: u32| if n == 0 || n > depth { depth } else { n };
     let complete_min = view
         .settings
-        .small("iodepth_batch_complete_min", 1)
+        .get_u32(opt::IODEPTH_BATCH_COMPLETE_MIN)
         .min(depth);
-    // An eighth of the queue at once: a whole queue in one system call leaves a fast device idle while it is built and
-    // blurs when each I/O was handed over; one I/O in each costs more CPU (docs/benchmarks.md).
-    // fio hands over and reaps one by one unless told otherwise; that also decides how a latency falls into slat and clat.
-    let (batch, most) = if view.is_fio() {
+    // An eighth of the queue at once: submitting a whole queue in one system call leaves a fast device idle meanwhile and
+    // blurs the submission times; one I/O in each costs more CPU (docs/benchmarks.md).
+    // fio submits and reaps one by one by default, which also decides how a latency is divided into slat and clat.
+    let (batch_submit, batch_complete) = if view.is_fio() {
         (1, complete_min)
     } else {
         ((depth / 8).clamp(1, largest_batch(engine)), depth)
     };
     Queue {
         depth,
-        batch_submit: to_depth(view.settings.small("iodepth_batch", batch)),
+        batch_submit: to_depth(
+            view.settings
+                .given_u32(opt::IODEPTH_BATCH)
+                .unwrap_or(batch_submit),
+        ),
         batch_complete_min: complete_min,
-        batch_complete_max: to_depth(view.settings.small("iodepth_batch_complete_max", most))
-            .max(complete_min),
-        low: to_depth(view.settings.small("iodepth_low", 0)),
+        batch_complete_max: to_depth(
+            view.settings
+                .given_u32(opt::IODEPTH_BATCH_COMPLETE_MAX)
+                .unwrap_or(batch_complete),
+        )
+        .max(complete_min),
+        low: to_depth(view.settings.get_u32(opt::IODEPTH_LOW)),
     }
 }

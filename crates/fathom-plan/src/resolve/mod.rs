@@ -1,8 +1,8 @@
-//! What was written into what will be done.
+//! Sections as written into the jobs of a plan.
 
 mod accounting;
-mod bounds;
 mod demand;
+mod diagnostics;
 mod engine;
 mod errors;
 mod files;
@@ -13,17 +13,14 @@ mod overrides;
 mod pace;
 mod pattern;
 mod payload;
+mod pitfalls;
 mod plan;
 mod priorities;
 mod replay;
-mod report;
 mod sections;
 mod settings;
 mod steady;
 mod sync;
-mod traps;
 mod verify;
 
-pub(crate) use self::bounds::{LARGEST_BLOCK, LONGEST_TIME};
-pub(crate) use self::engine::ENGINES;
 pub use self::plan::{Planned, plan, read_job_files, show_commands};

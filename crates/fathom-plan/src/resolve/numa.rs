@@ -2,29 +2,31 @@
 
 use fathom_model::{MemoryMode, MemoryPolicy, Numa};
 
-use super::job::View;
-use super::report::Report;
+use super::diagnostics::Diagnostics;
+use super::job::JobView;
+use crate::options::{JobOption, Text, table as opt};
+use crate::text::shorten;
 
-/// Nodes the kernel can count.
+/// Limit of node numbers.
 const MOST_NODES: u32 = 1024;
 
-/// Resolves where the worker and its buffers live.
-pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Numa {
+/// Resolves the NUMA nodes of the worker and its buffers.
+pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Numa {
     let nodes = view
         .settings
-        .text("numa_cpu_nodes")
-        .map(|text| listed(view, "numa_cpu_nodes", text, report));
+        .given(opt::NUMA_CPU_NODES)
+        .map(|text| listed(view, opt::NUMA_CPU_NODES, text, diagnostics));
     let memory = view
         .settings
-        .text("numa_mem_policy")
-        .and_then(|text| policy(view, text, report));
+        .given(opt::NUMA_MEM_POLICY)
+        .and_then(|text| policy(view, text, diagnostics));
     Numa {
         cpu_nodes: nodes.unwrap_or_default(),
         memory,
     }
 }
 
-fn policy(view: &View<'_>, text: &str, report: &mut Report) -> Option<MemoryPolicy> {
+fn policy(view: &JobView<'_>, text: &str, diagnostics: &mut Diagnostics) -> Option<MemoryPolicy> {
     let (word, rest) = text.split_once(':').unwrap_or((text, ""));
     let mode = match word.trim() {
         "default" => return None,
@@ -33,9 +35,9 @@ fn policy(view: &View<'_>, text: &str, report: &mut Report) -> Option<MemoryPoli
         "bind" => MemoryMode::Bind,
         "interleave" => MemoryMode::Interleave,
         _ => {
-            let shown = crate::jobfile::shorten(word);
-            let problem = view.error("numa_mem_policy", format!("'{shown}' is no policy"));
-            report.push(
+            let shown = shorten(word);
+            let problem = view.error(opt::NUMA_MEM_POLICY, format!("unknown policy '{shown}'"));
+            diagnostics.push(
                 problem.advise("use default, local, prefer:NODE, bind:NODES or interleave:NODES"),
             );
             return None;
@@ -47,18 +49,23 @@ fn policy(view: &View<'_>, text: &str, report: &mut Report) -> Option<MemoryPoli
             nodes: Vec::new(),
         });
     }
-    let nodes = listed(view, "numa_mem_policy", rest, report);
+    let nodes = listed(view, opt::NUMA_MEM_POLICY, rest, diagnostics);
     if mode == MemoryMode::Prefer && nodes.len() > 1 {
-        report.push(
-            view.error("numa_mem_policy", "can prefer one node only")
-                .advise("write prefer:0, for example"),
+        diagnostics.push(
+            view.error(opt::NUMA_MEM_POLICY, "prefer takes one node")
+                .advise("for example prefer:0"),
         );
     }
     Some(MemoryPolicy { mode, nodes })
 }
 
 /// Nodes such as `0,2-3`; `all` is the empty list.
-fn listed(view: &View<'_>, option: &'static str, text: &str, report: &mut Report) -> Vec<u32> {
+fn listed(
+    view: &JobView<'_>,
+    option: JobOption<Text>,
+    text: &str,
+    diagnostics: &mut Diagnostics,
+) -> Vec<u32> {
     if text.trim() == "all" {
         return Vec::new();
     }
@@ -68,9 +75,9 @@ fn listed(view: &View<'_>, option: &'static str, text: &str, report: &mut Report
         match (low.trim().parse::<u32>(), high.trim().parse::<u32>()) {
             (Ok(low), Ok(high)) if low <= high && high < MOST_NODES => nodes.extend(low..=high),
             _ => {
-                let shown = crate::jobfile::shorten(part);
-                let problem = view.error(option, format!("'{shown}' is no node"));
-                report.push(problem.advise("list nodes such as 0,2-3"));
+                let shown = shorten(part);
+                let problem = view.error(option, format!("invalid node '{shown}'"));
+                diagnostics.push(problem.advise("list nodes such as 0,2-3"));
                 return Vec::new();
             }
         }

@@ -2,57 +2,67 @@
 
 use fathom_model::{Arrivals, FlowShare, LatencyTarget, Nanos, Pace, PerDirection, Rate, Think};
 
-use super::bounds::{HIGHEST_BANDWIDTH, HIGHEST_IOPS, within};
-use super::job::View;
-use super::report::Report;
-use crate::values::Value;
+use super::diagnostics::Diagnostics;
+use super::job::{JobView, within};
+use crate::limits::{HIGHEST_BANDWIDTH, HIGHEST_IOPS};
+use crate::options::table as opt;
+use crate::options::{JobOption, Three};
 
 /// Resolves rates and pauses.
-pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Pace {
-    let rate = rates(view, "rate", "rate_iops", report);
-    let rate_min = rates(view, "rate_min", "rate_iops_min", report);
-    check_minimum(view, &rate, &rate_min, report);
+pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Pace {
+    let rate = rates(view, opt::RATE, opt::RATE_IOPS, diagnostics);
+    let rate_min = rates(view, opt::RATE_MIN, opt::RATE_IOPS_MIN, diagnostics);
+    check_minimum(view, &rate, &rate_min, diagnostics);
     Pace {
         rate,
         rate_min,
-        process: if view.settings.choice("rate_process", "linear").0 == "poisson" {
+        process: if view.settings.get(opt::RATE_PROCESS) == "poisson" {
             Arrivals::Poisson
         } else {
             Arrivals::Linear
         },
-        rate_cycle: Nanos::from_millis(view.settings.number("rate_cycle", 1000).min(86_400_000)),
+        rate_cycle: Nanos::from_millis(view.settings.get(opt::RATE_CYCLE).min(86_400_000)),
         think: think(view),
-        serialize_overlap: view.settings.switch("serialize_overlap"),
+        serialize_overlap: view.settings.get(opt::SERIALIZE_OVERLAP),
         flow: flow(view),
         replay: None,
-        latency: latency(view, report),
+        latency: latency(view, diagnostics),
     }
 }
 
 fn rates(
-    view: &View<'_>,
-    bandwidth: &'static str,
-    iops: &'static str,
-    report: &mut Report,
+    view: &JobView<'_>,
+    bandwidth: JobOption<Three>,
+    iops: JobOption<Three>,
+    diagnostics: &mut Diagnostics,
 ) -> PerDirection<Option<Rate>> {
-    let by_bytes = view.settings.three(bandwidth, 0).map(|rate| {
+    let by_bytes = view.settings.get(bandwidth).map(|rate| {
         within(
             view,
             bandwidth,
             rate,
             HIGHEST_BANDWIDTH,
             "bytes per second",
-            report,
+            diagnostics,
         )
     });
-    let by_ios = view
-        .settings
-        .three(iops, 0)
-        .map(|rate| within(view, iops, rate, HIGHEST_IOPS, "I/Os per second", report));
+    let by_ios = view.settings.get(iops).map(|rate| {
+        within(
+            view,
+            iops,
+            rate,
+            HIGHEST_IOPS,
+            "I/Os per second",
+            diagnostics,
+        )
+    });
     if by_bytes.iter().any(|rate| *rate > 0) && by_ios.iter().any(|rate| *rate > 0) {
-        report.push(
-            view.error(iops, format!("cannot be set together with {bandwidth}"))
-                .advise("keep one of the two"),
+        diagnostics.push(
+            view.error(
+                iops,
+                format!("cannot be combined with {}", bandwidth.name().as_str()),
+            )
+            .advise("keep one of the two"),
         );
     }
     let mut rates = [None; 3];
@@ -67,20 +77,24 @@ fn rates(
 }
 
 fn check_minimum(
-    view: &View<'_>,
+    view: &JobView<'_>,
     rate: &PerDirection<Option<Rate>>,
     min: &PerDirection<Option<Rate>>,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) {
     for (rate, min) in rate.0.iter().zip(&min.0) {
         let (option, over) = match (rate, min) {
-            (Some(Rate::Bandwidth(rate)), Some(Rate::Bandwidth(min))) => ("rate_min", min > rate),
-            (Some(Rate::Iops(rate)), Some(Rate::Iops(min))) => ("rate_iops_min", min > rate),
+            (Some(Rate::Bandwidth(rate)), Some(Rate::Bandwidth(min))) => {
+                (opt::RATE_MIN.name(), min > rate)
+            }
+            (Some(Rate::Iops(rate)), Some(Rate::Iops(min))) => {
+                (opt::RATE_IOPS_MIN.name(), min > rate)
+            }
             _ => continue,
         };
         if over {
-            report.push(
-                view.error(option, "is above the rate itself")
+            diagnostics.push(
+                view.error(option, "is above the rate")
                     .advise("lower it, or raise the rate"),
             );
             return;
@@ -88,29 +102,24 @@ fn check_minimum(
     }
 }
 
-/// A target of 0 is no search. In fio a window of 0 judges after every I/O; half a second is the least that says anything.
-fn latency(view: &View<'_>, report: &mut Report) -> Option<LatencyTarget> {
+/// A target of 0 disables the search. In fio a window of 0 judges after every I/O; half a second is the minimum for a useful
+/// judgement.
+fn latency(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<LatencyTarget> {
     let settings = view.settings;
-    let limit = settings.number("latency_target", 0);
-    let percentile = match settings
-        .last("latency_percentile")
-        .map(|setting| &setting.value)
-    {
-        Some(Value::Floats(list)) => list.first().copied().unwrap_or(100.0),
-        _ => 100.0,
-    };
+    let limit = settings.get(opt::LATENCY_TARGET);
+    let percentile = settings.get(opt::LATENCY_PERCENTILE)[0];
     if limit == 0 {
         return None;
     }
-    let window = settings.number("latency_window", 0);
+    let window = settings.get(opt::LATENCY_WINDOW);
     if window == 0 && !view.is_fio() {
         let problem = view.error(
-            "latency_target",
-            "needs latency_window, the time for which each depth is tried",
+            opt::LATENCY_TARGET,
+            "needs latency_window, the time spent at each depth",
         );
-        report.push(problem.advise("set latency_window=5s, for example"));
+        diagnostics.push(problem.advise("for example latency_window=5s"));
     }
-    let keeps_on = settings.switch("latency_run");
+    let keeps_on = settings.get(opt::LATENCY_RUN);
     Some(LatencyTarget {
         limit: Nanos::new(limit),
         window: Nanos::new(window.max(1)),
@@ -119,31 +128,32 @@ fn latency(view: &View<'_>, report: &mut Report) -> Option<LatencyTarget> {
     })
 }
 
-/// A weight of 0 is no flow.
-fn flow(view: &View<'_>) -> Option<FlowShare> {
+/// A weight of 0 disables flow control.
+fn flow(view: &JobView<'_>) -> Option<FlowShare> {
     let settings = view.settings;
-    let weight = settings.small("flow", 0);
-    let sleep = Nanos::new(settings.number("flow_sleep", 0).saturating_mul(1000));
+    let weight = settings.get_u32(opt::FLOW);
+    let sleep = Nanos::new(settings.get(opt::FLOW_SLEEP).saturating_mul(1000));
     (weight > 0).then(|| FlowShare {
-        id: settings.number("flow_id", 0),
+        id: settings.get(opt::FLOW_ID),
         weight,
         sleep,
     })
 }
 
-fn think(view: &View<'_>) -> Option<Think> {
+fn think(view: &JobView<'_>) -> Option<Think> {
     let settings = view.settings;
-    let time = settings.number("thinktime", 0);
-    let timed = settings.number("thinktime_iotime", 0) > 0;
+    let time = settings.get(opt::THINKTIME);
+    let timed = settings.get(opt::THINKTIME_IOTIME) > 0;
     (time > 0).then(|| Think {
         time: Nanos::new(time),
-        spin: Nanos::new(settings.number("thinktime_spin", 0).min(time)),
-        // As in fio, the usual 1 does not hold beside a time between pauses.
-        blocks: settings
-            .small("thinktime_blocks", if timed { u32::MAX } else { 1 })
-            .max(1),
-        by_issue: settings.choice("thinktime_blocks_type", "complete").0 == "issue",
-        forgiven: settings.switch("rate_ignore_thinktime"),
-        io_time: Nanos::new(settings.number("thinktime_iotime", 0)),
+        spin: Nanos::new(settings.get(opt::THINKTIME_SPIN).min(time)),
+        // As in fio, the default of 1 does not apply when there is a time between pauses.
+        blocks: match settings.given_u32(opt::THINKTIME_BLOCKS) {
+            None if timed => u32::MAX,
+            blocks => blocks.unwrap_or_default().max(1),
+        },
+        by_issue: settings.get(opt::THINKTIME_BLOCKS_TYPE) == "issue",
+        forgiven: settings.get(opt::RATE_IGNORE_THINKTIME),
+        io_time: Nanos::new(settings.get(opt::THINKTIME_IOTIME)),
     })
 }

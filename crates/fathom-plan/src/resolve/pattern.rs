@@ -1,65 +1,62 @@
-//! Which I/O a job does: directions, sizes, addresses.
+//! The access pattern of a job: directions, sizes, addresses.
 
 use fathom_model::{
     Access, BlockSizes, Bytes, Distribution, Pattern, PerDirection, Strided, Traffic,
 };
 
-use super::bounds::{LARGEST_BLOCK, within};
-use super::job::View;
-use super::report::Report;
+use super::diagnostics::Diagnostics;
+use super::job::{JobView, within};
 use super::settings::Settings;
-use crate::options::Unit;
-use crate::values::{Reading, Value, number};
+use crate::limits::LARGEST_BLOCK;
+use crate::options::table as opt;
+use crate::options::{JobOption, Number, OptionName};
+use crate::values::{ParseContext, Unit, number};
 
-/// fio's block size when none is given.
-const BLOCK: u64 = 4096;
-/// fio's seed when none is given.
-const SEED: u64 = 0x89;
 /// The factor with which fio spreads seeds, 2^32 divided by the golden ratio and rounded to a prime.
 const SPREAD: u64 = 0x9e37_0001;
 
 /// Resolves the pattern of the clone with this number.
-pub(crate) fn resolve(view: &View<'_>, number: u32, report: &mut Report) -> Pattern {
+pub(crate) fn resolve(view: &JobView<'_>, number: u32, diagnostics: &mut Diagnostics) -> Pattern {
     let settings = view.settings;
     let (traffic, random) = traffic(settings);
-    let block_size = block_sizes(view, report);
+    let block_size = block_sizes(view, diagnostics);
     let distribution = distribution(settings);
-    let distribution = if settings.switch("sprandom") {
-        aged(view, traffic, random, report)
+    let distribution = if settings.get(opt::SPRANDOM) {
+        aged(view, traffic, random, diagnostics)
     } else {
         distribution
     };
-    let align = alignments(view, &block_size, random, report);
+    let align = alignments(view, &block_size, random, diagnostics);
     let uniform = distribution
         .0
         .iter()
         .all(|one| *one == Distribution::Uniform);
     Pattern {
         traffic,
-        access: access(view, random, report),
+        access: access(view, random, diagnostics),
         without_replacement: touches_each_once(settings) && uniform && !align.1,
         block_align: align.0,
         block_size,
-        unaligned: settings.switch("bs_unaligned"),
-        sizes_by_access: settings.switch("bs_is_seq_rand"),
+        unaligned: settings.get(opt::BS_UNALIGNED),
+        sizes_by_access: settings.get(opt::BS_IS_SEQ_RAND),
         distribution,
         random_percent: PerDirection(
             settings
-                .three("percentage_random", 100)
+                .get(opt::PERCENTAGE_RANDOM)
                 .map(|share| share.min(100) as u8),
         ),
         seed: seed(view, number),
-        zones: zones(view, report),
+        zones: zones(view, diagnostics),
     }
 }
 
 /// fio's `lfsr` walks every block once even where `norandommap` gives up the map.
 fn touches_each_once(settings: &Settings) -> bool {
-    !settings.switch("norandommap") || settings.choice("random_generator", "tausworthe").0 == "lfsr"
+    !settings.get(opt::NORANDOMMAP) || settings.get(opt::RANDOM_GENERATOR) == "lfsr"
 }
 
 fn traffic(settings: &Settings) -> (Traffic, bool) {
-    let (word, _) = settings.choice("rw", "read");
+    let (word, _) = settings.get(opt::RW);
     let random = word.starts_with("rand");
     let traffic = match word.strip_prefix("rand").unwrap_or(word) {
         "write" => Traffic::Write,
@@ -73,23 +70,29 @@ fn traffic(settings: &Settings) -> (Traffic, bool) {
     (traffic, random)
 }
 
-/// The later of `rwmixread` and `rwmixwrite` holds.
+/// The later of `rwmixread` and `rwmixwrite` counts.
 fn read_percent(settings: &Settings) -> u8 {
-    let share = |name| settings.number(name, 50).min(100) as u8;
-    if settings.position("rwmixwrite") > settings.position("rwmixread") {
-        100 - share("rwmixwrite")
+    let share = |option: JobOption<Number>| settings.get(option).min(100) as u8;
+    if settings.position(opt::RWMIXWRITE) > settings.position(opt::RWMIXREAD) {
+        100 - share(opt::RWMIXWRITE)
     } else {
-        share("rwmixread")
+        share(opt::RWMIXREAD)
     }
 }
 
-fn access(view: &View<'_>, random: bool, report: &mut Report) -> Access {
-    let (_, rest) = view.settings.choice("rw", "read");
-    let step = rest.map(|text| number(text, Unit::Bytes, &mut Reading::new(view.personality, 1)));
+fn access(view: &JobView<'_>, random: bool, diagnostics: &mut Diagnostics) -> Access {
+    let (_, rest) = view.settings.get(opt::RW);
+    let step = rest.map(|text| {
+        number(
+            text,
+            Unit::Bytes,
+            &mut ParseContext::new(view.personality, 1),
+        )
+    });
     let step = match step.transpose() {
         Ok(step) => step,
         Err(fault) => {
-            report.push(view.error("rw", format!("what follows the colon: {}", fault.problem)));
+            diagnostics.push(view.error(opt::RW, format!("after the colon: {}", fault.problem)));
             None
         }
     };
@@ -101,78 +104,73 @@ fn access(view: &View<'_>, random: bool, report: &mut Report) -> Access {
     }
     let every = step.map_or(Some(1), |step| u32::try_from(step).ok().filter(|n| *n > 0));
     if every.is_none() {
-        report.push(view.error(
-            "rw",
-            "the number of I/Os for each address must be from 1 to 4294967295",
+        diagnostics.push(view.error(
+            opt::RW,
+            "the number of I/Os per address must be from 1 to 4294967295",
         ));
     }
     Access::Random {
         every: every.unwrap_or(1),
-        identical: view.settings.choice("rw_sequencer", "sequential").0 == "identical",
+        identical: view.settings.get(opt::RW_SEQUENCER) == "identical",
     }
 }
 
-/// `bssplit` before `bsrange` before `bs`, for each direction.
-fn block_sizes(view: &View<'_>, report: &mut Report) -> PerDirection<BlockSizes> {
-    let fixed = view.settings.three("bs", BLOCK);
-    let mut sizes = fixed.map(|bytes| BlockSizes::Fixed(block(view, "bs", bytes, report)));
-    for setting in view.settings.all("bsrange") {
-        let Value::Ranges(ranges) = &setting.value else {
-            continue;
+/// `bssplit` takes precedence over `bsrange`, and that over `bs`, for each direction.
+fn block_sizes(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> PerDirection<BlockSizes> {
+    let fixed = view.settings.get(opt::BS);
+    let mut sizes = fixed.map(|bytes| BlockSizes::Fixed(block(view, opt::BS, bytes, diagnostics)));
+    let ranges = view.settings.given(opt::BSRANGE).unwrap_or_default();
+    for (size, range) in sizes.iter_mut().zip(ranges) {
+        let Some((low, high)) = range else { continue };
+        let (min, max) = (
+            block(view, opt::BSRANGE, low, diagnostics),
+            block(view, opt::BSRANGE, high, diagnostics),
+        );
+        *size = if min == max {
+            BlockSizes::Fixed(min)
+        } else {
+            BlockSizes::Range { min, max }
         };
-        for (size, range) in sizes.iter_mut().zip(ranges) {
-            let Some((low, high)) = range else { continue };
-            let (min, max) = (
-                block(view, "bsrange", *low, report),
-                block(view, "bsrange", *high, report),
-            );
-            *size = if min == max {
-                BlockSizes::Fixed(min)
-            } else {
-                BlockSizes::Range { min, max }
-            };
-        }
     }
-    for setting in view.settings.all("bssplit") {
-        let Value::Split(splits) = &setting.value else {
-            continue;
-        };
-        for (size, split) in sizes
-            .iter_mut()
-            .zip(splits)
-            .filter(|(_, split)| !split.is_empty())
-        {
-            let parts = split
-                .iter()
-                .map(|(bytes, share)| (block(view, "bssplit", *bytes, report), *share));
-            *size = BlockSizes::Split(parts.collect());
-        }
+    let splits = view.settings.given(opt::BSSPLIT).unwrap_or_default();
+    for (size, split) in sizes.iter_mut().zip(splits) {
+        let Some(split) = split else { continue };
+        let parts = split
+            .iter()
+            .map(|(bytes, share)| (block(view, opt::BSSPLIT, *bytes, diagnostics), *share));
+        *size = BlockSizes::Split(parts.collect());
     }
     PerDirection(sizes)
 }
 
-fn block(view: &View<'_>, option: &'static str, bytes: u64, report: &mut Report) -> u32 {
-    within(view, option, bytes, LARGEST_BLOCK, "bytes", report) as u32
+fn block(
+    view: &JobView<'_>,
+    option: impl Into<OptionName>,
+    bytes: u64,
+    diagnostics: &mut Diagnostics,
+) -> u32 {
+    within(view, option, bytes, LARGEST_BLOCK, "bytes", diagnostics) as u32
 }
 
 /// Alignments, and whether they differ from the smallest block and so exclude the random map.
 fn alignments(
-    view: &View<'_>,
+    view: &JobView<'_>,
     sizes: &PerDirection<BlockSizes>,
     random: bool,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) -> (PerDirection<Bytes>, bool) {
-    let align = view.settings.three("ba", 0);
+    let align = view.settings.get(opt::BA);
     let differs = random
         && sizes
             .iter()
             .zip(align)
             .any(|((_, size), align)| align != 0 && align != u64::from(size.min()));
-    if differs && !view.settings.switch("norandommap") {
-        let problem = "blocks may repeat: an alignment other than the block size excludes touching each block once";
-        report.push(
-            view.warning("ba", problem)
-                .advise("set norandommap to say so"),
+    if differs && !view.settings.get(opt::NORANDOMMAP) {
+        let problem =
+            "blocks may repeat: with an alignment other than the block size there is no random map";
+        diagnostics.push(
+            view.warning(opt::BA, problem)
+                .advise("set norandommap to confirm this"),
         );
     }
     (
@@ -181,121 +179,119 @@ fn alignments(
     )
 }
 
-/// `sprandom`: writes only, at random, and without the map.
+/// `sprandom`: random writes only, without the random map.
 fn aged(
-    view: &View<'_>,
+    view: &JobView<'_>,
     traffic: Traffic,
     random: bool,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) -> PerDirection<Distribution> {
     let settings = view.settings;
-    let mut refuse =
-        |option, problem: &str, way: &str| report.push(view.error(option, problem).advise(way));
+    let mut refuse = |option: OptionName, problem: &str, advice: &str| {
+        diagnostics.push(view.error(option, problem).advise(advice))
+    };
     if traffic != Traffic::Write || !random {
-        refuse("sprandom", "is about random writes", "set rw=randwrite");
+        refuse(
+            opt::SPRANDOM.name(),
+            "needs random writes",
+            "set rw=randwrite",
+        );
     }
-    if settings.is_set("random_generator")
-        && settings.choice("random_generator", "lfsr").0 != "lfsr"
+    if settings
+        .given(opt::RANDOM_GENERATOR)
+        .is_some_and(|generator| generator != "lfsr")
     {
         refuse(
-            "random_generator",
-            "sprandom writes each block once before it writes any again",
+            opt::RANDOM_GENERATOR.name(),
+            "sprandom writes each block once before it writes any block again",
             "leave it out, or set lfsr",
         );
     }
-    if settings.is_set("norandommap") && !settings.switch("norandommap") {
+    if settings.given(opt::NORANDOMMAP) == Some(false) {
         refuse(
-            "norandommap",
+            opt::NORANDOMMAP.name(),
             "sprandom writes some blocks twice",
             "leave it out, or set norandommap=1",
         );
     }
-    if settings.is_set("random_distribution")
-        || settings.is_set("percentage_random")
-        || settings.is_set("bsrange")
-        || settings.is_set("bssplit")
+    if settings.is_set(opt::RANDOM_DISTRIBUTION)
+        || settings.is_set(opt::PERCENTAGE_RANDOM)
+        || settings.is_set(opt::BSRANGE)
+        || settings.is_set(opt::BSSPLIT)
     {
         refuse(
-            "sprandom",
-            "chooses the addresses itself, in blocks of one size",
+            opt::SPRANDOM.name(),
+            "chooses the addresses itself, with one block size",
             "leave out random_distribution, percentage_random, bsrange and bssplit",
         );
     }
-    let spare = match settings.last("spr_op").map(|setting| &setting.value) {
-        Some(Value::Floats(list)) => list.first().copied().unwrap_or(0.15),
-        _ => 0.15,
-    };
+    let spare = settings.get(opt::SPR_OP)[0];
     if spare <= 0.0 || spare >= 1.0 {
         refuse(
-            "spr_op",
-            "is a share between 0 and 1",
-            "set spr_op=0.07, for example",
+            opt::SPR_OP.name(),
+            "must be between 0 and 1",
+            "for example spr_op=0.07",
         );
     }
-    let regions = settings.small("spr_num_regions", 100).max(1);
+    let regions = settings.get_u32(opt::SPR_NUM_REGIONS).max(1);
     let one = Distribution::Aged {
         spare: spare.clamp(0.001, 0.999),
         regions,
-        cache: Bytes::new(settings.number("spr_cs", 0)),
+        cache: Bytes::new(settings.get(opt::SPR_CS)),
     };
     PerDirection::all(one)
 }
 
 fn distribution(settings: &Settings) -> PerDirection<Distribution> {
-    match settings
-        .last("random_distribution")
-        .map(|setting| &setting.value)
-    {
-        Some(Value::Distribution(all)) => {
+    match settings.given(opt::RANDOM_DISTRIBUTION) {
+        Some(all) => {
             let mut all = all.clone();
             for one in &mut all.0 {
                 if let Distribution::Sequence { moves_on, .. } = one {
-                    *moves_on = settings.switch("random_sequence_stride");
+                    *moves_on = settings.get(opt::RANDOM_SEQUENCE_STRIDE);
                 }
             }
             all
         }
-        _ => PerDirection::all(Distribution::Uniform),
+        None => PerDirection::all(Distribution::Uniform),
     }
 }
 
 /// The same in every run unless `randrepeat=0`; `randseed` overrides that. As in fio, each worker has its own multiple.
-fn seed(view: &View<'_>, number: u32) -> u64 {
-    let repeatable = view.settings.switch("randrepeat") || view.settings.is_set("randseed");
+fn seed(view: &JobView<'_>, number: u32) -> u64 {
+    let repeatable = view.settings.get(opt::RANDREPEAT) || view.settings.is_set(opt::RANDSEED);
     let seed = if repeatable {
-        view.settings.number("randseed", SEED)
+        view.settings.get(opt::RANDSEED)
     } else {
-        view.surroundings.entropy()
+        view.host.entropy()
     };
     (0..4)
         .fold(seed, |seed, _| seed.wrapping_mul(SPREAD))
         .wrapping_mul(u64::from(number))
 }
 
-fn zones(view: &View<'_>, report: &mut Report) -> Option<Strided> {
+fn zones(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<Strided> {
     let settings = view.settings;
-    let size = settings.number("zonesize", 0);
-    let mode = settings
-        .is_set("zonemode")
-        .then(|| settings.choice("zonemode", "none").0);
+    let size = settings.get(opt::ZONESIZE);
+    let mode = settings.given(opt::ZONEMODE);
     match mode {
         Some("zbd") => {
-            report.push(
-                view.error("zonemode", "zoned block devices are not driven")
+            diagnostics.push(
+                view.error(opt::ZONEMODE, "zoned block devices are not supported")
                     .advise("use zonemode=strided, or none"),
             );
             None
         }
         Some("none") if size > 0 => {
-            report.push(
-                view.error("zonesize", "has no meaning with zonemode=none")
+            diagnostics.push(
+                view.error(opt::ZONESIZE, "has no effect with zonemode=none")
                     .advise("use zonemode=strided"),
             );
             None
         }
         Some("strided") if size == 0 => {
-            report.push(
-                view.error("zonemode", "needs the size of a zone")
+            diagnostics.push(
+                view.error(opt::ZONEMODE, "needs a zone size")
                     .advise("set zonesize"),
             );
             None
@@ -305,20 +301,20 @@ fn zones(view: &View<'_>, report: &mut Report) -> Option<Strided> {
         _ => Some(Strided {
             size: Bytes::new(size),
             range: Bytes::new(zone_range(settings, size)),
-            skip: Bytes::new(zone_skip(view, report)),
+            skip: Bytes::new(zone_skip(view, diagnostics)),
         }),
     }
 }
 
 fn zone_range(settings: &Settings, size: u64) -> u64 {
-    match settings.number("zonerange", 0) {
+    match settings.get(opt::ZONERANGE) {
         0 => size,
         range => range,
     }
 }
 
-fn zone_skip(view: &View<'_>, report: &mut Report) -> u64 {
-    match view.extent("zoneskip", report) {
+fn zone_skip(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> u64 {
+    match view.extent(opt::ZONESKIP, diagnostics) {
         Some(fathom_model::Extent::Bytes(bytes)) => bytes.get(),
         _ => 0,
     }

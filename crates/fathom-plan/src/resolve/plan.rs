@@ -6,81 +6,88 @@ use fathom_model::{
     BlockSizes, Direction, EngineKind, Extent, Job, Nanos, Personality, Plan, Start, Traffic,
 };
 
-use super::bounds::{MOST_CLONES, MOST_WORKERS, within};
 use super::demand::Demand;
-use super::job::{JobContext, View, job_name, resolve};
+use super::diagnostics::Diagnostics;
+use super::job::{JobContext, JobView, job_name, resolve, within};
 use super::replay::Logs;
-use super::report::Report;
 use super::sections::{Draft, Drafts, drafts};
-use super::{overrides, steady, traps};
+use super::{overrides, pitfalls, steady};
 use crate::command::{Invocation, show_command};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::host::{FileReader, HostInfo};
 use crate::jobfile::{Context, JobFile, Source, parse};
+use crate::limits::{MOST_CLONES, MOST_WORKERS};
+use crate::options::table as opt;
 use crate::span::Span;
-use crate::surroundings::{Includes, Surroundings};
-use crate::values::Reading;
+use crate::text::shorten;
+use crate::values::ParseContext;
 
-/// fio's distance of bandwidth samples, the length of an interval where nothing asks for a shorter one.
+/// fio's interval of bandwidth samples, the default length of an interval.
 const INTERVAL_MS: u64 = 500;
-/// The shortest interval, whatever is asked.
+/// The shortest interval.
 const SHORTEST_INTERVAL_MS: u64 = 10;
 
-/// A plan, and what there is to say about it.
+/// A plan, with its warnings and notes.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// What will be done.
+    /// The plan.
     pub plan: Plan,
-    /// What may not mean what was meant.
+    /// Settings that may not mean what was intended.
     pub warnings: Vec<Diagnostic>,
-    /// Options that are accepted and change nothing.
+    /// Options that are accepted without effect.
     pub notes: Vec<Diagnostic>,
 }
 
 /// Makes the plan of an invocation.
 ///
 /// # Errors
-/// Every mistake in the job files and on the command line, with the warnings, by place. With `--warnings-fatal`
+/// Every error in the job files and on the command line, with the warnings, by location. With `--warnings-fatal`
 /// also when there are only warnings.
 pub fn plan(
     invocation: &Invocation,
-    surroundings: &dyn Surroundings,
-    includes: &dyn Includes,
+    host: &dyn HostInfo,
+    includes: &dyn FileReader,
 ) -> Result<Planned, Vec<Diagnostic>> {
-    let mut report = Report::default();
-    report.extend(invocation.warnings.iter().cloned());
-    let files = read_files(invocation, surroundings, includes, &mut report);
-    let mut reading = Reading::new(invocation.personality, surroundings.cpus());
+    let mut diagnostics = Diagnostics::default();
+    diagnostics.extend(invocation.warnings.iter().cloned());
+    let files = read_files(invocation, host, includes, &mut diagnostics);
+    let mut context = ParseContext::new(invocation.personality, host.cpus());
     let sections = files.iter().map(|file| file.sections.as_slice());
-    let mut drafts = drafts(&invocation.sections, sections, &mut reading, &mut report);
+    let mut drafts = drafts(
+        &invocation.sections,
+        sections,
+        &mut context,
+        &mut diagnostics,
+    );
     overrides::apply(
         &invocation.sets,
         &mut drafts.jobs,
-        &mut reading,
-        &mut report,
+        &mut context,
+        &mut diagnostics,
     );
-    check_any(invocation, &drafts, &mut report);
+    check_any(invocation, &drafts, &mut diagnostics);
     let planner = Planner {
         invocation,
-        surroundings,
+        host,
         logs: &Logs::new(includes),
     };
-    let jobs = planner.jobs(&drafts.jobs, &mut report);
-    finish(invocation, drafts, jobs, report)
+    let jobs = planner.jobs(&drafts.jobs, &mut diagnostics);
+    finish(invocation, drafts, jobs, diagnostics)
 }
 
 /// The job files of an invocation as sections, for `--showcmd` and for tools.
 ///
 /// # Errors
-/// Every mistake of grammar.
+/// Every syntax error.
 pub fn read_job_files(
     invocation: &Invocation,
-    surroundings: &dyn Surroundings,
-    includes: &dyn Includes,
+    host: &dyn HostInfo,
+    includes: &dyn FileReader,
 ) -> Result<Vec<JobFile>, Vec<Diagnostic>> {
-    let mut report = Report::default();
-    let files = read_files(invocation, surroundings, includes, &mut report);
-    if report.has_errors() {
-        Err(report.into_failure())
+    let mut diagnostics = Diagnostics::default();
+    let files = read_files(invocation, host, includes, &mut diagnostics);
+    if diagnostics.has_errors() {
+        Err(diagnostics.into_failure())
     } else {
         Ok(files)
     }
@@ -93,11 +100,11 @@ pub fn read_job_files(
 pub fn show_commands(
     program: &str,
     invocation: &Invocation,
-    surroundings: &dyn Surroundings,
-    includes: &dyn Includes,
+    host: &dyn HostInfo,
+    includes: &dyn FileReader,
 ) -> Result<String, Vec<Diagnostic>> {
-    plan(invocation, surroundings, includes)?;
-    let files = read_job_files(invocation, surroundings, includes)?;
+    plan(invocation, host, includes)?;
+    let files = read_job_files(invocation, host, includes)?;
     if files.is_empty() {
         return Ok(show_command(program, &invocation.sections));
     }
@@ -111,15 +118,15 @@ pub fn show_commands(
 
 fn read_files(
     invocation: &Invocation,
-    surroundings: &dyn Surroundings,
-    includes: &dyn Includes,
-    report: &mut Report,
+    host: &dyn HostInfo,
+    includes: &dyn FileReader,
+    diagnostics: &mut Diagnostics,
 ) -> Vec<JobFile> {
     let context = Context {
-        surroundings,
+        host,
         includes,
         personality: invocation.personality,
-        wanted: &invocation.wanted,
+        selected_jobs: &invocation.selected_jobs,
     };
     let mut files = Vec::new();
     for (name, at) in &invocation.files {
@@ -127,52 +134,51 @@ fn read_files(
             Ok(bytes) => Source::new(if name == "-" { "standard input" } else { name }, bytes),
             Err(why) => Err(Diagnostic::error(
                 at.clone(),
-                format!("cannot read '{}': {why}", crate::jobfile::shorten(name)),
+                format!("cannot read '{}': {why}", shorten(name)),
             )),
         };
         match source {
             Ok(source) => {
                 let mut problems = Vec::new();
                 files.push(parse(&source, &context, &mut problems));
-                report.extend(problems);
+                diagnostics.extend(problems);
             }
-            Err(problem) => report.push(problem),
+            Err(problem) => diagnostics.push(problem),
         }
     }
     files
 }
 
-fn check_any(invocation: &Invocation, drafts: &Drafts, report: &mut Report) {
-    let only_looks = invocation.parse_only || invocation.show_command;
-    if !drafts.jobs.is_empty() || only_looks || report.has_errors() {
+fn check_any(invocation: &Invocation, drafts: &Drafts, diagnostics: &mut Diagnostics) {
+    let checks_only = invocation.parse_only || invocation.show_command;
+    if !drafts.jobs.is_empty() || checks_only || diagnostics.has_errors() {
         return;
     }
-    let problem = match (invocation.wanted.first(), invocation.files.first()) {
+    let problem = match (invocation.selected_jobs.first(), invocation.files.first()) {
         (Some(name), _) => Diagnostic::error(
             Span::CommandLine,
-            format!("no job is named '{}'", crate::jobfile::shorten(name)),
+            format!("no job is named '{}'", shorten(name)),
         )
-        .advise("--section takes the exact name between the brackets of a job file"),
-        (None, Some((file, at))) => Diagnostic::error(
-            at.clone(),
-            format!("'{}' defines no job", crate::jobfile::shorten(file)),
-        )
-        .advise("a job begins with [NAME]; [global] alone is none"),
+        .advise("--section takes the exact name in the brackets of a job file"),
+        (None, Some((file, at))) => {
+            Diagnostic::error(at.clone(), format!("'{}' defines no job", shorten(file)))
+                .advise("a job begins with [NAME]; [global] only sets defaults")
+        }
         (None, None) => Diagnostic::error(Span::CommandLine, "no job is defined")
-            .advise("name a job file, or begin a job with --name=NAME"),
+            .advise("give a job file, or begin a job with --name=NAME"),
     };
-    report.push(problem);
+    diagnostics.push(problem);
 }
 
 fn finish(
     invocation: &Invocation,
     drafts: Drafts,
     jobs: Vec<Job>,
-    report: Report,
+    diagnostics: Diagnostics,
 ) -> Result<Planned, Vec<Diagnostic>> {
-    let warnings = report.with(Severity::Warning);
-    if report.has_errors() || (invocation.warnings_fatal && !warnings.is_empty()) {
-        return Err(report.into_failure());
+    let warnings = diagnostics.with(Severity::Warning);
+    if diagnostics.has_errors() || (invocation.warnings_fatal && !warnings.is_empty()) {
+        return Err(diagnostics.into_failure());
     }
     let plan = Plan {
         personality: invocation.personality,
@@ -191,13 +197,13 @@ fn finish(
     Ok(Planned {
         plan,
         warnings,
-        notes: report.with(Severity::Note),
+        notes: diagnostics.with(Severity::Note),
     })
 }
 
-/// The longest interval that divides every sample and log window asked for.
+/// The longest interval that divides every sample and log window of the jobs.
 fn interval(jobs: &[Job]) -> Nanos {
-    let asked = jobs.iter().flat_map(|job| {
+    let windows = jobs.iter().flat_map(|job| {
         let accounting = &job.accounting;
         [
             accounting.bandwidth_sample,
@@ -206,7 +212,7 @@ fn interval(jobs: &[Job]) -> Nanos {
             accounting.logs.hist_every,
         ]
     });
-    let ms = asked
+    let ms = windows
         .map(Nanos::as_millis)
         .filter(|ms| *ms > 0)
         .fold(INTERVAL_MS, gcd);
@@ -228,22 +234,28 @@ struct Tally {
 
 struct Planner<'a> {
     invocation: &'a Invocation,
-    surroundings: &'a dyn Surroundings,
+    host: &'a dyn HostInfo,
     logs: &'a Logs<'a>,
 }
 
 impl Planner<'_> {
-    fn jobs(&self, drafts: &[Draft], report: &mut Report) -> Vec<Job> {
-        let exit_all = drafts.iter().any(|draft| draft.settings.switch("exitall"));
+    fn jobs(&self, drafts: &[Draft], diagnostics: &mut Diagnostics) -> Vec<Job> {
+        let exit_all = drafts.iter().any(|draft| draft.settings.get(opt::EXITALL));
         let mut tally = Tally::default();
         let mut jobs = Vec::new();
         let names = names(drafts);
         for (section, draft) in drafts.iter().enumerate() {
             self.section(
-                section, &names, draft, exit_all, &mut tally, &mut jobs, report,
+                section,
+                &names,
+                draft,
+                exit_all,
+                &mut tally,
+                &mut jobs,
+                diagnostics,
             );
             if jobs.len() > MOST_WORKERS {
-                report.push(
+                diagnostics.push(
                     Diagnostic::error(
                         draft.at.clone(),
                         format!("more than {MOST_WORKERS} workers"),
@@ -253,11 +265,11 @@ impl Planner<'_> {
                 break;
             }
         }
-        steady::check_groups(&jobs, &|section| drafts[section].at.clone(), report);
+        steady::check_groups(&jobs, &|section| drafts[section].at.clone(), diagnostics);
         jobs
     }
 
-    #[allow(clippy::too_many_arguments, reason = "the running counts of one loop")]
+    #[allow(clippy::too_many_arguments, reason = "the state of one loop")]
     fn section(
         &self,
         section: usize,
@@ -266,22 +278,22 @@ impl Planner<'_> {
         exit_all: bool,
         tally: &mut Tally,
         jobs: &mut Vec<Job>,
-        report: &mut Report,
+        diagnostics: &mut Diagnostics,
     ) {
         let view = self.view(draft);
-        let wall = draft.begins_file || draft.settings.switch("stonewall");
-        open_group(tally, wall || draft.settings.switch("new_group"));
-        let after_section = waited_for(&view, section, names, draft, report);
-        let clones = self.clones(&view, report);
+        let stonewall = draft.begins_file || draft.settings.get(opt::STONEWALL);
+        open_group(tally, stonewall || draft.settings.get(opt::NEW_GROUP));
+        let after_section = waited_for(&view, section, names, draft, diagnostics);
+        let clones = self.clones(&view, diagnostics);
         for (index, clone) in clone_order(clones, self.invocation.personality).enumerate() {
             tally.number += 1;
             tally.in_group += 1;
             let start = Start {
-                after_all_before: wall && index == 0,
+                after_all_before: stonewall && index == 0,
                 after_section,
                 ..Start::default()
             };
-            let seat = JobContext {
+            let job_context = JobContext {
                 section_name: &draft.name,
                 section: section as u32,
                 clone,
@@ -291,10 +303,10 @@ impl Planner<'_> {
                 exit_all,
                 options: draft.options.clone(),
             };
-            let job = resolve(&view, seat, report);
+            let job = resolve(&view, job_context, diagnostics);
             if index == 0 {
-                self.check(&view, &job, clones, report);
-                if !tally.demand.add(&view, &job, clones, report) {
+                self.check(&view, &job, clones, diagnostics);
+                if !tally.demand.add(&view, &job, clones, diagnostics) {
                     return;
                 }
             }
@@ -302,49 +314,49 @@ impl Planner<'_> {
         }
     }
 
-    fn view<'d>(&'d self, draft: &'d Draft) -> View<'d> {
-        View {
+    fn view<'d>(&'d self, draft: &'d Draft) -> JobView<'d> {
+        JobView {
             settings: &draft.settings,
             at: &draft.at,
             personality: self.invocation.personality,
-            surroundings: self.surroundings,
+            host: self.host,
             logs: self.logs,
-            check_folders: !(self.invocation.parse_only || self.invocation.show_command),
+            check_directories: !(self.invocation.parse_only || self.invocation.show_command),
         }
     }
 
-    fn clones(&self, view: &View<'_>, report: &mut Report) -> u32 {
+    fn clones(&self, view: &JobView<'_>, diagnostics: &mut Diagnostics) -> u32 {
         let clones = within(
             view,
-            "numjobs",
-            view.settings.number("numjobs", 1),
+            opt::NUMJOBS,
+            view.settings.get(opt::NUMJOBS),
             MOST_CLONES,
             "clones",
-            report,
+            diagnostics,
         )
         .max(1);
-        // With an error there is no plan: one clone is enough to find the others.
-        if report.has_errors() {
+        // With an error there is no plan: one clone is enough to find other errors.
+        if diagnostics.has_errors() {
             1
         } else {
             clones as u32
         }
     }
 
-    fn check(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
+    fn check(&self, view: &JobView<'_>, job: &Job, clones: u32, diagnostics: &mut Diagnostics) {
         if self.invocation.read_only && job.pattern.traffic != Traffic::Read {
             let (option, advice) = match job.pace.replay {
-                Some(_) => ("read_iolog", "set replay_skip=write,trim"),
-                None => ("rw", "use rw=read or rw=randread"),
+                Some(_) => (opt::READ_IOLOG.name(), "set replay_skip=write,trim"),
+                None => (opt::RW.name(), "use rw=read or rw=randread"),
             };
-            report.push(
-                view.error(option, "would change the target, but --readonly forbids it")
+            diagnostics.push(
+                view.error(option, "writes to the target, which --readonly forbids")
                     .advise(advice),
             );
         }
         if job.engine.kind == EngineKind::Ftruncate && job.pattern.traffic != Traffic::Write {
-            report.push(
-                view.error("rw", "ftruncate can only write")
+            diagnostics.push(
+                view.error(opt::RW, "ftruncate can only write")
                     .advise("use rw=write or rw=randwrite"),
             );
         }
@@ -354,40 +366,46 @@ impl Planner<'_> {
             .file_operation()
             .is_some_and(|operation| !operation.only_looks());
         if self.invocation.read_only && changes {
-            report.push(
+            diagnostics.push(
                 view.error(
-                    "ioengine",
+                    opt::IOENGINE,
                     format!(
-                        "{} changes a folder, but --readonly forbids it",
+                        "{} changes a directory, which --readonly forbids",
                         job.engine.kind.word()
                     ),
                 )
-                .advise("use filestat on files that are there"),
+                .advise("use filestat on existing files"),
             );
         }
-        self.check_memory(view, job, clones, report);
-        check_engine(view, job, report);
-        traps::doubts(view, job, clones, report);
+        self.check_memory(view, job, clones, diagnostics);
+        check_engine(view, job, diagnostics);
+        pitfalls::warn(view, job, clones, diagnostics);
     }
 
-    fn check_memory(&self, view: &View<'_>, job: &Job, clones: u32, report: &mut Report) {
-        // A trim moves nothing, unless it is followed by a write of its size.
+    fn check_memory(
+        &self,
+        view: &JobView<'_>,
+        job: &Job,
+        clones: u32,
+        diagnostics: &mut Diagnostics,
+    ) {
+        // A trim transfers no data, unless it is followed by a write of its size.
         let traffic = job.pattern.traffic;
-        let moves = |d| {
+        let transfers = |d| {
             traffic == Traffic::TrimWrite || (traffic.uses(d) && d != fathom_model::Direction::Trim)
         };
         let used = job
             .pattern
             .block_size
             .iter()
-            .filter(|(direction, _)| moves(*direction));
+            .filter(|(direction, _)| transfers(*direction));
         let block = used
             .map(|(_, sizes)| u64::from(sizes.max()))
             .max()
             .unwrap_or(0);
         let needed_mib =
             (u128::from(block) * u128::from(job.queue.depth) * u128::from(clones)) >> 20;
-        let memory_mib = u128::from(self.surroundings.memory_mib());
+        let memory_mib = u128::from(self.host.memory_mib());
         let touched = match job.files.size {
             Extent::Bytes(size) if job.engine.kind == EngineKind::PageFault => {
                 (u128::from(size.get()) * u128::from(clones)) >> 20
@@ -396,32 +414,32 @@ impl Planner<'_> {
         };
         if touched > memory_mib {
             let problem = format!(
-                "page_fault would touch {touched} MiB, but there are {memory_mib} MiB of memory"
+                "page_fault would touch {touched} MiB, but the host has {memory_mib} MiB of memory"
             );
-            report.push(view.error("size", problem).advise("lower size or numjobs"));
+            diagnostics.push(
+                view.error(opt::SIZE, problem)
+                    .advise("lower size or numjobs"),
+            );
         }
         if needed_mib > memory_mib {
             let problem = format!(
-                "the buffers need {needed_mib} MiB, but there are {memory_mib} MiB of memory"
+                "the buffers need {needed_mib} MiB, but the host has {memory_mib} MiB of memory"
             );
-            report.push(
-                view.error("bs", problem)
+            diagnostics.push(
+                view.error(opt::BS, problem)
                     .advise("lower bs, iodepth or numjobs"),
             );
         }
     }
 }
 
-/// What an engine needs of a job, and a job of its engine.
-fn check_engine(view: &View<'_>, job: &Job, report: &mut Report) {
+/// Checks that engine and job fit.
+fn check_engine(view: &JobView<'_>, job: &Job, diagnostics: &mut Diagnostics) {
     let engine = job.engine.kind;
     if engine == EngineKind::Cpuio && job.engine.settings.cpu.percent == 0 {
-        report.push(
-            view.error(
-                "ioengine",
-                "cpuio needs to know how busy a CPU is to be kept",
-            )
-            .advise("set cpuload, in percent"),
+        diagnostics.push(
+            view.error(opt::IOENGINE, "cpuio needs a CPU load")
+                .advise("set cpuload in percent"),
         );
     }
     if !job.engine.settings.atomic || !job.pattern.traffic.uses(Direction::Write) {
@@ -431,21 +449,17 @@ fn check_engine(view: &View<'_>, job: &Job, report: &mut Report) {
         engine,
         EngineKind::Pvsync2 | EngineKind::Libaio | EngineKind::IoUring
     ) {
-        let problem = format!(
-            "{} has no way to ask for writes that are not torn",
-            engine.word()
-        );
-        report.push(
-            view.error("atomic", problem)
+        let problem = format!("{} does not support atomic writes", engine.word());
+        diagnostics.push(
+            view.error(opt::ATOMIC, problem)
                 .advise("use pvsync2, libaio or io_uring"),
         );
     }
     if !matches!(job.pattern.block_size[Direction::Write], BlockSizes::Fixed(size) if size.is_power_of_two())
     {
-        let problem =
-            "such a write has a size that is a power of two, and begins at a multiple of it";
-        report.push(
-            view.error("atomic", problem)
+        let problem = "the size of an atomic write must be a power of two";
+        diagnostics.push(
+            view.error(opt::ATOMIC, problem)
                 .advise("use one block size, such as bs=4k or bs=16k"),
         );
     }
@@ -480,33 +494,33 @@ fn names(drafts: &[Draft]) -> Names<'_> {
     names
 }
 
-/// The section `wait_for` names: exactly one earlier job.
+/// The section that `wait_for` names: exactly one earlier job.
 fn waited_for(
-    view: &View<'_>,
+    view: &JobView<'_>,
     section: usize,
     names: &Names<'_>,
     draft: &Draft,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) -> Option<u32> {
-    let wanted = view.settings.text("wait_for")?;
-    let same = names.get(wanted).map_or(&[][..], Vec::as_slice);
+    let name = view.settings.given(opt::WAIT_FOR)?;
+    let same = names.get(name).map_or(&[][..], Vec::as_slice);
     let matches = &same[..same.partition_point(|at| (*at as usize) < section)];
-    let shown = crate::jobfile::shorten(wanted);
+    let shown = shorten(name);
     let problem = match matches[..] {
         [one] => return Some(one),
-        [] if job_name(view.settings, &draft.name) == wanted => {
-            view.error("wait_for", "a job cannot wait for itself")
+        [] if job_name(view.settings, &draft.name) == name => {
+            view.error(opt::WAIT_FOR, "a job cannot wait for itself")
         }
         [] => view
-            .error("wait_for", format!("no earlier job is named '{shown}'"))
-            .advise("name a job that stands above this one"),
+            .error(opt::WAIT_FOR, format!("no earlier job is named '{shown}'"))
+            .advise("name a job above this one"),
         _ => view
             .error(
-                "wait_for",
+                opt::WAIT_FOR,
                 format!("{} earlier jobs are named '{shown}'", matches.len()),
             )
             .advise("give them different names"),
     };
-    report.push(problem);
+    diagnostics.push(problem);
     None
 }

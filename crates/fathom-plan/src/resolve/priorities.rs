@@ -2,26 +2,27 @@
 
 use fathom_model::{Direction, PerDirection, Priorities, PriorityShare};
 
-use super::job::View;
-use super::report::Report;
-use crate::values::{SizePriority, Value};
+use super::diagnostics::Diagnostics;
+use super::job::JobView;
+use crate::options::table as opt;
+use crate::values::SizePriority;
 
 /// IOPRIO_CLASS_RT and IOPRIO_CLASS_BE of ioprio_set(2).
 const REAL_TIME: u64 = 1;
 const BEST_EFFORT: u64 = 2;
 
 /// Resolves `prio`, `cmdprio_percentage` and their families.
-pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Priorities {
+pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Priorities {
     let settings = view.settings;
-    let of_worker = ["prio", "prioclass", "priohint"];
-    let [level, class, hint] = of_worker.map(|option| settings.number(option, 0));
+    let of_worker = [opt::PRIO, opt::PRIOCLASS, opt::PRIOHINT];
+    let [level, class, hint] = of_worker.map(|option| settings.get(option));
     let worker = of_worker
         .iter()
-        .any(|option| settings.is_set(option))
+        .any(|option| settings.is_set(*option))
         .then(|| encoded(class, level, hint));
     Priorities {
         worker,
-        shares: shares(view, report),
+        shares: shares(view, diagnostics),
     }
 }
 
@@ -32,29 +33,24 @@ fn encoded(class: u64, level: u64, hint: u64) -> u16 {
 }
 
 /// Of reads and writes; a trim has no priority of its own.
-fn shares(view: &View<'_>, report: &mut Report) -> PerDirection<Vec<PriorityShare>> {
+fn shares(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> PerDirection<Vec<PriorityShare>> {
     let settings = view.settings;
-    let percents = settings.three("cmdprio_percentage", 0);
-    let by_size = settings
-        .last("cmdprio_bssplit")
-        .and_then(|setting| match &setting.value {
-            Value::PrioritySplit(split) => Some(split),
-            _ => None,
-        });
+    let percents = settings.get(opt::CMDPRIO_PERCENTAGE);
+    let by_size = settings.given(opt::CMDPRIO_BSSPLIT);
     if by_size.is_some() && percents[..2].iter().any(|percent| *percent > 0) {
         let problem = view.error(
-            "cmdprio_bssplit",
-            "cannot be set together with cmdprio_percentage",
+            opt::CMDPRIO_BSSPLIT,
+            "cannot be combined with cmdprio_percentage",
         );
-        report.push(problem.advise("keep one of the two"));
+        diagnostics.push(problem.advise("keep one of the two"));
     }
     PerDirection::from_fn(|direction| {
-        let usual = implicit(view, direction);
+        let default = default_priority(view, direction);
         match (direction, by_size) {
             (Direction::Trim, _) => Vec::new(),
             (_, Some(split)) => split[direction as usize]
                 .iter()
-                .map(|entry| of_size(entry, usual))
+                .map(|entry| of_size(entry, default))
                 .collect(),
             (_, None) => {
                 let percent = percents[direction as usize].min(100) as u8;
@@ -64,7 +60,7 @@ fn shares(view: &View<'_>, report: &mut Report) -> PerDirection<Vec<PriorityShar
                     vec![PriorityShare {
                         size: None,
                         percent,
-                        prio: usual,
+                        prio: default,
                     }]
                 }
             }
@@ -72,17 +68,17 @@ fn shares(view: &View<'_>, report: &mut Report) -> PerDirection<Vec<PriorityShar
     })
 }
 
-/// What an I/O of a share has where nothing else is said: real time.
-fn implicit(view: &View<'_>, direction: Direction) -> u16 {
-    let [class, level, hint] = ["cmdprio_class", "cmdprio", "cmdprio_hint"]
-        .map(|option| view.settings.three(option, 0)[direction as usize]);
+/// The default priority of the I/Os of a share: real time.
+fn default_priority(view: &JobView<'_>, direction: Direction) -> u16 {
+    let [class, level, hint] = [opt::CMDPRIO_CLASS, opt::CMDPRIO, opt::CMDPRIO_HINT]
+        .map(|option| view.settings.get(option)[direction as usize]);
     encoded(if class == 0 { REAL_TIME } else { class }, level, hint)
 }
 
-fn of_size(entry: &SizePriority, usual: u16) -> PriorityShare {
+fn of_size(entry: &SizePriority, default: u16) -> PriorityShare {
     let prio = entry
         .priority
-        .map_or(usual, |(class, level, hint)| encoded(class, level, hint));
+        .map_or(default, |(class, level, hint)| encoded(class, level, hint));
     PriorityShare {
         size: Some(u32::try_from(entry.size).unwrap_or(u32::MAX)),
         percent: entry.percent,

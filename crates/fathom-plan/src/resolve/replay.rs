@@ -1,4 +1,4 @@
-//! `read_iolog`: a job whose I/O comes from a log.
+//! `read_iolog`: a job that replays the I/O of a trace.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,89 +9,92 @@ use fathom_model::{
     Traffic,
 };
 
+use super::diagnostics::Diagnostics;
 use super::files::split_names;
-use super::job::View;
-use super::report::Report;
+use super::job::JobView;
 use crate::diagnostic::Diagnostic;
-use crate::iolog::{Survey, TraceError, survey};
+use crate::host::FileReader;
+use crate::iolog::{TraceError, TraceSummary, summarise_trace};
+use crate::options::OptionName;
+use crate::options::table as opt;
 use crate::span::Span;
-use crate::surroundings::Includes;
+use crate::text::shorten;
 
-/// The logs of a plan; each is surveyed once, however many clones replay it.
+/// The traces of a plan; each is summarised once, however many clones replay it.
 pub(crate) struct Logs<'a> {
-    includes: &'a dyn Includes,
-    seen: RefCell<HashMap<String, Result<Rc<Survey>, TraceError>>>,
+    includes: &'a dyn FileReader,
+    seen: RefCell<HashMap<String, Result<Rc<TraceSummary>, TraceError>>>,
 }
 
 impl<'a> Logs<'a> {
-    pub(crate) fn new(includes: &'a dyn Includes) -> Self {
+    pub(crate) fn new(includes: &'a dyn FileReader) -> Self {
         Logs {
             includes,
             seen: RefCell::default(),
         }
     }
 
-    fn survey(&self, name: &str, reading: &ReplayReading) -> Result<Rc<Survey>, TraceError> {
+    fn summary(&self, name: &str, reading: &ReplayReading) -> Result<Rc<TraceSummary>, TraceError> {
         let key = format!("{name}\n{reading:?}");
-        let survey_now = || {
+        let summarise = || {
             let source = self
                 .includes
                 .open_log(name)
                 .map_err(|why| TraceError::new(0, why))?;
-            survey(source, name, reading).map(Rc::new)
+            summarise_trace(source, name, reading).map(Rc::new)
         };
         self.seen
             .borrow_mut()
             .entry(key)
-            .or_insert_with(survey_now)
+            .or_insert_with(summarise)
             .clone()
     }
 }
 
-/// The replay of clone `clone` and what it changes in its files and pattern; `None` for every other job.
+/// The replay of clone `clone`, with its files and pattern set from the trace; `None` for a job without one.
 pub(crate) fn resolve(
-    view: &View<'_>,
+    view: &JobView<'_>,
     clone: u32,
     files: &mut FileSet,
     pattern: &mut Pattern,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Replay> {
-    // Without a look at the machine there is no log to read.
-    let names = split_names(view.settings.text("read_iolog")?);
-    if !view.check_folders {
+    // Where the host is not inspected, no trace is read.
+    let names = split_names(view.settings.given(opt::READ_IOLOG)?);
+    if !view.check_directories {
         return None;
     }
     if names.is_empty() {
-        report.push(view.error("read_iolog", "names no log"));
+        diagnostics.push(view.error(opt::READ_IOLOG, "names no trace"));
         return None;
     }
-    check(view, report);
+    check(view, diagnostics);
     let name = &names[clone as usize % names.len()];
-    match view.logs.survey(name, &reading(view, report)) {
-        Ok(survey) => {
-            report.extend(doubts(view, clone, &survey));
-            check_verify(view, &survey.replay, report);
-            apply(view, &survey, files, pattern);
-            Some(survey.replay.clone())
+    match view.logs.summary(name, &reading(view, diagnostics)) {
+        Ok(summary) => {
+            diagnostics.extend(warnings(view, clone, &summary));
+            check_verify(view, &summary.replay, diagnostics);
+            apply(view, &summary, files, pattern);
+            Some(summary.replay.clone())
         }
         Err(error) => {
-            report.push(told(view, name, error));
+            diagnostics.push(trace_error(view, name, error));
             None
         }
     }
 }
 
-/// A mistake at its line of the log.
-fn told(view: &View<'_>, name: &str, error: TraceError) -> Diagnostic {
+/// The error at its line of the trace.
+fn trace_error(view: &JobView<'_>, name: &str, error: TraceError) -> Diagnostic {
     let shown = if name == "-" {
         "standard input".to_owned()
     } else {
-        crate::jobfile::shorten(name)
+        shorten(name)
     };
     if error.line == 0 {
         return view.error(
-            "read_iolog",
-            format!("'{shown}' cannot be read: {}", error.problem),
+            opt::READ_IOLOG,
+            format!("cannot read '{shown}': {}", error.problem),
         );
     }
     let line = u32::try_from(error.line).unwrap_or(u32::MAX);
@@ -111,117 +114,117 @@ fn told(view: &View<'_>, name: &str, error: TraceError) -> Diagnostic {
     }
 }
 
-fn reading(view: &View<'_>, report: &mut Report) -> ReplayReading {
+fn reading(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> ReplayReading {
     let settings = view.settings;
-    let (skip, skip_sync) = skipped(view, report);
-    let timing = match (settings.switch("replay_no_stall"), view.is_fio()) {
+    let (skip, skip_sync) = skipped(view, diagnostics);
+    let timing = match (settings.get(opt::REPLAY_NO_STALL), view.is_fio()) {
         (true, _) => ReplayTiming::AsFast,
         (false, true) => ReplayTiming::AfterLast,
         (false, false) => ReplayTiming::OnTime,
     };
     ReplayReading {
         timing,
-        time_percent: settings.number("replay_time_scale", 100).max(1),
+        time_percent: settings.get(opt::REPLAY_TIME_SCALE).max(1),
         redirect: settings
-            .text("replay_redirect")
+            .given(opt::REPLAY_REDIRECT)
             .filter(|target| !target.is_empty())
             .map(str::to_owned),
         folder: settings
-            .text("directory")
+            .given(opt::DIRECTORY)
             .map(split_names)
             .and_then(|all| all.into_iter().next()),
-        scale: settings.number("replay_scale", 1).max(1),
-        align: align(view, report),
+        scale: settings.get(opt::REPLAY_SCALE).max(1),
+        align: align(view, diagnostics),
         skip,
         skip_sync,
         lenient: view.is_fio(),
     }
 }
 
-fn align(view: &View<'_>, report: &mut Report) -> u64 {
-    let align = view.settings.number("replay_align", 1).max(1);
+fn align(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> u64 {
+    let align = view.settings.get(opt::REPLAY_ALIGN).max(1);
     if align.is_power_of_two() {
         return align;
     }
-    report.push(
-        view.error("replay_align", format!("{align} is no power of two"))
-            .advise("use 512 or 4k, for example"),
+    diagnostics.push(
+        view.error(opt::REPLAY_ALIGN, format!("{align} is not a power of two"))
+            .advise("for example 512 or 4k"),
     );
     1
 }
 
-fn skipped(view: &View<'_>, report: &mut Report) -> (PerDirection<bool>, bool) {
+fn skipped(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> (PerDirection<bool>, bool) {
     let (mut skip, mut sync) = (PerDirection::all(false), false);
-    for word in view
+    for direction in view
         .settings
-        .text("replay_skip")
+        .given(opt::REPLAY_SKIP)
         .unwrap_or_default()
         .split(',')
         .map(str::trim)
         .filter(|word| !word.is_empty())
     {
-        match word {
+        match direction {
             "read" => skip[Direction::Read] = true,
             "write" => skip[Direction::Write] = true,
             "trim" => skip[Direction::Trim] = true,
             "sync" => sync = true,
-            other => report.push(
+            other => diagnostics.push(
                 view.error(
-                    "replay_skip",
-                    format!("'{}' is none of its words", crate::jobfile::shorten(other)),
+                    opt::REPLAY_SKIP,
+                    format!("unknown direction '{}'", shorten(other)),
                 )
-                .advise("list some of read, write, trim and sync, with commas"),
+                .advise("use read, write, trim and sync, separated by commas"),
             ),
         }
     }
     (skip, sync)
 }
 
-/// Options that cannot be had beside a log, because the log says the same.
-fn check(view: &View<'_>, report: &mut Report) {
-    const PACED: [&str; 9] = [
-        "rate",
-        "rate_iops",
-        "rate_min",
-        "rate_iops_min",
-        "thinktime",
-        "flow",
-        "verify_backlog",
-        "fill_device",
-        "cmdprio_percentage",
+/// Options that cannot be combined with a trace, because the trace sets the same.
+fn check(view: &JobView<'_>, diagnostics: &mut Diagnostics) {
+    const PACED: [OptionName; 9] = [
+        opt::RATE.name(),
+        opt::RATE_IOPS.name(),
+        opt::RATE_MIN.name(),
+        opt::RATE_IOPS_MIN.name(),
+        opt::THINKTIME.name(),
+        opt::FLOW.name(),
+        opt::VERIFY_BACKLOG.name(),
+        opt::FILL_DEVICE.name(),
+        opt::CMDPRIO_PERCENTAGE.name(),
     ];
     for option in PACED
         .into_iter()
-        .filter(|option| view.settings.is_set(option))
+        .filter(|option| view.settings.is_set(*option))
     {
-        let problem = "cannot be had with read_iolog: the log says which I/O is done when";
-        report.push(
+        let problem = "cannot be combined with read_iolog: the trace sets the I/O and its times";
+        diagnostics.push(
             view.error(option, problem)
                 .advise("leave it out; replay_time_scale sets the speed"),
         );
     }
 }
 
-/// A log says itself what is read and what is written.
-fn check_verify(view: &View<'_>, replay: &Replay, report: &mut Report) {
+/// The trace itself sets what is read and written.
+fn check_verify(view: &JobView<'_>, replay: &Replay, diagnostics: &mut Diagnostics) {
     let writes = replay.ios[Direction::Write] > 0;
-    if (writes || replay.ios[Direction::Trim] > 0) && view.settings.switch("verify_only") {
-        let problem = "does not turn the writes of a log into reads";
-        report.push(
-            view.error("verify_only", problem)
-                .advise("write 'read' for 'write' in the lines of the log"),
+    if (writes || replay.ios[Direction::Trim] > 0) && view.settings.get(opt::VERIFY_ONLY) {
+        let problem = "does not turn the writes of a trace into reads";
+        diagnostics.push(
+            view.error(opt::VERIFY_ONLY, problem)
+                .advise("replace 'write' with 'read' in the lines of the trace"),
         );
     }
 }
 
-/// The files and the pattern are what the log says.
-fn apply(view: &View<'_>, survey: &Survey, files: &mut FileSet, pattern: &mut Pattern) {
-    pattern.traffic = traffic(&survey.replay);
-    pattern.block_size = survey.block_sizes(&pattern.block_size);
-    files.paths.clone_from(&survey.paths);
+/// Sets the files and the pattern from the trace.
+fn apply(view: &JobView<'_>, summary: &TraceSummary, files: &mut FileSet, pattern: &mut Pattern) {
+    pattern.traffic = traffic(&summary.replay);
+    pattern.block_size = summary.block_sizes(&pattern.block_size);
+    files.paths.clone_from(&summary.paths);
     files.named = true;
     let layout = &mut files.layout;
-    // fio opens files for reading only where the log does not change them, and makes none then.
+    // fio opens files read-only where the trace does not change them, and creates none then.
     layout.allow_create &= !view.is_fio() || pattern.traffic != Traffic::Read;
     layout.append = false;
     layout.pre_read = false;
@@ -243,34 +246,35 @@ fn traffic(replay: &Replay) -> Traffic {
     }
 }
 
-fn doubts(view: &View<'_>, clone: u32, survey: &Survey) -> Vec<Diagnostic> {
-    let mut doubts = Vec::new();
+fn warnings(view: &JobView<'_>, clone: u32, summary: &TraceSummary) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
     if clone > 0 || view.is_fio() {
-        return doubts;
+        return warnings;
     }
-    if survey.has_waits && survey.replay.reading.timing == ReplayTiming::OnTime {
+    if summary.has_waits && summary.replay.reading.timing == ReplayTiming::OnTime {
         let problem =
-            "its waits are taken for microseconds since the wait before, as in fio's manual";
-        doubts.push(view.warning("read_iolog", problem).advise(
-            "fio itself takes them for milliseconds since its start; `fathom fio` does so too",
-        ));
+            "its waits are read as microseconds since the previous wait, as in fio's manual";
+        warnings.push(
+            view.warning(opt::READ_IOLOG, problem)
+                .advise("fio itself, and `fathom fio`, read them as milliseconds since the start"),
+        );
     }
     for option in [
-        "loops",
-        "time_based",
-        "size",
-        "io_size",
-        "number_ios",
-        "filename",
-        "bs",
+        opt::LOOPS.name(),
+        opt::TIME_BASED.name(),
+        opt::SIZE.name(),
+        opt::IO_SIZE.name(),
+        opt::NUMBER_IOS.name(),
+        opt::FILENAME.name(),
+        opt::BS.name(),
     ] {
         if view.settings.is_set(option) {
-            let problem = "is without effect: the log says which I/O is done, and is replayed once";
-            doubts.push(
+            let problem = "has no effect: the trace sets the I/O, and is replayed once";
+            warnings.push(
                 view.warning(option, problem)
-                    .advise("replay_redirect names another target, runtime ends it sooner"),
+                    .advise("replay_redirect sets another target, runtime ends it sooner"),
             );
         }
     }
-    doubts
+    warnings
 }

@@ -1,14 +1,16 @@
-//! Sections into jobs yet to be resolved: globals pass down, private options find their engine.
+//! Sections into drafts of jobs: globals are inherited, and private options are matched with the engine.
 
 use fathom_model::Personality;
 
-use super::bounds::{MOST_OPTIONS, MOST_SETTING_BYTES, MOST_SETTINGS};
-use super::report::Report;
-use super::settings::{Setting, Settings, judge_support, read_assignments};
+use super::diagnostics::Diagnostics;
+use super::settings::{Setting, Settings, check_support, read_assignments};
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::Section;
+use crate::limits::{MOST_OPTIONS, MOST_SETTING_BYTES, MOST_SETTINGS};
+use crate::options::table as opt;
 use crate::span::Span;
-use crate::values::Reading;
+use crate::text::shorten;
+use crate::values::ParseContext;
 
 /// A job as written: its settings in the order they take effect.
 pub(crate) struct Draft {
@@ -33,11 +35,11 @@ pub(crate) struct Drafts {
     bytes: usize,
 }
 
-/// What holds for the sections that follow.
+/// Defaults for the sections that follow.
 #[derive(Clone)]
 struct Defaults {
     settings: Vec<Setting>,
-    /// Of their values.
+    /// Bytes of their values.
     bytes: usize,
     kb_base: u64,
 }
@@ -56,8 +58,8 @@ impl Defaults {
 pub(crate) fn drafts<'a>(
     command_line: &'a [Section],
     files: impl Iterator<Item = &'a [Section]>,
-    reading: &mut Reading,
-    report: &mut Report,
+    context: &mut ParseContext,
+    diagnostics: &mut Diagnostics,
 ) -> Drafts {
     let mut drafts = Drafts::default();
     let mut defaults = Defaults::new();
@@ -66,19 +68,19 @@ pub(crate) fn drafts<'a>(
         &mut defaults,
         false,
         &mut drafts,
-        reading,
-        report,
+        context,
+        diagnostics,
     );
     for (index, sections) in files.enumerate() {
-        // fio forgets the command line's defaults after the first file.
-        let forget = index > 0 && reading.personality == Personality::Fio;
-        let mut own = if forget {
+        // fio drops the defaults of the command line after the first file.
+        let drop_defaults = index > 0 && context.personality == Personality::Fio;
+        let mut own = if drop_defaults {
             Defaults::new()
         } else {
             defaults.clone()
         };
         let from = drafts.jobs.len();
-        take(sections, &mut own, true, &mut drafts, reading, report);
+        take(sections, &mut own, true, &mut drafts, context, diagnostics);
         if let Some(first) = drafts.jobs.get_mut(from).filter(|_| index > 0) {
             first.begins_file = true;
         }
@@ -91,25 +93,25 @@ fn take(
     defaults: &mut Defaults,
     sorted: bool,
     drafts: &mut Drafts,
-    reading: &mut Reading,
-    report: &mut Report,
+    context: &mut ParseContext,
+    diagnostics: &mut Diagnostics,
 ) {
     for section in sections {
-        if let Some(problem) = too_much(section, defaults, drafts) {
-            report.push(problem);
+        if let Some(problem) = exceeds_limits(section, defaults, drafts) {
+            diagnostics.push(problem);
             return;
         }
-        reading.kb_base = defaults.kb_base;
+        context.kb_base = defaults.kb_base;
         let settings = read_assignments(
             &section.assignments,
             section.is_global,
             sorted,
-            reading,
-            report,
+            context,
+            diagnostics,
         );
         settings
             .iter()
-            .for_each(|setting| judge_support(setting, reading.personality, report));
+            .for_each(|setting| check_support(setting, context.personality, diagnostics));
         let options = settings
             .iter()
             .map(|setting| (setting.row.name.to_owned(), setting.text.clone()));
@@ -117,10 +119,10 @@ fn take(
             drafts.globals.extend(options);
             defaults.settings.extend(settings);
             defaults.bytes += section_bytes(section);
-            defaults.kb_base = reading.kb_base;
+            defaults.kb_base = context.kb_base;
         } else {
             let options = options.collect();
-            let settings = matching_engine(&defaults.settings, settings, report);
+            let settings = matching_engine(&defaults.settings, settings, diagnostics);
             drafts.settings += defaults.settings.len() + section.assignments.len();
             drafts.bytes += defaults.bytes + section_bytes(section);
             drafts.jobs.push(Draft {
@@ -134,11 +136,11 @@ fn take(
     }
 }
 
-/// What no job file needs, before it costs memory.
-fn too_much(section: &Section, defaults: &Defaults, drafts: &Drafts) -> Option<Diagnostic> {
+/// The error when a section exceeds the limits, before it costs memory.
+fn exceeds_limits(section: &Section, defaults: &Defaults, drafts: &Drafts) -> Option<Diagnostic> {
     let own = section.assignments.len();
     if own > MOST_OPTIONS {
-        let problem = format!("{own} options in one section are beyond the limit");
+        let problem = format!("{own} options in one section exceed the limit");
         return Some(
             Diagnostic::error(section.at.clone(), problem)
                 .advise(format!("at most {MOST_OPTIONS}")),
@@ -166,31 +168,35 @@ fn section_bytes(section: &Section) -> usize {
         .sum()
 }
 
-/// Private options of another engine: from a global section they do not concern this job, in its own they are an error.
-fn matching_engine(globals: &[Setting], own: Vec<Setting>, report: &mut Report) -> Settings {
+/// Removes private options of other engines: from a global section silently, from the job's own with an error.
+fn matching_engine(
+    globals: &[Setting],
+    own: Vec<Setting>,
+    diagnostics: &mut Diagnostics,
+) -> Settings {
     let mut all: Vec<Setting> = globals.to_vec();
     all.extend(own);
-    // A job is named by its own section only, unless the command line opened it.
+    // Only its own section names a job, unless it began on the command line.
     all.retain(|setting| !(setting.is_global && setting.row.name == "name"));
-    let engine = engine_of(&all);
+    let engine = engine_name(&all);
     all.retain(|setting| {
-        let fits = belongs(setting, &engine);
-        if !fits && !setting.is_global {
-            report.push(foreign(setting, &engine));
+        let matches = belongs_to(setting, &engine);
+        if !matches && !setting.is_global {
+            diagnostics.push(wrong_engine(setting, &engine));
         }
-        fits
+        matches
     });
     Settings::new(all)
 }
 
-fn engine_of(settings: &[Setting]) -> String {
+fn engine_name(settings: &[Setting]) -> String {
     let last = settings
         .iter()
         .rev()
-        .find(|setting| setting.row.name == "ioengine");
+        .find(|setting| setting.row.name == opt::IOENGINE.name().as_str());
     let name = last
         .and_then(|setting| setting.text.as_deref())
-        .unwrap_or("psync");
+        .unwrap_or(opt::IOENGINE.default_value());
     name.split([':', ','])
         .next()
         .unwrap_or("")
@@ -198,7 +204,7 @@ fn engine_of(settings: &[Setting]) -> String {
         .to_owned()
 }
 
-fn belongs(setting: &Setting, engine: &str) -> bool {
+fn belongs_to(setting: &Setting, engine: &str) -> bool {
     let engines = setting.row.engines;
     engines.is_empty()
         || engines
@@ -206,25 +212,22 @@ fn belongs(setting: &Setting, engine: &str) -> bool {
             .any(|known| *known == engine || known.starts_with("profile="))
 }
 
-fn foreign(setting: &Setting, engine: &str) -> Diagnostic {
-    let problem = format!(
-        "is no option of ioengine={}",
-        crate::jobfile::shorten(engine)
-    );
+fn wrong_engine(setting: &Setting, engine: &str) -> Diagnostic {
+    let problem = format!("is not an option of ioengine={}", shorten(engine));
     let advice = format!("it belongs to {}", setting.row.engines.join(", "));
     Diagnostic::error(setting.at.clone(), problem)
         .about(setting.row.name)
         .advise(advice)
 }
 
-/// Adds `extra` to the end of `settings` and to the options as written.
+/// Adds `extra` after the settings and to the options as written.
 pub(crate) fn override_with(draft: &mut Draft, extra: Vec<Setting>) {
     let mut all: Vec<Setting> = draft.settings.iter().cloned().collect();
     for setting in extra {
         let name = setting.row.name.to_owned();
         draft.options.retain(|(known, _)| *known != name);
         draft.options.push((name, setting.text.clone()));
-        // An override replaces where a second setting would add.
+        // An override replaces, where a second setting of the option would add.
         all.retain(|known| known.row.name != setting.row.name);
         all.push(setting);
     }

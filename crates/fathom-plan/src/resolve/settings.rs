@@ -1,15 +1,17 @@
-//! Assignments into typed settings, and one job's view of them: its globals, its own, its overrides.
+//! Assignments into typed settings, and the settings of one job: its globals, its own, its overrides.
 
 use fathom_model::Personality;
 
-use super::report::Report;
+use super::diagnostics::Diagnostics;
 use crate::diagnostic::Diagnostic;
-use crate::jobfile::{Assignment, shorten};
-use crate::options::{Kind, OptionRow, Support, Unit, closest_option, find, is_on_by_default};
+use crate::jobfile::Assignment;
+use crate::options::{JobOption, Number, OptionName, OptionType, WithDefault};
+use crate::options::{Kind, OptionRow, Support, closest_option, find, read_value};
 use crate::span::Span;
-use crate::values::{Fault, Reading, Size, Value, read_value};
+use crate::text::shorten;
+use crate::values::{ParseContext, Unit, Value, ValueError};
 
-/// An option that was set, understood.
+/// An option that is set, with its parsed value.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) row: &'static OptionRow,
@@ -21,21 +23,21 @@ pub(crate) struct Setting {
     pub(crate) is_global: bool,
 }
 
-/// Reads the assignments of one section in fio's order: those of high rank first, then as written.
+/// Parses the assignments of one section in fio's order: those of high rank first, then as written.
 ///
-/// `kb_base` enters with what the sections above left, and leaves with what this one set.
+/// `kb_base` begins with the value of the sections above, and ends with the value of this one.
 pub(crate) fn read_assignments(
     assignments: &[Assignment],
     is_global: bool,
     sorted: bool,
-    reading: &mut Reading,
-    report: &mut Report,
+    context: &mut ParseContext,
+    diagnostics: &mut Diagnostics,
 ) -> Vec<Setting> {
     let mut known: Vec<(&'static OptionRow, &Assignment)> = Vec::new();
     for assignment in assignments {
         match find(&assignment.key) {
             Some(row) => known.push((row, assignment)),
-            None => report.push(unknown(assignment)),
+            None => diagnostics.push(unknown(assignment)),
         }
     }
     if sorted {
@@ -43,14 +45,14 @@ pub(crate) fn read_assignments(
     }
     let mut settings = Vec::new();
     for (row, assignment) in known {
-        settings.extend(setting(row, assignment, is_global, reading, report));
+        settings.extend(setting(row, assignment, is_global, context, diagnostics));
     }
     settings
 }
 
 fn unknown(assignment: &Assignment) -> Diagnostic {
     let key = shorten(&assignment.key);
-    let problem = Diagnostic::error(assignment.key_at.clone(), format!("'{key}' is no option"));
+    let problem = Diagnostic::error(assignment.key_at.clone(), format!("unknown option '{key}'"));
     match closest_option(&assignment.key) {
         Some(best) => problem.advise(format!("did you mean {best}?")),
         None => problem.advise("--cmdhelp=all lists the options"),
@@ -61,33 +63,40 @@ fn setting(
     row: &'static OptionRow,
     assignment: &Assignment,
     is_global: bool,
-    reading: &mut Reading,
-    report: &mut Report,
+    context: &mut ParseContext,
+    diagnostics: &mut Diagnostics,
 ) -> Option<Setting> {
-    let about = |fault: Fault| Diagnostic {
+    let about = |fault: ValueError| Diagnostic {
         advice: fault.advice,
         ..Diagnostic::error(assignment.value_at.clone(), fault.problem).about(row.name)
     };
     let text = assignment.value.as_deref();
-    let value = match read_value(row, text, reading) {
+    let value = match read_value(row, text, context) {
         Ok(value) => value,
         Err(fault) => {
-            report.push(about(fault));
+            diagnostics.push(about(fault));
             return None;
         }
     };
-    for note in std::mem::take(&mut reading.notes) {
-        report.push(Diagnostic {
+    for note in std::mem::take(&mut context.notes) {
+        diagnostics.push(Diagnostic {
             severity: crate::diagnostic::Severity::Warning,
             ..about(note)
         });
     }
     if let (Value::Choice(word, _), "kb_base") = (&value, row.name) {
-        reading.kb_base = word.parse().unwrap_or(1024);
+        context.kb_base = word.parse().unwrap_or(1024);
     }
-    note_bare_time(row, text, &value, &assignment.value_at, reading, report);
+    warn_about_bare_time(
+        row,
+        text,
+        &value,
+        &assignment.value_at,
+        context,
+        diagnostics,
+    );
     let text = text.map(|text| {
-        if reading.is_fio() {
+        if context.is_fio() {
             text.to_owned()
         } else {
             text.trim().to_owned()
@@ -102,14 +111,14 @@ fn setting(
     })
 }
 
-/// A bare number of microseconds is often meant as something else.
-fn note_bare_time(
+/// A bare number of microseconds is often meant to be another unit.
+fn warn_about_bare_time(
     row: &OptionRow,
     text: Option<&str>,
     value: &Value,
     at: &Span,
-    reading: &Reading,
-    report: &mut Report,
+    context: &ParseContext,
+    diagnostics: &mut Diagnostics,
 ) {
     let micros = matches!(
         row.kind,
@@ -118,26 +127,30 @@ fn note_bare_time(
     let bare = text.is_some_and(|text| text.trim().chars().all(|c| c.is_ascii_digit()));
     let zero = matches!(value, Value::Number(0))
         || text.is_some_and(|text| text.trim().chars().all(|c| c == '0'));
-    if micros && bare && !zero && !reading.is_fio() {
+    if micros && bare && !zero && !context.is_fio() {
         let text = text.unwrap_or("").trim();
         let problem = format!(
-            "{text} is microseconds, as {} without a unit always is",
+            "{text} is in microseconds, the unit of {} without a suffix",
             row.name
         );
-        report.push(
+        diagnostics.push(
             Diagnostic::warning(at.clone(), problem)
                 .about(row.name)
-                .advise(format!("write {text}us to say so")),
+                .advise(format!("write {text}us to confirm this")),
         );
     }
 }
 
-/// Says what becomes of a setting that is not honoured.
-pub(crate) fn judge_support(setting: &Setting, personality: Personality, report: &mut Report) {
+/// Reports a setting that is accepted without effect or refused.
+pub(crate) fn check_support(
+    setting: &Setting,
+    personality: Personality,
+    diagnostics: &mut Diagnostics,
+) {
     let row = setting.row;
     if row.name == "threads" && personality == Personality::Fathom {
-        let problem = "does nothing: it belongs to the tiobench profile, not to a job";
-        report.push(
+        let problem = "has no effect: it belongs to the tiobench profile, not to a job";
+        diagnostics.push(
             Diagnostic::warning(setting.at.clone(), problem)
                 .about(row.name)
                 .advise("use numjobs for clones; every clone is a thread"),
@@ -146,22 +159,25 @@ pub(crate) fn judge_support(setting: &Setting, personality: Personality, report:
     }
     match row.support {
         Support::Honoured => {}
-        Support::NoEffect { .. } if asks_for_nothing(setting) || row.name == "thread" => {}
-        Support::NoEffect { why } => report.push(
-            Diagnostic::note(setting.at.clone(), format!("accepted, no effect: {why}"))
-                .about(row.name),
+        Support::NoEffect { .. } if is_default_or_off(setting) || row.name == "thread" => {}
+        Support::NoEffect { why } => diagnostics.push(
+            Diagnostic::note(
+                setting.at.clone(),
+                format!("accepted without effect: {why}"),
+            )
+            .about(row.name),
         ),
-        Support::Refused { .. } if asks_for_nothing(setting) => {}
-        Support::Refused { instead } => report.push(
-            Diagnostic::error(setting.at.clone(), "is not part of this program")
+        Support::Refused { .. } if is_default_or_off(setting) => {}
+        Support::Refused { instead } => diagnostics.push(
+            Diagnostic::error(setting.at.clone(), "is not supported")
                 .about(row.name)
                 .advise(instead),
         ),
     }
 }
 
-/// Whether the value is what holds anyway: off, zero, none, or the default.
-fn asks_for_nothing(setting: &Setting) -> bool {
+/// Whether the value is the default, off, zero or none, so that ignoring it changes nothing.
+fn is_default_or_off(setting: &Setting) -> bool {
     match &setting.value {
         Value::Switch(on) => *on == (setting.row.default == Some("1")),
         Value::Number(n) => *n == 0 || setting.row.default == Some(&n.to_string()),
@@ -185,100 +201,63 @@ impl Settings {
         self.all.iter()
     }
 
-    /// All settings of `name`, in order.
-    pub(crate) fn all(&self, name: &'static str) -> impl DoubleEndedIterator<Item = &Setting> {
+    /// All settings of `option`, in order.
+    pub(crate) fn all(
+        &self,
+        option: impl Into<OptionName>,
+    ) -> impl DoubleEndedIterator<Item = &Setting> {
+        let name = option.into().as_str();
         self.all
             .iter()
             .filter(move |setting| setting.row.name == name)
     }
 
-    /// The setting of `name` that holds: the last one.
-    pub(crate) fn last(&self, name: &'static str) -> Option<&Setting> {
-        self.all(name).next_back()
-    }
-
-    /// Where in the order `name` was last set.
-    pub(crate) fn position(&self, name: &'static str) -> Option<usize> {
+    /// Where in the order `option` was last set.
+    pub(crate) fn position(&self, option: impl Into<OptionName>) -> Option<usize> {
+        let name = option.into().as_str();
         self.all
             .iter()
             .rposition(|setting| setting.row.name == name)
     }
 
-    pub(crate) fn is_set(&self, name: &'static str) -> bool {
-        self.last(name).is_some()
+    pub(crate) fn is_set(&self, option: impl Into<OptionName>) -> bool {
+        self.position(option).is_some()
     }
 
-    /// Where `name` was set, for a message; `fallback` if it was not.
-    pub(crate) fn place(&self, name: &'static str, fallback: &Span) -> Span {
-        self.last(name)
+    /// Where `option` was set, for a message; `fallback` if it was not.
+    pub(crate) fn location(&self, option: impl Into<OptionName>, fallback: &Span) -> Span {
+        self.all(option)
+            .next_back()
             .map_or_else(|| fallback.clone(), |setting| setting.at.clone())
     }
 
-    /// On or off; an option not set is what its row says.
-    pub(crate) fn switch(&self, name: &'static str) -> bool {
-        match self.last(name).map(|setting| &setting.value) {
-            Some(Value::Switch(on)) => *on,
-            _ => is_on_by_default(name),
-        }
+    /// The values of all settings of `option`, in order.
+    pub(crate) fn each<'a, T: OptionType + 'a>(
+        &'a self,
+        option: JobOption<T>,
+    ) -> impl Iterator<Item = T::Value<'a>> {
+        self.all(option)
+            .filter_map(|setting| T::parsed(&setting.value))
     }
 
-    /// A count, bytes or nanoseconds; `default` when not set.
-    pub(crate) fn number(&self, name: &'static str, default: u64) -> u64 {
-        match self.last(name).map(|setting| &setting.value) {
-            Some(Value::Number(n)) => u64::try_from(*n).unwrap_or(0),
-            _ => default,
-        }
+    /// The value of `option`, if it is set.
+    pub(crate) fn given<T: OptionType>(&self, option: JobOption<T>) -> Option<T::Value<'_>> {
+        option.effective(self.all(option).map(|setting| &setting.value))
     }
 
-    /// As [`Settings::number`], held at the largest 32-bit number.
-    pub(crate) fn small(&self, name: &'static str, default: u32) -> u32 {
-        u32::try_from(self.number(name, u64::from(default))).unwrap_or(u32::MAX)
+    /// The value of `option`, or its default.
+    pub(crate) fn get<T: WithDefault>(&self, option: JobOption<T>) -> T::Value<'_> {
+        self.given(option).unwrap_or_else(|| option.default_value())
     }
 
-    /// Values for read, write and trim; directions no setting named keep `default`.
-    pub(crate) fn three(&self, name: &'static str, default: u64) -> [u64; 3] {
-        let mut values = [default; 3];
-        for setting in self.all(name) {
-            let Value::Three(set) = &setting.value else {
-                continue;
-            };
-            for (value, set) in values.iter_mut().zip(set) {
-                *value = set.unwrap_or(*value);
-            }
-        }
-        values
+    /// As [`Settings::get`], at most the largest 32-bit number.
+    pub(crate) fn get_u32(&self, option: JobOption<Number>) -> u32 {
+        u32::try_from(self.get(option)).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn pair(&self, name: &'static str) -> Option<(u64, u64)> {
-        match self.last(name).map(|setting| &setting.value) {
-            Some(Value::Pair(low, high)) => Some((*low, *high)),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn extent(&self, name: &'static str) -> Option<Size> {
-        match self.last(name).map(|setting| &setting.value) {
-            Some(Value::Extent(size)) => Some(*size),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn text(&self, name: &'static str) -> Option<&str> {
-        match self.last(name).map(|setting| &setting.value) {
-            Some(Value::Text(text)) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The word that holds, and what followed its colon; `default` when not set.
-    pub(crate) fn choice(
-        &self,
-        name: &'static str,
-        default: &'static str,
-    ) -> (&'static str, Option<&str>) {
-        match self.last(name).map(|setting| &setting.value) {
-            Some(Value::Choice(word, rest)) => (word, rest.as_deref()),
-            _ => (default, None),
-        }
+    /// As [`Settings::given`], at most the largest 32-bit number.
+    pub(crate) fn given_u32(&self, option: JobOption<Number>) -> Option<u32> {
+        self.given(option)
+            .map(|n| u32::try_from(n).unwrap_or(u32::MAX))
     }
 }

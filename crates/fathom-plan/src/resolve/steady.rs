@@ -2,40 +2,45 @@
 
 use fathom_model::{Job, Nanos, SteadyMeasure, SteadyRule};
 
-use super::bounds::{LONGEST_TIME, within};
-use super::job::View;
-use super::report::Report;
-use crate::options::Unit;
-use crate::values::{Reading, number};
+use super::diagnostics::Diagnostics;
+use super::job::{JobView, within};
+use crate::limits::LONGEST_TIME;
+use crate::options::table as opt;
+use crate::text::shorten;
+use crate::values::{ParseContext, Unit, number};
 
 const SECOND: u64 = 1_000_000_000;
-/// Most samples looked at together.
+/// Maximum number of samples judged together.
 const MOST_SAMPLES: u64 = 100_000;
 
 /// Resolves the rule; `None` without a duration, as in fio.
-pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Option<SteadyRule> {
+pub(crate) fn resolve(view: &JobView<'_>, diagnostics: &mut Diagnostics) -> Option<SteadyRule> {
     let settings = view.settings;
-    let time = |option, default| settings.number(option, default);
     let duration = within(
         view,
-        "steadystate_duration",
-        time("steadystate_duration", 0),
+        opt::STEADYSTATE_DURATION,
+        settings.get(opt::STEADYSTATE_DURATION),
         LONGEST_TIME,
         "nanoseconds",
-        report,
+        diagnostics,
     );
     if duration == 0 {
-        if settings.is_set("steadystate") {
-            let problem = view.warning("steadystate", "does nothing without steadystate_duration");
-            report.push(problem.advise("set ss_dur=60s, for example"));
+        if settings.is_set(opt::STEADYSTATE) {
+            let problem = view.warning(
+                opt::STEADYSTATE,
+                "has no effect without steadystate_duration",
+            );
+            diagnostics.push(problem.advise("for example ss_dur=60s"));
         }
         return None;
     }
-    let interval = time("steadystate_check_interval", SECOND);
+    let interval = settings.get(opt::STEADYSTATE_CHECK_INTERVAL);
     if interval < SECOND {
-        let problem = view.error("steadystate_check_interval", "is less than a second");
-        report.push(
-            problem.advise("a shorter time says more of the device's caches than of its state"),
+        let problem = view.error(opt::STEADYSTATE_CHECK_INTERVAL, "is less than one second");
+        diagnostics.push(
+            problem.advise(
+                "a shorter interval reflects the caches of the device rather than its state",
+            ),
         );
         return None;
     }
@@ -44,26 +49,25 @@ pub(crate) fn resolve(view: &View<'_>, report: &mut Report) -> Option<SteadyRule
         || duration / interval > MOST_SAMPLES
     {
         let problem = format!(
-            "{} s is no multiple of the check interval of {} s",
+            "{} s is not a multiple of the check interval of {} s",
             duration as f64 / 1e9,
             interval as f64 / 1e9
         );
-        report.push(
-            view.error("steadystate_duration", problem)
-                .advise("make it two check intervals or more, up to 100000"),
+        diagnostics.push(
+            view.error(opt::STEADYSTATE_DURATION, problem)
+                .advise("use 2 to 100000 check intervals"),
         );
         return None;
     }
-    let ramp = Nanos::new(time("steadystate_ramp_time", 0).min(LONGEST_TIME));
-    let (word, limit) = settings.choice("steadystate", "iops_slope");
+    let ramp = Nanos::new(settings.get(opt::STEADYSTATE_RAMP_TIME).min(LONGEST_TIME));
+    let (word, limit) = settings.get(opt::STEADYSTATE);
     let (measure, slope) = measure(word);
     let (limit, percent) = match limit {
-        Some(text) => threshold(view, text, measure, report)?,
-        None if !settings.is_set("steadystate") => (0.01, true),
+        Some(text) => threshold(view, text, measure, diagnostics)?,
         None => {
-            report.push(
-                view.error("steadystate", "needs a threshold")
-                    .advise(format!("write {word}:1%, for example")),
+            diagnostics.push(
+                view.error(opt::STEADYSTATE, "needs a threshold")
+                    .advise(format!("for example {word}:1%")),
             );
             return None;
         }
@@ -89,16 +93,16 @@ fn measure(word: &str) -> (SteadyMeasure, bool) {
     (measure, word.ends_with("_slope"))
 }
 
-/// Percent, or a number in the unit of what is measured.
+/// Percent, or a number in the unit of the measure.
 fn threshold(
-    view: &View<'_>,
+    view: &JobView<'_>,
     text: &str,
     measure: SteadyMeasure,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) -> Option<(f64, bool)> {
-    let mut reading = Reading::new(view.personality, view.surroundings.cpus());
+    let mut context = ParseContext::new(view.personality, view.host.cpus());
     let mut sized = |unit| {
-        number(text.trim(), unit, &mut reading)
+        number(text.trim(), unit, &mut context)
             .ok()
             .map(|n| n as f64)
     };
@@ -110,31 +114,31 @@ fn threshold(
     };
     let limit = limit.filter(|limit: &f64| limit.is_finite() && *limit >= 0.0);
     if limit.is_none() {
-        let shown = crate::jobfile::shorten(text);
-        report.push(
-            view.error("steadystate", format!("'{shown}' is no threshold"))
+        let shown = shorten(text);
+        diagnostics.push(
+            view.error(opt::STEADYSTATE, format!("invalid threshold '{shown}'"))
                 .advise("write 1%, or a number"),
         );
     }
     limit.map(|limit| (limit, percent))
 }
 
-/// Jobs that are reported as one are looked at as one: they must ask for the same.
+/// Jobs that are reported as one group are judged as one: their rules must be the same.
 pub(crate) fn check_groups(
     jobs: &[Job],
-    places: &dyn Fn(usize) -> crate::span::Span,
-    report: &mut Report,
+    location: &dyn Fn(usize) -> crate::span::Span,
+    diagnostics: &mut Diagnostics,
 ) {
     for pair in 1..jobs.len() {
         let (before, job) = (&jobs[pair - 1], &jobs[pair]);
         let together = before.group_reporting && job.group_reporting && before.group == job.group;
         if together && before.limits.steady != job.limits.steady {
-            let problem = "is not the same for all jobs of a group that is reported as one";
+            let problem = "differs between jobs of a group that is reported as one";
             let diagnostic =
-                crate::diagnostic::Diagnostic::error(places(job.section as usize), problem);
-            report.push(
+                crate::diagnostic::Diagnostic::error(location(job.section as usize), problem);
+            diagnostics.push(
                 diagnostic
-                    .about("steadystate")
+                    .about(opt::STEADYSTATE.name().as_str())
                     .advise("set it in [global], or put new_group between the jobs"),
             );
         }

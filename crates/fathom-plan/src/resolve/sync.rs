@@ -1,24 +1,25 @@
-//! When data is made durable.
+//! When data is flushed to stable storage.
 
 use fathom_model::{SyncMode, SyncPolicy};
 
-use super::job::View;
+use super::job::JobView;
+use crate::options::table as opt;
 
-/// Resolves the calls of fsync and fdatasync.
-pub(crate) fn resolve(view: &View<'_>) -> SyncPolicy {
+/// Resolves when fsync and fdatasync are called.
+pub(crate) fn resolve(view: &JobView<'_>) -> SyncPolicy {
     let settings = view.settings;
     SyncPolicy {
-        fsync_every: settings.small("fsync", 0),
-        fdatasync_every: settings.small("fdatasync", 0),
-        fsync_at_end: settings.switch("end_fsync"),
-        fsync_on_close: settings.switch("fsync_on_close"),
-        syncfs_at_end: settings.switch("end_syncfs"),
+        fsync_every: settings.get_u32(opt::FSYNC),
+        fdatasync_every: settings.get_u32(opt::FDATASYNC),
+        fsync_at_end: settings.get(opt::END_FSYNC),
+        fsync_on_close: settings.get(opt::FSYNC_ON_CLOSE),
+        syncfs_at_end: settings.get(opt::END_SYNCFS),
     }
 }
 
 /// `sync`: flags at open.
-pub(crate) fn mode(view: &View<'_>) -> SyncMode {
-    match view.settings.choice("sync", "none").0 {
+pub(crate) fn mode(view: &JobView<'_>) -> SyncMode {
+    match view.settings.get(opt::SYNC) {
         "sync" | "1" => SyncMode::Sync,
         "dsync" => SyncMode::Dsync,
         _ => SyncMode::None,

@@ -1,29 +1,30 @@
-//! What is checked when data is read back.
+//! How data is verified when it is read back.
 
 use std::path::PathBuf;
 
 use fathom_model::{Direction, Pattern, Verify, VerifyKind};
 
-use super::job::View;
+use super::diagnostics::Diagnostics;
+use super::job::JobView;
 use super::payload::pattern;
-use super::report::Report;
 use crate::diagnostic::Diagnostic;
-use crate::values::Value;
+use crate::options::table as opt;
+use crate::options::{JobOption, Switch};
 
 /// Bytes of the header in front of verified data.
 const HEADER: u32 = 40;
 
-/// The method asked for: `verify`, or a pattern alone.
-pub(crate) fn kind(view: &View<'_>) -> Option<VerifyKind> {
-    if !view.settings.is_set("verify") {
-        let unnamed = || asks_without_naming(view).then_some(VerifyKind::Fathom);
+/// The requested method: `verify`, or a pattern alone.
+pub(crate) fn kind(view: &JobView<'_>) -> Option<VerifyKind> {
+    if !view.settings.is_set(opt::VERIFY) {
+        let unnamed = || verifies_without_method(view).then_some(VerifyKind::Fathom);
         return view
             .settings
-            .is_set("verify_pattern")
+            .is_set(opt::VERIFY_PATTERN)
             .then_some(VerifyKind::Pattern)
             .or_else(unnamed);
     }
-    Some(match view.settings.choice("verify", "0").0 {
+    Some(match view.settings.get(opt::VERIFY) {
         "md5" => VerifyKind::Md5,
         "crc64" => VerifyKind::Crc64,
         "crc32c" => VerifyKind::Crc32c,
@@ -48,111 +49,109 @@ pub(crate) fn kind(view: &View<'_>) -> Option<VerifyKind> {
     })
 }
 
-/// `fathom run` chooses the method where the job asks for a check and names none; fio does nothing then.
-fn asks_without_naming(view: &View<'_>) -> bool {
+/// `fathom run` chooses the method where the job verifies but names none; fio does not verify then.
+fn verifies_without_method(view: &JobView<'_>) -> bool {
     let settings = view.settings;
-    let on = |name| settings.is_set(name) && settings.switch(name);
+    let on = |option| settings.given(option) == Some(true);
     !view.is_fio()
-        && (on("do_verify")
-            || on("verify_only")
-            || on("verify_fatal")
-            || settings.number("verify_backlog", 0) > 0)
+        && (on(opt::DO_VERIFY)
+            || on(opt::VERIFY_ONLY)
+            || on(opt::VERIFY_FATAL)
+            || settings.get(opt::VERIFY_BACKLOG) > 0)
 }
 
-/// Resolves the check; `None` when nothing is checked.
-pub(crate) fn resolve(view: &View<'_>, io: &Pattern, report: &mut Report) -> Option<Verify> {
+/// Resolves verification; `None` when nothing is verified.
+pub(crate) fn resolve(
+    view: &JobView<'_>,
+    io: &Pattern,
+    diagnostics: &mut Diagnostics,
+) -> Option<Verify> {
     let kind = kind(view)?;
     let settings = view.settings;
     let interval = interval(view, io);
-    let header_offset = settings.small("verify_offset", 0);
+    let header_offset = settings.get_u32(opt::VERIFY_OFFSET);
     if kind == VerifyKind::Fathom {
-        check_sectors(view, io, report);
+        check_sectors(view, io, diagnostics);
     } else {
-        check_header(view, kind, header_offset, interval, report);
+        check_header(view, kind, header_offset, interval, diagnostics);
     }
-    let pattern = Some(pattern(view, "verify_pattern"))
+    let pattern = Some(pattern(view, opt::VERIFY_PATTERN))
         .filter(|parts| !parts.is_empty())
-        .unwrap_or_else(|| pattern(view, "buffer_pattern"));
+        .unwrap_or_else(|| pattern(view, opt::BUFFER_PATTERN));
     if matches!(kind, VerifyKind::Pattern | VerifyKind::PatternHeader) && pattern.is_empty() {
-        report.push(
-            view.error("verify", "has no pattern to compare with")
+        diagnostics.push(
+            view.error(opt::VERIFY, "needs a pattern")
                 .advise("set verify_pattern"),
         );
     }
-    let backlog = settings.number("verify_backlog", 0);
-    let only = settings.switch("verify_only");
+    let backlog = settings.get(opt::VERIFY_BACKLOG);
+    let only = settings.get(opt::VERIFY_ONLY);
     let verify = Verify {
         kind,
-        after_writes: settings.switch("do_verify"),
-        fatal: settings.switch("verify_fatal"),
+        after_writes: settings.get(opt::DO_VERIFY),
+        fatal: settings.get(opt::VERIFY_FATAL),
         pattern,
-        pattern_interval: settings.small("verify_pattern_interval", 0),
+        pattern_interval: settings.get_u32(opt::VERIFY_PATTERN_INTERVAL),
         interval,
         header_offset,
-        dump: settings.switch("verify_dump"),
+        dump: settings.get(opt::VERIFY_DUMP),
         only,
         backlog,
-        backlog_batch: Some(settings.number("verify_backlog_batch", 0))
+        backlog_batch: Some(settings.get(opt::VERIFY_BACKLOG_BATCH))
             .filter(|n| *n > 0)
             .unwrap_or(backlog),
-        threads: settings.small("verify_async", 0),
+        threads: settings.get_u32(opt::VERIFY_ASYNC),
         thread_cpus: thread_cpus(view),
-        write_sequence: checked(view, "verify_write_sequence", only || unordered(view, io)),
+        write_sequence: checked(
+            view,
+            opt::VERIFY_WRITE_SEQUENCE,
+            only || unordered(view, io),
+        ),
         header_seed: checked(
             view,
-            "verify_header_seed",
+            opt::VERIFY_HEADER_SEED,
             only || !writes(io) || backlog > 0 || !io.without_replacement,
         ),
-        // A file beside the results is left only where asked for, save in fio's place.
-        state_save: settings.switch("verify_state_save")
-            && (view.is_fio() || settings.is_set("verify_state_save")),
-        // The plan fills in the name once it knows the job's number.
-        state_load: settings.switch("verify_state_load").then(PathBuf::new),
-        only_fsynced: settings.choice("verify_policy", "completed").0 == "fsynced",
+        // A state file is saved only where requested, except in the fio personality.
+        state_save: settings.get(opt::VERIFY_STATE_SAVE)
+            && (view.is_fio() || settings.is_set(opt::VERIFY_STATE_SAVE)),
+        // The name is filled in when the number of the job is known.
+        state_load: settings.get(opt::VERIFY_STATE_LOAD).then(PathBuf::new),
+        only_fsynced: settings.get(opt::VERIFY_POLICY) == "fsynced",
     };
-    report.extend(doubts(view, &verify, io));
+    diagnostics.extend(warnings(view, &verify, io));
     Some(verify)
 }
 
-/// CPUs of the threads that check.
-fn thread_cpus(view: &View<'_>) -> Vec<u32> {
-    match view
-        .settings
-        .last("verify_async_cpus")
-        .map(|setting| &setting.value)
-    {
-        Some(Value::Cpus(cpus)) => cpus.clone(),
-        _ => Vec::new(),
-    }
+/// CPUs of the verification threads.
+fn thread_cpus(view: &JobView<'_>) -> Vec<u32> {
+    let cpus = view.settings.given(opt::VERIFY_ASYNC_CPUS);
+    cpus.unwrap_or_default().to_vec()
 }
 
 fn writes(io: &Pattern) -> bool {
     io.traffic.uses(Direction::Write)
 }
 
-/// Whether writes may come in another order than their numbers.
-fn unordered(view: &View<'_>, io: &Pattern) -> bool {
-    view.settings.number("iodepth", 1) > 1 && !io.without_replacement
+/// Whether writes may complete in another order than they were submitted.
+fn unordered(view: &JobView<'_>, io: &Pattern) -> bool {
+    view.settings.get(opt::IODEPTH) > 1 && !io.without_replacement
 }
 
-/// A check that is on unless the load makes it impossible; setting it says otherwise.
-fn checked(view: &View<'_>, option: &'static str, impossible: bool) -> bool {
-    if view.settings.is_set(option) {
-        view.settings.switch(option)
-    } else {
-        !impossible
-    }
+/// A check that is on by default unless the load makes it impossible.
+fn checked(view: &JobView<'_>, option: JobOption<Switch>, impossible: bool) -> bool {
+    view.settings.given(option).unwrap_or(!impossible)
 }
 
-/// As fio adjusts it: at most the smallest write, and a divisor of the smallest and the largest.
-fn interval(view: &View<'_>, io: &Pattern) -> u32 {
+/// The interval as fio adjusts it: at most the smallest write, and a divisor of the smallest and the largest.
+fn interval(view: &JobView<'_>, io: &Pattern) -> u32 {
     let sizes = &io.block_size[Direction::Write];
     let (min, max) = (sizes.min(), sizes.max());
-    let asked = view.settings.small("verify_interval", 0);
-    let interval = if asked == 0 && min != max {
+    let wanted = view.settings.get_u32(opt::VERIFY_INTERVAL);
+    let interval = if wanted == 0 && min != max {
         min
     } else {
-        asked.min(min)
+        wanted.min(min)
     };
     if interval == 0 || min % interval != 0 || max % interval != 0 {
         gcd(min, max)
@@ -166,11 +165,11 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 fn check_header(
-    view: &View<'_>,
+    view: &JobView<'_>,
     kind: VerifyKind,
     offset: u32,
     interval: u32,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) {
     if kind == VerifyKind::Pattern
         || kind == VerifyKind::Null
@@ -179,27 +178,28 @@ fn check_header(
         return;
     }
     let problem = format!(
-        "the header of {HEADER} bytes at {offset} does not fit into a piece of {interval} bytes"
+        "the header of {HEADER} bytes at offset {offset} does not fit into an interval of {interval} bytes"
     );
-    let option = if view.settings.is_set("verify_offset") {
-        "verify_offset"
+    let option = if view.settings.is_set(opt::VERIFY_OFFSET) {
+        opt::VERIFY_OFFSET.name()
     } else {
-        "verify"
+        opt::VERIFY.name()
     };
-    report.push(
+    diagnostics.push(
         view.error(option, problem)
             .advise("use larger blocks, or a smaller verify_offset"),
     );
 }
 
-/// Our stamps have their own place: one in each sector.
-fn check_sectors(view: &View<'_>, io: &Pattern, report: &mut Report) {
-    for option in ["verify_interval", "verify_offset"] {
+/// The stamps of verify=fathom have a fixed location: one in each sector.
+fn check_sectors(view: &JobView<'_>, io: &Pattern, diagnostics: &mut Diagnostics) {
+    for option in [opt::VERIFY_INTERVAL, opt::VERIFY_OFFSET] {
         if view.settings.is_set(option) {
-            let problem = "belongs to fio's formats; verify=fathom stamps each sector of 512 bytes";
-            report.push(
+            let problem =
+                "belongs to the methods of fio; verify=fathom stamps each sector of 512 bytes";
+            diagnostics.push(
                 view.error(option, problem)
-                    .advise("leave it out, or name one of fio's methods, such as verify=crc32c"),
+                    .advise("leave it out, or use a method of fio, such as verify=crc32c"),
             );
         }
     }
@@ -210,11 +210,15 @@ fn check_sectors(view: &View<'_>, io: &Pattern, report: &mut Report) {
         .map(|direction| io.block_size[direction].min())
         .find(|size| size % 512 != 0);
     if odd.is_some() || io.unaligned {
-        let problem = "verify=fathom needs blocks of whole sectors of 512 bytes";
-        let option = if io.unaligned { "bs_unaligned" } else { "bs" };
-        report.push(
+        let problem = "verify=fathom needs blocks of whole 512-byte sectors";
+        let option = if io.unaligned {
+            opt::BS_UNALIGNED.name()
+        } else {
+            opt::BS.name()
+        };
+        diagnostics.push(
             view.error(option, problem)
-                .advise("use a multiple of 512, or one of fio's methods, such as verify=crc32c"),
+                .advise("use a multiple of 512, or a method of fio, such as verify=crc32c"),
         );
     }
     let largest = Direction::ALL
@@ -223,38 +227,38 @@ fn check_sectors(view: &View<'_>, io: &Pattern, report: &mut Report) {
         .max()
         .unwrap_or(0);
     if largest > 512 * u32::from(u16::MAX) {
-        report.push(
-            view.error("bs", "verify=fathom stamps blocks of less than 32 MiB")
+        diagnostics.push(
+            view.error(opt::BS, "verify=fathom supports blocks below 32 MiB")
                 .advise("use smaller blocks"),
         );
     }
 }
 
-fn doubts(view: &View<'_>, verify: &Verify, io: &Pattern) -> Vec<Diagnostic> {
+fn warnings(view: &JobView<'_>, verify: &Verify, io: &Pattern) -> Vec<Diagnostic> {
     let settings = view.settings;
-    let mut doubts = Vec::new();
-    let shared = settings.is_set("filename");
-    if writes(io) && verify.after_writes && settings.number("numjobs", 1) > 1 && shared {
+    let mut warnings = Vec::new();
+    let shared = settings.is_set(opt::FILENAME);
+    if writes(io) && verify.after_writes && settings.get(opt::NUMJOBS) > 1 && shared {
         let problem =
-            "several clones write the same file and may overwrite what another one checks";
-        doubts.push(
-            view.warning("verify", problem)
+            "several clones write the same file and may overwrite what another one verifies";
+        warnings.push(
+            view.warning(opt::VERIFY, problem)
                 .advise("leave filename out, or use offset_increment"),
         );
     }
-    let never = settings.switch("time_based") && settings.number("runtime", 0) > 0;
+    let writes_all_the_time = settings.get(opt::TIME_BASED) && settings.get(opt::RUNTIME) > 0;
     let ends = verify.kind == VerifyKind::Fathom;
     if io.traffic == fathom_model::Traffic::Write
         && verify.after_writes
-        && never
+        && writes_all_the_time
         && verify.backlog == 0
         && !ends
     {
-        let problem = "nothing is read back: the writes take the whole runtime";
-        doubts.push(
-            view.warning("verify", problem)
+        let problem = "nothing is verified: the writes take the whole runtime";
+        warnings.push(
+            view.warning(opt::VERIFY, problem)
                 .advise("leave time_based out, or set verify_backlog"),
         );
     }
-    doubts
+    warnings
 }

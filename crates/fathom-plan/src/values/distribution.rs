@@ -2,8 +2,8 @@
 
 use fathom_model::{Bytes, Distribution, PerDirection};
 
+use super::context::{ParseContext, ValueError};
 use super::lists::float;
-use super::reading::{Fault, Reading};
 use super::split::zones;
 
 /// fio's theta when zipf has none.
@@ -17,8 +17,8 @@ pub(crate) const PARETO_POWER: f64 = 0.2;
 /// When the name is unknown or a parameter is out of range.
 pub(crate) fn distribution(
     text: &str,
-    reading: &mut Reading,
-) -> Result<PerDirection<Distribution>, Fault> {
+    context: &mut ParseContext,
+) -> Result<PerDirection<Distribution>, ValueError> {
     let text = text.trim();
     let (name, rest) = text
         .split_once(':')
@@ -26,15 +26,15 @@ pub(crate) fn distribution(
     let rest = rest.map(str::trim).filter(|rest| !rest.is_empty());
     match name {
         "random" => Ok(PerDirection::all(Distribution::Uniform)),
-        "zipf" => zipf(rest, reading)
+        "zipf" => zipf(rest, context)
             .map(|(theta, center)| PerDirection::all(Distribution::Zipf { theta, center })),
-        "pareto" => pareto(rest, reading)
+        "pareto" => pareto(rest, context)
             .map(|(power, center)| PerDirection::all(Distribution::Pareto { power, center })),
-        "normal" | "gauss" => normal(rest, reading).map(|(deviation, center)| {
+        "normal" | "gauss" => normal(rest, context).map(|(deviation, center)| {
             PerDirection::all(Distribution::Normal { deviation, center })
         }),
-        "zoned" => zoned(rest, reading),
-        "zoned_abs" => zoned_abs(rest, reading),
+        "zoned" => zoned(rest, context),
+        "zoned_abs" => zoned_abs(rest, context),
         "sequence" => sequence(rest).map(|blocks| {
             PerDirection::all(Distribution::Sequence {
                 blocks,
@@ -45,9 +45,9 @@ pub(crate) fn distribution(
     }
 }
 
-fn unknown(text: &str) -> Fault {
+fn unknown(text: &str) -> ValueError {
     let known = "random, zipf, pareto, normal, zoned, zoned_abs or sequence";
-    let fault = Fault::new(format!("'{text}' is no distribution"));
+    let fault = ValueError::new(format!("'{text}' is no distribution"));
     match text.split_once('=') {
         Some((before, after)) => fault.advise(format!("write a colon: {before}:{after}")),
         None => fault.advise(format!("use {known}")),
@@ -56,33 +56,37 @@ fn unknown(text: &str) -> Fault {
 
 type Parameters = (f64, Option<f64>);
 
-fn parameters(text: Option<&str>, default: f64, reading: &Reading) -> Result<Parameters, Fault> {
+fn parameters(
+    text: Option<&str>,
+    default: f64,
+    context: &ParseContext,
+) -> Result<Parameters, ValueError> {
     let Some(text) = text else {
         return Ok((default, None));
     };
     let (value, center) = text
         .split_once(':')
         .map_or((text, None), |(value, center)| (value, Some(center)));
-    let center = center.map(|center| float(center, reading)).transpose()?;
+    let center = center.map(|center| float(center, context)).transpose()?;
     // fio keeps "no center" as -1.
     let center = center.filter(|center| *center != -1.0);
     if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
-        return Err(Fault::new("the center is not between 0 and 1"));
+        return Err(ValueError::new("the center is not between 0 and 1"));
     }
-    Ok((float(value, reading)?, center))
+    Ok((float(value, context)?, center))
 }
 
 /// Theta and center of zipf.
 ///
 /// # Errors
 /// When theta is not positive or is 1, where the sum behind it has no closed form.
-pub(crate) fn zipf(text: Option<&str>, reading: &Reading) -> Result<Parameters, Fault> {
-    let (theta, center) = parameters(text, ZIPF_THETA, reading)?;
+pub(crate) fn zipf(text: Option<&str>, context: &ParseContext) -> Result<Parameters, ValueError> {
+    let (theta, center) = parameters(text, ZIPF_THETA, context)?;
     if theta == 1.0 {
-        return Err(Fault::new("theta may not be 1").advise("use 0.99 or 1.01"));
+        return Err(ValueError::new("theta may not be 1").advise("use 0.99 or 1.01"));
     }
     if !(0.0..=100.0).contains(&theta) || theta == 0.0 {
-        return Err(Fault::new(format!(
+        return Err(ValueError::new(format!(
             "theta {theta} is not between 0 and 100"
         )));
     }
@@ -93,35 +97,40 @@ pub(crate) fn zipf(text: Option<&str>, reading: &Reading) -> Result<Parameters, 
 ///
 /// # Errors
 /// When the power is not inside 0 to 1.
-pub(crate) fn pareto(text: Option<&str>, reading: &Reading) -> Result<Parameters, Fault> {
-    let (power, center) = parameters(text, PARETO_POWER, reading)?;
+pub(crate) fn pareto(text: Option<&str>, context: &ParseContext) -> Result<Parameters, ValueError> {
+    let (power, center) = parameters(text, PARETO_POWER, context)?;
     if power > 0.0 && power < 1.0 {
         return Ok((power, center));
     }
-    Err(Fault::new(format!("power {power} is not between 0 and 1")))
+    Err(ValueError::new(format!(
+        "power {power} is not between 0 and 1"
+    )))
 }
 
 /// Deviation in percent, and center, of normal.
 ///
 /// # Errors
 /// When the deviation is not from 0 to below 100.
-pub(crate) fn normal(text: Option<&str>, reading: &Reading) -> Result<Parameters, Fault> {
-    let (deviation, center) = parameters(text, 0.0, reading)?;
+pub(crate) fn normal(text: Option<&str>, context: &ParseContext) -> Result<Parameters, ValueError> {
+    let (deviation, center) = parameters(text, 0.0, context)?;
     if (0.0..100.0).contains(&deviation) {
         return Ok((deviation, center));
     }
-    Err(Fault::new(format!(
+    Err(ValueError::new(format!(
         "deviation {deviation} is not from 0 to below 100"
     )))
 }
 
-fn no_zones() -> Fault {
-    Fault::new("there are no zones")
+fn no_zones() -> ValueError {
+    ValueError::new("there are no zones")
         .advise("write access/size pairs, for example zoned:60/10:40/90")
 }
 
-fn zoned(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distribution>, Fault> {
-    let by_direction = zones(text.ok_or_else(no_zones)?, false, reading)?;
+fn zoned(
+    text: Option<&str>,
+    context: &mut ParseContext,
+) -> Result<PerDirection<Distribution>, ValueError> {
+    let by_direction = zones(text.ok_or_else(no_zones)?, false, context)?;
     // A share of the region never exceeds 100, so it fits.
     let convert = |zones: Vec<(u8, u64)>| {
         zones
@@ -140,9 +149,9 @@ fn zoned(text: Option<&str>, reading: &mut Reading) -> Result<PerDirection<Distr
 
 fn zoned_abs(
     text: Option<&str>,
-    reading: &mut Reading,
-) -> Result<PerDirection<Distribution>, Fault> {
-    let by_direction = zones(text.ok_or_else(no_zones)?, true, reading)?;
+    context: &mut ParseContext,
+) -> Result<PerDirection<Distribution>, ValueError> {
+    let by_direction = zones(text.ok_or_else(no_zones)?, true, context)?;
     let convert = |zones: Vec<(u8, u64)>| {
         zones
             .into_iter()
@@ -161,23 +170,24 @@ fn zoned_abs(
 /// Most blocks of a sequence, as in fio.
 const LONGEST_SEQUENCE: usize = 64;
 
-fn sequence(text: Option<&str>) -> Result<Vec<u64>, Fault> {
+fn sequence(text: Option<&str>) -> Result<Vec<u64>, ValueError> {
     let blocks = || {
-        Fault::new("there are no blocks").advise("write their numbers, for example sequence:2,0,1")
+        ValueError::new("there are no blocks")
+            .advise("write their numbers, for example sequence:2,0,1")
     };
     let number = |word: &str| {
         word.trim()
             .parse::<u64>()
-            .map_err(|_| Fault::new(format!("'{}' is no number of a block", word.trim())))
+            .map_err(|_| ValueError::new(format!("'{}' is no number of a block", word.trim())))
     };
     let blocks = text
         .ok_or_else(blocks)?
         .split(',')
         .map(number)
-        .collect::<Result<Vec<u64>, Fault>>()?;
+        .collect::<Result<Vec<u64>, ValueError>>()?;
     if blocks.len() > LONGEST_SEQUENCE {
         return Err(
-            Fault::new(format!("{} blocks are beyond the limit", blocks.len()))
+            ValueError::new(format!("{} blocks are beyond the limit", blocks.len()))
                 .advise("at most 64"),
         );
     }
@@ -189,8 +199,9 @@ mod tests {
     use super::*;
     use fathom_model::{Direction, Personality::Fathom};
 
-    fn read(text: &str) -> Result<Distribution, Fault> {
-        distribution(text, &mut Reading::new(Fathom, 1)).map(|all| all[Direction::Read].clone())
+    fn read(text: &str) -> Result<Distribution, ValueError> {
+        distribution(text, &mut ParseContext::new(Fathom, 1))
+            .map(|all| all[Direction::Read].clone())
     }
 
     #[test]

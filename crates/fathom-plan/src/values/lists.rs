@@ -1,8 +1,8 @@
 //! Several numbers in one value: triples, pairs, ranges, decimals.
 
+use super::context::{ParseContext, ValueError};
 use super::number::number;
-use super::reading::{Fault, Reading};
-use crate::options::Unit;
+use super::unit::Unit;
 
 /// Splits as fio does: at the first comma, else colon, else dash that is not a sign.
 fn next_separator(text: &str) -> Option<usize> {
@@ -37,41 +37,52 @@ fn parts(text: &str) -> (Vec<&str>, bool) {
 pub(crate) fn three(
     text: &str,
     unit: Unit,
-    reading: &mut Reading,
-) -> Result<[Option<i128>; 3], Fault> {
+    context: &mut ParseContext,
+) -> Result<[Option<i128>; 3], ValueError> {
     let (parts, closed) = parts(text);
-    if parts.len() > 3 && !reading.is_fio() {
-        return Err(Fault::new(format!("'{text}' has {} values", parts.len()))
-            .advise("read,write,trim at most"));
+    if parts.len() > 3 && !context.is_fio() {
+        return Err(
+            ValueError::new(format!("'{text}' has {} values", parts.len()))
+                .advise("read,write,trim at most"),
+        );
     }
     let mut values = [None; 3];
     for (slot, part) in values.iter_mut().zip(&parts) {
-        *slot = one_of_three(part, unit, reading)?;
+        *slot = one_of_three(part, unit, context)?;
     }
     if values.iter().all(Option::is_none) {
-        return Err(Fault::new(format!("'{text}' holds no number")));
+        return Err(ValueError::new(format!("'{text}' holds no number")));
     }
     if !closed {
         let last = parts.len().clamp(1, 3);
         let filler = values[last - 1];
         values[last..].fill(filler);
     }
-    note_separators(text, &parts, &values, reading);
+    note_separators(text, &parts, &values, context);
     Ok(values)
 }
 
-fn one_of_three(part: &str, unit: Unit, reading: &mut Reading) -> Result<Option<i128>, Fault> {
+fn one_of_three(
+    part: &str,
+    unit: Unit,
+    context: &mut ParseContext,
+) -> Result<Option<i128>, ValueError> {
     if part.trim().is_empty() {
         return Ok(None);
     }
-    match number(part, unit, reading) {
-        Err(_) if reading.is_fio() => Ok(None),
+    match number(part, unit, context) {
+        Err(_) if context.is_fio() => Ok(None),
         other => other.map(Some),
     }
 }
 
-fn note_separators(text: &str, parts: &[&str], values: &[Option<i128>; 3], reading: &mut Reading) {
-    if parts.len() < 2 || text.contains(',') || reading.is_fio() {
+fn note_separators(
+    text: &str,
+    parts: &[&str],
+    values: &[Option<i128>; 3],
+    context: &mut ParseContext,
+) {
+    if parts.len() < 2 || text.contains(',') || context.is_fio() {
         return;
     }
     let shown = |value: Option<i128>| value.map_or("unchanged".to_owned(), |n| n.to_string());
@@ -80,8 +91,8 @@ fn note_separators(text: &str, parts: &[&str], values: &[Option<i128>; 3], readi
         shown(values[0]),
         shown(values[1])
     );
-    reading.note(
-        Fault::new(problem)
+    context.note(
+        ValueError::new(problem)
             .advise("write a comma between directions; block sizes have bsrange for ranges"),
     );
 }
@@ -90,17 +101,17 @@ fn note_separators(text: &str, parts: &[&str], values: &[Option<i128>; 3], readi
 ///
 /// # Errors
 /// When it is no number; without fio's personality also when more than one stands there.
-pub(crate) fn one(text: &str, unit: Unit, reading: &mut Reading) -> Result<i128, Fault> {
-    single(text, reading)?;
-    number(first_part(text), unit, reading)
+pub(crate) fn one(text: &str, unit: Unit, context: &mut ParseContext) -> Result<i128, ValueError> {
+    single(text, context)?;
+    number(first_part(text), unit, context)
 }
 
 /// Refuses a list where one value is wanted; fio takes the first.
-pub(crate) fn single(text: &str, reading: &Reading) -> Result<(), Fault> {
-    if reading.is_fio() || next_separator(text).is_none() || text.starts_with('(') {
+pub(crate) fn single(text: &str, context: &ParseContext) -> Result<(), ValueError> {
+    if context.is_fio() || next_separator(text).is_none() || text.starts_with('(') {
         return Ok(());
     }
-    Err(Fault::new(format!(
+    Err(ValueError::new(format!(
         "'{text}' is a list, but this takes one value"
     )))
 }
@@ -117,16 +128,22 @@ pub(crate) fn first_part(text: &str) -> &str {
 ///
 /// # Errors
 /// When a part is no number, or there are more than two.
-pub(crate) fn pair(text: &str, unit: Unit, reading: &mut Reading) -> Result<(i128, i128), Fault> {
+pub(crate) fn pair(
+    text: &str,
+    unit: Unit,
+    context: &mut ParseContext,
+) -> Result<(i128, i128), ValueError> {
     let (parts, _) = parts(text);
-    if parts.len() > 2 && !reading.is_fio() {
-        return Err(Fault::new(format!("'{text}' has {} values", parts.len()))
-            .advise("write one value, or low-high"));
+    if parts.len() > 2 && !context.is_fio() {
+        return Err(
+            ValueError::new(format!("'{text}' has {} values", parts.len()))
+                .advise("write one value, or low-high"),
+        );
     }
-    let low = number(parts.first().copied().unwrap_or(""), unit, reading)?;
+    let low = number(parts.first().copied().unwrap_or(""), unit, context)?;
     let high = parts
         .get(1)
-        .map_or(Ok(low), |part| number(part, unit, reading))?;
+        .map_or(Ok(low), |part| number(part, unit, context))?;
     Ok((low.min(high), low.max(high)))
 }
 
@@ -136,13 +153,15 @@ pub(crate) fn pair(text: &str, unit: Unit, reading: &mut Reading) -> Result<(i12
 /// When a part is no range.
 pub(crate) fn ranges(
     text: &str,
-    reading: &mut Reading,
-) -> Result<[Option<(i128, i128)>; 3], Fault> {
+    context: &mut ParseContext,
+) -> Result<[Option<(i128, i128)>; 3], ValueError> {
     let closed = text.ends_with(',');
     let parts: Vec<&str> = text.strip_suffix(',').unwrap_or(text).split(',').collect();
     if parts.len() > 3 {
-        return Err(Fault::new(format!("'{text}' has {} ranges", parts.len()))
-            .advise("read,write,trim at most"));
+        return Err(
+            ValueError::new(format!("'{text}' has {} ranges", parts.len()))
+                .advise("read,write,trim at most"),
+        );
     }
     let mut values = [None; 3];
     for (slot, part) in values
@@ -150,7 +169,7 @@ pub(crate) fn ranges(
         .zip(&parts)
         .filter(|(_, part)| !part.is_empty())
     {
-        *slot = Some(range(part, reading)?);
+        *slot = Some(range(part, context)?);
     }
     if !closed {
         let filler = values[parts.len() - 1];
@@ -159,14 +178,14 @@ pub(crate) fn ranges(
     Ok(values)
 }
 
-fn range(text: &str, reading: &mut Reading) -> Result<(i128, i128), Fault> {
+fn range(text: &str, context: &mut ParseContext) -> Result<(i128, i128), ValueError> {
     let Some((low, high)) = text.split_once('-').or_else(|| text.split_once(':')) else {
-        return Err(Fault::new(format!("'{text}' is not a range"))
+        return Err(ValueError::new(format!("'{text}' is not a range"))
             .advise("write low-high, for example 4k-16k"));
     };
     let (low, high) = (
-        number(low, Unit::Bytes, reading)?,
-        number(high, Unit::Bytes, reading)?,
+        number(low, Unit::Bytes, context)?,
+        number(high, Unit::Bytes, context)?,
     );
     Ok((low.min(high), low.max(high)))
 }
@@ -175,19 +194,25 @@ fn range(text: &str, reading: &mut Reading) -> Result<(i128, i128), Fault> {
 ///
 /// # Errors
 /// When one is no decimal, or there are too many. fio swallows what follows a comma.
-pub(crate) fn floats(text: &str, most: usize, reading: &Reading) -> Result<Vec<f64>, Fault> {
+pub(crate) fn floats(
+    text: &str,
+    most: usize,
+    context: &ParseContext,
+) -> Result<Vec<f64>, ValueError> {
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > most {
-        return Err(Fault::new(format!("{} values are too many", parts.len()))
-            .advise(format!("at most {most}")));
+        return Err(
+            ValueError::new(format!("{} values are too many", parts.len()))
+                .advise(format!("at most {most}")),
+        );
     }
-    parts.into_iter().map(|part| float(part, reading)).collect()
+    parts.into_iter().map(|part| float(part, context)).collect()
 }
 
 /// One decimal; in fio's personality as much of `text` as is one.
-pub(crate) fn float(text: &str, reading: &Reading) -> Result<f64, Fault> {
+pub(crate) fn float(text: &str, context: &ParseContext) -> Result<f64, ValueError> {
     let text = text.trim();
-    let digits = if reading.is_fio() {
+    let digits = if context.is_fio() {
         leading_float(text)
     } else {
         text
@@ -197,9 +222,9 @@ pub(crate) fn float(text: &str, reading: &Reading) -> Result<f64, Fault> {
         .all(|c| c.is_ascii_digit() || "+-.eE".contains(c));
     match digits.parse::<f64>() {
         Ok(value) if plain && value.is_finite() => Ok(value),
-        _ if text.contains(',') => Err(Fault::new(format!("'{text}' is not a number"))
+        _ if text.contains(',') => Err(ValueError::new(format!("'{text}' is not a number"))
             .advise("separate values with colons, not commas")),
-        _ => Err(Fault::new(format!("'{text}' is not a number"))),
+        _ => Err(ValueError::new(format!("'{text}' is not a number"))),
     }
 }
 
@@ -216,8 +241,8 @@ mod tests {
     use super::*;
     use fathom_model::Personality::{self, Fathom, Fio};
 
-    fn bs(text: &str, personality: Personality) -> Result<[Option<i128>; 3], Fault> {
-        three(text, Unit::Bytes, &mut Reading::new(personality, 1))
+    fn bs(text: &str, personality: Personality) -> Result<[Option<i128>; 3], ValueError> {
+        three(text, Unit::Bytes, &mut ParseContext::new(personality, 1))
     }
 
     /// fio's rule: a value not closed by a comma fills the directions after it.
@@ -247,10 +272,10 @@ mod tests {
 
     #[test]
     fn a_dash_between_block_sizes_is_doubted() {
-        let mut reading = Reading::new(Fathom, 1);
-        three("4k-16k", Unit::Bytes, &mut reading).expect("reads as two directions");
+        let mut context = ParseContext::new(Fathom, 1);
+        three("4k-16k", Unit::Bytes, &mut context).expect("reads as two directions");
         assert!(
-            reading.notes[0]
+            context.notes[0]
                 .problem
                 .contains("reads to 4096 and writes to 16384")
         );
@@ -258,27 +283,30 @@ mod tests {
 
     #[test]
     fn ranges_are_sorted_and_fill() {
-        let mut reading = Reading::new(Fathom, 1);
-        assert_eq!(ranges("16k-4k", &mut reading), Ok([Some((4096, 16384)); 3]));
+        let mut context = ParseContext::new(Fathom, 1);
+        assert_eq!(ranges("16k-4k", &mut context), Ok([Some((4096, 16384)); 3]));
         assert_eq!(
-            ranges("1k-2k,4k:8k", &mut reading),
+            ranges("1k-2k,4k:8k", &mut context),
             Ok([Some((1024, 2048)), Some((4096, 8192)), Some((4096, 8192))])
         );
-        assert!(ranges("4k", &mut reading).is_err());
+        assert!(ranges("4k", &mut context).is_err());
     }
 
     #[test]
     fn floats_swallow_a_comma_only_in_fio() {
-        assert_eq!(floats("50,99", 20, &Reading::new(Fio, 1)), Ok(vec![50.0]));
-        assert!(floats("50,99", 20, &Reading::new(Fathom, 1)).is_err());
         assert_eq!(
-            floats("50:99.9", 20, &Reading::new(Fathom, 1)),
+            floats("50,99", 20, &ParseContext::new(Fio, 1)),
+            Ok(vec![50.0])
+        );
+        assert!(floats("50,99", 20, &ParseContext::new(Fathom, 1)).is_err());
+        assert_eq!(
+            floats("50:99.9", 20, &ParseContext::new(Fathom, 1)),
             Ok(vec![50.0, 99.9])
         );
-        assert!(floats(&vec!["1"; 21].join(":"), 20, &Reading::new(Fathom, 1)).is_err());
+        assert!(floats(&vec!["1"; 21].join(":"), 20, &ParseContext::new(Fathom, 1)).is_err());
         assert!(
-            float("inf", &Reading::new(Fathom, 1)).is_err()
-                && float("nan", &Reading::new(Fio, 1)).is_err()
+            float("inf", &ParseContext::new(Fathom, 1)).is_err()
+                && float("nan", &ParseContext::new(Fio, 1)).is_err()
         );
     }
 }

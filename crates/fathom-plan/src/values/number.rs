@@ -1,9 +1,11 @@
 //! One number with a suffix: sizes, counts and times, in fio's meaning and in the plain one.
 
-use super::reading::{Fault, Reading};
-use crate::options::Unit;
+use super::arithmetic::evaluate;
+use super::context::{ParseContext, ValueError};
+use super::quantity::QuantityError;
+use super::unit::Unit;
 
-/// A number, or one of the two other things a size may be.
+/// A number, or a percentage where a size may be relative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
     /// Bytes, a count, or nanoseconds.
@@ -12,63 +14,73 @@ pub(crate) enum Amount {
     Percent(i128),
 }
 
-/// Reads `text` as an amount of `unit`; times come out in nanoseconds.
+/// Parses `text` as an amount of `unit`; times are returned in nanoseconds.
 ///
 /// # Errors
-/// When it is no number, its suffix is unknown, or it is beyond 63 bits.
-pub(crate) fn amount(text: &str, unit: Unit, reading: &mut Reading) -> Result<Amount, Fault> {
-    let lax = fio_amount(text, unit, reading.kb_base).filter(|_| !text.ends_with('z'));
-    if reading.is_fio() {
-        return lax.ok_or_else(|| not_a_number(text, unit));
+/// When it is not a number, its suffix is unknown, or it exceeds 63 bits.
+pub(crate) fn amount(
+    text: &str,
+    unit: Unit,
+    context: &mut ParseContext,
+) -> Result<Amount, ValueError> {
+    let lax = fio_amount(text, unit, context.kb_base).filter(|_| !text.ends_with('z'));
+    if context.is_fio() {
+        return lax
+            .ok_or_else(|| ValueError::quantity(text, &QuantityError::Expected(unit.expected())));
     }
-    let plain = plain_amount(text.trim(), unit, reading.kb_base)?;
+    let text = text.trim();
+    let plain = plain_amount(text, unit, context.kb_base)
+        .map_err(|error| ValueError::quantity(text, &error))?;
     if lax != Some(plain) {
-        note_difference(text.trim(), plain, lax, unit, reading);
+        note_difference(text, plain, lax, unit, context);
     }
     Ok(plain)
 }
 
-/// As [`amount`], where a percentage makes no sense.
+/// As [`amount`], where a percentage is not allowed.
 ///
 /// # Errors
 /// As [`amount`], and for a percentage.
-pub(crate) fn number(text: &str, unit: Unit, reading: &mut Reading) -> Result<i128, Fault> {
-    match amount(text, unit, reading)? {
+pub(crate) fn number(
+    text: &str,
+    unit: Unit,
+    context: &mut ParseContext,
+) -> Result<i128, ValueError> {
+    match amount(text, unit, context)? {
         Amount::Plain(n) => Ok(n),
-        Amount::Percent(n) if unit == Unit::Percent && !reading.is_fio() => {
-            let note = Fault::new(format!(
+        Amount::Percent(n) if unit == Unit::Percent && !context.is_fio() => {
+            let note = ValueError::new(format!(
                 "fio does not read '{}' as a percentage here",
                 text.trim()
             ));
-            reading.note(note.advise(format!("write {n} to mean the same in both")));
+            context.note(note.advise(format!("write {n}, which has the same meaning in both")));
             Ok(n)
         }
-        Amount::Percent(_) => Err(Fault::new(format!(
-            "'{text}' is a percentage, but this takes {}",
-            wanted(unit)
-        ))),
+        Amount::Percent(_) => Err(ValueError::quantity(
+            text,
+            &QuantityError::Percentage(unit.expected()),
+        )),
     }
 }
 
-fn wanted(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Count => "a number",
-        Unit::Bytes => "a size such as 4k or 1g",
-        Unit::Percent => "a percentage from 0 to 100",
-        Unit::Millis => "a number of milliseconds",
-        Unit::Micros | Unit::Seconds => "a time such as 500ms or 10s",
+impl Unit {
+    /// What a value of this unit looks like, for messages.
+    pub(crate) fn expected(self) -> &'static str {
+        match self {
+            Unit::Count => "a number",
+            Unit::Bytes => "a size such as 4k or 1g",
+            Unit::Percent => "a percentage from 0 to 100",
+            Unit::Millis => "a number of milliseconds",
+            Unit::Micros | Unit::Seconds => "a time such as 500ms or 10s",
+        }
     }
-}
-
-fn not_a_number(text: &str, unit: Unit) -> Fault {
-    Fault::new(format!("'{text}' is not {}", wanted(unit)))
 }
 
 // ---------------------------------------------------------------------------------------------- fio's meaning
 
 /// fio's meaning of `text`, or `None` where fio refuses it.
 ///
-/// Digits are read as far as they go, a suffix that is not known multiplies by one, a fraction is cut off.
+/// Leading digits count, an unknown suffix multiplies by one, and a fraction is cut off.
 pub(crate) fn fio_amount(text: &str, unit: Unit, kb_base: u64) -> Option<Amount> {
     let text: String = text.chars().take(127).collect();
     let hex = text.contains("0x") || text.contains("0X");
@@ -88,11 +100,11 @@ pub(crate) fn fio_amount(text: &str, unit: Unit, kb_base: u64) -> Option<Amount>
         return Some(Amount::Percent(value));
     }
     let product = value.checked_mul(fio_size_factor(&suffix, kb_base))?;
-    // fio computes in 64 bits; what does not fit wraps there and is refused here.
+    // fio computes in 64 bits and wraps on overflow; here an overflow is an error.
     (product.abs() <= i128::from(i64::MAX)).then_some(Amount::Plain(product))
 }
 
-/// What strtoll(3) makes of the beginning of `text`; `None` without a digit or beyond 63 bits.
+/// The result of strtoll(3) for the beginning of `text`; `None` without a digit or beyond 63 bits.
 fn leading_integer(text: &str, radix: u32) -> Option<i128> {
     let text = text.trim_start();
     let (sign, rest) = match text.as_bytes().first()? {
@@ -115,7 +127,7 @@ fn leading_integer(text: &str, radix: u32) -> Option<i128> {
     (magnitude <= i128::from(i64::MAX)).then_some(sign * magnitude)
 }
 
-/// What follows the leading digits and signs, if it begins with a letter or is a percent sign.
+/// The text after the leading digits and signs, if it begins with a letter or a percent sign.
 fn fio_suffix(text: &str) -> &str {
     let end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '+' || c == '-'))
@@ -161,8 +173,8 @@ fn fio_time_factor(suffix: &str, unit: Unit) -> i128 {
 
 // --------------------------------------------------------------------------------------------- plain meaning
 
-/// The plain meaning of `text`: units as they say, fractions where they come out whole.
-fn plain_amount(text: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
+/// The plain meaning of `text`: units mean what they say, and fractions are allowed where the result is whole.
+pub(super) fn plain_amount(text: &str, unit: Unit, kb_base: u64) -> Result<Amount, QuantityError> {
     if let Some(inner) = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
         return expression(inner, unit, kb_base);
     }
@@ -171,58 +183,54 @@ fn plain_amount(text: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
         None => (1, text.strip_prefix('+').unwrap_or(text)),
     };
     if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
-        return hexadecimal(text, hex, unit).map(|n| Amount::Plain(sign * n));
+        return hexadecimal(hex, unit).map(|n| Amount::Plain(sign * n));
     }
     let end = rest
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .unwrap_or(rest.len());
     let (digits, suffix) = (&rest[..end], rest[end..].trim_start());
-    let (mantissa, scale) = decimal(digits).ok_or_else(|| not_a_number(text, unit))?;
+    let (mantissa, scale) = decimal(digits).ok_or(QuantityError::Expected(unit.expected()))?;
     if suffix == "%" && !unit.is_time() {
-        return whole(text, mantissa, scale, "").map(|n| Amount::Percent(sign * n));
+        return whole(mantissa, scale, "").map(|n| Amount::Percent(sign * n));
     }
-    let factor =
-        plain_factor(suffix, unit, kb_base).ok_or_else(|| unknown_suffix(text, suffix, unit))?;
+    let factor = plain_factor(suffix, unit, kb_base).ok_or_else(|| unknown_unit(suffix, unit))?;
     let product = mantissa
         .checked_mul(factor)
-        .ok_or_else(|| too_large(text))?;
-    let value = whole(text, product, scale, noun(unit))?;
+        .ok_or(QuantityError::TooLarge)?;
+    let value = whole(product, scale, base_unit(unit))?;
     if value > i128::from(i64::MAX) {
-        return Err(too_large(text));
+        return Err(QuantityError::TooLarge);
     }
     Ok(Amount::Plain(sign * value))
 }
 
-fn expression(inner: &str, unit: Unit, kb_base: u64) -> Result<Amount, Fault> {
+fn expression(inner: &str, unit: Unit, kb_base: u64) -> Result<Amount, QuantityError> {
     let bare = if unit.is_time() {
         plain_factor("", unit, kb_base).unwrap_or(1)
     } else {
         1
     };
-    crate::jobfile::evaluate(inner, |suffix| {
+    evaluate(inner, |suffix| {
         plain_factor(suffix, unit, kb_base).map(|f| f / bare)
     })
     .and_then(|n| n.checked_mul(bare))
     .filter(|n| n.abs() <= i128::from(i64::MAX))
     .map(Amount::Plain)
-    .ok_or_else(|| {
-        Fault::new(format!("'({inner})' cannot be computed"))
-            .advise("use whole numbers with + - * / % and brackets")
-    })
+    .ok_or(QuantityError::Expression)
 }
 
-fn hexadecimal(text: &str, hex: &str, unit: Unit) -> Result<i128, Fault> {
+fn hexadecimal(hex: &str, unit: Unit) -> Result<i128, QuantityError> {
     if hex.is_empty() || !hex.chars().all(|c| c.is_ascii_hexdigit()) {
-        return Err(not_a_number(text, unit).advise("a hexadecimal number takes no suffix"));
+        return Err(QuantityError::Hexadecimal(unit.expected()));
     }
     let factor = plain_factor("", unit, 1024).unwrap_or(1);
     i64::from_str_radix(hex, 16)
         .ok()
         .and_then(|n| i128::from(n).checked_mul(factor))
-        .ok_or_else(|| too_large(text))
+        .ok_or(QuantityError::TooLarge)
 }
 
-/// The digits without their point, and how many stood behind it. At most 30 digits.
+/// The digits without the decimal point, and how many followed it. At most 30 digits.
 fn decimal(digits: &str) -> Option<(i128, u32)> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     if whole.is_empty() || fraction.contains('.') || digits.ends_with('.') || digits.len() > 25 {
@@ -232,15 +240,16 @@ fn decimal(digits: &str) -> Option<(i128, u32)> {
     Some((joined.parse().ok()?, fraction.len() as u32))
 }
 
-fn whole(text: &str, scaled: i128, scale: u32, noun: &str) -> Result<i128, Fault> {
+fn whole(scaled: i128, scale: u32, of: &'static str) -> Result<i128, QuantityError> {
     let divisor = 10_i128.pow(scale);
     if scaled % divisor == 0 {
-        return Ok(scaled / divisor);
+        Ok(scaled / divisor)
+    } else {
+        Err(QuantityError::NotWhole(of))
     }
-    Err(Fault::new(format!("'{text}' is not a whole number{noun}")))
 }
 
-fn noun(unit: Unit) -> &'static str {
+fn base_unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Count | Unit::Percent => "",
         Unit::Bytes => " of bytes",
@@ -284,17 +293,16 @@ fn plain_time_factor(suffix: &str, unit: Unit) -> Option<i128> {
     })
 }
 
-fn unknown_suffix(text: &str, suffix: &str, unit: Unit) -> Fault {
-    let advice = if unit.is_time() {
+fn unknown_unit(suffix: &str, unit: Unit) -> QuantityError {
+    let known = if unit.is_time() {
         "use d, h, m, s, ms or us"
     } else {
         "use k, m, g, t or p"
     };
-    Fault::new(format!("'{text}' has the unknown unit '{suffix}'")).advise(advice)
-}
-
-fn too_large(text: &str) -> Fault {
-    Fault::new(format!("'{text}' is too large")).advise("the largest number is 9223372036854775807")
+    QuantityError::UnknownUnit {
+        unit: suffix.to_owned(),
+        known,
+    }
 }
 
 // ------------------------------------------------------------------------------------------- the difference
@@ -304,21 +312,24 @@ fn note_difference(
     plain: Amount,
     lax: Option<Amount>,
     unit: Unit,
-    reading: &mut Reading,
+    context: &mut ParseContext,
 ) {
     let (Amount::Plain(here), Some(Amount::Plain(there))) = (plain, lax) else {
         return;
     };
     let problem = format!(
         "'{text}' is {} here, but fio reads {}",
-        shown(here, unit),
-        shown(there, unit)
+        display(here, unit),
+        display(there, unit)
     );
-    let same = safe_spelling(here, unit, reading.kb_base);
-    reading.note(Fault::new(problem).advise(format!("write {same} to mean the same in both")));
+    let same = safe_spelling(here, unit, context.kb_base);
+    context.note(
+        ValueError::new(problem)
+            .advise(format!("write {same}, which has the same meaning in both")),
+    );
 }
 
-fn shown(value: i128, unit: Unit) -> String {
+fn display(value: i128, unit: Unit) -> String {
     match unit {
         Unit::Bytes => format!("{value} bytes"),
         Unit::Micros | Unit::Seconds => time_spelling(value),
@@ -360,14 +371,14 @@ mod tests {
     use fathom_model::Personality;
 
     fn read(text: &str, unit: Unit, personality: Personality) -> (Option<i128>, usize) {
-        let mut reading = Reading::new(personality, 4);
-        let value = number(text, unit, &mut reading).ok();
-        (value, reading.notes.len())
+        let mut context = ParseContext::new(personality, 4);
+        let value = number(text, unit, &mut context).ok();
+        (value, context.notes.len())
     }
 
     /// Measured on fio 3.33: the size of the first I/O, or of the file, for each spelling.
     #[test]
-    fn sizes_mean_what_fio_measures_in_its_personality() {
+    fn sizes_in_the_fio_personality_match_measurements_of_fio() {
         for (text, bytes) in [
             ("4k", 4096),
             ("4kb", 4096),
@@ -392,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_mean_what_they_say_in_ours_and_the_difference_is_noted() {
+    fn sizes_have_their_plain_meaning_and_a_difference_from_fio_is_noted() {
         for (text, bytes, notes) in [
             ("4k", 4096, 0),
             ("4KiB", 4096, 1),
@@ -432,7 +443,7 @@ mod tests {
 
     /// Measured on fio 3.33: 1sec and 1min are one microsecond, 1.5 is one second.
     #[test]
-    fn times_keep_the_trap_in_fio_and_lose_it_here() {
+    fn unknown_time_suffixes_are_ignored_in_fio_and_understood_here() {
         const S: i128 = 1_000_000_000;
         for (text, fio, ours) in [
             ("30", 30 * S, 30 * S),

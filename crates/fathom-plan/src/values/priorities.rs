@@ -1,6 +1,6 @@
 //! `cmdprio_bssplit`: block sizes, the share of their I/Os that goes with another priority, and which.
 
-use super::reading::{Fault, Reading};
+use super::context::{ParseContext, ValueError};
 use super::split::{by_direction, percent, positive, try_map};
 
 /// Most entries of one direction.
@@ -23,20 +23,23 @@ pub struct SizePriority {
 /// When an entry cannot be read, or the shares of one size exceed 100.
 pub(crate) fn size_priorities(
     text: &str,
-    reading: &mut Reading,
-) -> Result<[Vec<SizePriority>; 3], Fault> {
-    try_map(by_direction(text)?, |part| of_one_direction(part, reading))
+    context: &mut ParseContext,
+) -> Result<[Vec<SizePriority>; 3], ValueError> {
+    try_map(by_direction(text)?, |part| of_one_direction(part, context))
 }
 
-fn of_one_direction(text: &str, reading: &mut Reading) -> Result<Vec<SizePriority>, Fault> {
+fn of_one_direction(
+    text: &str,
+    context: &mut ParseContext,
+) -> Result<Vec<SizePriority>, ValueError> {
     let mut entries: Vec<SizePriority> = Vec::new();
     for text in text.split(':').take_while(|entry| !entry.is_empty()) {
         if entries.len() == MOST_ENTRIES {
-            return Err(Fault::new(format!(
+            return Err(ValueError::new(format!(
                 "more than {MOST_ENTRIES} entries in one direction"
             )));
         }
-        entries.push(entry(text, reading)?);
+        entries.push(entry(text, context)?);
     }
     for one in &entries {
         let sum: u32 = entries
@@ -46,14 +49,14 @@ fn of_one_direction(text: &str, reading: &mut Reading) -> Result<Vec<SizePriorit
             .sum();
         if sum > 100 {
             let problem = format!("the shares of {} bytes add up to {sum} percent", one.size);
-            return Err(Fault::new(problem).advise("they may not exceed 100"));
+            return Err(ValueError::new(problem).advise("they may not exceed 100"));
         }
     }
     entries.retain(|entry| entry.percent > 0);
     Ok(entries)
 }
 
-fn entry(text: &str, reading: &mut Reading) -> Result<SizePriority, Fault> {
+fn entry(text: &str, context: &mut ParseContext) -> Result<SizePriority, ValueError> {
     let fields: Vec<&str> = text.split('/').collect();
     let priority = match fields[1..] {
         [] | [_] => None,
@@ -62,24 +65,24 @@ fn entry(text: &str, reading: &mut Reading) -> Result<SizePriority, Fault> {
             Some((limited(class, 3)?, limited(level, 7)?, limited(hint, 1023)?))
         }
         _ => {
-            return Err(Fault::new(format!("'{text}' is no entry"))
+            return Err(ValueError::new(format!("'{text}' is no entry"))
                 .advise("write size/percent or size/percent/class/level"));
         }
     };
-    let share = percent(fields.get(1).unwrap_or(&""), reading)?.unwrap_or(0);
+    let share = percent(fields.get(1).unwrap_or(&""), context)?.unwrap_or(0);
     Ok(SizePriority {
-        size: positive(fields[0], reading)?,
+        size: positive(fields[0], context)?,
         percent: share as u8,
         priority,
     })
 }
 
 /// fio holds a number that is too large at the largest.
-fn limited(text: &str, most: u64) -> Result<u64, Fault> {
+fn limited(text: &str, most: u64) -> Result<u64, ValueError> {
     let number: Option<u64> = text.trim().parse().ok();
     number
         .map(|n| n.min(most))
-        .ok_or_else(|| Fault::new(format!("'{text}' is no number")))
+        .ok_or_else(|| ValueError::new(format!("'{text}' is no number")))
 }
 
 #[cfg(test)]
@@ -87,8 +90,8 @@ mod tests {
     use super::*;
     use fathom_model::Personality;
 
-    fn read(text: &str) -> Result<[Vec<SizePriority>; 3], Fault> {
-        size_priorities(text, &mut Reading::new(Personality::Fio, 4))
+    fn read(text: &str) -> Result<[Vec<SizePriority>; 3], ValueError> {
+        size_priorities(text, &mut ParseContext::new(Personality::Fio, 4))
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Lists of CPUs, CPU masks, and lists of errno values.
 
+use super::context::{ParseContext, ValueError};
 use super::lists::single;
 use super::number::number;
-use super::reading::{Fault, Reading};
-use crate::options::Unit;
+use super::unit::Unit;
 
 /// Most CPUs a Linux kernel can be built for.
 const MOST_CPUS: u32 = 8192;
@@ -12,7 +12,7 @@ const MOST_CPUS: u32 = 8192;
 ///
 /// # Errors
 /// When an entry is no number, or the machine has no such CPU.
-pub(crate) fn cpus(text: &str, reading: &Reading) -> Result<Vec<u32>, Fault> {
+pub(crate) fn cpus(text: &str, context: &ParseContext) -> Result<Vec<u32>, ValueError> {
     let mut cpus = Vec::new();
     for entry in text
         .trim()
@@ -20,49 +20,51 @@ pub(crate) fn cpus(text: &str, reading: &Reading) -> Result<Vec<u32>, Fault> {
         .filter(|entry| !entry.trim().is_empty())
     {
         let (low, high) = entry.split_once('-').unwrap_or((entry, entry));
-        let (low, high) = (cpu(low, reading)?, cpu(high, reading)?);
+        let (low, high) = (cpu(low, context)?, cpu(high, context)?);
         if low > high {
-            return Err(Fault::new(format!("'{entry}' runs backwards")));
+            return Err(ValueError::new(format!("'{entry}' runs backwards")));
         }
         cpus.extend(low..=high);
     }
     cpus.sort_unstable();
     cpus.dedup();
     if cpus.is_empty() {
-        Err(Fault::new("the list of CPUs is empty"))
+        Err(ValueError::new("the list of CPUs is empty"))
     } else {
         Ok(cpus)
     }
 }
 
-fn cpu(text: &str, reading: &Reading) -> Result<u32, Fault> {
+fn cpu(text: &str, context: &ParseContext) -> Result<u32, ValueError> {
     let cpu: u32 = text
         .trim()
         .parse()
-        .map_err(|_| Fault::new(format!("'{}' is no CPU number", text.trim())))?;
-    let limit = reading.cpus.min(MOST_CPUS);
+        .map_err(|_| ValueError::new(format!("'{}' is no CPU number", text.trim())))?;
+    let limit = context.cpus.min(MOST_CPUS);
     if cpu < limit {
         return Ok(cpu);
     }
-    Err(Fault::new(format!("there is no CPU {cpu}")).advise(format!(
-        "this machine has CPUs 0 to {}",
-        limit.saturating_sub(1)
-    )))
+    Err(
+        ValueError::new(format!("there is no CPU {cpu}")).advise(format!(
+            "this machine has CPUs 0 to {}",
+            limit.saturating_sub(1)
+        )),
+    )
 }
 
 /// CPU numbers from the bits of a mask.
 ///
 /// # Errors
 /// When a bit stands for a CPU the machine has not.
-pub(crate) fn mask(text: &str, reading: &mut Reading) -> Result<Vec<u32>, Fault> {
-    single(text, reading)?;
-    let mask = number(text, Unit::Count, reading)?;
+pub(crate) fn mask(text: &str, context: &mut ParseContext) -> Result<Vec<u32>, ValueError> {
+    single(text, context)?;
+    let mask = number(text, Unit::Count, context)?;
     let bits = u32::try_from(mask).map_err(|_| {
-        Fault::new(format!("'{text}' is not a mask of 32 bits")).advise("use cpus_allowed")
+        ValueError::new(format!("'{text}' is not a mask of 32 bits")).advise("use cpus_allowed")
     })?;
     let cpus: Vec<u32> = (0..32).filter(|bit| bits & (1 << bit) != 0).collect();
     for at in &cpus {
-        cpu(&at.to_string(), reading)?;
+        cpu(&at.to_string(), context)?;
     }
     Ok(cpus)
 }
@@ -71,15 +73,17 @@ pub(crate) fn mask(text: &str, reading: &mut Reading) -> Result<Vec<u32>, Fault>
 ///
 /// # Errors
 /// When a name is unknown, or there are more than three lists.
-pub(crate) fn errors(text: &str) -> Result<[Option<Vec<i32>>; 3], Fault> {
+pub(crate) fn errors(text: &str) -> Result<[Option<Vec<i32>>; 3], ValueError> {
     let lists: Vec<&str> = text.trim().split(',').collect();
     if lists.len() > 3 {
-        return Err(Fault::new(format!("'{text}' has {} lists", lists.len()))
-            .advise("read,write,verify at most"));
+        return Err(
+            ValueError::new(format!("'{text}' has {} lists", lists.len()))
+                .advise("read,write,verify at most"),
+        );
     }
     let mut values = [None, None, None];
     for (slot, list) in values.iter_mut().zip(lists) {
-        let errors: Result<Vec<i32>, Fault> = list
+        let errors: Result<Vec<i32>, ValueError> = list
             .split(':')
             .map(str::trim)
             .filter(|name| !name.is_empty())
@@ -90,7 +94,7 @@ pub(crate) fn errors(text: &str) -> Result<[Option<Vec<i32>>; 3], Fault> {
     Ok(values)
 }
 
-fn error(name: &str) -> Result<i32, Fault> {
+fn error(name: &str) -> Result<i32, ValueError> {
     let number = match name.strip_prefix("0x").or_else(|| name.strip_prefix("0X")) {
         Some(hex) => i32::from_str_radix(hex, 16).ok(),
         None => name.parse::<i32>().ok().and_then(i32::checked_abs),
@@ -104,7 +108,7 @@ fn error(name: &str) -> Result<i32, Fault> {
     value
         .filter(|value| (1..4096).contains(value))
         .ok_or_else(|| {
-            Fault::new(format!("'{name}' is no errno"))
+            ValueError::new(format!("'{name}' is no errno"))
                 .advise("use a name such as EIO, or a number")
         })
 }
@@ -191,14 +195,17 @@ mod tests {
 
     #[test]
     fn cpus_are_listed_once_and_must_exist() {
-        let reading = Reading::new(Fathom, 8);
-        assert_eq!(cpus("0,2-5", &reading), Ok(vec![0, 2, 3, 4, 5]));
-        assert_eq!(cpus("3,1-3", &reading), Ok(vec![1, 2, 3]));
+        let context = ParseContext::new(Fathom, 8);
+        assert_eq!(cpus("0,2-5", &context), Ok(vec![0, 2, 3, 4, 5]));
+        assert_eq!(cpus("3,1-3", &context), Ok(vec![1, 2, 3]));
         for text in ["8", "0-9", "5-2", "a", "", "0-4294967295"] {
-            assert!(cpus(text, &reading).is_err(), "{text}");
+            assert!(cpus(text, &context).is_err(), "{text}");
         }
-        assert_eq!(mask("0x5", &mut Reading::new(Fathom, 8)), Ok(vec![0, 2]));
-        assert!(mask("0x100", &mut Reading::new(Fathom, 8)).is_err());
+        assert_eq!(
+            mask("0x5", &mut ParseContext::new(Fathom, 8)),
+            Ok(vec![0, 2])
+        );
+        assert!(mask("0x100", &mut ParseContext::new(Fathom, 8)).is_err());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! `bssplit` and the zones of `random_distribution`: entries with shares, by direction.
 
+use super::context::{ParseContext, ValueError};
 use super::lists::single;
 use super::number::number;
-use super::reading::{Fault, Reading};
-use crate::options::Unit;
+use super::unit::Unit;
 
 /// Most entries of one `bssplit` direction.
 const MOST_SIZES: usize = 64;
@@ -17,14 +17,14 @@ pub(crate) type SizeShares = Vec<(u64, f64)>;
 pub(crate) type Zones = Vec<(u8, u64)>;
 
 /// The texts for read, write and trim: one for all, or read,write(=trim), or all three.
-pub(super) fn by_direction(text: &str) -> Result<[&str; 3], Fault> {
+pub(super) fn by_direction(text: &str) -> Result<[&str; 3], ValueError> {
     let parts: Vec<&str> = text.trim().split(',').collect();
     match parts[..] {
         [all] => Ok([all; 3]),
         [read, write] => Ok([read, write, write]),
         [read, write, trim] => Ok([read, write, trim]),
         _ => Err(
-            Fault::new(format!("'{text}' has {} directions", parts.len()))
+            ValueError::new(format!("'{text}' has {} directions", parts.len()))
                 .advise("read,write,trim at most"),
         ),
     }
@@ -32,8 +32,8 @@ pub(super) fn by_direction(text: &str) -> Result<[&str; 3], Fault> {
 
 pub(super) fn try_map<T>(
     texts: [&str; 3],
-    mut read: impl FnMut(&str) -> Result<T, Fault>,
-) -> Result<[T; 3], Fault> {
+    mut read: impl FnMut(&str) -> Result<T, ValueError>,
+) -> Result<[T; 3], ValueError> {
     Ok([read(texts[0])?, read(texts[1])?, read(texts[2])?])
 }
 
@@ -41,78 +41,89 @@ pub(super) fn try_map<T>(
 ///
 /// # Errors
 /// When an entry cannot be read, or the shares cannot add up to 100.
-pub(crate) fn sizes(text: &str, reading: &mut Reading) -> Result<[SizeShares; 3], Fault> {
+pub(crate) fn sizes(text: &str, context: &mut ParseContext) -> Result<[SizeShares; 3], ValueError> {
     let directions = by_direction(text)?;
-    let noted = reading.notes.len();
-    let split = try_map(directions, |part| sizes_of_one(part, reading))?;
-    dedup_notes(reading, noted);
+    let noted = context.notes.len();
+    let split = try_map(directions, |part| sizes_of_one(part, context))?;
+    dedup_notes(context, noted);
     Ok(split)
 }
 
-fn dedup_notes(reading: &mut Reading, from: usize) {
+fn dedup_notes(context: &mut ParseContext, from: usize) {
     let mut seen = Vec::new();
-    for note in reading.notes.split_off(from) {
+    for note in context.notes.split_off(from) {
         if !seen.contains(&note) {
             seen.push(note);
         }
     }
-    reading.notes.append(&mut seen);
+    context.notes.append(&mut seen);
 }
 
-fn sizes_of_one(text: &str, reading: &mut Reading) -> Result<SizeShares, Fault> {
+fn sizes_of_one(text: &str, context: &mut ParseContext) -> Result<SizeShares, ValueError> {
     let mut entries: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').take_while(|entry| !entry.is_empty()) {
         if entries.len() == MOST_SIZES {
-            return Err(Fault::new(format!(
+            return Err(ValueError::new(format!(
                 "more than {MOST_SIZES} sizes in one direction"
             )));
         }
         let (size, share) = entry.split_once('/').unwrap_or((entry, ""));
-        entries.push((positive(size, reading)?, percent(share, reading)?));
+        entries.push((positive(size, context)?, percent(share, context)?));
     }
-    spread(entries, reading)
+    spread(entries, context)
 }
 
-pub(super) fn positive(text: &str, reading: &mut Reading) -> Result<u64, Fault> {
-    single(text, reading)?;
-    let size = number(text, Unit::Bytes, reading)?;
+pub(super) fn positive(text: &str, context: &mut ParseContext) -> Result<u64, ValueError> {
+    single(text, context)?;
+    let size = number(text, Unit::Bytes, context)?;
     u64::try_from(size)
         .ok()
         .filter(|n| *n > 0)
-        .ok_or_else(|| Fault::new(format!("'{text}' is not a block size")))
+        .ok_or_else(|| ValueError::new(format!("'{text}' is not a block size")))
 }
 
 /// A blank share, or 0, leaves the share open; fio holds one above 100 at 100.
-pub(super) fn percent(text: &str, reading: &Reading) -> Result<Option<u64>, Fault> {
+pub(super) fn percent(text: &str, context: &ParseContext) -> Result<Option<u64>, ValueError> {
     let digits: String = text
         .trim()
         .chars()
         .take_while(char::is_ascii_digit)
         .collect();
     let rest = text.trim()[digits.len()..].trim_start_matches('%');
-    if !rest.is_empty() && !reading.is_fio() {
-        return Err(Fault::new(format!("'{text}' is not a whole percentage")));
+    if !rest.is_empty() && !context.is_fio() {
+        return Err(ValueError::new(format!(
+            "'{text}' is not a whole percentage"
+        )));
     }
     let share = digits
         .parse::<u64>()
         .unwrap_or(if digits.is_empty() { 0 } else { 101 });
-    if share > 100 && !reading.is_fio() {
-        return Err(Fault::new(format!("'{text}' is more than 100 percent")));
+    if share > 100 && !context.is_fio() {
+        return Err(ValueError::new(format!(
+            "'{text}' is more than 100 percent"
+        )));
     }
     Ok(Some(share.min(100)).filter(|n| *n > 0))
 }
 
 /// Gives what is left to the entries without a share.
-fn spread(entries: Vec<(u64, Option<u64>)>, reading: &Reading) -> Result<SizeShares, Fault> {
+fn spread(
+    entries: Vec<(u64, Option<u64>)>,
+    context: &ParseContext,
+) -> Result<SizeShares, ValueError> {
     let sum: u64 = entries.iter().filter_map(|entry| entry.1).sum();
     let open = entries.iter().filter(|entry| entry.1.is_none()).count();
-    if sum > 100 && (!reading.is_fio() || open > 1) {
-        return Err(Fault::new(format!("the shares add up to {sum} percent"))
-            .advise("they may not exceed 100"));
+    if sum > 100 && (!context.is_fio() || open > 1) {
+        return Err(
+            ValueError::new(format!("the shares add up to {sum} percent"))
+                .advise("they may not exceed 100"),
+        );
     }
-    if sum < 100 && open == 0 && !entries.is_empty() && !reading.is_fio() {
-        return Err(Fault::new(format!("the shares add up to {sum} percent"))
-            .advise("leave one share blank to give it the rest"));
+    if sum < 100 && open == 0 && !entries.is_empty() && !context.is_fio() {
+        return Err(
+            ValueError::new(format!("the shares add up to {sum} percent"))
+                .advise("leave one share blank to give it the rest"),
+        );
     }
     let rest = 100_u64.saturating_sub(sum) as f64 / open.max(1) as f64;
     let shares: Vec<(u64, f64)> = entries
@@ -138,58 +149,68 @@ fn normalised(mut shares: SizeShares) -> SizeShares {
 pub(crate) fn zones(
     text: &str,
     absolute: bool,
-    reading: &mut Reading,
-) -> Result<[Zones; 3], Fault> {
+    context: &mut ParseContext,
+) -> Result<[Zones; 3], ValueError> {
     let directions = by_direction(text)?;
-    let noted = reading.notes.len();
-    let zones = try_map(directions, |part| zones_of_one(part, absolute, reading))?;
-    dedup_notes(reading, noted);
+    let noted = context.notes.len();
+    let zones = try_map(directions, |part| zones_of_one(part, absolute, context))?;
+    dedup_notes(context, noted);
     Ok(zones)
 }
 
-fn zones_of_one(text: &str, absolute: bool, reading: &mut Reading) -> Result<Zones, Fault> {
+fn zones_of_one(
+    text: &str,
+    absolute: bool,
+    context: &mut ParseContext,
+) -> Result<Zones, ValueError> {
     let mut zones: Vec<(u8, Option<u64>)> = Vec::new();
     for entry in text.split(':').take_while(|entry| !entry.is_empty()) {
         if zones.len() == MOST_ZONES {
-            return Err(Fault::new(format!(
+            return Err(ValueError::new(format!(
                 "more than {MOST_ZONES} zones in one direction"
             )));
         }
         let (access, size) = entry.split_once('/').unwrap_or((entry, ""));
         zones.push((
-            access_share(access, reading)?,
-            zone_size(size, absolute, reading)?,
+            access_share(access, context)?,
+            zone_size(size, absolute, context)?,
         ));
     }
     check_zones(zones, absolute)
 }
 
-fn access_share(text: &str, reading: &mut Reading) -> Result<u8, Fault> {
-    let share = number(text, Unit::Count, reading)?;
+fn access_share(text: &str, context: &mut ParseContext) -> Result<u8, ValueError> {
+    let share = number(text, Unit::Count, context)?;
     u8::try_from(share)
         .ok()
         .filter(|n| *n <= 100)
-        .ok_or_else(|| Fault::new(format!("'{text}' is not a percentage of the accesses")))
+        .ok_or_else(|| ValueError::new(format!("'{text}' is not a percentage of the accesses")))
 }
 
-fn zone_size(text: &str, absolute: bool, reading: &mut Reading) -> Result<Option<u64>, Fault> {
+fn zone_size(
+    text: &str,
+    absolute: bool,
+    context: &mut ParseContext,
+) -> Result<Option<u64>, ValueError> {
     if !absolute {
-        return percent(text, reading);
+        return percent(text, context);
     }
     if text.is_empty() {
-        return Err(Fault::new("a zone has no size").advise("write access/size, for example 60/1g"));
+        return Err(
+            ValueError::new("a zone has no size").advise("write access/size, for example 60/1g")
+        );
     }
-    let size = number(text, Unit::Bytes, reading)?;
+    let size = number(text, Unit::Bytes, context)?;
     u64::try_from(size)
         .map(Some)
-        .map_err(|_| Fault::new(format!("'{text}' is not a size")))
+        .map_err(|_| ValueError::new(format!("'{text}' is not a size")))
 }
 
-fn check_zones(zones: Vec<(u8, Option<u64>)>, absolute: bool) -> Result<Zones, Fault> {
+fn check_zones(zones: Vec<(u8, Option<u64>)>, absolute: bool) -> Result<Zones, ValueError> {
     let access: u64 = zones.iter().map(|zone| u64::from(zone.0)).sum();
     if !zones.is_empty() && access != 100 {
         return Err(
-            Fault::new(format!("the accesses add up to {access} percent"))
+            ValueError::new(format!("the accesses add up to {access} percent"))
                 .advise("they must add up to 100"),
         );
     }
@@ -199,7 +220,7 @@ fn check_zones(zones: Vec<(u8, Option<u64>)>, absolute: bool) -> Result<Zones, F
         .fold(0, u64::saturating_add);
     if !absolute && sum > 100 {
         return Err(
-            Fault::new(format!("the zones add up to {sum} percent of the region"))
+            ValueError::new(format!("the zones add up to {sum} percent of the region"))
                 .advise("they may not exceed 100"),
         );
     }
@@ -218,12 +239,12 @@ mod tests {
 
     #[test]
     fn blank_shares_share_the_rest() {
-        let mut reading = Reading::new(Fathom, 1);
-        let [read, write, trim] = sizes("4k/60:64k/:8k", &mut reading).expect("two are open");
+        let mut context = ParseContext::new(Fathom, 1);
+        let [read, write, trim] = sizes("4k/60:64k/:8k", &mut context).expect("two are open");
         assert_eq!(read, vec![(4096, 60.0), (65536, 20.0), (8192, 20.0)]);
         assert_eq!((&read, &read), (&write, &trim));
         let [read, write, trim] =
-            sizes("4k/50:8k/50,2k/100", &mut reading).expect("two directions");
+            sizes("4k/50:8k/50,2k/100", &mut context).expect("two directions");
         assert_eq!((read.len(), write.len(), trim), (2, 1, vec![(2048, 100.0)]));
     }
 
@@ -232,25 +253,25 @@ mod tests {
     fn totals_above_100_are_fio_only() {
         let text = "4k/80:8k/80";
         assert_eq!(
-            sizes(text, &mut Reading::new(Fio, 1)).expect("fio takes it")[0],
+            sizes(text, &mut ParseContext::new(Fio, 1)).expect("fio takes it")[0],
             vec![(4096, 50.0), (8192, 50.0)]
         );
-        assert!(sizes(text, &mut Reading::new(Fathom, 1)).is_err());
-        assert!(sizes("4k/80:8k/10", &mut Reading::new(Fathom, 1)).is_err());
+        assert!(sizes(text, &mut ParseContext::new(Fathom, 1)).is_err());
+        assert!(sizes("4k/80:8k/10", &mut ParseContext::new(Fathom, 1)).is_err());
     }
 
     #[test]
     fn zones_must_cover_all_accesses() {
-        let mut reading = Reading::new(Fathom, 1);
+        let mut context = ParseContext::new(Fathom, 1);
         assert_eq!(
-            zones("60/10:30/20:10/70", false, &mut reading).expect("complete")[0],
+            zones("60/10:30/20:10/70", false, &mut context).expect("complete")[0],
             vec![(60, 10), (30, 20), (10, 70)]
         );
         assert_eq!(
-            zones("50/1g:50/2g", true, &mut reading).expect("complete")[0],
+            zones("50/1g:50/2g", true, &mut context).expect("complete")[0],
             vec![(50, 1 << 30), (50, 2 << 30)]
         );
-        assert!(zones("60/10:30/20", false, &mut reading).is_err());
-        assert!(zones("50/60:50/60", false, &mut reading).is_err());
+        assert!(zones("60/10:30/20", false, &mut context).is_err());
+        assert!(zones("50/60:50/60", false, &mut context).is_err());
     }
 }

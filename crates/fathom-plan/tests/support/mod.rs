@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use fathom_model::Personality;
-use fathom_plan::{Diagnostic, Includes, Planned, Surroundings, parse_args, plan};
+use fathom_plan::{Diagnostic, FileReader, HostInfo, Planned, parse_args, plan};
 
 /// A machine with 4 CPUs, 2000 MiB and pages of 4096 bytes.
 pub struct Machine {
@@ -46,7 +46,7 @@ impl Machine {
     }
 }
 
-impl Surroundings for Machine {
+impl HostInfo for Machine {
     fn variable(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }
@@ -70,7 +70,7 @@ impl Surroundings for Machine {
     }
 }
 
-impl Includes for Machine {
+impl FileReader for Machine {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         self.files
             .get(path)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use fathom_linux::{LinuxClock, LinuxHost};
 use fathom_model::{Bytes, CellFigures, Findings, Nanos, Personality, Plan, Progress, Recording};
-use fathom_plan::{Includes, Planned, PlannedCell, beside, parse_args, plan};
+use fathom_plan::{FileReader, Planned, PlannedCell, merge_plans, parse_args, plan};
 
 use super::cell_store::CellStore;
 use super::observer::{Observer, Position};
@@ -85,7 +85,7 @@ pub fn room(plan: &Plan) -> String {
 /// The job file of a cell; files that it includes are read from the machine.
 struct Text<'a>(&'a PlannedCell);
 
-impl Includes for Text<'_> {
+impl FileReader for Text<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         if path == self.0.source {
             Ok(self.0.job_file.clone().into_bytes())
@@ -120,7 +120,7 @@ pub fn plan_of(cell: &PlannedCell) -> Result<(Plan, Vec<Range<usize>>), String> 
     if sides.len() > 1 && waits {
         return Err("a job file with stonewall cannot be run on several targets at once: its jobs would wait for each other's".to_owned());
     }
-    let plan = beside(sides, &cell.targets).ok_or("the cell has no plan")?;
+    let plan = merge_plans(sides, &cell.targets).ok_or("the cell has no plan")?;
     if plan.jobs.is_empty() {
         return Err(format!("{} has no job", cell.source));
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fathom_model::Bytes;
-use fathom_plan::Includes;
+use fathom_plan::FileReader;
 
 use super::observer_options::ObserverOptions;
 use crate::args::Arg;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_plan::{Recipe, RecipeTrouble, read_recipe};
+use fathom_plan::{Recipe, RecipeError, read_recipe};
 
 /// Recipes that the program carries.
 const OWN: [(&str, &str); 13] = [
@@ -67,7 +67,7 @@ const LARGEST: u64 = 1 << 20;
 #[derive(Default)]
 pub struct Library {
     pub recipes: Vec<Recipe>,
-    pub troubles: Vec<RecipeTrouble>,
+    pub troubles: Vec<RecipeError>,
 }
 
 impl Library {
@@ -122,7 +122,7 @@ impl Library {
 
     fn add_folder(&mut self, folder: &Path) {
         let mut miss = |file: &Path, what: String| {
-            self.troubles.push(RecipeTrouble {
+            self.troubles.push(RecipeError {
                 file: file.display().to_string(),
                 line: 0,
                 what,
@@ -140,7 +140,7 @@ impl Library {
         for path in paths.iter().take(MOST_FILES) {
             match read(path) {
                 Ok(text) => self.add(&path.to_string_lossy(), &text),
-                Err(what) => self.troubles.push(RecipeTrouble {
+                Err(what) => self.troubles.push(RecipeError {
                     file: path.display().to_string(),
                     line: 0,
                     what,

@@ -4,6 +4,7 @@ use fathom_model::{Bytes, Nanos};
 
 use super::{Recipe, Step};
 use crate::experiment::PlannedCell;
+use crate::values::parse_size;
 
 /// No cell is shorter, however much a rehearsal shortens it.
 const LEAST: u64 = 100_000_000;
@@ -53,7 +54,7 @@ impl Recipe {
         let mut combinations: Vec<Vec<Setting>> = vec![Vec::new()];
         for axis in &step.axes {
             let fits = |value: &&String| {
-                axis.name != "size" || bytes(value).is_none_or(|size| size <= place.size.get())
+                axis.name != "size" || parse_size(value).map_or(true, |size| size <= place.size)
             };
             let setting = |value: &String| Setting {
                 option: axis.name.clone(),
@@ -170,19 +171,6 @@ fn share(step: &Step, place: &RunTarget) -> u64 {
             .max(1 << 20)
             .min(size),
         _ => size,
-    }
-}
-
-fn bytes(text: &str) -> Option<u64> {
-    use crate::values::{Reading, Size, Value, read_value};
-    let row = crate::options::find("io_size")?;
-    match read_value(
-        row,
-        Some(text),
-        &mut Reading::new(fathom_model::Personality::Fathom, 1),
-    ) {
-        Ok(Value::Extent(Size::Bytes(size))) => Some(size),
-        _ => None,
     }
 }
 

@@ -116,7 +116,7 @@ pub enum Tracked {
 
 /// What is wrong with a recipe, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecipeTrouble {
+pub struct RecipeError {
     /// The file.
     pub file: String,
     /// Line in it, from 1; 0 where the file itself is meant.
@@ -125,7 +125,7 @@ pub struct RecipeTrouble {
     pub what: String,
 }
 
-impl fmt::Display for RecipeTrouble {
+impl fmt::Display for RecipeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = self.file.escape_debug();
         if self.line == 0 {
@@ -136,4 +136,4 @@ impl fmt::Display for RecipeTrouble {
     }
 }
 
-impl std::error::Error for RecipeTrouble {}
+impl std::error::Error for RecipeError {}

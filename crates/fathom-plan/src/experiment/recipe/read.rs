@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::table::{File, TableEntry};
-use super::{Level, Recipe, RecipeTrouble, Rounds, Step, Tracked};
+use super::{Level, Recipe, RecipeError, Rounds, Step, Tracked};
 use crate::experiment::Axis;
 
 /// Version of the format that is read.
@@ -22,7 +22,7 @@ const LEAST_ROUNDS: u32 = 5;
 ///
 /// # Errors
 /// The first mistake, with its line.
-pub fn read_recipe(name: &str, text: &str) -> Result<Recipe, RecipeTrouble> {
+pub fn read_recipe(name: &str, text: &str) -> Result<Recipe, RecipeError> {
     let file = File { name, text };
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
@@ -38,7 +38,7 @@ pub fn read_recipe(name: &str, text: &str) -> Result<Recipe, RecipeTrouble> {
     })
 }
 
-fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeTrouble> {
+fn recipe(top: &TableEntry<'_>) -> Result<Recipe, RecipeError> {
     top.only(&[
         "schema",
         "name",
@@ -92,7 +92,7 @@ fn is_name(text: &str) -> bool {
         .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> {
+fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeError> {
     place.only(&[
         "name",
         "title",
@@ -157,7 +157,7 @@ fn step(place: &TableEntry<'_>, before: &[Step]) -> Result<Step, RecipeTrouble> 
     Ok(Step { rounds, ..step })
 }
 
-fn axes(place: &TableEntry<'_>) -> Result<Vec<Axis>, RecipeTrouble> {
+fn axes(place: &TableEntry<'_>) -> Result<Vec<Axis>, RecipeError> {
     let one = |(text, at): (String, std::ops::Range<usize>)| match Axis::parse(&text) {
         Ok(axis) if axis.name == "target" => Err(place
             .file
@@ -168,7 +168,7 @@ fn axes(place: &TableEntry<'_>) -> Result<Vec<Axis>, RecipeTrouble> {
     place.texts("axes")?.into_iter().map(one).collect()
 }
 
-fn tracked(place: &TableEntry<'_>) -> Result<Tracked, RecipeTrouble> {
+fn tracked(place: &TableEntry<'_>) -> Result<Tracked, RecipeError> {
     match place.text("figure")?.as_deref() {
         None | Some("iops") => Ok(Tracked::Iops),
         Some("bandwidth") => Ok(Tracked::Bandwidth),
@@ -177,7 +177,7 @@ fn tracked(place: &TableEntry<'_>) -> Result<Tracked, RecipeTrouble> {
     }
 }
 
-fn level(place: &TableEntry<'_>, before: &[Step]) -> Result<Level, RecipeTrouble> {
+fn level(place: &TableEntry<'_>, before: &[Step]) -> Result<Level, RecipeError> {
     place.only(&["option", "of", "figure", "percent"])?;
     let option = place.required("option")?;
     place.known(&option, place.span("option"))?;
@@ -213,7 +213,7 @@ fn level(place: &TableEntry<'_>, before: &[Step]) -> Result<Level, RecipeTrouble
     })
 }
 
-fn rounds(place: &TableEntry<'_>, step: &Step) -> Result<Option<Rounds>, RecipeTrouble> {
+fn rounds(place: &TableEntry<'_>, step: &Step) -> Result<Option<Rounds>, RecipeError> {
     let Some(most) = place.number("rounds", LEAST_ROUNDS..=MOST_ROUNDS)? else {
         return match ["steady", "soak", "written"]
             .into_iter()

@@ -5,9 +5,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::RecipeTrouble;
+use super::RecipeError;
 use crate::options::{closest_option, find};
-use crate::values::{Reading, Size, Value, read_value};
+use crate::text::closest;
+use crate::values::{parse_size, parse_time};
 
 /// A text and the places in it.
 #[derive(Clone, Copy)]
@@ -17,9 +18,9 @@ pub(super) struct File<'a> {
 }
 
 impl File<'_> {
-    pub fn trouble(&self, at: Range<usize>, what: impl Into<String>) -> RecipeTrouble {
+    pub fn trouble(&self, at: Range<usize>, what: impl Into<String>) -> RecipeError {
         let before = self.text.get(..at.start).unwrap_or(self.text);
-        RecipeTrouble {
+        RecipeError {
             file: self.name.to_owned(),
             line: 1 + before.matches('\n').count(),
             what: what.into(),
@@ -27,7 +28,7 @@ impl File<'_> {
     }
 }
 
-type TableResult<T> = Result<T, RecipeTrouble>;
+type TableResult<T> = Result<T, RecipeError>;
 
 /// A table that knows where it is.
 #[derive(Clone, Copy)]
@@ -46,7 +47,7 @@ impl<'a> TableEntry<'a> {
             .filter(|key| !known.contains(&key.get_ref().as_ref()))
         {
             let name = key.get_ref().escape_debug().to_string();
-            let close = crate::options::closest(&name, known.iter().copied())
+            let close = closest(&name, known.iter().copied())
                 .map_or(String::new(), |close| format!("; did you mean {close}?"));
             return Err(self
                 .file
@@ -66,7 +67,7 @@ impl<'a> TableEntry<'a> {
         self.get(key).map_or(self.at..self.at, Spanned::span)
     }
 
-    pub fn wrong(&self, key: &str, what: impl Into<String>) -> RecipeTrouble {
+    pub fn wrong(&self, key: &str, what: impl Into<String>) -> RecipeError {
         self.file.trouble(self.span(key), what)
     }
 
@@ -127,13 +128,8 @@ impl<'a> TableEntry<'a> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        let row = find("runtime").expect("the table has runtime");
-        match read_value(
-            row,
-            Some(&text),
-            &mut Reading::new(fathom_model::Personality::Fathom, 1),
-        ) {
-            Ok(Value::Number(ns)) if ns >= 1_000_000 => Ok(Some(ns as u64)),
+        match parse_time(&text) {
+            Ok(time) if time.get() >= 1_000_000 => Ok(Some(time.get())),
             _ => Err(self.wrong(key, format!("{key} is a time such as \"60s\" or \"8h\""))),
         }
     }
@@ -143,13 +139,8 @@ impl<'a> TableEntry<'a> {
         let Some(text) = self.text(key)? else {
             return Ok(None);
         };
-        let row = find("io_size").expect("the table has io_size");
-        match read_value(
-            row,
-            Some(&text),
-            &mut Reading::new(fathom_model::Personality::Fathom, 1),
-        ) {
-            Ok(Value::Extent(Size::Bytes(size))) if size >= 1 << 20 => Ok(Some(size)),
+        match parse_size(&text) {
+            Ok(size) if size.get() >= 1 << 20 => Ok(Some(size.get())),
             _ => Err(self.wrong(key, format!("{key} is a size such as \"40g\""))),
         }
     }

@@ -1,50 +1,50 @@
 //! Options: private to the engines of the local kernel.
 
-use crate::options::row::{Kind, OptionRow, Unit, row};
+use crate::options::typed::*;
+use crate::values::Unit::*;
 
-#[rustfmt::skip] // One row per option.
-pub(super) const ROWS: &[OptionRow] = &[
-    row("hipri", Kind::Flag, "Polled completions").engines(&["io_uring", "io_uring_cmd", "libblkio", "sg", "pvsync2", "xnvme"]),
-    row("hipri_percentage", Kind::One(Unit::Percent), "Share of I/Os with polled completions").default("100").max(100).engines(&["pvsync2"]).refused("use hipri alone"),
-    row("fixedbufs", Kind::Flag, "Register the buffers with the kernel").engines(&["io_uring", "io_uring_cmd"]),
-    row("registerfiles", Kind::Flag, "Register the files with the kernel").engines(&["io_uring", "io_uring_cmd"]),
-    row("sqthread_poll", Kind::Flag, "A kernel thread takes the submissions").engines(&["io_uring", "io_uring_cmd", "xnvme"]),
-    row("sqthread_poll_cpu", Kind::One(Unit::Count), "CPU of that kernel thread").engines(&["io_uring", "io_uring_cmd"]),
-    row("nonvectored", Kind::One(Unit::Count), "Plain reads and writes instead of vectored ones").default("-1").min(-1).engines(&["io_uring", "io_uring_cmd"]),
-    row("uncached", Kind::One(Unit::Count), "Drop pages from the cache after the I/O").engines(&["io_uring", "io_uring_cmd", "pvsync2"]),
-    row("nowait", Kind::Bool, "Fail instead of blocking (RWF_NOWAIT)").engines(&["io_uring", "io_uring_cmd", "libaio", "pvsync2"]),
-    row("force_async", Kind::One(Unit::Count), "Send every Nth I/O to a kernel worker at once").engines(&["io_uring", "io_uring_cmd"]),
-    row("userspace_reap", Kind::Flag, "Take completions from the ring without a system call").engines(&["libaio"]),
-    row("libaio_vectored", Kind::Bool, "Vectored reads and writes").engines(&["libaio"]).no_effect("one buffer per I/O makes them alike"),
-    row("thp", Kind::One(Unit::Count), "Transparent huge pages for the mapping").engines(&["mmap"]).no_effect("the kernel's own setting holds"),
-    row("stat_type", Kind::Choice(&["stat", "lstat", "statx"]), "Which stat call is made").default("stat").engines(&["filestat", "dirstat"]),
-    row("cmdprio_percentage", Kind::Three(Unit::Percent), "Share of I/Os with high priority").max(100).engines(&["libaio", "io_uring", "io_uring_cmd"]),
-    row("cmdprio_class", Kind::Three(Unit::Count), "Priority class of those I/Os").min(1).max(3).engines(&["libaio", "io_uring", "io_uring_cmd"]),
-    row("cmdprio_hint", Kind::Three(Unit::Count), "Priority hint of those I/Os").max(1023).engines(&["libaio", "io_uring", "io_uring_cmd"]),
-    row("cmdprio", Kind::Three(Unit::Count), "Priority level of those I/Os").max(7).engines(&["libaio", "io_uring", "io_uring_cmd"]),
-    row("cmdprio_bssplit", Kind::PrioritySplit, "Priorities by block size").engines(&["libaio", "io_uring", "io_uring_cmd"]),
-    row("cpuload", Kind::One(Unit::Count), "Percent of the time that a CPU is kept busy").max(100).engines(&["cpuio"]),
-    row("cpumode", Kind::Choice(&["noop", "qsort"]), "How it is kept busy: idle turns or sorting").default("noop").engines(&["cpuio"]),
-    row("cpuchunks", Kind::One(Unit::Count), "Length of a busy spell, microseconds").default("50000").min(1).engines(&["cpuio"]),
-    row("exit_on_io_done", Kind::Bool, "End with the last job that does I/O").default("0").engines(&["cpuio"]),
-    row("program", Kind::Text, "Program that runs beside the load").engines(&["exec"]),
-    row("arguments", Kind::Text, "Its arguments; %r is the runtime in seconds, %n the name of the job").engines(&["exec"]),
-    row("grace_time", Kind::One(Unit::Count), "Seconds it may take to end when told to").default("1").min(0).engines(&["exec"]),
-    row("std_redirect", Kind::Bool, "What it says goes into JOB.stdout and JOB.stderr").default("1").engines(&["exec"]),
-    row("readfua", Kind::Bool, "Reads with force unit access").default("0").engines(&["io_uring", "io_uring_cmd", "sg"]).refused("leave it out; it belongs to pass-through engines"),
-    row("writefua", Kind::Bool, "Writes with force unit access").default("0").engines(&["io_uring", "io_uring_cmd", "sg"]).refused("use sync=dsync"),
-    row("write_mode", Kind::Text, "Which command a write becomes").default("write").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines"),
-    row("verify_mode", Kind::Choice(&["read", "compare"]), "Which command a verify becomes").default("read").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines"),
-    row("read_mode", Kind::Choice(&["read", "prefetch"]), "Which command a read becomes").default("read").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines"),
-    row("cmd_type", Kind::Choice(&["nvme", "bsg"]), "Kind of pass-through command").default("nvme").engines(&["io_uring", "io_uring_cmd"]).refused("use ioengine=io_uring"),
-    row("cdb_len", Kind::Choice(&["0", "10", "16", "32"]), "Length of a SCSI command").default("0").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines"),
-    row("verify_bytchk", Kind::Choice(&["0", "1", "3"]), "BYTCHK field of a SCSI verify").default("0").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines"),
-    row("md_per_io_size", Kind::One(Unit::Count), "Metadata buffer per I/O").default("0").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines"),
-    row("pi_act", Kind::Bool, "Protection information action").default("1").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines"),
-    row("pi_chk", Kind::Text, "Protection information checks").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines"),
-    row("apptag", Kind::One(Unit::Count), "Application tag").default("0x1234").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines"),
-    row("apptag_mask", Kind::One(Unit::Count), "Mask of the application tag").default("0xffff").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines"),
-    row("deac", Kind::Bool, "Deallocate with write zeroes").default("0").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines"),
-    row("sg_write_mode", Kind::Choice(&["write", "write_and_verify", "verify", "write_same", "same", "write_same_ndob", "verify_bytchk_00", "verify_bytchk_01", "verify_bytchk_11", "write_stream"]), "Which SCSI command a write becomes").default("write").engines(&["sg"]).refused("leave it out; it belongs to pass-through engines"),
-    row("stream_id", Kind::One(Unit::Count), "Stream of SCSI write stream").default("0").engines(&["sg"]).refused("leave it out; it belongs to pass-through engines"),
-];
+job_options! {
+    HIPRI: Switch = flag("hipri", "Polled completions").engines(&["io_uring", "io_uring_cmd", "libblkio", "sg", "pvsync2", "xnvme"]);
+    HIPRI_PERCENTAGE: Number = number("hipri_percentage", Percent, "Share of I/Os with polled completions").default("100").max(100).engines(&["pvsync2"]).refused("use hipri alone");
+    FIXEDBUFS: Switch = flag("fixedbufs", "Register the buffers with the kernel").engines(&["io_uring", "io_uring_cmd"]);
+    REGISTERFILES: Switch = flag("registerfiles", "Register the files with the kernel").engines(&["io_uring", "io_uring_cmd"]);
+    SQTHREAD_POLL: Switch = flag("sqthread_poll", "A kernel thread takes the submissions").engines(&["io_uring", "io_uring_cmd", "xnvme"]);
+    SQTHREAD_POLL_CPU: Number = number("sqthread_poll_cpu", Count, "CPU of that kernel thread").engines(&["io_uring", "io_uring_cmd"]);
+    NONVECTORED: Signed = signed("nonvectored", Count, "Plain reads and writes instead of vectored ones").default("-1").min(-1).engines(&["io_uring", "io_uring_cmd"]);
+    UNCACHED: Number = number("uncached", Count, "Drop pages from the cache after the I/O").engines(&["io_uring", "io_uring_cmd", "pvsync2"]);
+    NOWAIT: Switch = boolean("nowait", "Fail instead of blocking (RWF_NOWAIT)").engines(&["io_uring", "io_uring_cmd", "libaio", "pvsync2"]);
+    FORCE_ASYNC: Number = number("force_async", Count, "Send every Nth I/O to a kernel worker at once").engines(&["io_uring", "io_uring_cmd"]);
+    USERSPACE_REAP: Switch = flag("userspace_reap", "Take completions from the ring without a system call").engines(&["libaio"]);
+    LIBAIO_VECTORED: Switch = boolean("libaio_vectored", "Vectored reads and writes").engines(&["libaio"]).no_effect("one buffer per I/O makes them alike");
+    THP: Number = number("thp", Count, "Transparent huge pages for the mapping").engines(&["mmap"]).no_effect("the kernel's own setting holds");
+    STAT_TYPE: Choice = choice("stat_type", &["stat", "lstat", "statx"], "Which stat call is made").default("stat").engines(&["filestat", "dirstat"]);
+    CMDPRIO_PERCENTAGE: Three = three("cmdprio_percentage", Percent, "Share of I/Os with high priority").max(100).engines(&["libaio", "io_uring", "io_uring_cmd"]);
+    CMDPRIO_CLASS: Three = three("cmdprio_class", Count, "Priority class of those I/Os").min(1).max(3).engines(&["libaio", "io_uring", "io_uring_cmd"]);
+    CMDPRIO_HINT: Three = three("cmdprio_hint", Count, "Priority hint of those I/Os").max(1023).engines(&["libaio", "io_uring", "io_uring_cmd"]);
+    CMDPRIO: Three = three("cmdprio", Count, "Priority level of those I/Os").max(7).engines(&["libaio", "io_uring", "io_uring_cmd"]);
+    CMDPRIO_BSSPLIT: PrioritySplit = priority_split("cmdprio_bssplit", "Priorities by block size").engines(&["libaio", "io_uring", "io_uring_cmd"]);
+    CPULOAD: Number = number("cpuload", Count, "Percent of the time that a CPU is kept busy").max(100).engines(&["cpuio"]);
+    CPUMODE: Choice = choice("cpumode", &["noop", "qsort"], "How it is kept busy: idle turns or sorting").default("noop").engines(&["cpuio"]);
+    CPUCHUNKS: Number = number("cpuchunks", Count, "Length of a busy spell, microseconds").default("50000").min(1).engines(&["cpuio"]);
+    EXIT_ON_IO_DONE: Switch = boolean("exit_on_io_done", "End with the last job that does I/O").default("0").engines(&["cpuio"]);
+    PROGRAM: Text = text("program", "Program that runs beside the load").engines(&["exec"]);
+    ARGUMENTS: Text = text("arguments", "Its arguments; %r is the runtime in seconds, %n the name of the job").engines(&["exec"]);
+    GRACE_TIME: Number = number("grace_time", Count, "Seconds it may take to end when told to").default("1").min(0).engines(&["exec"]);
+    STD_REDIRECT: Switch = boolean("std_redirect", "What it says goes into JOB.stdout and JOB.stderr").default("1").engines(&["exec"]);
+    READFUA: Switch = boolean("readfua", "Reads with force unit access").default("0").engines(&["io_uring", "io_uring_cmd", "sg"]).refused("leave it out; it belongs to pass-through engines");
+    WRITEFUA: Switch = boolean("writefua", "Writes with force unit access").default("0").engines(&["io_uring", "io_uring_cmd", "sg"]).refused("use sync=dsync");
+    WRITE_MODE: Text = text("write_mode", "Which command a write becomes").default("write").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines");
+    VERIFY_MODE: Choice = choice("verify_mode", &["read", "compare"], "Which command a verify becomes").default("read").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines");
+    READ_MODE: Choice = choice("read_mode", &["read", "prefetch"], "Which command a read becomes").default("read").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines");
+    CMD_TYPE: Choice = choice("cmd_type", &["nvme", "bsg"], "Kind of pass-through command").default("nvme").engines(&["io_uring", "io_uring_cmd"]).refused("use ioengine=io_uring");
+    CDB_LEN: Choice = choice("cdb_len", &["0", "10", "16", "32"], "Length of a SCSI command").default("0").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines");
+    VERIFY_BYTCHK: Choice = choice("verify_bytchk", &["0", "1", "3"], "BYTCHK field of a SCSI verify").default("0").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines");
+    MD_PER_IO_SIZE: Number = number("md_per_io_size", Count, "Metadata buffer per I/O").default("0").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines");
+    PI_ACT: Switch = boolean("pi_act", "Protection information action").default("1").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines");
+    PI_CHK: Text = text("pi_chk", "Protection information checks").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines");
+    APPTAG: Number = number("apptag", Count, "Application tag").default("0x1234").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines");
+    APPTAG_MASK: Number = number("apptag_mask", Count, "Mask of the application tag").default("0xffff").engines(&["io_uring", "io_uring_cmd", "xnvme"]).refused("leave it out; it belongs to pass-through engines");
+    DEAC: Switch = boolean("deac", "Deallocate with write zeroes").default("0").engines(&["io_uring", "io_uring_cmd"]).refused("leave it out; it belongs to pass-through engines");
+    SG_WRITE_MODE: Choice = choice("sg_write_mode", &["write", "write_and_verify", "verify", "write_same", "same", "write_same_ndob", "verify_bytchk_00", "verify_bytchk_01", "verify_bytchk_11", "write_stream"], "Which SCSI command a write becomes").default("write").engines(&["sg"]).refused("leave it out; it belongs to pass-through engines");
+    STREAM_ID: Number = number("stream_id", Count, "Stream of SCSI write stream").default("0").engines(&["sg"]).refused("leave it out; it belongs to pass-through engines");
+}

@@ -1,83 +1,83 @@
 //! Options: private to engines that are not built in.
 
-use crate::options::row::{Kind, OptionRow, Unit, row};
+use crate::options::typed::*;
+use crate::values::Unit::*;
 
-#[rustfmt::skip] // One row per option.
-pub(super) const ROWS: &[OptionRow] = &[
-    row("pool", Kind::Text, "Storage pool").engines(&["dfs", "rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("cont", Kind::Text, "DAOS container").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("chunk_size", Kind::One(Unit::Bytes), "Chunk size of the store").default("0").engines(&["dfs", "libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("object_class", Kind::Text, "DAOS object class").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("svcl", Kind::Text, "DAOS service replicas").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("donorname", Kind::Text, "File that donates blocks").engines(&["e4defrag"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("inplace", Kind::One(Unit::Count), "Move blocks in place").max(1).engines(&["e4defrag"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("volume", Kind::Text, "Gluster volume").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("brick", Kind::Text, "Gluster host").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("single-instance", Kind::Bool, "Share one Gluster connection").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("https", Kind::Choice(&["off", "on", "insecure"]), "Whether HTTPS is used").default("off").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_host", Kind::Text, "HTTP host").default("localhost").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_user", Kind::Text, "HTTP user").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_pass", Kind::Text, "HTTP password").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_s3_key", Kind::Text, "S3 secret key").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_s3_keyid", Kind::Text, "S3 key id").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_s3_security_token", Kind::Text, "S3 session token").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_swift_auth_token", Kind::Text, "Swift token").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_s3_region", Kind::Text, "S3 region").default("us-east-1").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_s3_sse_customer_key", Kind::Text, "S3 customer key").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_s3_sse_customer_algorithm", Kind::Text, "S3 customer key algorithm").default("AES256").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_s3_storage_class", Kind::Text, "S3 storage class").default("STANDARD").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_mode", Kind::Choice(&["webdav", "s3", "swift"]), "WebDAV, S3 or Swift").default("webdav").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_verbose", Kind::One(Unit::Count), "Verbosity of the HTTP library").default("0").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("http_object_mode", Kind::Choice(&["block", "range"]), "Blocks as objects or as ranges").default("block").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_driver", Kind::Text, "libblkio driver").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_path", Kind::Text, "libblkio device path").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_pre_connect_props", Kind::Text, "libblkio properties before connect").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_num_entries", Kind::One(Unit::Count), "libblkio queue entries").min(1).engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_queue_size", Kind::One(Unit::Count), "libblkio queue size").min(1).engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_pre_start_props", Kind::Text, "libblkio properties before start").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_vectored", Kind::Flag, "libblkio vectored I/O").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_write_zeroes_on_trim", Kind::Flag, "libblkio trim by writing zeros").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_wait_mode", Kind::Choice(&["block", "eventfd", "loop"]), "libblkio way of waiting").default("block").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("libblkio_force_enable_completion_eventfd", Kind::Flag, "libblkio event descriptor").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("gpu_dev_ids", Kind::Text, "GPUs used").engines(&["libcufile", "libhipfile"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("cuda_io", Kind::Choice(&["cufile", "posix"]), "GPU direct or POSIX I/O").default("cufile").engines(&["libcufile"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("rocm_io", Kind::Choice(&["hipfile", "posix"]), "GPU direct or POSIX I/O").default("hipfile").engines(&["libhipfile"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("namenode", Kind::Text, "HDFS name node").default("localhost").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("hostname", Kind::Text, "Peer host").default("localhost").engines(&["libhdfs", "net", "netsplice", "rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("port", Kind::One(Unit::Count), "Peer port").default("9000").min(1).max(65535).engines(&["libhdfs", "net", "netsplice", "rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("hdfsdirectory", Kind::Text, "HDFS folder").default("/").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("single_instance", Kind::Bool, "Share one HDFS connection").default("1").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("hdfs_use_direct", Kind::Bool, "HDFS direct reads").default("0").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("initiator", Kind::Text, "iSCSI initiator name").default("iqn.2019-04.org.fio:fio").engines(&["libiscsi"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("skip_bad", Kind::Bool, "Skip bad erase blocks").default("0").engines(&["mtd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("uri", Kind::Text, "NBD address").engines(&["nbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("protocol", Kind::Choice(&["tcp", "tcpv6", "udp", "udpv6", "unix", "vsock"]), "Network protocol").alias("proto").default("tcp").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("nodelay", Kind::Bool, "TCP without delay").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("listen", Kind::Flag, "Wait for the peer").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("pingpong", Kind::Flag, "Echo what is received").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("interface", Kind::Text, "Network interface").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("ttl", Kind::One(Unit::Count), "Multicast time to live").default("1").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("window_size", Kind::One(Unit::Count), "TCP window").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("mss", Kind::One(Unit::Count), "TCP segment size").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("nfs_url", Kind::Text, "NFS address").engines(&["nfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("clustername", Kind::Text, "Ceph cluster").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("clientname", Kind::Text, "Ceph client").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("conf", Kind::Text, "Ceph configuration file").default("/etc/ceph/ceph.conf").engines(&["rados"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("busy_poll", Kind::Bool, "Poll Ceph completions").default("0").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("touch_objects", Kind::Bool, "Create objects first").default("1").engines(&["rados"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("rbdname", Kind::Text, "RBD image").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("rbd_encryption_format", Kind::Text, "RBD encryption").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("rbd_encryption_passphrase", Kind::Text, "RBD passphrase file").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("bindname", Kind::Text, "RDMA local address").engines(&["rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("verb", Kind::Choice(&["write", "read", "send", "recv"]), "RDMA operation").alias("proto").default("write").engines(&["rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("dummy", Kind::Flag, "Example of an external engine").engines(&["external"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("no_completion_thread", Kind::Flag, "Windows completion handling").engines(&["windowsaio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_be", Kind::Text, "xNVMe back end").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_mem", Kind::Text, "xNVMe memory").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_async", Kind::Text, "xNVMe asynchronous interface").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_sync", Kind::Text, "xNVMe synchronous interface").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_admin", Kind::Text, "xNVMe admin interface").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_dev_nsid", Kind::One(Unit::Count), "NVMe namespace").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_dev_subnqn", Kind::Text, "NVMe subsystem name").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-    row("xnvme_iovec", Kind::Flag, "xNVMe vectored I/O").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in"),
-];
+job_options! {
+    POOL: Text = text("pool", "Storage pool").engines(&["dfs", "rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    CONT: Text = text("cont", "DAOS container").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    CHUNK_SIZE: Number = number("chunk_size", Bytes, "Chunk size of the store").default("0").engines(&["dfs", "libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    OBJECT_CLASS: Text = text("object_class", "DAOS object class").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    SVCL: Text = text("svcl", "DAOS service replicas").engines(&["dfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    DONORNAME: Text = text("donorname", "File that donates blocks").engines(&["e4defrag"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    INPLACE: Number = number("inplace", Count, "Move blocks in place").max(1).engines(&["e4defrag"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    VOLUME: Text = text("volume", "Gluster volume").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    BRICK: Text = text("brick", "Gluster host").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    GFAPI_SINGLE_INSTANCE: Switch = boolean("single-instance", "Share one Gluster connection").engines(&["gfapi", "gfapi_async"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTPS: Choice = choice("https", &["off", "on", "insecure"], "Whether HTTPS is used").default("off").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_HOST: Text = text("http_host", "HTTP host").default("localhost").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_USER: Text = text("http_user", "HTTP user").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_PASS: Text = text("http_pass", "HTTP password").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_S3_KEY: Text = text("http_s3_key", "S3 secret key").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_S3_KEYID: Text = text("http_s3_keyid", "S3 key id").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_S3_SECURITY_TOKEN: Text = text("http_s3_security_token", "S3 session token").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_SWIFT_AUTH_TOKEN: Text = text("http_swift_auth_token", "Swift token").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_S3_REGION: Text = text("http_s3_region", "S3 region").default("us-east-1").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_S3_SSE_CUSTOMER_KEY: Text = text("http_s3_sse_customer_key", "S3 customer key").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_S3_SSE_CUSTOMER_ALGORITHM: Text = text("http_s3_sse_customer_algorithm", "S3 customer key algorithm").default("AES256").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_S3_STORAGE_CLASS: Text = text("http_s3_storage_class", "S3 storage class").default("STANDARD").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_MODE: Choice = choice("http_mode", &["webdav", "s3", "swift"], "WebDAV, S3 or Swift").default("webdav").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_VERBOSE: Number = number("http_verbose", Count, "Verbosity of the HTTP library").default("0").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HTTP_OBJECT_MODE: Choice = choice("http_object_mode", &["block", "range"], "Blocks as objects or as ranges").default("block").engines(&["http"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_DRIVER: Text = text("libblkio_driver", "libblkio driver").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_PATH: Text = text("libblkio_path", "libblkio device path").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_PRE_CONNECT_PROPS: Text = text("libblkio_pre_connect_props", "libblkio properties before connect").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_NUM_ENTRIES: Number = number("libblkio_num_entries", Count, "libblkio queue entries").min(1).engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_QUEUE_SIZE: Number = number("libblkio_queue_size", Count, "libblkio queue size").min(1).engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_PRE_START_PROPS: Text = text("libblkio_pre_start_props", "libblkio properties before start").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_VECTORED: Switch = flag("libblkio_vectored", "libblkio vectored I/O").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_WRITE_ZEROES_ON_TRIM: Switch = flag("libblkio_write_zeroes_on_trim", "libblkio trim by writing zeros").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_WAIT_MODE: Choice = choice("libblkio_wait_mode", &["block", "eventfd", "loop"], "libblkio way of waiting").default("block").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LIBBLKIO_FORCE_ENABLE_COMPLETION_EVENTFD: Switch = flag("libblkio_force_enable_completion_eventfd", "libblkio event descriptor").engines(&["libblkio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    GPU_DEV_IDS: Text = text("gpu_dev_ids", "GPUs used").engines(&["libcufile", "libhipfile"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    CUDA_IO: Choice = choice("cuda_io", &["cufile", "posix"], "GPU direct or POSIX I/O").default("cufile").engines(&["libcufile"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    ROCM_IO: Choice = choice("rocm_io", &["hipfile", "posix"], "GPU direct or POSIX I/O").default("hipfile").engines(&["libhipfile"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    NAMENODE: Text = text("namenode", "HDFS name node").default("localhost").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HOSTNAME: Text = text("hostname", "Peer host").default("localhost").engines(&["libhdfs", "net", "netsplice", "rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    PORT: Number = number("port", Count, "Peer port").default("9000").min(1).max(65535).engines(&["libhdfs", "net", "netsplice", "rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HDFSDIRECTORY: Text = text("hdfsdirectory", "HDFS folder").default("/").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    SINGLE_INSTANCE: Switch = boolean("single_instance", "Share one HDFS connection").default("1").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    HDFS_USE_DIRECT: Switch = boolean("hdfs_use_direct", "HDFS direct reads").default("0").engines(&["libhdfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    INITIATOR: Text = text("initiator", "iSCSI initiator name").default("iqn.2019-04.org.fio:fio").engines(&["libiscsi"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    SKIP_BAD: Switch = boolean("skip_bad", "Skip bad erase blocks").default("0").engines(&["mtd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    URI: Text = text("uri", "NBD address").engines(&["nbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    PROTOCOL: Choice = choice("protocol", &["tcp", "tcpv6", "udp", "udpv6", "unix", "vsock"], "Network protocol").alias("proto").default("tcp").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    NODELAY: Switch = boolean("nodelay", "TCP without delay").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    LISTEN: Switch = flag("listen", "Wait for the peer").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    PINGPONG: Switch = flag("pingpong", "Echo what is received").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    INTERFACE: Text = text("interface", "Network interface").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    TTL: Number = number("ttl", Count, "Multicast time to live").default("1").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    WINDOW_SIZE: Number = number("window_size", Count, "TCP window").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    MSS: Number = number("mss", Count, "TCP segment size").engines(&["net", "netsplice"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    NFS_URL: Text = text("nfs_url", "NFS address").engines(&["nfs"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    CLUSTERNAME: Text = text("clustername", "Ceph cluster").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    CLIENTNAME: Text = text("clientname", "Ceph client").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    CONF: Text = text("conf", "Ceph configuration file").default("/etc/ceph/ceph.conf").engines(&["rados"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    BUSY_POLL: Switch = boolean("busy_poll", "Poll Ceph completions").default("0").engines(&["rados", "rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    TOUCH_OBJECTS: Switch = boolean("touch_objects", "Create objects first").default("1").engines(&["rados"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    RBDNAME: Text = text("rbdname", "RBD image").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    RBD_ENCRYPTION_FORMAT: Text = text("rbd_encryption_format", "RBD encryption").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    RBD_ENCRYPTION_PASSPHRASE: Text = text("rbd_encryption_passphrase", "RBD passphrase file").engines(&["rbd"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    BINDNAME: Text = text("bindname", "RDMA local address").engines(&["rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    VERB: Choice = choice("verb", &["write", "read", "send", "recv"], "RDMA operation").alias("proto").default("write").engines(&["rdma"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    DUMMY: Switch = flag("dummy", "Example of an external engine").engines(&["external"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    NO_COMPLETION_THREAD: Switch = flag("no_completion_thread", "Windows completion handling").engines(&["windowsaio"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_BE: Text = text("xnvme_be", "xNVMe back end").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_MEM: Text = text("xnvme_mem", "xNVMe memory").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_ASYNC: Text = text("xnvme_async", "xNVMe asynchronous interface").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_SYNC: Text = text("xnvme_sync", "xNVMe synchronous interface").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_ADMIN: Text = text("xnvme_admin", "xNVMe admin interface").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_DEV_NSID: Number = number("xnvme_dev_nsid", Count, "NVMe namespace").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_DEV_SUBNQN: Text = text("xnvme_dev_subnqn", "NVMe subsystem name").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+    XNVME_IOVEC: Switch = flag("xnvme_iovec", "xNVMe vectored I/O").engines(&["xnvme"]).refused("use ioengine=io_uring, libaio or psync; the engine of this option is not built in");
+}

@@ -1,54 +1,54 @@
 //! Options: jobs, their order, their process and their errors.
 
-use crate::options::row::{Kind, OptionRow, Unit, row};
+use crate::options::typed::*;
+use crate::values::Unit::*;
 
-#[rustfmt::skip] // One row per option.
-pub(super) const ROWS: &[OptionRow] = &[
-    row("name", Kind::Text, "Name of the job in the report and of its logs"),
-    row("description", Kind::Text, "Free text kept with the result"),
-    row("group_reporting", Kind::Flag, "Report all jobs of a group as one"),
-    row("new_group", Kind::Flag, "Begin a new reporting group here"),
-    row("stonewall", Kind::Flag, "Wait for all earlier jobs; begin a new reporting group").alias("wait_for_previous"),
-    row("wait_for", Kind::Text, "Wait for the end of this earlier job"),
-    row("numjobs", Kind::One(Unit::Count), "Clones of this job that run at once").default("1").min(1),
-    row("thread", Kind::Flag, "Run clones as threads").default("1").no_effect("every clone is a thread here"),
-    row("startdelay", Kind::Pair(Unit::Seconds), "Wait this long before the first I/O").default("0"),
-    row("exitall", Kind::Flag, "End other jobs when this one ends"),
-    row("exit_what", Kind::Choice(&["group", "stonewall", "all"]), "Which jobs exitall ends").default("group"),
-    row("exitall_on_error", Kind::Flag, "End other jobs when this one fails"),
-    row("continue_on_error", Kind::Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]), "Kinds of errors the job survives").default("none"),
-    row("ignore_error", Kind::Errors, "errno values per direction that are no failure"),
-    row("error_dump", Kind::Bool, "Print ignored errors").default("0").no_effect("errors are always counted and listed in the result"),
-    row("max_latency", Kind::Three(Unit::Micros), "Fail the job when one I/O takes longer"),
-    row("comm", Kind::Text, "Name of the worker's thread"),
-    row("nice", Kind::One(Unit::Count), "Scheduling niceness of the worker").default("0").min(-20).max(19),
-    row("prio", Kind::One(Unit::Count), "I/O priority level").max(7),
-    row("prioclass", Kind::One(Unit::Count), "I/O priority class").max(3),
-    row("priohint", Kind::One(Unit::Count), "I/O priority hint").max(1023),
-    row("cpumask", Kind::One(Unit::Count), "CPUs the worker may use, as a bit mask"),
-    row("cpus_allowed", Kind::Cpus, "CPUs the worker may use, as a list"),
-    row("cpus_allowed_policy", Kind::Choice(&["shared", "split"]), "Whether clones share the CPUs or get one each"),
-    row("numa_cpu_nodes", Kind::Text, "NUMA nodes whose CPUs are used"),
-    row("numa_mem_policy", Kind::Text, "NUMA memory policy"),
-    row("cgroup", Kind::Text, "Control group of the job").refused("jobs are threads here, and a control group limits whole processes: start fathom in the group, for example with systemd-run --scope --slice="),
-    row("cgroup_nodelete", Kind::Bool, "Keep the control group afterwards").default("0").no_effect("it only matters with cgroup"),
-    row("cgroup_weight", Kind::One(Unit::Count), "Block weight of the control group").min(100).max(1000).refused("jobs are threads here, and weights count for whole processes: start one fathom for each weight, with systemd-run --scope -p IOWeight="),
-    row("uid", Kind::One(Unit::Count), "Open the files and do the I/O as this user"),
-    row("gid", Kind::One(Unit::Count), "Open the files and do the I/O as this group"),
-    row("exec_prerun", Kind::Text, "Shell command before the job"),
-    row("exec_postrun", Kind::Text, "Shell command after the job"),
-    row("ioscheduler", Kind::Text, "I/O scheduler of the device, put back after the run"),
-    row("profile", Kind::Text, "Built-in set of jobs").refused("write the jobs out in a job file"),
-    row("lockmem", Kind::One(Unit::Bytes), "Memory that the worker takes from everyone else (mlock)").default("0"),
-    row("kb_base", Kind::Choice(&["1024", "1000"]), "What k means: 1024 or 1000").default("1024"),
-    row("unit_base", Kind::Choice(&["0", "8", "1"]), "Bits or bytes in the text report").no_effect("the text report names its unit beside every number"),
-    row("flow", Kind::One(Unit::Count), "Weight of this job against others of its flow").default("0").max(1000),
-    row("flow_id", Kind::One(Unit::Count), "Which flow the job belongs to").default("0"),
-    row("flow_sleep", Kind::One(Unit::Count), "Microseconds a job waits that is ahead of its flow").default("0"),
-    row("flow_watermark", Kind::Dead, "Former limit of flow").no_effect("fio ignores it as well"),
-    row("steadystate", Kind::ChoiceWith(&["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"]), "End the job once this is steady").alias("ss").default("iops_slope:0.01%"),
-    row("steadystate_duration", Kind::One(Unit::Seconds), "Window of the steady state test").alias("ss_dur").default("0"),
-    row("steadystate_ramp_time", Kind::One(Unit::Seconds), "Wait before the steady state test").alias("ss_ramp").default("0"),
-    row("steadystate_check_interval", Kind::One(Unit::Seconds), "Distance of steady state samples").alias("ss_interval").default("1"),
-    row("gpu_dev_id", Kind::One(Unit::Count), "GPU of device memory").default("0").no_effect("it only matters with mem=cudamalloc"),
-];
+job_options! {
+    NAME: Text = text("name", "Name of the job in the report and of its logs");
+    DESCRIPTION: Text = text("description", "Free text kept with the result");
+    GROUP_REPORTING: Switch = flag("group_reporting", "Report all jobs of a group as one");
+    NEW_GROUP: Switch = flag("new_group", "Begin a new reporting group here");
+    STONEWALL: Switch = flag("stonewall", "Wait for all earlier jobs; begin a new reporting group").alias("wait_for_previous");
+    WAIT_FOR: Text = text("wait_for", "Wait for the end of this earlier job");
+    NUMJOBS: Number = number("numjobs", Count, "Clones of this job that run at once").default("1").min(1);
+    THREAD: Switch = flag("thread", "Run clones as threads").default("1").no_effect("every clone is a thread here");
+    STARTDELAY: Pair = pair("startdelay", Seconds, "Wait this long before the first I/O").default("0");
+    EXITALL: Switch = flag("exitall", "End other jobs when this one ends");
+    EXIT_WHAT: Choice = choice("exit_what", &["group", "stonewall", "all"], "Which jobs exitall ends").default("group");
+    EXITALL_ON_ERROR: Switch = flag("exitall_on_error", "End other jobs when this one fails");
+    CONTINUE_ON_ERROR: Choice = choice("continue_on_error", &["none", "read", "write", "io", "verify", "all", "0", "1"], "Kinds of errors the job survives").default("none");
+    IGNORE_ERROR: Errors = errors("ignore_error", "errno values per direction that are no failure");
+    ERROR_DUMP: Switch = boolean("error_dump", "Print ignored errors").default("0").no_effect("errors are always counted and listed in the result");
+    MAX_LATENCY: Three = three("max_latency", Micros, "Fail the job when one I/O takes longer");
+    COMM: Text = text("comm", "Name of the worker's thread");
+    NICE: Signed = signed("nice", Count, "Scheduling niceness of the worker").default("0").min(-20).max(19);
+    PRIO: Number = number("prio", Count, "I/O priority level").max(7);
+    PRIOCLASS: Number = number("prioclass", Count, "I/O priority class").max(3);
+    PRIOHINT: Number = number("priohint", Count, "I/O priority hint").max(1023);
+    CPUMASK: Cpus = cpu_mask("cpumask", "CPUs the worker may use, as a bit mask");
+    CPUS_ALLOWED: Cpus = cpus("cpus_allowed", "CPUs the worker may use, as a list");
+    CPUS_ALLOWED_POLICY: Choice = choice("cpus_allowed_policy", &["shared", "split"], "Whether clones share the CPUs or get one each").default("shared");
+    NUMA_CPU_NODES: Text = text("numa_cpu_nodes", "NUMA nodes whose CPUs are used");
+    NUMA_MEM_POLICY: Text = text("numa_mem_policy", "NUMA memory policy");
+    CGROUP: Text = text("cgroup", "Control group of the job").refused("jobs are threads here, and a control group limits whole processes: start fathom in the group, for example with systemd-run --scope --slice=");
+    CGROUP_NODELETE: Switch = boolean("cgroup_nodelete", "Keep the control group afterwards").default("0").no_effect("it only matters with cgroup");
+    CGROUP_WEIGHT: Number = number("cgroup_weight", Count, "Block weight of the control group").min(100).max(1000).refused("jobs are threads here, and weights count for whole processes: start one fathom for each weight, with systemd-run --scope -p IOWeight=");
+    UID: Number = number("uid", Count, "Open the files and do the I/O as this user");
+    GID: Number = number("gid", Count, "Open the files and do the I/O as this group");
+    EXEC_PRERUN: Text = text("exec_prerun", "Shell command before the job");
+    EXEC_POSTRUN: Text = text("exec_postrun", "Shell command after the job");
+    IOSCHEDULER: Text = text("ioscheduler", "I/O scheduler of the device, put back after the run");
+    PROFILE: Text = text("profile", "Built-in set of jobs").refused("write the jobs out in a job file");
+    LOCKMEM: Number = number("lockmem", Bytes, "Memory that the worker takes from everyone else (mlock)").default("0");
+    KB_BASE: Choice = choice("kb_base", &["1024", "1000"], "What k means: 1024 or 1000").default("1024");
+    UNIT_BASE: Choice = choice("unit_base", &["0", "8", "1"], "Bits or bytes in the text report").no_effect("the text report names its unit beside every number");
+    FLOW: Number = number("flow", Count, "Weight of this job against others of its flow").default("0").max(1000);
+    FLOW_ID: Number = number("flow_id", Count, "Which flow the job belongs to").default("0");
+    FLOW_SLEEP: Number = number("flow_sleep", Count, "Microseconds a job waits that is ahead of its flow").default("0");
+    FLOW_WATERMARK: Removed = removed("flow_watermark", "Former limit of flow").no_effect("fio ignores it as well");
+    STEADYSTATE: ChoiceWith = choice_with("steadystate", &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"], "End the job once this is steady").alias("ss").default("iops_slope:0.01%");
+    STEADYSTATE_DURATION: Number = number("steadystate_duration", Seconds, "Window of the steady state test").alias("ss_dur").default("0");
+    STEADYSTATE_RAMP_TIME: Number = number("steadystate_ramp_time", Seconds, "Wait before the steady state test").alias("ss_ramp").default("0");
+    STEADYSTATE_CHECK_INTERVAL: Number = number("steadystate_check_interval", Seconds, "Distance of steady state samples").alias("ss_interval").default("1");
+    GPU_DEV_ID: Number = number("gpu_dev_id", Count, "GPU of device memory").default("0").no_effect("it only matters with mem=cudamalloc");
+}

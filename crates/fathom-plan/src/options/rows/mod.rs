@@ -13,6 +13,18 @@ mod target;
 
 use super::row::OptionRow;
 
+/// The typed options of all groups that the resolver reads.
+pub(crate) mod table {
+    pub(crate) use super::engine_local::*;
+    pub(crate) use super::job::*;
+    pub(crate) use super::pace::*;
+    pub(crate) use super::pattern::*;
+    pub(crate) use super::payload::*;
+    pub(crate) use super::queue::*;
+    pub(crate) use super::report::*;
+    pub(crate) use super::target::*;
+}
+
 /// All groups, in the order of the documentation.
 pub(super) const GROUPS: &[(&str, &[OptionRow])] = &[
     (

@@ -1,42 +1,42 @@
 //! Options: what is written and how it is checked.
 
-use crate::options::row::{Kind, OptionRow, Unit, row};
+use crate::options::typed::*;
+use crate::values::Unit::*;
 
-#[rustfmt::skip] // One row per option.
-pub(super) const ROWS: &[OptionRow] = &[
-    row("zero_buffers", Kind::Flag, "Write zeros"),
-    row("refill_buffers", Kind::Flag, "Fresh content for every write"),
-    row("scramble_buffers", Kind::Bool, "Mark buffers so that no two writes are alike").default("1"),
-    row("buffer_pattern", Kind::Pattern, "Bytes repeated in every buffer"),
-    row("buffer_compress_percentage", Kind::One(Unit::Percent), "Share of each buffer that compresses away").max(100),
-    row("buffer_compress_chunk", Kind::One(Unit::Bytes), "Size of one compressible piece").default("512"),
-    row("dedupe_percentage", Kind::One(Unit::Percent), "Share of blocks that repeat an earlier one").max(100),
-    row("dedupe_global", Kind::Bool, "Repeat blocks of other jobs too").default("0"),
-    row("dedupe_mode", Kind::Choice(&["repeat", "working_set"]), "How repeated blocks are chosen").default("repeat"),
-    row("dedupe_working_set_percentage", Kind::One(Unit::Percent), "Size of the set of repeated blocks").default("5").min(1).max(100),
-    row("verify", Kind::Choice(&["0", "md5", "crc64", "crc32", "crc32c-intel", "crc32c", "crc16", "crc7", "sha1", "sha256", "sha512", "sha3-224", "sha3-256", "sha3-384", "sha3-512", "xxhash", "meta", "pattern", "pattern_hdr", "null", "fathom"]), "How data read back is checked").default("0"),
-    row("do_verify", Kind::Bool, "Read back after the writes").default("1"),
-    row("verify_policy", Kind::Choice(&["completed", "fsynced"]), "Which writes a saved verify state counts").default("completed"),
-    row("verifysort", Kind::Dead, "Former order of verification").no_effect("fio ignores it as well"),
-    row("verifysort_nr", Kind::Dead, "Former size of the verify order").no_effect("fio ignores it as well"),
-    row("verify_interval", Kind::One(Unit::Bytes), "Size of one checked piece").min(80),
-    row("verify_offset", Kind::One(Unit::Bytes), "Where in a piece the header stands").min(40),
-    row("verify_pattern", Kind::Pattern, "Bytes written and expected"),
-    row("verify_pattern_interval", Kind::One(Unit::Bytes), "Restart the pattern at each interval").default("0"),
-    row("verify_fatal", Kind::Bool, "Stop at the first mismatch").default("0"),
-    row("verify_dump", Kind::Bool, "Save what was found and what was expected, in files beside the result").default("0"),
-    row("verify_async", Kind::One(Unit::Count), "Threads that check data beside the worker that reads it").default("0").max(1024),
-    row("verify_async_cpus", Kind::Cpus, "CPUs of the checking threads"),
-    row("verify_backlog", Kind::One(Unit::Count), "Check after this many writes"),
-    row("verify_backlog_batch", Kind::One(Unit::Count), "Blocks of the backlog checked at a time; all of it with verify=fathom where blocks are written again"),
-    row("verify_only", Kind::Flag, "Write nothing; check an earlier run"),
-    row("verify_state_load", Kind::Bool, "Check only what a saved verify state says was written"),
-    row("verify_state_save", Kind::Bool, "Save how far the writes came").default("1"),
-    row("verify_write_sequence", Kind::Bool, "Check the sequence number").default("1"),
-    row("verify_header_seed", Kind::Bool, "Check the seed in the header").default("1"),
-    row("experimental_verify", Kind::Bool, "Compute what was written instead of storing it").no_effect("it is always computed"),
-    row("trim_percentage", Kind::One(Unit::Percent), "Share of verified blocks that are trimmed").default("0").max(100).refused("leave it out; trims are not verified here"),
-    row("trim_verify_zero", Kind::Bool, "Trimmed blocks must read as zeros").default("1").no_effect("it only matters with trim_percentage"),
-    row("trim_backlog", Kind::One(Unit::Count), "Trim after this many blocks").refused("leave it out; trims are not verified here"),
-    row("trim_backlog_batch", Kind::One(Unit::Count), "Blocks trimmed at a time").no_effect("it only matters with trim_backlog"),
-];
+job_options! {
+    ZERO_BUFFERS: Switch = flag("zero_buffers", "Write zeros");
+    REFILL_BUFFERS: Switch = flag("refill_buffers", "Fresh content for every write");
+    SCRAMBLE_BUFFERS: Switch = boolean("scramble_buffers", "Mark buffers so that no two writes are alike").default("1");
+    BUFFER_PATTERN: Pattern = pattern("buffer_pattern", "Bytes repeated in every buffer");
+    BUFFER_COMPRESS_PERCENTAGE: Number = number("buffer_compress_percentage", Percent, "Share of each buffer that compresses away").max(100);
+    BUFFER_COMPRESS_CHUNK: Number = number("buffer_compress_chunk", Bytes, "Size of one compressible piece").default("512");
+    DEDUPE_PERCENTAGE: Number = number("dedupe_percentage", Percent, "Share of blocks that repeat an earlier one").max(100);
+    DEDUPE_GLOBAL: Switch = boolean("dedupe_global", "Repeat blocks of other jobs too").default("0");
+    DEDUPE_MODE: Choice = choice("dedupe_mode", &["repeat", "working_set"], "How repeated blocks are chosen").default("repeat");
+    DEDUPE_WORKING_SET_PERCENTAGE: Number = number("dedupe_working_set_percentage", Percent, "Size of the set of repeated blocks").default("5").min(1).max(100);
+    VERIFY: Choice = choice("verify", &["0", "md5", "crc64", "crc32", "crc32c-intel", "crc32c", "crc16", "crc7", "sha1", "sha256", "sha512", "sha3-224", "sha3-256", "sha3-384", "sha3-512", "xxhash", "meta", "pattern", "pattern_hdr", "null", "fathom"], "How data read back is checked").default("0");
+    DO_VERIFY: Switch = boolean("do_verify", "Read back after the writes").default("1");
+    VERIFY_POLICY: Choice = choice("verify_policy", &["completed", "fsynced"], "Which writes a saved verify state counts").default("completed");
+    VERIFYSORT: Removed = removed("verifysort", "Former order of verification").no_effect("fio ignores it as well");
+    VERIFYSORT_NR: Removed = removed("verifysort_nr", "Former size of the verify order").no_effect("fio ignores it as well");
+    VERIFY_INTERVAL: Number = number("verify_interval", Bytes, "Size of one checked piece").min(80);
+    VERIFY_OFFSET: Number = number("verify_offset", Bytes, "Where in a piece the header stands").min(40);
+    VERIFY_PATTERN: Pattern = pattern("verify_pattern", "Bytes written and expected");
+    VERIFY_PATTERN_INTERVAL: Number = number("verify_pattern_interval", Bytes, "Restart the pattern at each interval").default("0");
+    VERIFY_FATAL: Switch = boolean("verify_fatal", "Stop at the first mismatch").default("0");
+    VERIFY_DUMP: Switch = boolean("verify_dump", "Save what was found and what was expected, in files beside the result").default("0");
+    VERIFY_ASYNC: Number = number("verify_async", Count, "Threads that check data beside the worker that reads it").default("0").max(1024);
+    VERIFY_ASYNC_CPUS: Cpus = cpus("verify_async_cpus", "CPUs of the checking threads");
+    VERIFY_BACKLOG: Number = number("verify_backlog", Count, "Check after this many writes");
+    VERIFY_BACKLOG_BATCH: Number = number("verify_backlog_batch", Count, "Blocks of the backlog checked at a time; all of it with verify=fathom where blocks are written again");
+    VERIFY_ONLY: Switch = flag("verify_only", "Write nothing; check an earlier run");
+    VERIFY_STATE_LOAD: Switch = boolean("verify_state_load", "Check only what a saved verify state says was written");
+    VERIFY_STATE_SAVE: Switch = boolean("verify_state_save", "Save how far the writes came").default("1");
+    VERIFY_WRITE_SEQUENCE: Switch = boolean("verify_write_sequence", "Check the sequence number").default("1");
+    VERIFY_HEADER_SEED: Switch = boolean("verify_header_seed", "Check the seed in the header").default("1");
+    EXPERIMENTAL_VERIFY: Switch = boolean("experimental_verify", "Compute what was written instead of storing it").no_effect("it is always computed");
+    TRIM_PERCENTAGE: Number = number("trim_percentage", Percent, "Share of verified blocks that are trimmed").default("0").max(100).refused("leave it out; trims are not verified here");
+    TRIM_VERIFY_ZERO: Switch = boolean("trim_verify_zero", "Trimmed blocks must read as zeros").default("1").no_effect("it only matters with trim_percentage");
+    TRIM_BACKLOG: Number = number("trim_backlog", Count, "Trim after this many blocks").refused("leave it out; trims are not verified here");
+    TRIM_BACKLOG_BATCH: Number = number("trim_backlog_batch", Count, "Blocks trimmed at a time").no_effect("it only matters with trim_backlog");
+}

@@ -1,61 +1,61 @@
 //! Options: targets and their files.
 
-use crate::options::row::{Kind, OptionRow, Unit, row};
+use crate::options::typed::*;
+use crate::values::Unit::*;
 
-#[rustfmt::skip] // One row per option.
-pub(super) const ROWS: &[OptionRow] = &[
-    row("filename", Kind::Text, "Files or devices, separated by colons"),
-    row("directory", Kind::Text, "Folders of generated file names, separated by colons"),
-    row("filename_format", Kind::Text, "Pattern of generated file names").default("$jobname.$jobnum.$filenum"),
-    row("unique_filename", Kind::Bool, "Put the client's address into file names").default("1").no_effect("it only matters to a client and its server"),
-    row("filetype", Kind::Choice(&["none", "file", "block", "char"]), "Kind of file a file-operation engine makes").default("none").no_effect("no engine here creates other kinds"),
-    row("lockfile", Kind::Choice(&["none", "exclusive", "readwrite"]), "Keep I/O of other jobs out of a file while one does its own").default("none"),
-    row("opendir", Kind::Text, "Take every file below this folder"),
-    row("nrfiles", Kind::One(Unit::Count), "Files per job").alias("nr_files").default("1"),
-    row("openfiles", Kind::One(Unit::Count), "Most files open at once").no_effect("all files of a job stay open; opening them is not measured"),
-    row("file_service_type", Kind::ChoiceWith(&["random", "zipf", "pareto", "normal", "gauss", "roundrobin", "sequential"]), "Which file the next I/O goes to").default("roundrobin"),
-    row("size", Kind::Extent, "Region of the target and default amount of I/O"),
-    row("io_size", Kind::Extent, "Amount of I/O, may exceed the region").alias("io_limit"),
-    row("filesize", Kind::Pair(Unit::Bytes), "Size of each file, or a range of sizes").min(1),
-    row("file_append", Kind::Bool, "Write behind the end of the file").default("0"),
-    row("fill_device", Kind::Bool, "Write until the target is full").alias("fill_fs").default("0"),
-    row("offset", Kind::Extent, "Where the region begins").alias("fileoffset").default("0"),
-    row("offset_align", Kind::One(Unit::Bytes), "Round the start of a clone up to this").default("0"),
-    row("offset_increment", Kind::Extent, "Distance between the regions of clones").default("0"),
-    row("fallocate", Kind::Choice(&["none", "native", "posix", "keep", "truncate", "0", "1"]), "How space of new files is reserved").default("native"),
-    row("fadvise_hint", Kind::Choice(&["0", "1", "random", "sequential", "noreuse"]), "What the kernel is told about the access pattern").default("1"),
-    row("create_serialize", Kind::Bool, "Lay out files one job after the other").default("1").no_effect("layout is not measured and its order changes nothing in the result"),
-    row("create_fsync", Kind::Bool, "fsync a file when it has been laid out").default("1"),
-    row("create_on_open", Kind::Bool, "Create a file when the job opens it").default("0"),
-    row("create_only", Kind::Bool, "Lay files out and do nothing else").default("0"),
-    row("allow_file_create", Kind::Bool, "Whether missing files may be created").default("1"),
-    row("allow_mounted_write", Kind::Bool, "Allow writes to a mounted device").default("0").no_effect("the safety check of fathom decides, and asks for the identity of the target"),
-    row("overwrite", Kind::Bool, "Lay files out in full before a write job").default("0"),
-    row("pre_read", Kind::Bool, "Read the files once before the load").default("0"),
-    row("invalidate", Kind::Bool, "Drop the region from the page cache first").default("1"),
-    row("unlink", Kind::Bool, "Remove the files of the job when it ends").default("0"),
-    row("unlink_each_loop", Kind::Bool, "Remove the files after each loop").default("0").refused("files are opened once for the whole job: use unlink=1, and one run for each loop"),
-    row("direct", Kind::Bool, "Bypass the page cache (O_DIRECT)").default("0"),
-    row("buffered", Kind::Bool, "Use the page cache; the opposite of direct").default("1"),
-    row("atomic", Kind::Bool, "Writes are done whole or not at all (RWF_ATOMIC)").default("0"),
-    row("sync", Kind::Choice(&["none", "0", "sync", "1", "dsync"]), "O_SYNC or O_DSYNC").default("none"),
-    row("write_hint", Kind::Choice(&["none", "short", "medium", "long", "extreme"]), "Expected life time of written data"),
-    row("zonemode", Kind::Choice(&["none", "strided", "zbd"]), "How the region is divided into zones").default("none"),
-    row("zonesize", Kind::One(Unit::Bytes), "Bytes of I/O in one zone").default("0"),
-    row("zonerange", Kind::One(Unit::Bytes), "Bytes one zone spans").default("0"),
-    row("zoneskip", Kind::Extent, "Bytes skipped after a zone").default("0"),
-    row("zonecapacity", Kind::One(Unit::Bytes), "Usable bytes of a zone").default("0").no_effect("it only matters with zonemode=zbd"),
-    row("read_beyond_wp", Kind::Bool, "Read behind the write pointer").default("0").no_effect("it only matters with zonemode=zbd"),
-    row("max_open_zones", Kind::One(Unit::Count), "Most zones open at once").default("0").max(4096).no_effect("it only matters with zonemode=zbd"),
-    row("job_max_open_zones", Kind::One(Unit::Count), "Most zones open in one job").default("0").max(4096).no_effect("it only matters with zonemode=zbd"),
-    row("ignore_zone_limits", Kind::Bool, "Ignore the device's zone limit").default("0").no_effect("it only matters with zonemode=zbd"),
-    row("zone_reset_threshold", Kind::Floats(1), "Share written before zones are reset").min(0).max(1).no_effect("it only matters with zonemode=zbd"),
-    row("zone_reset_frequency", Kind::Floats(1), "Share of writes that reset a zone").min(0).max(1).no_effect("it only matters with zonemode=zbd"),
-    row("recover_zbd_write_error", Kind::Bool, "Repair the write pointer after an error").default("0").no_effect("it only matters with zonemode=zbd"),
-    row("write_zone_remainder", Kind::Bool, "Fill the last blocks of a zone").default("0").no_effect("it only matters with zonemode=zbd"),
-    row("fdp", Kind::Bool, "NVMe flexible data placement").default("0").refused("leave it out; no engine here passes placement identifiers"),
-    row("dataplacement", Kind::Choice(&["none", "fdp", "streams"]), "Data placement kind").alias("data_placement").default("none").refused("leave it out; no engine here passes placement identifiers"),
-    row("plid_select", Kind::Choice(&["random", "roundrobin", "scheme"]), "How placement identifiers are chosen").alias("fdp_pli_select").default("roundrobin").no_effect("it only matters with fdp or dataplacement"),
-    row("plids", Kind::Text, "Placement identifiers").alias("fdp_pli").no_effect("it only matters with fdp or dataplacement"),
-    row("dp_scheme", Kind::Text, "File of placement rules").no_effect("it only matters with fdp or dataplacement"),
-];
+job_options! {
+    FILENAME: Text = text("filename", "Files or devices, separated by colons");
+    DIRECTORY: Text = text("directory", "Folders of generated file names, separated by colons");
+    FILENAME_FORMAT: Text = text("filename_format", "Pattern of generated file names").default("$jobname.$jobnum.$filenum");
+    UNIQUE_FILENAME: Switch = boolean("unique_filename", "Put the client's address into file names").default("1").no_effect("it only matters to a client and its server");
+    FILETYPE: Choice = choice("filetype", &["none", "file", "block", "char"], "Kind of file a file-operation engine makes").default("none").no_effect("no engine here creates other kinds");
+    LOCKFILE: Choice = choice("lockfile", &["none", "exclusive", "readwrite"], "Keep I/O of other jobs out of a file while one does its own").default("none");
+    OPENDIR: Text = text("opendir", "Take every file below this folder");
+    NRFILES: Number = number("nrfiles", Count, "Files per job").alias("nr_files").default("1");
+    OPENFILES: Number = number("openfiles", Count, "Most files open at once").no_effect("all files of a job stay open; opening them is not measured");
+    FILE_SERVICE_TYPE: ChoiceWith = choice_with("file_service_type", &["random", "zipf", "pareto", "normal", "gauss", "roundrobin", "sequential"], "Which file the next I/O goes to").default("roundrobin");
+    SIZE: Extent = extent("size", "Region of the target and default amount of I/O");
+    IO_SIZE: Extent = extent("io_size", "Amount of I/O, may exceed the region").alias("io_limit");
+    FILESIZE: Pair = pair("filesize", Bytes, "Size of each file, or a range of sizes").min(1);
+    FILE_APPEND: Switch = boolean("file_append", "Write behind the end of the file").default("0");
+    FILL_DEVICE: Switch = boolean("fill_device", "Write until the target is full").alias("fill_fs").default("0");
+    OFFSET: Extent = extent("offset", "Where the region begins").alias("fileoffset").default("0");
+    OFFSET_ALIGN: Number = number("offset_align", Bytes, "Round the start of a clone up to this").default("0");
+    OFFSET_INCREMENT: Extent = extent("offset_increment", "Distance between the regions of clones").default("0");
+    FALLOCATE: Choice = choice("fallocate", &["none", "native", "posix", "keep", "truncate", "0", "1"], "How space of new files is reserved").default("native");
+    FADVISE_HINT: Choice = choice("fadvise_hint", &["0", "1", "random", "sequential", "noreuse"], "What the kernel is told about the access pattern").default("1");
+    CREATE_SERIALIZE: Switch = boolean("create_serialize", "Lay out files one job after the other").default("1").no_effect("layout is not measured and its order changes nothing in the result");
+    CREATE_FSYNC: Switch = boolean("create_fsync", "fsync a file when it has been laid out").default("1");
+    CREATE_ON_OPEN: Switch = boolean("create_on_open", "Create a file when the job opens it").default("0");
+    CREATE_ONLY: Switch = boolean("create_only", "Lay files out and do nothing else").default("0");
+    ALLOW_FILE_CREATE: Switch = boolean("allow_file_create", "Whether missing files may be created").default("1");
+    ALLOW_MOUNTED_WRITE: Switch = boolean("allow_mounted_write", "Allow writes to a mounted device").default("0").no_effect("the safety check of fathom decides, and asks for the identity of the target");
+    OVERWRITE: Switch = boolean("overwrite", "Lay files out in full before a write job").default("0");
+    PRE_READ: Switch = boolean("pre_read", "Read the files once before the load").default("0");
+    INVALIDATE: Switch = boolean("invalidate", "Drop the region from the page cache first").default("1");
+    UNLINK: Switch = boolean("unlink", "Remove the files of the job when it ends").default("0");
+    UNLINK_EACH_LOOP: Switch = boolean("unlink_each_loop", "Remove the files after each loop").default("0").refused("files are opened once for the whole job: use unlink=1, and one run for each loop");
+    DIRECT: Switch = boolean("direct", "Bypass the page cache (O_DIRECT)").default("0");
+    BUFFERED: Switch = boolean("buffered", "Use the page cache; the opposite of direct").default("1");
+    ATOMIC: Switch = boolean("atomic", "Writes are done whole or not at all (RWF_ATOMIC)").default("0");
+    SYNC: Choice = choice("sync", &["none", "0", "sync", "1", "dsync"], "O_SYNC or O_DSYNC").default("none");
+    WRITE_HINT: Choice = choice("write_hint", &["none", "short", "medium", "long", "extreme"], "Expected life time of written data");
+    ZONEMODE: Choice = choice("zonemode", &["none", "strided", "zbd"], "How the region is divided into zones").default("none");
+    ZONESIZE: Number = number("zonesize", Bytes, "Bytes of I/O in one zone").default("0");
+    ZONERANGE: Number = number("zonerange", Bytes, "Bytes one zone spans").default("0");
+    ZONESKIP: Extent = extent("zoneskip", "Bytes skipped after a zone").default("0");
+    ZONECAPACITY: Number = number("zonecapacity", Bytes, "Usable bytes of a zone").default("0").no_effect("it only matters with zonemode=zbd");
+    READ_BEYOND_WP: Switch = boolean("read_beyond_wp", "Read behind the write pointer").default("0").no_effect("it only matters with zonemode=zbd");
+    MAX_OPEN_ZONES: Number = number("max_open_zones", Count, "Most zones open at once").default("0").max(4096).no_effect("it only matters with zonemode=zbd");
+    JOB_MAX_OPEN_ZONES: Number = number("job_max_open_zones", Count, "Most zones open in one job").default("0").max(4096).no_effect("it only matters with zonemode=zbd");
+    IGNORE_ZONE_LIMITS: Switch = boolean("ignore_zone_limits", "Ignore the device's zone limit").default("0").no_effect("it only matters with zonemode=zbd");
+    ZONE_RESET_THRESHOLD: Floats = floats("zone_reset_threshold", 1, "Share written before zones are reset").min(0).max(1).no_effect("it only matters with zonemode=zbd");
+    ZONE_RESET_FREQUENCY: Floats = floats("zone_reset_frequency", 1, "Share of writes that reset a zone").min(0).max(1).no_effect("it only matters with zonemode=zbd");
+    RECOVER_ZBD_WRITE_ERROR: Switch = boolean("recover_zbd_write_error", "Repair the write pointer after an error").default("0").no_effect("it only matters with zonemode=zbd");
+    WRITE_ZONE_REMAINDER: Switch = boolean("write_zone_remainder", "Fill the last blocks of a zone").default("0").no_effect("it only matters with zonemode=zbd");
+    FDP: Switch = boolean("fdp", "NVMe flexible data placement").default("0").refused("leave it out; no engine here passes placement identifiers");
+    DATAPLACEMENT: Choice = choice("dataplacement", &["none", "fdp", "streams"], "Data placement kind").alias("data_placement").default("none").refused("leave it out; no engine here passes placement identifiers");
+    PLID_SELECT: Choice = choice("plid_select", &["random", "roundrobin", "scheme"], "How placement identifiers are chosen").alias("fdp_pli_select").default("roundrobin").no_effect("it only matters with fdp or dataplacement");
+    PLIDS: Text = text("plids", "Placement identifiers").alias("fdp_pli").no_effect("it only matters with fdp or dataplacement");
+    DP_SCHEME: Text = text("dp_scheme", "File of placement rules").no_effect("it only matters with fdp or dataplacement");
+}

@@ -5,7 +5,7 @@ use fathom_model::Plan;
 /// Puts `plans` side by side: jobs of different plans start together, and none waits for another's. Nothing for no plan.
 /// The name of each job says which side it is of, where there are several.
 #[must_use]
-pub fn beside(plans: Vec<Plan>, names: &[String]) -> Option<Plan> {
+pub fn merge_plans(plans: Vec<Plan>, names: &[String]) -> Option<Plan> {
     let several = plans.len() > 1;
     let mut sides = plans.into_iter();
     let mut all = sides.next()?;

@@ -9,11 +9,11 @@ use fathom_model::{
 };
 
 use super::{TraceError, TraceReader};
-use crate::resolve::LONGEST_TIME;
+use crate::limits::LONGEST_TIME;
 
 /// A whole log in figures. Its size follows the number of files, not the length of the log.
 #[derive(Clone, Debug)]
-pub struct Survey {
+pub struct TraceSummary {
     /// What becomes part of the plan.
     pub replay: Replay,
     /// Files with I/O, by index.
@@ -28,11 +28,11 @@ pub struct Survey {
 ///
 /// # Errors
 /// The first mistake, with its line.
-pub fn survey(
+pub fn summarise_trace(
     source: impl BufRead,
     name: &str,
     reading: &ReplayReading,
-) -> Result<Survey, TraceError> {
+) -> Result<TraceSummary, TraceError> {
     let mut reader = TraceReader::new(source, reading)?;
     let mut sum = Sum::default();
     while let Some(entry) = reader.next_io()? {
@@ -49,7 +49,7 @@ pub fn survey(
             "the log ends without any read, write or trim that is to be replayed",
         ));
     }
-    Ok(sum.survey(name, reading, &reader))
+    Ok(sum.finish(name, reading, &reader))
 }
 
 #[derive(Default)]
@@ -100,12 +100,12 @@ impl Sum {
         }
     }
 
-    fn survey<R: BufRead>(
+    fn finish<R: BufRead>(
         mut self,
         name: &str,
         reading: &ReplayReading,
         reader: &TraceReader<R>,
-    ) -> Survey {
+    ) -> TraceSummary {
         for file in self.files.iter_mut().filter(|file| file.start > file.end) {
             file.start = 0;
         }
@@ -131,7 +131,7 @@ impl Sum {
             alignment: Bytes::new(alignment),
             bad_lines: reader.bad_lines(),
         };
-        Survey {
+        TraceSummary {
             replay,
             paths: reader.paths().to_vec(),
             sizes: self.sizes,
@@ -140,7 +140,7 @@ impl Sum {
     }
 }
 
-impl Survey {
+impl TraceSummary {
     /// Block sizes in the words of a plan; directions without I/O keep `others`.
     #[must_use]
     pub fn block_sizes(&self, others: &PerDirection<BlockSizes>) -> PerDirection<BlockSizes> {
@@ -193,9 +193,10 @@ mod tests {
 
     #[test]
     fn a_log_in_figures() {
-        let survey = survey(LOG.as_bytes(), "x", &reading(ReplayTiming::OnTime)).expect("a log");
-        let replay = &survey.replay;
-        assert_eq!(survey.paths, ["a", "b"].map(PathBuf::from));
+        let summary =
+            summarise_trace(LOG.as_bytes(), "x", &reading(ReplayTiming::OnTime)).expect("a log");
+        let replay = &summary.replay;
+        assert_eq!(summary.paths, ["a", "b"].map(PathBuf::from));
         assert_eq!(
             (replay.ios.0, replay.bytes.0, replay.syncs),
             ([1, 2, 1], [512, 12_288, 1 << 31], 1)
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(replay.files[1].uses.0, [true, false, true]);
         assert_eq!(replay.files[1].end, 1024 + (1 << 31));
         assert_eq!(
-            survey.sizes.0,
+            summary.sizes.0,
             [(512, 512), (4096, 8192), (1 << 31, 1 << 31)]
         );
         assert_eq!(replay.alignment, Bytes::new(512));
@@ -258,7 +259,7 @@ mod tests {
             [0, 500_000, 700_000]
         );
         assert_eq!(
-            survey(log.as_bytes(), "x", &reading(ReplayTiming::AfterLast))
+            summarise_trace(log.as_bytes(), "x", &reading(ReplayTiming::AfterLast))
                 .map(|s| s.replay.reading.timing),
             Ok(ReplayTiming::NotBefore)
         );
@@ -288,7 +289,7 @@ mod tests {
     fn mistakes_are_told_with_their_line() {
         let told = |lines: &str| {
             let log = format!("fio version 3 iolog\n{lines}");
-            survey(log.as_bytes(), "x", &reading(ReplayTiming::OnTime))
+            summarise_trace(log.as_bytes(), "x", &reading(ReplayTiming::OnTime))
                 .map(|_| ())
                 .map_err(|error| (error.line, error.problem))
         };
@@ -337,9 +338,12 @@ mod tests {
             lenient: true,
             ..reading(ReplayTiming::AfterLast)
         };
-        let survey = survey(log.as_bytes(), "x", &reading).expect("a log");
+        let summary = summarise_trace(log.as_bytes(), "x", &reading).expect("a log");
         assert_eq!(
-            (survey.replay.ios[Direction::Read], survey.replay.bad_lines),
+            (
+                summary.replay.ios[Direction::Read],
+                summary.replay.bad_lines
+            ),
             (1, 4)
         );
     }

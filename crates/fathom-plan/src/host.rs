@@ -4,7 +4,7 @@ use std::io::{BufRead, Cursor};
 use std::path::{Path, PathBuf};
 
 /// The environment of a run, handed in by the binary.
-pub trait Surroundings {
+pub trait HostInfo {
     /// The environment variable `name`, for `${name}`.
     fn variable(&self, name: &str) -> Option<String>;
     /// Memory in MiB, for `$mb_memory`.
@@ -26,7 +26,7 @@ pub trait Surroundings {
 }
 
 /// Access to job files and the files they include, handed in by the binary.
-pub trait Includes {
+pub trait FileReader {
     /// The content of `path`; `-` is the standard input.
     ///
     /// # Errors

@@ -1,19 +1,19 @@
-//! Mistakes, doubts and remarks gathered while a plan is made.
+//! Errors, warnings and notes collected while a plan is made.
 
 use crate::diagnostic::{Diagnostic, Severity};
 
-/// Most diagnostics kept; a file that is no job file would produce thousands.
-const MOST: usize = 1000;
+/// Maximum number of diagnostics kept; a file that is not a job file would produce thousands.
+const MAX_COUNT: usize = 1000;
 
-/// Diagnostics in the order they came up, each once.
+/// Diagnostics in order of occurrence, each once.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct Diagnostics {
     all: Vec<Diagnostic>,
 }
 
-impl Report {
+impl Diagnostics {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if self.all.len() < MOST && !self.all.contains(&diagnostic) {
+        if self.all.len() < MAX_COUNT && !self.all.contains(&diagnostic) {
             self.all.push(diagnostic);
         }
     }
@@ -28,7 +28,7 @@ impl Report {
         self.all.iter().any(Diagnostic::is_error)
     }
 
-    /// Everything said with this severity, by place.
+    /// All diagnostics of this severity, in order.
     pub(crate) fn with(&self, severity: Severity) -> Vec<Diagnostic> {
         self.all
             .iter()
@@ -37,7 +37,7 @@ impl Report {
             .collect()
     }
 
-    /// Errors and warnings, by place, when there is no plan.
+    /// Errors and warnings, sorted by location, when there is no plan.
     pub(crate) fn into_failure(self) -> Vec<Diagnostic> {
         let mut kept: Vec<Diagnostic> = self
             .all

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use fathom_model::PatternPart;
 
-use super::reading::Fault;
+use super::context::ValueError;
 
 /// Longest pattern, in bytes: more than any block is of no use.
 const LONGEST: usize = 1 << 20;
@@ -13,7 +13,7 @@ const LONGEST: usize = 1 << 20;
 ///
 /// # Errors
 /// When a piece has no end, is none of these, or the whole is empty or too long.
-pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, Fault> {
+pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, ValueError> {
     let mut rest = text;
     let mut parts: Vec<PatternPart> = Vec::new();
     while !rest.is_empty() {
@@ -32,8 +32,11 @@ pub(crate) fn bytes_pattern(text: &str) -> Result<Vec<PatternPart>, Fault> {
         })
         .sum();
     match length {
-        0 => Err(Fault::new("the pattern is empty").advise("write 0xdeadbeef, \"text\" or 'file'")),
-        n if n > LONGEST => Err(Fault::new(format!(
+        0 => {
+            Err(ValueError::new("the pattern is empty")
+                .advise("write 0xdeadbeef, \"text\" or 'file'"))
+        }
+        n if n > LONGEST => Err(ValueError::new(format!(
             "the pattern has more than {LONGEST} bytes"
         ))),
         _ => Ok(parts),
@@ -49,7 +52,7 @@ fn push(parts: &mut Vec<PatternPart>, part: PatternPart) {
     }
 }
 
-fn piece(text: &str) -> Result<(PatternPart, &str), Fault> {
+fn piece(text: &str) -> Result<(PatternPart, &str), ValueError> {
     match text.as_bytes()[0] {
         b'"' => quoted(text, '"')
             .map(|(inner, rest)| (PatternPart::Bytes(inner.as_bytes().to_vec()), rest)),
@@ -58,21 +61,21 @@ fn piece(text: &str) -> Result<(PatternPart, &str), Fault> {
         }
         b'%' => match text.strip_prefix("%o") {
             Some(rest) => Ok((PatternPart::Offset, rest)),
-            None => Err(Fault::new(format!("'{text}' is no format"))
+            None => Err(ValueError::new(format!("'{text}' is no format"))
                 .advise("only %o, the offset, is known")),
         },
         _ => number(text).map(|(bytes, rest)| (PatternPart::Bytes(bytes), rest)),
     }
 }
 
-fn quoted(text: &str, quote: char) -> Result<(&str, &str), Fault> {
+fn quoted(text: &str, quote: char) -> Result<(&str, &str), ValueError> {
     text[1..]
         .split_once(quote)
-        .ok_or_else(|| Fault::new(format!("a quotation mark {quote} is not closed")))
+        .ok_or_else(|| ValueError::new(format!("a quotation mark {quote} is not closed")))
 }
 
 /// Hexadecimal bytes as written, or a decimal number of 32 bits as little-endian bytes without leading zeros.
-fn number(text: &str) -> Result<(Vec<u8>, &str), Fault> {
+fn number(text: &str) -> Result<(Vec<u8>, &str), ValueError> {
     if let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         return hexadecimal(text, digits);
     }
@@ -86,8 +89,10 @@ fn number(text: &str) -> Result<(Vec<u8>, &str), Fault> {
     let end = sign + digits - usize::from(hex_follows);
     let value: i64 = text[..end].parse().map_err(|_| unreadable(text))?;
     if i32::try_from(value).is_err() {
-        return Err(Fault::new(format!("{value} does not fit into 32 bits"))
-            .advise("write it as hexadecimal bytes, 0x..."));
+        return Err(
+            ValueError::new(format!("{value} does not fit into 32 bits"))
+                .advise("write it as hexadecimal bytes, 0x..."),
+        );
     }
     let bytes = (value as i32 as u32).to_le_bytes();
     let length = bytes
@@ -97,7 +102,7 @@ fn number(text: &str) -> Result<(Vec<u8>, &str), Fault> {
     Ok((bytes[..length].to_vec(), &text[end..]))
 }
 
-fn hexadecimal<'a>(text: &str, digits: &'a str) -> Result<(Vec<u8>, &'a str), Fault> {
+fn hexadecimal<'a>(text: &str, digits: &'a str) -> Result<(Vec<u8>, &'a str), ValueError> {
     let mut end = digits
         .find(|c: char| !c.is_ascii_hexdigit())
         .unwrap_or(digits.len());
@@ -121,9 +126,9 @@ fn hexadecimal<'a>(text: &str, digits: &'a str) -> Result<(Vec<u8>, &'a str), Fa
     Ok((bytes, &digits[end..]))
 }
 
-fn unreadable(text: &str) -> Fault {
+fn unreadable(text: &str) -> ValueError {
     let shown: String = text.chars().take(20).collect();
-    Fault::new(format!("'{shown}' is no pattern"))
+    ValueError::new(format!("'{shown}' is no pattern"))
         .advise("write 0xdeadbeef, \"text\", a number, 'file' or %o")
 }
 

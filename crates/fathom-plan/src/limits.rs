@@ -1,7 +1,4 @@
-//! Limits: what no run needs is refused, and the limit is named.
-
-use super::job::View;
-use super::report::Report;
+//! Upper limits: a value beyond any sensible run is refused, and the message states the limit.
 
 /// Largest block, 1 GiB.
 pub(crate) const LARGEST_BLOCK: u64 = 1 << 30;
@@ -26,24 +23,6 @@ pub(crate) const HIGHEST_BANDWIDTH: u64 = 10 << 40;
 /// Longest time of any kind, 100 years, in nanoseconds.
 pub(crate) const LONGEST_TIME: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 
-/// `value`, or the limit and an error that names it.
-pub(crate) fn within(
-    view: &View<'_>,
-    option: &'static str,
-    value: u64,
-    limit: u64,
-    noun: &str,
-    report: &mut Report,
-) -> u64 {
-    if value <= limit {
-        return value;
-    }
-    report.push(
-        view.error(option, format!("{value} {noun} is beyond the limit"))
-            .advise(format!("at most {limit}")),
-    );
-    limit
-}
 /// Most options of one section.
 pub(crate) const MOST_OPTIONS: usize = 500;
 /// Most options of all jobs together, those of their global sections counted with each, and the bytes of their values.

@@ -1,9 +1,8 @@
 //! Words: on and off, and one of a list.
 
-use super::reading::{Fault, Reading};
+use super::context::{ParseContext, ValueError};
 use super::value::Value;
-use crate::jobfile::shorten;
-use crate::options::closest;
+use crate::text::{closest, shorten};
 
 /// On or off. fio takes numbers and no word; here `true`, `yes`, `on` and their opposites do as well.
 ///
@@ -11,15 +10,15 @@ use crate::options::closest;
 ///
 /// # Errors
 /// When the text is neither.
-pub(crate) fn switch(text: &str, strict: bool, reading: &Reading) -> Result<bool, Fault> {
+pub(crate) fn switch(text: &str, strict: bool, context: &ParseContext) -> Result<bool, ValueError> {
     let text = text.trim();
     let number = match text.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" if !reading.is_fio() => Some(1),
-        "false" | "no" | "off" if !reading.is_fio() => Some(0),
-        _ if reading.is_fio() => fio_integer(text),
+        "true" | "yes" | "on" if !context.is_fio() => Some(1),
+        "false" | "no" | "off" if !context.is_fio() => Some(0),
+        _ if context.is_fio() => fio_integer(text),
         _ => text.parse::<u64>().ok(),
     };
-    let fault = Fault::new(format!("'{}' is neither on nor off", shorten(text)));
+    let fault = ValueError::new(format!("'{}' is neither on nor off", shorten(text)));
     number
         .filter(|n| !strict || *n <= 1)
         .map(|n| n != 0)
@@ -54,8 +53,8 @@ pub(crate) fn choice(
     text: &str,
     known: &'static [&'static str],
     more: bool,
-    reading: &Reading,
-) -> Result<Value, Fault> {
+    context: &ParseContext,
+) -> Result<Value, ValueError> {
     let end = text.find([':', ',']).unwrap_or(text.len());
     let head = &text[..end];
     let rest = text[end..]
@@ -65,8 +64,8 @@ pub(crate) fn choice(
     let Some(word) = known.iter().find(|word| **word == head) else {
         return Err(unknown(head, known));
     };
-    if end < text.len() && !more && !reading.is_fio() {
-        return Err(Fault::new(format!(
+    if end < text.len() && !more && !context.is_fio() {
+        return Err(ValueError::new(format!(
             "'{}' may not follow '{word}'",
             &text[end..]
         )));
@@ -74,9 +73,9 @@ pub(crate) fn choice(
     Ok(Value::Choice(word, rest))
 }
 
-fn unknown(word: &str, known: &'static [&'static str]) -> Fault {
+fn unknown(word: &str, known: &'static [&'static str]) -> ValueError {
     let list = known.join(", ");
-    let fault = Fault::new(format!("'{}' is none of {list}", shorten(word)));
+    let fault = ValueError::new(format!("'{}' is none of {list}", shorten(word)));
     match closest(word, known.iter().copied()).filter(|best| !best.is_empty() && word.len() > 2) {
         Some(best) => fault.advise(format!("did you mean {best}?")),
         None => fault,
@@ -103,32 +102,32 @@ mod tests {
             ("", None, None),
         ] {
             assert_eq!(
-                switch(text, false, &Reading::new(Fio, 1)).ok(),
+                switch(text, false, &ParseContext::new(Fio, 1)).ok(),
                 fio,
                 "{text}"
             );
             assert_eq!(
-                switch(text, false, &Reading::new(Fathom, 1)).ok(),
+                switch(text, false, &ParseContext::new(Fathom, 1)).ok(),
                 ours,
                 "{text}"
             );
         }
         assert!(
-            switch("2", true, &Reading::new(Fio, 1)).is_err()
-                && switch("2", true, &Reading::new(Fathom, 1)).is_err()
+            switch("2", true, &ParseContext::new(Fio, 1)).is_err()
+                && switch("2", true, &ParseContext::new(Fathom, 1)).is_err()
         );
     }
 
     #[test]
     fn words_match_whole_and_keep_their_tail() {
-        let reading = Reading::new(Fathom, 1);
+        let context = ParseContext::new(Fathom, 1);
         assert_eq!(
-            choice("read:8k", &["read", "readwrite"], true, &reading),
+            choice("read:8k", &["read", "readwrite"], true, &context),
             Ok(Value::Choice("read", Some("8k".into())))
         );
-        assert!(choice("rea", &["read"], true, &reading).is_err());
+        assert!(choice("rea", &["read"], true, &context).is_err());
         let fault =
-            choice("randraed", &["read", "randread"], true, &reading).expect_err("misspelt");
+            choice("randraed", &["read", "randread"], true, &context).expect_err("misspelt");
         assert_eq!(fault.advice.as_deref(), Some("did you mean randread?"));
     }
 }

@@ -1,0 +1,346 @@
+//! The switches of the command lines of `fathom run` and `fathom fio`, apart from the options of jobs.
+
+use std::fmt::Write;
+
+use fathom_model::Personality;
+
+/// Whether a switch takes an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentUse {
+    /// No argument.
+    Never,
+    /// An argument, after `=` or as the next argument.
+    Required,
+    /// An argument after `=`, or none.
+    Optional,
+}
+
+/// One switch of the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// Name without dashes.
+    pub name: &'static str,
+    /// The same switch as one letter.
+    pub letter: Option<char>,
+    /// Whether it takes an argument.
+    pub takes: ArgumentUse,
+    /// Placeholder of the argument in help texts.
+    pub argument: &'static str,
+    /// The valid arguments, where they are a fixed list.
+    pub choices: &'static [&'static str],
+    /// Only valid in `fathom run`.
+    pub fathom_only: bool,
+    /// One line of help; for refused switches, what to do instead.
+    pub help: &'static str,
+}
+
+impl Switch {
+    const fn choices(mut self, choices: &'static [&'static str]) -> Self {
+        self.choices = choices;
+        self
+    }
+}
+
+/// A switch of fio.
+const fn switch(
+    name: &'static str,
+    letter: char,
+    takes: ArgumentUse,
+    argument: &'static str,
+    help: &'static str,
+) -> Switch {
+    Switch {
+        name,
+        letter: Some(letter),
+        takes,
+        argument,
+        choices: &[],
+        fathom_only: false,
+        help,
+    }
+}
+
+/// A switch of `fathom run` that fio does not have. Without a placeholder it takes no argument.
+const fn own(name: &'static str, argument: &'static str, help: &'static str) -> Switch {
+    Switch {
+        name,
+        letter: None,
+        takes: if argument.is_empty() { Never } else { Required },
+        argument,
+        choices: &[],
+        fathom_only: true,
+        help,
+    }
+}
+
+use ArgumentUse::{Never, Optional, Required};
+
+/// The supported switches.
+pub(super) const SUPPORTED: &[Switch] = &[
+    switch("output", 'o', Required, "FILE", "write results to FILE"),
+    switch(
+        "output-format",
+        'F',
+        Required,
+        "LIST",
+        "normal, terse, json or json+; several separated by commas",
+    )
+    .choices(&["normal", "terse", "json", "json+"]),
+    switch("minimal", 'm', Never, "", "same as --output-format=terse"),
+    switch("append-terse", 'f', Optional, "", "add terse output"),
+    switch(
+        "terse-version",
+        'V',
+        Required,
+        "N",
+        "version of the terse output, 2 to 5",
+    )
+    .choices(&["2", "3", "4", "5"]),
+    switch(
+        "status-interval",
+        'L',
+        Required,
+        "TIME",
+        "print the results so far at this interval",
+    ),
+    switch(
+        "eta",
+        'e',
+        Required,
+        "WHEN",
+        "show progress: always, never or auto",
+    )
+    .choices(&["always", "never", "auto"]),
+    switch(
+        "eta-newline",
+        'E',
+        Required,
+        "TIME",
+        "begin a new line of progress at this interval",
+    ),
+    switch(
+        "eta-interval",
+        'O',
+        Required,
+        "TIME",
+        "update the progress at this interval",
+    ),
+    switch(
+        "bandwidth-log",
+        'b',
+        Optional,
+        "PREFIX",
+        "log the bandwidth of all jobs together",
+    ),
+    switch(
+        "idle-prof",
+        'I',
+        Required,
+        "HOW",
+        "report idle CPU time: system, percpu or calibrate",
+    )
+    .choices(&["system", "percpu", "calibrate"]),
+    switch(
+        "section",
+        'x',
+        Required,
+        "NAME",
+        "run only this job of the job files; may be repeated",
+    ),
+    switch("parse-only", 'P', Never, "", "check the jobs and exit"),
+    switch(
+        "showcmd",
+        's',
+        Never,
+        "",
+        "print the jobs as a command line and exit",
+    ),
+    switch("readonly", 'r', Never, "", "refuse jobs that write or trim"),
+    switch("warnings-fatal", 'w', Never, "", "treat warnings as errors"),
+    switch("version", 'v', Never, "", "print the version"),
+    switch("help", 'h', Never, "", "print this help"),
+    switch(
+        "cmdhelp",
+        'c',
+        Optional,
+        "OPTION",
+        "describe a job option, or list all",
+    ),
+    switch(
+        "enghelp",
+        'i',
+        Optional,
+        "ENGINE",
+        "list the engines, or describe one",
+    ),
+    switch(
+        "inflate-log",
+        'X',
+        Required,
+        "FILE",
+        "decompress a log and print it",
+    ),
+    switch(
+        "aux-path",
+        'K',
+        Required,
+        "DIR",
+        "directory for the files that a run creates",
+    ),
+    switch(
+        "trigger-file",
+        'W',
+        Required,
+        "FILE",
+        "end the jobs when FILE exists, then run the trigger command",
+    ),
+    switch(
+        "trigger-timeout",
+        'B',
+        Required,
+        "TIME",
+        "end the jobs after this time, then run the trigger command",
+    ),
+    switch(
+        "trigger",
+        'H',
+        Required,
+        "COMMAND",
+        "shell command to run after the jobs have ended and their states are saved",
+    ),
+    switch(
+        "debug",
+        'd',
+        Required,
+        "WHAT",
+        "accepted without effect; findings explain a run",
+    ),
+    switch(
+        "max-jobs",
+        'j',
+        Required,
+        "N",
+        "accepted without effect; there is no limit to set",
+    ),
+    switch(
+        "alloc-size",
+        'a',
+        Required,
+        "KIB",
+        "accepted without effect; there is no memory pool",
+    ),
+    own("format", "LIST", "same as --output-format").choices(&["normal", "terse", "json", "json+"]),
+    own("json", "", "same as --output-format=json"),
+    own("read-only", "", "same as --readonly"),
+    own(
+        "set",
+        "[JOB.]OPTION=VALUE",
+        "override an option of the jobs; shown in every result",
+    ),
+    own(
+        "destroy",
+        "CODE",
+        "confirm that the data on this target may be destroyed",
+    ),
+    own(
+        "store",
+        "FILE",
+        "store the result in FILE instead of the default store",
+    ),
+    own("no-store", "", "do not store the result"),
+    own(
+        "explain",
+        "",
+        "show what would run, where, for how long and how much, and exit",
+    ),
+    own(
+        "dry-run",
+        "",
+        "show each target and what would happen to it, and exit",
+    ),
+];
+
+/// Switches of fio that are not supported; the help says what to do instead.
+pub(super) const REFUSED: &[Switch] = &[
+    switch(
+        "latency-log",
+        'l',
+        Required,
+        "",
+        "use write_lat_log in the job",
+    ),
+    switch(
+        "profile",
+        'p',
+        Required,
+        "",
+        "write the jobs of the profile as a job file",
+    ),
+    switch("server", 'S', Optional, "", "start fathom on each host"),
+    switch("daemonize", 'D', Required, "", "start fathom on each host"),
+    switch("client", 'C', Required, "", "start fathom on each host"),
+    switch(
+        "remote-config",
+        'R',
+        Required,
+        "",
+        "start fathom on each host",
+    ),
+    switch(
+        "trigger-remote",
+        'J',
+        Required,
+        "",
+        "use --trigger on each host",
+    ),
+    switch(
+        "cpuclock-test",
+        'T',
+        Never,
+        "",
+        "leave it out; every run checks the clock",
+    ),
+    switch("crctest", 'G', Optional, "", "leave it out"),
+    switch("memcpytest", 'M', Optional, "", "leave it out"),
+    switch(
+        "merge-blktrace-only",
+        'A',
+        Never,
+        "",
+        "merge the traces with blkparse(1)",
+    ),
+];
+
+/// The supported switches of `personality`.
+pub fn switches(personality: Personality) -> impl Iterator<Item = &'static Switch> {
+    SUPPORTED
+        .iter()
+        .filter(move |switch| personality == Personality::Fathom || !switch.fathom_only)
+}
+
+/// Switches of fio that are refused.
+pub(crate) fn refused_switches() -> &'static [Switch] {
+    REFUSED
+}
+
+/// The help text of `program`: usage, and the switches of the command line in a line each.
+#[must_use]
+pub fn help_text(program: &str, personality: Personality) -> String {
+    let mut out = format!("{program} [options] [job options] [job files]\n");
+    for switch in switches(personality) {
+        let value = match switch.takes {
+            ArgumentUse::Never => String::new(),
+            ArgumentUse::Required => format!("={}", switch.argument),
+            ArgumentUse::Optional if switch.argument.is_empty() => String::new(),
+            ArgumentUse::Optional => format!("[={}]", switch.argument),
+        };
+        let _ = writeln!(
+            out,
+            "  {:<32} {}",
+            format!("--{}{value}", switch.name),
+            switch.help
+        );
+    }
+    out.push_str("A job begins with --name=NAME; --cmdhelp=all lists the options of jobs.\n");
+    out
+}

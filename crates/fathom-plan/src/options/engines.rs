@@ -1,0 +1,35 @@
+//! The engines of this program.
+
+use fathom_model::EngineKind;
+
+/// The built-in engines.
+pub(crate) const ENGINES: [EngineKind; 22] = [
+    EngineKind::Sync,
+    EngineKind::Psync,
+    EngineKind::Vsync,
+    EngineKind::Pvsync,
+    EngineKind::Pvsync2,
+    EngineKind::Libaio,
+    EngineKind::IoUring,
+    EngineKind::PosixAio,
+    EngineKind::Mmap,
+    EngineKind::Null,
+    EngineKind::Splice,
+    EngineKind::Falloc,
+    EngineKind::Ftruncate,
+    EngineKind::FileCreate,
+    EngineKind::FileStat,
+    EngineKind::FileDelete,
+    EngineKind::DirCreate,
+    EngineKind::DirStat,
+    EngineKind::DirDelete,
+    EngineKind::PageFault,
+    EngineKind::Cpuio,
+    EngineKind::Exec,
+];
+
+/// The built-in engine of this name; fio reads the name up to a colon.
+pub(crate) fn engine_by_name(name: &str) -> Option<EngineKind> {
+    let head = name.split([':', ',']).next().unwrap_or("");
+    ENGINES.into_iter().find(|kind| kind.word() == head)
+}
