@@ -733,7 +733,7 @@ fn options_without_effect_are_noted() {
     assert_eq!(
         shown(&planned.notes),
         // What `thread` asks for is so: nobody needs to be told.
-        "job.fio:4:13: note: clocksource: accepted, no effect: the fastest clock that agrees with CLOCK_MONOTONIC is taken\n"
+        "job.fio:4:13: note: clocksource: accepted without effect: the fastest clock that agrees with CLOCK_MONOTONIC is taken\n"
     );
 }
 
@@ -945,6 +945,6 @@ fn our_own_words_are_unknown_to_fio() {
     assert!(line(Fathom).is_ok());
     assert_eq!(
         shown(&line(Fio).expect_err("no such option")),
-        "argument 1: --set is no option (--help lists those of the command line, --cmdhelp those of jobs)\n"
+        "argument 1: unknown option '--set' (--help lists the options of the command line, --cmdhelp=all those of jobs)\n"
     );
 }

@@ -195,7 +195,7 @@ fn readonly_forbids_what_changes_a_folder() {
     for engine in ["filecreate", "filedelete", "dircreate", "dirdelete"] {
         let folder = Scratch::new().expect("a folder");
         let ran = job(folder.path(), &format!("--ioengine={engine} --readonly")).expect(1);
-        assert!(ran.err.contains("--readonly forbids it"), "{}", ran.err);
+        assert!(ran.err.contains("--readonly forbids"), "{}", ran.err);
         assert_eq!(names(folder.path()), [""; 0]);
     }
 }
