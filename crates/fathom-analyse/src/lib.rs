@@ -4,7 +4,7 @@
 //! [`fathom_model::Findings`], byte for byte.
 
 mod adaptive;
-mod causes;
+mod catalogue;
 mod cell;
 mod charts;
 mod compare;
@@ -15,7 +15,6 @@ mod disk;
 mod entry;
 mod errno;
 mod estimate;
-mod explain;
 mod figures;
 mod grid;
 mod group;
@@ -46,7 +45,7 @@ mod whole;
 mod window;
 
 pub use self::adaptive::{Agreement, Crossing, Split};
-pub use self::causes::{CAUSES, Cause, Proof, findings_page};
+pub use self::catalogue::{Category, FINDINGS, FindingKind, by_number, checks, detectors, explain};
 pub use self::cell::cell_figures;
 pub use self::charts::{
     CHARTS, ChartError, ChartKind, chart, job_figures, jobs_of, report, report_source, thin,
@@ -55,15 +54,13 @@ pub use self::compare::{
     ComparedRun, FEWEST_INTERVALS, Figure, Limit, compare, compare_repeats, difference, measured,
     unlike_settings,
 };
-pub use self::detectors::{DETECTORS, Detector, verdict};
+pub use self::detectors::verdict;
 pub use self::estimate::estimate;
-pub use self::explain::{EXPLANATIONS, Explanation, explain};
 pub use self::grid::{Repeats, grid};
 pub use self::headline::{cell_headline, found, headline};
 pub use self::imported::{
-    CHECKS, Check, CheckInput, ImportedLogs, NumberError, distinct_share, imported, judge_handed,
-    judge_handed_with, judge_hosts, judge_imported, judge_logs, judge_percentile, judge_sweep,
-    little_line, parse_figure,
+    CheckInput, ImportedLogs, NumberError, distinct_share, imported, judge as check,
+    judge_imported, judge_logs, judge_sweep, judge_with as check_with, little_line, parse_figure,
 };
 pub use self::interference::interference;
 pub use self::job_summary::{load_words, replay_words};

@@ -5,6 +5,7 @@
 
 use fathom_model::{Direction, DirectionSummary, Entry, Finding, IoLimit, LatencySummary, Weight};
 
+use crate::catalogue::explain;
 use crate::detectors::EntryContext;
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::job_summary::is_open_loop;
@@ -18,29 +19,21 @@ const AT_LIMIT: f64 = 0.9;
 const QUEUED: f64 = 1.5;
 /// Percentile that stands for a target without a queue: rarer ones are luck.
 const UNLOADED: f64 = 5.0;
-/// Findings that speak of the machine that generates the load.
-const HOST: [&str; 5] = [
-    "GENERATOR_STALL",
-    "CPU_THROTTLED",
-    "STEAL",
-    "HOST_BUSY",
-    "WORKER_WAITED",
-];
 /// Findings named in the last sentence.
 const NAMED: usize = 3;
 
 /// The sentences for one entry; none for one that did nothing.
 pub(crate) fn summary_sentences(
-    seat: &EntryContext,
+    context: &EntryContext,
     limits: &[IoLimit],
     found: &[Finding],
 ) -> Vec<String> {
-    let entry = seat.entry;
+    let entry = context.figures;
     let Some(main) = busiest(entry) else {
         return Vec::new();
     };
     let mut told = vec![reached(entry)];
-    told.extend(host(seat, main, found).unwrap_or_else(|| limit(seat, main, limits)));
+    told.extend(host(context, main, found).unwrap_or_else(|| limit(context, main, limits)));
     told.extend(tail(entry, main));
     told.extend(qualified(entry, found));
     told
@@ -98,9 +91,12 @@ fn reached(entry: &Entry) -> String {
 }
 
 /// What the host did to the run comes before what the target did.
-fn host(seat: &EntryContext, main: Direction, found: &[Finding]) -> Option<Vec<String>> {
-    let is =
-        |f: &&Finding| f.weight > Weight::Note && HOST.contains(&f.code) && concerns(f, seat.entry);
+fn host(context: &EntryContext, main: Direction, found: &[Finding]) -> Option<Vec<String>> {
+    let is = |f: &&Finding| {
+        f.weight > Weight::Note
+            && explain(f.code).is_some_and(|kind| kind.host_limits)
+            && concerns(f, context.figures)
+    };
     let finding = found.iter().find(is)?;
     let told = format!(
         "This host, not the target, is the limit as far as can be told ({}): {}",
@@ -108,19 +104,19 @@ fn host(seat: &EntryContext, main: Direction, found: &[Finding]) -> Option<Vec<S
     );
     Some(
         std::iter::once(told)
-            .chain(without_the_host(seat, main, finding))
+            .chain(without_the_host(context, main, finding))
             .collect(),
     )
 }
 
 /// What would lift it, and how deep to queue for the rate that was reached; an open loop has no depth to choose.
-fn without_the_host(seat: &EntryContext, main: Direction, finding: &Finding) -> Option<String> {
+fn without_the_host(context: &EntryContext, main: Direction, finding: &Finding) -> Option<String> {
     let (little, unloaded) = (
-        &seat.entry.little,
-        unloaded(&seat.entry.directions[main].clat),
+        &context.figures.little,
+        unloaded(&context.figures.directions[main].clat),
     );
     if unloaded <= 0.0
-        || seat
+        || context
             .members
             .iter()
             .any(|member| member.is_null() || is_open_loop(&member.job.pace))
@@ -156,27 +152,27 @@ fn concerns(finding: &Finding, entry: &Entry) -> bool {
 }
 
 /// What limits it now, what would lift it, and how deep to queue.
-fn limit(seat: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<String> {
-    if seat.members.iter().all(|member| member.is_null()) {
-        let iops = rate(seat.entry.little.iops);
+fn limit(context: &EntryContext, main: Direction, limits: &[IoLimit]) -> Vec<String> {
+    if context.members.iter().all(|member| member.is_null()) {
+        let iops = rate(context.figures.little.iops);
         return vec![format!(
             "Nothing but this program limits it: the target is none, and {iops} per second are what it can generate."
         )];
     }
-    if let Some(words) = group_limit(seat.entry, limits) {
+    if let Some(words) = group_limit(context.figures, limits) {
         return vec![words];
     }
-    if seat
+    if context
         .members
         .iter()
         .any(|member| is_open_loop(&member.job.pace))
     {
-        return vec![open_loop(seat.entry, main)];
+        return vec![open_loop(context.figures, main)];
     }
-    if let Some(words) = generator(seat.entry) {
+    if let Some(words) = generator(context.figures) {
         return vec![words];
     }
-    queueing(seat, main)
+    queueing(context, main)
 }
 
 fn group_limit(entry: &Entry, limits: &[IoLimit]) -> Option<String> {
@@ -244,8 +240,8 @@ fn generator(entry: &Entry) -> Option<String> {
 }
 
 /// From the latency without a queue and the mean: is anything waiting?
-fn queueing(seat: &EntryContext, main: Direction) -> Vec<String> {
-    let (entry, little) = (seat.entry, &seat.entry.little);
+fn queueing(context: &EntryContext, main: Direction) -> Vec<String> {
+    let (entry, little) = (context.figures, &context.figures.little);
     let unloaded = unloaded(&entry.directions[main].clat);
     if unloaded <= 0.0 || little.mean_ns <= 0.0 {
         return Vec::new();

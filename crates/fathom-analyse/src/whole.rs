@@ -1,8 +1,9 @@
-//! The one way in: a recording becomes findings.
+//! The entry point: a recording becomes findings.
 
 use fathom_model::{Entry, Findings, Recording};
 
-use crate::detectors::{DETECTORS, Detector, EntryContext, RunContext, detect, verdict};
+use crate::catalogue::{FindingKind, detectors};
+use crate::detectors::{EntryContext, RunContext, detect, verdict};
 use crate::direction::bandwidth_share;
 use crate::disk::disk_summary;
 use crate::entry::entry;
@@ -10,15 +11,15 @@ use crate::group::groups;
 use crate::members::entries;
 use crate::summary_sentences::summary_sentences;
 
-/// What `recording` means. Pure: the same recording gives the same findings.
+/// Analyses `recording`. Pure: the same recording gives the same findings.
 #[must_use]
 pub fn findings(recording: &Recording) -> Findings {
-    findings_with(recording, DETECTORS)
+    findings_with(recording, &detectors().collect::<Vec<_>>())
 }
 
-/// As [`findings`], with only these detectors at work.
+/// As [`findings`], with the detectors of `kinds` only.
 #[must_use]
-pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings {
+pub fn findings_with(recording: &Recording, kinds: &[&FindingKind]) -> Findings {
     let members = entries(recording);
     let mut entries: Vec<Entry> = members
         .iter()
@@ -43,27 +44,27 @@ pub fn findings_with(recording: &Recording, detectors: &[Detector]) -> Findings 
         .iter()
         .map(|disk| disk_summary(disk, recording.elapsed))
         .collect::<Vec<_>>();
-    let seats = entries
+    let contexts = entries
         .iter()
         .zip(&members)
-        .map(|(entry, members)| EntryContext { entry, members })
+        .map(|(figures, members)| EntryContext { figures, members })
         .collect();
-    let scene = RunContext {
+    let run = RunContext {
         recording,
-        seats,
+        entries: contexts,
         disks: &disks,
     };
-    let found = detect(&scene, detectors);
+    let found = detect(&run, kinds);
     let limits = &recording.conditions.limits;
-    let stories: Vec<_> = scene
-        .seats
+    let summaries: Vec<_> = run
+        .entries
         .iter()
-        .map(|seat| summary_sentences(seat, limits, &found))
+        .map(|entry| summary_sentences(entry, limits, &found))
         .collect();
     entries
         .iter_mut()
-        .zip(stories)
-        .for_each(|(entry, summary_sentences)| entry.summary = summary_sentences);
+        .zip(summaries)
+        .for_each(|(entry, summary)| entry.summary = summary);
     let plan = &recording.plan;
     Findings {
         personality: plan.personality,

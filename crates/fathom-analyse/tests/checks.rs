@@ -302,16 +302,16 @@ fn codes(found: &[Finding]) -> Vec<&str> {
 #[test]
 fn every_check_has_figures_here() {
     let mut here: Vec<_> = wrongs().iter().map(|wrong| wrong.code).collect();
-    let mut checks: Vec<_> = CHECKS.iter().map(|check| check.code).collect();
+    let mut checked: Vec<_> = checks().map(|kind| kind.code).collect();
     here.sort_unstable();
-    checks.sort_unstable();
-    assert_eq!(here, checks);
+    checked.sort_unstable();
+    assert_eq!(here, checked);
 }
 
 #[test]
 fn each_says_its_sentence_and_no_other_does() {
     for wrong in wrongs() {
-        let found = judge_handed(&wrong.handed);
+        let found = check(&wrong.handed);
         assert_eq!(codes(&found), [wrong.code], "{found:#?}");
         assert!(
             found[0].evidence.contains(wrong.says),
@@ -320,7 +320,7 @@ fn each_says_its_sentence_and_no_other_does() {
             found[0].evidence
         );
         assert!(
-            explain(found[0].id).is_some_and(|told| told.code == wrong.code),
+            explain(found[0].id).is_some_and(|kind| kind.code == wrong.code),
             "{}",
             found[0].id
         );
@@ -330,12 +330,9 @@ fn each_says_its_sentence_and_no_other_does() {
 #[test]
 fn switched_off_nobody_says_it() {
     for wrong in wrongs() {
-        let others: Vec<Check> = CHECKS
-            .into_iter()
-            .filter(|check| check.code != wrong.code)
-            .collect();
+        let others: Vec<_> = checks().filter(|check| check.code != wrong.code).collect();
         assert_eq!(
-            codes(&judge_handed_with(&wrong.handed, &others)),
+            codes(&check_with(&wrong.handed, &others)),
             [""; 0],
             "{}",
             wrong.code
@@ -356,6 +353,6 @@ fn clean_figures_have_no_findings() {
                 ..reads(iops, Some(latency_us))
             },
         );
-        assert_eq!(judge_handed(&result(clean)), [], "{depth}");
+        assert_eq!(check(&result(clean)), [], "{depth}");
     }
 }

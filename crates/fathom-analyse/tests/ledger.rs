@@ -349,9 +349,11 @@ fn d_07_and_d_08_confirm_the_sheet() {
 /// D-09 (trap 9): "80,00" is refused; read as 80,000 it would be 82 % of 98,000.
 #[test]
 fn d_09_a_malformed_figure_is_refused() {
-    let refused = parse_figure("80,00")
-        .expect_err("neither 80 nor 8,000")
-        .finding();
+    let input = CheckInput {
+        malformed: vec![parse_figure("80,00").expect_err("neither 80 nor 8,000")],
+        ..CheckInput::default()
+    };
+    let refused = check(&input).remove(0);
     assert_eq!(
         (refused.code, refused.weight),
         ("NUMBER_MALFORMED", Weight::Invalidates)

@@ -1,14 +1,17 @@
-//! `docs/findings.md` says what the catalogue says, and every scene it names is there.
+//! `docs/findings.md` is current, and every test that it names exists.
+
+mod causes;
 
 use std::path::Path;
 
-use fathom_analyse::{CAUSES, Proof, explain, findings_page};
+use causes::{CAUSES, Trigger, findings_page};
+use fathom_analyse::explain;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// `FATHOM_WRITE_DOCS=1 cargo test -p fathom-analyse --test page` writes it anew.
+/// `FATHOM_WRITE_DOCS=1 cargo test -p fathom-analyse --test page` regenerates it.
 #[test]
 fn the_page_is_the_catalogue() {
     let path = root().join("docs/findings.md");
@@ -18,44 +21,44 @@ fn the_page_is_the_catalogue() {
     let there = std::fs::read_to_string(&path).expect("docs/findings.md");
     assert!(
         there == findings_page(),
-        "docs/findings.md is behind the catalogue; see this test for how to write it anew"
+        "docs/findings.md is out of date; see this test for how to regenerate it"
     );
 }
 
 #[test]
-fn every_scene_is_a_test_and_every_finding_exists() {
+fn every_test_and_every_finding_exists() {
     for cause in CAUSES {
         for name in cause.findings {
             assert!(explain(name).is_some(), "{}: {name}", cause.number);
         }
-        let (file, test) = cause.scene;
+        let (file, test) = cause.test;
         let text = std::fs::read_to_string(root().join(file))
             .unwrap_or_else(|error| panic!("{file}: {error}"));
-        let scene = text
+        let test_body = text
             .split_once(&format!("#[test]\nfn {test}()"))
             .unwrap_or_else(|| panic!("{file} has no test {test}"))
             .1;
-        let body = scene.split_once("\n}\n").expect("a body").0;
-        let told = |name: &&str| {
+        let body = test_body.split_once("\n}\n").expect("a body").0;
+        let named = |name: &&str| {
             body.contains(&format!("\"{name}\"")) || text.contains(&format!("\"{name}\""))
         };
         assert!(
-            told(&cause.findings[0]),
-            "{test} does not ask for {}",
+            named(&cause.findings[0]),
+            "{test} does not mention {}",
             cause.findings[0]
         );
     }
 }
 
-/// 28 causes; a scene that simulates a part says which.
+/// 28 causes; a test that simulates a part names it.
 #[test]
-fn every_cause_is_set_off_and_few_with_a_simulated_part() {
+fn every_cause_is_triggered_and_few_with_a_simulated_part() {
     assert_eq!(CAUSES.len(), 28);
     assert!(CAUSES.iter().all(|cause| !cause.findings.is_empty()));
     assert!(
         CAUSES
             .iter()
-            .filter(|cause| cause.proof == Proof::Lab)
+            .filter(|cause| cause.trigger == Trigger::Real)
             .count()
             >= 26
     );

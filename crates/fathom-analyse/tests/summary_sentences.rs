@@ -2,13 +2,13 @@
 
 mod sample;
 #[allow(dead_code)]
-mod scenes;
+mod triggers;
 
 use fathom_analyse::findings;
 use fathom_model::*;
 
 use sample::*;
-use scenes::{with, writes, wrongs};
+use triggers::{with, writes, wrongs};
 
 fn story(recording: &Recording) -> Vec<String> {
     findings(recording).entries.remove(0).summary

@@ -105,7 +105,8 @@ fn a_recording_that_is_written_again_has_the_same_bytes() {
     let documents = documents(&fixture.path);
     assert_eq!(documents.len(), 12);
     for (place, document) in documents {
-        let recording = read_recording(&document).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let recording =
+            read_recording(&document).unwrap_or_else(|error| panic!("{place}: {error}"));
         assert!(write_recording(&recording) == document, "{place}");
     }
 }
@@ -201,7 +202,11 @@ fn compare_recording(recording: &Recording, expected: &[Value], context: &str) {
                 assert!((clat.mean() - mean).abs() < 1e-5, "{context}");
             }
         }
-        assert_eq!(Some(job.sync.count()), expected["sync"].as_u64(), "{context}");
+        assert_eq!(
+            Some(job.sync.count()),
+            expected["sync"].as_u64(),
+            "{context}"
+        );
     }
 }
 

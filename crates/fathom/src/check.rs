@@ -5,7 +5,7 @@ mod sheet;
 
 use std::io::IsTerminal;
 
-use fathom_analyse::{CheckInput, ImportedLogs, judge_handed, little_line, verdict};
+use fathom_analyse::{CheckInput, ImportedLogs, check, little_line, verdict};
 use fathom_import::{ImportedRun, read_hosts, read_iops_log, read_models, read_result};
 use fathom_model::{ImportedHosts, SpecReport, Verdict};
 
@@ -91,7 +91,7 @@ fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
     }));
     let reports = against_sheet(arguments, &models, &mut runs)?;
     let points: Vec<_> = runs.iter().map(|run| run.figures.clone()).collect();
-    let handed = CheckInput {
+    let input = CheckInput {
         logs: logs(arguments, &runs)?.into_iter().collect(),
         spreads: runs
             .iter()
@@ -103,9 +103,9 @@ fn checked(arguments: &Arguments) -> Result<(String, Verdict), String> {
         results: points,
         hosts,
     };
-    let found = judge_handed(&handed);
+    let found = check(&input);
     let (what, verdict) = (
-        handed.results.iter().map(little_line).collect::<Vec<_>>(),
+        input.results.iter().map(little_line).collect::<Vec<_>>(),
         verdict(&found),
     );
     let style = screen::style(std::io::stdout().is_terminal(), "");

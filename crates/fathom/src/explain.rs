@@ -6,24 +6,23 @@ use crate::print::{eprint_line, print};
 /// Explains the findings given by number or name, or lists all.
 pub fn command(codes: &[String]) -> Outcome {
     if codes.is_empty() {
-        let all: String = fathom_analyse::EXPLANATIONS
+        let all: String = fathom_analyse::by_number()
             .iter()
-            .map(|one| format!("{} {:24} {}\n", one.id, one.code, one.means))
+            .map(|kind| format!("{} {:24} {}\n", kind.id, kind.code, kind.meaning))
             .collect();
         return print(&all);
     }
     let (mut text, mut outcome) = (String::new(), Outcome::Good);
     for code in codes {
         match fathom_analyse::explain(&code.to_uppercase()) {
-            Some(one) => {
-                let (id, code, means, matters, remedy) =
-                    (one.id, one.code, one.means, one.matters, one.remedy);
+            Some(kind) => {
                 text += &format!(
-                    "{id} {code}\n  {means}\n  Why it matters: {matters}\n  What to do: {remedy}\n"
+                    "{} {}\n  {}\n  Why it matters: {}\n  What to do: {}\n",
+                    kind.id, kind.code, kind.meaning, kind.importance, kind.remedy
                 );
             }
             None => {
-                let known = fathom_analyse::EXPLANATIONS
+                let known = fathom_analyse::FINDINGS
                     .iter()
                     .map(|one| one.code.to_lowercase())
                     .collect::<Vec<_>>();
@@ -32,7 +31,7 @@ pub fn command(codes: &[String]) -> Outcome {
                     None => "`fathom explain` lists them".to_owned(),
                 };
                 eprint_line!(
-                    "fathom explain: there is no finding '{}': {advice}",
+                    "fathom explain: unknown finding '{}': {advice}",
                     code.escape_debug()
                 );
                 outcome = Outcome::Refused;

@@ -28,14 +28,6 @@ use crate::verify_state;
 
 /// fio's exit code after an interrupt.
 const FIO_INTERRUPTED: u8 = 128;
-/// Findings about the conditions of a run rather than about its I/O: fio's exit code does not speak of them.
-const CONDITIONS: [&str; 5] = [
-    "GENERATOR_STALL",
-    "RATE_NOT_REACHED",
-    "HISTOGRAM_OVERFLOW",
-    "INTERRUPTED",
-    "LITTLE_DISAGREES",
-];
 
 /// Runs what the arguments ask for.
 pub fn command(program: &str, personality: Personality, arguments: &[String]) -> Outcome {
@@ -372,10 +364,12 @@ fn fio_code(program: &str, findings: &Findings) -> Outcome {
     if findings.end != RunEnd::Completed {
         return Outcome::Fio(FIO_INTERRUPTED);
     }
+    // fio's exit code ignores findings about the conditions of a run.
+    let about_io = |code| fathom_analyse::explain(code).is_some_and(|kind| !kind.about_conditions);
     let silent = findings
         .findings
         .iter()
-        .filter(|f| f.weight == Weight::Invalidates && !CONDITIONS.contains(&f.code));
+        .filter(|f| f.weight == Weight::Invalidates && about_io(f.code));
     let mut code = findings
         .entries
         .iter()

@@ -326,7 +326,7 @@ fn a_host_that_vanished() {
     // fio says "disconnected", or "timed out" where the machine is busy.
     assert!(
         said.contains("HOST_LOST")
-            && said.contains("1 of 2 hosts gave no figures; lost: 127.0.0.1 ("),
+            && said.contains("1 of 2 hosts returned no figures; lost: 127.0.0.1 ("),
         "{said}"
     );
     // Where fio's messages went elsewhere, the count tells.
@@ -345,7 +345,7 @@ fn a_host_that_vanished() {
     };
     assert!(
         !check("").contains("HOST_LOST")
-            && check("--hosts=2").contains("1 of 2 hosts gave no figures"),
+            && check("--hosts=2").contains("1 of 2 hosts returned no figures"),
         "{}",
         check("--hosts=2")
     );

@@ -11,6 +11,7 @@ use super::dimension::DimensionFormat;
 use super::group::{Seen, chosen, split};
 use super::thin::thin;
 use super::unit::{Quantity, inner};
+use crate::catalogue::explain;
 use crate::figures::holds_all_along;
 
 pub(super) const DERIVED: &str = "Each value is that of one interval: rates are what completed in it over its length, percentiles those of all \
@@ -316,9 +317,6 @@ fn kind(words: &str) -> &str {
     }
 }
 
-/// Findings that the intervals themselves tell of, with their numbers.
-const TOLD_BY_INTERVALS: [&str; 2] = ["IO_ERROR", "SHORT_IO"];
-
 /// When a finding was seen, where that is a part of the run and no interval says the same.
 fn in_strip<'a>(finding: &'a JobFinding, seen: &Seen) -> &'a [TimeSpan] {
     let end = seen
@@ -326,8 +324,8 @@ fn in_strip<'a>(finding: &'a JobFinding, seen: &Seen) -> &'a [TimeSpan] {
         .series
         .last()
         .map_or(Nanos::ZERO, |moment| moment.start + moment.length);
-    let elsewhere =
-        TOLD_BY_INTERVALS.contains(&finding.code.as_str()) || holds_all_along(&finding.when, end);
+    let elsewhere = explain(&finding.code).is_some_and(|kind| kind.counted_per_interval)
+        || holds_all_along(&finding.when, end);
     if elsewhere { &[] } else { &finding.when }
 }
 

@@ -2,25 +2,22 @@
 
 use fathom_model::{DeviceFacts, DeviceRecording, Direction, Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::counted;
-
-const CODE: &str = "CACHE_SETTING_DISAGREES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Write \"write back\" to queue/write_cache, or turn the device's own cache off (hdparm -W0, nvme \
                       set-feature 6); until then fsync protects nothing.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let writes: u64 = scene
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let writes: u64 = run
         .members()
         .filter(|m| !m.is_null())
         .map(|m| m.seen.directions[Direction::Write].counts.ok)
         .sum();
-    let devices = scene.devices().into_iter().filter(|_| writes > 0);
+    let devices = run.devices().into_iter().filter(|_| writes > 0);
     let loops = devices.filter_map(|device| finding(&device.before, writes));
-    let withheld = scene
+    let withheld = run
         .devices()
         .into_iter()
         .filter(|device| writes > 0 && device.before.cache.flushes_withheld());
@@ -40,7 +37,7 @@ fn of_device(device: &DeviceRecording, writes: u64) -> Finding {
         device.before.cache.asked.unwrap_or("asked itself"),
         counted(writes, "write"),
     );
-    of_run(CODE, Weight::Degrades, evidence, ADVICE)
+    of_run(Weight::Degrades, evidence, ADVICE)
 }
 
 /// A loop device over a file is volatile by nature: the kernel itself sets "write back" when it is made, because only an
@@ -56,6 +53,6 @@ fn finding(device: &DeviceFacts, writes: u64) -> Option<Finding> {
             file.path.display(),
             counted(writes, "write"),
         );
-        of_run(CODE, Weight::Degrades, evidence, ADVICE)
+        of_run(Weight::Degrades, evidence, ADVICE)
     })
 }

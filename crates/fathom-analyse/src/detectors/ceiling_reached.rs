@@ -2,12 +2,9 @@
 
 use fathom_model::{Direction, Finding, IoLimit, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::{bytes, percent, rate};
-
-const CODE: &str = "CEILING_REACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Limits are kept to about a percent; above this share of one, it is what holds the rate.
 const REACHED: f64 = 0.9;
@@ -17,19 +14,19 @@ const ADVICE: &str = "The limit, not the device, sets this rate: raise it (blkio
 const LINK_ADVICE: &str = "The link, not the device, sets this rate: a wider or newer slot, or more devices, would lift it. Above \
                            100 % a cache on this side answered.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let groups = scene
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let groups = run
         .recording
         .conditions
         .limits
         .iter()
-        .filter_map(|limit| reached(scene, limit));
-    groups.take(1).chain(link(scene)).collect()
+        .filter_map(|limit| reached(run, limit));
+    groups.take(1).chain(link(run)).collect()
 }
 
 /// The link of the only device that has one, in the direction that moved more.
-fn link(scene: &RunContext) -> Option<Finding> {
-    let devices = scene.devices();
+fn link(run: &RunContext) -> Option<Finding> {
+    let devices = run.devices();
     let mut linked = devices
         .iter()
         .filter_map(|device| Some((device, device.before.narrowest_link()?)));
@@ -37,14 +34,13 @@ fn link(scene: &RunContext) -> Option<Finding> {
         return None;
     };
     let real = || {
-        scene
-            .seats
+        run.entries
             .iter()
-            .filter(|seat| seat.members.iter().any(|m| !m.is_null()))
+            .filter(|entry| entry.members.iter().any(|m| !m.is_null()))
     };
     let one_way = |d: Direction| {
         real()
-            .map(|seat| seat.entry.directions[d].bandwidth)
+            .map(|entry| entry.figures.directions[d].bandwidth)
             .fold(0.0, f64::max)
     };
     let got = Direction::ALL.into_iter().map(one_way).fold(0.0, f64::max);
@@ -60,23 +56,23 @@ fn link(scene: &RunContext) -> Option<Finding> {
         device.before.name,
         link.at,
     );
-    Some(of_run(CODE, Weight::Degrades, evidence, LINK_ADVICE))
+    Some(of_run(Weight::Degrades, evidence, LINK_ADVICE))
 }
 
-fn reached(scene: &RunContext, limit: &IoLimit) -> Option<Finding> {
+fn reached(run: &RunContext, limit: &IoLimit) -> Option<Finding> {
     let direction = if limit.reads {
         Direction::Read
     } else {
         Direction::Write
     };
-    let of = |seat: &super::EntryContext| {
-        let d = &seat.entry.directions[direction];
+    let of = |entry: &super::EntryContext| {
+        let d = &entry.figures.directions[direction];
         if limit.ios { d.iops } else { d.bandwidth }
     };
-    let real = scene
-        .seats
+    let real = run
+        .entries
         .iter()
-        .filter(|seat| seat.members.iter().any(|m| !m.is_null()));
+        .filter(|entry| entry.members.iter().any(|m| !m.is_null()));
     let got = real.map(of).fold(0.0, f64::max);
     let share = got / limit.per_second as f64;
     if limit.per_second == 0 || share < REACHED {
@@ -97,5 +93,5 @@ fn reached(scene: &RunContext, limit: &IoLimit) -> Option<Finding> {
         figure(limit.per_second as f64),
         limit.disk,
     );
-    Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(of_run(Weight::Degrades, evidence, ADVICE))
 }

@@ -2,26 +2,23 @@
 
 use fathom_model::{Access, Extent, Finding, Job, Weight};
 
-use super::{Detector, EntryContext, RunContext};
-
-const CODE: &str = "CLONES_OVERLAP";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
+use super::{EntryContext, RunContext};
 
 const ADVICE: &str = "Give each clone its own part with offset_increment=, or its own file.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| overlap(seat, scene))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| overlap(entry, run))
 }
 
 /// Told by the entry that holds the first clone.
-fn overlap(seat: &EntryContext, scene: &RunContext) -> Option<Finding> {
-    let first = seat
+fn overlap(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
+    let first = entry
         .members
         .iter()
         .map(|m| m.job)
         .find(|job| job.clone == 0 && follows_one_path(job))?;
     let same = |job: &&Job| job.section == first.section && job.files.paths == first.files.paths;
-    let clones = scene.recording.plan.jobs.iter().filter(same).count();
+    let clones = run.recording.plan.jobs.iter().filter(same).count();
     if clones < 2 {
         return None;
     }
@@ -30,7 +27,7 @@ fn overlap(seat: &EntryContext, scene: &RunContext) -> Option<Finding> {
          cache, or merged.",
         first.files.paths[0].display(),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
 fn follows_one_path(job: &Job) -> bool {

@@ -5,7 +5,6 @@ use fathom_model::{
     PerDirection, Recording, Sample, TimeSpan, Weight,
 };
 
-use crate::explain::id_of;
 use crate::figures::{holds_all_along, when_words};
 use crate::latency::merged;
 use crate::members::Member;
@@ -13,13 +12,13 @@ use crate::members::Member;
 /// One run, with its entries.
 pub(crate) struct RunContext<'a> {
     pub recording: &'a Recording,
-    pub seats: Vec<EntryContext<'a>>,
+    pub entries: Vec<EntryContext<'a>>,
     pub disks: &'a [DiskSummary],
 }
 
 /// One entry and the jobs it was made of.
 pub(crate) struct EntryContext<'a> {
-    pub entry: &'a Entry,
+    pub figures: &'a Entry,
     pub members: &'a [Member<'a>],
 }
 
@@ -32,7 +31,7 @@ pub(super) struct Moved {
 
 impl<'a> RunContext<'a> {
     pub(super) fn members(&self) -> impl Iterator<Item = &Member<'a>> {
-        self.seats.iter().flat_map(|seat| seat.members)
+        self.entries.iter().flat_map(|entry| entry.members)
     }
 
     /// One sighting at most for each entry.
@@ -40,7 +39,7 @@ impl<'a> RunContext<'a> {
         &self,
         detect: impl Fn(&EntryContext<'a>) -> Option<Finding>,
     ) -> Vec<Finding> {
-        self.seats.iter().filter_map(detect).collect()
+        self.entries.iter().filter_map(detect).collect()
     }
 
     /// What all jobs moved, warm-up and verification included, except with the null engine.
@@ -96,18 +95,12 @@ impl<'a> RunContext<'a> {
 }
 
 impl<'a> EntryContext<'a> {
-    pub(super) fn finding(
-        &self,
-        code: &'static str,
-        weight: Weight,
-        evidence: String,
-        advice: &str,
-    ) -> Finding {
+    pub(super) fn finding(&self, weight: Weight, evidence: String, advice: &str) -> Finding {
         Finding {
-            id: id_of(code),
-            code,
+            id: "",
+            code: "",
             weight,
-            about: Some(self.entry.name.clone()),
+            about: Some(self.figures.name.clone()),
             evidence,
             advice: advice.to_owned(),
             when: Vec::new(),
@@ -137,7 +130,7 @@ impl<'a> EntryContext<'a> {
 
     /// When its intervals showed what is looked for.
     pub(super) fn intervals(&self, shows: impl Fn(&Moment) -> bool) -> Vec<TimeSpan> {
-        self.entry
+        self.figures
             .series
             .iter()
             .filter(|moment| shows(moment))
@@ -179,15 +172,10 @@ pub(super) fn timed(finding: Finding, spans: Vec<TimeSpan>, whole: Nanos) -> Fin
 }
 
 /// A finding about the whole run.
-pub(super) fn of_run(
-    code: &'static str,
-    weight: Weight,
-    evidence: String,
-    advice: &str,
-) -> Finding {
+pub(super) fn of_run(weight: Weight, evidence: String, advice: &str) -> Finding {
     Finding {
-        id: id_of(code),
-        code,
+        id: "",
+        code: "",
         weight,
         about: None,
         evidence,

@@ -2,12 +2,9 @@
 
 use fathom_model::{Finding, Sample, TimeSpan, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::percent;
-
-const CODE: &str = "CPU_SLOWED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A fall above this is more than governors do between samples.
 const FALL: f64 = 0.2;
@@ -15,8 +12,8 @@ const FALL: f64 = 0.2;
 const LEAST: usize = 8;
 const ADVICE: &str = "Set the performance governor and look for heat or a power limit; microsecond latencies follow the clock.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let known: Vec<&Sample> = scene
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let known: Vec<&Sample> = run
         .recording
         .conditions
         .telemetry
@@ -42,5 +39,5 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
     let slow = known[known.len() - quarter..]
         .iter()
         .map(|s| TimeSpan::lasting(s.start, s.length));
-    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE).seen(slow)]
+    vec![of_run(Weight::Degrades, evidence, ADVICE).seen(slow)]
 }

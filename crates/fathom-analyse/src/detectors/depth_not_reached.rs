@@ -2,13 +2,10 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{duration, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
-
-const CODE: &str = "DEPTH_NOT_REACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Below half of what was asked the figures belong to another queue depth; refills and batches cost less than that.
 const REACHED: f64 = 0.5;
@@ -17,15 +14,16 @@ const ROUNDS: u64 = 20;
 const ADVICE: &str = "The kernel, file system or driver ran these one by one (common with buffered files and some FUSE \
                       or network file systems): use direct=1, another engine, or more jobs.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(shallow)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(shallow)
 }
 
-fn shallow(seat: &EntryContext) -> Option<Finding> {
-    let little = &seat.entry.little;
-    let done = seat.entry.counts.ok
-        >= u64::from(seat.members[0].job.queue.depth) * seat.members.len() as u64 * ROUNDS;
-    if !done || !seat.members.iter().all(keeps_full) || little.in_flight >= little.asked * REACHED {
+fn shallow(entry: &EntryContext) -> Option<Finding> {
+    let little = &entry.figures.little;
+    let done = entry.figures.counts.ok
+        >= u64::from(entry.members[0].job.queue.depth) * entry.members.len() as u64 * ROUNDS;
+    if !done || !entry.members.iter().all(keeps_full) || little.in_flight >= little.asked * REACHED
+    {
         return None;
     }
     let evidence = format!(
@@ -35,7 +33,7 @@ fn shallow(seat: &EntryContext) -> Option<Finding> {
         rate(little.iops),
         duration(little.mean_ns),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
 /// Whether the job was to keep its queue full: a closed loop without pauses and low-water marks, on an engine that

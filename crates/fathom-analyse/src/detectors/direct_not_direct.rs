@@ -2,22 +2,19 @@
 
 use fathom_model::{DirectTruth, Finding, TargetConditions, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::percent;
-
-const CODE: &str = "DIRECT_NOT_DIRECT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A file that bypasses the cache leaves next to nothing of itself there.
 const CACHED: f64 = 0.5;
 const ADVICE: &str = "Results are for memory, not for the device: use another file system or mount option (ext4 without \
                       data=journal, btrfs with nodatacow), or the device itself.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let targets = scene.recording.conditions.targets.iter();
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let targets = run.recording.conditions.targets.iter();
     let found: Vec<_> = targets
-        .filter_map(|target| Some((target, why(scene, target)?)))
+        .filter_map(|target| Some((target, why(run, target)?)))
         .collect();
     let Some((target, why)) = found.first() else {
         return Vec::new();
@@ -31,11 +28,11 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
         "Direct I/O was asked of {}, but {why}{more}.",
         target.path.display()
     );
-    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+    vec![of_run(Weight::Degrades, evidence, ADVICE)]
 }
 
-fn why(scene: &RunContext, target: &TargetConditions) -> Option<String> {
-    let mut members = scene
+fn why(run: &RunContext, target: &TargetConditions) -> Option<String> {
+    let mut members = run
         .members()
         .filter(|m| m.job.files.direct && m.job.files.paths.contains(&target.path));
     let dropped = members.next()?.job.files.layout.invalidate;

@@ -2,25 +2,22 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
-
-const CODE: &str = "ENGINE_FALLBACK";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
+use super::{EntryContext, RunContext};
 
 const ADVICE: &str = "Name the engine (ioengine=) to have an error in place of a stand-in.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(stood_in)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(stood_in)
 }
 
-fn stood_in(seat: &EntryContext) -> Option<Finding> {
-    seat.members.iter().find_map(|m| {
+fn stood_in(entry: &EntryContext) -> Option<Finding> {
+    entry.members.iter().find_map(|m| {
         let why = m.seen.fallback.as_ref()?;
         let evidence = format!(
             "{} stood in for {}: {why}.",
             m.seen.engine,
             m.job.engine.kind.word()
         );
-        Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+        Some(entry.finding(Weight::Note, evidence, ADVICE))
     })
 }

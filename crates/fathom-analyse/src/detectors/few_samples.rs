@@ -2,22 +2,19 @@
 
 use fathom_model::{Direction, DirectionSummary, Finding, LatencySummary, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::count;
-
-const CODE: &str = "FEW_SAMPLES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A count of k has a relative error of 1/sqrt(k): a third at ten.
 const TAIL: f64 = 10.0;
 const ADVICE: &str = "Run longer before comparing these percentiles.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| Direction::ALL.into_iter().find_map(|d| thin(seat, d)))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| Direction::ALL.into_iter().find_map(|d| thin(entry, d)))
 }
 
-fn thin(seat: &EntryContext, direction: Direction) -> Option<Finding> {
-    let (kind, summary) = shown(&seat.entry.directions[direction]);
+fn thin(entry: &EntryContext, direction: Direction) -> Option<Finding> {
+    let (kind, summary) = shown(&entry.figures.directions[direction]);
     let beyond = |p: f64| summary.n as f64 * (100.0 - p) / 100.0;
     // Half an I/O of slack, for percentiles that are not exact in binary.
     let thin = |p: &f64| *p < 100.0 && beyond(*p) + 0.5 < TAIL;
@@ -32,7 +29,7 @@ fn thin(seat: &EntryContext, direction: Direction) -> Option<Finding> {
         direction.word(),
         count(summary.n),
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
 }
 
 pub(super) fn shown(direction: &DirectionSummary) -> (&'static str, &LatencySummary) {

@@ -2,20 +2,17 @@
 
 use fathom_model::{FIO_CLAMP_NS, Finding, Histogram, Weight, fio_bin, fio_bin_value};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{count, duration};
-
-const CODE: &str = "FIO_BINS_CLAMPED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Read percentiles and maximum, not the bins, for such latencies.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(clamped)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(clamped)
 }
 
-fn clamped(seat: &EntryContext) -> Option<Finding> {
-    let worst = beyond(&seat.latencies(|d| &d.clat)).max(beyond(&seat.latencies(|d| &d.lat)));
+fn clamped(entry: &EntryContext) -> Option<Finding> {
+    let worst = beyond(&entry.latencies(|d| &d.clat)).max(beyond(&entry.latencies(|d| &d.lat)));
     if worst == 0 {
         return None;
     }
@@ -26,7 +23,7 @@ fn clamped(seat: &EntryContext) -> Option<Finding> {
         duration(FIO_CLAMP_NS as f64),
         count(fio_bin_value(fio_bin(FIO_CLAMP_NS))),
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
 }
 
 fn beyond(histogram: &Histogram) -> u64 {

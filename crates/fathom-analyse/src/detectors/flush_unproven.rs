@@ -2,25 +2,22 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration};
-
-const CODE: &str = "FLUSH_UNPROVEN";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Ask how the host handles flushes (cache mode of the virtual disk): some acknowledge them without \
                       doing anything. Only a power cut on the host can prove them.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    if scene.recording.conditions.virtual_machine != Some(true) {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    if run.recording.conditions.virtual_machine != Some(true) {
         return Vec::new();
     }
-    scene.each(flushed)
+    run.each(flushed)
 }
 
-fn flushed(seat: &EntryContext) -> Option<Finding> {
-    let sync = &seat.entry.sync;
-    if sync.n == 0 || seat.members.iter().all(|m| m.is_null()) {
+fn flushed(entry: &EntryContext) -> Option<Finding> {
+    let sync = &entry.figures.sync;
+    if sync.n == 0 || entry.members.iter().all(|m| m.is_null()) {
         return None;
     }
     let evidence = format!(
@@ -28,5 +25,5 @@ fn flushed(seat: &EntryContext) -> Option<Finding> {
         counted(sync.n, "flush").replace("flushs", "flushes"),
         duration(sync.mean),
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
 }

@@ -2,12 +2,9 @@
 
 use fathom_model::{Direction, DiskSummary, Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::{bytes, percent, share};
-
-const CODE: &str = "FOREIGN_IO";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A quarter more than ours is beyond metadata and journals.
 const EXCESS_PERCENT: f64 = 25.0;
@@ -17,21 +14,21 @@ const SECTOR: u64 = 512;
 const ADVICE: &str = "Someone else uses the device, or the file system writes more than it was asked: find it with \
                       iostat or iotop, or use an idle device.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     [Direction::Read, Direction::Write]
         .into_iter()
-        .filter_map(|d| excess(scene, d))
+        .filter_map(|d| excess(run, d))
         .take(1)
         .collect()
 }
 
 /// One device alone must exceed all jobs together: sums over a stack of devices would count the same I/O twice.
-fn excess(scene: &RunContext, direction: Direction) -> Option<Finding> {
-    if !scene.all_direct(direction) {
+fn excess(run: &RunContext, direction: Direction) -> Option<Finding> {
+    if !run.all_direct(direction) {
         return None;
     }
-    let ours = scene.moved()[direction].bytes;
-    let disk = scene
+    let ours = run.moved()[direction].bytes;
+    let disk = run
         .disks
         .iter()
         .max_by_key(|d| device_bytes(d, direction))?;
@@ -52,7 +49,7 @@ fn excess(scene: &RunContext, direction: Direction) -> Option<Finding> {
         bytes(device),
         bytes(ours),
     );
-    Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(of_run(Weight::Degrades, evidence, ADVICE))
 }
 
 fn device_bytes(disk: &DiskSummary, direction: Direction) -> u64 {

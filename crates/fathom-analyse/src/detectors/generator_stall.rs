@@ -3,12 +3,9 @@
 use fathom_model::{Finding, Nanos, Stall, TimeSpan, Weight};
 
 use super::context::of_run;
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{count, counted, duration, percent, share};
 use crate::job_summary::is_open_loop;
-
-const CODE: &str = "GENERATOR_STALL";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A watchdog that wakes this late was not merely waiting its turn: scheduler slices are a few milliseconds, the
 /// period of CPU quotas is 100 ms (Documentation/scheduler/sched-bwc.rst of Linux).
@@ -22,9 +19,9 @@ const LOST_PERCENT: f64 = 5.0;
 const ADVICE: &str = "Something stopped this process (suspend, debugger, CPU quota, a busy or paused machine): mend \
                       that and run again.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let measured = |s: &Stall| scene.seats.iter().any(|seat| hits(s, seat));
-    let long = scene
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let measured = |s: &Stall| run.entries.iter().any(|entry| hits(s, entry));
+    let long = run
         .recording
         .stalls
         .iter()
@@ -33,21 +30,24 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
     if stalls.is_empty() {
         return Vec::new();
     }
-    let open = scene.each(|seat| open_loop(seat, &stalls));
+    let open = run.each(|entry| open_loop(entry, &stalls));
     if open.is_empty() {
-        vec![closed_loop(scene, &stalls)]
+        vec![closed_loop(run, &stalls)]
     } else {
         open
     }
 }
 
-fn open_loop(seat: &EntryContext, stalls: &[Stall]) -> Option<Finding> {
-    let worst = worst(stalls.iter().filter(|s| hits(s, seat)))?;
-    if !seat.members.iter().any(|m| is_open_loop(&m.job.pace)) {
+fn open_loop(entry: &EntryContext, stalls: &[Stall]) -> Option<Finding> {
+    let worst = worst(stalls.iter().filter(|s| hits(s, entry)))?;
+    if !entry.members.iter().any(|m| is_open_loop(&m.job.pace)) {
         return None;
     }
-    let (response, service) = (seat.latencies(|d| &d.response), seat.latencies(|d| &d.clat));
-    let behind = seat.latencies(|d| &d.lateness).max().unwrap_or_default();
+    let (response, service) = (
+        entry.latencies(|d| &d.response),
+        entry.latencies(|d| &d.clat),
+    );
+    let behind = entry.latencies(|d| &d.lateness).max().unwrap_or_default();
     let slow = response.count_above(SLOW);
     let evidence = format!(
         "Response p99 {} (service {}). The generator fell behind by up to {}; {} took more than {}. Its watchdog woke \
@@ -62,20 +62,21 @@ fn open_loop(seat: &EntryContext, stalls: &[Stall]) -> Option<Finding> {
     );
     let matters = share(slow, response.count()) >= SLOW_PERCENT;
     Some(
-        seat.finding(CODE, weight(matters), evidence, ADVICE)
-            .seen(times(stalls.iter().filter(|s| hits(s, seat)))),
+        entry
+            .finding(weight(matters), evidence, ADVICE)
+            .seen(times(stalls.iter().filter(|s| hits(s, entry)))),
     )
 }
 
 /// Whether a stall fell into the measured time of an entry.
-fn hits(stall: &Stall, seat: &EntryContext) -> bool {
-    let (from, to) = seat.span();
+fn hits(stall: &Stall, entry: &EntryContext) -> bool {
+    let (from, to) = entry.span();
     stall.at < to && stall.at + stall.lasted > from
 }
 
-fn closed_loop(scene: &RunContext, stalls: &[Stall]) -> Finding {
+fn closed_loop(run: &RunContext, stalls: &[Stall]) -> Finding {
     let worst = worst(stalls.iter()).unwrap_or(stalls[0]);
-    let (lost, elapsed) = (covered(stalls), scene.recording.elapsed);
+    let (lost, elapsed) = (covered(stalls), run.recording.elapsed);
     let lost_share = share(lost.get(), elapsed.get());
     let evidence = format!(
         "The generator was held up {} times, {} in all ({} of the run), for up to {} at {} of the run; no I/O was \
@@ -86,7 +87,7 @@ fn closed_loop(scene: &RunContext, stalls: &[Stall]) -> Finding {
         duration(worst.lasted.get() as f64),
         duration(worst.at.get() as f64),
     );
-    of_run(CODE, weight(lost_share >= LOST_PERCENT), evidence, ADVICE).seen(times(stalls.iter()))
+    of_run(weight(lost_share >= LOST_PERCENT), evidence, ADVICE).seen(times(stalls.iter()))
 }
 
 fn times<'a>(stalls: impl Iterator<Item = &'a Stall>) -> Vec<TimeSpan> {

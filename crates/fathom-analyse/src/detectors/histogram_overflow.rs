@@ -2,28 +2,25 @@
 
 use fathom_model::{Finding, Histogram, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration};
 use crate::latency::merged;
-
-const CODE: &str = "HISTOGRAM_OVERFLOW";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Percentiles that reach into these values show the maximum; mean and maximum are exact.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(above_range)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(above_range)
 }
 
-fn above_range(seat: &EntryContext) -> Option<Finding> {
+fn above_range(entry: &EntryContext) -> Option<Finding> {
     let kinds: [Histogram; 6] = [
-        seat.latencies(|d| &d.slat),
-        seat.latencies(|d| &d.clat),
-        seat.latencies(|d| &d.lat),
-        seat.latencies(|d| &d.response),
-        seat.latencies(|d| &d.lateness),
-        merged(seat.members.iter().map(|m| &m.seen.sync)),
+        entry.latencies(|d| &d.slat),
+        entry.latencies(|d| &d.clat),
+        entry.latencies(|d| &d.lat),
+        entry.latencies(|d| &d.response),
+        entry.latencies(|d| &d.lateness),
+        merged(entry.members.iter().map(|m| &m.seen.sync)),
     ];
     let worst = kinds
         .iter()
@@ -34,5 +31,5 @@ fn above_range(seat: &EntryContext) -> Option<Finding> {
         counted(worst.overflow(), "value"),
         duration(worst.max().unwrap_or_default().get() as f64),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }

@@ -2,26 +2,23 @@
 
 use fathom_model::{Direction, Finding, TargetConditions, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::percent;
-
-const CODE: &str = "HOLES_READ";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Share from which on the fast answers of holes show in rates and percentiles.
 const LEAST: f64 = 0.01;
 const ADVICE: &str = "Write the file in full first, with data and not with fallocate.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let worst =
         |a: &&TargetConditions, b: &&TargetConditions| unwritten(a).total_cmp(&unwritten(b));
-    let read = scene
+    let read = run
         .recording
         .conditions
         .targets
         .iter()
-        .filter(|target| is_read(scene, target));
+        .filter(|target| is_read(run, target));
     let Some(target) = read
         .max_by(worst)
         .filter(|target| unwritten(target) >= LEAST)
@@ -33,16 +30,15 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
         percent(unwritten(target) * 100.0),
         target.path.display()
     );
-    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+    vec![of_run(Weight::Degrades, evidence, ADVICE)]
 }
 
 fn unwritten(target: &TargetConditions) -> f64 {
     1.0 - target.written_share.unwrap_or(1.0)
 }
 
-fn is_read(scene: &RunContext, target: &TargetConditions) -> bool {
+fn is_read(run: &RunContext, target: &TargetConditions) -> bool {
     let did = |m: &crate::members::Member| m.seen.directions[Direction::Read].counts.ok > 0;
-    scene
-        .members()
+    run.members()
         .any(|m| did(m) && m.job.files.paths.contains(&target.path))
 }

@@ -2,12 +2,9 @@
 
 use fathom_model::{Finding, Sample, Weight};
 
+use super::RunContext;
 use super::context::{of_run, timed};
-use super::{Detector, RunContext};
 use crate::figures::percent;
-
-const CODE: &str = "HOST_BUSY";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// From here on a thread that wants to run often has to wait.
 const BUSY_PERCENT: f64 = 90.0;
@@ -15,12 +12,12 @@ const BUSY_PERCENT: f64 = 90.0;
 const FOREIGN_PERCENT: f64 = 20.0;
 const ADVICE: &str = "Stop the other programs, or read the result as a lower bound.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let host = &scene.recording.host;
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let host = &run.recording.host;
     let Some(busy) = host.busy_percent.filter(|busy| *busy >= BUSY_PERCENT) else {
         return Vec::new();
     };
-    let foreign = busy - ours(scene);
+    let foreign = busy - ours(run);
     if foreign < FOREIGN_PERCENT {
         return Vec::new();
     }
@@ -29,11 +26,11 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
         percent(busy),
         percent(foreign),
     );
-    let when = scene.sampled(|sample| mean_busy(sample) >= BUSY_PERCENT);
+    let when = run.sampled(|sample| mean_busy(sample) >= BUSY_PERCENT);
     vec![timed(
-        of_run(CODE, Weight::Degrades, evidence, ADVICE),
+        of_run(Weight::Degrades, evidence, ADVICE),
         when,
-        scene.recording.elapsed,
+        run.recording.elapsed,
     )]
 }
 
@@ -42,11 +39,11 @@ fn mean_busy(sample: &Sample) -> f64 {
 }
 
 /// CPU of the workers as a share of all CPUs.
-fn ours(scene: &RunContext) -> f64 {
-    let used: f64 = scene
+fn ours(run: &RunContext) -> f64 {
+    let used: f64 = run
         .members()
         .map(|m| (m.seen.usage.user + m.seen.usage.system).as_secs_f64())
         .sum();
-    let all = scene.recording.elapsed.as_secs_f64() * f64::from(scene.recording.host.cpus.max(1));
+    let all = run.recording.elapsed.as_secs_f64() * f64::from(run.recording.host.cpus.max(1));
     if all > 0.0 { used * 100.0 / all } else { 0.0 }
 }

@@ -3,24 +3,21 @@
 use fathom_model::{EventKind, Finding, Weight};
 
 use super::context::timed;
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::errno;
 use crate::figures::count;
 use crate::members::Member;
-
-const CODE: &str = "IO_ERROR";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A verify mismatch is told by VERIFY_FAILED.
 const EILSEQ: i32 = 84;
 const ADVICE: &str = "See the kernel log for the device, mend the cause, and run again.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(failed)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(failed)
 }
 
-fn failed(seat: &EntryContext) -> Option<Finding> {
-    let of = seat
+fn failed(entry: &EntryContext) -> Option<Finding> {
+    let of = entry
         .members
         .iter()
         .filter(|m| !m.died())
@@ -41,8 +38,8 @@ fn failed(seat: &EntryContext) -> Option<Finding> {
         _ => format!(
             "{} of {} I/Os failed{}. Failed I/Os are in neither IOPS nor latency.",
             count(failed),
-            count(seat.entry.counts.planned),
-            first(seat)
+            count(entry.figures.counts.planned),
+            first(entry)
         ),
     };
     let weight = if of.iter().all(tolerated) {
@@ -51,9 +48,9 @@ fn failed(seat: &EntryContext) -> Option<Finding> {
         Weight::Invalidates
     };
     Some(timed(
-        seat.finding(CODE, weight, evidence, ADVICE),
-        seat.bad_intervals(),
-        seat.span().1,
+        entry.finding(weight, evidence, ADVICE),
+        entry.bad_intervals(),
+        entry.span().1,
     ))
 }
 
@@ -87,8 +84,8 @@ fn tolerated(member: &Member) -> bool {
     }
 }
 
-fn first(seat: &EntryContext) -> String {
-    let told = seat.events().find_map(|e| match &e.what {
+fn first(entry: &EntryContext) -> String {
+    let told = entry.events().find_map(|e| match &e.what {
         EventKind::FirstError {
             direction,
             offset,

@@ -2,22 +2,19 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
-
-const CODE: &str = "JOB_SKIPPED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
+use super::{EntryContext, RunContext};
 
 const ADVICE: &str = "An earlier job failed or the run was ended: mend that and run again.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(skipped)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(skipped)
 }
 
-fn skipped(seat: &EntryContext) -> Option<Finding> {
-    let skipped = seat.members.iter().filter(|m| m.seen.skipped).count();
+fn skipped(entry: &EntryContext) -> Option<Finding> {
+    let skipped = entry.members.iter().filter(|m| m.seen.skipped).count();
     if skipped == 0 {
         return None;
     }
-    let evidence = format!("{skipped} of {} jobs never started.", seat.members.len());
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    let evidence = format!("{skipped} of {} jobs never started.", entry.members.len());
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }

@@ -4,22 +4,19 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Finding, Nanos, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::{bytes, duration};
 use crate::members::Member;
-
-const CODE: &str = "JOBS_APART";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Starts within a tenth of the run are together.
 const APART: f64 = 1.1;
 const ADVICE: &str = "Add totals only of jobs that ran at the same time: start them together, or put them into \
                       different groups (stonewall, new_group).";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let mut groups: BTreeMap<u32, Vec<&Member>> = BTreeMap::new();
-    for member in scene.members().filter(|m| m.did_io()) {
+    for member in run.members().filter(|m| m.did_io()) {
         groups.entry(member.job.group).or_default().push(member);
     }
     groups
@@ -54,5 +51,5 @@ fn apart(group: u32, members: &[&Member]) -> Option<Finding> {
         duration(span.get() as f64),
         per_second(span),
     );
-    Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(of_run(Weight::Degrades, evidence, ADVICE))
 }

@@ -2,11 +2,8 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration, percent, share};
-
-const CODE: &str = "LATE_ISSUE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Ten timer ticks of a kernel with HZ=1000: later than any healthy wake-up.
 const LATE: Nanos = Nanos::from_millis(10);
@@ -15,22 +12,22 @@ const LATE_PERCENT: f64 = 1.0;
 const ADVICE: &str = "Response times include the wait and stay true. For arrivals as planned raise iodepth, lower the \
                       rate, or spread the load over more jobs.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| late(seat, scene))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| late(entry, run))
 }
 
-fn late(seat: &EntryContext, scene: &RunContext) -> Option<Finding> {
-    let lateness = seat.latencies(|d| &d.lateness);
+fn late(entry: &EntryContext, run: &RunContext) -> Option<Finding> {
+    let lateness = entry.latencies(|d| &d.lateness);
     let late = lateness.count_above(LATE);
     let late_share = share(late, lateness.count());
-    let (from, to) = seat.span();
-    let held_up = scene
+    let (from, to) = entry.span();
+    let held_up = run
         .recording
         .stalls
         .iter()
         .any(|s| s.lasted >= LATE && s.at < to && s.at + s.lasted > from);
     // A replay has its own words: REPLAY_LAG.
-    if late_share < LATE_PERCENT || held_up || seat.replay().is_some() {
+    if late_share < LATE_PERCENT || held_up || entry.replay().is_some() {
         return None;
     }
     let evidence = format!(
@@ -40,7 +37,7 @@ fn late(seat: &EntryContext, scene: &RunContext) -> Option<Finding> {
         percent(late_share),
         duration(LATE.get() as f64),
         duration(lateness.max().unwrap_or_default().get() as f64),
-        seat.entry.depth,
+        entry.figures.depth,
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }

@@ -2,13 +2,10 @@
 
 use fathom_model::{Finding, Little, Nanos, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{duration, percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
-
-const CODE: &str = "LITTLE_DISAGREES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// More in flight than the jobs may have is beyond what rounding of run times explains.
 const ABOVE: f64 = 1.05;
@@ -23,17 +20,17 @@ const TOO_MANY: &str =
 const TOO_FEW: &str =
     "The target could do more with the same latency: use more jobs or a cheaper engine.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| {
-        (long_enough(seat) && seat.members.iter().all(keeps_busy))
-            .then(|| judged(seat))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| {
+        (long_enough(entry) && entry.members.iter().all(keeps_busy))
+            .then(|| judged(entry))
             .flatten()
     })
 }
 
-fn judged(seat: &EntryContext) -> Option<Finding> {
-    let little = &seat.entry.little;
-    let might = seat
+fn judged(entry: &EntryContext) -> Option<Finding> {
+    let little = &entry.figures.little;
+    let might = entry
         .members
         .iter()
         .map(|m| f64::from(depth(m)))
@@ -44,7 +41,7 @@ fn judged(seat: &EntryContext) -> Option<Finding> {
             "{} are in flight by Little's law, but no more than {might} can be.",
             product(little)
         );
-        return Some(seat.finding(CODE, Weight::Invalidates, evidence, TOO_MANY));
+        return Some(entry.finding(Weight::Invalidates, evidence, TOO_MANY));
     }
     let between =
         (FAR_BELOW..BELOW).contains(&reached) || (might < 1.5 && reached < BELOW && reached > 0.0);
@@ -55,7 +52,7 @@ fn judged(seat: &EntryContext) -> Option<Finding> {
             product(little)
         )
     };
-    between.then(|| seat.finding(CODE, Weight::Note, evidence(), TOO_FEW))
+    between.then(|| entry.finding(Weight::Note, evidence(), TOO_FEW))
 }
 
 fn product(little: &Little) -> String {
@@ -77,10 +74,11 @@ fn depth(member: &Member) -> u32 {
 }
 
 /// All ran for long, and together.
-fn long_enough(seat: &EntryContext) -> bool {
-    let (from, to) = seat.span();
+fn long_enough(entry: &EntryContext) -> bool {
+    let (from, to) = entry.span();
     let whole = to.saturating_sub(from).get() as f64;
-    seat.members
+    entry
+        .members
         .iter()
         .all(|m| m.run_time() >= LEAST && m.run_time().get() as f64 >= 0.9 * whole)
 }

@@ -2,21 +2,18 @@
 
 use fathom_model::{BackingFacts, Direction, Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::bytes;
-
-const CODE: &str = "LOOP_BUFFERED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Attach it with losetup --direct-io=on; until then direct=1 ends at the loop device, and what is below \
                       it is the page cache.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let moved: u64 = scene.moved().iter().map(|(_, moved)| moved.bytes).sum();
-    let asked = Direction::ALL.into_iter().all(|d| scene.all_direct(d)) && moved > 0;
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let moved: u64 = run.moved().iter().map(|(_, moved)| moved.bytes).sum();
+    let asked = Direction::ALL.into_iter().all(|d| run.all_direct(d)) && moved > 0;
     let through = |file: &&BackingFacts| file.direct_io == Some(false);
-    let mut devices = scene.devices().into_iter().map(|device| &device.before);
+    let mut devices = run.devices().into_iter().map(|device| &device.before);
     let buffered =
         devices.find_map(|device| Some((&device.name, device.backing.as_ref().filter(through)?)));
     let finding = |(name, file): (&String, &BackingFacts)| {
@@ -25,7 +22,7 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
             "{} passed through {name}, which reaches {file} through the page cache.",
             bytes(moved)
         );
-        of_run(CODE, Weight::Degrades, evidence, ADVICE)
+        of_run(Weight::Degrades, evidence, ADVICE)
     };
     buffered
         .filter(|_| asked)

@@ -2,24 +2,20 @@
 
 use fathom_model::{Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::bytes;
-
-const CODE: &str = "MEMORY_BACKED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Block devices that are memory: compressed, and plain.
 const DISKS: [&str; 2] = ["zram", "ram"];
 const ADVICE: &str =
     "These figures are about RAM and the CPU; use a device with a medium of its own for storage.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let conditions = &scene.recording.conditions;
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let conditions = &run.recording.conditions;
     // Direct I/O on such a file is DIRECT_NOT_DIRECT.
     let direct = |path| {
-        scene
-            .members()
+        run.members()
             .any(|m| m.job.files.direct && m.job.files.paths.contains(path))
     };
     let file = conditions
@@ -32,16 +28,16 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
                 .is_some_and(|n| n.parse::<u32>().is_ok())
         })
     };
-    let disk = scene
+    let disk = run
         .devices()
         .into_iter()
         .find(|device| named(&device.before.name));
-    let memory = bytes(scene.recording.host.memory.get());
+    let memory = bytes(run.recording.host.memory.get());
     let what = file
         .map(|t| format!("{} lies", t.path.display()))
         .or(disk.map(|d| format!("{} is a device", d.before.name)));
     let evidence = |what| format!("{what} in the {memory} of memory of this machine.");
-    what.map(|what| of_run(CODE, Weight::Degrades, evidence(what), ADVICE))
+    what.map(|what| of_run(Weight::Degrades, evidence(what), ADVICE))
         .into_iter()
         .collect()
 }

@@ -2,19 +2,16 @@
 
 use fathom_model::{Finding, Weight};
 
+use super::RunContext;
 use super::context::{of_run, timed};
-use super::{Detector, RunContext};
 use crate::figures::{duration, percent};
-
-const CODE: &str = "MEMORY_PRESSURE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Above this share of the run, tails are the swap's.
 const LIMIT_PERCENT: f64 = 1.0;
 const ADVICE: &str = "Free memory or run on a larger machine: reclaim and swapping use the same devices and CPUs as the load.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let samples = &scene.recording.conditions.telemetry.samples;
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let samples = &run.recording.conditions.telemetry.samples;
     let lost =
         |s: &fathom_model::Sample| s.memory_pressure.unwrap_or(0.0) * s.length.get() as f64 / 100.0;
     let (lost, whole) = (
@@ -30,14 +27,14 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
         duration(lost),
         percent(share)
     );
-    let when = scene.sampled(|sample| {
+    let when = run.sampled(|sample| {
         sample
             .memory_pressure
             .is_some_and(|share| share >= LIMIT_PERCENT)
     });
     vec![timed(
-        of_run(CODE, Weight::Degrades, evidence, ADVICE),
+        of_run(Weight::Degrades, evidence, ADVICE),
         when,
-        scene.recording.elapsed,
+        run.recording.elapsed,
     )]
 }

@@ -2,24 +2,20 @@
 
 use fathom_model::{Counts, Direction, Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::count;
-
-const CODE: &str = "NOT_CONSERVED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "This is a fault of the tool: report it with the job file, and do not use the figures.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(unbalanced)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(unbalanced)
 }
 
-fn unbalanced(seat: &EntryContext) -> Option<Finding> {
-    let pairs = seat.members.iter().flat_map(|m| m.seen.directions.iter());
+fn unbalanced(entry: &EntryContext) -> Option<Finding> {
+    let pairs = entry.members.iter().flat_map(|m| m.seen.directions.iter());
     let (direction, made) = pairs.into_iter().find(|(_, d)| !d.counts.balanced())?;
-    Some(seat.finding(
-        CODE,
+    Some(entry.finding(
         Weight::Invalidates,
         evidence(direction, &made.counts),
         ADVICE,

@@ -3,12 +3,9 @@
 use fathom_model::{Finding, Moment, Nanos, TimeSpan, Weight};
 
 use super::context::timed;
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{bytes, percent};
 use crate::job_summary::is_open_loop;
-
-const CODE: &str = "NOT_STEADY";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// SNIA Solid State Storage Performance Test Specification: within a steady window of five rounds, no round is more
 /// than 10 % away from the mean, a range of 20 %.
@@ -19,20 +16,20 @@ const LEAST: Nanos = Nanos::from_secs(5);
 const ADVICE: &str =
     "Run longer, precondition the device, or use warm-up (ramp_time) before comparing.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(unsteady)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(unsteady)
 }
 
-fn unsteady(seat: &EntryContext) -> Option<Finding> {
-    let from = seat.members.iter().map(|m| m.seen.measured_from).max()?;
-    let to = seat.members.iter().map(|m| m.seen.ended).min()?;
-    let paced = seat.members.iter().any(|m| {
+fn unsteady(entry: &EntryContext) -> Option<Finding> {
+    let from = entry.members.iter().map(|m| m.seen.measured_from).max()?;
+    let to = entry.members.iter().map(|m| m.seen.ended).min()?;
+    let paced = entry.members.iter().any(|m| {
         is_open_loop(&m.job.pace) || m.job.pace.replay.is_some() || m.job.pace.think.is_some()
     });
     if paced || to.saturating_sub(from) < LEAST {
         return None;
     }
-    let rounds = rounds(&seat.entry.series, from, to);
+    let rounds = rounds(&entry.figures.series, from, to);
     let mean = rounds.iter().sum::<f64>() / ROUNDS as f64;
     let (low, high) = rounds
         .iter()
@@ -48,7 +45,7 @@ fn unsteady(seat: &EntryContext) -> Option<Finding> {
         percent(range),
     );
     Some(timed(
-        seat.finding(CODE, Weight::Note, evidence, ADVICE),
+        entry.finding(Weight::Note, evidence, ADVICE),
         outside(&rounds, mean, from, to),
         to,
     ))

@@ -2,27 +2,24 @@
 
 use fathom_model::{Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{count, duration};
 use crate::members::Member;
 
-const CODE: &str = "NOTHING_DONE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
-
 const ADVICE: &str = "See its error and the size, io_size and number_ios of the job.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let ends_others = scene
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let ends_others = run
         .recording
         .plan
         .jobs
         .iter()
         .any(|job| job.exit.exit_all || job.exit.exit_all_on_error);
-    scene.each(|seat| idle(seat, ends_others))
+    run.each(|entry| idle(entry, ends_others))
 }
 
-fn idle(seat: &EntryContext, ends_others: bool) -> Option<Finding> {
-    let idle = seat
+fn idle(entry: &EntryContext, ends_others: bool) -> Option<Finding> {
+    let idle = entry
         .members
         .iter()
         .filter(|m| was_to_work(m) && !m.did_io());
@@ -34,11 +31,11 @@ fn idle(seat: &EntryContext, ends_others: bool) -> Option<Finding> {
     let evidence = format!(
         "{} of {} jobs completed no I/O in {} ({} planned).",
         idle.len(),
-        seat.members.len(),
+        entry.members.len(),
         duration(first.run_time().get() as f64),
         count(idle.iter().map(|m| planned(m)).sum()),
     );
-    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+    Some(entry.finding(Weight::Invalidates, evidence, ADVICE))
 }
 
 fn planned(member: &Member) -> u64 {

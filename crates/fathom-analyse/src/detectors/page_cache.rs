@@ -2,12 +2,9 @@
 
 use fathom_model::{Direction, Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::{bytes, percent, share};
-
-const CODE: &str = "PAGE_CACHE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Below half, the figures are more about memory than about the device.
 const FROM_DEVICE_PERCENT: f64 = 50.0;
@@ -18,41 +15,40 @@ const BUFFERED: &str = "For the device use direct=1, or a region larger than mem
 const DIRECT: &str = "Although direct I/O was asked for, the device was not reached: the file may have holes, be kept \
                       in a cache below, or lie on a file system that buffers it. Write it in full first.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     // All devices together: a stack of devices counts an I/O more than once, so this errs on the silent side.
-    let read: u64 = scene
+    let read: u64 = run
         .disks
         .iter()
         .map(|d| d.delta.read_sectors * SECTOR)
         .sum();
-    let written: u64 = scene
+    let written: u64 = run
         .disks
         .iter()
         .map(|d| d.delta.write_sectors * SECTOR)
         .sum();
     let (reads, writes) = (
-        missing(scene, Direction::Read, read),
-        missing(scene, Direction::Write, written),
+        missing(run, Direction::Read, read),
+        missing(run, Direction::Write, written),
     );
-    if scene.disks.is_empty() || (reads.is_none() && writes.is_none()) {
+    if run.disks.is_empty() || (reads.is_none() && writes.is_none()) {
         return Vec::new();
     }
-    let buffered = !Direction::ALL.into_iter().all(|d| scene.all_direct(d));
+    let buffered = !Direction::ALL.into_iter().all(|d| run.all_direct(d));
     let evidence = reads
         .into_iter()
         .chain(writes)
         .collect::<Vec<_>>()
         .join(" ");
     vec![of_run(
-        CODE,
         Weight::Degrades,
         evidence,
         if buffered { BUFFERED } else { DIRECT },
     )]
 }
 
-fn missing(scene: &RunContext, direction: Direction, device: u64) -> Option<String> {
-    let moved = scene.moved()[direction].bytes;
+fn missing(run: &RunContext, direction: Direction, device: u64) -> Option<String> {
+    let moved = run.moved()[direction].bytes;
     let from_device = share(device, moved);
     if moved < LEAST || from_device >= FROM_DEVICE_PERCENT {
         return None;

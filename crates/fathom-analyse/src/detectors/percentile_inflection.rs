@@ -3,24 +3,21 @@
 use fathom_model::{Direction, Finding, Weight};
 
 use super::few_samples::shown;
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::duration;
 use crate::tail::inflection;
-
-const CODE: &str = "PERCENTILE_INFLECTION";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// What happens to fewer than one I/O in a hundred is told with the tail of every result, and is no finding.
 const EARLY: f64 = 99.0;
 const ADVICE: &str = "Quote the percentile before the step for what is usual and the one after it for what users will \
                       meet; look for a cache, a collector or another user behind the slow ones.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| Direction::ALL.into_iter().find_map(|d| bent(seat, d)))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| Direction::ALL.into_iter().find_map(|d| bent(entry, d)))
 }
 
-fn bent(seat: &EntryContext, direction: Direction) -> Option<Finding> {
-    let (kind, summary) = shown(&seat.entry.directions[direction]);
+fn bent(entry: &EntryContext, direction: Direction) -> Option<Finding> {
+    let (kind, summary) = shown(&entry.figures.directions[direction]);
     let step = inflection(&summary.percentiles, summary.n).filter(|step| step.last.0 < EARLY)?;
     let evidence = format!(
         "{} {kind} is {} up to p{} and {} at p{}, {:.1} times that.",
@@ -31,5 +28,5 @@ fn bent(seat: &EntryContext, direction: Direction) -> Option<Finding> {
         step.next.0,
         step.ratio(),
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
 }

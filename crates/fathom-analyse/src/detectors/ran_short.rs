@@ -2,33 +2,30 @@
 
 use fathom_model::{Finding, Nanos, RunEnd, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::duration;
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
-
-const CODE: &str = "RAN_SHORT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Share of the asked time that must have been run.
 const ENOUGH: f64 = 0.95;
 const ADVICE: &str =
     "The figures hold for the shorter time; mend what ended the job and run again.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    if scene.recording.end != RunEnd::Completed {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    if run.recording.end != RunEnd::Completed {
         return Vec::new();
     }
-    let ended_by_others = scene
+    let ended_by_others = run
         .members()
         .any(|m| m.job.exit.exit_all || m.job.exit.exit_all_on_error);
-    scene.each(|seat| short_run(seat, ended_by_others))
+    run.each(|entry| short_run(entry, ended_by_others))
 }
 
-fn short_run(seat: &EntryContext, ended_by_others: bool) -> Option<Finding> {
+fn short_run(entry: &EntryContext, ended_by_others: bool) -> Option<Finding> {
     let early =
         |m: &&Member| ended_early(m) && (m.seen.error.is_some() || !(ended_by_others || pauses(m)));
-    let of = seat
+    let of = entry
         .members
         .iter()
         .filter(early)
@@ -44,7 +41,7 @@ fn short_run(seat: &EntryContext, ended_by_others: bool) -> Option<Finding> {
         duration(of.run_time().get() as f64),
         duration(asked.get() as f64),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
 /// With pauses between I/Os the last one may well complete some time before the end.

@@ -2,11 +2,8 @@
 
 use fathom_model::{Finding, Histogram, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration, percent};
-
-const CODE: &str = "RATE_LIMITED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Pauses shorter than this are within what devices do by themselves.
 const PAUSE: f64 = 10e6;
@@ -21,12 +18,12 @@ const LEAST: u64 = 10;
 const ADVICE: &str = "Look for a QoS limit, burst credits or a container limit (blkio.throttle, io.max) and for devices \
                       that pause: the average is then the limiter's setting, not the device's speed.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(limited)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(limited)
 }
 
-fn limited(seat: &EntryContext) -> Option<Finding> {
-    let clat = seat.latencies(|d| &d.clat);
+fn limited(entry: &EntryContext) -> Option<Finding> {
+    let clat = entry.latencies(|d| &d.clat);
     let median = clat.percentile(50.0)?;
     let pause = longest_pause(&clat)?;
     if pause.time < TIME || pause.count < LEAST || median * APART > pause.at {
@@ -40,7 +37,7 @@ fn limited(seat: &EntryContext) -> Option<Finding> {
         duration(pause.at),
         percent(pause.time * 100.0),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
 /// Latencies close to each other that hold the most time.

@@ -3,12 +3,9 @@
 use fathom_model::{Direction, Finding, Rate, TimeSpan, Weight};
 
 use super::context::timed;
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{bytes, count, duration, percent, rate};
 use crate::members::Member;
-
-const CODE: &str = "RATE_NOT_REACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Shortfalls within one percent are rounding of the run's ends.
 const TOLERANCE: f64 = 0.01;
@@ -19,8 +16,8 @@ const CLEARLY: f64 = 0.9;
 const ADVICE: &str = "The target or the queue depth cannot carry this rate: read the result as an overload test, or \
                       ask for less.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| Direction::ALL.into_iter().find_map(|d| missed(seat, d)))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| Direction::ALL.into_iter().find_map(|d| missed(entry, d)))
 }
 
 /// Sums over the members with a rate of one kind.
@@ -36,42 +33,42 @@ struct Rates {
     planned: u64,
 }
 
-fn missed(seat: &EntryContext, direction: Direction) -> Option<Finding> {
-    let by_ios = rates(seat, direction, |rate| {
+fn missed(entry: &EntryContext, direction: Direction) -> Option<Finding> {
+    let by_ios = rates(entry, direction, |rate| {
         if let Rate::Iops(n) = rate {
             Some(n)
         } else {
             None
         }
     });
-    let by_bytes = rates(seat, direction, |rate| {
+    let by_bytes = rates(entry, direction, |rate| {
         if let Rate::Bandwidth(n) = rate {
             Some(n)
         } else {
             None
         }
     });
-    let evidence = told(seat, direction, &by_ios, "", rate)
-        .or_else(|| told(seat, direction, &by_bytes, " of", |r| bytes(r as u64)))?;
-    let when = below(seat, direction, by_ios.asked, by_bytes.asked);
+    let evidence = told(entry, direction, &by_ios, "", rate)
+        .or_else(|| told(entry, direction, &by_bytes, " of", |r| bytes(r as u64)))?;
+    let when = below(entry, direction, by_ios.asked, by_bytes.asked);
     Some(timed(
-        seat.finding(CODE, Weight::Degrades, evidence, ADVICE),
+        entry.finding(Weight::Degrades, evidence, ADVICE),
         when,
-        seat.span().1,
+        entry.span().1,
     ))
 }
 
 /// When less was completed than [`CLEARLY`] of what was asked for.
-fn below(seat: &EntryContext, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpan> {
-    seat.intervals(|moment| {
+fn below(entry: &EntryContext, direction: Direction, ios: f64, bytes: f64) -> Vec<TimeSpan> {
+    entry.intervals(|moment| {
         let (way, seconds) = (&moment.directions[direction], moment.length.as_secs_f64());
         (way.ios as f64) < CLEARLY * ios * seconds || (way.bytes as f64) < CLEARLY * bytes * seconds
     })
 }
 
-fn rates(seat: &EntryContext, direction: Direction, asked: fn(Rate) -> Option<f64>) -> Rates {
+fn rates(entry: &EntryContext, direction: Direction, asked: fn(Rate) -> Option<f64>) -> Rates {
     let mut sum = Rates::default();
-    for member in seat
+    for member in entry
         .members
         .iter()
         .filter(|m| m.job.pattern.traffic.uses(direction))
@@ -103,7 +100,7 @@ fn add(sum: &mut Rates, member: &Member, direction: Direction, wanted: f64, by_b
 }
 
 fn told(
-    seat: &EntryContext,
+    entry: &EntryContext,
     direction: Direction,
     r: &Rates,
     of: &str,
@@ -120,7 +117,7 @@ fn told(
         direction.word(),
         figure(r.got),
         percent(r.got * 100.0 / r.asked),
-        duration(seat.entry.directions[direction].runtime_ms as f64 * 1e6),
+        duration(entry.figures.directions[direction].runtime_ms as f64 * 1e6),
         count(r.not_sent),
     ))
 }

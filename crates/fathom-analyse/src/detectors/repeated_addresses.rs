@@ -2,23 +2,20 @@
 
 use fathom_model::{Direction, Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::bytes;
-
-const CODE: &str = "REPEATED_ADDRESSES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// From twice on, half of the reads or more repeat an earlier one.
 const TIMES: f64 = 2.0;
 const ADVICE: &str =
     "For the medium itself use a larger region; for a working set of this size the figures hold.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(repeated)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(repeated)
 }
 
-fn repeated(seat: &EntryContext) -> Option<Finding> {
-    let real = || seat.members.iter().filter(|m| !m.is_null());
+fn repeated(entry: &EntryContext) -> Option<Finding> {
+    let real = || entry.members.iter().filter(|m| !m.is_null());
     let read: u64 = real()
         .map(|m| m.seen.directions[Direction::Read].counts.bytes_ok)
         .sum();
@@ -31,5 +28,5 @@ fn repeated(seat: &EntryContext) -> Option<Finding> {
         bytes(region),
         read as f64 / region as f64,
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
 }

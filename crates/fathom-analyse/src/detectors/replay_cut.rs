@@ -2,29 +2,26 @@
 
 use fathom_model::{Finding, RunEnd, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::count;
 use crate::members::Member;
-
-const CODE: &str = "REPLAY_CUT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "The figures hold for the first part of the log; leave runtime out to replay all of it.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    if scene.recording.end != RunEnd::Completed {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    if run.recording.end != RunEnd::Completed {
         return Vec::new();
     }
-    scene.each(cut)
+    run.each(cut)
 }
 
-fn cut(seat: &EntryContext) -> Option<Finding> {
-    let replay = seat.replay()?;
+fn cut(entry: &EntryContext) -> Option<Finding> {
+    let replay = entry.replay()?;
     let whole = |m: &&Member| {
         m.seen.error.is_none() && !m.seen.skipped && !m.died() && m.job.pace.replay.is_some()
     };
-    let members = || seat.members.iter().filter(whole);
+    let members = || entry.members.iter().filter(whole);
     let held: u64 = members()
         .flat_map(|m| &m.job.pace.replay)
         .map(|replay| replay.ios.0.iter().sum::<u64>())
@@ -39,7 +36,7 @@ fn cut(seat: &EntryContext) -> Option<Finding> {
         count(held),
         replay.log
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
 /// Measured or not.

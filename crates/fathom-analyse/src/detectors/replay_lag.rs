@@ -2,11 +2,8 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{counted, duration, percent, share};
-
-const CODE: &str = "REPLAY_LAG";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Ten timer ticks of a kernel with HZ=1000: later than any healthy wake-up.
 const LATE: Nanos = Nanos::from_millis(10);
@@ -15,13 +12,13 @@ const LATE_PERCENT: f64 = 1.0;
 const ADVICE: &str = "Response times include the wait and stay true. For the arrivals of the log raise iodepth, use an \
                       asynchronous engine, or slow the log down with replay_time_scale.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(behind)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(behind)
 }
 
-fn behind(seat: &EntryContext) -> Option<Finding> {
-    let replay = seat.replay()?;
-    let lateness = seat.latencies(|d| &d.lateness);
+fn behind(entry: &EntryContext) -> Option<Finding> {
+    let replay = entry.replay()?;
+    let lateness = entry.latencies(|d| &d.lateness);
     let late = lateness.count_above(LATE);
     let late_share = share(late, lateness.count());
     if late_share < LATE_PERCENT {
@@ -38,5 +35,5 @@ fn behind(seat: &EntryContext) -> Option<Finding> {
         percent(late_share),
         duration(LATE.get() as f64),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }

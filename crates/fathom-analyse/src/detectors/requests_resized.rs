@@ -2,12 +2,9 @@
 
 use fathom_model::{Direction, DiskSummary, Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::{bytes, count};
-
-const CODE: &str = "REQUESTS_RESIZED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Requests for each I/O from which on, or below whose inverse, sizes at the device differ from those asked.
 const FACTOR: f64 = 1.5;
@@ -18,10 +15,10 @@ const SECTOR: u64 = 512;
 const ADVICE: &str = "Latency and IOPS at the device differ from those of the job; see max_sectors_kb and nomerges in \
                       /sys/block/*/queue.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     [Direction::Read, Direction::Write]
         .into_iter()
-        .filter_map(|d| resized(scene, d))
+        .filter_map(|d| resized(run, d))
         .take(1)
         .collect()
 }
@@ -35,15 +32,15 @@ fn done(disk: &DiskSummary, direction: Direction) -> (u64, u64) {
 }
 
 /// Of a stack of devices the uppermost is listed first: what it sees is what becomes of our I/Os.
-fn resized(scene: &RunContext, direction: Direction) -> Option<Finding> {
-    let ours = scene.moved()[direction];
+fn resized(run: &RunContext, direction: Direction) -> Option<Finding> {
+    let ours = run.moved()[direction];
     let same = |disk: &&DiskSummary| {
         let bytes = done(disk, direction).1 * SECTOR;
         (bytes as f64 - ours.bytes as f64).abs() <= SAME_BYTES * ours.bytes as f64
     };
-    let disk = scene.disks.iter().find(same)?;
+    let disk = run.disks.iter().find(same)?;
     let requests = done(disk, direction).0;
-    if ours.ios < LEAST_IOS || requests == 0 || !scene.all_direct(direction) {
+    if ours.ios < LEAST_IOS || requests == 0 || !run.all_direct(direction) {
         return None;
     }
     let factor = requests as f64 / ours.ios as f64;
@@ -58,5 +55,5 @@ fn resized(scene: &RunContext, direction: Direction) -> Option<Finding> {
         count(requests),
         disk.name,
     );
-    Some(of_run(CODE, Weight::Note, evidence, ADVICE))
+    Some(of_run(Weight::Note, evidence, ADVICE))
 }

@@ -2,11 +2,8 @@
 
 use fathom_model::{DeviceRecording, Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
-
-const CODE: &str = "SETTINGS_CHANGED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Settings that the kernel changes by itself.
 const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
@@ -14,8 +11,8 @@ const OWN: [&str; 2] = ["wbt_lat_usec", "io_poll_delay"];
 const TOLD: usize = 3;
 const ADVICE: &str = "The first part of the run had other settings than the last: find what changes them and run again.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let changes: Vec<String> = scene.devices().into_iter().flat_map(changes).collect();
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let changes: Vec<String> = run.devices().into_iter().flat_map(changes).collect();
     if changes.is_empty() {
         return Vec::new();
     }
@@ -24,7 +21,7 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
         amount(changes.len()),
         told(&changes)
     );
-    vec![of_run(CODE, Weight::Degrades, evidence, ADVICE)]
+    vec![of_run(Weight::Degrades, evidence, ADVICE)]
 }
 
 fn amount(n: usize) -> String {

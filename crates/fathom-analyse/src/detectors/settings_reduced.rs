@@ -2,33 +2,30 @@
 
 use fathom_model::{DeviceFacts, Direction, Finding, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::bytes;
-
-const CODE: &str = "SETTINGS_REDUCED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// The kernel's own choice where the device can do more (BLK_DEF_MAX_SECTORS of 2.6.39 to 6.12), KiB.
 const DEFAULT_KIB: u64 = 1280;
 const ADVICE: &str = "Settings survive tests, and even the removal of a loop device: set them back in \
                       /sys/block/*/queue, or keep them and say so.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let devices = scene.devices().into_iter().map(|device| &device.before);
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let devices = run.devices().into_iter().map(|device| &device.before);
     devices
-        .filter_map(|device| reduced(scene, device).or_else(|| blind(device)))
+        .filter_map(|device| reduced(run, device).or_else(|| blind(device)))
         .take(1)
         .collect()
 }
 
-fn reduced(scene: &RunContext, device: &DeviceFacts) -> Option<Finding> {
+fn reduced(run: &RunContext, device: &DeviceFacts) -> Option<Finding> {
     let kib = |name| device.queue.setting(name)?.parse::<u64>().ok();
     let (now, could) = (
         kib("max_sectors_kb")?,
         kib("max_hw_sectors_kb")?.min(DEFAULT_KIB),
     );
-    let largest = scene
+    let largest = run
         .members()
         .filter(|m| !m.is_null())
         .map(|m| largest_block(m.job))
@@ -42,7 +39,7 @@ fn reduced(scene: &RunContext, device: &DeviceFacts) -> Option<Finding> {
         bytes(largest),
         largest.div_ceil(now.max(1) * 1024),
     );
-    Some(of_run(CODE, Weight::Note, evidence, ADVICE))
+    Some(of_run(Weight::Note, evidence, ADVICE))
 }
 
 fn largest_block(job: &fathom_model::Job) -> u64 {
@@ -59,6 +56,6 @@ fn blind(device: &DeviceFacts) -> Option<Finding> {
     (device.queue.setting("iostats") == Some("0")).then(|| {
         let name = &device.name;
         let evidence = format!("iostats of {name} is 0: what the device did is not counted, and 3 checks (page cache, foreign I/O, split requests) cannot see it.");
-        of_run(CODE, Weight::Note, evidence, ADVICE)
+        of_run(Weight::Note, evidence, ADVICE)
     })
 }

@@ -3,22 +3,19 @@
 use fathom_model::{EventKind, Finding, Weight};
 
 use super::context::timed;
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{count, percent, share};
 use crate::members::Member;
-
-const CODE: &str = "SHORT_IO";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Look for a target that ends early, is full, or fails; do not use the figures of this run.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(short)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(short)
 }
 
-fn short(seat: &EntryContext) -> Option<Finding> {
-    let c = &seat.entry.counts;
+fn short(entry: &EntryContext) -> Option<Finding> {
+    let c = &entry.figures.counts;
     if c.short == 0 {
         return None;
     }
@@ -26,20 +23,20 @@ fn short(seat: &EntryContext) -> Option<Finding> {
         "{} of {} I/Os moved fewer bytes than asked{}. {} of {} bytes were moved ({}).",
         count(c.short),
         count(c.planned),
-        first(seat),
+        first(entry),
         count(c.bytes_ok + c.bytes_short),
         count(c.bytes_asked),
         percent(share(c.bytes_ok + c.bytes_short, c.bytes_asked)),
     );
-    let weight = if seat.members.iter().all(filled) {
+    let weight = if entry.members.iter().all(filled) {
         Weight::Note
     } else {
         Weight::Invalidates
     };
     Some(timed(
-        seat.finding(CODE, weight, evidence, ADVICE),
-        seat.bad_intervals(),
-        seat.span().1,
+        entry.finding(weight, evidence, ADVICE),
+        entry.bad_intervals(),
+        entry.span().1,
     ))
 }
 
@@ -55,8 +52,8 @@ fn filled(member: &Member) -> bool {
         || (member.job.files.layout.fill_device && short <= u64::from(member.job.queue.depth))
 }
 
-fn first(seat: &EntryContext) -> String {
-    let told = seat.events().find_map(|e| match &e.what {
+fn first(entry: &EntryContext) -> String {
+    let told = entry.events().find_map(|e| match &e.what {
         EventKind::FirstShort {
             direction,
             offset,

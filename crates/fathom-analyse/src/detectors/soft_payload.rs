@@ -2,26 +2,22 @@
 
 use fathom_model::{Direction, Fill, Finding, Payload, Weight};
 
-use super::{Detector, EntryContext, RunContext};
-
-const CODE: &str = "SOFT_PAYLOAD";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
+use super::{EntryContext, RunContext};
 
 const ADVICE: &str = "Devices and file systems that compress or deduplicate are faster with such data: use fresh \
                       random data (refill_buffers, or scramble_buffers as by default) for figures of the medium.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(soft)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(soft)
 }
 
-fn soft(seat: &EntryContext) -> Option<Finding> {
-    let writers = seat
+fn soft(entry: &EntryContext) -> Option<Finding> {
+    let writers = entry
         .members
         .iter()
         .filter(|m| m.seen.directions[Direction::Write].counts.ok > 0 && !m.is_null());
     let what = writers.map(|m| &m.job.payload).find_map(kind)?;
-    Some(seat.finding(
-        CODE,
+    Some(entry.finding(
         Weight::Note,
         format!("The data written was {what}."),
         ADVICE,

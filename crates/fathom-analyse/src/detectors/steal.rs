@@ -2,20 +2,17 @@
 
 use fathom_model::{Finding, Sample, Weight};
 
+use super::RunContext;
 use super::context::{of_run, timed};
-use super::{Detector, RunContext};
 use crate::figures::percent;
-
-const CODE: &str = "STEAL";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Above half a percent, tails of microsecond devices are visibly the neighbours'.
 const LIMIT_PERCENT: f64 = 0.5;
 const ADVICE: &str =
     "Compare only with runs of the same steal, or use a machine with dedicated CPUs.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let stolen = scene
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let stolen = run
         .recording
         .host
         .steal_percent
@@ -27,13 +24,13 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
             percent(LIMIT_PERCENT)
         )
     };
-    let when = || scene.sampled(|sample| mean_stolen(sample) > LIMIT_PERCENT);
+    let when = || run.sampled(|sample| mean_stolen(sample) > LIMIT_PERCENT);
     stolen
         .map(|steal| {
             timed(
-                of_run(CODE, Weight::Degrades, evidence(steal), ADVICE),
+                of_run(Weight::Degrades, evidence(steal), ADVICE),
                 when(),
-                scene.recording.elapsed,
+                run.recording.elapsed,
             )
         })
         .into_iter()

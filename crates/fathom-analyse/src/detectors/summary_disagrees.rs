@@ -2,30 +2,28 @@
 
 use fathom_model::{Direction, Finding, Histogram, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::count;
 use crate::members::Member;
-
-const CODE: &str = "SUMMARY_DISAGREES";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "This is a fault of the tool: report it with the job file, and do not use the figures.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| {
-        seat.members
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| {
+        entry
+            .members
             .iter()
             .filter(|m| !m.died())
-            .find_map(|m| disagreement(seat, m))
+            .find_map(|m| disagreement(entry, m))
     })
 }
 
-fn disagreement(seat: &EntryContext, member: &Member) -> Option<Finding> {
+fn disagreement(entry: &EntryContext, member: &Member) -> Option<Finding> {
     let evidence = Direction::ALL
         .into_iter()
         .find_map(|d| differs(member, d))?;
-    Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+    Some(entry.finding(Weight::Invalidates, evidence, ADVICE))
 }
 
 fn differs(member: &Member, direction: Direction) -> Option<String> {

@@ -2,16 +2,13 @@
 
 use fathom_model::{Finding, TargetConditions, TimeSpan, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::{bytes, duration};
-
-const CODE: &str = "TARGET_GONE";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Find what removes or replaces the file; what is there under its name now is not what was measured.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let gone = |target: &TargetConditions| {
         let gone = target.gone?;
         let at = duration(gone.get() as f64);
@@ -22,12 +19,11 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
         );
         let since = TimeSpan {
             from: gone,
-            to: gone.max(scene.recording.elapsed),
+            to: gone.max(run.recording.elapsed),
         };
-        Some(of_run(CODE, Weight::Degrades, evidence, ADVICE).seen([since]))
+        Some(of_run(Weight::Degrades, evidence, ADVICE).seen([since]))
     };
-    scene
-        .recording
+    run.recording
         .conditions
         .targets
         .iter()

@@ -2,21 +2,17 @@
 
 use fathom_model::{Finding, Sharer, TargetConditions, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
-
-const CODE: &str = "TARGET_SHARED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Spelled out.
 const TOLD: usize = 3;
 const ADVICE: &str = "End what does not belong there, or take a target of your own: what others read or write meanwhile is in \
                       these figures, and what they write is in the data.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
     let shared = |target: &&TargetConditions| !target.sharers.is_empty();
-    scene
-        .recording
+    run.recording
         .conditions
         .targets
         .iter()
@@ -44,7 +40,7 @@ fn finding(target: &TargetConditions) -> Finding {
     } else {
         Weight::Note
     };
-    of_run(CODE, weight, evidence, ADVICE)
+    of_run(weight, evidence, ADVICE)
 }
 
 /// `fio (process 812, for writing; its parent is process 1: whoever started it has ended)`.

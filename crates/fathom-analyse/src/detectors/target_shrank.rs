@@ -2,20 +2,17 @@
 
 use fathom_model::{EventKind, Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{bytes, duration};
-
-const CODE: &str = "TARGET_SHRANK";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Find what truncates or replaces the target; reads behind its end cost nothing and mean nothing.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(shrank)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(shrank)
 }
 
-fn shrank(seat: &EntryContext) -> Option<Finding> {
-    seat.events().find_map(|event| match &event.what {
+fn shrank(entry: &EntryContext) -> Option<Finding> {
+    entry.events().find_map(|event| match &event.what {
         EventKind::TargetShrank { path, from, to } => {
             let at = duration(event.at.get() as f64);
             let evidence = format!(
@@ -23,7 +20,7 @@ fn shrank(seat: &EntryContext) -> Option<Finding> {
                 bytes(from.get()),
                 bytes(to.get())
             );
-            Some(seat.finding(CODE, Weight::Invalidates, evidence, ADVICE))
+            Some(entry.finding(Weight::Invalidates, evidence, ADVICE))
         }
         _ => None,
     })

@@ -2,29 +2,26 @@
 
 use fathom_model::{EventKind, Finding, Nanos, TimeSpan, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::{count, duration};
-
-const CODE: &str = "TIMED_OUT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "The target hung: see the kernel log; the slowest I/Os of this run are in no latency figure.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(hung)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(hung)
 }
 
-fn hung(seat: &EntryContext) -> Option<Finding> {
-    let given_up: Vec<(u32, Nanos, Nanos)> = seat
+fn hung(entry: &EntryContext) -> Option<Finding> {
+    let given_up: Vec<(u32, Nanos, Nanos)> = entry
         .events()
         .filter_map(|e| match e.what {
             EventKind::GaveUp { in_flight, waited } => Some((in_flight, waited, e.at)),
             _ => None,
         })
         .collect();
-    let lost = seat
-        .entry
+    let lost = entry
+        .figures
         .counts
         .timed_out
         .max(given_up.iter().map(|g| u64::from(g.0)).sum());
@@ -38,14 +35,15 @@ fn hung(seat: &EntryContext) -> Option<Finding> {
     let evidence = format!(
         "{} of {} I/Os never completed{waited}.",
         count(lost),
-        count(seat.entry.counts.planned)
+        count(entry.figures.counts.planned)
     );
     let when = given_up.iter().map(|(_, waited, at)| TimeSpan {
         from: at.saturating_sub(*waited),
         to: *at,
     });
     Some(
-        seat.finding(CODE, Weight::Invalidates, evidence, ADVICE)
+        entry
+            .finding(Weight::Invalidates, evidence, ADVICE)
             .seen(when),
     )
 }

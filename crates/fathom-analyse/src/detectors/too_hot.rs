@@ -3,11 +3,8 @@
 use fathom_model::{DeviceRecording, Finding, Moment, Nanos, Sample, TimeSpan, Weight};
 
 use super::context::of_run;
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::percent;
-
-const CODE: &str = "TOO_HOT";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Drives and CPUs begin to slow down somewhere above this (composite warning temperatures of NVMe drives).
 const WARM: f64 = 65.0;
@@ -17,16 +14,16 @@ const RISE: f64 = 5.0;
 const FALL: f64 = 0.15;
 const ADVICE: &str = "Cool the device or the machine, let it rest before each run, and compare runs that begin equally cool.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let told: Vec<Finding> = scene
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let told: Vec<Finding> = run
         .devices()
         .into_iter()
         .filter_map(says_so)
         .take(1)
         .collect();
-    let samples = &scene.recording.conditions.telemetry.samples;
+    let samples = &run.recording.conditions.telemetry.samples;
     if told.is_empty() {
-        scene.each(|seat| slowed(seat, samples))
+        run.each(|entry| slowed(entry, samples))
     } else {
         told
     }
@@ -50,11 +47,11 @@ fn says_so(device: &DeviceRecording) -> Option<Finding> {
         "{} reported {seconds} s of thermal management during the run ({times} transitions){now}.",
         device.before.name
     );
-    Some(of_run(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(of_run(Weight::Degrades, evidence, ADVICE))
 }
 
-fn slowed(seat: &EntryContext, samples: &[Sample]) -> Option<Finding> {
-    let (from, to) = seat.span();
+fn slowed(entry: &EntryContext, samples: &[Sample]) -> Option<Finding> {
+    let (from, to) = entry.span();
     let third = to.saturating_sub(from).get() / 3;
     let (early, late) = (
         from + Nanos::new(third),
@@ -69,8 +66,8 @@ fn slowed(seat: &EntryContext, samples: &[Sample]) -> Option<Finding> {
     };
     let (cool, hot) = (hot(from, early)?, hot(late, to)?);
     let (fast, slow) = (
-        speed(&seat.entry.series, from, early),
-        speed(&seat.entry.series, late, to),
+        speed(&entry.figures.series, from, early),
+        speed(&entry.figures.series, late, to),
     );
     let fall = 1.0 - slow / fast.max(1.0);
     if hot < WARM || hot - cool < RISE || fall < FALL {
@@ -82,7 +79,8 @@ fn slowed(seat: &EntryContext, samples: &[Sample]) -> Option<Finding> {
         percent(fall * 100.0),
     );
     Some(
-        seat.finding(CODE, Weight::Degrades, evidence, ADVICE)
+        entry
+            .finding(Weight::Degrades, evidence, ADVICE)
             .seen([TimeSpan { from: late, to }]),
     )
 }

@@ -2,14 +2,11 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::entry::percent_of;
 use crate::figures::{percent, rate};
 use crate::job_summary::is_open_loop;
 use crate::members::Member;
-
-const CODE: &str = "TOOL_BOUND";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// A worker that waits for its target has idle time; one above this has none to speak of.
 const FULL_PERCENT: f64 = 95.0;
@@ -20,15 +17,15 @@ const ADVICE: &str = "Treat the figures as a lower bound of the target: use more
 /// Above this share of what the generator can do, its limit and the target's cannot be told apart.
 const NEAR_CEILING: f64 = 0.85;
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(|seat| near_ceiling(seat).or_else(|| bound(seat)))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(|entry| near_ceiling(entry).or_else(|| bound(entry)))
 }
 
 /// The rate against what the same plan reaches on a target that answers at once.
-fn near_ceiling(seat: &EntryContext) -> Option<Finding> {
-    let (iops, ceiling) = (seat.entry.little.iops, seat.entry.ceiling_iops?);
-    let null = seat.members.iter().all(|member| member.is_null());
-    if null || is_open_loop(&seat.members.first()?.job.pace) || iops < NEAR_CEILING * ceiling {
+fn near_ceiling(entry: &EntryContext) -> Option<Finding> {
+    let (iops, ceiling) = (entry.figures.little.iops, entry.figures.ceiling_iops?);
+    let null = entry.members.iter().all(|member| member.is_null());
+    if null || is_open_loop(&entry.members.first()?.job.pace) || iops < NEAR_CEILING * ceiling {
         return None;
     }
     let evidence = format!(
@@ -36,11 +33,11 @@ fn near_ceiling(seat: &EntryContext) -> Option<Finding> {
         rate(iops),
         rate(ceiling),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }
 
-fn bound(seat: &EntryContext) -> Option<Finding> {
-    let (member, busy) = seat
+fn bound(entry: &EntryContext) -> Option<Finding> {
+    let (member, busy) = entry
         .members
         .iter()
         .filter(|m| m.run_time() >= LEAST && waits_asleep(m))
@@ -52,14 +49,14 @@ fn bound(seat: &EntryContext) -> Option<Finding> {
          the limit.",
         member.job.number,
         percent(busy),
-        rate(seat.entry.little.iops),
+        rate(entry.figures.little.iops),
     );
     let weight = if member.is_null() {
         Weight::Note
     } else {
         Weight::Degrades
     };
-    Some(seat.finding(CODE, weight, evidence, ADVICE))
+    Some(entry.finding(weight, evidence, ADVICE))
 }
 
 /// Share of the time in which it had a CPU or needed none: waiting for one is the host's matter, not the target's.

@@ -2,28 +2,25 @@
 
 use fathom_model::{EventKind, Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::damage::{cause, classes};
 use crate::figures::count;
-
-const CODE: &str = "VERIFY_FAILED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const EILSEQ: i32 = 84;
 const ADVICE: &str = "Treat the target as corrupting data until shown otherwise; keep it as it is for a second look.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(differs)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(differs)
 }
 
-fn differs(seat: &EntryContext) -> Option<Finding> {
-    let bad: u64 = seat.members.iter().map(|m| m.seen.verify.bad).sum();
-    let checked: u64 = seat
+fn differs(entry: &EntryContext) -> Option<Finding> {
+    let bad: u64 = entry.members.iter().map(|m| m.seen.verify.bad).sum();
+    let checked: u64 = entry
         .members
         .iter()
         .map(|m| m.seen.verify.bad + m.seen.verify.good)
         .sum();
-    let stopped = seat
+    let stopped = entry
         .members
         .iter()
         .any(|m| m.seen.error.as_ref().is_some_and(|e| e.errno == EILSEQ));
@@ -34,29 +31,29 @@ fn differs(seat: &EntryContext) -> Option<Finding> {
         "{} of {} checked blocks differ from what was written{}.",
         count(bad.max(1)),
         count(checked.max(1)),
-        first(seat)
+        first(entry)
     );
-    let counts = seat
-        .entry
+    let counts = entry
+        .figures
         .verify
         .map(|verify| verify.classes)
         .unwrap_or_default();
     let advice =
         cause(&counts).map_or_else(|| ADVICE.to_owned(), |cause| format!("{cause} {ADVICE}"));
-    Some(seat.finding(CODE, Weight::Invalidates, evidence, &advice))
+    Some(entry.finding(Weight::Invalidates, evidence, &advice))
 }
 
 /// The classes and the first wrong block; with fio's formats the first only, which tells less.
-fn first(seat: &EntryContext) -> String {
-    if let Some(line) = seat.entry.damage_lines.first() {
-        let counts = seat
-            .entry
+fn first(entry: &EntryContext) -> String {
+    if let Some(line) = entry.figures.damage_lines.first() {
+        let counts = entry
+            .figures
             .verify
             .map(|verify| verify.classes)
             .unwrap_or_default();
         return format!(": {}; the first: {line}", classes(&counts));
     }
-    let told = seat.events().find_map(|e| match &e.what {
+    let told = entry.events().find_map(|e| match &e.what {
         EventKind::FirstMismatch { offset, what } => {
             Some(format!(" (first at offset {offset}: {what})"))
         }

@@ -2,23 +2,20 @@
 
 use fathom_model::{Direction, Finding, VerifyKind, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::count;
 use crate::members::Member;
-
-const CODE: &str = "VERIFY_NOTHING";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Blocks that were not checked are not known to be right; let the job run to its end.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(unchecked)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(unchecked)
 }
 
-fn unchecked(seat: &EntryContext) -> Option<Finding> {
+fn unchecked(entry: &EntryContext) -> Option<Finding> {
     // A mismatch may end the check early; VERIFY_FAILED tells that.
-    let asked = seat
+    let asked = entry
         .members
         .iter()
         .filter(|m| was_asked(m) && m.seen.verify.bad == 0)
@@ -39,7 +36,7 @@ fn unchecked(seat: &EntryContext) -> Option<Finding> {
     } else {
         Weight::Degrades
     };
-    Some(seat.finding(CODE, weight, evidence, ADVICE))
+    Some(entry.finding(weight, evidence, ADVICE))
 }
 
 /// Whether a check belongs to the job: it only reads, or reads back what it wrote. Reads between writes are load.

@@ -2,25 +2,22 @@
 
 use fathom_model::{DeviceFacts, Direction, Finding, SyncMode, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::counted;
 use crate::members::Member;
-
-const CODE: &str = "VOLATILE_CACHE_NO_FLUSH";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str =
     "Add fsync=, fdatasync=, end_fsync=1 or sync= when the data must survive a power cut.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let mut devices = scene.devices().into_iter().map(|device| &device.before);
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let mut devices = run.devices().into_iter().map(|device| &device.before);
     let volatile = devices.find(|device| device.queue.setting("write_cache") == Some("write back"));
-    scene.each(|seat| unflushed(seat).or_else(|| in_the_device(seat, volatile?)))
+    run.each(|entry| unflushed(entry).or_else(|| in_the_device(entry, volatile?)))
 }
 
 /// Direct writes end in the device's cache.
-fn in_the_device(seat: &EntryContext, device: &DeviceFacts) -> Option<Finding> {
-    let direct = seat
+fn in_the_device(entry: &EntryContext, device: &DeviceFacts) -> Option<Finding> {
+    let direct = entry
         .members
         .iter()
         .filter(|m| m.job.files.direct && !flushes(m) && !m.is_null());
@@ -38,11 +35,11 @@ fn in_the_device(seat: &EntryContext, device: &DeviceFacts) -> Option<Finding> {
             device.name
         )
     };
-    (writes > 0).then(|| seat.finding(CODE, Weight::Note, evidence(), ADVICE))
+    (writes > 0).then(|| entry.finding(Weight::Note, evidence(), ADVICE))
 }
 
-fn unflushed(seat: &EntryContext) -> Option<Finding> {
-    let volatile = seat.members.iter().filter(|m| buffered_without_flush(m));
+fn unflushed(entry: &EntryContext) -> Option<Finding> {
+    let volatile = entry.members.iter().filter(|m| buffered_without_flush(m));
     let writes: u64 = volatile
         .map(|m| m.seen.directions[Direction::Write].counts.ok)
         .sum();
@@ -53,7 +50,7 @@ fn unflushed(seat: &EntryContext) -> Option<Finding> {
         "{} completed in memory, without O_SYNC and with no fsync.",
         counted(writes, "buffered write")
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
 }
 
 fn buffered_without_flush(member: &Member) -> bool {

@@ -2,20 +2,17 @@
 
 use fathom_model::{Finding, Sample, Weight};
 
+use super::RunContext;
 use super::context::of_run;
-use super::{Detector, RunContext};
 use crate::figures::duration;
-
-const CODE: &str = "WALL_CLOCK_STEPPED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Time services steer by at most 500 ppm (adjtimex(2)); more than this in one sample is a step.
 const STEP_NS: u64 = 50_000_000;
 const ADVICE: &str = "Latencies, rates and intervals are not affected: they are read from a clock that cannot be set. Do \
                       not match the times of day of this run with other logs.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let samples = &scene.recording.conditions.telemetry.samples;
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let samples = &run.recording.conditions.telemetry.samples;
     let stepped = samples
         .iter()
         .max_by_key(|s| s.wall_step_ns.unsigned_abs())
@@ -28,7 +25,7 @@ fn detect(scene: &RunContext) -> Vec<Finding> {
             duration(s.length.get() as f64),
             duration((s.start + s.length).get() as f64),
         );
-        of_run(CODE, Weight::Note, evidence, ADVICE).seen(scene.sampled(is_step))
+        of_run(Weight::Note, evidence, ADVICE).seen(run.sampled(is_step))
     };
     stepped.map(finding).into_iter().collect()
 }

@@ -2,20 +2,17 @@
 
 use fathom_model::{EventKind, Finding, TimeSpan, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::duration;
-
-const CODE: &str = "WORKER_DIED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 const ADVICE: &str = "Run again; if it happens again, report it with the job file.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(died)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(died)
 }
 
-fn died(seat: &EntryContext) -> Option<Finding> {
-    seat.members.iter().find_map(|m| {
+fn died(entry: &EntryContext) -> Option<Finding> {
+    entry.members.iter().find_map(|m| {
         m.seen.events.iter().find_map(|event| match &event.what {
             EventKind::WorkerDied { why } => {
                 let at = duration(event.at.get() as f64);
@@ -25,10 +22,11 @@ fn died(seat: &EntryContext) -> Option<Finding> {
                 );
                 let missing = TimeSpan {
                     from: event.at,
-                    to: event.at.max(seat.span().1),
+                    to: event.at.max(entry.span().1),
                 };
                 Some(
-                    seat.finding(CODE, Weight::Invalidates, evidence, ADVICE)
+                    entry
+                        .finding(Weight::Invalidates, evidence, ADVICE)
                         .seen([missing]),
                 )
             }

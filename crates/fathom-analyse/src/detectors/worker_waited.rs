@@ -2,12 +2,9 @@
 
 use fathom_model::{Finding, Nanos, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::entry::percent_of;
 use crate::figures::{duration, percent};
-
-const CODE: &str = "WORKER_WAITED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// Every wake-up waits some microseconds, which at high rates adds up to several percent on an idle host too.
 const LIMIT_PERCENT: f64 = 20.0;
@@ -16,13 +13,13 @@ const LEAST: Nanos = Nanos::from_millis(100);
 const ADVICE: &str =
     "Leave a CPU to each worker: fewer jobs, fewer other programs, or cpus_allowed=.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    scene.each(waited)
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    run.each(waited)
 }
 
-fn waited(seat: &EntryContext) -> Option<Finding> {
+fn waited(entry: &EntryContext) -> Option<Finding> {
     // What only keeps a CPU busy has no latencies.
-    let member = seat
+    let member = entry
         .members
         .iter()
         .filter(|m| m.job.engine.kind.does_io())
@@ -40,5 +37,5 @@ fn waited(seat: &EntryContext) -> Option<Finding> {
         duration(waited.get() as f64),
         percent(share),
     );
-    Some(seat.finding(CODE, Weight::Degrades, evidence, ADVICE))
+    Some(entry.finding(Weight::Degrades, evidence, ADVICE))
 }

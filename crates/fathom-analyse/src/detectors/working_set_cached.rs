@@ -2,25 +2,23 @@
 
 use fathom_model::{Direction, Finding, Weight};
 
-use super::{Detector, EntryContext, RunContext};
+use super::{EntryContext, RunContext};
 use crate::figures::bytes;
-
-const CODE: &str = "WORKING_SET_CACHED";
-pub(super) const DETECTOR: Detector = Detector { code: CODE, detect };
 
 /// The page cache may take about so much of memory before it pushes itself out.
 const SHARE: f64 = 0.5;
 const ADVICE: &str = "For the device use direct=1 or a region of at least twice the memory; for a working set of this \
                       size the figures hold.";
 
-fn detect(scene: &RunContext) -> Vec<Finding> {
-    let memory = scene.recording.host.memory.get();
-    scene.each(|seat| fits(seat, memory))
+pub(crate) fn detect(run: &RunContext) -> Vec<Finding> {
+    let memory = run.recording.host.memory.get();
+    run.each(|entry| fits(entry, memory))
 }
 
-fn fits(seat: &EntryContext, memory: u64) -> Option<Finding> {
+fn fits(entry: &EntryContext, memory: u64) -> Option<Finding> {
     let buffered = || {
-        seat.members
+        entry
+            .members
             .iter()
             .filter(|m| !m.is_null() && !m.job.files.direct)
     };
@@ -37,5 +35,5 @@ fn fits(seat: &EntryContext, memory: u64) -> Option<Finding> {
         bytes(region),
         bytes(memory),
     );
-    Some(seat.finding(CODE, Weight::Note, evidence, ADVICE))
+    Some(entry.finding(Weight::Note, evidence, ADVICE))
 }

@@ -10,7 +10,7 @@ use crate::figures::{bytes, percent};
 const ROUNDING: f64 = 0.1;
 
 /// A count of readers and writers is no count of I/Os in flight.
-pub(super) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, max_in_flight) = (imported.claims.in_flight?, imported.max_in_flight()?);
     if claimed <= max_in_flight * (1.0 + ROUNDING) {
         return None;
@@ -24,17 +24,11 @@ pub(super) fn in_flight(imported: &ImportedFigures) -> Option<Finding> {
         imported.depth.unwrap_or(1),
     );
     let advice = "A mixed job has its reads and writes in one queue: count jobs x depth, and print rate x latency beside it.";
-    Some(about(
-        imported,
-        "IN_FLIGHT_MISCOUNTED",
-        Weight::Degrades,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
 /// Bits on the line are not bytes of data.
-pub(super) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, link) = (imported.claims.ceiling?, imported.link?);
     if claimed <= link.usable() * (1.0 + ROUNDING) {
         return None;
@@ -53,17 +47,11 @@ pub(super) fn line_coding(imported: &ImportedFigures) -> Option<Finding> {
     );
     let advice =
         "Take the usable rate after line coding; packets and commands cost some percent more.";
-    Some(about(
-        imported,
-        "LINE_CODING_IGNORED",
-        Weight::Degrades,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
 /// How much of the links was used.
-pub(super) fn headroom(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn headroom(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, link, got) = (
         imported.claims.share?,
         imported.link?,
@@ -83,17 +71,11 @@ pub(super) fn headroom(imported: &ImportedFigures) -> Option<Finding> {
         bytes(usable as u64),
     );
     let advice = "Compute the share from generation, width and number of the links.";
-    Some(about(
-        imported,
-        "HEADROOM_MISJUDGED",
-        Weight::Degrades,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
 /// `rw=rw` looks random to nobody but its author.
-pub(super) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
     let (rw, claimed) = (
         imported.rw.as_ref()?,
         imported.claims.pattern.as_ref()?.to_lowercase(),
@@ -112,27 +94,21 @@ pub(super) fn pattern(imported: &ImportedFigures) -> Option<Finding> {
         "rw={rw} is {is} ({jobs} streams of it), but the text says {claimed}: the figures are not those of {other} I/O."
     );
     let advice = "Name the pattern in words beside every result; for random I/O write randread, randwrite or randrw.";
-    Some(about(
-        imported,
-        "PATTERN_MISNAMED",
-        Weight::Invalidates,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Invalidates, evidence, advice))
 }
 
 /// The device says what it takes.
-pub(super) fn block(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn block(imported: &ImportedFigures) -> Option<Finding> {
     let (claimed, reported) = (imported.claims.smallest_block?, imported.logical_block?);
     (claimed != reported).then(|| {
         let evidence = format!("{claimed} bytes are claimed to be the smallest block, but the device takes {reported}.");
         let advice = "Ask the device (queue/logical_block_size); below its physical block it may read, change and write.";
-        about(imported, "BLOCK_ASSUMED", Weight::Note, evidence, advice)
+        about(imported, Weight::Note, evidence, advice)
     })
 }
 
 /// A controller can make one drive look like another.
-pub(super) fn attachment(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn attachment(imported: &ImportedFigures) -> Option<Finding> {
     let path = imported.attachment.as_ref()?;
     let plain = ["ahci", "hba", "nvme", "direct"]
         .iter()
@@ -153,11 +129,5 @@ pub(super) fn attachment(imported: &ImportedFigures) -> Option<Finding> {
          waves and ceiling.",
     );
     let advice = "Record controller, firmware and mode with each result, and repeat on a plain HBA before judging the drive.";
-    Some(about(
-        imported,
-        "ATTACHMENT_IN_THE_WAY",
-        Weight::Degrades,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Degrades, evidence, advice))
 }

@@ -11,7 +11,7 @@ const ADVICE: &str =
     "Derive one figure from the others instead of typing it: rate x mean latency = I/Os in flight.";
 
 /// fio says of each job how it ended, whatever its figures.
-pub(super) fn failed(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn failed(imported: &ImportedFigures) -> Option<Finding> {
     let words = crate::errno::words;
     let (weight, evidence) = match (imported.error, imported.failed) {
         (0, 0) => return None,
@@ -32,7 +32,6 @@ pub(super) fn failed(imported: &ImportedFigures) -> Option<Finding> {
     };
     Some(about(
         imported,
-        "IO_ERROR",
         weight,
         evidence,
         "See the kernel log for the device, mend the cause, and run again.",
@@ -40,7 +39,7 @@ pub(super) fn failed(imported: &ImportedFigures) -> Option<Finding> {
 }
 
 /// What is told twice must be the same.
-pub(super) fn counted(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn rates_disagree(imported: &ImportedFigures) -> Option<Finding> {
     let differs = |one: &&StatedRate| {
         (one.stated - one.computed).abs() > AGREES * one.computed.max(one.stated)
     };
@@ -56,7 +55,6 @@ pub(super) fn counted(imported: &ImportedFigures) -> Option<Finding> {
     );
     Some(about(
         imported,
-        "SUMMARY_DISAGREES",
         Weight::Invalidates,
         evidence,
         "One of the figures was changed, or is of another run: get the file as fio wrote it.",
@@ -64,7 +62,7 @@ pub(super) fn counted(imported: &ImportedFigures) -> Option<Finding> {
 }
 
 /// Zeros are no figures: a result without a completed I/O says nothing about its target.
-pub(super) fn nothing_done(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn nothing_done(imported: &ImportedFigures) -> Option<Finding> {
     if imported.ios != Some(0) {
         return None;
     }
@@ -73,7 +71,6 @@ pub(super) fn nothing_done(imported: &ImportedFigures) -> Option<Finding> {
             .to_owned();
     Some(about(
         imported,
-        "NOTHING_DONE",
         Weight::Invalidates,
         evidence,
         "See the error of the job, and its size, io_size and number_ios.",
@@ -81,7 +78,7 @@ pub(super) fn nothing_done(imported: &ImportedFigures) -> Option<Finding> {
 }
 
 /// Rate, latency and depth must agree.
-pub(super) fn little(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn little(imported: &ImportedFigures) -> Option<Finding> {
     let (flying, max_in_flight, ratio) = (
         imported.in_flight()?,
         imported.max_in_flight()?,
@@ -101,13 +98,7 @@ pub(super) fn little(imported: &ImportedFigures) -> Option<Finding> {
         } else {
             Weight::Degrades
         };
-        return Some(about(
-            imported,
-            "LITTLE_DISAGREES",
-            weight,
-            evidence,
-            ADVICE,
-        ));
+        return Some(about(imported, weight, evidence, ADVICE));
     }
     if ratio >= 1.0 - AGREES || median || !imported.closed {
         return None;
@@ -118,17 +109,11 @@ pub(super) fn little(imported: &ImportedFigures) -> Option<Finding> {
         duration(flying / imported.iops() * 1e9),
         percent((1.0 - ratio) * 100.0),
     );
-    Some(about(
-        imported,
-        "LITTLE_DISAGREES",
-        Weight::Note,
-        evidence,
-        ADVICE,
-    ))
+    Some(about(imported, Weight::Note, evidence, ADVICE))
 }
 
 /// Figures of one job say little about the device.
-pub(super) fn per_job(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn per_job(imported: &ImportedFigures) -> Option<Finding> {
     let jobs = imported.jobs.filter(|jobs| imported.per_job && *jobs > 1)?;
     let together = imported
         .bandwidth()
@@ -139,13 +124,7 @@ pub(super) fn per_job(imported: &ImportedFigures) -> Option<Finding> {
         rate(imported.iops()),
     );
     let advice = "Publish the sum over the time that all jobs ran together (group_reporting), not one job's part.";
-    Some(about(
-        imported,
-        "PER_JOB_FIGURES",
-        Weight::Note,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Note, evidence, advice))
 }
 
 /// Little's law in one line: `a: 1,000 I/Os per second x 32.0 ms = 32.0 in flight, of 32 possible (100 %)`.

@@ -2,11 +2,14 @@
 
 use fathom_model::{Finding, ImportedHosts, Weight};
 
-use crate::explain::id_of;
+use super::CheckInput;
 
 /// Whether hosts are missing from a result.
-#[must_use]
-pub fn judge_hosts(hosts: &ImportedHosts) -> Option<Finding> {
+pub(crate) fn lost(input: &CheckInput) -> Vec<Finding> {
+    lost_hosts(&input.hosts).into_iter().collect()
+}
+
+fn lost_hosts(hosts: &ImportedHosts) -> Option<Finding> {
     let there = hosts.present.len();
     let missing = (hosts.expected.unwrap_or(0) as usize)
         .saturating_sub(there)
@@ -14,27 +17,26 @@ pub fn judge_hosts(hosts: &ImportedHosts) -> Option<Finding> {
     if missing == 0 {
         return None;
     }
-    let told: Vec<String> = hosts
+    let lost: Vec<String> = hosts
         .lost
         .iter()
         .take(8)
         .map(|(host, words)| format!("{host} ({words})"))
         .collect();
-    let told = if told.is_empty() {
+    let lost = if lost.is_empty() {
         "the result does not say which".to_owned()
     } else {
-        format!("lost: {}", told.join(", "))
+        format!("lost: {}", lost.join(", "))
     };
     let evidence = format!(
-        "{missing} of {} host{} gave no figures; {told}. Sums and percentiles are those of the other {there}.",
+        "{missing} of {} host{} returned no figures; {lost}. Sums and percentiles cover the other {there}.",
         missing + there,
         if missing + there == 1 { "" } else { "s" },
     );
-    let advice = "Mend the host or its network and run again; until then state the figures with the number of hosts they are of.";
-    let code = "HOST_LOST";
+    let advice = "Fix the host or its network and run again; until then report the number of hosts with the figures.";
     Some(Finding {
-        id: id_of(code),
-        code,
+        id: "",
+        code: "",
         weight: Weight::Degrades,
         about: None,
         evidence,
@@ -46,6 +48,7 @@ pub fn judge_hosts(hosts: &ImportedHosts) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::imported::judge;
 
     #[test]
     fn a_host_that_is_named_or_counted_is_missed() {
@@ -55,21 +58,23 @@ mod tests {
             lost,
             expected: None,
         };
-        let found = judge_hosts(&hosts).expect("it is missing");
+        let found = lost_hosts(&hosts).expect("a host is missing");
+        let input = CheckInput {
+            hosts: hosts.clone(),
+            ..CheckInput::default()
+        };
         assert_eq!(
-            (found.code, found.evidence.as_str()),
+            (judge(&input)[0].code, found.evidence.as_str()),
             (
                 "HOST_LOST",
-                "1 of 2 hosts gave no figures; lost: b (disconnected). Sums and percentiles are those of the other 1."
+                "1 of 2 hosts returned no figures; lost: b (disconnected). Sums and percentiles cover the other 1."
             )
         );
         hosts.lost.clear();
-        assert_eq!(judge_hosts(&hosts), None);
+        assert_eq!(lost_hosts(&hosts), None);
         hosts.expected = Some(3);
-        assert!(
-            judge_hosts(&hosts).is_some_and(|found| found.evidence.starts_with("2 of 3 hosts"))
-        );
+        assert!(lost_hosts(&hosts).is_some_and(|found| found.evidence.starts_with("2 of 3 hosts")));
         hosts.expected = Some(1);
-        assert_eq!(judge_hosts(&hosts), None);
+        assert_eq!(lost_hosts(&hosts), None);
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn usable_rate(link: HostLink) -> String {
 }
 
 /// Nothing goes faster than its link: above it, parts that did not run at the same time were added up.
-pub(super) fn above(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn above(imported: &ImportedFigures) -> Option<Finding> {
     let (link, got) = (imported.link?, imported.bandwidth()?);
     let links = imported.links.max(1);
     let usable = link.usable() * f64::from(links);
@@ -33,11 +33,5 @@ pub(super) fn above(imported: &ImportedFigures) -> Option<Finding> {
         bytes(usable as u64),
     );
     let advice = "Add rates only over the time in which all jobs ran; a sum of averages over different times is reached by nothing.";
-    Some(about(
-        imported,
-        "ABOVE_LINK",
-        Weight::Invalidates,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Invalidates, evidence, advice))
 }

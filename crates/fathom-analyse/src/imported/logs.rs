@@ -2,7 +2,7 @@
 
 use fathom_model::{Finding, Weight};
 
-use crate::explain::id_of;
+use super::CheckInput;
 use crate::figures::{count, percent, rate, share};
 
 /// Above this share of missing rows, a sum by row number belongs to no moment of the run.
@@ -55,8 +55,11 @@ impl ImportedLogs {
 }
 
 /// Whether these logs, drawn as they are, tell another story than the summary.
-#[must_use]
-pub fn judge_logs(logs: &ImportedLogs) -> Option<Finding> {
+pub(crate) fn mislead(input: &CheckInput) -> Vec<Finding> {
+    input.logs.iter().filter_map(missing_rows).collect()
+}
+
+fn missing_rows(logs: &ImportedLogs) -> Option<Finding> {
     let rows: u64 = logs.jobs.iter().map(|job| job.len() as u64).sum();
     let expected = logs.expected();
     let missing = expected.saturating_sub(rows);
@@ -77,10 +80,9 @@ pub fn judge_logs(logs: &ImportedLogs) -> Option<Finding> {
     );
     let advice = "Add logs by time, with zeros where there is no row, never by row number; trust the summary.";
     let name = (!logs.name.is_empty()).then(|| logs.name.clone());
-    let code = "LOGS_MISLEAD";
     Some(Finding {
-        id: id_of(code),
-        code,
+        id: "",
+        code: "",
         weight: Weight::Degrades,
         about: name,
         evidence,

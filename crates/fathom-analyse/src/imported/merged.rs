@@ -2,7 +2,7 @@
 
 use fathom_model::{Finding, LatencyPercentiles, Weight};
 
-use crate::explain::id_of;
+use super::CheckInput;
 use crate::figures::{count, duration, percent};
 
 /// fio's bins are this wide at most (64 in each power of two), so a listed value may be off by as much.
@@ -35,12 +35,15 @@ fn value_at(part: &LatencyPercentiles, wanted: f64) -> Option<f64> {
 }
 
 /// Whether `claimed_ns` can be this percentile of all jobs together. Pure arithmetic on what the jobs list: bins are not needed.
-#[must_use]
-pub fn judge_percentile(
-    parts: &[LatencyPercentiles],
-    wanted: f64,
-    claimed_ns: f64,
-) -> Option<Finding> {
+pub(crate) fn averaged(input: &CheckInput) -> Vec<Finding> {
+    input
+        .percentiles
+        .iter()
+        .filter_map(|(percent, ns)| judge_percentile(&input.spreads, *percent, *ns))
+        .collect()
+}
+
+fn judge_percentile(parts: &[LatencyPercentiles], wanted: f64, claimed_ns: f64) -> Option<Finding> {
     let ios: u64 = parts.iter().map(|part| part.ios).sum();
     if ios == 0 || parts.iter().any(|part| part.percentiles.is_empty()) {
         return None;
@@ -60,10 +63,9 @@ pub fn judge_percentile(
     );
     let advice = "Add the histograms of all jobs and take the percentile of the sum (group_reporting does); means of percentiles are \
                   percentiles of nothing.";
-    let code = "PERCENTILES_AVERAGED";
     Some(Finding {
-        id: id_of(code),
-        code,
+        id: "",
+        code: "",
         weight: Weight::Invalidates,
         about: None,
         evidence,
@@ -140,6 +142,7 @@ fn truth(parts: &[LatencyPercentiles], ios: u64, wanted: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::imported::judge;
 
     fn spread(ios: u64, ns: f64) -> LatencyPercentiles {
         let percents = [1.0, 50.0, 95.0, 99.0, 99.9];
@@ -159,6 +162,12 @@ mod tests {
             "10.6 ms is said to be p99 of 2 jobs together, but 95 % of their 2,000 I/Os took no longer: it is the mean of \
              the p99 of each (1.0 ms, 20.2 ms); p99 of all is about 20.0 ms."
         );
+        let input = CheckInput {
+            spreads: parts.to_vec(),
+            percentiles: vec![(99.0, 10.6e6)],
+            ..CheckInput::default()
+        };
+        let found = judge(&input).remove(0);
         assert_eq!((found.code, found.id), ("PERCENTILES_AVERAGED", "F072"));
         assert_eq!(judge_percentile(&parts, 99.0, 20.1e6), None, "the true one");
         assert_eq!(judge_percentile(&parts, 50.0, 1e6), None);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use fathom_model::{Finding, Weight};
 
-use crate::explain::id_of;
+use super::CheckInput;
 
 /// A figure that could mean more than one number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,15 +28,13 @@ impl std::error::Error for NumberError {}
 
 impl NumberError {
     /// The same as a finding about a result that holds such a figure.
-    #[must_use]
-    pub fn finding(&self) -> Finding {
-        let code = "NUMBER_MALFORMED";
+    fn finding(&self) -> Finding {
         let advice =
             "Look the figure up at its source and mend it; nothing is derived from it here."
                 .to_owned();
         Finding {
-            id: id_of(code),
-            code,
+            id: "",
+            code: "",
             weight: Weight::Invalidates,
             about: None,
             evidence: format!("{self}."),
@@ -44,6 +42,11 @@ impl NumberError {
             when: Vec::new(),
         }
     }
+}
+
+/// Malformed figures.
+pub(crate) fn malformed(input: &CheckInput) -> Vec<Finding> {
+    input.malformed.iter().map(NumberError::finding).collect()
 }
 
 /// `80,000`, `19588`, `9.9`, `19k`, `1.5M`. Commas part thousands and nothing else, so `80,00` is refused rather than read

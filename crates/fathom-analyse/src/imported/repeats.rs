@@ -43,7 +43,7 @@ fn ranks(blocks: u64, value: impl Fn(f64, f64) -> f64) -> f64 {
 }
 
 /// A faster skewed result is no shorter seek.
-pub(super) fn cached(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn cached(imported: &ImportedFigures) -> Option<Finding> {
     let (theta, ios) = (imported.zipf?, imported.ios?);
     let blocks = imported.region? / imported.block?.max(1);
     let share = distinct_share(theta, blocks, ios);
@@ -58,13 +58,7 @@ pub(super) fn cached(imported: &ImportedFigures) -> Option<Finding> {
         percent((1.0 - share) * 100.0),
     );
     let advice = "Read it as a cache's result; run until the hit ratio no longer rises, and report the share of distinct blocks.";
-    Some(about(
-        imported,
-        "REPEATS_CACHED",
-        Weight::Degrades,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Degrades, evidence, advice))
 }
 
 #[cfg(test)]

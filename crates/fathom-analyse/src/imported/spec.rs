@@ -2,14 +2,18 @@
 
 use fathom_model::{Finding, ImportedFigures, SpecFigure, SpecSheet, Weight};
 
-use super::about;
+use super::{CheckInput, about};
 use crate::figures::{bytes, percent, rate};
 
 /// Within this of the vendor's figure a measurement confirms it.
 const TOLERANCE: f64 = 0.1;
 
 /// One finding for each promise that was missed, or beaten.
-pub(super) fn missed(imported: &ImportedFigures) -> Vec<Finding> {
+pub(crate) fn missed(input: &CheckInput) -> Vec<Finding> {
+    input.results.iter().flat_map(missed_by).collect()
+}
+
+fn missed_by(imported: &ImportedFigures) -> Vec<Finding> {
     let Some(sheet) = &imported.sheet else {
         return Vec::new();
     };
@@ -62,7 +66,7 @@ fn judged(imported: &ImportedFigures, sheet: &SpecSheet, figure: &SpecFigure) ->
     } else {
         Weight::Note
     };
-    Some(about(imported, "SPEC_MISSED", weight, evidence, advice))
+    Some(about(imported, weight, evidence, advice))
 }
 
 /// In what the measurement differs from the sheet's conditions.
@@ -94,7 +98,7 @@ fn conditions(imported: &ImportedFigures, figure: &SpecFigure) -> String {
 }
 
 /// A part number belongs to a family, whatever a page calls it.
-pub(super) fn part_number(imported: &ImportedFigures) -> Option<Finding> {
+pub(crate) fn part_number(imported: &ImportedFigures) -> Option<Finding> {
     let (part, sheet, claimed) = (
         imported.part_number.as_ref()?,
         imported.sheet.as_ref()?,
@@ -119,11 +123,5 @@ pub(super) fn part_number(imported: &ImportedFigures) -> Option<Finding> {
     );
     let advice =
         "Identify a drive by the part number that it reports, and take that family's sheet.";
-    Some(about(
-        imported,
-        "PART_NUMBER_DISAGREES",
-        Weight::Invalidates,
-        evidence,
-        advice,
-    ))
+    Some(about(imported, Weight::Invalidates, evidence, advice))
 }

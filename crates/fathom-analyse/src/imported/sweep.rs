@@ -2,7 +2,7 @@
 
 use fathom_model::{Finding, ImportedFigures, Weight};
 
-use super::about;
+use super::{CheckInput, about};
 use crate::figures::{duration, percent, rate};
 
 /// A deeper queue cannot make an I/O faster by more than chance.
@@ -13,9 +13,9 @@ const ADVICE: &str = "Bring the device into a known state before each point: wri
                       (power state), and record all three.";
 
 /// Findings over results of one device: points of a sweep, and repeats.
-#[must_use]
-pub fn judge_sweep(points: &[ImportedFigures]) -> Vec<Finding> {
-    let mut sorted: Vec<&ImportedFigures> = points
+pub(crate) fn state_differs(input: &CheckInput) -> Vec<Finding> {
+    let mut sorted: Vec<&ImportedFigures> = input
+        .results
         .iter()
         .filter(|point| point.max_in_flight().is_some())
         .collect();
@@ -52,13 +52,7 @@ fn faster_when_deeper(shallow: &ImportedFigures, deep: &ImportedFigures) -> Opti
         duration(first),
         duration(second),
     );
-    Some(about(
-        shallow,
-        "STATE_DIFFERS",
-        Weight::Degrades,
-        evidence,
-        ADVICE,
-    ))
+    Some(about(shallow, Weight::Degrades, evidence, ADVICE))
 }
 
 fn repeat_differs(one: &ImportedFigures, other: &ImportedFigures) -> Option<Finding> {
@@ -74,13 +68,7 @@ fn repeat_differs(one: &ImportedFigures, other: &ImportedFigures) -> Option<Find
         rate(high),
         percent((high / low - 1.0) * 100.0),
     );
-    Some(about(
-        one,
-        "STATE_DIFFERS",
-        Weight::Degrades,
-        evidence,
-        ADVICE,
-    ))
+    Some(about(one, Weight::Degrades, evidence, ADVICE))
 }
 
 fn latency(imported: &ImportedFigures) -> Option<f64> {

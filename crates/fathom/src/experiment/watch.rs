@@ -19,23 +19,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Looking takes no more than this part of the time.
 const PART: u32 = 20;
 
-/// What can be judged before the end: all else takes what is in flight, or still to come, for missing.
-const AT_ONCE: [&str; 13] = [
-    "SHORT_IO",
-    "IO_ERROR",
-    "TIMED_OUT",
-    "VERIFY_FAILED",
-    "TARGET_SHRANK",
-    "GENERATOR_STALL",
-    "PAGE_CACHE",
-    "WORKER_WAITED",
-    "ENGINE_FALLBACK",
-    "DIRECT_NOT_DIRECT",
-    "HISTOGRAM_OVERFLOW",
-    "PERCENTILE_INFLECTION",
-    "LATE_ISSUE",
-];
-
 /// Shows the view while it lives; the terminal is as it was afterwards.
 pub struct Watching {
     screen: FullScreen<Stderr>,
@@ -124,7 +107,7 @@ impl Observer for Watching {
             self.view.step(step(&figures));
         }
         let mut found = fathom_analyse::findings(state).findings;
-        found.retain(|finding| AT_ONCE.contains(&finding.code));
+        found.retain(|finding| judged_while_running(finding.code));
         self.view.found(&found);
         self.pause = LOOK.max(begun.elapsed() * PART);
     }
@@ -158,18 +141,19 @@ fn step(figures: &WindowFigures) -> Step {
     }
 }
 
+/// Other findings would take I/O in flight, or still to come, for missing.
+fn judged_while_running(code: &str) -> bool {
+    fathom_analyse::explain(code).is_some_and(|kind| kind.while_running)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Regression 0185: the view said of a run that goes on that its I/O was not conserved and that it was too short.
     #[test]
-    fn what_only_the_end_can_tell_is_not_told_before() {
-        assert!(AT_ONCE.iter().all(|code| {
-            fathom_analyse::DETECTORS
-                .iter()
-                .any(|detector| detector.code == *code)
-        }));
-        assert!(!AT_ONCE.contains(&"NOT_CONSERVED") && !AT_ONCE.contains(&"RAN_SHORT"));
+    fn findings_that_need_the_end_are_not_shown_before() {
+        assert!(judged_while_running("SHORT_IO"));
+        assert!(!judged_while_running("NOT_CONSERVED") && !judged_while_running("RAN_SHORT"));
     }
 }

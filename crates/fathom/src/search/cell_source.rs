@@ -25,8 +25,6 @@ const BEYOND: f64 = 1.25;
 const PARTS: u32 = 6;
 /// Trials become longer where a limit needs it, but not longer than this, unless short ones are.
 const LONGEST: Duration = Duration::from_secs(60);
-/// What says that the program, and not the target, was held up.
-const HELD_UP: [&str; 3] = ["GENERATOR_STALL", "CPU_THROTTLED", "WORKER_WAITED"];
 /// Such a trial that breaks a limit says nothing of its load: it is measured anew this many times, then taken as it is.
 const ANEW: u32 = 2;
 
@@ -272,7 +270,8 @@ impl Seeking {
         let held_up = figures
             .codes
             .iter()
-            .any(|code| HELD_UP.contains(&code.as_str()));
+            .filter_map(|code| fathom_analyse::explain(code))
+            .any(|kind| kind.delays_generator);
         if held_up && !verdict.kept && self.held_up < ANEW {
             self.held_up += 1;
             return;
