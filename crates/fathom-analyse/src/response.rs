@@ -494,7 +494,7 @@ mod tests {
             told.most.map(|most| (most.bytes, most.low)),
             Some((4096.0, Some(971)))
         );
-        assert!(told.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) are the most that keep p99 <= 1.0 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", told.sentences);
+        assert!(told.sentences[0].starts_with("1,000 IOPS (4.1 MB/s) are the most that keep p99 <= 1.00 ms; at 980 all 6 parts of a trial of 12.0 s"), "{:?}", told.sentences);
         assert!(
             told.sentences[0].contains("from 971 to 1,020 IOPS (5.0 % apart)"),
             "{:?}",
@@ -532,7 +532,7 @@ mod tests {
                 &limits(),
             )
         };
-        assert!(tell(None, None, Some(10)).contains("No load keeps p99 <= 1.0 ms; 10 IOPS"));
+        assert!(tell(None, None, Some(10)).contains("No load keeps p99 <= 1.00 ms; 10 IOPS"));
         assert!(tell(Some(5), Some(5), None).contains("more may be possible"));
         assert!(tell(Some(5), None, Some(6)).contains("upper bound"));
     }

@@ -397,7 +397,7 @@ fn d_21_eight_and_a_half_milliseconds_are_not_125() {
         &row,
         "LITTLE_DISAGREES",
         &[
-            "125 I/Os per second x 8.5 ms = 1.06 in flight",
+            "125 I/Os per second x 8.50 ms = 1.06 in flight",
             "117.6 per second",
         ],
     );

@@ -20,12 +20,12 @@ fn a_queue_that_does_not_wait_is_the_limit_itself() {
     assert_eq!(
         story(&clean()),
         [
-            "Reached 4,000 reads per second (15.62 MiB/s) at 1.0 ms on average.",
-            "The queue depth is the limit, not the target: with 4 in flight and 1.0 ms each, no more than 4,000 per second \
-             can come out, and nearly nothing waits (without a queue it takes 1.0 ms).",
+            "Reached 4,000 reads per second (15.62 MiB/s) at 1.00 ms on average.",
+            "The queue depth is the limit, not the target: with 4 in flight and 1.00 ms each, no more than 4,000 per second \
+             can come out, and nearly nothing waits (without a queue it takes 1.00 ms).",
             "More in flight would lift it: at this latency 8,000 per second need a depth of 8, and so on until the latency \
              begins to rise.",
-            "Tail: half of the reads took 1.0 ms or less, 99 of 100 took 1.0 ms or less (1.0 times that), the slowest 1.0 \
+            "Tail: half of the reads took 1.00 ms or less, 99 of 100 took 1.00 ms or less (1.0 times that), the slowest 1.00 \
              ms; no percentile is twice the one before it.",
         ]
     );
@@ -54,7 +54,7 @@ fn a_queue_that_waits_is_deeper_than_needed() {
     let told = story(&r);
     assert_eq!(
         told[1],
-        "The target is the limit: of the 1.0 ms on average, 750 us are waiting in its queue (without one it takes 250 us)."
+        "The target is the limit: of the 1.00 ms on average, 750 us are waiting in its queue (without one it takes 250 us)."
     );
     assert_eq!(
         told[2],
@@ -72,7 +72,7 @@ fn one_at_a_time_is_one_over_the_latency() {
     let told = story(&r);
     assert!(
         told[1].starts_with(
-            "One I/O at a time is the limit: at 1.0 ms each, no more than 1,000 per second"
+            "One I/O at a time is the limit: at 1.00 ms each, no more than 1,000 per second"
         ),
         "{}",
         told[1]
@@ -118,7 +118,7 @@ fn a_busy_host_comes_before_the_target() {
         "{told:?}"
     );
     // 4,000 per second of 1 ms each are 4 in flight.
-    assert!(told[2].starts_with("What would lift it: ") && told[2].ends_with("; a queue of 4 is enough for the rate reached (4,000 per second x 1.0 ms without waiting)."), "{told:?}");
+    assert!(told[2].starts_with("What would lift it: ") && told[2].ends_with("; a queue of 4 is enough for the rate reached (4,000 per second x 1.00 ms without waiting)."), "{told:?}");
     assert_eq!(
         told.last().map(String::as_str),
         Some("1 finding changes what these figures mean: F023 HOST_BUSY.")

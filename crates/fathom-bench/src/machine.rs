@@ -103,37 +103,8 @@ fn disk(folder: &Path) -> String {
     )
 }
 
-/// The day in UTC; from days since 1970 by the calendar of 400 years (Hinnant, days_from_civil).
+/// The day in UTC.
 fn today() -> String {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |past| past.as_secs());
-    let (year, month, day) = civil((now / 86_400) as i64);
-    format!("{year}-{month:02}-{day:02}")
-}
-
-fn civil(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let march = (5 * of_year + 2) / 153;
-    let (day, month) = (
-        of_year - (153 * march + 2) / 5 + 1,
-        if march < 10 { march + 3 } else { march - 9 },
-    );
-    (year + era * 400 + i64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(civil(0), (1970, 1, 1));
-        // date -u -d @951782400: 29 February 2000.
-        assert_eq!(civil(951_782_400 / 86_400), (2000, 2, 29));
-        assert_eq!(civil(1_767_225_600 / 86_400), (2026, 1, 1));
-    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    fathom_model::format::date(now.map_or(0, |past| past.as_secs()))
 }

@@ -117,7 +117,7 @@ fn figure(value: f64) -> String {
         };
         return format!("{value:.decimals$}");
     }
-    fathom_model::thousands(value.abs().round_ties_even() as u64)
+    fathom_model::format::thousands(value.abs().round_ties_even() as u64)
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! What a measurement on a target should mind, in sentences with their figures. Nothing is said of what is not known.
 
+use fathom_model::format::size;
 use fathom_model::{
     ArrayFacts, BackingFacts, DeviceFacts, DirectProbe, DirectSaid, FileSystemFacts,
     FileSystemPlace, HealthState, KernelCache, Link, Medium, TargetRecording,
 };
-
-use crate::describe::size;
 
 /// Closer than this to the limit is hot, degrees.
 const NEAR_C: f64 = 5.0;

@@ -5,25 +5,7 @@ use crate::facts::{
     BlockFacts, Content, DeviceLocation, Ends, Exclusive, FileFacts, Owner, Relation, Relative,
 };
 use crate::facts::{Target, TargetFacts, Use, UseKind};
-use fathom_model::Bytes;
-
-/// `n` bytes with a binary unit and at most one decimal: `64 MiB`, `1.8 TiB`.
-#[must_use]
-pub fn size(bytes: Bytes) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let value = bytes.get();
-    let power = (value.max(1).ilog2() / 10).min(6);
-    if power == 0 {
-        return format!("{value} bytes");
-    }
-    let unit = UNITS[power as usize - 1];
-    let tenths = (u128::from(value) * 10) >> (10 * power);
-    if tenths.is_multiple_of(10) {
-        format!("{} {unit}", tenths / 10)
-    } else {
-        format!("{}.{} {unit}", tenths / 10, tenths % 10)
-    }
-}
+use fathom_model::format::size;
 
 /// Everything worth knowing before a person decides: who it is, what it holds, who uses it, and its code.
 ///
@@ -267,21 +249,6 @@ fn place_lines(place: &DeviceLocation, lines: &mut Lines) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_carry_a_binary_unit() {
-        let cases = [
-            (0, "0 bytes"),
-            (1023, "1023 bytes"),
-            (1024, "1 KiB"),
-            (1536, "1.5 KiB"),
-            (64 << 20, "64 MiB"),
-        ];
-        for (bytes, text) in cases {
-            assert_eq!(size(Bytes::new(bytes)), text);
-        }
-        assert_eq!(size(Bytes::new(u64::MAX)), "15.9 EiB");
-    }
 
     #[test]
     fn a_model_name_cannot_drive_a_terminal() {

@@ -23,7 +23,7 @@ mod survey;
 
 pub use self::code::{DestroyCode, Fingerprint, Identity, ParseCodeError};
 pub use self::concerns::concerns;
-pub use self::describe::{describe, description, size};
+pub use self::describe::{describe, description};
 pub use self::facts::{
     BlockFacts, Content, DevNo, DeviceLocation, Ends, Exclusive, FileFacts, MountedAt, NotATarget,
     Owner, Relation, Relative, Target, TargetFacts, TargetId, Use, UseKind,

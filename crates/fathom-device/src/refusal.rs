@@ -1,10 +1,11 @@
 //! Why a target is not touched, in words: what was found, where, and the one safe way forward.
 
 use crate::code::DestroyCode;
-use crate::describe::{identity, list, printable, size, use_line};
+use crate::describe::{identity, list, printable, use_line};
 use crate::facts::{DevNo, NotATarget, Relative, TargetFacts, Use};
 use crate::intent::Span;
 use fathom_model::Bytes;
+use fathom_model::format::size;
 use std::fmt;
 use std::path::PathBuf;
 

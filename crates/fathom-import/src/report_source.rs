@@ -185,18 +185,12 @@ fn counts_bytes(path: &str) -> bool {
     ["size", "free", "total"].contains(&last) || last.ends_with("bytes")
 }
 
-/// `23.5 GiB (25276502016)`: to read, and to the last byte.
+/// `23.54 GiB (25276502016)`: rounded and exact.
 fn bytes(n: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    let power = (n.max(1).ilog2() / 10).min(5);
-    match power {
-        0 => n.to_string(),
-        power => format!(
-            "{:.1} {} ({n})",
-            n as f64 / f64::from(power * 10).exp2(),
-            UNITS[power as usize - 1]
-        ),
+    if n < 1024 {
+        return n.to_string();
     }
+    format!("{} ({n})", fathom_model::format::bytes(n))
 }
 
 fn word(value: &Value) -> String {
@@ -253,7 +247,7 @@ mod tests {
         );
         assert_eq!(
             (super::bytes(25_276_502_016), super::bytes(512)),
-            ("23.5 GiB (25276502016)".to_owned(), "512".to_owned())
+            ("23.54 GiB (25276502016)".to_owned(), "512".to_owned())
         );
         assert!(
             told.facts.contains(&(

@@ -1,7 +1,6 @@
 //! The picture: progress above, throughput and latency over time, the heat strip, findings and finished cells below.
 
-use std::time::Duration;
-
+use fathom_model::format;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -55,9 +54,9 @@ pub fn draw(view: &View, frame: &mut Frame<'_>) {
 
 fn progress(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let (name, number, all) = &view.cell;
-    let left = view
-        .left
-        .map_or(String::new(), |left| format!(" {} left ", words(left)));
+    let left = view.left.map_or(String::new(), |left| {
+        format!(" {} left ", format::time_left(left))
+    });
     let block = Block::bordered()
         .title(format!(" {} ", view.title))
         .title_bottom(Line::from(" Ctrl-C stops, and keeps what is measured ").right_aligned());
@@ -86,8 +85,8 @@ fn throughput(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let last = view.steps.back().copied().unwrap_or_default();
     let title = format!(
         " {} IOPS   {} MB/s ",
-        grouped(last.iops),
-        grouped(last.bandwidth / 1e6)
+        thousands(last.iops),
+        thousands(last.bandwidth / 1e6)
     );
     let data: Vec<u64> = visible(view, area)
         .map(|step| step.iops.max(0.0) as u64)
@@ -120,8 +119,8 @@ fn latencies(view: &View, frame: &mut Frame<'_>, area: Rect) {
     let last = view.steps.back().copied().unwrap_or_default();
     let title = format!(
         " latency: median {}, p99 {} ",
-        time(last.p50),
-        time(last.p99)
+        latency(last.p50),
+        latency(last.p99)
     );
     let line = |name, data, colour| {
         Dataset::default()
@@ -138,7 +137,7 @@ fn latencies(view: &View, frame: &mut Frame<'_>, area: Rect) {
         .floor()
         .clamp(LOGS.0, LOGS.1 - 1.0);
     let high = logs.fold(0.0, f64::max).ceil().clamp(low + 1.0, LOGS.1);
-    let labels = [low, f64::midpoint(low, high), high].map(|log| time(Some(10_f64.powf(log))));
+    let labels = [low, f64::midpoint(low, high), high].map(|log| latency(Some(10_f64.powf(log))));
     let chart = Chart::new(vec![
         line("median", &p50, Color::Green),
         line("p99", &p99, Color::Yellow),
@@ -222,39 +221,19 @@ fn finished(view: &View, frame: &mut Frame<'_>, area: Rect) {
     );
 }
 
-fn words(left: Duration) -> String {
-    let s = left.as_secs();
-    if s < 100 {
-        format!("{s} s")
-    } else {
-        format!("{}m {:02}s", s / 60, s % 60)
-    }
+/// Latency figures that may be missing.
+fn latency(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), format::duration)
 }
 
-fn time(ns: Option<f64>) -> String {
-    match ns {
-        None => "-".to_owned(),
-        Some(ns) if ns < 1e3 => format!("{ns:.0} ns"),
-        Some(ns) if ns < 1e6 => {
-            format!("{:.3} us", ns / 1e3)
-                .chars()
-                .take(5)
-                .collect::<String>()
-                .trim_end_matches('.')
-                .to_owned()
-                + " us"
-        }
-        Some(ns) if ns < 1e9 => format!("{:.2} ms", ns / 1e6),
-        Some(ns) => format!("{:.2} s", ns / 1e9),
-    }
-}
-
-fn grouped(figure: f64) -> String {
-    fathom_model::thousands(figure.max(0.0).round_ties_even() as u64)
+fn thousands(figure: f64) -> String {
+    format::thousands(figure.max(0.0).round() as u64)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use fathom_model::{Finding, Weight};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
@@ -368,12 +347,12 @@ mod tests {
     #[test]
     fn figures() {
         assert_eq!(
-            (grouped(1_234_567.0), grouped(12.4)),
+            (thousands(1_234_567.0), thousands(12.4)),
             ("1,234,567".into(), "12".into())
         );
         assert_eq!(
-            (time(None), time(Some(80e3)), time(Some(123_456.0))),
-            ("-".into(), "80.00 us".into(), "123.4 us".into())
+            (latency(None), latency(Some(80e3)), latency(Some(123_456.0))),
+            ("-".into(), "80.0 us".into(), "123 us".into())
         );
     }
 }

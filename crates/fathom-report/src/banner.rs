@@ -3,7 +3,7 @@
 use fathom_model::{Access, Direction, Job, Plan, Traffic};
 
 use crate::Style;
-use crate::number::{Prefix, bytes};
+use crate::fio_number::{Prefix, bytes};
 
 /// One line for each section, `...` for its clones, and the version.
 #[must_use]

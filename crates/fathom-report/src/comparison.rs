@@ -4,7 +4,7 @@ use fathom_model::{Comparison, Metric, Row, Unlike};
 
 use crate::Style;
 use crate::ink::{Colour, wrap};
-use crate::number::{duration, grouped};
+use fathom_model::format::{bandwidth, duration, thousands};
 
 /// What comparing intervals cannot know.
 const CAVEAT: &str = "Each line compares the intervals of two single runs. What changes from run to run (layout, neighbours, temperature) \
@@ -143,9 +143,8 @@ fn says(row: &Row) -> String {
 
 fn value(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::Iops => grouped(value.round() as u64),
-        Metric::Bandwidth if value < 99.95e6 => format!("{:.1} MB/s", value / 1e6),
-        Metric::Bandwidth => format!("{} MB/s", grouped((value / 1e6).round() as u64)),
+        Metric::Iops => thousands(value.round() as u64),
+        Metric::Bandwidth => bandwidth(value),
         Metric::Mean | Metric::Percentile(_) => duration(value),
     }
 }

@@ -6,8 +6,8 @@ use fathom_model::{CellFigures, Estimate, Grid, GridRow, Personality, Progress, 
 
 use crate::Style;
 use crate::ink::wrap;
-use crate::number::{duration, grouped};
 use crate::progress::live_line;
+use fathom_model::format::{bandwidth, duration, rate, thousands, time_left};
 
 /// Where an experiment stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,9 +25,9 @@ pub struct CellPosition {
 /// The live line of a cell: `3/24 bs=4k iodepth=8: running, 45.0%, read 391MiB/s 100k IOPS, eta 00m:05s; all: 4m 10s left`.
 #[must_use]
 pub fn cell_status_line(place: &CellPosition, progress: &Progress, width: usize) -> String {
-    let left = place
-        .left
-        .map_or(String::new(), |left| format!("; all: {} left", span(left)));
+    let left = place.left.map_or(String::new(), |left| {
+        format!("; all: {} left", time_left(left))
+    });
     let cell = live_line(progress, Personality::Fathom, usize::MAX);
     let head = format!("{}/{} {}: ", place.number, place.all, place.name);
     // What is left of all is the last thing to be cut off.
@@ -51,14 +51,14 @@ pub fn cell_line(place: &CellPosition, came: Result<&CellFigures, &str>) -> Stri
 pub fn figures_line(figures: &CellFigures) -> String {
     let latency = &figures.latency;
     let mut line = format!(
-        "{} IOPS, {} MB/s, median {}, p99 {}",
-        whole(figures.iops),
-        whole(figures.bandwidth / 1e6),
+        "{} IOPS, {}, median {}, p99 {}",
+        rate(figures.iops),
+        bandwidth(figures.bandwidth),
         duration(latency.p50),
         duration(latency.p99)
     );
     if figures.bad > 0 {
-        line += &format!(", {} I/Os did not succeed", grouped(figures.bad));
+        line += &format!(", {} I/Os did not succeed", thousands(figures.bad));
     }
     if figures.verdict != Verdict::Valid {
         line += &format!(
@@ -73,7 +73,7 @@ pub fn figures_line(figures: &CellFigures) -> String {
 /// `8,012 IOPS, median 120 us, p99 250 us in a second; the measurement follows`.
 #[must_use]
 pub fn first_look(figures: &CellFigures) -> String {
-    let (iops, latency) = (whole(figures.iops), &figures.latency);
+    let (iops, latency) = (rate(figures.iops), &figures.latency);
     format!(
         "{iops} IOPS, median {}, p99 {} in a second; the measurement follows",
         duration(latency.p50),
@@ -86,28 +86,6 @@ fn verdict_word(verdict: Verdict) -> &'static str {
         Verdict::Valid => "valid",
         Verdict::Degraded => "degraded",
         Verdict::Invalid => "INVALID",
-    }
-}
-
-pub(crate) fn whole(figure: f64) -> String {
-    if figure >= 99.95 {
-        grouped(figure.round() as u64)
-    } else {
-        format!("{figure:.1}")
-    }
-}
-
-/// `2.5 s`, `45 s`, `4m 10s`, `2h 05m`.
-#[must_use]
-pub fn span(time: Duration) -> String {
-    if time.as_millis() < 9950 && time.as_millis() % 1000 != 0 {
-        return format!("{:.1} s", time.as_secs_f64());
-    }
-    let s = time.as_secs_f64().round() as u64;
-    match s {
-        0..=99 => format!("{s} s"),
-        100..=5999 => format!("{}m {:02}s", s / 60, s % 60),
-        _ => format!("{}h {:02}m", s / 3600, s / 60 % 60),
     }
 }
 
@@ -155,7 +133,7 @@ fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
     }
     let latency = &row.figures.latency;
     columns.push(
-        whole(row.iops.mean)
+        rate(row.iops.mean)
             + if row.figures.verdict == Verdict::Valid {
                 ""
             } else {
@@ -165,7 +143,7 @@ fn columns(row: &GridRow, repeated: bool) -> Vec<String> {
     if repeated {
         columns.push(error(&row.iops));
     }
-    columns.push(whole(row.figures.bandwidth / 1e6));
+    columns.push(rate(row.figures.bandwidth / 1e6));
     columns.extend([latency.mean, latency.p50, latency.p99, latency.p999].map(duration));
     columns
 }
@@ -370,16 +348,6 @@ mod tests {
                 .take(3)
                 .all(|line| line.chars().count() <= 40),
             "{narrow}"
-        );
-    }
-
-    #[test]
-    fn spans_are_short() {
-        let at = |s: u64| span(Duration::from_secs(s));
-        assert_eq!(span(Duration::from_millis(2500)), "2.5 s");
-        assert_eq!(
-            (at(45), at(250), at(7500)),
-            ("45 s".into(), "4m 10s".into(), "2h 05m".into())
         );
     }
 }

@@ -6,7 +6,7 @@ use fathom_model::{DirectionSummary, Entry, Findings};
 
 use crate::Style;
 use crate::ink::wrap;
-use crate::number::{duration, grouped};
+use fathom_model::format::{duration, thousands};
 
 const LONGEST_NAME: usize = 34;
 
@@ -21,7 +21,7 @@ pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style)
     let count = |n: usize, what: &str| {
         format!(
             "{} {what}{}",
-            grouped(n as u64),
+            thousands(n as u64),
             if n == 1 { "" } else { "s" }
         )
     };
@@ -97,7 +97,7 @@ fn entry_lines(name: &str, entry: &Entry) -> String {
             .find(|(percent, _)| *percent == 99.0)
             .map(|(_, ns)| *ns as f64);
         let (rate, mean, p99) = (
-            grouped(way.iops.round() as u64),
+            thousands(way.iops.round() as u64),
             time(Some(latency.mean)),
             time(p99),
         );
@@ -153,8 +153,8 @@ fn sentences(all: &[Findings], style: &Style) -> String {
         } else {
             format!(
                 " ({} of {})",
-                grouped(count as u64),
-                grouped(all.len() as u64)
+                thousands(count as u64),
+                thousands(all.len() as u64)
             )
         };
         text += &wrap(&style.clean(&(words + &of)), style.width, "", "  ");

@@ -5,18 +5,17 @@
 
 mod aggregate;
 mod banner;
-mod calendar;
 mod comparison;
 mod compressed;
 mod devices;
 mod experiment;
+mod fio_number;
 mod format;
 mod idleness;
 mod imported;
 mod ink;
 mod json;
 mod logs;
-mod number;
 mod parquet;
 mod plan_explanation;
 mod progress;
@@ -38,7 +37,7 @@ pub use self::devices::{
     cache_words, device_cards, device_document, device_table, spec_document, spec_text,
 };
 pub use self::experiment::{
-    CellPosition, cell_line, cell_status_line, figures_line, first_look, grid_text, span,
+    CellPosition, cell_line, cell_status_line, figures_line, first_look, grid_text,
 };
 pub use self::format::{Format, write};
 pub use self::idleness::idleness_text;

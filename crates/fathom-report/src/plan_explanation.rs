@@ -4,7 +4,7 @@ use fathom_model::{Amount, Direction, Nanos, OutlookJob, OutlookStep, PlanExplan
 
 use crate::Style;
 use crate::ink::wrap;
-use crate::number::{Prefix, bytes};
+use fathom_model::format::{bytes, exact_time, size};
 
 /// The timeline of `explanation`. `targets` is what is there now and what becomes of it, one text for each target.
 #[must_use]
@@ -33,7 +33,7 @@ pub fn explanation_text(
     lines += &line(
         &format!(
             "* I/O buffers take at most {} at a time",
-            bytes(explanation.buffers.get(), Prefix::Iec)
+            size(explanation.buffers)
         ),
         "  ",
         "    ",
@@ -88,28 +88,12 @@ fn summary(explanation: &PlanExplanation) -> String {
 /// `30s`, `10s to 30s`, `at least 10s`.
 fn span((least, most): (Nanos, Option<Nanos>)) -> String {
     match most {
-        Some(most) if most == least => time(least),
-        Some(most) if least.is_zero() => format!("at most {}", time(most)),
-        Some(most) => format!("{} to {}", time(least), time(most)),
+        Some(most) if most == least => exact_time(least),
+        Some(most) if least.is_zero() => format!("at most {}", exact_time(most)),
+        Some(most) => format!("{} to {}", exact_time(least), exact_time(most)),
         None if least.is_zero() => "as long as the work takes".to_owned(),
-        None => format!("at least {}", time(least)),
+        None => format!("at least {}", exact_time(least)),
     }
-}
-
-/// Hours, minutes and seconds; parts of a second only where there are no hours and minutes.
-fn time(time: Nanos) -> String {
-    let s = time.get() / 1_000_000_000;
-    let part = |n: u64, unit: &str| (n > 0).then(|| format!("{n} {unit}"));
-    if s < 60 {
-        let text = format!("{:.2}", time.as_secs_f64());
-        return format!("{} s", text.trim_end_matches('0').trim_end_matches('.'));
-    }
-    let parts = [
-        part(s / 3600, "h"),
-        part(s / 60 % 60, "min"),
-        part(s % 60, "s"),
-    ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn step_lines(number: usize, step: &OutlookStep, style: &Style) -> String {
@@ -161,8 +145,8 @@ fn all_bytes(explanation: &PlanExplanation) -> String {
         let told = match (amount.least, amount.most) {
             (_, None) => "no bound on what is".to_owned(),
             (_, Some(0)) => "nothing is".to_owned(),
-            (least, Some(most)) if least == most => format!("{} are", bytes(most, Prefix::Iec)),
-            (_, Some(most)) => format!("at most {} are", bytes(most, Prefix::Iec)),
+            (least, Some(most)) if least == most => format!("{} are", bytes(most)),
+            (_, Some(most)) => format!("at most {} are", bytes(most)),
         };
         format!("{told} {verb}")
     };

@@ -2,7 +2,8 @@
 
 use fathom_model::{Direction, JobPattern, JobPhase, Nanos, Personality, Progress};
 
-use crate::number::{FIGURES, Prefix, bytes, duration, floor, grouped, shorten};
+use crate::fio_number::{FIGURES, Prefix, bytes, floor, shorten};
+use fathom_model::format::{duration, thousands};
 
 /// The line for a terminal `width` columns wide, without return or line end; never wider.
 ///
@@ -179,7 +180,7 @@ fn fathom_line(progress: &Progress) -> String {
     // Below a millisecond it is the sleeping of the generator, not a queue that grows.
     let late = progress.lateness.filter(|late| late.get() >= 1_000_000);
     parts.extend(late.map(|late| format!("{} late", duration(late.get() as f64))));
-    parts.extend((progress.failed > 0).then(|| format!("{} failed", grouped(progress.failed))));
+    parts.extend((progress.failed > 0).then(|| format!("{} failed", thousands(progress.failed))));
     parts.extend(left(progress).map(|left| format!("eta {}", clock_text(left))));
     parts.join(", ")
 }

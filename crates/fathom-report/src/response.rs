@@ -3,9 +3,9 @@
 use fathom_model::{MostLoad, Response, ResponsePoint, Verdict};
 
 use crate::Style;
-use crate::experiment::{aligned, whole};
+use crate::experiment::aligned;
 use crate::ink::wrap;
-use crate::number::{duration, grouped};
+use fathom_model::format::{duration, rate, thousands};
 
 /// Rows of the picture.
 const ROWS: usize = 12;
@@ -80,7 +80,7 @@ fn headline(most: &MostLoad, by_bytes: bool, limits: &[String]) -> String {
         if by_bytes {
             format!("{:.1}", load as f64 * most.bytes / 1e6)
         } else {
-            grouped(load)
+            thousands(load)
         }
     };
     let unit = if by_bytes { "MB/s" } else { "IOPS" };
@@ -106,9 +106,9 @@ fn open_table(response: &Response, style: &Style) -> String {
     head.extend(latency_heads());
     let row = |point: &ResponsePoint| {
         let mut cells = vec![
-            grouped(point.load.round() as u64),
-            rate(point),
-            whole(point.figures.bandwidth / 1e6),
+            thousands(point.load.round() as u64),
+            marked_rate(point),
+            rate(point.figures.bandwidth / 1e6),
         ];
         if judged {
             cells.push(format!("{}/{}", point.kept.unwrap_or(0), point.trials));
@@ -129,9 +129,9 @@ fn closed_table(response: &Response, style: &Style) -> String {
     head.extend(latency_heads());
     let row = |point: &ResponsePoint| {
         let mut cells = vec![
-            grouped(point.load as u64),
-            rate(point),
-            whole(point.figures.bandwidth / 1e6),
+            thousands(point.load as u64),
+            marked_rate(point),
+            rate(point.figures.bandwidth / 1e6),
         ];
         cells.extend(latencies(point));
         cells
@@ -158,8 +158,8 @@ fn latency_heads() -> [String; 4] {
     ["mean", "median", "p99", "p99.9"].map(String::from)
 }
 
-fn rate(point: &ResponsePoint) -> String {
-    whole(point.figures.iops)
+fn marked_rate(point: &ResponsePoint) -> String {
+    rate(point.figures.iops)
         + if point.figures.verdict == Verdict::Valid {
             ""
         } else {
@@ -226,7 +226,7 @@ fn picture(response: &Response, style: &Style) -> String {
         text += &format!("{name:>width$} |{}", dots.trim_end(), width = MARGIN - 1);
         text.push('\n');
     }
-    let end = whole(right);
+    let end = rate(right);
     text + &format!(
         "{:MARGIN$}+{}\n{:MARGIN$}0{end:>width$}\n",
         "",

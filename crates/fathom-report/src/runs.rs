@@ -4,10 +4,10 @@ use fathom_model::{CellState, Run, RunState, StoredCell};
 use serde_json::{Map, Value, json};
 
 use crate::Style;
-use crate::calendar::minute;
 use crate::ink::wrap;
-use crate::number::{duration, grouped};
 use crate::table::{Values, columns, names, value};
+use fathom_model::format::date_minute;
+use fathom_model::format::{bandwidth, duration, thousands};
 
 /// No column is wider.
 const WIDEST: usize = 40;
@@ -19,7 +19,7 @@ pub fn runs_text(runs: &[Run], dead: &dyn Fn(&Run) -> bool, style: &Style) -> St
         let experiment = &run.experiment;
         vec![
             run.id.to_string(),
-            minute(
+            date_minute(
                 experiment.created_unix_ns / 1_000_000_000,
                 style.utc_offset_s,
             ),
@@ -80,7 +80,7 @@ fn run_object(run: &Run, dead: bool) -> Value {
 #[must_use]
 pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) -> String {
     let experiment = &run.experiment;
-    let when = minute(
+    let when = date_minute(
         experiment.created_unix_ns / 1_000_000_000,
         style.utc_offset_s,
     );
@@ -141,8 +141,8 @@ fn shown(cells: &[StoredCell]) -> Vec<String> {
 fn told(name: &str, figure: f64) -> String {
     match name.rsplit(' ').next().unwrap_or(name) {
         _ if !figure.is_finite() => "-".to_owned(),
-        "iops" => grouped(figure.round() as u64),
-        "bandwidth" => format!("{:.1} MB/s", figure / 1e6),
+        "iops" => thousands(figure.round() as u64),
+        "bandwidth" => bandwidth(figure),
         "mean" | "max" => duration(figure * 1e9),
         percentile if percentile.starts_with('p') => duration(figure * 1e9),
         _ => format!("{figure}"),

@@ -3,9 +3,9 @@
 use fathom_model::{OverTime, SuiteRounds, SuiteStep, SuiteTold};
 
 use crate::Style;
-use crate::experiment::{aligned, grid_text, whole};
+use crate::experiment::{aligned, grid_text};
 use crate::ink::wrap;
-use crate::number::duration;
+use fathom_model::format::{duration, rate, time_left};
 
 /// The whole report.
 #[must_use]
@@ -59,7 +59,7 @@ fn rounds(rounds: &SuiteRounds, style: &Style) -> String {
         let values = rounds.tracked.iter().map(|(_, values)| {
             values
                 .get(round)
-                .map_or("-".to_owned(), |value| whole(*value))
+                .map_or("-".to_owned(), |value| rate(*value))
         });
         std::iter::once((round + 1).to_string())
             .chain(values)
@@ -76,12 +76,12 @@ fn course(course: &OverTime, style: &Style) -> String {
     let head = ["from", "IOPS", "MB/s", "p99", "max"].map(String::from);
     let rows = course.slices.iter().map(|slice| {
         let figures = [
-            whole(slice.iops),
-            whole(slice.bandwidth / 1e6),
+            rate(slice.iops),
+            rate(slice.bandwidth / 1e6),
             duration(slice.p99),
             duration(slice.max),
         ];
-        std::iter::once(crate::experiment::span(std::time::Duration::from_nanos(
+        std::iter::once(time_left(std::time::Duration::from_nanos(
             slice.start.get(),
         )))
         .chain(figures)

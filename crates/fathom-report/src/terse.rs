@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use fathom_model::{DirectionSummary, DiskSummary, Entry, Findings, LatencySummary};
 
 use crate::Style;
-use crate::number::floor;
+use crate::fio_number::floor;
 
 /// A terse layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -99,7 +99,7 @@ fn a_table_names_what_it_has_no_room_for() {
     let wide = device_table(&cards(), &style(160));
     for part in [
         "NAME",
-        "931.5 GiB",
+        "931.51 GiB",
         "flash",
         "NVMe, PCIe",
         "3938",

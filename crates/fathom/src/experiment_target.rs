@@ -141,7 +141,7 @@ fn room(free: Bytes, wanted: Option<Bytes>, file: &Path) -> Result<Bytes, String
 }
 
 fn too_little(free: Bytes, wanted: Bytes, file: &Path) -> String {
-    let words = fathom_device::size;
+    let words = fathom_model::format::size;
     format!(
         "{} is to have {}, and {} are free: make room, or give a smaller --size",
         file.display(),

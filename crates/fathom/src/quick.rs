@@ -334,7 +334,7 @@ fn told(
 fn intro(subject: &ExperimentTarget) -> String {
     let what = subject
         .size
-        .map_or("all of it".to_owned(), fathom_device::size);
+        .map_or("all of it".to_owned(), fathom_model::format::size);
     let how = if subject.writes {
         "read and written"
     } else {

@@ -53,7 +53,7 @@ fn a_section_without_a_stonewall_runs_along() {
             "Step 2, when everything before has ended, its jobs at the same time: 30 s test2 (group 1)",
             "test2 (group 1): 2 jobs together, of test2, test3",
             // 128 x 4 KiB + 128 x 256 KiB.
-            "I/O buffers take at most 32.5MiB at a time",
+            "I/O buffers take at most 32.5 MiB at a time",
             "test3: no stonewall, so it runs at the same time as test2",
             "test2 and test3 are reported as one entry",
         ],
@@ -165,7 +165,7 @@ fn what_ends_a_job_first_is_told() {
     );
     says(
         &job("rw=write"),
-        &["x is made, with room for 100 MiB", "100MiB are written"],
+        &["x is made, with room for 100 MiB", "100 MiB are written"],
     );
 }
 

@@ -1,35 +1,14 @@
 //! Figures as sentences.
 
-use fathom_model::{Amount, Direction, FileForesight, Job, Nanos, Plan, Rate};
+use fathom_model::{Amount, Direction, FileForesight, Job, Plan, Rate};
 
 use super::Foreseen;
 use super::amount::{amounts, planned};
-use crate::figures::{bytes, count, duration, rate};
+use crate::figures::{bytes, count, rate};
+use fathom_model::format::{duration, exact_time};
 
 /// Regions that are spelled out; more are counted.
 const SPELLED_OUT: usize = 4;
-
-/// `30 s`, `1 min 30 s`, `1.50 s`.
-pub(super) fn time(time: Nanos) -> String {
-    let ns = time.get();
-    let (hours, minutes, seconds) = (
-        ns / 3_600_000_000_000,
-        ns / 60_000_000_000 % 60,
-        ns / 1_000_000_000 % 60,
-    );
-    let part = |n: u64, unit: &str| (n > 0).then(|| format!("{} {unit}", count(n)));
-    if ns == 0 {
-        return "0 s".to_owned();
-    }
-    if !ns.is_multiple_of(1_000_000_000) {
-        return duration(ns as f64);
-    }
-    [part(hours, "h"), part(minutes, "min"), part(seconds, "s")]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" ")
-}
 
 /// What is done to a file before the first I/O.
 pub(super) fn layout(file: &FileForesight) -> Option<String> {
@@ -59,11 +38,11 @@ pub(super) fn begins(job: &Job, waits_for: Option<&str>) -> String {
     let (low, high) = job.start.delay;
     let delay = match (low, high) {
         (_, high) if high.is_zero() => None,
-        (low, high) if low == high => Some(format!("{} later (startdelay)", time(high))),
+        (low, high) if low == high => Some(format!("{} later (startdelay)", exact_time(high))),
         (low, high) => Some(format!(
             "{} to {} later (startdelay)",
-            time(low),
-            time(high)
+            exact_time(low),
+            exact_time(high)
         )),
     };
     let after = waits_for.map(|name| format!("when all of {name} has ended (wait_for)"));
@@ -174,15 +153,15 @@ pub(super) fn ends(one: &Foreseen) -> String {
     } else {
         format!(
             " after {} of warm-up that is not measured",
-            time(limits.ramp)
+            exact_time(limits.ramp)
         )
     };
     let by_amount = planned(one).is_some();
     let mut text = match limits.runtime {
-        Some(run) if !by_amount => format!("after {}{ramp}", time(run)),
+        Some(run) if !by_amount => format!("after {}{ramp}", exact_time(run)),
         Some(run) => format!(
             "when its amount is done, at the latest after {}{ramp}",
-            time(run)
+            exact_time(run)
         ),
         None => format!("when its amount is done{ramp}"),
     };
@@ -272,19 +251,5 @@ fn entry(jobs: &[&Job]) -> String {
             "{name} (group {group}): {all} jobs together, of {}",
             names.join(", ")
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_read_as_people_say_them() {
-        let told = |ms: u64| time(Nanos::from_millis(ms));
-        assert_eq!(
-            [0, 1500, 30_000, 90_000, 3_600_000, 86_400_000].map(told),
-            ["0 s", "1.50 s", "30 s", "1 min 30 s", "1 h", "24 h"]
-        );
     }
 }

@@ -364,7 +364,7 @@ fn limits_are_read_as_they_are_written() {
             most: fathom_model::Nanos::from_millis(1)
         }
     );
-    assert_eq!(limit.to_string(), "p99 <= 1.0 ms");
+    assert_eq!(limit.to_string(), "p99 <= 1.00 ms");
     assert_eq!(limit.least_ios(), 1_000);
     let mean: SloLimit = " mean < 250 us".parse().expect("a limit");
     assert_eq!(

@@ -224,7 +224,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "LITTLE_DISAGREES",
             Invalidates,
             clean_job,
-            "4,000 I/Os per second x 1.0 ms = 4.00 are in flight by Little's law, but no more than 3 can be.",
+            "4,000 I/Os per second x 1.00 ms = 4.00 are in flight by Little's law, but no more than 3 can be.",
             || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (3, 3)),
         ),
         // 4 of 6: a third of the time is missing.
@@ -232,7 +232,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "LITTLE_DISAGREES",
             Note,
             clean_job,
-            "4,000 I/Os per second x 1.0 ms = 4.00 are in flight, of 6 possible: 33 % of the time passed between I/Os, in \
+            "4,000 I/Os per second x 1.00 ms = 4.00 are in flight, of 6 possible: 33 % of the time passed between I/Os, in \
              this program.",
             || with(|r| (r.plan.jobs[0].queue.depth, r.plan.jobs[0].queue.low) = (6, 6)),
         ),
@@ -268,7 +268,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "PERCENTILE_INFLECTION",
             Note,
             clean_job,
-            "read clat is 1.0 ms up to p90 and 5.0 ms at p95, 5.0 times that.",
+            "read clat is 1.00 ms up to p90 and 5.00 ms at p95, 5.0 times that.",
             two_kinds,
         ),
         wrong(
@@ -445,7 +445,7 @@ pub fn surroundings() -> Vec<Wrong> {
             "FLUSH_UNPROVEN",
             Note,
             clean_job,
-            "100 flushes took 2.0 ms on average; inside a virtual machine it cannot be shown that they made anything \
+            "100 flushes took 2.00 ms on average; inside a virtual machine it cannot be shown that they made anything \
              durable.",
             || {
                 let mut r = writes(|job| job.sync.fsync_every = 400);

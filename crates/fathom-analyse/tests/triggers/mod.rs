@@ -336,7 +336,7 @@ fn workloads() -> Vec<Wrong> {
             "GENERATOR_STALL",
             Invalidates,
             Some("open"),
-            "Response p99 904 ms (service 2.0 ms). The generator fell behind by up to 1.00 s; 181 responses took more \
+            "Response p99 904 ms (service 2.00 ms). The generator fell behind by up to 1.00 s; 181 responses took more \
              than 100 ms. Its watchdog woke 1.00 s late at 5.00 s of the run.",
             stopped_for_a_second,
         ),
@@ -352,7 +352,7 @@ fn workloads() -> Vec<Wrong> {
             "REPLAY_LAG",
             Degrades,
             Some("open"),
-            "Behind x.log by 1.0 us at the median, 49.9 ms at p99 and 50.0 ms at most; 100 I/Os (5.0 %) were more than \
+            "Behind x.log by 1.00 us at the median, 49.9 ms at p99 and 50.0 ms at most; 100 I/Os (5.0 %) were more than \
              10.0 ms late.",
             late_replay,
         ),
@@ -374,7 +374,7 @@ fn workloads() -> Vec<Wrong> {
             "DEPTH_NOT_REACHED",
             Degrades,
             clean_job,
-            "Asked for depth 16, achieved 4.0 (Little's law: 4,000 I/Os per second x 1.0 ms mean latency).",
+            "Asked for depth 16, achieved 4.0 (Little's law: 4,000 I/Os per second x 1.00 ms mean latency).",
             || {
                 with(|r| {
                     let queue = &mut r.plan.jobs[0].queue;

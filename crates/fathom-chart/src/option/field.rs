@@ -1,5 +1,6 @@
 //! A value for each column and row: coloured fields, one image where there are many, or bars in space.
 
+use fathom_model::format::thousands;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartGrid};
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     let (low, high) = shades.ends();
     let word = |value: f64| {
         axis::named(&ChartAxis {
-            title: number_words(value / grid.unit.divide),
+            title: cell_label(value / grid.unit.divide),
             unit: grid.unit.clone(),
             ..ChartAxis::default()
         })
@@ -63,18 +64,15 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
     }
 }
 
-fn number_words(value: f64) -> String {
+/// The label of a cell of the grid.
+fn cell_label(value: f64) -> String {
     match value {
-        v if v == 0.0 => "0".to_owned(),
-        v if v.abs() >= 100.0 => thousands(v.round()),
+        0.0 => "0".to_owned(),
+        v if v <= -100.0 => format!("-{}", thousands(v.abs().round() as u64)),
+        v if v >= 100.0 => thousands(v.round() as u64),
         v if v.abs() >= 1.0 => format!("{v:.1}"),
         v => format!("{v:.2}"),
     }
-}
-
-fn thousands(value: f64) -> String {
-    let sign = if value < 0.0 { "-" } else { "" };
-    format!("{sign}{}", fathom_model::thousands(value.abs() as u64))
 }
 
 fn names(axis: &ChartAxis, count: usize) -> Vec<String> {

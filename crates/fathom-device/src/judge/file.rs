@@ -2,11 +2,12 @@
 
 use super::{Access, confirmed, within};
 use crate::code::DestroyCode;
-use crate::describe::{holds, size};
+use crate::describe::holds;
 use crate::facts::{Content, DeviceLocation, FileFacts, Owner, TargetFacts};
 use crate::intent::Intent;
 use crate::refusal::Reason;
 use fathom_model::Bytes;
+use fathom_model::format::size;
 use std::path::Path;
 
 /// At most this much of a file system stays free, when 5 % would be more.

@@ -1,11 +1,11 @@
 //! Why a figure is missed, from arithmetic on what is known. Every sentence has its figures in it.
 
+use fathom_model::format::size;
 use fathom_model::{DeviceFacts, Medium, Transport};
 
 use super::compare::{Comparison, Judgement, SheetMeasurement};
 use super::conditions::{Conditions, conditions};
 use super::sheet::{Confidence, Figure, Sheet, Side, What};
-use crate::describe::size;
 
 /// This close to a ceiling is at it.
 const AT_CEILING: f64 = 0.85;

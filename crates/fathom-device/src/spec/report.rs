@@ -1,11 +1,11 @@
 //! A sheet and its comparisons as nouns that a report can print.
 
+use fathom_model::format::size;
 use fathom_model::{Bytes, DeviceFacts, SpecLine, SpecReport};
 
 use super::compare::{Comparison, Judgement};
 use super::conditions::{Conditions, conditions};
 use super::sheet::{Confidence, Figure, Sheet};
-use crate::describe::size;
 
 /// The sheet with all its figures, not measured yet.
 #[must_use]

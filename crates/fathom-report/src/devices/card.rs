@@ -9,7 +9,7 @@ use fathom_model::{
 use super::link::speed_words;
 use crate::Style;
 use crate::ink::{Colour, wrap};
-use crate::number::{brief, capacity, grouped};
+use fathom_model::format::{self, capacity, thousands};
 
 /// Columns that labels take.
 const LABEL: usize = 12;
@@ -83,7 +83,7 @@ fn file_system(facts: &FileSystemFacts, style: &Style) -> String {
         "{} from {} at {mounted}{only}, blocks of {}",
         facts.kind,
         facts.source,
-        brief(facts.block)
+        format::size(facts.block)
     );
     entry("file system", &words, 2, style)
         + &entry("options", &facts.options, 2, style)
@@ -125,7 +125,7 @@ fn below(device: &DeviceRecording, card: &DeviceCard, style: &Style) -> String {
             format!(
                 " (by its partition {}, which begins at byte {})",
                 part.name,
-                grouped(part.starts_at.get())
+                thousands(part.starts_at.get())
             )
         });
         text += &entry(
@@ -211,7 +211,7 @@ fn medium(facts: &DeviceFacts) -> String {
         Some(medium),
         facts
             .rpm
-            .map(|rpm| format!("{} turns a minute", grouped(u64::from(rpm)))),
+            .map(|rpm| format!("{} turns a minute", thousands(u64::from(rpm)))),
         Some(format!("joined by {}", facts.transport.word())),
         facts
             .driver
@@ -250,7 +250,7 @@ fn queue(queue: &QueueFacts) -> String {
         queue.device_depth.map(|n| {
             format!(
                 "the device takes {} commands at once",
-                grouped(u64::from(n))
+                thousands(u64::from(n))
             )
         }),
         queue
@@ -274,20 +274,28 @@ fn requests(queue: &QueueFacts) -> String {
     let set = match (queue.max_request, queue.max_hardware_request) {
         (Some(now), Some(most)) if most > now => Some(format!(
             "at most {} as set ({} by the hardware)",
-            brief(now),
-            brief(most)
+            format::size(now),
+            format::size(most)
         )),
-        (Some(now), _) => Some(format!("at most {}", brief(now))),
+        (Some(now), _) => Some(format!("at most {}", format::size(now))),
         _ => None,
     };
     let pieces = queue.max_segments.map(|n| format!("{n} pieces of memory"));
-    let unsplit = queue
-        .unsplit
-        .map(|size| format!("an aligned I/O of up to {} is never split", brief(size)));
+    let unsplit = queue.unsplit.map(|size| {
+        format!(
+            "an aligned I/O of up to {} is never split",
+            format::size(size)
+        )
+    });
     let best = queue
         .unsplit_at_best
         .filter(|best| Some(*best) != queue.unsplit);
-    let best = best.map(|size| format!("up to {} where its memory is in one piece", brief(size)));
+    let best = best.map(|size| {
+        format!(
+            "up to {} where its memory is in one piece",
+            format::size(size)
+        )
+    });
     let blocks = match (queue.logical_block, queue.physical_block) {
         (Some(logical), Some(physical)) => {
             Some(format!("blocks of {logical} bytes, physically {physical}"))
@@ -296,7 +304,7 @@ fn requests(queue: &QueueFacts) -> String {
     };
     let boundary = queue
         .chunk
-        .map(|chunk| format!("split at every {}", brief(chunk)));
+        .map(|chunk| format!("split at every {}", format::size(chunk)));
     known([blocks, set, pieces, unsplit, best, boundary])
 }
 
@@ -347,10 +355,10 @@ fn array(array: &ArrayFacts, members: &[String]) -> String {
             .map(|n| format!("{n} missing")),
         array
             .chunk
-            .map(|chunk| format!("chunks of {}", brief(chunk))),
+            .map(|chunk| format!("chunks of {}", format::size(chunk))),
         array
             .stripe
-            .map(|stripe| format!("full stripe {}", brief(stripe))),
+            .map(|stripe| format!("full stripe {}", format::size(stripe))),
         array.state.clone(),
         array
             .sync
@@ -382,7 +390,7 @@ fn health(health: &HealthFacts) -> String {
         HealthState::Good => "it complains of nothing".to_owned(),
         HealthState::Warns(words) => format!("it warns: {}", words.join("; ")),
     };
-    let plural = |n: u64, what: &str| format!("{} {what}", grouped(n));
+    let plural = |n: u64, what: &str| format!("{} {what}", thousands(n));
     let parts = [
         Some(state),
         health
@@ -396,7 +404,7 @@ fn health(health: &HealthFacts) -> String {
         health.pending.map(|n| plural(n, "sectors pending")),
         health
             .throttled_s
-            .map(|n| format!("{} s slowed by heat over its life", grouped(n))),
+            .map(|n| format!("{} s slowed by heat over its life", thousands(n))),
         health.power_on_hours.map(|n| plural(n, "hours powered")),
         health.unsafe_shutdowns.map(|n| plural(n, "power losses")),
         health

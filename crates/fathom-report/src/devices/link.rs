@@ -2,7 +2,7 @@
 
 use fathom_model::{LinkKind, LinkSpeed};
 
-use crate::number::grouped;
+use fathom_model::format::thousands;
 
 /// Name of the bus.
 pub(crate) fn kind_word(kind: LinkKind) -> &'static str {
@@ -31,6 +31,6 @@ pub(crate) fn speed_words(kind: LinkKind, speed: &LinkSpeed) -> String {
     format!(
         "{}{generation}{lanes}, {} MB/s",
         kind_word(kind),
-        grouped(speed.bytes_per_s / 1_000_000)
+        thousands(speed.bytes_per_s / 1_000_000)
     )
 }

@@ -5,7 +5,7 @@ use fathom_model::{DeviceCard, DeviceFacts, WriteAnswer};
 use super::link::kind_word;
 use crate::Style;
 use crate::ink::wrap;
-use crate::number::brief;
+use fathom_model::format;
 
 /// Headings, and which goes first where there is no room: the highest number.
 const COLUMNS: [(&str, u8); 9] = [
@@ -137,7 +137,7 @@ fn row(card: &DeviceCard) -> [String; 9] {
     };
     [
         name,
-        brief(size),
+        format::size(size),
         device(facts.medium.word().to_owned()),
         device(joined(facts)),
         device(facts.narrowest_link().map_or_else(

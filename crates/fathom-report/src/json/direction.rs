@@ -2,7 +2,7 @@
 
 use fathom_model::{DirectionSummary, Entry, LatencySummary, PrioritySummary};
 
-use crate::number::floor;
+use crate::fio_number::floor;
 use crate::tree::{Object, Tree};
 
 /// One direction of an entry.

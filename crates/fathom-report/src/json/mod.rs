@@ -20,9 +20,9 @@ use self::{
     entry::entry,
 };
 use crate::Style;
-use crate::calendar::ctime;
 use crate::idleness::idleness_object;
 use crate::tree::{Fields, Object, Tree, Value};
+use fathom_model::format::ctime;
 
 /// Writes one JSON document and a line end. `plus` adds the histograms (fio's `json+`).
 ///

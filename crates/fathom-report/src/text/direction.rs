@@ -3,7 +3,7 @@
 use fathom_model::{DirectionSummary, Entry, PrioritySummary, Samples};
 
 use super::latency::{line, percentiles};
-use crate::number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
+use crate::fio_number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
 
 /// Times from the planned start are `ours`: fio has none.
 pub(super) fn direction(

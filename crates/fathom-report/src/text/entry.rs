@@ -3,8 +3,8 @@
 use fathom_model::{Direction, DirectionSummary, Entry, Nanos, SteadyMeasure};
 
 use super::direction::{direction, sync};
+use crate::fio_number::{FIGURES, Prefix, rate_pair, shorten};
 use crate::json::{CLASSES, measure_word};
-use crate::number::{FIGURES, Prefix, rate_pair, shorten};
 
 /// `table_width` columns are there for percentiles; what fio's text has not is shown where it is `ours`.
 pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -> String {

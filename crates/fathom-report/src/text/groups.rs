@@ -2,7 +2,7 @@
 
 use fathom_model::{Direction, DiskSummary, Findings, GroupDirection, GroupSummary};
 
-use crate::number::{Prefix, bytes, rate_pair};
+use crate::fio_number::{Prefix, bytes, rate_pair};
 
 pub(super) fn groups(findings: &Findings) -> String {
     let mut lines: String = findings.groups.iter().map(group).collect();

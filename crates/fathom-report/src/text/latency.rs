@@ -2,7 +2,7 @@
 
 use fathom_model::LatencySummary;
 
-use crate::number::{Prefix, shorten};
+use crate::fio_number::{Prefix, shorten};
 
 /// `    clat (usec): min=.., max=.., avg=.., stdev=..`; nothing when empty.
 pub(super) fn line(name: &str, summary: &LatencySummary) -> String {

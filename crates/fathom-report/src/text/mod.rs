@@ -19,11 +19,11 @@ use self::{
     verdict::{brief, verdict},
 };
 use crate::Style;
-use crate::calendar::ctime;
 use crate::devices::spec_text;
 use crate::idleness::idleness_text;
 use crate::ink::{fold, wrap};
 use crate::json::now_ms;
+use fathom_model::format::ctime;
 
 /// The report as text.
 ///

@@ -4,7 +4,7 @@ use fathom_model::{Entry, Findings, LatencySummary};
 
 use crate::Style;
 use crate::ink::wrap;
-use crate::number::{duration, grouped};
+use fathom_model::format::{duration, rate};
 
 /// The columns after the title, with the narrowest page that has room for each.
 const COLUMNS: [(&str, usize, usize); 5] = [
@@ -124,16 +124,9 @@ fn figures(iops: f64, bandwidth: f64, latency: &LatencySummary) -> [String; 5] {
             .find(|(percent, _)| *percent == wanted);
         found.map_or("-".to_owned(), |(_, value)| duration(*value as f64))
     };
-    let whole = |figure: f64| {
-        if figure >= 99.95 {
-            grouped(figure.round() as u64)
-        } else {
-            format!("{figure:.1}")
-        }
-    };
     [
-        whole(iops),
-        whole(bandwidth / 1e6),
+        rate(iops),
+        rate(bandwidth / 1e6),
         at(50.0),
         at(99.0),
         at(99.9),

@@ -3,7 +3,7 @@
 use fathom_model::{DeviceRecording, TargetRecording};
 
 use crate::devices::speed_words;
-use crate::number::capacity;
+use fathom_model::format::capacity;
 
 /// `Target a.bin: ext4 on vda: 64 GiB, virtual, virtio, mq-deadline; 41 -> 48 °C`.
 pub(super) fn standing(target: &TargetRecording) -> String {

@@ -4,8 +4,8 @@ use fathom_model::{Counts, Entry, Finding, Findings, RunEnd, Verdict, Weight};
 
 use crate::Style;
 use crate::ink::{Colour, wrap};
-use crate::number::{duration, grouped};
 use crate::text::targets::standing;
+use fathom_model::format::{duration, thousands};
 
 /// The verdict in capitals.
 pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
@@ -178,14 +178,14 @@ fn little(entry: &Entry) -> String {
         return String::new();
     }
     let (iops, mean) = (
-        grouped(little.iops.round() as u64),
+        thousands(little.iops.round() as u64),
         duration(little.mean_ns),
     );
     let ceiling = entry.ceiling_iops.map_or(String::new(), |ceiling| {
         let share = 100.0 * little.iops / ceiling;
         format!(
             "; the generator alone could do {} IOPS here ({share:.0} % used)",
-            grouped(ceiling.round() as u64)
+            thousands(ceiling.round() as u64)
         )
     });
     format!(
@@ -208,13 +208,13 @@ fn conservation(name: &str, counts: &Counts) -> String {
     let rest: String = others
         .iter()
         .filter(|(n, _)| *n > 0)
-        .map(|(n, word)| format!(" + {} {word}", grouped(*n)))
+        .map(|(n, word)| format!(" + {} {word}", thousands(*n)))
         .collect();
     let balance = if counts.balanced() { "=" } else { "is not" };
     format!(
         "{name}: {} I/Os planned {balance} {} ok{rest}",
-        grouped(counts.planned),
-        grouped(counts.ok)
+        thousands(counts.planned),
+        thousands(counts.ok)
     )
 }
 
@@ -237,13 +237,13 @@ fn verified(entry: &Entry) -> String {
     let Some(verify) = &entry.verify else {
         return String::new();
     };
-    let [planned, good, bad] = [verify.planned, verify.good, verify.bad].map(grouped);
+    let [planned, good, bad] = [verify.planned, verify.good, verify.bad].map(thousands);
     let unknown = if verify.unknown == 0 {
         String::new()
     } else {
         format!(
             ", {} unknown as their write had failed",
-            grouped(verify.unknown)
+            thousands(verify.unknown)
         )
     };
     format!(
@@ -266,7 +266,7 @@ fn damaged(entry: &Entry, style: &Style) -> String {
     if told.is_empty() || more == 0 {
         told
     } else {
-        told + &paragraph(&format!("- and {} more", grouped(more)), style)
+        told + &paragraph(&format!("- and {} more", thousands(more)), style)
     }
 }
 
@@ -321,7 +321,7 @@ fn conditions(findings: &Findings, style: &Style) -> String {
         words += &format!("; {steal:.1}% of CPU time stolen");
     }
     if let Some(throttles) = host.cpu_throttles.filter(|n| *n > 0) {
-        words += &format!("; {} CPU throttles", grouped(throttles));
+        words += &format!("; {} CPU throttles", thousands(throttles));
     }
     paragraph(&words, style)
 }

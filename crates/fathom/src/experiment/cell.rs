@@ -73,7 +73,7 @@ pub fn room(plan: &Plan) -> String {
         format!(
             "the file system under {} is full ({} free)",
             folder.display(),
-            fathom_device::size(Bytes::new(free))
+            fathom_model::format::size(Bytes::new(free))
         )
     });
     format!(

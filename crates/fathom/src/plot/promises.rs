@@ -1,7 +1,8 @@
 //! The promises of a data sheet, for the chart that draws them beside results.
 
 use fathom_device::spec::{Access, Figure, Library, Sheet, Side, What};
-use fathom_model::{DeviceFacts, Dimension, Direction, RatedValue, ReportSource, thousands};
+use fathom_model::format::thousands;
+use fathom_model::{DeviceFacts, Dimension, Direction, RatedValue, ReportSource};
 
 use crate::spec_compare::named;
 use crate::specs::library;

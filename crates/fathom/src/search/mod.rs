@@ -263,7 +263,7 @@ fn about(plan: &Plan, subject: Option<&ExperimentTarget>) -> String {
     let place = subject.map_or(String::new(), |subject| {
         let size = subject
             .size
-            .map_or("all of it".to_owned(), fathom_device::size);
+            .map_or("all of it".to_owned(), fathom_model::format::size);
         format!(" on {} ({size})", subject.file.display())
     });
     words + &place

@@ -315,7 +315,7 @@ impl<'a> Prepared<'a> {
             target: format!(
                 "{} ({})",
                 self.subject.file.display(),
-                fathom_device::size(self.place.size)
+                fathom_model::format::size(self.place.size)
             ),
             notes: self.notes(course),
             steps: tell::steps(self.recipe, &course.done, &noting.kept),
@@ -376,7 +376,7 @@ impl<'a> Prepared<'a> {
 
     /// What will be done, and how long that takes.
     fn budget(&self) -> String {
-        let size = fathom_device::size(self.place.size);
+        let size = fathom_model::format::size(self.place.size);
         let made = if self.subject.made {
             ", a file that is removed at the end"
         } else {
@@ -411,7 +411,7 @@ impl<'a> Prepared<'a> {
             filled += self.place.size.get()
                 * self.recipe.steps.iter().filter(|step| step.purge).count() as u64;
         }
-        let span = fathom_report::span;
+        let span = fathom_model::format::time_left;
         let range = if least == most {
             span(least)
         } else {
@@ -422,7 +422,7 @@ impl<'a> Prepared<'a> {
             let time = Duration::from_secs(filled.div_ceil(FILL_SPEED));
             text += &format!(
                 "  moving {} from end to end, mostly to prepare: {} at 500 MB/s\n",
-                fathom_device::size(Bytes::new(filled)),
+                fathom_model::format::size(Bytes::new(filled)),
                 span(time)
             );
         }

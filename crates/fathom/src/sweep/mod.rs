@@ -344,8 +344,8 @@ impl Prepared {
             .map_or("as long as the job file says".to_owned(), |each| {
                 format!(
                     "{} each, {} in all",
-                    fathom_report::span(each),
-                    fathom_report::span(each * all as u32)
+                    fathom_model::format::time_left(each),
+                    fathom_model::format::time_left(each * all as u32)
                 )
             });
         let repeats = if self.asked.agree.is_some() {
@@ -354,7 +354,7 @@ impl Prepared {
             repeats
         };
         let budget = self.asked.terms.budget.map_or(String::new(), |budget| {
-            format!(" (budget {})", fathom_report::span(budget))
+            format!(" (budget {})", fathom_model::format::time_left(budget))
         });
         let plural = if count == 1 { "cell" } else { "cells" };
         format!(
@@ -368,7 +368,7 @@ impl Prepared {
         let one = |subject: &ExperimentTarget| {
             let size = subject
                 .size
-                .map_or("all of it".to_owned(), fathom_device::size);
+                .map_or("all of it".to_owned(), fathom_model::format::size);
             let made = if subject.made && !self.asked.terms.keep {
                 ", removed at the end"
             } else {

@@ -1,12 +1,15 @@
-//! Dates as ctime(3) writes them: `Sat Nov 21 02:47:53 2026`.
+//! Dates of the Gregorian calendar.
 
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// `unix_s` seconds since 1970, shown in the zone that is `utc_offset_s` ahead of UTC.
-pub(crate) fn ctime(unix_s: u64, utc_offset_s: i32) -> String {
+/// As ctime(3) writes it: `Sat Nov 21 02:47:53 2026`.
+///
+/// `unix_s` counts seconds since 1970; the time zone is `utc_offset_s` ahead of UTC.
+#[must_use]
+pub fn ctime(unix_s: u64, utc_offset_s: i32) -> String {
     let local = unix_s.saturating_add_signed(i64::from(utc_offset_s));
     let (days, second) = (local / 86_400, local % 86_400);
     let (year, month, day) = civil(days);
@@ -23,8 +26,9 @@ pub(crate) fn ctime(unix_s: u64, utc_offset_s: i32) -> String {
     )
 }
 
-/// `unix_s` in that zone as `2026-11-21 02:47`.
-pub(crate) fn minute(unix_s: u64, utc_offset_s: i32) -> String {
+/// `2026-11-21 02:47`, of the same arguments as [`ctime`].
+#[must_use]
+pub fn date_minute(unix_s: u64, utc_offset_s: i32) -> String {
     let local = unix_s.saturating_add_signed(i64::from(utc_offset_s));
     let (year, month, day) = civil(local / 86_400);
     format!(
@@ -33,6 +37,13 @@ pub(crate) fn minute(unix_s: u64, utc_offset_s: i32) -> String {
         local / 3600 % 24,
         local / 60 % 60
     )
+}
+
+/// `2026-11-21`, in UTC.
+#[must_use]
+pub fn date(unix_s: u64) -> String {
+    let (year, month, day) = civil(unix_s / 86_400);
+    format!("{year}-{:02}-{day:02}", month + 1)
 }
 
 /// Year, month (from 0) and day (from 1) of a day counted from 1970-01-01, Gregorian.
@@ -72,7 +83,7 @@ fn month_days(year: u64, month: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::ctime;
+    use super::*;
 
     #[test]
     fn dates_are_those_of_date_1() {
@@ -81,9 +92,16 @@ mod tests {
         assert_eq!(ctime(951_782_399, 0), "Mon Feb 28 23:59:59 2000");
         assert_eq!(ctime(951_782_400, 0), "Tue Feb 29 00:00:00 2000");
         assert_eq!(ctime(1_795_229_273, 0), "Sat Nov 21 02:47:53 2026");
-        assert_eq!(super::minute(1_795_229_273, 3600), "2026-11-21 03:47");
+        assert_eq!(date_minute(1_795_229_273, 3600), "2026-11-21 03:47");
         assert_eq!(ctime(4_107_542_400, 0), "Mon Mar  1 00:00:00 2100");
         assert_eq!(ctime(3_600, -7_200), "Thu Jan  1 00:00:00 1970");
         assert_eq!(ctime(1_795_229_273, 19_800), "Sat Nov 21 08:17:53 2026");
+    }
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(date(0), "1970-01-01");
+        // date -u -d @951782400: 29 February 2000.
+        assert_eq!(date(951_782_400), "2000-02-29");
+        assert_eq!(date(1_767_225_600), "2026-01-01");
     }
 }

@@ -1,6 +1,4 @@
-//! Numbers as fio and people write them.
-
-pub(crate) use fathom_model::thousands as grouped;
+//! Numbers as fio writes them.
 
 /// Powers a number is shortened by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,56 +75,6 @@ pub(crate) fn floor(figure: f64) -> u64 {
     figure as u64
 }
 
-/// Nanoseconds in three figures with the unit that suits: `336 us`, `1.25 ms`.
-pub(crate) fn duration(ns: f64) -> String {
-    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
-    // 999.5 of a unit rounds to 1000 and so belongs to the next one.
-    let found = units
-        .iter()
-        .find(|(size, _)| ns >= size * 0.9995)
-        .unwrap_or(&(1.0, "ns"));
-    format!("{} {}", three_figures(ns / found.0), found.1)
-}
-
-fn three_figures(value: f64) -> String {
-    let decimals = match value {
-        v if v >= 99.95 || v == 0.0 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    format!("{value:.decimals$}")
-}
-
-/// A capacity, as makers count and as programs do: `1.0 TB (931.5 GiB)`.
-pub(crate) fn capacity(size: fathom_model::Bytes) -> String {
-    let decimal = scaled(size.get(), 1000.0, ["bytes", "kB", "MB", "GB", "TB", "PB"]);
-    if size.get() < 1000 {
-        decimal
-    } else {
-        format!("{decimal} ({})", brief(size))
-    }
-}
-
-/// A size with a binary unit: `931.5 GiB`, `64 KiB`.
-pub(crate) fn brief(size: fathom_model::Bytes) -> String {
-    scaled(
-        size.get(),
-        1024.0,
-        ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"],
-    )
-}
-
-fn scaled(number: u64, base: f64, units: [&str; 6]) -> String {
-    let mut value = number as f64;
-    let mut unit = 0;
-    while value >= base && unit < 5 {
-        value /= base;
-        unit += 1;
-    }
-    let decimals = usize::from(unit > 0 && value.fract() >= 0.05);
-    format!("{value:.decimals$} {}", units[unit])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,18 +101,5 @@ mod tests {
         assert_eq!(shorten(u64::MAX, 4, 0, Prefix::Iec), "16.0Ei");
         // Two KiB given as such.
         assert_eq!(shorten(2, 4, 1, Prefix::Iec), "2Ki");
-    }
-
-    #[test]
-    fn people_read_groups_and_units() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(95_012), "95,012");
-        assert_eq!(grouped(1_000_000), "1,000,000");
-        assert_eq!(duration(336_400.0), "336 us");
-        assert_eq!(duration(1_250_000.0), "1.25 ms");
-        assert_eq!(duration(999_600.0), "1.00 ms");
-        assert_eq!(duration(0.0), "0 ns");
-        assert_eq!(duration(12.34e9), "12.3 s");
     }
 }
