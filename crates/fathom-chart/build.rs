@@ -1,7 +1,8 @@
-//! Finds the script that draws charts among the sources of a package that carries it, checks it, and compiles it for the engine
-//! that draws static pictures: reading a megabyte of it anew for each of them took five times as long as drawing.
+//! Finds the ECharts script in the sources of a package that contains it, checks its SHA-256, and compiles
+//! it to byte code for static images: parsing a megabyte of source took five times as long as drawing.
 //!
-//! It is never part of this repository. Without it the crate builds all the same and says at run time what it lacks.
+//! The script is not part of this repository. Without it the crate still builds, and drawing a chart fails
+//! at run time with [`ChartError::NoScript`].
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,34 +13,34 @@ use rquickjs::{CatchResultExt, Context, Module, Runtime};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The package that carries the script, and its version.
+/// The package that contains the script, and its version.
 const PACKAGE: (&str, &str) = ("charming", "0.6.0");
-/// Where the script lies in it.
+/// Path of the script in the package.
 const SCRIPT: &str = "src/asset/echarts-5.5.1.min.js";
 /// SHA-256 of the script, as ECharts 5.5.1 published it.
 const SHA256: &str = "e84270bd0cd5bdf60fefc26d00c2a391cb2e81f4d26a7a9ee16185a54773a3cf";
 /// A target for which cargo counts the package among the dependencies.
 const TARGET: &str = "x86_64-unknown-none";
-/// What stands in the stage script where the others go.
-const PLACE: &str = "// ---\n";
+/// The line of `render.js` that the other scripts replace.
+const SCRIPTS: &str = "// ---\n";
 
 fn main() {
-    ["build.rs", "src/house.js", "src/stage.js"]
+    ["build.rs", "src/formatters.js", "src/render.js"]
         .into_iter()
         .for_each(|file| println!("cargo:rerun-if-changed={file}"));
     println!("cargo:rerun-if-env-changed=FATHOM_ECHARTS");
-    let folder = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    let out_dir = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let given = env::var_os("FATHOM_ECHARTS").and_then(|path| checked(Path::new(&path)));
     let script = given
         .or_else(|| of_package(true))
         .or_else(|| of_package(false))
         .unwrap_or_default();
     if script.is_empty() {
-        // What cargo could not say for want of the lock file it may say another time.
+        // Try again when the lock file changes: `cargo metadata --locked` may have failed.
         println!("cargo:rerun-if-changed=../../Cargo.lock");
         let (package, version) = PACKAGE;
         println!(
-            "cargo:warning={SCRIPT} of the package {package} {version} was not found (or is not the one expected): this build draws no charts"
+            "cargo:warning={SCRIPT} of the package {package} {version} was not found (or is not the one expected): this build cannot draw charts"
         );
     }
     let compiled = if script.is_empty() {
@@ -47,11 +48,11 @@ fn main() {
     } else {
         compiled(&script)
     };
-    fs::write(folder.join("echarts.js"), script).expect("OUT_DIR can be written");
-    fs::write(folder.join("stage.bin"), compiled).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("echarts.js"), script).expect("OUT_DIR can be written");
+    fs::write(out_dir.join("render.bin"), compiled).expect("OUT_DIR can be written");
 }
 
-/// The script among the sources of the package, which cargo brings if it may.
+/// The script from the sources of the package, which cargo downloads unless `offline`.
 fn of_package(offline: bool) -> Option<String> {
     let mut cargo = Command::new(env::var_os("CARGO")?);
     cargo.args([
@@ -67,12 +68,13 @@ fn of_package(offline: bool) -> Option<String> {
     if offline {
         cargo.arg("--offline");
     }
-    let told: Value = serde_json::from_slice(&cargo.output().ok()?.stdout).ok()?;
-    let is_it = |package: &&Value| {
+    let metadata: Value = serde_json::from_slice(&cargo.output().ok()?.stdout).ok()?;
+    let is_wanted = |package: &&Value| {
         (package["name"].as_str(), package["version"].as_str())
             == (Some(PACKAGE.0), Some(PACKAGE.1))
     };
-    let manifest = told["packages"].as_array()?.iter().find(is_it)?["manifest_path"].as_str()?;
+    let manifest =
+        metadata["packages"].as_array()?.iter().find(is_wanted)?["manifest_path"].as_str()?;
     checked(&Path::new(manifest).parent()?.join(SCRIPT))
 }
 
@@ -86,14 +88,14 @@ fn checked(path: &Path) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|_| sum == SHA256)
 }
 
-/// The script with our lines around it as one module of byte code, without names of lines and columns.
+/// All scripts as one module of byte code, without debug information.
 fn compiled(script: &str) -> Vec<u8> {
-    let read = |file: &str| fs::read_to_string(file).expect("it is part of the crate");
-    let stage = read("src/stage.js");
-    let (before, after) = stage
-        .split_once(PLACE)
-        .expect("the stage has a place for the scripts");
-    let source = format!("{before}{script}\n{}\n{after}", read("src/house.js"));
+    let read = |file: &str| fs::read_to_string(file).expect("the file is part of the crate");
+    let render = read("src/render.js");
+    let (before, after) = render
+        .split_once(SCRIPTS)
+        .expect("render.js has a line for the scripts");
+    let source = format!("{before}{script}\n{}\n{after}", read("src/formatters.js"));
     let runtime = Runtime::new().expect("memory for an engine");
     runtime.set_max_stack_size(4 << 20);
     let context = Context::full(&runtime).expect("memory for an engine");
@@ -109,7 +111,7 @@ fn compiled(script: &str) -> Vec<u8> {
     };
     context
         .with(|ctx| {
-            let module = Module::declare(ctx.clone(), "stage", source).catch(&ctx);
+            let module = Module::declare(ctx.clone(), "render", source).catch(&ctx);
             module
                 .map_err(|error| error.to_string())
                 .and_then(|module| module.write(options).map_err(|error| error.to_string()))

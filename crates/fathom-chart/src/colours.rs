@@ -1,5 +1,5 @@
-//! Colours for values: from dark blue over green to yellow, growing evenly lighter, so that they can be told apart with any
-//! colour vision and in a grey print (the ramp that matplotlib calls viridis, of van der Walt and Smith, public domain).
+//! A colour scale for values, from dark blue over green to yellow. Its lightness rises evenly, so that it works with any
+//! colour vision and in greyscale (viridis of matplotlib, by van der Walt and Smith, public domain).
 
 use fathom_model::ChartGrid;
 
@@ -17,7 +17,7 @@ const RAMP: [(u8, u8, u8); 11] = [
     (253, 231, 37),
 ];
 
-/// Where a value lies between the least and the most of a grid.
+/// Maps the values of a grid, from smallest to largest, to 0..=1.
 pub(crate) struct Shades {
     low: f64,
     high: f64,

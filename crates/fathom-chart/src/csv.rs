@@ -1,10 +1,10 @@
-//! A chart as a table: RFC 4180, the units in its head, one row for each place.
+//! A chart as CSV (RFC 4180): units in the header, one row for each x value.
 
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartBody, ChartGrid, ChartSeries};
 
 use crate::option::named;
 
-/// The figures of a chart, in the units of its axes.
+/// The values of a chart as CSV, in the units of its axes.
 #[must_use]
 pub fn csv(chart: &Chart) -> String {
     table(chart)
@@ -19,7 +19,7 @@ pub fn csv(chart: &Chart) -> String {
         .collect()
 }
 
-/// The same as rows of cells, the first one the head.
+/// The same as rows of cells; the first row is the header.
 pub(crate) fn table(chart: &Chart) -> Vec<Vec<String>> {
     match &chart.body {
         ChartBody::Series(all) => of_series(chart, all),
@@ -51,7 +51,7 @@ fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
     let mut sorted: Vec<Vec<usize>> = all.iter().map(|series| order(series)).collect();
     sorted.iter_mut().for_each(|order| order.reverse());
     for x in places {
-        // A place may be met more than once, as in a cloud of points: each has a row.
+        // An x value may occur more than once, as in a scatter plot: each point has a row.
         while let Some(row) = row(chart, all, &mut sorted, x) {
             rows.push(row);
         }
@@ -59,7 +59,7 @@ fn of_series(chart: &Chart, all: &[ChartSeries]) -> Vec<Vec<String>> {
     rows
 }
 
-/// The points of a series by place.
+/// The indexes of the points, ordered by x.
 fn order(series: &ChartSeries) -> Vec<usize> {
     let mut order: Vec<usize> = (0..series.points.len())
         .filter(|n| !series.points[*n].0.is_nan())
@@ -128,7 +128,7 @@ fn place(axis: &ChartAxis, x: f64) -> String {
     }
 }
 
-/// Six figures, without an exponent where people would write none.
+/// Six significant figures, without an exponent.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return String::new();
@@ -145,7 +145,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A name from outside that a spreadsheet would take for a formula gets an apostrophe before it.
+/// Quotes a cell. An apostrophe precedes text that a spreadsheet would run as a formula.
 fn quoted(cell: &str) -> String {
     let number = cell.parse::<f64>().is_ok();
     let safe = if !number && cell.starts_with(['=', '+', '-', '@', '\t', '\r']) {

@@ -1,32 +1,32 @@
-//! Why a chart cannot be inked.
+//! Errors of drawing a chart.
 
 use std::fmt;
 
-/// What is wrong with a picture.
+/// Why a chart could not be drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InkError {
-    /// This build found no chart script.
+pub enum ChartError {
+    /// This build has no chart script.
     NoScript,
-    /// The script failed; its words.
+    /// The script threw this exception.
     Script(String),
-    /// The picture could not be turned into pixels.
+    /// The SVG could not be rendered as pixels.
     Pixels(String),
 }
 
-impl fmt::Display for InkError {
+impl fmt::Display for ChartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoScript => write!(
                 f,
-                "this build has no chart script, so it draws no SVG, PNG or HTML (CSV works); build it again where cargo can \
+                "this build has no chart script and cannot draw SVG, PNG or HTML (CSV works); rebuild where cargo can \
                  reach its registry, or with FATHOM_ECHARTS=/path/to/echarts-5.5.1.min.js"
             ),
-            Self::Script(words) => write!(f, "the chart script failed: {words}"),
-            Self::Pixels(words) => {
-                write!(f, "the picture could not be turned into pixels: {words}")
+            Self::Script(exception) => write!(f, "the chart script failed: {exception}"),
+            Self::Pixels(reason) => {
+                write!(f, "cannot render the image: {reason}")
             }
         }
     }
 }
 
-impl std::error::Error for InkError {}
+impl std::error::Error for ChartError {}

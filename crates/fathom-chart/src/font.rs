@@ -1,4 +1,4 @@
-//! How wide a text is, and the one font of every static picture: Noto Sans under the SIL Open Font License 1.1.
+//! Text widths, and the font of all static images: Noto Sans (SIL Open Font License 1.1).
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use resvg::usvg::fontdb::{Database, Source};
 use skrifa::instance::{LocationRef, Size};
 use skrifa::{FontRef, MetadataProvider};
 
-/// Name of the family, as the pictures ask for it.
+/// Font family of the images.
 pub(crate) const FAMILY: &str = "Noto Sans";
 
-/// A font database that knows the one family, and takes it for every generic one as well: without that a picture that
-/// asks for `sans-serif` would have no text at all.
+/// A font database with this family, which also serves as every generic family: an image that asks for
+/// `sans-serif` would have no text otherwise.
 pub(crate) fn database() -> Database {
     let mut fonts = Database::new();
     for face in [notosans::REGULAR_TTF, notosans::BOLD_TTF] {
@@ -22,8 +22,8 @@ pub(crate) fn database() -> Database {
     fonts
 }
 
-/// Width of one line of text in pixels at `size` pixels to the em. A glyph that the font lacks is one em wide: the
-/// script takes that of a Chinese one for the height of a line.
+/// Width of one line of text in pixels at `size` pixels per em. A missing glyph is one em wide: the
+/// script measures a Chinese character to get the line height.
 pub(crate) fn width(text: &str, size: f32, bold: bool) -> f32 {
     let bytes = if bold {
         notosans::BOLD_TTF
@@ -44,7 +44,7 @@ pub(crate) fn width(text: &str, size: f32, bold: bool) -> f32 {
         .sum()
 }
 
-/// `text` in lines no wider than `room` pixels, broken between words.
+/// Breaks `text` between words into lines of at most `room` pixels.
 pub(crate) fn wrapped(text: &str, size: f32, room: f32) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

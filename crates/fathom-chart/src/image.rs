@@ -1,4 +1,4 @@
-//! A dense field of values as one image.
+//! A dense grid of values as one raster image.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,13 @@ use resvg::tiny_skia::{ColorU8, Pixmap};
 
 use crate::colours::Shades;
 
-/// Each field is at least this many pixels wide and high, so that stretching does not blur it.
+/// Each cell is at least this many pixels wide and high, so that scaling does not blur it.
 const SCALE: u32 = 3;
-/// No image is larger in either direction.
+/// Maximum width and height of the image.
 const LARGEST: usize = 2400;
 
-/// A PNG as a `data:` address; fields without a value are clear. Of more fields than there are pixels the largest of each pixel is seen.
+/// A PNG as a `data:` URL; cells without a value are transparent. Where several cells share a pixel, it
+/// shows the largest value.
 pub(crate) fn url(grid: &ChartGrid, shades: &Shades) -> String {
     let grid = &*shrunk(grid);
     let scale = if grid.columns.max(grid.rows) * SCALE as usize > LARGEST {
@@ -39,7 +40,7 @@ pub(crate) fn url(grid: &ChartGrid, shades: &Shades) -> String {
     format!("data:image/png;base64,{}", base64(&png))
 }
 
-/// No more than [`LARGEST`] columns and rows, each value the largest of those it stands for.
+/// At most [`LARGEST`] columns and rows; each value is the maximum of the cells it replaces.
 fn shrunk(grid: &ChartGrid) -> Cow<'_, ChartGrid> {
     let (across, up) = (
         grid.columns.div_ceil(LARGEST).max(1),
@@ -92,9 +93,9 @@ mod tests {
 
     use super::{LARGEST, base64, shrunk};
 
-    /// Of twice as many columns and one, each pixel stands for three, and the largest of them is seen; the last has one alone.
+    /// With twice as many columns and one, each pixel is the maximum of three columns; the last has only one.
     #[test]
-    fn the_largest_of_each_pixel_stays() {
+    fn each_pixel_shows_its_largest_value() {
         let columns = 2 * LARGEST + 1;
         let values: Vec<Option<f64>> = (0..columns).map(|n| (n != 1).then_some(n as f64)).collect();
         let grid = ChartGrid {

@@ -9,19 +9,19 @@
     var known = drawn.get(place);
     if (known) known.dispose();
     var chart = echarts.init(place, null, { renderer: 'canvas' });
-    chart.setOption(fathom.hydrate(data.charts[Number(place.dataset.chart)], dark ? data.dark : data.light));
+    chart.setOption(fathom.resolve(data.charts[Number(place.dataset.chart)], dark ? data.dark : data.light));
     drawn.set(place, chart);
   }
 
-  function dress() {
+  function applyTheme() {
     document.documentElement.classList.toggle('dark', dark);
     document.getElementById('theme').textContent = dark ? 'Light' : 'Dark';
     Array.from(drawn.keys()).forEach(draw);
   }
 
-  document.getElementById('theme').addEventListener('click', function () { dark = !dark; dress(); });
-  // The table behind a chart is made of the same option, when somebody asks for it.
-  var most = 1000;
+  document.getElementById('theme').addEventListener('click', function () { dark = !dark; applyTheme(); });
+  // The table of a chart is built from its option when the reader opens it.
+  var maxRows = 1000;
 
   function rowsOf(option) {
     var first = option.series[0] || {}, set = first.renderItem && first.renderItem.with;
@@ -53,11 +53,11 @@
     }));
   }
 
-  function tabulate(details) {
+  function buildTable(details) {
     if (details.querySelector('table')) return;
     var rows = rowsOf(data.charts[Number(details.dataset.table)]), box = document.createElement('div'), table = document.createElement('table');
     box.className = 'scroll';
-    rows.slice(0, most + 1).forEach(function (row, number) {
+    rows.slice(0, maxRows + 1).forEach(function (row, number) {
       var line = table.insertRow();
       row.forEach(function (cell, at) {
         var made = document.createElement(number === 0 ? 'th' : 'td');
@@ -67,19 +67,19 @@
     });
     box.appendChild(table);
     details.appendChild(box);
-    if (rows.length > most + 1) {
+    if (rows.length > maxRows + 1) {
       var note = document.createElement('p');
       note.className = 'note';
-      note.textContent = (rows.length - most - 1) + ' more rows: `fathom plot ... -o FILE.csv` has them all.';
+      note.textContent = (rows.length - maxRows - 1) + ' more rows: `fathom plot ... -o FILE.csv` writes all of them.';
       details.appendChild(note);
     }
   }
 
   document.querySelectorAll('details[data-table]').forEach(function (details) {
-    details.addEventListener('toggle', function () { if (details.open) tabulate(details); });
+    details.addEventListener('toggle', function () { if (details.open) buildTable(details); });
   });
 
-  dress();
+  applyTheme();
   var places = Array.from(document.querySelectorAll('[data-chart]'));
   if (!('IntersectionObserver' in window)) { places.forEach(draw); return; }
   var seen = new IntersectionObserver(function (entries) {

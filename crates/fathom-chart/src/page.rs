@@ -1,27 +1,27 @@
-//! The page that opens offline: one file with the script, the charts and the tables behind them.
+//! The offline HTML page: one file with the script, the charts and their tables.
 
 use fathom_model::Chart;
 use serde_json::{Value, json};
 
-use crate::error::InkError;
+use crate::error::ChartError;
 use crate::option::{Medium, option};
-use crate::stage::{HOUSE, SCRIPT, Stage};
+use crate::renderer::{FORMATTERS, Renderer, SCRIPT};
 use crate::theme::Theme;
 
 const STYLE: &str = include_str!("page.css");
-const PLAY: &str = include_str!("page.js");
+const PAGE_SCRIPT: &str = include_str!("page.js");
 
 /// One chart as a page of its own.
 ///
 /// # Errors
-/// When this build has no script.
-pub fn page(chart: &Chart) -> Result<String, InkError> {
+/// If this build has no script.
+pub fn page(chart: &Chart) -> Result<String, ChartError> {
     let mut page = Page::new(&chart.title);
     page.chart(chart, "");
     page.finish()
 }
 
-/// A page being written, from top to bottom.
+/// A page that is built from top to bottom.
 pub struct Page {
     title: String,
     body: String,
@@ -39,12 +39,13 @@ impl Page {
         }
     }
 
-    /// Adds markup as it is: texts from outside must have gone through [`escape`].
+    /// Adds HTML unchanged: untrusted text must go through [`escape`] first.
     pub fn markup(&mut self, markup: &str) {
         self.body += markup;
     }
 
-    /// Adds a chart, its notes, how its figures came about, and the table behind it, which the page makes when it is opened.
+    /// Adds a chart with its notes, a sentence on how its values are derived, and its table, which the
+    /// page fills when the reader opens it.
     pub fn chart(&mut self, chart: &Chart, derived: &str) {
         let number = self.charts.len();
         self.charts.push(option(chart, Medium::Page));
@@ -75,27 +76,27 @@ impl Page {
     /// The whole page.
     ///
     /// # Errors
-    /// When this build has no script.
-    pub fn finish(self) -> Result<String, InkError> {
-        if !Stage::is_built_in() {
-            return Err(InkError::NoScript);
+    /// If this build has no script.
+    pub fn finish(self) -> Result<String, ChartError> {
+        if !Renderer::is_built_in() {
+            return Err(ChartError::NoScript);
         }
         let data = json!({ "charts": self.charts, "light": Theme::Light.roles(), "dark": Theme::Dark.roles() });
-        // Inside a script element only this could end it early; in JSON it means the same.
+        // `<` could end the script element early; the JSON escape has the same meaning.
         let data = data.to_string().replace('<', "\\u003c");
         let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:";
         Ok(format!(
             "<!doctype html>\n<html lang=en><head><meta charset=utf-8><meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
              <meta http-equiv=Content-Security-Policy content=\"{policy}\">\n<title>{}</title>\n<style>{STYLE}</style></head>\n<body><button id=theme \
              type=button>Dark</button><main>\n{}</main>\n<script type=application/json id=data>{data}</script>\n<script>{SCRIPT}</script>\n\
-             <script>{HOUSE}{PLAY}</script></body></html>\n",
+             <script>{FORMATTERS}{PAGE_SCRIPT}</script></body></html>\n",
             escape(&self.title),
             self.body,
         ))
     }
 }
 
-/// A text from outside as text in HTML, also inside a quoted attribute.
+/// Escapes untrusted text for HTML, including quoted attributes.
 #[must_use]
 pub fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 16);
@@ -106,7 +107,7 @@ pub fn escape(text: &str) -> String {
             '>' => safe += "&gt;",
             '"' => safe += "&quot;",
             '\'' => safe += "&#39;",
-            // Others than tab and line end are no characters of HTML.
+            // HTML allows no control characters other than tab and line feed.
             c if c.is_control() && c != '\t' && c != '\n' => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_from_outside_becomes_markup() {
+    fn untrusted_text_never_becomes_markup() {
         let nasty = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>\u{0}";
         let chart = Chart {
             title: nasty.into(),
@@ -130,10 +131,10 @@ mod tests {
         let mut page = Page::new(nasty);
         page.chart(&chart, nasty);
         let Ok(text) = page.finish() else {
-            eprintln!("SKIP: no_text_from_outside_becomes_markup: this build has no chart script");
+            eprintln!("SKIP: untrusted_text_never_becomes_markup: this build has no chart script");
             return;
         };
-        // Before the script of the charts, which is not ours.
+        // Up to the chart script, which is third-party code.
         let ours = text.split(SCRIPT).next().unwrap_or_default();
         assert!(
             !ours.contains("<script>alert") && !ours.contains("<img") && !ours.contains('\u{0}')

@@ -1,4 +1,4 @@
-//! A chart as a picture that stands alone: SVG, and from it PNG.
+//! A chart as an image file: SVG, and PNG made from it.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use fathom_model::{Chart, ChartAxis, ChartBody, ChartSeries};
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
-use crate::error::InkError;
+use crate::error::ChartError;
 use crate::font::{FAMILY, database};
 use crate::option::{Medium, option};
-use crate::stage::Stage;
+use crate::renderer::Renderer;
 use crate::theme::Theme;
 
-/// How large, and on which ground.
+/// Size and colours of an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    /// Pixels of the SVG.
+    /// Width of the SVG in pixels.
     pub width: u32,
-    /// Pixels of the SVG.
+    /// Height of the SVG in pixels.
     pub height: u32,
-    /// Pixels of the PNG for each of the SVG's.
+    /// PNG pixels per SVG pixel.
     pub scale: f32,
     /// Colours.
     pub theme: Theme,
@@ -40,17 +40,17 @@ impl Default for Frame {
 /// The chart as SVG.
 ///
 /// # Errors
-/// Those of the script.
-pub fn svg(chart: &Chart, frame: &Frame, stage: &Stage) -> Result<String, InkError> {
+/// If the script fails.
+pub fn svg(chart: &Chart, frame: &Frame, renderer: &Renderer) -> Result<String, ChartError> {
     let option = option(
         chart,
-        Medium::Paper {
+        Medium::Image {
             width: frame.width,
             height: frame.height,
         },
     );
-    let drawn = stage.draw(&option.to_string(), frame.theme, frame.width, frame.height)?;
-    // A map is stretched over its axes, field by field: neither kept in proportion nor blurred.
+    let drawn = renderer.draw(&option.to_string(), frame.theme, frame.width, frame.height)?;
+    // A raster is stretched over its axes cell by cell, without keeping proportions and without blur.
     Ok(drawn.replace(
         "<image ",
         "<image preserveAspectRatio=\"none\" image-rendering=\"optimizeSpeed\" ",
@@ -60,29 +60,29 @@ pub fn svg(chart: &Chart, frame: &Frame, stage: &Stage) -> Result<String, InkErr
 /// The chart as PNG.
 ///
 /// # Errors
-/// Those of the script, and of the picture when it is too large for memory.
-pub fn png(chart: &Chart, frame: &Frame, stage: &Stage) -> Result<Vec<u8>, InkError> {
-    let mut drawn = svg(chart, frame, stage)?;
-    // The script clips every line, and for each of them resvg makes a second picture as large: half of all the time.
-    if !is_cut(chart) {
+/// If the script fails, or the image is too large for memory.
+pub fn png(chart: &Chart, frame: &Frame, renderer: &Renderer) -> Result<Vec<u8>, ChartError> {
+    let mut drawn = svg(chart, frame, renderer)?;
+    // The script clips every line, and resvg allocates a full image for each clip: half of the run time.
+    if !is_clipped(chart) {
         drawn = drawn.replace("<g clip-path=", "<g class=");
     }
     let pixels = rendered(&drawn, frame)?;
-    encoded(&pixels).map_err(|error| InkError::Pixels(error.to_string()))
+    encoded(&pixels).map_err(|error| ChartError::Pixels(error.to_string()))
 }
 
 /// The pixels of an SVG.
-fn rendered(drawn: &str, frame: &Frame) -> Result<Pixmap, InkError> {
+fn rendered(drawn: &str, frame: &Frame) -> Result<Pixmap, ChartError> {
     let options = Options {
         fontdb: Arc::new(database()),
         font_family: FAMILY.to_owned(),
         ..Options::default()
     };
     let tree =
-        Tree::from_str(drawn, &options).map_err(|error| InkError::Pixels(error.to_string()))?;
+        Tree::from_str(drawn, &options).map_err(|error| ChartError::Pixels(error.to_string()))?;
     let side = |pixels: u32| (pixels as f32 * frame.scale).round().max(1.0) as u32;
     let (width, height) = (side(frame.width), side(frame.height));
-    let none = || InkError::Pixels(format!("{width} x {height} pixels are too many"));
+    let none = || ChartError::Pixels(format!("{width} x {height} pixels is too large"));
     let mut pixels = Pixmap::new(width, height).ok_or_else(none)?;
     resvg::render(
         &tree,
@@ -92,15 +92,15 @@ fn rendered(drawn: &str, frame: &Frame) -> Result<Pixmap, InkError> {
     Ok(pixels)
 }
 
-/// Whether anything may reach beyond its axes: an image, or points beyond an end that was set; others reach as far as their points.
-fn is_cut(chart: &Chart) -> bool {
+/// Whether anything may extend beyond its axes: a raster, or points beyond an axis limit that was set.
+fn is_clipped(chart: &Chart) -> bool {
     let ChartBody::Series(all) = &chart.body else {
         return true;
     };
     let beyond = |axis: &ChartAxis, value: f64| {
         axis.from.is_some_and(|from| value < from) || axis.to.is_some_and(|to| value > to)
     };
-    let is_cut = |series: &ChartSeries| {
+    let is_clipped = |series: &ChartSeries| {
         let side = chart
             .y
             .get(series.axis)
@@ -111,10 +111,10 @@ fn is_cut(chart: &Chart) -> bool {
             .iter()
             .any(|point| beyond(&chart.x, point.0) || beyond(side, point.1))
     };
-    all.iter().any(is_cut)
+    all.iter().any(is_clipped)
 }
 
-/// A PNG of what has a ground of its own, as every chart, and is nowhere clear. Quickly packed it is larger by two thirds or more, in a tenth of the time.
+/// An opaque PNG. Fast compression makes it larger by two thirds, in a tenth of the time.
 fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixels.width(), pixels.height());
@@ -122,7 +122,7 @@ fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_compression(png::Compression::Fast);
     let mut writer = encoder.write_header()?;
-    // Row by row: a second picture in memory takes as long to get as to pack.
+    // Row by row: allocating a second image would take as long as compressing it.
     let mut rows = writer.stream_writer()?;
     let mut line = Vec::with_capacity(pixels.width() as usize * 3);
     for row in pixels.data().chunks_exact(pixels.width() as usize * 4) {
@@ -142,9 +142,9 @@ fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
 mod tests {
     use super::*;
 
-    /// regression 0281: every line was drawn into a picture of its own, which half of the time of a PNG was spent on.
+    /// Regression 0281: every line was drawn into an image of its own, which took half of the time of a PNG.
     #[test]
-    fn regression_0281_only_what_reaches_beyond_its_axes_is_cut() {
+    fn regression_0281_only_what_extends_beyond_its_axes_is_clipped() {
         let chart = |to, highest| {
             let line = ChartSeries {
                 points: vec![(0.0, 1.0), (1.0, highest)],
@@ -160,17 +160,17 @@ mod tests {
             }
         };
         assert!(
-            !is_cut(&chart(None, 1e9))
-                && !is_cut(&chart(Some(5.0), 5.0))
-                && is_cut(&chart(Some(5.0), 6.0))
+            !is_clipped(&chart(None, 1e9))
+                && !is_clipped(&chart(Some(5.0), 5.0))
+                && is_clipped(&chart(Some(5.0), 6.0))
         );
-        let Ok(stage) = Stage::new() else {
+        let Ok(renderer) = Renderer::new() else {
             eprintln!(
-                "SKIP: regression_0281_only_what_reaches_beyond_its_axes_is_cut: this build has no chart script"
+                "SKIP: regression_0281_only_what_extends_beyond_its_axes_is_clipped: this build has no chart script"
             );
             return;
         };
-        // The same pixels with the cut that the SVG has and without it.
+        // The same pixels with the clip paths of the SVG and without them.
         let whole = chart(None, 4.0);
         let frame = Frame {
             width: 300,
@@ -178,13 +178,13 @@ mod tests {
             ..Frame::default()
         };
         let pixels = |png: &[u8]| Pixmap::decode_png(png).expect("a picture").take();
-        let cut =
-            rendered(&svg(&whole, &frame, &stage).expect("a picture"), &frame).expect("a picture");
-        let uncut = pixels(&png(&whole, &frame, &stage).expect("a picture"));
-        let differing = cut
+        let clipped = rendered(&svg(&whole, &frame, &renderer).expect("a picture"), &frame)
+            .expect("a picture");
+        let unclipped = pixels(&png(&whole, &frame, &renderer).expect("a picture"));
+        let differing = clipped
             .data()
             .iter()
-            .zip(&uncut)
+            .zip(&unclipped)
             .filter(|(one, other)| one.abs_diff(**other) > 8)
             .count();
         assert_eq!(differing, 0);

@@ -1,24 +1,25 @@
-//! A report as one page that opens offline, or as Markdown.
+//! A report as one offline HTML page, or as Markdown.
 
 use fathom_model::{Report, ReportFinding};
 
 use crate::csv::table;
-use crate::error::InkError;
+use crate::error::ChartError;
 use crate::page::{Page, escape};
 
-/// Sections about device and host that are open when the page is.
+/// Number of fact sections that are initially open.
 const OPEN: usize = 8;
-const REPEAT: &str = "Saved as job.fio, this runs again with: fathom run job.fio (or fio job.fio).";
-/// Charts over time whose tables are in Markdown.
+const REPEAT: &str =
+    "Save this as job.fio and run it again with: fathom run job.fio (or fio job.fio).";
+/// Maximum number of time charts with a table in Markdown.
 const OVER_TIME: usize = 24;
-/// Rows of a table in Markdown.
+/// Maximum number of rows of a Markdown table.
 const ROWS: usize = 60;
 
-/// The page: verdict and findings first, then figures, charts, and what is needed to repeat it.
+/// The page: verdict and findings first, then figures, charts, facts, and the job file.
 ///
 /// # Errors
-/// When this build has no script.
-pub fn report_page(report: &Report) -> Result<String, InkError> {
+/// If this build has no script.
+pub fn report_page(report: &Report) -> Result<String, ChartError> {
     let mut page = Page::new(&report.title);
     page.markup(&format!("<h1>{}</h1>\n", escape(&report.title)));
     if let Some(verdict) = &report.verdict {
@@ -57,9 +58,9 @@ pub fn report_page(report: &Report) -> Result<String, InkError> {
     facts(&mut page, report);
     for (place, (name, plan)) in report.plans.iter().enumerate() {
         let heading = if name.is_empty() {
-            "To repeat it".to_owned()
+            "Job file".to_owned()
         } else {
-            format!("To repeat it: {name}")
+            format!("Job file: {name}")
         };
         folded(
             &mut page,
@@ -87,9 +88,9 @@ fn findings(page: &mut Page, report: &Report) {
     page.markup("<h2>Findings</h2>\n");
     if report.findings.is_empty() {
         page.markup(if report.verdict.is_some() {
-            "<p>Nothing was found that qualifies these figures.</p>\n"
+            "<p>No finding affects these results.</p>\n"
         } else {
-            "<p>These results were not judged.</p>\n"
+            "<p>These results were not checked.</p>\n"
         });
     }
     for finding in &report.findings {
@@ -124,7 +125,7 @@ fn facts(page: &mut Page, report: &Report) {
     }
 }
 
-/// A section that can be opened: in a report of many results only what everybody reads is open.
+/// A section that can be opened and closed.
 fn folded(page: &mut Page, heading: &str, inside: &str, open: bool) {
     let open = if open { " open" } else { "" };
     page.markup(&format!(
@@ -146,7 +147,7 @@ fn html_table(rows: &[Vec<String>]) -> String {
     made + "</table></div>"
 }
 
-/// The same in Markdown; in place of each chart stands its table.
+/// The same in Markdown, with a table instead of each chart.
 #[must_use]
 pub fn report_markdown(report: &Report) -> String {
     let mut text = format!("# {}\n\n", plain(&report.title));
@@ -160,9 +161,9 @@ pub fn report_markdown(report: &Report) -> String {
     text += "## Findings\n\n";
     if report.findings.is_empty() {
         text += if report.verdict.is_some() {
-            "Nothing was found that qualifies these figures.\n\n"
+            "No finding affects these results.\n\n"
         } else {
-            "These results were not judged.\n\n"
+            "These results were not checked.\n\n"
         };
     }
     for finding in &report.findings {
@@ -214,9 +215,9 @@ pub fn report_markdown(report: &Report) -> String {
         } else {
             format!(": {}", plain(name))
         };
-        // Four spaces make a block of code that nothing inside can end.
+        // Four spaces make a code block that its content cannot end.
         let block: String = plan.lines().map(|line| format!("    {line}\n")).collect();
-        text += &format!("\n## To repeat it{heading}\n\n{}\n\n{block}", plain(REPEAT));
+        text += &format!("\n## Job file{heading}\n\n{}\n\n{block}", plain(REPEAT));
     }
     report
         .notes
@@ -245,7 +246,7 @@ fn markdown_table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A text from outside as text in Markdown: no markup, no HTML, one line.
+/// Escapes untrusted text for Markdown: no markup, no HTML, one line.
 fn plain(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,22 +1,22 @@
-//! The house theme: colours by role, light and dark.
+//! The theme: colours by role, light and dark.
 //!
-//! The palette is that of Okabe and Ito (2008), which people with any common colour vision can tell apart, its yellow
-//! left out on white and its black replaced; the dark one is the same hues, lighter. No two are nearer than 10 in CIELAB as
-//! people without red or green cones see them (Machado, Oliveira and Fernandes 2009).
+//! The palette is that of Okabe and Ito (2008), which is distinguishable with any common colour vision, without its
+//! yellow on white and with its black replaced. The dark theme has lighter versions of the same hues. Any two colours
+//! are more than 10 apart in CIELAB, also for people without red or green cones (Machado, Oliveira and Fernandes 2009).
 
 use serde_json::{Value, json};
 
 /// Light or dark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
-    /// For paper and bright rooms.
+    /// For print and bright screens.
     #[default]
     Light,
     /// For dark screens.
     Dark,
 }
 
-/// How many colours the palette has.
+/// Number of palette colours.
 pub(crate) const PALETTE: usize = 8;
 
 const LIGHT: [(&str, &str); 18] = [
@@ -62,7 +62,7 @@ const DARK: [(&str, &str); 18] = [
 ];
 
 impl Theme {
-    /// Colours by role, as the page's script wants them.
+    /// Colours by role, for the script.
     pub(crate) fn roles(self) -> Value {
         let roles = match self {
             Theme::Light => LIGHT,
@@ -76,7 +76,7 @@ impl Theme {
     }
 }
 
-/// A colour of the theme, to be put in when the chart is drawn.
+/// A reference to a theme colour, resolved when the chart is drawn.
 pub(crate) fn role(name: &str) -> Value {
     json!({ "$role": name })
 }
@@ -90,8 +90,8 @@ pub(crate) fn palette(number: usize) -> Value {
 mod tests {
     use super::{DARK, LIGHT, PALETTE};
 
-    /// What people with all cones, without green and without red ones see of linear RGB (Machado and others 2009, severity 1).
-    const EYES: [[[f64; 3]; 3]; 3] = [
+    /// How people with all cones, without green cones and without red cones see linear RGB (Machado and others 2009, severity 1).
+    const COLOUR_VISION: [[[f64; 3]; 3]; 3] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [
             [0.367_322, 0.860_646, -0.227_968],
@@ -115,8 +115,8 @@ mod tests {
         matrix.map(|row| row.iter().zip(vector).map(|(a, b)| a * b).sum())
     }
 
-    /// CIELAB of a colour as those eyes see it.
-    fn lab(hex: &str, eyes: &[[f64; 3]; 3]) -> [f64; 3] {
+    /// CIELAB of a colour for one kind of colour vision.
+    fn lab(hex: &str, vision: &[[f64; 3]; 3]) -> [f64; 3] {
         let part = |at: usize| {
             f64::from(u8::from_str_radix(&hex[at..at + 2], 16).expect("a colour")) / 255.0
         };
@@ -127,7 +127,7 @@ mod tests {
                 ((c + 0.055) / 1.055).powf(2.4)
             }
         };
-        let seen = times(eyes, [1, 3, 5].map(|at| linear(part(at)))).map(|c| c.clamp(0.0, 1.0));
+        let seen = times(vision, [1, 3, 5].map(|at| linear(part(at)))).map(|c| c.clamp(0.0, 1.0));
         let [x, y, z] = times(&XYZ, seen).map(|t| {
             if t > 0.008_856 {
                 t.cbrt()
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_told_apart_by_everyone() {
+    fn colours_are_distinguishable_with_any_colour_vision() {
         for roles in [LIGHT, DARK] {
             let palette: Vec<&str> = roles
                 .iter()
@@ -147,8 +147,8 @@ mod tests {
                 .map(|(_, colour)| *colour)
                 .collect();
             assert_eq!(palette.len(), PALETTE);
-            for eyes in &EYES {
-                let seen: Vec<[f64; 3]> = palette.iter().map(|hex| lab(hex, eyes)).collect();
+            for vision in &COLOUR_VISION {
+                let seen: Vec<[f64; 3]> = palette.iter().map(|hex| lab(hex, vision)).collect();
                 for (n, a) in seen.iter().enumerate() {
                     for (m, b) in seen.iter().enumerate().skip(n + 1) {
                         let apart = a

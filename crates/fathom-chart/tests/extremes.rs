@@ -1,7 +1,7 @@
 //! No chart panics, whatever the figures: none, one, all alike, the largest and smallest there are, and very many.
 
 use fathom_analyse::{CHARTS, chart, thin};
-use fathom_chart::{Frame, Stage, csv, svg};
+use fathom_chart::{Frame, Renderer, csv, svg};
 use fathom_model::{
     Chart, ChartAxis, ChartBody, ChartGrid, ChartOptions, Dimension, Direction, DirectionFigures,
     JobFigures, LatencySummary, Moment, MomentDirection, Nanos, PerDirection,
@@ -106,9 +106,9 @@ proptest! {
     #[test]
     fn no_chart_panics(jobs in prop::collection::vec(job(), 0..6), metric in 0..4usize) {
         let metric = [None, Some(Dimension::Bandwidth), Some(Dimension::Percentile(99.0)), Some(Dimension::CpuPerIo)][metric];
-        let wish = ChartOptions { metric, slo: Some((99.0, 1e6)), ..ChartOptions::default() };
+        let options = ChartOptions { metric, slo: Some((99.0, 1e6)), ..ChartOptions::default() };
         for kind in CHARTS {
-            if let Ok(made) = chart(kind.name, &jobs, &wish) {
+            if let Ok(made) = chart(kind.name, &jobs, &options) {
                 prop_assert!(!csv(&made).is_empty());
             }
         }
@@ -118,7 +118,7 @@ proptest! {
 /// One point, and points that are all alike, are drawn by the script as well.
 #[test]
 fn single_and_constant_figures_are_drawn() {
-    let Ok(stage) = Stage::new() else {
+    let Ok(renderer) = Renderer::new() else {
         eprintln!("SKIP: single_and_constant_figures_are_drawn: this build has no chart script");
         return;
     };
@@ -159,7 +159,7 @@ fn single_and_constant_figures_are_drawn() {
                         height: 300,
                         ..Frame::default()
                     },
-                    &stage,
+                    &renderer,
                 );
                 assert!(
                     drawn
@@ -367,7 +367,7 @@ fn stays_small(kind: &str, made: &Chart) {
 /// A grid of ten million values becomes a picture of no more than a screen has; the one value that stands out is in it.
 #[test]
 fn grids_of_ten_million_values_are_drawn() {
-    let Ok(stage) = Stage::new() else {
+    let Ok(renderer) = Renderer::new() else {
         eprintln!("SKIP: grids_of_ten_million_values_are_drawn: this build has no chart script");
         return;
     };
@@ -393,7 +393,7 @@ fn grids_of_ten_million_values_are_drawn() {
             body: ChartBody::Grid(grid),
             ..Chart::default()
         };
-        let drawn = svg(&made, &Frame::default(), &stage).expect("a picture");
+        let drawn = svg(&made, &Frame::default(), &renderer).expect("a picture");
         assert!(drawn.len() < 2_000_000, "{} bytes", drawn.len());
         assert!(
             drawn.contains("1,000"),

@@ -1,14 +1,14 @@
 //! Every kind of chart as it looked when somebody last looked at it. `FATHOM_BLESS=1` writes the pictures anew: look at them then.
 
-mod scenes;
+mod examples;
 
 use std::path::Path;
 
 use fathom_analyse::chart;
-use fathom_chart::{Frame, Stage, csv, svg};
+use fathom_chart::{Frame, Renderer, csv, svg};
 use fathom_model::{ChartOptions, JobFigures};
 
-use scenes::{job, scene, scenes};
+use examples::{example, examples, job};
 
 /// Numbers that the script counts up from picture to picture.
 fn plain(svg: &str) -> String {
@@ -24,21 +24,21 @@ fn plain(svg: &str) -> String {
 
 #[test]
 fn every_chart_looks_as_it_did() {
-    let Ok(stage) = Stage::new() else {
+    let Ok(renderer) = Renderer::new() else {
         eprintln!("SKIP: every_chart_looks_as_it_did: this build has no chart script");
         return;
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     let mut differing = Vec::new();
-    for (name, kind, jobs, wish) in scenes() {
-        let made = chart(kind, &jobs, &wish).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (name, kind, jobs, options) in examples() {
+        let made = chart(kind, &jobs, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
         let frame = Frame {
             width: 800,
             height: 480,
             ..Frame::default()
         };
         let drawn =
-            plain(&svg(&made, &frame, &stage).unwrap_or_else(|error| panic!("{name}: {error}")));
+            plain(&svg(&made, &frame, &renderer).unwrap_or_else(|error| panic!("{name}: {error}")));
         let file = folder.join(format!("{name}.svg"));
         if std::env::var_os("FATHOM_BLESS").is_some() {
             std::fs::create_dir_all(&folder)
@@ -56,16 +56,16 @@ fn every_chart_looks_as_it_did() {
 
 #[test]
 fn tables_have_the_figures_in_the_units_of_the_axes() {
-    let (jobs, wish) = scene("depth");
-    let table = csv(&chart("depth", &jobs, &wish).expect("a chart"));
+    let (jobs, options) = example("depth");
+    let table = csv(&chart("depth", &jobs, &options).expect("a chart"));
     // Eight servers of 100 us: at depth 32 80,000 per second, so 0.4 ms each; p99 is 2.5 times that.
     assert!(
         table.contains("Queue depth,IOPS (IOPS),mean latency (ms),p99 latency (ms)\r\n"),
         "{table}"
     );
     assert!(table.contains("32,80000,0.4,1\r\n"), "{table}");
-    let (jobs, wish) = scene("load");
-    let load = chart("load", &jobs, &wish).expect("a chart");
+    let (jobs, options) = example("load");
+    let load = chart("load", &jobs, &options).expect("a chart");
     // Eight servers are just busy with eight outstanding, which is twice R0 at sixteen; p99 of 250 us is within 600 us also there (500 us).
     assert!(
         load.notes[0].contains("The knee by Kneedle: depth 8, with 80,000 IOPS")
@@ -84,8 +84,8 @@ fn tables_have_the_figures_in_the_units_of_the_axes() {
 #[test]
 fn findings_stand_in_the_strip_when_they_were_seen() {
     for kind in ["time", "time-latency", "latency-map"] {
-        let (mut jobs, wish) = scene(kind);
-        let made = chart(kind, &jobs, &wish).expect("a chart");
+        let (mut jobs, options) = example(kind);
+        let made = chart(kind, &jobs, &options).expect("a chart");
         let throttled: Vec<(f64, f64)> = made
             .strip
             .iter()
@@ -114,7 +114,7 @@ fn findings_stand_in_the_strip_when_they_were_seen() {
         jobs.iter_mut()
             .flat_map(|job| &mut job.findings)
             .for_each(|finding| finding.when = vec![all_along]);
-        let made = chart(kind, &jobs, &wish).expect("a chart");
+        let made = chart(kind, &jobs, &options).expect("a chart");
         assert!(
             made.strip
                 .iter()
@@ -135,17 +135,17 @@ fn findings_stand_in_the_strip_when_they_were_seen() {
 /// A map of few intervals was axes with nothing between them.
 #[test]
 fn regression_0240_a_short_run_has_its_latency_map() {
-    let Ok(stage) = Stage::new() else {
+    let Ok(renderer) = Renderer::new() else {
         eprintln!(
             "SKIP: regression_0240_a_short_run_has_its_latency_map: this build has no chart script"
         );
         return;
     };
-    let (jobs, wish) = scene("latency-map");
+    let (jobs, options) = example("latency-map");
     let drawn = svg(
-        &chart("latency-map", &jobs, &wish).expect("a chart"),
+        &chart("latency-map", &jobs, &options).expect("a chart"),
         &Frame::default(),
-        &stage,
+        &renderer,
     )
     .expect("a picture");
     assert!(drawn.contains("<image ") && drawn.contains("data:image/png;base64,"));

@@ -1,4 +1,4 @@
-//! What fio says before a run: a line for each job section, its version, how many workers.
+//! fio's lines before a run: one for each job section, its version, and the number of workers.
 
 use fathom_model::{Access, Direction, Job, Plan, Traffic};
 

@@ -1,23 +1,24 @@
-//! Two results side by side: for a terminal, for a web page of a build, for a build server.
+//! The comparison of two results as text, Markdown and JUnit XML.
 
 use fathom_model::{Comparison, Metric, Row, Unlike};
 
 use crate::Style;
-use crate::ink::{Colour, wrap};
+use crate::output::{Colour, wrap};
 use fathom_model::format::{bandwidth, duration, thousands};
 
-/// What comparing intervals cannot know.
-const CAVEAT: &str = "Each line compares the intervals of two single runs. What changes from run to run (layout, neighbours, temperature) \
-                      is not in them: run both again before you blame a change.";
-/// Why there is no statement on chance.
-const NO_SERIES: &str = "At least one of the results has only totals, or too few intervals to tell a difference from chance: results that \
-                         fathom writes with --output-format=json+ have intervals.";
-/// What repeats are.
-const REPEATS: &str = "Each line compares whole runs with one another, so that what changes from run to run is in the interval.";
-/// A page with room for figures and words on one line.
+/// The limit of comparing intervals.
+const CAVEAT: &str = "Each line compares the intervals of two single runs. Variation from run to run (layout, other \
+                      load, temperature) is not included: repeat both runs before you blame a change.";
+/// Why there is no statement on significance.
+const NO_SERIES: &str = "At least one result has only totals, or too few intervals to distinguish a difference from chance. Results \
+                         written by fathom with --output-format=json+ have intervals.";
+/// The meaning of repeats.
+const REPEATS: &str =
+    "Each line compares whole runs, so the interval includes the variation from run to run.";
+/// Minimum width for metrics and conclusion on one line.
 const WIDE: usize = 110;
 
-/// The table, for people.
+/// The table as text.
 #[must_use]
 pub fn comparison(comparison: &Comparison, style: &Style) -> String {
     let mut text = String::new();
@@ -35,7 +36,7 @@ pub fn comparison(comparison: &Comparison, style: &Style) -> String {
     }
     for name in &comparison.alone {
         text += &wrap(
-            &style.clean(&format!("{name}: only one of the two has it")),
+            &style.clean(&format!("{name}: in one result only")),
             style.width,
             "",
             "  ",
@@ -57,7 +58,7 @@ fn caveat(comparison: &Comparison) -> &'static str {
     }
 }
 
-/// Where plans differ, a line each.
+/// A line for each difference between the plans.
 #[must_use]
 pub fn differing(comparison: &Comparison) -> Vec<String> {
     let value = |value: &Option<String>| {
@@ -103,13 +104,13 @@ fn line(row: &Row, style: &Style) -> String {
     }
 }
 
-/// `Some(true)` where a difference is shown and it is for the worse.
+/// `Some(true)` if a significant difference is for the worse.
 fn worse(row: &Row) -> Option<bool> {
     let difference = row.difference.filter(|difference| difference.is_shown())?;
     Some(row.metric.more_is_better() == (difference.change < 0.0))
 }
 
-/// What the intervals say, in words. The change of a whole run need not be that of its usual interval.
+/// The conclusion from the intervals. The change of a whole run may differ from that of its median interval.
 fn says(row: &Row) -> String {
     let Some(difference) = &row.difference else {
         return String::new();
@@ -124,20 +125,20 @@ fn says(row: &Row) -> String {
         )
     };
     let visible = match difference.resolution {
-        least if least <= 1.0 => format!("would have seen {:.1} %", 100.0 * least),
-        _ => "too uneven to see less than a doubling".to_owned(),
+        least if least <= 1.0 => format!("detection limit {:.1} %", 100.0 * least),
+        _ => "too much variation to detect less than a doubling".to_owned(),
     };
     match worse(row) {
         Some(is_worse) => {
             let word = if is_worse { "worse" } else { "better" };
             format!("{word}{usual} ({} to {})", percent(low), percent(high))
         }
-        // The whole may differ for a part of its time: a stall, a cold start.
+        // The whole run may differ during a part of its time: a stall, a cold start.
         None if row.change.abs() > difference.resolution => format!(
-            "no difference shown ({visible}); the median interval changed by {}",
+            "no significant difference ({visible}); the median interval changed by {}",
             percent(difference.change)
         ),
-        None => format!("no difference shown ({visible})"),
+        None => format!("no significant difference ({visible})"),
     }
 }
 
@@ -157,7 +158,7 @@ fn percent(share: f64) -> String {
 #[must_use]
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     let mut text = String::from(
-        "| job | figure | before | after | change | intervals say |\n| --- | --- | ---: | ---: | ---: | --- |\n",
+        "| job | metric | before | after | change | conclusion |\n| --- | --- | ---: | ---: | ---: | --- |\n",
     );
     for row in &comparison.rows {
         let cells = [
@@ -174,14 +175,14 @@ pub fn comparison_markdown(comparison: &Comparison) -> String {
         comparison
             .alone
             .iter()
-            .map(|name| format!("{name}: only one of the two has it")),
+            .map(|name| format!("{name}: in one result only")),
     ) {
         text += &format!("\n* {}\n", cell(&words));
     }
     text + &format!("\n{}\n", caveat(comparison))
 }
 
-/// Names come from outside: nothing of theirs is markup.
+/// Escapes untrusted names for Markdown.
 fn cell(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {
@@ -197,7 +198,7 @@ fn cell(text: &str) -> String {
     safe
 }
 
-/// JUnit's XML: a test case for each row, failed where `broken` has words for it.
+/// JUnit XML: a test case for each row, failed if `broken` returns a message.
 #[must_use]
 pub fn comparison_junit(
     comparison: &Comparison,
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn less_is_worse_for_rates_and_better_for_waits() {
+    fn less_is_worse_for_rates_and_better_for_latencies() {
         let style = Style {
             width: WIDE,
             ..Style::default()
@@ -293,14 +294,17 @@ mod tests {
             text(Metric::Iops, true)
         );
         assert!(text(Metric::Percentile(99.0), true).contains("better"));
-        assert!(text(Metric::Iops, false).contains("no difference shown (would have seen 20.0 %)"));
+        assert!(
+            text(Metric::Iops, false)
+                .contains("no significant difference (detection limit 20.0 %)")
+        );
         assert!(text(Metric::Iops, false).chars().count() <= WIDE + 1);
     }
 
-    /// regression 0252: nine tenths less in whole stood beside "no difference shown (would have seen 13.0 %)", without a word on why; and
-    /// uneven intervals "would have seen 3191.7 %".
+    /// Regression 0252: a drop by nine tenths stood beside "no significant difference (detection limit 13.0 %)" without an
+    /// explanation, and uneven intervals had a detection limit of 3191.7 %.
     #[test]
-    fn what_differs_for_a_part_of_the_time_is_explained() {
+    fn differences_for_a_part_of_the_time_are_explained() {
         let mut row = row("a", Metric::Mean, 71.0, 5.4, false);
         row.difference = Some(Difference {
             before: 5.5,
@@ -312,7 +316,7 @@ mod tests {
         });
         assert_eq!(
             says(&row),
-            "no difference shown (would have seen 13.0 %); the median interval changed by -2.0 %"
+            "no significant difference (detection limit 13.0 %); the median interval changed by -2.0 %"
         );
         row.difference = Some(Difference {
             before: 5.5,
@@ -324,12 +328,12 @@ mod tests {
         });
         assert_eq!(
             says(&row),
-            "no difference shown (too uneven to see less than a doubling)"
+            "no significant difference (too uneven to see less than a doubling)"
         );
     }
 
     #[test]
-    fn names_are_no_markup() {
+    fn names_are_never_markup() {
         let all = Comparison {
             rows: vec![row("<b>|\"x&\u{1b}", Metric::Iops, 2.0, 1.0, true)],
             ..Comparison::default()

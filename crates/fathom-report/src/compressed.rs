@@ -1,7 +1,7 @@
-//! Compressed logs (`log_store_compressed`): fio's binary samples in zlib streams, one stream behind another.
+//! Compressed logs (`log_store_compressed`): fio's binary samples in concatenated zlib streams.
 //!
 //! A sample is `time in ms: u64, value: u64, maximum: u64, direction and flags: u32, priority: u16, 2 bytes of padding, block
-//! size: u64[, offset: u64[, issue time in ns: u64]]`, little endian, as fio lays its structures out on x86-64. Each stream holds
+//! size: u64[, offset: u64[, issue time in ns: u64]]`, little endian, the memory layout of fio on x86-64. Each stream holds
 //! samples of one kind.
 
 use std::io::{self, BufRead, Read, Write};
@@ -23,10 +23,10 @@ const BARE: usize = 40;
 /// First byte of a zlib stream (RFC 1950: deflate with a window of 32 KiB).
 const ZLIB: u8 = 0x78;
 
-/// One stream of these entries; nothing for none.
+/// One stream with these entries; empty if there are none.
 ///
 /// # Errors
-/// Memory takes everything; the encoder's own are passed on.
+/// If the encoder fails.
 pub(crate) fn stream(entries: &[LogEntry], kind: LogKind, logs: &Logs) -> io::Result<Vec<u8>> {
     if entries.is_empty() {
         return Ok(Vec::new());
@@ -63,11 +63,11 @@ fn sample(entry: &LogEntry, timed: bool, logs: &Logs) -> Vec<u8> {
     bytes
 }
 
-/// Writes the lines of a compressed log to `out` (`--inflate-log`); a log that is not compressed is copied. Memory does not grow
-/// with the log.
+/// Writes the lines of a compressed log to `out` (`--inflate-log`) and copies any other log. Memory use does
+/// not grow with the log.
 ///
 /// # Errors
-/// Those of `log` and `out`, and `InvalidData` for what is no log of this format.
+/// If reading or writing fails, and `InvalidData` if the log is malformed.
 pub fn inflate_log(mut log: impl BufRead, out: &mut dyn Write) -> io::Result<()> {
     if log.fill_buf()?.first() != Some(&ZLIB) {
         return io::copy(&mut log, out).map(drop);
@@ -90,7 +90,7 @@ fn inflate_stream(samples: &mut impl Read, out: &mut dyn Write) -> io::Result<()
         let mut next = |has: u32| -> io::Result<u64> {
             let mut word = [0; 8];
             if flags & has != 0 && !read_whole(samples, &mut word)? {
-                return Err(invalid("it ends within a sample"));
+                return Err(invalid("it ends inside a sample"));
             }
             Ok(u64::from_le_bytes(word))
         };
@@ -150,7 +150,7 @@ fn read_whole(from: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
     while filled < into.len() {
         match from.read(&mut into[filled..]) {
             Ok(0) if filled == 0 => return Ok(false),
-            Ok(0) => return Err(invalid("it ends within a sample")),
+            Ok(0) => return Err(invalid("it ends inside a sample")),
             Ok(n) => filled += n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -162,7 +162,7 @@ fn read_whole(from: &mut impl Read, into: &mut [u8]) -> io::Result<bool> {
 fn invalid(what: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("this is no compressed log: {what}"),
+        format!("not a compressed log: {what}"),
     )
 }
 
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_inflated_is_what_would_have_been_written() {
+    fn inflated_logs_equal_plain_logs() {
         for (offset, issue_time) in [(false, false), (true, false), (true, true)] {
             for (prio, window) in [(false, LogWindow::Mean), (true, LogWindow::Both)] {
                 let logs = Logs {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_log_is_told_and_plain_logs_are_copied() {
+    fn malformed_logs_are_rejected_and_plain_logs_are_copied() {
         let mut out = Vec::new();
         inflate_log(&b"1, 2, 0, 4096, 0\n"[..], &mut out).expect("copied");
         assert_eq!(out, b"1, 2, 0, 4096, 0\n");

@@ -1,28 +1,28 @@
-//! Experiments in text: where one stands, what a cell came to, and the table of a sweep.
+//! The text of experiments: status line, result of a cell, and table of a sweep.
 
 use std::time::Duration;
 
 use fathom_model::{CellFigures, Estimate, Grid, GridRow, Personality, Progress, Verdict};
 
 use crate::Style;
-use crate::ink::wrap;
+use crate::output::wrap;
 use crate::progress::live_line;
 use fathom_model::format::{bandwidth, duration, rate, thousands, time_left};
 
-/// Where an experiment stands.
+/// The position in an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellPosition {
-    /// Of the cell, from 1.
+    /// Number of the cell, from 1.
     pub number: usize,
-    /// How many there are.
+    /// Number of cells.
     pub all: usize,
     /// Name of the cell.
     pub name: String,
-    /// How long the whole experiment goes on.
+    /// Remaining time of the whole experiment.
     pub left: Option<Duration>,
 }
 
-/// The live line of a cell: `3/24 bs=4k iodepth=8: running, 45.0%, read 391MiB/s 100k IOPS, eta 00m:05s; all: 4m 10s left`.
+/// The status line of a cell: `3/24 bs=4k iodepth=8: running, 45.0%, read 391MiB/s 100k IOPS, eta 00m:05s; all: 4m 10s left`.
 #[must_use]
 pub fn cell_status_line(place: &CellPosition, progress: &Progress, width: usize) -> String {
     let left = place.left.map_or(String::new(), |left| {
@@ -30,23 +30,23 @@ pub fn cell_status_line(place: &CellPosition, progress: &Progress, width: usize)
     });
     let cell = live_line(progress, Personality::Fathom, usize::MAX);
     let head = format!("{}/{} {}: ", place.number, place.all, place.name);
-    // What is left of all is the last thing to be cut off.
+    // The remaining time is cut off last.
     let room = width.saturating_sub(left.chars().count());
     let line: String = (head + &cell).chars().take(room).collect();
     (line + &left).chars().take(width).collect()
 }
 
-/// What a cell came to, in a line.
+/// The result of a cell in one line.
 #[must_use]
-pub fn cell_line(place: &CellPosition, came: Result<&CellFigures, &str>) -> String {
+pub fn cell_line(place: &CellPosition, result: Result<&CellFigures, &str>) -> String {
     let head = format!("{}/{} {}: ", place.number, place.all, place.name);
-    match came {
+    match result {
         Ok(figures) => head + &figures_line(figures),
         Err(why) => format!("{head}not measured: {why}"),
     }
 }
 
-/// `95,012 IOPS, 389 MB/s, median 336 us, p99 1.25 ms`, and what speaks against them.
+/// `95,012 IOPS, 389 MB/s, median 336 us, p99 1.25 ms`, and its findings.
 #[must_use]
 pub fn figures_line(figures: &CellFigures) -> String {
     let latency = &figures.latency;
@@ -58,7 +58,7 @@ pub fn figures_line(figures: &CellFigures) -> String {
         duration(latency.p99)
     );
     if figures.bad > 0 {
-        line += &format!(", {} I/Os did not succeed", thousands(figures.bad));
+        line += &format!(", {} I/Os failed", thousands(figures.bad));
     }
     if figures.verdict != Verdict::Valid {
         line += &format!(
@@ -70,12 +70,12 @@ pub fn figures_line(figures: &CellFigures) -> String {
     line
 }
 
-/// `8,012 IOPS, median 120 us, p99 250 us in a second; the measurement follows`.
+/// `8,012 IOPS, median 120 us, p99 250 us in a one-second preview; the measurement follows`.
 #[must_use]
 pub fn first_look(figures: &CellFigures) -> String {
     let (iops, latency) = (rate(figures.iops), &figures.latency);
     format!(
-        "{iops} IOPS, median {}, p99 {} in a second; the measurement follows",
+        "{iops} IOPS, median {}, p99 {} in a one-second preview; the measurement follows",
         duration(latency.p50),
         duration(latency.p99)
     )
@@ -89,7 +89,7 @@ fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The table of a sweep, one row for each cell, and what the cells say together.
+/// The table of a sweep with one row for each cell, and its conclusions.
 #[must_use]
 pub fn grid_text(grid: &Grid, style: &Style) -> String {
     let repeated = grid.rows.iter().any(|row| row.iops.n > 1);
@@ -153,10 +153,10 @@ fn error(iops: &Estimate) -> String {
         .map_or("-".to_owned(), |share| format!("{:.1}%", share * 100.0))
 }
 
-/// No note names more rows.
+/// Maximum number of rows that a note names.
 const MOST_NAMED: usize = 4;
 
-/// What speaks against rows: once for all of which it is the same.
+/// The findings of rows, each once with the rows it applies to.
 fn notes(grid: &Grid) -> Vec<String> {
     let name = |row: &GridRow| {
         let pairs = grid
@@ -202,7 +202,7 @@ fn among(names: &[String], all: usize) -> String {
     }
 }
 
-/// Values of axes to the left, figures to the right; columns that do not fit on the page are left out from the right.
+/// Axis values left-aligned, metrics right-aligned; columns that do not fit are omitted from the right.
 pub(crate) fn aligned(head: &[String], rows: &[Vec<String>], axes: usize, style: &Style) -> String {
     let width_of = |column: usize| {
         let cells = rows
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_fits_the_page_and_marks_what_is_not_valid() {
+    fn the_table_fits_the_page_and_marks_invalid_rows() {
         let row = |bs: &str, verdict| GridRow {
             values: vec![bs.to_owned(), "8".to_owned()],
             iops: Estimate {

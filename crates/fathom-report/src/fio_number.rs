@@ -1,6 +1,6 @@
 //! Numbers as fio writes them.
 
-/// Powers a number is shortened by.
+/// Unit prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Prefix {
     /// k, M, G: powers of 1000.
@@ -27,8 +27,8 @@ impl Prefix {
 
 /// `number` times the prefix's step to the `power`, in at most `digits` characters before its prefix.
 ///
-/// The rounding is fio's, so that the two texts can be compared: the number is divided, rounding down, until it
-/// fits; what the last division left over becomes the decimals.
+/// Rounds as fio does: divides, rounding down, until the number fits; the remainder of the last division
+/// becomes the decimals.
 pub(crate) fn shorten(number: u64, digits: usize, power: usize, prefix: Prefix) -> String {
     let (mut whole, mut power, mut rest) = (number, power, None);
     while length(whole) > digits && power < 6 {
@@ -70,7 +70,7 @@ pub(crate) fn rate_pair(per_second: f64) -> (String, String) {
     )
 }
 
-/// A figure as C turns a double into an integer; nothing below zero or not a number gets through.
+/// Converts as C does from double to integer; negative values and NaN become 0.
 pub(crate) fn floor(figure: f64) -> u64 {
     figure as u64
 }

@@ -1,4 +1,4 @@
-//! The formats of `--output-format`, and all that were asked for in fio's order.
+//! The formats of `--output-format`, written in fio's order.
 
 use std::io::{self, Write};
 
@@ -19,11 +19,11 @@ pub enum Format {
     Normal,
 }
 
-/// Writes every format asked for: terse, then JSON, then text, whatever the order of `formats`. `json+` stands in
-/// for `json` where both are asked for.
+/// Writes all requested formats: terse, then JSON, then text, in any order of `formats`. `json+` replaces
+/// `json` if both are requested.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn write(
     findings: &Findings,
     formats: &[Format],

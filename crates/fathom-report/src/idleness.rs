@@ -1,10 +1,10 @@
-//! What `--idle-prof` shows, as fio prints it.
+//! The output of `--idle-prof`, as fio prints it.
 
 use fathom_model::CpuIdleness;
 
 use crate::tree::Object;
 
-/// The block of text; behind a run a blank line stands before it.
+/// The text; after a run it begins with a blank line.
 #[must_use]
 pub fn idleness_text(idleness: &CpuIdleness) -> String {
     let mut lines = match idleness.system_percent {

@@ -1,16 +1,16 @@
-//! Results of another program, a line each, and what is not known of them.
+//! Imported results, one line each, and the values they lack.
 
 use std::collections::BTreeMap;
 
 use fathom_model::{DirectionSummary, Entry, Findings};
 
 use crate::Style;
-use crate::ink::wrap;
+use crate::output::wrap;
 use fathom_model::format::{duration, thousands};
 
 const LONGEST_NAME: usize = 34;
 
-/// The table; `left_out` files could not be used, `passed` had nothing to do with results.
+/// The table; `left_out` files could not be used, `passed` files contain no results.
 #[must_use]
 pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style) -> String {
     let files: usize = all
@@ -31,10 +31,10 @@ pub fn imported(all: &[Findings], left_out: usize, passed: usize, style: &Style)
         count(files, "file")
     );
     if left_out > 0 {
-        text += &format!(", {} left out", count(left_out, "file"));
+        text += &format!(", {} not usable", count(left_out, "file"));
     }
     if passed > 0 {
-        text += &format!(", {} passed over", count(passed, "other file"));
+        text += &format!(", {} ignored", count(passed, "other file"));
     }
     text += &format!(
         "\n\n  {:<LONGEST_NAME$}  {:>9}  {:>10}  {:>8}  {:>8}\n",
@@ -121,33 +121,34 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// What was noticed, what is unknown and what was found, each once with how many results it holds for.
+/// Notes, findings and unknown values, each once with the number of results it applies to.
 fn sentences(all: &[Findings], style: &Style) -> String {
-    let mut told: BTreeMap<(u8, String), usize> = BTreeMap::new();
+    let mut sentences_seen: BTreeMap<(u8, String), usize> = BTreeMap::new();
     for one in all {
         let source = one.imported.clone().unwrap_or_default();
         source
             .notes
             .into_iter()
-            .for_each(|note| *told.entry((0, note)).or_default() += 1);
+            .for_each(|note| *sentences_seen.entry((0, note)).or_default() += 1);
         let mut codes: Vec<&str> = one.findings.iter().map(|finding| finding.code).collect();
         codes.sort_unstable();
         codes.dedup();
         codes.into_iter().for_each(|code| {
-            *told
+            *sentences_seen
                 .entry((
                     1,
-                    format!("found {code}: `fathom check` on the file tells more"),
+                    format!("found {code}: run `fathom check` on the file for details"),
                 ))
                 .or_default() += 1
         });
-        source
-            .unknown
-            .into_iter()
-            .for_each(|what| *told.entry((2, format!("not known: {what}"))).or_default() += 1);
+        source.unknown.into_iter().for_each(|what| {
+            *sentences_seen
+                .entry((2, format!("unknown: {what}")))
+                .or_default() += 1
+        });
     }
     let mut text = String::new();
-    for ((_, words), count) in told {
+    for ((_, words), count) in sentences_seen {
         let of = if count == all.len() {
             String::new()
         } else {
@@ -210,14 +211,14 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("2 results from 0 files, 1 file left out")
-                && text.contains("\nnot known: queue depth\n"),
+            text.contains("2 results from 0 files, 1 file not usable")
+                && text.contains("\nunknown: queue depth\n"),
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80) && !text.contains('\u{1b}'));
     }
 
-    /// Findings of nothing but what was read.
+    /// Findings with only the imported data.
     fn shown_only(result: fathom_model::ImportedResult) -> Findings {
         Findings {
             personality: Personality::Fio,

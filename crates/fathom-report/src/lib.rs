@@ -1,7 +1,14 @@
-//! Findings to ink: fio's JSON, terse, text, log files and progress line, and what fathom adds to them.
+//! Reports: fio's JSON, terse, text, log files and progress line, and what fathom adds to them.
 //!
-//! Nothing here prints, reads a clock or computes a statistic: width, colour, version and time zone are handed in
-//! as a [`Style`], figures come from [`fathom_model::Findings`].
+//! Nothing here prints, reads a clock or computes a statistic. Width, colour, version and time zone come
+//! from a [`Style`], figures from [`fathom_model::Findings`].
+//!
+//! ```
+//! use fathom_model::{Personality, Progress};
+//!
+//! let line = fathom_report::live_line(&Progress::default(), Personality::Fathom, 80);
+//! assert_eq!(line, "waiting");
+//! ```
 
 mod aggregate;
 mod banner;
@@ -13,9 +20,9 @@ mod fio_number;
 mod format;
 mod idleness;
 mod imported;
-mod ink;
 mod json;
 mod logs;
+mod output;
 mod parquet;
 mod plan_explanation;
 mod progress;
@@ -50,7 +57,7 @@ pub use self::json::json;
 pub use self::json::response::response_json;
 pub use self::json::suite::suite_json;
 pub use self::logs::{LogWriter, Mode};
-pub use self::parquet::{ParquetFailed, cells_parquet};
+pub use self::parquet::{CellsParquetError, cells_parquet};
 pub use self::plan_explanation::explanation_text;
 pub use self::progress::{live_line, plain_line};
 pub use self::response::response_text;

@@ -1,4 +1,4 @@
-//! fio's log files: bw, iops, lat, clat, slat, and latency histograms, written as the entries come.
+//! fio's log files: bw, iops, lat, clat, slat, and latency histograms, written as entries arrive.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter, Write};
@@ -11,22 +11,23 @@ use fathom_model::{
 use crate::compressed::stream;
 use crate::trace::{HEADER, Trace};
 
-/// How a log file is to be opened.
+/// How to open a log file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Made anew; an older one of that name is emptied.
+    /// Create, or truncate an existing file.
     Create,
-    /// Written on at its end, made where there is none.
+    /// Append, or create.
     Append,
 }
 
-/// Files kept open at once; far below the usual limit of 1024 for a process.
+/// Maximum number of open files; far below the usual limit of 1024 for a process.
 const OPEN_FILES: usize = 128;
 
-/// Turns chunks into lines and lines into files. It holds no entry back, so its memory does not grow with the run.
+/// Writes log chunks as lines to files. It keeps no entries, so its memory does not grow with the run.
 ///
-/// Names are fio's: `<prefix>_<kind>.<number of the job>.log`; a trace has the name the user gave it. With `per_job_logs=0` all jobs write to
-/// `<prefix>_<kind>.log`, behind what it holds already; lines of jobs that run together then alternate.
+/// Names are fio's: `<prefix>_<kind>.<number of the job>.log`; an I/O log has the
+/// name that the user chose. With `per_job_logs=0` all jobs append to `<prefix>_<kind>.log`, and lines of jobs that
+/// run at the same time alternate.
 pub struct LogWriter<F> {
     jobs: Vec<JobLogs>,
     open: F,
@@ -38,7 +39,7 @@ struct JobLogs {
     logs: Logs,
     number: u32,
     trace: Trace,
-    /// Logs asked for, with the names of their files.
+    /// Requested logs with their file names.
     names: HashMap<LogKind, String>,
 }
 
@@ -46,7 +47,7 @@ impl<F> LogWriter<F>
 where
     F: FnMut(&str, Mode) -> io::Result<Box<dyn Write + Send>>,
 {
-    /// For the logs that the jobs of `plan` ask for; `open` opens a file by its name.
+    /// A writer for the logs that the jobs of `plan` request; `open` opens a file by its name.
     pub fn new(plan: &Plan, open: F) -> Self {
         let jobs = plan.jobs.iter().map(JobLogs::of).collect();
         LogWriter {
@@ -57,16 +58,16 @@ where
         }
     }
 
-    /// Whether any job asks for a log.
+    /// Whether any job requests a log.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.jobs.iter().any(|job| !job.names.is_empty())
     }
 
-    /// Writes the entries of one chunk. Chunks of logs that were not asked for are dropped.
+    /// Writes the entries of one chunk. Chunks of logs that were not requested are dropped.
     ///
     /// # Errors
-    /// Those of opening and writing, with the file's name.
+    /// If opening or writing fails; the error names the file.
     pub fn write(&mut self, chunk: &LogChunk) -> io::Result<()> {
         let (job, kind) = match chunk {
             LogChunk::Entries { job, kind, .. } => (*job, *kind),
@@ -93,7 +94,7 @@ where
         };
         let per_job = job.logs.per_job && kind != LogKind::Trace;
         self.put(&name, per_job, &bytes)
-            .map_err(|error| about(&name, &error))
+            .map_err(|error| with_name(&name, &error))
     }
 
     fn put(&mut self, name: &str, per_job: bool, bytes: &[u8]) -> io::Result<()> {
@@ -135,10 +136,10 @@ where
             .try_for_each(|(_, mut file)| file.flush())
     }
 
-    /// Ends the traces, writes out what is buffered and makes the files of logs that had no entry, as fio does.
+    /// Ends the I/O logs, flushes all files, and creates files for logs without entries, as fio does.
     ///
     /// # Errors
-    /// Those of opening and writing, with the file's name.
+    /// If opening or writing fails; the error names the file.
     pub fn finish(mut self) -> io::Result<()> {
         let last = |job: &mut JobLogs| {
             let (per_job, trace) = (job.logs.per_job, &mut job.trace);
@@ -152,34 +153,36 @@ where
         for (name, per_job, lines) in all {
             if !lines.is_empty() || !self.made.contains(&name) {
                 self.put(&name, per_job, lines.as_bytes())
-                    .map_err(|error| about(&name, &error))?;
+                    .map_err(|error| with_name(&name, &error))?;
             }
         }
         self.close()
     }
 }
 
-fn about(name: &str, error: &io::Error) -> io::Error {
+fn with_name(name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("log file {name}: {error}"))
 }
 
 impl JobLogs {
     fn of(job: &Job) -> Self {
         let logs = job.accounting.logs.clone();
-        let mut wanted = JobLogs {
+        let mut job_logs = JobLogs {
             logs,
             number: job.number,
             trace: Trace::of(job),
             names: HashMap::new(),
         };
-        for (kind, prefix) in asked(&job.accounting) {
+        for (kind, prefix) in requested(&job.accounting) {
             let prefix = if prefix.is_empty() { &job.name } else { prefix };
-            wanted.names.insert(kind, wanted.file_name(prefix, kind));
+            job_logs
+                .names
+                .insert(kind, job_logs.file_name(prefix, kind));
         }
-        if let Some(name) = &wanted.logs.trace {
-            wanted.names.insert(LogKind::Trace, name.clone());
+        if let Some(name) = &job_logs.logs.trace {
+            job_logs.names.insert(LogKind::Trace, name.clone());
         }
-        wanted
+        job_logs
     }
 
     fn file_name(&self, prefix: &str, kind: LogKind) -> String {
@@ -197,29 +200,29 @@ impl JobLogs {
     }
 }
 
-/// Logs a job asks for, with their prefixes. A latency that is not kept has no log.
-fn asked(accounting: &Accounting) -> impl Iterator<Item = (LogKind, &String)> {
+/// Logs that a job requests, with their prefixes. A latency that is not recorded has no log.
+fn requested(accounting: &Accounting) -> impl Iterator<Item = (LogKind, &String)> {
     let logs = &accounting.logs;
-    let kept = |kind: bool| logs.lat.as_ref().filter(|_| kind);
+    let recorded = |kind: bool| logs.lat.as_ref().filter(|_| kind);
     let all = [
         (LogKind::Bw, logs.bw.as_ref()),
         (LogKind::Iops, logs.iops.as_ref()),
-        (LogKind::Lat, kept(accounting.lat)),
-        (LogKind::Clat, kept(accounting.clat)),
-        (LogKind::Slat, kept(accounting.slat)),
+        (LogKind::Lat, recorded(accounting.lat)),
+        (LogKind::Clat, recorded(accounting.clat)),
+        (LogKind::Slat, recorded(accounting.slat)),
         (LogKind::Hist, logs.hist.as_ref()),
     ];
     all.into_iter()
         .filter_map(|(kind, prefix)| prefix.map(|prefix| (kind, prefix)))
 }
 
-/// Bytes of a usual line, to make room for a chunk of them at once.
-const USUAL_LINE: usize = 40;
+/// Typical length of a line, for reserving memory.
+const TYPICAL_LINE: usize = 40;
 
-/// Lines of `ms, value[, max], direction, block size[, offset], priority[, issue time]`. A log of every I/O holds the load
-/// up when its lines take longer than the I/Os, so nothing is allocated for a line.
+/// Lines of `ms, value[, max], direction, block size[, offset], priority[, issue time]`. A log of every I/O slows
+/// the load down if its lines take longer than the I/Os, so no line allocates memory.
 pub(crate) fn lines(entries: &[LogEntry], kind: LogKind, logs: &Logs) -> String {
-    let mut text = String::with_capacity(entries.len() * USUAL_LINE);
+    let mut text = String::with_capacity(entries.len() * TYPICAL_LINE);
     let mut digits = itoa::Buffer::new();
     let timed = matches!(kind, LogKind::Clat | LogKind::Slat);
     for entry in entries {
@@ -260,10 +263,10 @@ fn is_realtime(prio: u16) -> bool {
     prio >> 13 == 1
 }
 
-/// fio's bins: 0 to 127 ns one by one, then 64 for each power of two, up to 17 s.
+/// fio's bins: one for each value from 0 to 127 ns, then 64 for each power of two, up to 17 s.
 const BINS: usize = 29 * 64;
 
-/// `ms, direction, block size` and the counts of all bins, 2^coarseness of them added into one.
+/// `ms, direction, block size` and the counts of all bins, 2^coarseness of them added together.
 fn hist_line(entry: &HistEntry, coarseness: u8) -> String {
     let bins = bins(&entry.clat.unpack());
     let mut line = format!(
@@ -278,7 +281,7 @@ fn hist_line(entry: &HistEntry, coarseness: u8) -> String {
     line + "\n"
 }
 
-/// Our buckets in fio's bins. Ours are as fine or finer, so each falls into one; what is above the last is in it.
+/// Our buckets as fio's bins. Each bucket lies within one bin; larger values are in the last bin.
 fn bins(histogram: &Histogram) -> Vec<u64> {
     let mut bins = vec![0; BINS];
     for (bucket, count) in histogram.indexed() {

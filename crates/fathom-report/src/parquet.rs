@@ -1,4 +1,4 @@
-//! Kept cells as Apache Parquet (format 2.x, <https://parquet.apache.org/docs/file-format/>): one row group, nothing compressed.
+//! Stored cells as Apache Parquet (format 2.x, <https://parquet.apache.org/docs/file-format/>): one row group, uncompressed.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -13,34 +13,34 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::table::{Column, Values, columns};
 
-/// Why no document was made.
+/// The Parquet writer rejected the cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParquetFailed(String);
+pub struct CellsParquetError(String);
 
-impl Display for ParquetFailed {
+impl Display for CellsParquetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the cells do not fit into Parquet: {}; csv and json take them",
+            "cannot write the cells as Parquet: {}; use csv or json",
             self.0
         )
     }
 }
 
-impl std::error::Error for ParquetFailed {}
+impl std::error::Error for CellsParquetError {}
 
-impl From<ParquetError> for ParquetFailed {
-    fn from(error: ParquetError) -> ParquetFailed {
-        ParquetFailed(error.to_string())
+impl From<ParquetError> for CellsParquetError {
+    fn from(error: ParquetError) -> CellsParquetError {
+        CellsParquetError(error.to_string())
     }
 }
 
 /// Runs with their cells as a Parquet document: a row for each cell, a column for each axis (text) and figure (double,
-/// without prefix: 1/s, B/s, s) that any of them has, null where a cell has none. Wall clock and duration are nanoseconds.
+/// in base units: 1/s, B/s, s) that any of them has, null if a cell lacks it. Wall clock and duration are nanoseconds.
 ///
 /// # Errors
-/// When the writer refuses them.
-pub fn cells_parquet(runs: &[(Run, Vec<StoredCell>)]) -> Result<Vec<u8>, ParquetFailed> {
+/// If the Parquet writer fails.
+pub fn cells_parquet(runs: &[(Run, Vec<StoredCell>)]) -> Result<Vec<u8>, CellsParquetError> {
     let columns = columns(runs);
     let fields = columns
         .iter()
@@ -99,7 +99,7 @@ fn write(values: &Values, out: &mut SerializedColumnWriter<'_>) -> Result<(), Pa
     }
 }
 
-/// What is there, and for each row whether it is.
+/// The present values, and for each row whether it has one.
 fn optional<T: DataType, V>(
     values: &[Option<V>],
     to: impl Fn(&V) -> T::T,
@@ -109,9 +109,9 @@ fn optional<T: DataType, V>(
         .iter()
         .map(|value| i16::from(value.is_some()))
         .collect();
-    let there: Vec<T::T> = values.iter().flatten().map(to).collect();
+    let present: Vec<T::T> = values.iter().flatten().map(to).collect();
     out.typed::<T>()
-        .write_batch(&there, Some(&levels), None)
+        .write_batch(&present, Some(&levels), None)
         .map(drop)
 }
 
@@ -164,9 +164,9 @@ mod tests {
         vec![first, second]
     }
 
-    /// What was written comes back value for value, nulls included.
+    /// All values are read back as they were written, including nulls.
     #[test]
-    fn cells_come_back_from_parquet() {
+    fn cells_are_read_back_from_parquet() {
         let document = cells_parquet(&[(run(), cells())]).expect("a document");
         assert!(
             document.starts_with(b"PAR1") && document.ends_with(b"PAR1"),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cells_are_a_document_too() {
+    fn a_document_may_have_no_cells() {
         let document = cells_parquet(&[]).expect("a document");
         let reader = SerializedFileReader::new(bytes::Bytes::from(document)).expect("Parquet");
         assert_eq!(reader.metadata().file_metadata().num_rows(), 0);

@@ -1,12 +1,12 @@
-//! What a plan will do, as a timeline for people.
+//! The timeline of a plan (`--explain`).
 
 use fathom_model::{Amount, Direction, Nanos, OutlookJob, OutlookStep, PlanExplanation};
 
 use crate::Style;
-use crate::ink::wrap;
+use crate::output::wrap;
 use fathom_model::format::{bytes, exact_time, size};
 
-/// The timeline of `explanation`. `targets` is what is there now and what becomes of it, one text for each target.
+/// The timeline of `explanation`. `targets` describes each target and what the run does to it.
 #[must_use]
 pub fn explanation_text(
     explanation: &PlanExplanation,
@@ -19,11 +19,11 @@ pub fn explanation_text(
         lines += &step_lines(number, step, style);
     }
     lines += &list(
-        "The result has one entry for each of these",
+        "The result has one entry for each of",
         &explanation.entries,
         style,
     );
-    lines += "\nIn all\n";
+    lines += "\nTotal\n";
     lines += &line(
         &format!("* {}", all_bytes(explanation)),
         "  ",
@@ -39,9 +39,9 @@ pub fn explanation_text(
         "    ",
         style,
     );
-    lines += &list("Mind", &explanation.cautions, style);
+    lines += &list("Cautions", &explanation.cautions, style);
     if !targets.is_empty() {
-        lines += "\nTargets as they are now\n";
+        lines += "\nTargets at present\n";
         targets
             .iter()
             .flat_map(|text| text.lines())
@@ -75,7 +75,7 @@ fn summary(explanation: &PlanExplanation) -> String {
     let steps = explanation.steps.len();
     let order = match (jobs, steps) {
         (1, _) => String::new(),
-        (_, 1) => ", all at the same time".to_owned(),
+        (_, 1) => ", all in parallel".to_owned(),
         (_, steps) => format!(", in {steps} steps one after another"),
     };
     format!(
@@ -91,19 +91,19 @@ fn span((least, most): (Nanos, Option<Nanos>)) -> String {
         Some(most) if most == least => exact_time(least),
         Some(most) if least.is_zero() => format!("at most {}", exact_time(most)),
         Some(most) => format!("{} to {}", exact_time(least), exact_time(most)),
-        None if least.is_zero() => "as long as the work takes".to_owned(),
+        None if least.is_zero() => "until the work is done".to_owned(),
         None => format!("at least {}", exact_time(least)),
     }
 }
 
 fn step_lines(number: usize, step: &OutlookStep, style: &Style) -> String {
     let when = if number == 1 {
-        "at once"
+        "immediately"
     } else {
-        "when everything before has ended"
+        "after all previous steps"
     };
     let together = if step.jobs.len() > 1 {
-        ", its jobs at the same time"
+        ", jobs in parallel"
     } else {
         ""
     };
@@ -127,34 +127,34 @@ fn job_lines(job: &OutlookJob, style: &Style) -> String {
     let mut row = |name: &str, text: &str| {
         lines += &line(text, &format!("    {name:<8}"), "            ", style)
     };
-    row("begins", &job.begins);
+    row("starts", &job.begins);
     job.places.iter().for_each(|place| row("where", place));
-    row("does", &job.amount);
+    row("I/O", &job.amount);
     row("ends", &job.ends);
     row("takes", &span(job.time));
     lines
 }
 
 fn all_bytes(explanation: &PlanExplanation) -> String {
-    let words = |(direction, amount): (Direction, &Amount)| {
+    let text_of = |(direction, amount): (Direction, &Amount)| {
         let verb = match direction {
             Direction::Read => "read",
             Direction::Write => "written",
             Direction::Trim => "trimmed",
         };
-        let told = match (amount.least, amount.most) {
-            (_, None) => "no bound on what is".to_owned(),
+        let amount_text = match (amount.least, amount.most) {
+            (_, None) => "an unlimited amount is".to_owned(),
             (_, Some(0)) => "nothing is".to_owned(),
             (least, Some(most)) if least == most => format!("{} are", bytes(most)),
             (_, Some(most)) => format!("at most {} are", bytes(most)),
         };
-        format!("{told} {verb}")
+        format!("{amount_text} {verb}")
     };
-    let told: Vec<String> = explanation
+    let amounts: Vec<String> = explanation
         .total
         .iter()
         .filter(|(d, amount)| *d != Direction::Trim || amount.most != Some(0))
-        .map(words)
+        .map(text_of)
         .collect();
-    told.join(", ")
+    amounts.join(", ")
 }

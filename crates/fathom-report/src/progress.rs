@@ -1,4 +1,4 @@
-//! The live line, as fio draws it and as fathom does.
+//! The status line, in fio's layout and in fathom's.
 
 use fathom_model::{Direction, JobPattern, JobPhase, Nanos, Personality, Progress};
 
@@ -8,8 +8,7 @@ use fathom_model::format::{duration, thousands};
 /// The line for a terminal `width` columns wide, without return or line end; never wider.
 ///
 /// With [`Personality::Fio`]: `Jobs: 1 (f=1): [r(1)][50.0%][r=391MiB/s][r=100k IOPS][eta 00m:05s]`.
-/// With [`Personality::Fathom`] the phase is named, layout shows its bytes, and lateness and failures are seen as
-/// soon as they happen.
+/// With [`Personality::Fathom`] it names the phase, and shows bytes laid out, lateness and failures.
 #[must_use]
 pub fn live_line(progress: &Progress, personality: Personality, width: usize) -> String {
     let line = match personality {
@@ -19,7 +18,7 @@ pub fn live_line(progress: &Progress, personality: Personality, width: usize) ->
     line.chars().take(width).collect()
 }
 
-/// One line for output that is not a terminal, with the time of the run in front and a line end behind.
+/// One line for output that is not a terminal, with the elapsed time first and a line feed at the end.
 #[must_use]
 pub fn plain_line(progress: &Progress) -> String {
     format!(
@@ -43,7 +42,7 @@ fn fio_line(progress: &Progress) -> String {
     line + &format!("[eta {}]", left(progress).map_or("--".into(), clock_text))
 }
 
-/// Jobs that were started and are not over.
+/// Number of jobs that have started and not ended.
 fn running(progress: &Progress) -> usize {
     let over =
         |phase: &&JobPhase| !matches!(phase, JobPhase::Waiting | JobPhase::Done | JobPhase::Failed);
@@ -58,7 +57,7 @@ fn letters(jobs: &[JobPhase]) -> String {
         .join(",")
 }
 
-/// fio's letters; laying out is part of its set-up, `I`.
+/// fio's letters; layout is part of its setup, `I`.
 fn letter(phase: JobPhase) -> char {
     match phase {
         JobPhase::Waiting => 'P',
@@ -109,7 +108,7 @@ fn left(progress: &Progress) -> Option<Nanos> {
         .map(|expected| expected.saturating_sub(progress.elapsed))
 }
 
-/// `[r=391MiB/s][r=100k IOPS]`; nothing while nothing moves.
+/// `[r=391MiB/s][r=100k IOPS]`; empty without I/O.
 fn rates(progress: &Progress) -> String {
     let moving = || {
         progress
@@ -154,7 +153,7 @@ fn clock_text(time: Nanos) -> String {
 }
 
 fn fathom_line(progress: &Progress) -> String {
-    let mut parts = vec![phase_words(progress)];
+    let mut parts = vec![phase_text(progress)];
     if let Some((done, all)) = progress.layout {
         parts.push(format!(
             "{} of {}",
@@ -177,7 +176,7 @@ fn fathom_line(progress: &Progress) -> String {
                 )
             }),
     );
-    // Below a millisecond it is the sleeping of the generator, not a queue that grows.
+    // Less than a millisecond comes from the sleep of the generator, not from a growing queue.
     let late = progress.lateness.filter(|late| late.get() >= 1_000_000);
     parts.extend(late.map(|late| format!("{} late", duration(late.get() as f64))));
     parts.extend((progress.failed > 0).then(|| format!("{} failed", thousands(progress.failed))));
@@ -185,8 +184,8 @@ fn fathom_line(progress: &Progress) -> String {
     parts.join(", ")
 }
 
-/// What most needs saying: the earliest phase any started job is in.
-fn phase_words(progress: &Progress) -> String {
+/// The earliest phase of any running job.
+fn phase_text(progress: &Progress) -> String {
     let jobs =
         |wanted: fn(&JobPhase) -> bool| progress.jobs.iter().filter(|phase| wanted(phase)).count();
     let phases: [(&str, usize); 7] = [
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_are_gathered_and_ramps_have_no_percentage() {
+    fn letters_are_grouped_and_ramps_have_no_percentage() {
         let mut progress = reading();
         progress.jobs = vec![
             JobPhase::Done,
@@ -277,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_names_the_phase_and_what_goes_wrong() {
+    fn fathoms_line_names_the_phase_and_errors() {
         let mut progress = reading();
         progress.lateness = Some(Nanos::from_millis(12));
         progress.failed = 3;

@@ -1,18 +1,18 @@
-//! A search in text: the answer, both curves as tables and on the same axes, and the knees.
+//! The text of a search: the answer, both curves as tables and in one plot, and the knees.
 
 use fathom_model::{MostLoad, Response, ResponsePoint, Verdict};
 
 use crate::Style;
 use crate::experiment::aligned;
-use crate::ink::wrap;
+use crate::output::wrap;
 use fathom_model::format::{duration, rate, thousands};
 
-/// Rows of the picture.
+/// Rows of the plot.
 const ROWS: usize = 12;
 /// Columns before its axis: the longest duration and a blank.
 const MARGIN: usize = 9;
 
-/// The whole answer of a search. With `by_bytes` the most is told in MB/s first.
+/// The result of a search. With `by_bytes` the headline is in MB/s.
 #[must_use]
 pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> String {
     let mut text = wrap(&style.clean(&response.about), style.width, "", "  ") + "\n";
@@ -26,11 +26,11 @@ pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> Stri
     }
     text += &paragraphs(&response.sentences, style);
     if !response.open.is_empty() {
-        // A search that was stopped has no answer to stand before its curves.
+        // A stopped search has no answer.
         text += if text.ends_with("\n\n") { "" } else { "\n" };
         text += &wrap(
             &format!(
-                "Open loop, {}; response time, from due to completed:",
+                "Open loop, {}; response time (due to completed):",
                 response.arrivals
             ),
             style.width,
@@ -41,13 +41,13 @@ pub fn response_text(response: &Response, by_bytes: bool, style: &Style) -> Stri
     }
     text += "\n";
     text += &wrap(
-        "Closed loop; service time, from hand-over to completed:",
+        "Closed loop; service time (submitted to completed):",
         style.width,
         "",
         "  ",
     );
     text += &closed_table(response, style);
-    text += &picture(response, style);
+    text += &plot(response, style);
     if !response.knees.is_empty() {
         text += "\n";
         text += &wrap(
@@ -86,11 +86,11 @@ fn headline(most: &MostLoad, by_bytes: bool, limits: &[String]) -> String {
     let unit = if by_bytes { "MB/s" } else { "IOPS" };
     let limits = limits.join(" and ");
     let Some(load) = most.load else {
-        return format!("Most with {limits}: none");
+        return format!("Maximum load with {limits}: none");
     };
     let end = |end: Option<u64>| end.map_or("?".to_owned(), figure);
     format!(
-        "Most with {limits}: {} {unit} ({} to {})",
+        "Maximum load with {limits}: {} {unit} (95 % CI: {} to {})",
         figure(load),
         end(most.low),
         end(most.high)
@@ -101,7 +101,7 @@ fn open_table(response: &Response, style: &Style) -> String {
     let mut head: Vec<String> = ["offered", "IOPS", "MB/s"].map(String::from).to_vec();
     let judged = !response.limits.is_empty();
     if judged {
-        head.push("kept".into());
+        head.push("passed".into());
     }
     head.extend(latency_heads());
     let row = |point: &ResponsePoint| {
@@ -142,7 +142,7 @@ fn closed_table(response: &Response, style: &Style) -> String {
         .chain(&response.open)
         .any(|point| point.figures.verdict != Verdict::Valid);
     let note = if marked {
-        "* has findings; the JSON document names them\n"
+        "* has findings, listed in the JSON output\n"
     } else {
         ""
     };
@@ -172,8 +172,8 @@ fn latencies(point: &ResponsePoint) -> [String; 4] {
     [latency.mean, latency.p50, latency.p99, latency.p999].map(duration)
 }
 
-/// Both curves on the same axes: IOPS to the right, the 99th percentile upwards in its logarithm.
-fn picture(response: &Response, style: &Style) -> String {
+/// Both curves in one plot: IOPS on the x axis, the 99th percentile on a logarithmic y axis.
+fn plot(response: &Response, style: &Style) -> String {
     let of = |points: &[ResponsePoint], mark: char| -> Vec<(f64, f64, char)> {
         let seen = points
             .iter()
@@ -211,7 +211,7 @@ fn picture(response: &Response, style: &Style) -> String {
         |row: usize| duration((low + tall * (ROWS - 1 - row) as f64 / (ROWS - 1) as f64).exp());
     let mut text = "\n".to_owned()
         + &wrap(
-            "p99 over IOPS: o open loop, c closed loop, * both",
+            "p99 against IOPS: o open loop, c closed loop, * both",
             style.width,
             "",
             "  ",
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_stands_first_and_every_line_fits() {
+    fn the_answer_comes_first_and_every_line_fits() {
         for width in [80, 40] {
             let text = response_text(
                 &response(),
@@ -315,7 +315,9 @@ mod tests {
             );
             let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(
-                flat.contains("Most with p99 <= 1.0 ms: 45,000 IOPS (44,500 to ?)"),
+                flat.contains(
+                    "Maximum load with p99 <= 1.0 ms: 45,000 IOPS (95 % CI: 44,500 to ?)"
+                ),
                 "{text}"
             );
             assert!(
@@ -325,10 +327,10 @@ mod tests {
         }
         let text = response_text(&response(), true, &Style::default());
         assert!(
-            text.contains("184.3 MB/s (182.3 to ?)"),
+            text.contains("184.3 MB/s (95 % CI: 182.3 to ?)"),
             "45,000 x 4096 = 184.3 MB: {text}"
         );
-        assert!(text.contains("45,000   44,900   184   1/2"), "{text}");
+        assert!(text.contains("45,000   44,900   184     1/2"), "{text}");
     }
 
     #[test]
@@ -351,7 +353,7 @@ mod tests {
     /// The corners: the slowest point at the top, the fastest at the right end, the first depth at the bottom.
     #[test]
     fn both_curves_share_their_axes() {
-        let text = picture(&response(), &Style::default());
+        let text = plot(&response(), &Style::default());
         let rows: Vec<&str> = text.lines().skip(2).collect();
         assert!(
             rows[0].starts_with(" 4.00 ms |")
@@ -364,7 +366,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(
-            text.matches('o').count() - "over open loop closed loop both".matches('o').count(),
+            text.matches('o').count() - "against open loop closed loop both".matches('o').count(),
             1 + 2,
             "{text}"
         );

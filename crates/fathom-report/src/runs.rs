@@ -1,18 +1,18 @@
-//! What a store holds: runs in a table, cells in a table, and both for programs.
+//! The contents of a store: runs and cells as tables, CSV and JSON.
 
 use fathom_model::{CellState, Run, RunState, StoredCell};
 use serde_json::{Map, Value, json};
 
 use crate::Style;
-use crate::ink::wrap;
+use crate::output::wrap;
 use crate::table::{Values, columns, names, value};
 use fathom_model::format::date_minute;
 use fathom_model::format::{bandwidth, duration, thousands};
 
-/// No column is wider.
+/// Maximum width of a column.
 const WIDEST: usize = 40;
 
-/// A line for each run, newest last. `dead` are those whose process was killed.
+/// A line for each run, newest last. `dead` says whether the process of a run was killed.
 #[must_use]
 pub fn runs_text(runs: &[Run], dead: &dyn Fn(&Run) -> bool, style: &Style) -> String {
     let rows = runs.iter().map(|run| {
@@ -30,7 +30,7 @@ pub fn runs_text(runs: &[Run], dead: &dyn Fn(&Run) -> bool, style: &Style) -> St
         ]
     });
     table(
-        &["RUN", "BEGUN", "KIND", "CELLS", "STATE", "NAME"],
+        &["RUN", "STARTED", "KIND", "CELLS", "STATE", "NAME"],
         rows.collect(),
         style,
     )
@@ -67,7 +67,7 @@ fn run_object(run: &Run, dead: bool) -> Value {
         "name": experiment.name,
         "state": state(run, dead),
         "command": experiment.command,
-        "begun_unix_ns": experiment.created_unix_ns,
+        "started_unix_ns": experiment.created_unix_ns,
         "ended_unix_ns": run.ended_unix_ns,
         "cells_planned": experiment.planned,
         "cells": run.cells,
@@ -76,7 +76,7 @@ fn run_object(run: &Run, dead: bool) -> Value {
     })
 }
 
-/// A run of many cells: what it is, and a line for each cell with its axes and its first figures.
+/// A run of several cells: a title, and a line for each cell with its axes and main metrics.
 #[must_use]
 pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) -> String {
     let experiment = &run.experiment;
@@ -98,7 +98,7 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) ->
     let mut heads = vec!["CELL"];
     heads.extend(axes.iter().map(String::as_str));
     heads.extend(figures.iter().map(String::as_str));
-    // The head says that all are finished.
+    // The title says so if all are finished.
     let states = cells.iter().any(|cell| cell.state != CellState::Finished);
     heads.extend(states.then_some("STATE"));
     heads.push("VERDICT");
@@ -109,7 +109,7 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) ->
                 .map(|name| value(&cell.axes, name).cloned().unwrap_or_default()),
         );
         row.extend(figures.iter().map(|name| {
-            value(&cell.figures, name).map_or(String::new(), |figure| told(name, *figure))
+            value(&cell.figures, name).map_or(String::new(), |figure| metric_text(name, *figure))
         }));
         row.extend(states.then(|| cell.state.word().to_owned()));
         row.push(cell.verdict.clone());
@@ -119,7 +119,7 @@ pub fn cells_text(run: &Run, dead: bool, cells: &[StoredCell], style: &Style) ->
     text + &table(&heads, rows.collect(), style)
 }
 
-/// Rates and the 99th percentile of whole cells, else of what they share; a table has no room for more.
+/// Rates and the 99th percentile of whole cells if present, otherwise of parts; a table has no space for more.
 fn shown(cells: &[StoredCell]) -> Vec<String> {
     const SHORT: [&str; 3] = ["iops", "bandwidth", "p99"];
     let all = names(cells.iter().flat_map(|cell| &cell.figures));
@@ -137,8 +137,8 @@ fn shown(cells: &[StoredCell]) -> Vec<String> {
         .collect()
 }
 
-/// A figure as people read it, by the unit that its name implies.
-fn told(name: &str, figure: f64) -> String {
+/// A metric with the unit that its name implies.
+fn metric_text(name: &str, figure: f64) -> String {
     match name.rsplit(' ').next().unwrap_or(name) {
         _ if !figure.is_finite() => "-".to_owned(),
         "iops" => thousands(figure.round() as u64),
@@ -150,7 +150,7 @@ fn told(name: &str, figure: f64) -> String {
 }
 
 /// Runs with their cells as CSV (RFC 4180): a line for each cell, a column for each axis and figure that any of them has.
-/// Figures have no prefix: 1/s, B/s, s.
+/// Metrics are in base units: 1/s, B/s, s.
 #[must_use]
 pub fn cells_csv(runs: &[(Run, Vec<StoredCell>)]) -> String {
     let columns = columns(runs);
@@ -227,10 +227,10 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// Less of a column says nothing.
+/// A column is never cut to less.
 const LEAST_CUT: usize = 8;
 
-/// Columns as wide as what stands in them, as many as fit on the page; the last of all may be cut at its edge.
+/// Columns as wide as their content, as many as fit; the last may be cut at the edge of the page.
 fn table(heads: &[&str], rows: Vec<Vec<String>>, style: &Style) -> String {
     let rows: Vec<Vec<String>> = rows
         .into_iter()
@@ -335,7 +335,7 @@ mod tests {
         );
         assert_eq!(
             text,
-            "RUN  BEGUN             KIND   CELLS   STATE   NAME\nr12  2026-11-21 02:47  sweep  2 of 3  killed  gr??e?[31m,x\n"
+            "RUN  STARTED           KIND   CELLS   STATE   NAME\nr12  2026-11-21 02:47  sweep  2 of 3  killed  gr??e?[31m,x\n"
         );
         let document: Value =
             serde_json::from_str(&runs_document(&[run()], &|_| false)).expect("JSON");
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(document["runs"][0]["cells_planned"], 3);
     }
 
-    /// Regression 0277: figures were cut in the middle at the edge of a narrow page, and told another number.
+    /// Regression 0277: figures were cut in the middle at the edge of a narrow page, and showed another number.
     #[test]
     fn a_narrow_page_has_whole_columns_only() {
         let cells = [cell(1, "1", 123_456.0), cell(2, "2", 9_500.4)];

@@ -1,6 +1,6 @@
-//! How a report looks: everything that depends on where it is written to.
+//! The style of a report: everything that depends on the output device.
 
-/// Where and how a report is shown. The binary fills it; libraries read neither terminal nor environment.
+/// How a report is shown. The binary fills it; libraries read neither terminal nor environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Style {
     /// fio's version string, first in JSON and terse: `fio-3.42`.
@@ -9,11 +9,11 @@ pub struct Style {
     pub width: usize,
     /// ANSI colours.
     pub colour: bool,
-    /// Nothing but ASCII in text.
+    /// Text contains only ASCII.
     pub ascii: bool,
     /// Local time minus UTC, seconds, for the dates fio prints.
     pub utc_offset_s: i32,
-    /// Seconds the run is expected to last on, for `--status-interval`; 0 at the end.
+    /// Expected seconds until the run ends, for `--status-interval`; 0 at the end.
     pub eta_s: u64,
 }
 

@@ -1,30 +1,32 @@
-//! A suite in text: what was done and not done, one table for each step, and what it came to.
+//! The text of a suite: notes, then a table and conclusions for each step.
 
 use fathom_model::{OverTime, SuiteRounds, SuiteStep, SuiteTold};
 
 use crate::Style;
 use crate::experiment::{aligned, grid_text};
-use crate::ink::wrap;
+use crate::output::wrap;
 use fathom_model::format::{duration, rate, time_left};
 
 /// The whole report.
 #[must_use]
-pub fn suite_text(told: &SuiteTold, style: &Style) -> String {
+pub fn suite_text(suite: &SuiteTold, style: &Style) -> String {
     let paragraph = |text: &str| wrap(&style.clean(text), style.width, "", "  ");
     let mut text = paragraph(&format!(
         "{}: {}, on {}",
-        told.name, told.title, told.target
+        suite.name, suite.title, suite.target
     ));
-    if let Some(procedure) = &told.procedure {
-        text += &paragraph(&format!("{procedure}. Its procedure, not certified."));
+    if let Some(procedure) = &suite.procedure {
+        text += &paragraph(&format!(
+            "{procedure}. Follows the procedure; not certified."
+        ));
     }
-    if !told.about.is_empty() {
-        text += &paragraph(&told.about);
+    if !suite.about.is_empty() {
+        text += &paragraph(&suite.about);
     }
-    for note in &told.notes {
+    for note in &suite.notes {
         text += &wrap(&style.clean(note), style.width, "* ", "  ");
     }
-    told.steps.iter().for_each(|one| text += &step(one, style));
+    suite.steps.iter().for_each(|one| text += &step(one, style));
     text
 }
 
@@ -40,7 +42,7 @@ fn step(step: &SuiteStep, style: &Style) -> String {
     text
 }
 
-/// Convergence: the tracked values round by round, then the arithmetic of the rule.
+/// Convergence: the tracked values of each round, then the calculation of the steady-state rule.
 fn rounds(rounds: &SuiteRounds, style: &Style) -> String {
     let mut head = vec!["round".to_owned()];
     head.extend(
@@ -101,8 +103,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_done_stands_before_the_figures() {
-        let told = SuiteTold {
+    fn notes_come_before_the_results() {
+        let suite = SuiteTold {
             name: "pts-iops".into(),
             title: "IOPS".into(),
             procedure: Some("SNIA SSS PTS 2.0.2".into()),
@@ -128,7 +130,7 @@ mod tests {
             }],
             ..SuiteTold::default()
         };
-        let text = suite_text(&told, &Style::default());
+        let text = suite_text(&suite, &Style::default());
         let at = |words: &str| {
             text.find(words)
                 .unwrap_or_else(|| panic!("{words} is missing in\n{text}"))

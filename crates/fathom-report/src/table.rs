@@ -1,21 +1,22 @@
-//! Kept cells as a table: a row for each, a column for each axis and figure that any of them has. CSV and Parquet ink the same.
+//! Stored cells as a table: a row for each cell, a column for each axis and metric that any cell has. CSV and Parquet
+//! have the same columns.
 
 use std::collections::HashSet;
 
 use fathom_model::{Run, StoredCell};
 
-/// What stands in a column, row by row; nothing where a cell has no such axis or figure.
+/// The values of a column, row by row; `None` if a cell lacks the axis or metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Values {
-    /// Words.
+    /// Strings.
     Texts(Vec<Option<String>>),
     /// Whole numbers.
     Counts(Vec<u64>),
-    /// Figures without prefix: 1/s, B/s, s.
+    /// Metrics in base units: 1/s, B/s, s.
     Figures(Vec<Option<f64>>),
 }
 
-/// A column under its name, which no other has.
+/// A column with a unique name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
     pub(crate) name: String,
@@ -79,7 +80,7 @@ pub(crate) fn columns(runs: &[(Run, Vec<StoredCell>)]) -> Vec<Column> {
             .collect::<Vec<_>>()
             .join(" ")
     }));
-    unlike(all)
+    with_unique_names(all)
 }
 
 fn column(name: &str, values: Values) -> Column {
@@ -89,8 +90,8 @@ fn column(name: &str, values: Values) -> Column {
     }
 }
 
-/// An axis may be called like a column that every cell has: the second of a name is `name #2`.
-fn unlike(mut all: Vec<Column>) -> Vec<Column> {
+/// Makes names unique, since an axis may have the name of a fixed column: the second is `name #2`.
+fn with_unique_names(mut all: Vec<Column>) -> Vec<Column> {
     let mut seen = HashSet::new();
     for column in &mut all {
         let plain = column.name.clone();
@@ -103,7 +104,7 @@ fn unlike(mut all: Vec<Column>) -> Vec<Column> {
     all
 }
 
-/// Names of pairs, each once, in the order in which they first come.
+/// The names of pairs without duplicates, in order of first occurrence.
 pub(crate) fn names<'a, T: 'a>(pairs: impl Iterator<Item = &'a (String, T)>) -> Vec<String> {
     let mut seen = HashSet::new();
     pairs
@@ -113,7 +114,7 @@ pub(crate) fn names<'a, T: 'a>(pairs: impl Iterator<Item = &'a (String, T)>) -> 
         .collect()
 }
 
-/// The value of a name.
+/// The value of a pair by its name.
 pub(crate) fn value<'a, T>(pairs: &'a [(String, T)], name: &str) -> Option<&'a T> {
     pairs
         .iter()

@@ -1,4 +1,4 @@
-//! fio's terse lines (`--minimal`), versions 2 to 5: fields separated by semicolons, told apart by position.
+//! fio's terse lines (`--minimal`), versions 2 to 5: fields separated by semicolons, identified by position.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -45,13 +45,13 @@ impl TerseVersion {
     }
 }
 
-/// Percentiles of a direction; unused places say `0%=0`.
+/// Percentiles of a direction; unused fields are `0%=0`.
 const PERCENTILES: usize = 20;
 
 /// Writes one line for each entry.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn terse(
     findings: &Findings,
     style: &Style,
@@ -64,7 +64,7 @@ pub fn terse(
     Ok(())
 }
 
-/// The fields of one line, joined as they come.
+/// The fields of one line.
 struct Fields(String);
 
 impl Fields {
@@ -83,7 +83,7 @@ fn line(entry: &Entry, disks: &[DiskSummary], style: &Style, version: TerseVersi
     if version != TerseVersion::V2 {
         fields.add(&style.version);
     }
-    // A separator in the name would shift every field behind it.
+    // A separator in the name would shift all later fields.
     fields.add(entry.name.replace([';', '\n'], "_"));
     fields.add(entry.group);
     fields.add(entry.error);
@@ -162,12 +162,12 @@ fn add_percentiles(fields: &mut Fields, summary: &DirectionSummary, entry: &Entr
         _ => return fields.add_all(["0%=0"; PERCENTILES]),
     };
     let known = &kind(summary).percentiles;
-    let asked = if known.is_empty() {
-        percentiles_asked(entry, kind)
+    let requested = if known.is_empty() {
+        requested_percentiles(entry, kind)
     } else {
         known
     };
-    let values = asked
+    let values = requested
         .iter()
         .map(|(percent, ns)| (percent, if known.is_empty() { 0 } else { ns / 1000 }));
     fields.add_all(
@@ -177,12 +177,12 @@ fn add_percentiles(fields: &mut Fields, summary: &DirectionSummary, entry: &Entr
     );
     fields.add_all(std::iter::repeat_n(
         "0%=0",
-        PERCENTILES.saturating_sub(asked.len()),
+        PERCENTILES.saturating_sub(requested.len()),
     ));
 }
 
-/// A direction without I/O shows the percentiles asked for too, as zeros; another direction tells which they were.
-fn percentiles_asked(
+/// A direction without I/O shows the requested percentiles as zeros; another direction lists them.
+fn requested_percentiles(
     entry: &Entry,
     kind: fn(&DirectionSummary) -> &LatencySummary,
 ) -> &[(f64, u64)] {
@@ -202,7 +202,7 @@ fn add_usage(fields: &mut Fields, entry: &Entry) {
 
 fn add_tables(fields: &mut Fields, entry: &Entry) {
     fields.add_all(entry.depth_levels.map(|share| format!("{share:.1}%")));
-    // There is no table of nanoseconds: they are in the first class of microseconds.
+    // Terse has no nanosecond classes: they count in the first class of microseconds.
     let mut microseconds = entry.latency_us;
     microseconds[0] += entry.latency_ns.iter().sum::<f64>();
     fields.add_all(microseconds.map(|share| format!("{share:.2}%")));

@@ -1,4 +1,4 @@
-//! fio's trace of I/O, version 3: what `write_iolog` asks for and `read_iolog` replays.
+//! fio's I/O log, version 3, which `write_iolog` writes and `read_iolog` replays.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use fathom_model::{Job, Nanos, TraceEntry};
 /// The first line of a trace.
 pub(crate) const HEADER: &str = "fio version 3 iolog\n";
 
-/// The trace of one job: `µs, file, action[, offset, bytes]`, separated by blanks.
+/// The trace of one job: `µs, file, action[, offset, bytes]`, separated by spaces.
 pub(crate) struct Trace {
     files: Vec<String>,
     begun: bool,
@@ -29,7 +29,7 @@ impl Trace {
         }
     }
 
-    /// Lines of these entries; the files are named before the first.
+    /// The lines of these entries; the first call names the files.
     pub(crate) fn lines(&mut self, entries: &[TraceEntry]) -> String {
         let mut text = self.begin();
         for entry in entries {

@@ -1,20 +1,20 @@
 //! A JSON document in fio's exact layout.
 //!
-//! Written here and not with serde_json because fio's text is a contract of its own: ` : ` between name and value,
-//! floats always with six decimals, and `sed` scripts that look for `}` in column 0.
+//! serde_json cannot write it: fio puts ` : ` between name and value, writes floats with six decimals, and existing
+//! scripts look for `}` in column 0.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// A JSON value; objects keep their order.
 pub(crate) enum Value<'a> {
-    /// Not known.
+    /// Unknown.
     Null,
-    /// Yes or no; fio has none.
+    /// fio writes none.
     Bool(bool),
-    /// Printed plain.
+    /// An unsigned integer.
     Int(u64),
-    /// The same, below zero too.
+    /// A signed integer.
     Signed(i64),
     /// Printed with six decimals.
     Float(f64),
@@ -24,17 +24,17 @@ pub(crate) enum Value<'a> {
     Object(Vec<(Name<'a>, Value<'a>)>),
     /// Values in order.
     Array(Vec<Value<'a>>),
-    /// Values in order, each made when its turn comes and gone when it is written: a series of any length takes the memory of one.
-    Each(Box<dyn Fn(&mut Take<'_>) -> io::Result<()> + 'a>),
+    /// Values in order, each created while the document is written: a series of any length uses the memory of one.
+    Each(Box<dyn Fn(&mut Sink<'_>) -> io::Result<()> + 'a>),
 }
 
-/// A name of a pair: mostly a word of the program, which is not copied.
+/// A key: mostly a literal, which is not copied.
 type Name<'a> = Cow<'a, str>;
-/// Takes values as they are made.
-type Take<'t> = dyn FnMut(&Value<'_>) -> io::Result<()> + 't;
-/// A value that borrows nothing.
+/// Receives values as they are created.
+type Sink<'t> = dyn FnMut(&Value<'_>) -> io::Result<()> + 't;
+/// A value without borrowed data.
 pub(crate) type Tree = Value<'static>;
-/// An object that borrows nothing.
+/// An object without borrowed data.
 pub(crate) type Object = Fields<'static>;
 
 impl From<u64> for Value<'_> {
@@ -94,7 +94,7 @@ impl<'a, T: Into<Value<'a>>> FromIterator<T> for Value<'a> {
     }
 }
 
-/// An object being filled.
+/// An object under construction.
 #[derive(Default)]
 pub(crate) struct Fields<'a>(Vec<(Name<'a>, Value<'a>)>);
 
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
         self
     }
 
-    /// Adds one pair; a name that is there already gets the new value, so that no document holds a name twice.
+    /// Adds one pair, or replaces the value of an existing key: no document contains a key twice.
     pub(crate) fn push(&mut self, name: impl Into<Name<'a>>, value: impl Into<Value<'a>>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|pair| pair.0 == name) {
@@ -118,7 +118,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Adds pairs whose names are known to be apart; used where there are many.
+    /// Creates an object of pairs with distinct keys, without checking them.
     pub(crate) fn of(pairs: impl IntoIterator<Item = (String, Value<'a>)>) -> Self {
         Fields(
             pairs
@@ -130,7 +130,7 @@ impl<'a> Fields<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// One value for each of `items`, made while the document is written.
+    /// One value for each of `items`, created while the document is written.
     pub(crate) fn each<'v, T, V: Into<Value<'v>>>(
         items: &'a [T],
         make: impl Fn(&'a T) -> V + 'a,
@@ -149,7 +149,7 @@ impl<'a> Value<'a> {
     pub(crate) fn compact(&self) -> String {
         let text = |text: &str| {
             let mut bytes = Vec::new();
-            write_text(text, &mut bytes).expect("memory takes everything");
+            write_text(text, &mut bytes).expect("writing to memory");
             String::from_utf8_lossy(&bytes).into_owned()
         };
         match self {
@@ -174,7 +174,7 @@ impl<'a> Value<'a> {
                     .collect::<Vec<_>>()
                     .join(",")
             ),
-            Value::Each(values) => format!("[{}]", made(values).join(",")),
+            Value::Each(values) => format!("[{}]", compact_values(values).join(",")),
         }
     }
 
@@ -184,7 +184,7 @@ impl<'a> Value<'a> {
             Value::Bool(value) => write!(out, "{value}"),
             Value::Int(value) => write!(out, "{value}"),
             Value::Signed(value) => write!(out, "{value}"),
-            // JSON has no word for infinity or not-a-number.
+            // JSON cannot express infinity or NaN.
             Value::Float(value) if !value.is_finite() => out.write_all(b"0.000000"),
             Value::Float(value) => write!(out, "{value:.6}"),
             Value::Text(text) => write_text(text, out),
@@ -207,18 +207,18 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What is made on the way, each in one line.
-fn made(values: &dyn Fn(&mut Take<'_>) -> io::Result<()>) -> Vec<String> {
+/// The created values, each in one line.
+fn compact_values(values: &dyn Fn(&mut Sink<'_>) -> io::Result<()>) -> Vec<String> {
     let mut lines = Vec::new();
     let all = values(&mut |value| {
         lines.push(value.compact());
         Ok(())
     });
-    all.expect("memory takes everything");
+    all.expect("writing to memory");
     lines
 }
 
-/// What stands between two brackets, one item in each line.
+/// The items between two brackets, one in each line.
 struct List<'o> {
     out: &'o mut dyn Write,
     level: usize,
@@ -282,9 +282,7 @@ mod tests {
 
     fn show<'a>(tree: impl Into<Value<'a>>) -> String {
         let mut out = Vec::new();
-        tree.into()
-            .write(&mut out)
-            .expect("memory takes everything");
+        tree.into().write(&mut out).expect("writing to memory");
         String::from_utf8(out).expect("JSON is UTF-8")
     }
 
@@ -301,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_and_figure_stays_valid_json() {
+    fn every_text_and_number_is_valid_json() {
         let nasty = "q\" b\\ tab\t esc\u{1b} e\u{301} \u{1f600}";
         let text = show(
             Object::new()
@@ -315,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_made_on_the_way_is_written_like_what_was_there() {
+    fn streamed_values_are_written_like_collected_ones() {
         let numbers = [3_u64, 1, 2];
         let one = |n: &u64| Object::new().with("n", *n);
         let (there, made) = (
@@ -327,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_stands_twice() {
+    fn no_key_occurs_twice() {
         assert_eq!(
             show(Object::new().with("a", 1u64).with("a", 2u64)),
             "{\n  \"a\" : 2\n}"

@@ -95,7 +95,7 @@ fn no_line_is_wider_than_the_terminal_and_none_drives_it() {
 }
 
 #[test]
-fn a_table_names_what_it_has_no_room_for() {
+fn a_table_names_omitted_columns() {
     let wide = device_table(&cards(), &style(160));
     for part in [
         "NAME",
@@ -110,16 +110,16 @@ fn a_table_names_what_it_has_no_room_for() {
     ] {
         assert!(wide.contains(part), "{part} in\n{wide}");
     }
-    assert!(!wide.contains("no room"), "{wide}");
+    assert!(!wide.contains("columns omitted"), "{wide}");
     let narrow = device_table(&cards(), &style(60));
     assert!(
-        narrow.contains("(no room for TEMP") && narrow.contains("/srv"),
+        narrow.contains("(columns omitted: TEMP") && narrow.contains("/srv"),
         "{narrow}"
     );
 }
 
 #[test]
-fn unknown_is_said_and_never_taken_for_good() {
+fn unknown_health_is_never_reported_as_good() {
     let text = device_cards(&cards()[..1], &style(80));
     assert!(text.contains("health      unknown"), "{text}");
     assert!(
@@ -131,12 +131,12 @@ fn unknown_is_said_and_never_taken_for_good() {
         HealthState::Warns(vec!["spare blocks are below the threshold".into()]);
     assert!(
         device_cards(&[known], &style(80))
-            .contains("it warns: spare blocks are below the threshold")
+            .contains("warning: spare blocks are below the threshold")
     );
 }
 
 #[test]
-fn documents_are_valid_json_with_null_for_what_is_not_known() {
+fn documents_are_valid_json_with_null_for_unknown_values() {
     let mut bytes = Vec::new();
     device_document(&cards(), &mut bytes).expect("memory takes everything");
     let document: serde_json::Value = serde_json::from_slice(&bytes).expect("valid");

@@ -172,11 +172,11 @@ Run status group 0 (all jobs):
 Disk stats (read/write):
   vda: ios=1000/0, sectors=8000/0, merge=0/0, ticks=0/0, in_queue=0, util=12.50%
 
-Verdict: DEGRADED: these numbers hold for the conditions named below.
-  oltp: in flight 31.9 of 32 asked: 95,012 IOPS x 336 us
+Verdict: DEGRADED: these results are valid only under the conditions below.
+  oltp: 31.9 of 32 in flight: 95,012 IOPS x 336 us
   oltp: 1,000 I/Os planned = 990 ok + 10 short
-  oltp: open loop at 100 I/Os per second; response times count from when each
-    I/O was due
+  oltp: open loop at 100 I/Os per second; response times are measured from the
+    due time of each I/O
   oltp: addresses were drawn by a permutation
   DEGRADES F005 SHORT_IO (oltp)
     10 of 1,000 reads moved fewer bytes than asked; the first at offset
@@ -185,8 +185,8 @@ Verdict: DEGRADED: these numbers hold for the conditions named below.
       fails.
   Set on the command line: iodepth=32
   Note: sync_file_range is accepted and has no effect here
-  Measured on Linux 6.1.0, 2 CPUs, 4.0 GiB; clock tsc (12 ns a reading, drift
-    0.4 ppm)
+  Measured on Linux 6.1.0, 2 CPUs, 4.0 GiB; clock tsc (12 ns per reading,
+    drift 0.4 ppm)
 ";
 
 #[test]
@@ -301,7 +301,7 @@ fn a_job_that_moved_nothing_still_says_why() {
     assert!(!text.contains("groupid"), "fio leaves it out");
     assert!(text.contains("  broken: 1 I/Os planned = 0 ok + 1 failed\n"));
     assert!(text.contains("  broken: stopped by error 5 (Input/output error)\n"));
-    assert!(text.contains("  broken: 1,200 blocks to verify: 1,198 right, 2 wrong\n"));
+    assert!(text.contains("  broken: 1,200 blocks to verify: 1,198 good, 2 bad\n"));
 }
 
 #[test]

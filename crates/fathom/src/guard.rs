@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use fathom_device::{
     Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, describe, judge,
-    size as size_words,
 };
 use fathom_linux::{Examined, LinuxHost, examine, hold, hold_again};
 use fathom_load::{Reach, reach};
+use fathom_model::format::size as size_text;
 use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
 
 use crate::probe_child;
@@ -100,7 +100,7 @@ fn would_replay(job: &Job) -> Option<String> {
         "{}: would do the {}: {} in {lasts:.3} s\n",
         job.name,
         fathom_analyse::replay_words(replay),
-        size_words(bytes)
+        size_text(bytes)
     ))
 }
 
@@ -147,10 +147,10 @@ fn would_do(facts: &TargetFacts, permit: &Permit) -> String {
     text += &format!(
         "\n  would {} bytes {start} to {end} ({})\n",
         words.join(", "),
-        size_words(Bytes::new(end - start))
+        size_text(Bytes::new(end - start))
     );
     if let Some(grown) = grows_to {
-        text += &format!("  would make or extend the file to {}\n", size_words(grown));
+        text += &format!("  would make or extend the file to {}\n", size_text(grown));
     }
     if writes {
         let share = 100.0 * (end - start) as f64 / size(facts).max(end) as f64;

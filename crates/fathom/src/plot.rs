@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc;
 
 use fathom_analyse::{CHARTS, chart, jobs_of};
-use fathom_chart::{Frame, Stage, Theme, csv, png, svg};
+use fathom_chart::{Frame, Renderer, Theme, csv, png, svg};
 use fathom_model::{
     Chart, ChartOptions, Dimension, Direction, ImportedResult, JobFigures, ReportSource,
 };
@@ -365,9 +365,9 @@ fn inked(asked: &PlotArgs, charts: &mpsc::Receiver<Chart>) -> Result<(), String>
         .iter()
         .any(|file| ["svg", "png"].contains(&ending(file)));
     // The engine ends with the program: to free all that its script made, piece by piece, takes as long as to load it.
-    let stage: Option<&Stage> = if pictures {
+    let renderer: Option<&Renderer> = if pictures {
         Some(Box::leak(Box::new(
-            Stage::new().map_err(|error| error.to_string())?,
+            Renderer::new().map_err(|error| error.to_string())?,
         )))
     } else {
         None
@@ -376,10 +376,10 @@ fn inked(asked: &PlotArgs, charts: &mpsc::Receiver<Chart>) -> Result<(), String>
         return Ok(());
     };
     for file in &asked.outputs {
-        let bytes = match (ending(file), stage) {
+        let bytes = match (ending(file), renderer) {
             ("csv", _) => Ok(csv(&chart).into_bytes()),
-            ("svg", Some(stage)) => svg(&chart, &asked.frame, stage).map(String::into_bytes),
-            ("png", Some(stage)) => png(&chart, &asked.frame, stage),
+            ("svg", Some(renderer)) => svg(&chart, &asked.frame, renderer).map(String::into_bytes),
+            ("png", Some(renderer)) => png(&chart, &asked.frame, renderer),
             _ => fathom_chart::page(&chart).map(String::into_bytes),
         };
         std::fs::write(file, bytes.map_err(|error| error.to_string())?)

@@ -49,8 +49,8 @@ fn a_section_without_a_stonewall_runs_along() {
         &[
             "3 jobs, in 2 steps one after another: 1 min.",
             "data is made, and 1 GiB of incompressible data are written to it",
-            "Step 1, at once: 30 s test1 (group 0): random read, 4 KiB blocks, queue depth 128, libaio, direct",
-            "Step 2, when everything before has ended, its jobs at the same time: 30 s test2 (group 1)",
+            "Step 1, immediately: 30 s test1 (group 0): random read, 4 KiB blocks, queue depth 128, libaio, direct",
+            "Step 2, after all previous steps, jobs in parallel: 30 s test2 (group 1)",
             "test2 (group 1): 2 jobs together, of test2, test3",
             // 128 x 4 KiB + 128 x 256 KiB.
             "I/O buffers take at most 32.5 MiB at a time",
@@ -74,8 +74,8 @@ fn sections_without_stonewalls_are_one_step() {
     says(
         &text,
         &[
-            "2 jobs, all at the same time: 24 h 1 min 30 s.",
-            "begins 1 min 30 s later (startdelay)",
+            "2 jobs, all in parallel: 24 h 1 min 30 s.",
+            "starts 1 min 30 s later (startdelay)",
             "takes 24 h 1 min 30 s",
         ],
     );
@@ -90,7 +90,7 @@ fn loops_mixes_and_rates_are_worked_out() {
     says(
         &text,
         &[
-            "4 jobs, all at the same time: at least 1 h 1 min 10 s.",
+            "4 jobs, all in parallel: at least 1 h 1 min 10 s.",
             "each of 4 clones reads about 1.4 GiB and writes about 614.4 MiB (2 loops over 1 GiB)",
             "at 100 reads per second and 50 writes per second",
             "a (group 0), one for each of 4 clones",
@@ -179,7 +179,7 @@ fn what_waits_is_told_with_what_it_waits_for() {
         &[
             "in 2 steps one after another: 35 s.",
             "when all of first has ended (wait_for)",
-            "Step 2, when everything before has ended: 5 s",
+            "Step 2, after all previous steps: 5 s",
         ],
     );
 }
@@ -211,7 +211,7 @@ fn what_would_be_destroyed_is_told_and_left_alone() {
 #[test]
 fn warnings_of_the_front_end_are_among_the_cautions() {
     let (_scratch, text) = explained("[a]\nfilename=HERE/x\nsize=1m\niodepth=32\nioengine=psync\n");
-    says(&text, &["Mind", "psync does one I/O at a time"]);
+    says(&text, &["Cautions", "psync does one I/O at a time"]);
 }
 
 /// Regression 0262: `devices`, `spec` and `explain` took --help for an unknown option. Each command tells how it is used.

@@ -159,7 +159,7 @@ fn a_table_for_people_and_words_for_mistakes() {
     let told = fathom([words("import --no-store"), vec![path]].concat()).expect(0);
     assert!(
         told.out.contains("100         0.4   40.0 ms   50.0 ms")
-            && told.out.contains("not known: device"),
+            && told.out.contains("unknown: device"),
         "{}",
         told.out
     );

@@ -72,7 +72,7 @@ fn a_limit_gives_an_answer_with_its_interval_and_its_figures_in_words() {
         job(&scratch, "")
     )));
     for words in [
-        "Most with p99 <= 20.0 ms and mean <= 20.0 ms:",
+        "Maximum load with p99 <= 20.0 ms and mean <= 20.0 ms:",
         "Closed loop; service time",
         "Open loop, Poisson arrivals",
         "R >= 2 R0",

@@ -7,17 +7,17 @@ use super::series::rounded;
 use crate::font::{FAMILY, width};
 use crate::theme::role;
 
-/// Size of the words along an axis.
+/// Font size of axis labels.
 const LABEL: f32 = 12.0;
-/// Degrees by which long names are turned, and how long they may be then: the first must not go over the left edge.
-const TURNED: f32 = 60.0;
-const MOST_TURNED: f32 = 150.0;
-/// Plots narrower than this have little beside them: so much on the left, pixels.
+/// Rotation of long names in degrees, and their maximum length: the first must not extend past the left edge.
+const ROTATED: f32 = 60.0;
+const ROTATED_MAX: f32 = 150.0;
+/// Narrower plots have only this many pixels on their left.
 const PHONE: f32 = 500.0;
 const LEFT: f32 = 40.0;
-/// Their size, and how far apart they stand at least.
-const TURNED_LABEL: f32 = 11.0;
-const TURNED_APART: f32 = 15.0;
+/// Font size of rotated labels, and their minimum distance.
+const ROTATED_LABEL: f32 = 11.0;
+const ROTATED_DISTANCE: f32 = 15.0;
 
 /// The title with the unit: `Latency (ms)`.
 pub(crate) fn named(axis: &ChartAxis) -> String {
@@ -33,7 +33,7 @@ pub(crate) fn named(axis: &ChartAxis) -> String {
     }
 }
 
-/// The same beside the axis, where it is said that it does not go evenly.
+/// The same, with `log` for a logarithmic axis.
 pub(super) fn titled(axis: &ChartAxis) -> String {
     let name = named(axis);
     match (&axis.scale, name.strip_suffix(')')) {
@@ -48,7 +48,7 @@ fn is_sizes(axis: &ChartAxis) -> bool {
     axis.scale == AxisScale::Log(2) && axis.unit.word == "bytes"
 }
 
-/// Along the bottom.
+/// The x axis.
 pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
     let mut axis = common(&chart.x);
     let plot = wide - 60.0 * chart.y.len() as f32;
@@ -64,7 +64,7 @@ pub(super) fn bottom(chart: &Chart, wide: f32) -> Value {
     axis
 }
 
-/// Names wider than their place are broken between words where every word fits, or else turned.
+/// Names wider than their place are broken between words if every word fits, otherwise rotated.
 fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
     let (place, longest) = (
         plot / names.len().max(1) as f32 - 3.0,
@@ -79,18 +79,18 @@ fn fit_names(axis: &mut Value, names: &[String], plot: f32) {
         label["width"] = json!(place.floor());
         label["overflow"] = json!("break");
     } else {
-        let long = longest.min(MOST_TURNED);
-        // On a phone the first of them would hang over the left edge.
-        let hangs = plot < PHONE && long * f32::to_radians(TURNED).cos() - place / 2.0 > LEFT;
-        let turned = if hangs { 90.0 } else { TURNED };
-        label["rotate"] = json!(turned);
-        label["fontSize"] = json!(TURNED_LABEL);
-        if place >= TURNED_APART {
+        let long = longest.min(ROTATED_MAX);
+        // On a phone the first of them could extend past the left edge.
+        let overflows = plot < PHONE && long * f32::to_radians(ROTATED).cos() - place / 2.0 > LEFT;
+        let degrees = if overflows { 90.0 } else { ROTATED };
+        label["rotate"] = json!(degrees);
+        label["fontSize"] = json!(ROTATED_LABEL);
+        if place >= ROTATED_DISTANCE {
             label["interval"] = json!(0);
         }
-        label["width"] = json!(MOST_TURNED);
+        label["width"] = json!(ROTATED_MAX);
         label["overflow"] = json!("truncate");
-        let high = long * f32::to_radians(turned).sin();
+        let high = long * f32::to_radians(degrees).sin();
         axis["nameGap"] = json!((high + 24.0).round());
     }
 }
@@ -101,7 +101,7 @@ fn widest<'a>(texts: impl Iterator<Item = &'a str>) -> f32 {
         .fold(0.0, f32::max)
 }
 
-/// A label at every power, or at every other, or at every fourth: ECharts alone would put them at every tenth.
+/// Labels at every power of two, or at every other, or at every fourth; ECharts places them at every tenth.
 fn powers_of_two(made: &mut Value, axis: &ChartAxis, plot: f32) {
     let (Some(from), Some(to)) = (axis.from, axis.to) else {
         return;
@@ -120,15 +120,15 @@ fn powers_of_two(made: &mut Value, axis: &ChartAxis, plot: f32) {
     made["axisLabel"]["customValues"] = json!(places);
 }
 
-/// Left and right.
+/// The y axes, left and right.
 pub(super) fn sides(chart: &Chart) -> Value {
     let mut sides = Vec::new();
     for (place, side) in chart.y.iter().enumerate() {
         let mut axis = common(side);
-        // The name is a title of its own: beside the axis it would hang over the edge.
+        // The name is a separate title: beside the axis it would extend past the edge.
         axis["name"] = json!("");
         axis["position"] = json!(if place == 0 { "left" } else { "right" });
-        // A value written above the highest point needs room.
+        // Space for the value label above the highest point.
         if side.scale == AxisScale::Linear && side.to.is_none() {
             axis["boundaryGap"] = json!([0, "7%"]);
         }
@@ -180,13 +180,13 @@ fn common(axis: &ChartAxis) -> Value {
         _ if is_sizes(axis) => made["axisLabel"]["formatter"] = json!({ "$fn": "binary" }),
         _ => made["axisLabel"]["formatter"] = json!({ "$fn": "number" }),
     }
-    // The end of a run is where it is: only a round one has a label.
+    // The end of a run has a label only if it is a round number.
     if let (AxisScale::Linear, Some(to)) = (&axis.scale, axis.to) {
         let shown = to / axis.unit.divide;
         let step = 10f64.powf(shown.abs().max(1e-300).log10().floor()) / 2.0;
         made["axisLabel"]["showMaxLabel"] = json!((shown / step).fract() == 0.0);
     }
-    // An end between the powers has no label, where there are powers enough without it.
+    // An axis limit between powers has no label if there are enough powers.
     let wide = axis
         .from
         .zip(axis.to)

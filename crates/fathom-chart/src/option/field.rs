@@ -1,4 +1,4 @@
-//! A value for each column and row: coloured fields, one image where there are many, or bars in space.
+//! A value for each column and row: coloured cells, one raster image if there are many, or 3D bars.
 
 use fathom_model::format::thousands;
 use fathom_model::{AxisScale, Chart, ChartAxis, ChartGrid};
@@ -12,14 +12,14 @@ use crate::font::FAMILY;
 use crate::image;
 use crate::theme::role;
 
-/// With more fields than this they are drawn as one image.
-const FIELDS: usize = 600;
-/// Bars in space.
-const SOLID: usize = 1024;
-/// In a field below this width a value has two figures, and below the other none.
+/// More cells than this are drawn as one raster image.
+const MAX_CELLS: usize = 600;
+/// Maximum number of 3D bars.
+const MAX_BARS: usize = 1024;
+/// Below the first width, in pixels, a cell shows its value in two figures; below the second, none.
 const NARROW: f32 = 46.0;
 const NARROWEST: f32 = 24.0;
-/// Up to this many fields have their value written in them.
+/// Maximum number of cells that show their value.
 const LABELLED: usize = 120;
 
 pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: &Layout) {
@@ -43,12 +43,12 @@ pub(super) fn flat(option: &mut Value, chart: &Chart, grid: &ChartGrid, layout: 
         "inRange": { "color": (0..=10).map(|n| hex(Shades::colour(f64::from(n) / 10.0))).collect::<Vec<_>>() },
         "seriesIndex": 99, "dimension": 0,
     });
-    // Fields of their own need names on both axes.
+    // Separate cells need names on both axes.
     let named = [Some(&chart.x), chart.y.first()]
         .into_iter()
         .flatten()
         .all(|axis| matches!(axis.scale, AxisScale::Names(_)));
-    if grid.columns * grid.rows > FIELDS || !named {
+    if grid.columns * grid.rows > MAX_CELLS || !named {
         picture(option, chart, grid, &shades);
     } else {
         fields(
@@ -82,7 +82,7 @@ fn names(axis: &ChartAxis, count: usize) -> Vec<String> {
     }
 }
 
-/// Fields so many pixels wide.
+/// Separate cells of the given width in pixels.
 fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades, wide: f32) {
     let labelled = grid.columns * grid.rows <= LABELLED && wide >= NARROWEST;
     let (size, words) = if wide < NARROW {
@@ -93,19 +93,19 @@ fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades, 
     let data = grid.values.iter().enumerate().filter_map(|(place, value)| {
         let value = (*value)?;
         let share = shades.share(value);
-        let ink = if share > 0.6 { "#1b1f24" } else { "#ffffff" };
+        let text_colour = if share > 0.6 { "#1b1f24" } else { "#ffffff" };
         Some(json!({
             "value": [place % grid.columns, place / grid.columns, rounded(value / grid.unit.divide)],
             "itemStyle": { "color": hex(Shades::colour(share)) },
-            "label": { "color": ink },
+            "label": { "color": text_colour },
         }))
     });
-    let tell = json!({ "x": chart.x.title, "y": chart.y.first().map(|y| y.title.clone()), "unit": grid.unit.word,
+    let tooltip = json!({ "x": chart.x.title, "y": chart.y.first().map(|y| y.title.clone()), "unit": grid.unit.word,
         "columns": names(&chart.x, grid.columns), "rows": chart.y.first().map(|y| names(y, grid.rows)) });
-    // Without a visual map of its own a heat map would not be drawn: it has one that changes nothing.
+    // ECharts draws a heat map only with a visual map of its own; this one changes nothing.
     option["visualMap"] = json!([option["visualMap"].clone(), { "show": false, "type": "piecewise", "seriesIndex": 0, "pieces": [{ "gte": -1e300, "lte": 1e300 }] }]);
     option["visualMap"][1]["inRange"] = json!({ "symbolSize": [8, 8] });
-    option["tooltip"] = json!({ "trigger": "item", "confine": true, "formatter": { "$fn": "cell", "with": tell },
+    option["tooltip"] = json!({ "trigger": "item", "confine": true, "formatter": { "$fn": "cell", "with": tooltip },
         "backgroundColor": role("background"), "borderColor": role("axis"), "textStyle": { "color": role("text"), "fontSize": 12 } });
     option["series"] = json!([{
         "type": "heatmap", "name": grid.title, "data": data.collect::<Value>(),
@@ -115,7 +115,7 @@ fn fields(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades, 
     }]);
 }
 
-/// Thousands of fields as one image, stretched over their part of the plot.
+/// Many cells as one raster image, stretched over its part of the plot.
 fn picture(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades) {
     let url = image::url(grid, shades);
     let ends = |axis: &ChartAxis, count: usize| -> [f64; 2] {
@@ -138,9 +138,9 @@ fn picture(option: &mut Value, chart: &Chart, grid: &ChartGrid, shades: &Shades)
     }]);
 }
 
-/// More bars than [`SOLID`] would hide each other: they are drawn flat.
+/// More than [`MAX_BARS`] bars would hide each other, so they are drawn flat.
 pub(super) fn is_solid(grid: &ChartGrid) -> bool {
-    grid.solid && grid.columns * grid.rows <= SOLID
+    grid.solid && grid.columns * grid.rows <= MAX_BARS
 }
 
 /// Bars in space.

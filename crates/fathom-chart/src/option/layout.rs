@@ -1,4 +1,4 @@
-//! Where title, plot, legend and notes go, so that none lies upon another.
+//! Positions of title, plot, legend and notes, so that none overlaps another.
 
 use fathom_model::{AxisScale, Chart, ChartBody};
 use serde_json::{Value, json};
@@ -10,32 +10,32 @@ use crate::theme::{palette, role};
 const MARGIN: f32 = 20.0;
 const TITLE: f32 = 19.0;
 const TITLE_LINE: f32 = 24.0;
-/// How much wider bold letters are, at most.
+/// Bold letters are at most this much wider.
 const BOLD: f32 = 1.1;
-/// How much wider another font is, at most.
+/// A substitute font is at most this much wider.
 const OTHER_FONT: f32 = 1.12;
-/// Notes have no more of the height.
+/// Maximum share of the height for notes.
 const NOTES_SHARE: f32 = 0.25;
 const SUBTITLE: f32 = 13.0;
 const NOTE: f32 = 11.5;
 const LEGEND: f32 = 12.5;
-/// A line of notes is so high.
+/// Height of a line of notes.
 const NOTE_LINE: f32 = 17.0;
 const LEGEND_LINE: f32 = 15.0;
 /// Above and below the legend.
 const LEGEND_EDGE: f32 = 9.0;
-/// A picture cannot be turned over page by page: more of its height than this it does so all the same.
+/// A legend that needs more than this share of the height is shown as one scrolling line.
 const LEGEND_SHARE: f32 = 0.5;
-/// A picture below this width is one for a phone.
+/// Narrower images are laid out for a phone.
 const PHONE: f32 = 500.0;
-/// The strip of happenings and the room above it.
+/// Height of the event strip, and the space above it.
 pub(super) const STRIP: f32 = 12.0;
 const STRIP_GAP: f32 = 16.0;
 
-/// Room in pixels, from the edges of the picture.
+/// Positions in pixels from the edges of the image.
 pub(super) struct Layout {
-    pub(super) paper: bool,
-    /// Across, without the margins.
+    pub(super) is_image: bool,
+    /// Width without the margins.
     pub(super) wide: f32,
     /// Between the entries of the legend.
     legend_gap: f32,
@@ -52,7 +52,7 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn of(chart: &Chart, medium: Medium) -> Layout {
-        let Medium::Paper {
+        let Medium::Image {
             width: wide,
             height,
         } = medium
@@ -60,7 +60,7 @@ impl Layout {
             return Layout::of_page(chart);
         };
         let room = wide as f32 - 2.0 * MARGIN;
-        // An SVG is shown in another font where this one is missing, and most are wider; bold letters are wider still.
+        // Viewers without this font substitute another, which is usually wider, and bold letters even more so.
         let mut notes: Vec<String> = chart
             .notes
             .iter()
@@ -77,7 +77,7 @@ impl Layout {
         } else {
             (lines, false)
         };
-        // The notes are for the plot, and not in its place; a long legend leaves them less.
+        // Notes must leave space for the plot; with a long legend they get less.
         let share = if shown > 2.0 {
             NOTES_SHARE / 2.0
         } else {
@@ -101,7 +101,7 @@ impl Layout {
         };
         let strip = !chart.strip.is_empty();
         Layout {
-            paper: true,
+            is_image: true,
             wide: room,
             top: 24.0 + title.len() as f32 * TITLE_LINE - (TITLE_LINE - TITLE)
                 + subtitle.len() as f32 * 18.0
@@ -124,7 +124,7 @@ impl Layout {
         let strip = !chart.strip.is_empty();
         let lines = legend_lines(chart, 700.0, 18.0).min(1.0);
         Layout {
-            paper: false,
+            is_image: false,
             wide: 640.0,
             top: 48.0,
             bottom: 12.0
@@ -144,7 +144,7 @@ impl Layout {
     /// Title and subtitle above, notes below.
     pub(super) fn titles(&self, chart: &Chart) -> Value {
         let mut titles = self.axis_names(chart);
-        if !self.paper {
+        if !self.is_image {
             return json!(titles);
         }
         titles.insert(0, json!({
@@ -162,7 +162,7 @@ impl Layout {
         json!(titles)
     }
 
-    /// Above the ends of their axes; where there are two, in the colour of what is read on them.
+    /// Axis titles above the ends of the axes; with two axes, in the colour of their series.
     fn axis_names(&self, chart: &Chart) -> Vec<Value> {
         if matches!(&chart.body, ChartBody::Grid(grid) if super::field::is_solid(grid)) {
             return Vec::new();
@@ -172,7 +172,7 @@ impl Layout {
                 "text": super::axis::titled(axis), "top": self.top - 34.0,
                 "textStyle": { "fontSize": 12.5, "fontWeight": "normal", "color": colour_of(chart, place), "fontFamily": FAMILY },
             });
-            let edge = if self.paper { MARGIN - 5.0 } else { 3.0 };
+            let edge = if self.is_image { MARGIN - 5.0 } else { 3.0 };
             title[if place == 0 { "left" } else { "right" }] = json!(edge);
             title
         };
@@ -180,7 +180,7 @@ impl Layout {
     }
 
     pub(super) fn grid(&self, chart: &Chart) -> Value {
-        let (left, right) = if self.paper {
+        let (left, right) = if self.is_image {
             (MARGIN, MARGIN + 8.0)
         } else {
             (8.0, 16.0)
@@ -203,7 +203,7 @@ impl Layout {
     }
 }
 
-/// Of the first series on an axis, where there are two axes to be told apart.
+/// The colour of the only series on an axis, if there are two axes.
 fn colour_of(chart: &Chart, axis: usize) -> Value {
     let ChartBody::Series(all) = &chart.body else {
         return role("muted");
@@ -222,7 +222,7 @@ fn colour_of(chart: &Chart, axis: usize) -> Value {
     }
 }
 
-/// As many lines with what is between them.
+/// Height of a legend with so many lines.
 fn legend_height(lines: f32, gap: f32) -> f32 {
     if lines == 0.0 {
         0.0

@@ -1,4 +1,4 @@
-//! Lines and points with a word to them, and the strip of happenings under a time axis.
+//! Labelled lines and points, and the strip of events under a time axis.
 
 use fathom_model::{Chart, ChartBody, MarkPlace};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::layout::STRIP;
 use super::series::number;
 use crate::theme::role;
 
-/// Marks hang on a series without points of their own, one for each y axis.
+/// ECharts attaches marks to a series: an empty one for each y axis.
 pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
     for axis in 0..chart.y.len() {
         let (mut lines, mut points) = (Vec::new(), Vec::new());
@@ -20,7 +20,7 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
                     lines.push(json!({ "xAxis": number(place, &chart.x), "name": mark.words, "label": { "position": "end" } }));
                 }
                 MarkPlace::Point(on, x, y) if on == axis => {
-                    // Beside the right edge there is room on the left only.
+                    // Near the right edge there is space on the left only.
                     let align = if x > 0.75 * furthest(chart) {
                         "right"
                     } else {
@@ -45,7 +45,7 @@ pub(super) fn add(drawn: &mut Vec<Value>, chart: &Chart) {
     }
 }
 
-/// The largest place on the x axis.
+/// The largest x value.
 fn furthest(chart: &Chart) -> f64 {
     let ChartBody::Series(all) = &chart.body else {
         return f64::INFINITY;
@@ -56,7 +56,7 @@ fn furthest(chart: &Chart) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// A second plot under the first, as wide, with a block for each happening.
+/// A second plot of the same width under the first, with a block for each event.
 pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
     let right = match &chart.body {
         ChartBody::Grid(_) => 96,
@@ -75,10 +75,7 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
         grid["left"] = json!(76);
         grid["right"] = json!(right);
     }
-    option["grid"]
-        .as_array_mut()
-        .expect("it is one")
-        .push(under);
+    option["grid"].as_array_mut().expect("an array").push(under);
     let mut along = option["xAxis"][0].clone();
     for (key, value) in [
         ("gridIndex", json!(1)),
@@ -89,9 +86,9 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
     }
     option["xAxis"]
         .as_array_mut()
-        .expect("it is one")
+        .expect("an array")
         .push(along);
-    let axes = option["yAxis"].as_array_mut().expect("it is one");
+    let axes = option["yAxis"].as_array_mut().expect("an array");
     let second = axes.len();
     axes.push(json!({ "gridIndex": 1, "type": "value", "show": false, "min": 0, "max": 1 }));
     let data = chart.strip.iter().map(|one| {
@@ -104,6 +101,6 @@ pub(super) fn strip(option: &mut Value, chart: &Chart, bottom: f32) {
     });
     option["series"]
         .as_array_mut()
-        .expect("it is one")
+        .expect("an array")
         .push(drawn);
 }

@@ -1,4 +1,4 @@
-//! A chart as an option of ECharts: one document for the page, the SVG and the PNG.
+//! A chart as an ECharts option: one document for the page, the SVG and the PNG.
 
 mod axis;
 mod field;
@@ -14,21 +14,21 @@ use self::layout::Layout;
 use crate::font::FAMILY;
 use crate::theme::role;
 
-/// What the picture is for.
+/// Where the chart is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Medium {
-    /// A picture that stands alone: title, notes and legend are in it.
-    Paper {
-        /// Pixels.
+    /// An image file, which contains title, notes and legend.
+    Image {
+        /// In pixels.
         width: u32,
-        /// Pixels.
+        /// In pixels.
         height: u32,
     },
-    /// A place on a page, which has title and notes itself, and on which one can point, zoom and choose.
+    /// An interactive chart on a page, which shows title and notes itself.
     Page,
 }
 
-/// The option. Colours and functions are named in it and put in by the house script.
+/// The option. It refers to colours and functions by name; `formatters.js` resolves them.
 pub(crate) fn option(chart: &Chart, medium: Medium) -> Value {
     let layout = Layout::of(chart, medium);
     let mut option = json!({

@@ -7,14 +7,14 @@ use super::layout::{Layout, STRIP};
 use super::{axis, mark};
 use crate::theme::{palette, role};
 
-/// Pixels for a bar beside another below which its value is not written.
+/// Narrower bars, in pixels, have no value label if there are several series.
 const NARROW: f32 = 36.0;
-/// Bars with at most this many values in all have them written above.
+/// Maximum number of bars that have value labels.
 const LABELLED: usize = 40;
 
-/// A dot of its own for the lines of each colour.
+/// A symbol for each colour.
 const SYMBOLS: [&str; 5] = ["circle", "rect", "triangle", "diamond", "roundRect"];
-/// And dashes where there are too many points for dots; the first is solid.
+/// Dashes for lines with too many points for symbols; the first is solid.
 const DASHES: [Option<&[u32]>; 8] = [
     None,
     Some(&[8, 2]),
@@ -40,7 +40,7 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
         .filter(|series| series.shape == SeriesShape::Bars)
         .collect();
     let count = bars.iter().map(|series| series.points.len()).sum::<usize>();
-    // Values beside each other need room, above all those with an interval, whose label stands wherever it ends.
+    // Value labels side by side need space, most of all above an interval, whose label is at its upper end.
     let narrow = bars.len() > 1 && layout.wide / (count.max(1) as f32) < NARROW;
     let labelled = count <= LABELLED && !narrow;
     for series in all {
@@ -56,21 +56,21 @@ pub(super) fn draw(option: &mut Value, chart: &Chart, all: &[ChartSeries], layou
         }
     }
     if all.iter().all(|series| series.points.is_empty()) {
-        option["graphic"] = json!([{ "type": "text", "left": "center", "top": "middle", "style": { "text": "nothing to draw: no such figures in these results", "fill": role("muted"), "fontSize": 14 } }]);
+        option["graphic"] = json!([{ "type": "text", "left": "center", "top": "middle", "style": { "text": "no data: these results lack the metric", "fill": role("muted"), "fontSize": 14 } }]);
     }
     mark::add(&mut drawn, chart);
     option["series"] = json!(drawn);
     if layout.strip {
         mark::strip(option, chart, layout.bottom - STRIP - 50.0);
     }
-    if !layout.paper && !matches!(chart.x.scale, AxisScale::Names(_)) {
+    if !layout.is_image && !matches!(chart.x.scale, AxisScale::Names(_)) {
         let axes: &[u32] = if layout.strip { &[0, 1] } else { &[0] };
         option["dataZoom"] =
             json!([{ "type": "inside", "xAxisIndex": axes, "filterMode": "none" }]);
     }
 }
 
-/// Pointing at a place tells every value there; at a cloud of points, that of the point.
+/// The tooltip shows all values at an x position; in a scatter plot, the value of the point.
 fn tooltip(chart: &Chart, all: &[ChartSeries]) -> Value {
     let apart = all.iter().any(|series| series.shape == SeriesShape::Dots);
     let pointer = if matches!(chart.x.scale, AxisScale::Names(_)) {
@@ -94,7 +94,7 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
         "emphasis": { "focus": "series" },
     });
     let line = |width: f64| json!({ "width": width, "color": colour, "type": if series.dashed { json!([5, 4]) } else { json!("solid") } });
-    let alone = chart_lines_on(chart, series.axis) <= 2;
+    let alone = lines_on_axis(chart, series.axis) <= 2;
     match series.shape {
         SeriesShape::Bars => {
             made["type"] = json!("bar");
@@ -121,7 +121,7 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
             made["symbolSize"] = json!(7);
             made["lineStyle"] = line(2.2);
             made["z"] = json!(4);
-            // A dot for each point, however close: ECharts would leave some out.
+            // ECharts omits symbols of close points by default.
             made["showAllSymbol"] = json!(true);
             if series.axis == 1 && labelled && alone {
                 made["label"] = value_label(&colour);
@@ -132,7 +132,7 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
             made["type"] = json!("line");
             made["showSymbol"] = json!(series.points.len() == 1);
             made["lineStyle"] = line(1.4);
-            // Colours are lost in a grey print; dashes are not.
+            // In greyscale only the dashes distinguish the lines.
             if !series.dashed {
                 made["lineStyle"]["type"] = DASHES[series.colour % DASHES.len()]
                     .map_or(json!("solid"), |dashes| json!(dashes));
@@ -149,8 +149,8 @@ fn one(chart: &Chart, series: &ChartSeries, labelled: bool) -> Value {
     made
 }
 
-/// How many lines are read on an axis: with more than two, values beside them would lie upon each other.
-fn chart_lines_on(chart: &Chart, axis: usize) -> usize {
+/// Number of lines on an axis: with more than two, their value labels would overlap.
+fn lines_on_axis(chart: &Chart, axis: usize) -> usize {
     let ChartBody::Series(all) = &chart.body else {
         return 0;
     };
@@ -159,7 +159,7 @@ fn chart_lines_on(chart: &Chart, axis: usize) -> usize {
         .count()
 }
 
-/// Its own for each colour, so that lines can be told apart without colours; hollow for a second kind of the same.
+/// A symbol for each colour, so that lines are distinguishable without colours; hollow if dashed.
 fn symbol(series: &ChartSeries) -> String {
     let kind = SYMBOLS[series.colour % SYMBOLS.len()];
     if !series.dashed {
@@ -169,13 +169,13 @@ fn symbol(series: &ChartSeries) -> String {
     format!("empty{}{rest}", first.to_ascii_uppercase())
 }
 
-/// The value above its bar or point, with a seam, for a line may run through it.
+/// The value above its bar or point, on the background colour because a line may cross it.
 fn value_label(colour: &Value) -> Value {
     json!({ "show": true, "position": "top", "fontSize": 11, "color": colour, "formatter": { "$fn": "label", "with": 1 },
         "backgroundColor": role("background"), "padding": [0, 2], "borderRadius": 2 })
 }
 
-/// Pairs in the units of the axes. What has no place on a logarithmic axis is left out: nothing is drawn there.
+/// Pairs in the units of the axes. Values that a logarithmic axis cannot show become null.
 fn data(chart: &Chart, series: &ChartSeries) -> Value {
     let pairs = series.points.iter().enumerate().map(|(place, point)| {
         let pair = json!([
@@ -198,7 +198,7 @@ fn side<'a>(chart: &'a Chart, series: &ChartSeries) -> &'a ChartAxis {
         .unwrap_or(&chart.x)
 }
 
-/// In the unit of the axis, with no more figures than can be seen.
+/// A value in the unit of the axis, rounded to what is visible.
 pub(super) fn number(value: f64, axis: &ChartAxis) -> Value {
     let value = value / axis.unit.divide;
     if !value.is_finite() || (matches!(axis.scale, AxisScale::Log(_)) && value <= 0.0) {
@@ -207,7 +207,7 @@ pub(super) fn number(value: f64, axis: &ChartAxis) -> Value {
     rounded(value)
 }
 
-/// Six figures: the page would be twice as long with all that a double holds.
+/// Six significant figures: with all digits of a double the page would be twice as large.
 pub(crate) fn rounded(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         return json!(value as i64);
@@ -216,7 +216,7 @@ pub(crate) fn rounded(value: f64) -> Value {
     json!(short)
 }
 
-/// Intervals, drawn as whiskers beside the bar or through the point.
+/// Intervals, drawn as whiskers on the bar or point.
 fn whiskers(
     chart: &Chart,
     series: &ChartSeries,

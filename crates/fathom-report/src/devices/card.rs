@@ -1,4 +1,4 @@
-//! Everything about one target, a line for each kind of fact.
+//! The details of a target, a line for each kind of fact.
 
 use fathom_model::{
     ArrayFacts, Bytes, CacheFacts, DeviceCard, DeviceFacts, DeviceRecording, DirectFacts,
@@ -6,9 +6,9 @@ use fathom_model::{
     QueueFacts, WriteAnswer,
 };
 
-use super::link::speed_words;
+use super::link::link_speed_text;
 use crate::Style;
-use crate::ink::{Colour, wrap};
+use crate::output::{Colour, wrap};
 use fathom_model::format::{self, capacity, thousands};
 
 /// Columns that labels take.
@@ -29,7 +29,7 @@ fn one(card: &DeviceCard, style: &Style) -> String {
     for (label, value) in &card.lines {
         text += &entry(label, value, 2, style);
     }
-    text += &entry("to write it", &write(&card.standing.write), 2, style);
+    text += &entry("write", &write(&card.standing.write), 2, style);
     if let Some(facts) = &card.target.file_system {
         text += &file_system(facts, style);
     }
@@ -37,14 +37,14 @@ fn one(card: &DeviceCard, style: &Style) -> String {
         text += &below(device, card, style);
     }
     for trouble in &card.target.troubles {
-        text += &entry("not seen", trouble, 2, style);
+        text += &entry("not found", trouble, 2, style);
     }
     for sheet in &card.sheets {
         text += &entry("data sheet", sheet, 2, style);
     }
     for concern in &card.concerns {
-        let line = entry("mind", concern, 2, style);
-        text += &line.replacen("mind", &style.paint("mind", Colour::Yellow), 1);
+        let line = entry("caution", concern, 2, style);
+        text += &line.replacen("caution", &style.paint("caution", Colour::Yellow), 1);
     }
     text
 }
@@ -53,7 +53,7 @@ fn entry(label: &str, value: &str, indent: usize, style: &Style) -> String {
     let room = LABEL + indent;
     let first = format!("{:indent$}{label:<LABEL$}", "");
     let value = style.clean(value);
-    // Where the label leaves no room, the value goes on a line of its own.
+    // On a narrow page the value goes on a line of its own.
     if style.width < room + 20 {
         return wrap(
             &format!("{label}: {value}"),
@@ -67,12 +67,12 @@ fn entry(label: &str, value: &str, indent: usize, style: &Style) -> String {
 
 fn write(answer: &WriteAnswer) -> String {
     match answer {
-        WriteAnswer::Free => "nothing on it needs a confirmation".to_owned(),
+        WriteAnswer::Free => "allowed without confirmation".to_owned(),
         WriteAnswer::WithCode(code) => {
-            format!("--destroy={code} confirms that what it holds may be lost")
+            format!("--destroy={code} confirms that its contents may be destroyed")
         }
         WriteAnswer::Never(why) => format!("never: {why}"),
-        WriteAnswer::Unknown => "not known".to_owned(),
+        WriteAnswer::Unknown => "unknown".to_owned(),
     }
 }
 
@@ -92,28 +92,28 @@ fn file_system(facts: &FileSystemFacts, style: &Style) -> String {
 
 fn direct(facts: &DirectFacts) -> String {
     let said = match facts.said {
-        DirectSaid::Unknown => "the file system says nothing".to_owned(),
-        DirectSaid::Buffered => "the file system says that it is buffered".to_owned(),
+        DirectSaid::Unknown => "not reported by the file system".to_owned(),
+        DirectSaid::Buffered => "buffered, according to the file system".to_owned(),
         DirectSaid::Direct {
             offset_align,
             memory_align,
         } => {
             format!(
-                "the file system says yes, offsets in steps of {offset_align}, memory in steps of {memory_align} bytes"
+                "supported, according to the file system; offsets aligned to {offset_align}, memory to {memory_align} bytes"
             )
         }
     };
     let seen = match &facts.probe {
         DirectProbe::Unasked => return said,
-        DirectProbe::NotTried(why) => format!("not tried: {why}"),
-        DirectProbe::Direct => "a direct read left nothing in memory".to_owned(),
-        DirectProbe::Buffered => "a direct read went through the page cache".to_owned(),
+        DirectProbe::NotTried(why) => format!("not tested: {why}"),
+        DirectProbe::Direct => "a direct read bypassed the page cache".to_owned(),
+        DirectProbe::Buffered => "a direct read used the page cache".to_owned(),
         DirectProbe::Refused(why) => format!("a direct open was refused: {why}"),
     };
     format!("{said}; {seen}")
 }
 
-/// One device of the chain. The uppermost is the target itself when that is a device.
+/// One device below the target; the first is the target itself if that is a device.
 fn below(device: &DeviceRecording, card: &DeviceCard, style: &Style) -> String {
     let facts = &device.before;
     let is_target =
@@ -123,13 +123,13 @@ fn below(device: &DeviceRecording, card: &DeviceCard, style: &Style) -> String {
     if !is_target {
         let part = device.partition.as_ref().map_or(String::new(), |part| {
             format!(
-                " (by its partition {}, which begins at byte {})",
+                " (partition {}, starting at byte {})",
                 part.name,
                 thousands(part.starts_at.get())
             )
         });
         text += &entry(
-            "stands on",
+            "device",
             &format!("{}, {}{part}", facts.name, capacity(facts.size)),
             2,
             style,
@@ -144,7 +144,7 @@ fn below(device: &DeviceRecording, card: &DeviceCard, style: &Style) -> String {
 fn lines(facts: &DeviceFacts, is_target: bool) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if !is_target {
-        lines.push(("who", who(facts)));
+        lines.push(("model", model(facts)));
     }
     lines.push(("medium", medium(facts)));
     lines.extend(
@@ -168,24 +168,24 @@ fn lines(facts: &DeviceFacts, is_target: bool) -> Vec<(&'static str, String)> {
         let direct = match backing.direct_io {
             Some(true) => "by direct I/O",
             Some(false) => "through the page cache",
-            None => "in an unknown way",
+            None => "in an unknown mode",
         };
         let on = backing
             .file_system
             .as_ref()
             .map_or(String::new(), |facts| format!(", on {}", facts.kind));
         lines.push((
-            "made of",
-            format!("{}{on}, reached {direct}", backing.path.display()),
+            "file",
+            format!("{}{on}, accessed {direct}", backing.path.display()),
         ));
     }
     lines.push(("temperature", temperature(&facts.health)));
     lines.push(("health", health(&facts.health)));
-    lines.extend(facts.unread.iter().map(|what| ("not read", what.clone())));
+    lines.extend(facts.unread.iter().map(|what| ("unreadable", what.clone())));
     lines
 }
 
-fn who(facts: &DeviceFacts) -> String {
+fn model(facts: &DeviceFacts) -> String {
     let identity = &facts.identity;
     let serial = identity
         .serial
@@ -196,7 +196,7 @@ fn who(facts: &DeviceFacts) -> String {
         .flatten()
         .collect();
     if words.is_empty() {
-        "it does not say".to_owned()
+        "unknown".to_owned()
     } else {
         words.join(", ")
     }
@@ -204,24 +204,24 @@ fn who(facts: &DeviceFacts) -> String {
 
 fn medium(facts: &DeviceFacts) -> String {
     let medium = match facts.medium {
-        fathom_model::Medium::Below => "that of what it is built on".to_owned(),
+        fathom_model::Medium::Below => "that of the lower devices".to_owned(),
         medium => medium.word().to_owned(),
     };
     let parts = [
         Some(medium),
         facts
             .rpm
-            .map(|rpm| format!("{} turns a minute", thousands(u64::from(rpm)))),
-        Some(format!("joined by {}", facts.transport.word())),
+            .map(|rpm| format!("{} rpm", thousands(u64::from(rpm)))),
+        Some(format!("transport {}", facts.transport.word())),
         facts
             .driver
             .as_ref()
             .map(|driver| format!("driver {driver}")),
-        facts.numa_node.map(|node| format!("memory node {node}")),
+        facts.numa_node.map(|node| format!("NUMA node {node}")),
         facts
             .hypervisor
             .as_ref()
-            .map(|who| format!("made by {who}")),
+            .map(|who| format!("hypervisor {who}")),
         facts.removable.then(|| "removable".to_owned()),
         facts.read_only.then(|| "read-only".to_owned()),
     ];
@@ -229,10 +229,10 @@ fn medium(facts: &DeviceFacts) -> String {
 }
 
 fn link(link: &Link) -> String {
-    let now = speed_words(link.kind, &link.now);
+    let now = link_speed_text(link.kind, &link.now);
     let best = link.best.filter(|_| link.is_degraded());
     let best = best.map_or(String::new(), |best| {
-        format!("; both ends could do {}", speed_words(link.kind, &best))
+        format!("; both ends support {}", link_speed_text(link.kind, &best))
     });
     format!("{now} after line coding, at {}{best}", link.at)
 }
@@ -246,13 +246,10 @@ fn queue(queue: &QueueFacts) -> String {
                 format!("{n} hardware queues")
             }
         }),
-        queue.requests.map(|n| format!("{n} requests in each")),
-        queue.device_depth.map(|n| {
-            format!(
-                "the device takes {} commands at once",
-                thousands(u64::from(n))
-            )
-        }),
+        queue.requests.map(|n| format!("{n} requests each")),
+        queue
+            .device_depth
+            .map(|n| format!("device queue depth {}", thousands(u64::from(n)))),
         queue
             .scheduler
             .as_ref()
@@ -273,38 +270,30 @@ fn queue(queue: &QueueFacts) -> String {
 fn requests(queue: &QueueFacts) -> String {
     let set = match (queue.max_request, queue.max_hardware_request) {
         (Some(now), Some(most)) if most > now => Some(format!(
-            "at most {} as set ({} by the hardware)",
+            "at most {} (hardware limit {})",
             format::size(now),
             format::size(most)
         )),
         (Some(now), _) => Some(format!("at most {}", format::size(now))),
         _ => None,
     };
-    let pieces = queue.max_segments.map(|n| format!("{n} pieces of memory"));
-    let unsplit = queue.unsplit.map(|size| {
-        format!(
-            "an aligned I/O of up to {} is never split",
-            format::size(size)
-        )
-    });
+    let pieces = queue.max_segments.map(|n| format!("{n} memory segments"));
+    let unsplit = queue
+        .unsplit
+        .map(|size| format!("aligned I/O up to {} is never split", format::size(size)));
     let best = queue
         .unsplit_at_best
         .filter(|best| Some(*best) != queue.unsplit);
-    let best = best.map(|size| {
-        format!(
-            "up to {} where its memory is in one piece",
-            format::size(size)
-        )
-    });
+    let best = best.map(|size| format!("up to {} with contiguous memory", format::size(size)));
     let blocks = match (queue.logical_block, queue.physical_block) {
-        (Some(logical), Some(physical)) => {
-            Some(format!("blocks of {logical} bytes, physically {physical}"))
-        }
+        (Some(logical), Some(physical)) => Some(format!(
+            "logical blocks of {logical} bytes, physical {physical}"
+        )),
         _ => None,
     };
     let boundary = queue
         .chunk
-        .map(|chunk| format!("split at every {}", format::size(chunk)));
+        .map(|chunk| format!("split at multiples of {}", format::size(chunk)));
     known([blocks, set, pieces, unsplit, best, boundary])
 }
 
@@ -317,27 +306,27 @@ fn known<const N: usize>(parts: [Option<String>; N]) -> String {
     }
 }
 
-/// Both views of a write cache, in words.
+/// The write cache as seen by the device and by the kernel.
 #[must_use]
 pub fn cache_words(cache: &CacheFacts) -> String {
     let kernel = match cache.kernel {
         Some(KernelCache::WriteBack) => "the kernel sends flushes",
         Some(KernelCache::WriteThrough) => "the kernel sends no flushes",
-        None => "what the kernel does is unknown",
+        None => "kernel behaviour unknown",
     };
     let fua = match cache.kernel_fua {
-        Some(true) => ", by FUA where it can",
+        Some(true) => ", using FUA",
         Some(false) => ", without FUA",
         None => "",
     };
     let device = match (cache.device_has, cache.device_on) {
-        (_, Some(true)) => "volatile and on".to_owned(),
-        (Some(true), Some(false)) => "volatile, but off".to_owned(),
-        (_, Some(false)) => "none that is volatile".to_owned(),
-        _ => "the device was not asked".to_owned(),
+        (_, Some(true)) => "volatile and enabled".to_owned(),
+        (Some(true), Some(false)) => "volatile, but disabled".to_owned(),
+        (_, Some(false)) => "no volatile cache".to_owned(),
+        _ => "device not queried".to_owned(),
     };
-    let asked = cache.asked.map_or(String::new(), |who| format!(" ({who})"));
-    format!("{device}{asked}; {kernel}{fua}")
+    let source = cache.asked.map_or(String::new(), |who| format!(" ({who})"));
+    format!("{device}{source}; {kernel}{fua}")
 }
 
 fn array(array: &ArrayFacts, members: &[String]) -> String {
@@ -363,7 +352,7 @@ fn array(array: &ArrayFacts, members: &[String]) -> String {
         array
             .sync
             .as_ref()
-            .map(|action| format!("{action} going on")),
+            .map(|action| format!("{action} in progress")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
@@ -372,23 +361,23 @@ fn temperature(health: &HealthFacts) -> String {
     let Some(now) = health.temperature_c else {
         return "unknown".to_owned();
     };
-    let warns = health
+    let warning = health
         .warning_c
-        .map_or(String::new(), |c| format!(", warns at {c:.0} C"));
-    let stops = health
+        .map_or(String::new(), |c| format!(", warning at {c:.0} C"));
+    let critical = health
         .critical_c
         .map_or(String::new(), |c| format!(", critical at {c:.0} C"));
-    let asked = health
+    let source = health
         .asked
         .map_or(String::new(), |who| format!(" ({who})"));
-    format!("{now:.0} C{warns}{stops}{asked}")
+    format!("{now:.0} C{warning}{critical}{source}")
 }
 
 fn health(health: &HealthFacts) -> String {
     let state = match &health.state {
         HealthState::Unknown => "unknown".to_owned(),
-        HealthState::Good => "it complains of nothing".to_owned(),
-        HealthState::Warns(words) => format!("it warns: {}", words.join("; ")),
+        HealthState::Good => "good".to_owned(),
+        HealthState::Warns(words) => format!("warning: {}", words.join("; ")),
     };
     let plural = |n: u64, what: &str| format!("{} {what}", thousands(n));
     let parts = [
@@ -404,18 +393,18 @@ fn health(health: &HealthFacts) -> String {
         health.pending.map(|n| plural(n, "sectors pending")),
         health
             .throttled_s
-            .map(|n| format!("{} s slowed by heat over its life", thousands(n))),
+            .map(|n| format!("{} s of thermal throttling", thousands(n))),
         health.power_on_hours.map(|n| plural(n, "hours powered")),
         health.unsafe_shutdowns.map(|n| plural(n, "power losses")),
         health
             .written
             .map(|size| format!("{} written", written(size))),
     ];
-    let asked = health
+    let source = health
         .asked
         .filter(|_| health.state != HealthState::Unknown)
         .map_or(String::new(), |who| format!(" ({who})"));
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ") + &asked
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ") + &source
 }
 
 fn written(size: Bytes) -> String {

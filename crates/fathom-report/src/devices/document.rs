@@ -7,13 +7,13 @@ use fathom_model::{DeviceCard, DeviceSafety, WriteAnswer};
 use crate::json::devices::target;
 use crate::tree::{Object, Tree};
 
-/// Of the layout; a change that could break a reader makes it 2.
+/// Version of the layout; an incompatible change increments it.
 const VERSION: u64 = 1;
 
-/// Writes all cards as one JSON document and a line end. What is not known is `null`.
+/// Writes all cards as one JSON document and a line end. Unknown values are `null`.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn device_document(cards: &[DeviceCard], out: &mut dyn Write) -> io::Result<()> {
     let cards = cards.iter().map(card).collect::<Tree>();
     Tree::from(

@@ -1,4 +1,4 @@
-//! A link in words.
+//! The text of a link.
 
 use fathom_model::{LinkKind, LinkSpeed};
 
@@ -16,7 +16,7 @@ pub(crate) fn kind_word(kind: LinkKind) -> &'static str {
 }
 
 /// `PCIe 4.0 x4, 7,876 MB/s`.
-pub(crate) fn speed_words(kind: LinkKind, speed: &LinkSpeed) -> String {
+pub(crate) fn link_speed_text(kind: LinkKind, speed: &LinkSpeed) -> String {
     let generation = match (kind, speed.generation) {
         (LinkKind::Pcie, Some(generation)) => format!(" {generation}.0"),
         (LinkKind::Sas, Some(generation)) => format!("-{generation}"),

@@ -1,24 +1,24 @@
-//! A data sheet against what was measured, as text and as JSON.
+//! The comparison of a result with a data sheet, as text and as JSON.
 
 use std::io::{self, Write};
 
 use fathom_model::{SpecLine, SpecReport};
 
 use crate::Style;
-use crate::ink::{Colour, wrap};
+use crate::output::{Colour, wrap};
 use crate::tree::{Object, Tree};
 
-/// Of the layout; a change that could break a reader makes it 2.
+/// Version of the layout; an incompatible change increments it.
 const VERSION: u64 = 1;
 
-/// The sheet, then each figure with what became of it.
+/// The data sheet, then each specified value with the measured one.
 #[must_use]
 pub fn spec_text(report: &SpecReport, style: &Style) -> String {
     let paragraph =
         |text: &str, first: &str, rest: &str| wrap(&style.clean(text), style.width, first, rest);
     let mut text = paragraph(&format!("{}: {}", report.target, report.device), "", "  ");
     let sheet = format!(
-        "Data sheet {} ({}), because {}",
+        "Data sheet {} ({}), selected: {}",
         report.sheet, report.product, report.chosen
     );
     text += &paragraph(&sheet, "", "  ");
@@ -57,7 +57,7 @@ fn figure(line: &SpecLine, style: &Style) -> String {
         .map_or(String::new(), |words| format!(": measured {words}"));
     let ratio = line.ratio.map_or(String::new(), |ratio| {
         format!(
-            ", {:.0} % of it ({:.0} % either way is kept)",
+            ", {:.0} % of it (tolerance {:.0} %)",
             100.0 * ratio,
             100.0 * line.tolerance
         )
@@ -77,7 +77,7 @@ fn figure(line: &SpecLine, style: &Style) -> String {
 /// The same as one JSON document and a line end.
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn spec_document(report: &SpecReport, out: &mut dyn Write) -> io::Result<()> {
     Tree::from(spec_object(report)).write(out)?;
     out.write_all(b"\n")

@@ -4,27 +4,27 @@ use fathom_model::{DeviceCard, DeviceFacts, WriteAnswer};
 
 use super::link::kind_word;
 use crate::Style;
-use crate::ink::wrap;
+use crate::output::wrap;
 use fathom_model::format;
 
-/// Headings, and which goes first where there is no room: the highest number.
+/// Headings, and their priority: the highest number is omitted first.
 const COLUMNS: [(&str, u8); 9] = [
     ("NAME", 0),
     ("SIZE", 0),
     ("MEDIUM", 3),
-    ("JOINED BY", 2),
+    ("TRANSPORT", 2),
     ("MB/s", 5),
     ("TEMP", 6),
-    ("WHO", 4),
-    ("ON IT", 1),
-    ("TO WRITE IT", 1),
+    ("MODEL", 4),
+    ("CONTENTS", 1),
+    ("WRITE ACCESS", 1),
 ];
-/// No column is wider; what is longer is shown in full for one device.
+/// Maximum width of a column; the details of one device show the full text.
 const WIDEST: usize = 34;
-/// Below this two columns do not fit.
+/// Below this width two columns do not fit.
 const NARROW: usize = 44;
 
-/// A table of devices as wide as the style allows; columns that do not fit are left out and named.
+/// A table of devices as wide as the style allows; columns that do not fit are omitted and listed.
 #[must_use]
 pub fn device_table(cards: &[DeviceCard], style: &Style) -> String {
     let rows: Vec<[String; 9]> = cards
@@ -76,7 +76,7 @@ pub fn device_table(cards: &[DeviceCard], style: &Style) -> String {
     text.extend(rows.iter().map(|row| line(&|column| row[column].clone())));
     if !left_out.is_empty() {
         text += &wrap(
-            &format!("(no room for {})", left_out.join(", ")),
+            &format!("(columns omitted: {})", left_out.join(", ")),
             style.width,
             "",
             "  ",
@@ -118,7 +118,7 @@ fn row(card: &DeviceCard) -> [String; 9] {
             String::new(),
             String::new(),
             String::new(),
-            on_it(card),
+            contents(card),
             write(card),
         ];
     };
@@ -127,7 +127,7 @@ fn row(card: &DeviceCard) -> [String; 9] {
         Some(part) => (format!("  {}", part.name), part.size),
         None => (facts.name.clone(), facts.size),
     };
-    // A partition is on the same device as the line above it.
+    // A partition is on the device of the line above.
     let device = |text: String| {
         if first.partition.is_some() {
             String::new()
@@ -150,8 +150,8 @@ fn row(card: &DeviceCard) -> [String; 9] {
                 .temperature_c
                 .map_or_else(|| "?".to_owned(), |c| format!("{c:.0} C")),
         ),
-        device(who(facts)),
-        on_it(card),
+        device(model(facts)),
+        contents(card),
         write(card),
     ]
 }
@@ -164,9 +164,9 @@ fn joined(facts: &DeviceFacts) -> String {
     }
 }
 
-fn who(facts: &DeviceFacts) -> String {
+fn model(facts: &DeviceFacts) -> String {
     let identity = &facts.identity;
-    let model = [&identity.vendor, &identity.model]
+    let name = [&identity.vendor, &identity.model]
         .into_iter()
         .flatten()
         .cloned()
@@ -181,24 +181,24 @@ fn who(facts: &DeviceFacts) -> String {
                 .map_or(String::new(), |name| format!(" {name}"));
             format!("{}{name} of {}", array.kind, facts.built_on.join(", "))
         }
-        (None, None) if model.is_empty() => identity
+        (None, None) if name.is_empty() => identity
             .serial
             .as_ref()
             .map_or(String::new(), |serial| format!("serial {serial}")),
-        (None, None) => model,
+        (None, None) => name,
     }
 }
 
-fn on_it(card: &DeviceCard) -> String {
-    let standing = &card.standing;
+fn contents(card: &DeviceCard) -> String {
+    let safety = &card.standing;
     match (
-        standing.mounted_at.is_empty(),
-        standing.holders.is_empty(),
-        standing.partitions.len(),
+        safety.mounted_at.is_empty(),
+        safety.holders.is_empty(),
+        safety.partitions.len(),
     ) {
-        (false, _, _) => standing.mounted_at.join(", "),
-        (true, false, _) => standing.holders.join(", "),
-        (true, true, 0) => standing
+        (false, _, _) => safety.mounted_at.join(", "),
+        (true, false, _) => safety.holders.join(", "),
+        (true, true, 0) => safety
             .holds
             .as_ref()
             .map_or_else(|| "not readable".to_owned(), |holds| holds.join(", ")),
@@ -209,7 +209,7 @@ fn on_it(card: &DeviceCard) -> String {
 
 fn write(card: &DeviceCard) -> String {
     match &card.standing.write {
-        WriteAnswer::Free => "free".to_owned(),
+        WriteAnswer::Free => "allowed".to_owned(),
         WriteAnswer::WithCode(code) => format!("--destroy={code}"),
         WriteAnswer::Never(_) => "never".to_owned(),
         WriteAnswer::Unknown => "?".to_owned(),

@@ -1,4 +1,4 @@
-//! The `fathom` key: verdict, findings, conditions, and per entry what fio has no place for.
+//! The `fathom` key: verdict, findings, conditions, and the data of each entry that fio's keys lack.
 
 use fathom_model::{
     Counts, Damage, Direction, DirectionSummary, Entry, Finding, Findings, Moment, MomentDirection,
@@ -8,19 +8,19 @@ use fathom_model::{
 use super::conditions::conditions;
 use super::direction::latency;
 use crate::devices::spec_object;
-use crate::text::{verdict_word, weight_word};
+use crate::text::{verdict_name, weight_name};
 use crate::tree::{Fields, Object, Tree, Value};
 
-/// Of the layout below; a change that could break a reader makes it 2.
+/// Version of the layout below; an incompatible change increments it.
 const VERSION: u64 = 1;
 
-/// `plus` adds the series over time, as it adds bins to fio's part.
+/// `plus` adds the time series, as it adds bins to fio's keys.
 pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
     let mut object = Fields::new()
         .with("version", VERSION)
         .with(
             "verdict",
-            verdict_word(findings.verdict).to_ascii_lowercase().as_str(),
+            verdict_name(findings.verdict).to_ascii_lowercase().as_str(),
         )
         .with(
             "findings",
@@ -32,7 +32,7 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
             findings.overrides.iter().map(override_).collect::<Tree>(),
         )
         .with("messages", findings.messages.iter().collect::<Tree>())
-        .with("end", end_word(findings.end))
+        .with("end", end_name(findings.end))
         .with("started_unix_ns", findings.started_unix_ns)
         .with("elapsed_ns", findings.elapsed.get())
         .with("clock", clock(findings))
@@ -56,8 +56,8 @@ pub(super) fn addition(findings: &Findings, plus: bool) -> Fields<'_> {
     object
 }
 
-/// The same of a result of another program, of which less is known.
-pub(super) fn foreign<'a>(findings: &'a Findings, source: &Provenance, plus: bool) -> Fields<'a> {
+/// The same of an imported result, which has fewer data.
+pub(super) fn imported<'a>(findings: &'a Findings, source: &Provenance, plus: bool) -> Fields<'a> {
     let imported = Object::new()
         .with("program", &source.program)
         .with("files", source.files.iter().collect::<Tree>())
@@ -68,7 +68,7 @@ pub(super) fn foreign<'a>(findings: &'a Findings, source: &Provenance, plus: boo
         .with("imported", imported)
         .with(
             "verdict",
-            verdict_word(findings.verdict).to_ascii_lowercase().as_str(),
+            verdict_name(findings.verdict).to_ascii_lowercase().as_str(),
         )
         .with(
             "findings",
@@ -78,12 +78,12 @@ pub(super) fn foreign<'a>(findings: &'a Findings, source: &Provenance, plus: boo
         .with("elapsed_ns", findings.elapsed.get())
         .with(
             "entries",
-            Value::each(&findings.entries, move |one| foreign_entry(one, plus)),
+            Value::each(&findings.entries, move |one| imported_entry(one, plus)),
         )
 }
 
-/// Its moments carry their distributions: there is no recording behind them.
-fn foreign_entry(entry: &Entry, plus: bool) -> Fields<'_> {
+/// Its moments contain their distributions, because there is no recording.
+fn imported_entry(entry: &Entry, plus: bool) -> Fields<'_> {
     let size = |direction: Direction| entry.block_sizes[direction].0;
     let mut figures = Fields::new()
         .with("name", &entry.name)
@@ -102,17 +102,17 @@ fn foreign_entry(entry: &Entry, plus: bool) -> Fields<'_> {
     if plus {
         figures.push(
             "series",
-            Value::each(&entry.series, |one| moment_with(one, &foreign_direction)),
+            Value::each(&entry.series, |one| moment_with(one, &imported_direction)),
         );
     }
     figures
 }
 
-fn foreign_direction(figures: &MomentDirection) -> Object {
+fn imported_direction(figures: &MomentDirection) -> Object {
     let mut object = moment_direction(figures);
     if !figures.latencies.is_empty() {
-        let spread = figures.latencies.unpack();
-        let bins = spread
+        let histogram = figures.latencies.unpack();
+        let bins = histogram
             .buckets()
             .map(|(middle, n)| ((middle as u64).to_string(), Tree::Int(n)));
         object.push("bins", Object::of(bins));
@@ -126,7 +126,7 @@ fn finding(finding: &Finding) -> Object {
         .with("code", finding.code)
         .with(
             "weight",
-            weight_word(finding.weight).to_ascii_lowercase().as_str(),
+            weight_name(finding.weight).to_ascii_lowercase().as_str(),
         )
         .with("about", finding.about.as_ref())
         .with("evidence", &finding.evidence)
@@ -152,7 +152,7 @@ fn override_(one: &Override) -> Object {
         .with("value", &one.value)
 }
 
-fn end_word(end: RunEnd) -> &'static str {
+fn end_name(end: RunEnd) -> &'static str {
     match end {
         RunEnd::Completed => "completed",
         RunEnd::Interrupted => "interrupted",
@@ -327,7 +327,7 @@ fn moment_direction(figures: &MomentDirection) -> Object {
         .with("latency_buckets", buckets(figures))
 }
 
-/// `1152:12 1160:4`: buckets of our histogram by number, each with its count.
+/// `1152:12 1160:4`: numbers of histogram buckets with their counts.
 fn buckets(figures: &MomentDirection) -> String {
     let all = figures.latencies.unpack();
     all.indexed()

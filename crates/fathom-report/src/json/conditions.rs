@@ -26,7 +26,7 @@ fn target(target: &TargetConditions) -> Object {
         .with("path", &target.path.to_string_lossy().into_owned())
         .with("size_bytes", target.size.get())
         .with("memory_backed", target.memory_backed)
-        .with("direct", target.direct.map(direct_word))
+        .with("direct", target.direct.map(direct_name))
         .with("written_share", target.written_share)
         .with("cached_share", target.cached_share)
         .with("dirty_bytes", target.dirty.map(|dirty| dirty.get()))
@@ -45,7 +45,7 @@ fn sharer(other: &Sharer) -> Object {
         .with("orphan", other.orphan)
 }
 
-fn direct_word(truth: DirectTruth) -> &'static str {
+fn direct_name(truth: DirectTruth) -> &'static str {
     match truth {
         DirectTruth::Direct => "direct",
         DirectTruth::Buffered => "buffered",

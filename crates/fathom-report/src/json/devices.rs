@@ -1,4 +1,4 @@
-//! Targets and the devices below them, as JSON. What is not known is `null`.
+//! Targets and the devices below them, as JSON. Unknown values are `null`.
 
 use fathom_model::{
     ArrayFacts, BackingFacts, Bytes, CacheFacts, DeviceFacts, DeviceRecording, DirectFacts,
@@ -22,7 +22,7 @@ pub(crate) fn target(target: &TargetRecording) -> Object {
         .with("errors", target.troubles.iter().collect::<Tree>())
 }
 
-/// A device with what changed over the run. A copy of everything after the run would say most things twice.
+/// A device before the run, and the values that changed during the run.
 fn recorded(recorded: &DeviceRecording) -> Object {
     let mut object = device(&recorded.before);
     object.push("parent", recorded.under.map(|place| place as u64));

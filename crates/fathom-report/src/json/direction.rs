@@ -84,7 +84,7 @@ pub(super) fn sync(entry: &Entry, plus: bool) -> Object {
         .with("lat_ns", latency(&entry.sync, percentiles, plus))
 }
 
-/// A distribution; percentiles and bins only where asked for and where there is something in it.
+/// A distribution; percentiles and bins only if requested and not empty.
 pub(super) fn latency(summary: &LatencySummary, percentiles: bool, plus: bool) -> Object {
     let mut figures = Object::new()
         .with("min", summary.min)

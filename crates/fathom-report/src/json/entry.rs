@@ -40,12 +40,12 @@ pub(super) fn entry(entry: &Entry, style: &Style, plus: bool) -> Tree {
     root.into()
 }
 
-/// fio's `steadystate`: what was asked, what the last samples say, and the samples.
+/// fio's `steadystate`: the criterion, the result, and the samples.
 fn steady_state(steady: &SteadySummary) -> Object {
     let (seen, rule) = (&steady.seen, &steady.seen.rule);
     let unit = if rule.percent { "%" } else { "" };
     let slope = if rule.slope { "_slope" } else { "" };
-    let word = measure_word(rule.measure);
+    let word = measure_name(rule.measure);
     let samples = |of: fn(&SteadySample) -> u64| seen.samples.iter().map(of).collect::<Tree>();
     let mut data = Object::new()
         .with("bw_mean", steady.mean.bandwidth)
@@ -66,8 +66,8 @@ fn steady_state(steady: &SteadySummary) -> Object {
         .with("data", data)
 }
 
-/// fio's word for what must be steady.
-pub(crate) fn measure_word(measure: SteadyMeasure) -> &'static str {
+/// fio's name of the steady-state metric.
+pub(crate) fn measure_name(measure: SteadyMeasure) -> &'static str {
     match measure {
         SteadyMeasure::Iops => "iops",
         SteadyMeasure::Bandwidth => "bw",
@@ -126,8 +126,8 @@ fn push_errors(root: &mut Object, entry: &Entry) {
     }
 }
 
-/// The search for a depth by latency; where none was asked for, its depth is the queue depth. As in fio, a job that
-/// did no I/O of its own has none of it.
+/// The result of `latency_target`; without it, its depth is the queue depth. As in fio, a job without I/O has
+/// none of these keys.
 fn push_target(root: &mut Object, entry: &Entry) {
     if entry.depth == 0 {
         return;

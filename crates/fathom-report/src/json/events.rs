@@ -1,7 +1,7 @@
-//! An experiment as events for programs: one JSON object in each line (NDJSON), written as things happen.
+//! An experiment as events for programs: one JSON object in each line (NDJSON), written as they happen.
 //!
 //! Every object has `event`. Times are seconds, rates are per second, latencies are nanoseconds. New keys and new events may
-//! be added; what is there keeps its meaning.
+//! be added; existing ones keep their meaning.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::grid::figures;
 use crate::experiment::CellPosition;
 use crate::tree::{Object, Tree};
 
-/// `{"event":"begin","kind":"sweep","cells":24,"run":"r12"}`: an experiment begins, or goes on.
+/// `{"event":"begin","kind":"sweep","cells":24,"run":"r12"}`: an experiment begins or resumes.
 #[must_use]
 pub fn begin_event(kind: &str, cells: usize, run: Option<&str>) -> String {
     line(
@@ -37,7 +37,7 @@ pub fn cell_event(place: &CellPosition, at: &[(String, String)]) -> String {
     )
 }
 
-/// `progress`: how the cell stands.
+/// `progress`: the state of the running cell.
 #[must_use]
 pub fn progress_event(place: &CellPosition, progress: &Progress) -> String {
     let sum = |of: fn(&fathom_model::LiveRate) -> f64| {
@@ -60,7 +60,7 @@ pub fn progress_event(place: &CellPosition, progress: &Progress) -> String {
     line(object)
 }
 
-/// `done`: a cell with its figures and findings.
+/// `done`: a cell with its results and findings.
 #[must_use]
 pub fn done_event(
     place: &CellPosition,
@@ -72,7 +72,7 @@ pub fn done_event(
         at.iter()
             .map(|(name, value)| (name.clone(), Tree::from(value))),
     );
-    let told = findings
+    let serious = findings
         .iter()
         .filter(|finding| finding.weight != Weight::Note)
         .map(|finding| {
@@ -88,7 +88,7 @@ pub fn done_event(
             .with("remaining_s", seconds(place.left)),
         cell,
     );
-    object.push("findings", told.collect::<Tree>());
+    object.push("findings", serious.collect::<Tree>());
     line(object)
 }
 
@@ -98,7 +98,7 @@ pub fn failed_event(place: &CellPosition, why: &str) -> String {
     line(head("failed", place).with("reason", why))
 }
 
-/// `end`: `done`, `interrupted`, `out of time` or `stopped`, and the command that goes on.
+/// `end`: `done`, `interrupted`, `out of time` or `stopped`, and the command that resumes the run.
 #[must_use]
 pub fn end_event(how: &str, resume: Option<&str>) -> String {
     line(

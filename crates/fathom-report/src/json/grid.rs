@@ -9,7 +9,7 @@ use crate::tree::{Object, Tree};
 pub fn grid_json(grid: &Grid) -> String {
     let document: Tree = grid_into(Object::new().with("fathom sweep", 1_u32), grid).into();
     let mut bytes = Vec::new();
-    document.write(&mut bytes).expect("memory takes everything");
+    document.write(&mut bytes).expect("writing to memory");
     String::from_utf8_lossy(&bytes).into_owned() + "\n"
 }
 
@@ -43,7 +43,7 @@ fn row(grid: &Grid, row: &GridRow) -> Object {
     figures(object, &row.figures)
 }
 
-/// Adds the figures of a cell.
+/// Adds the metrics of a cell.
 pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
     let latency = &figures.latency;
     let latencies = Object::new()
@@ -62,7 +62,7 @@ pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
         .with("bad_ios", figures.bad)
         .with("error", figures.error)
         .with("elapsed_ns", figures.elapsed.get())
-        .with("verdict", verdict_word(figures.verdict))
+        .with("verdict", verdict_key(figures.verdict))
         .with("findings", figures.codes.iter().collect::<Tree>())
         .with(
             "target_iops",
@@ -70,7 +70,7 @@ pub(crate) fn figures(object: Object, figures: &CellFigures) -> Object {
         )
 }
 
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+pub(crate) fn verdict_key(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Valid => "valid",
         Verdict::Degraded => "degraded",

@@ -1,4 +1,4 @@
-//! fio's JSON and json+, and behind fio's keys what fathom adds.
+//! fio's JSON and json+, followed by fathom's own key.
 
 mod addition;
 mod conditions;
@@ -14,9 +14,9 @@ use std::io::{self, Write};
 
 use fathom_model::{DiskSummary, Findings, Personality};
 
-pub(crate) use self::entry::{CLASSES, measure_word};
+pub(crate) use self::entry::{CLASSES, measure_name};
 use self::{
-    addition::{addition, foreign},
+    addition::{addition, imported},
     entry::entry,
 };
 use crate::Style;
@@ -30,7 +30,7 @@ use fathom_model::format::ctime;
 /// follows the others. Called again for a later state, it writes a further complete document (`--status-interval`).
 ///
 /// # Errors
-/// Those of `out`.
+/// If writing to `out` fails.
 pub fn json(findings: &Findings, style: &Style, plus: bool, out: &mut dyn Write) -> io::Result<()> {
     document(findings, style, plus).write(out)?;
     out.write_all(b"\n")
@@ -60,14 +60,14 @@ fn document<'a>(findings: &'a Findings, style: &'a Style, plus: bool) -> Value<'
         root.push("cpu_idleness", idleness_object(idleness));
     }
     if let Some(source) = &findings.imported {
-        root.push("fathom", foreign(findings, source, plus));
+        root.push("fathom", imported(findings, source, plus));
     } else if findings.personality == Personality::Fathom {
         root.push("fathom", addition(findings, plus));
     }
     root.into()
 }
 
-/// Wall clock at the end of what is reported, milliseconds since 1970.
+/// Wall clock at the end of the reported time, milliseconds since 1970.
 pub(crate) fn now_ms(findings: &Findings) -> u64 {
     findings
         .started_unix_ns

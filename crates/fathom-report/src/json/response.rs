@@ -34,7 +34,7 @@ pub fn response_json(response: &Response) -> String {
         .with("sentences", response.sentences.iter().collect::<Tree>())
         .into();
     let mut bytes = Vec::new();
-    document.write(&mut bytes).expect("memory takes everything");
+    document.write(&mut bytes).expect("writing to memory");
     String::from_utf8_lossy(&bytes).into_owned() + "\n"
 }
 

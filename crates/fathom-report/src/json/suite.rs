@@ -7,19 +7,19 @@ use crate::tree::{Object, Tree};
 
 /// The document and a line end. Latencies are nanoseconds, bandwidth is bytes per second.
 #[must_use]
-pub fn suite_json(told: &SuiteTold) -> String {
+pub fn suite_json(suite: &SuiteTold) -> String {
     let document: Tree = Object::new()
         .with("fathom suite", 1_u32)
-        .with("name", &told.name)
-        .with("title", &told.title)
-        .with("procedure", told.procedure.as_ref())
+        .with("name", &suite.name)
+        .with("title", &suite.title)
+        .with("procedure", suite.procedure.as_ref())
         .with("certified", false)
-        .with("target", &told.target)
-        .with("notes", told.notes.iter().collect::<Tree>())
-        .with("steps", told.steps.iter().map(step).collect::<Tree>())
+        .with("target", &suite.target)
+        .with("notes", suite.notes.iter().collect::<Tree>())
+        .with("steps", suite.steps.iter().map(step).collect::<Tree>())
         .into();
     let mut bytes = Vec::new();
-    document.write(&mut bytes).expect("memory takes everything");
+    document.write(&mut bytes).expect("writing to memory");
     String::from_utf8_lossy(&bytes).into_owned() + "\n"
 }
 

@@ -5,7 +5,7 @@ use fathom_model::{DirectionSummary, Entry, PrioritySummary, Samples};
 use super::latency::{line, percentiles};
 use crate::fio_number::{FIGURES, Prefix, bytes, floor, rate_pair, shorten};
 
-/// Times from the planned start are `ours`: fio has none.
+/// `ours` adds latencies from the due time, which fio does not print.
 pub(super) fn direction(
     name: &str,
     summary: &DirectionSummary,
@@ -71,7 +71,7 @@ fn headline(name: &str, summary: &DirectionSummary) -> String {
     format!("  {name}: IOPS={iops}, BW={binary} ({decimal})({moved}/{ms}msec)\n")
 }
 
-/// Times from the planned start. The second is not named `late`: scripts look for ` lat.*avg=`.
+/// Latencies from the due time. The second is not named `late`: scripts look for ` lat.*avg=`.
 fn open_loop_lines(summary: &DirectionSummary) -> String {
     let response = summary
         .response

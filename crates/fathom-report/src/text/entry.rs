@@ -4,9 +4,9 @@ use fathom_model::{Direction, DirectionSummary, Entry, Nanos, SteadyMeasure};
 
 use super::direction::{direction, sync};
 use crate::fio_number::{FIGURES, Prefix, rate_pair, shorten};
-use crate::json::{CLASSES, measure_word};
+use crate::json::{CLASSES, measure_name};
 
-/// `table_width` columns are there for percentiles; what fio's text has not is shown where it is `ours`.
+/// `table_width` is the width of percentile tables; `ours` adds lines that fio does not print.
 pub(super) fn entry(entry: &Entry, date: &str, table_width: usize, ours: bool) -> String {
     let mut lines = header(entry, date);
     for (name, summary) in shown(entry) {
@@ -140,12 +140,12 @@ fn errors(entry: &Entry) -> String {
     };
     format!(
         "     errors    : total={total}, first_error={first}/<{}>\n",
-        errno_words(first)
+        errno_text(first)
     )
 }
 
 /// strerror(3) in the C locale.
-fn errno_words(errno: i32) -> String {
+fn errno_text(errno: i32) -> String {
     if errno == 0 {
         return "Success".into();
     }
@@ -174,7 +174,7 @@ fn target(entry: &Entry) -> String {
     )
 }
 
-/// A time in the largest unit in which it is above one thousandth of the next.
+/// A time in the largest unit in which it is below 1000.
 fn scaled(time: Nanos) -> String {
     let mut value = time.get() as f64;
     for unit in ["ns", "us", "ms"] {
@@ -201,7 +201,7 @@ fn steady(entry: &Entry) -> String {
     };
     let way = if rule.slope { "slope" } else { "mean dev" };
     let (word, unit) = (
-        measure_word(rule.measure),
+        measure_name(rule.measure),
         if rule.percent { "%" } else { "" },
     );
     let criterion = seen.criterion;

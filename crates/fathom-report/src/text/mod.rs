@@ -1,4 +1,4 @@
-//! fio's human text, and round it what fathom says in words.
+//! fio's text output, and the sections that fathom adds.
 
 mod direction;
 mod entry;
@@ -11,7 +11,7 @@ mod verdict;
 use fathom_model::{Findings, Personality};
 
 pub use self::verdict::checked;
-pub(crate) use self::verdict::{verdict_word, weight_word};
+pub(crate) use self::verdict::{verdict_name, weight_name};
 use self::{
     entry::entry,
     groups::groups,
@@ -21,18 +21,18 @@ use self::{
 use crate::Style;
 use crate::devices::spec_text;
 use crate::idleness::idleness_text;
-use crate::ink::{fold, wrap};
 use crate::json::now_ms;
+use crate::output::{fold, wrap};
 use fathom_model::format::ctime;
 
 /// The report as text.
 ///
-/// With [`Personality::Fio`] it is fio's and nothing else. With [`Personality::Fathom`] each entry is named in words
-/// first, an open loop shows response times, and a verdict closes it; every line keeps to the width.
+/// With [`Personality::Fio`] it is exactly fio's. With [`Personality::Fathom`] a description of the workload comes
+/// before each entry, an open loop shows response times, and the verdict is last; lines keep to the width.
 #[must_use]
 pub fn text(findings: &Findings, style: &Style) -> String {
     let ours = findings.personality == Personality::Fathom;
-    // fio knows no terminal: its tables are made for 80 columns.
+    // fio's tables are 80 columns wide on any terminal.
     let table_width = if ours { style.width.min(80) } else { 80 };
     let mut lines = String::from("\n");
     for one in findings.entries.iter().filter(|one| did_something(one)) {
@@ -46,7 +46,7 @@ pub fn text(findings: &Findings, style: &Style) -> String {
             ours,
         );
         if ours {
-            lines += &story(one, style);
+            lines += &summary(one, style);
         }
     }
     lines += &shaped(&groups(findings), style, ours);
@@ -78,7 +78,7 @@ fn date(findings: &Findings, style: &Style) -> String {
 }
 
 /// What the figures mean, in sentences.
-fn story(entry: &fathom_model::Entry, style: &Style) -> String {
+fn summary(entry: &fathom_model::Entry, style: &Style) -> String {
     let sentences = entry.summary.join(" ");
     if sentences.is_empty() {
         String::new()

@@ -1,12 +1,12 @@
-//! The short answer: one row for each thing that was measured.
+//! The short report: one row for each measured direction.
 
 use fathom_model::{Entry, Findings, LatencySummary};
 
 use crate::Style;
-use crate::ink::wrap;
+use crate::output::wrap;
 use fathom_model::format::{duration, rate};
 
-/// The columns after the title, with the narrowest page that has room for each.
+/// The columns after the title: heading, width, and minimum page width.
 const COLUMNS: [(&str, usize, usize); 5] = [
     ("IOPS", 9, 0),
     ("MB/s", 7, 56),
@@ -14,12 +14,12 @@ const COLUMNS: [(&str, usize, usize); 5] = [
     ("p99", 8, 48),
     ("p99.9", 8, 72),
 ];
-/// Fewer characters make no title.
+/// Minimum length of a title.
 const SHORTEST_TITLE: usize = 12;
-/// No title needs more.
+/// Maximum length of a title.
 const LONGEST_TITLE: usize = 44;
 
-/// A table of what was measured: rate, bandwidth in units of 10^6 bytes per second, and latencies (from hand-over to completion).
+/// A table of rate, bandwidth in 10^6 bytes per second, and latency from submission to completion.
 pub(super) fn table(findings: &Findings, style: &Style) -> String {
     let rows: Vec<(String, [String; 5])> = findings.entries.iter().flat_map(rows).collect();
     let taken: usize = shown(style).map(|(_, column)| column.1 + 1).sum();
@@ -44,7 +44,7 @@ pub(super) fn table(findings: &Findings, style: &Style) -> String {
     text
 }
 
-/// Where titles have no room beside the figures they stand above them: what was cut off told them apart.
+/// Titles that do not fit beside the values are on lines above them: cut titles would look the same.
 fn stacked(rows: &[(String, [String; 5])], heads: &[String; 5], style: &Style) -> String {
     let rows = rows.iter().map(|(title, figures)| {
         wrap(&style.clean(title), style.width, "", "  ") + &line("", figures, 0, style)
@@ -82,15 +82,11 @@ fn rows(entry: &Entry) -> Vec<(String, [String; 5])> {
         .filter(|(_, summary)| summary.ios > 0)
         .collect();
     if used.is_empty() {
-        let words = if entry.error == 0 {
-            "nothing done"
-        } else {
-            "failed"
-        };
+        let result = if entry.error == 0 { "no I/O" } else { "failed" };
         return vec![(
             title,
             [
-                words.to_owned(),
+                result.to_owned(),
                 "-".into(),
                 "-".into(),
                 "-".into(),

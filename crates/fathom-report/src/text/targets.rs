@@ -1,12 +1,12 @@
-//! What the targets stand on, one line each.
+//! The devices below each target, one line each.
 
 use fathom_model::{DeviceRecording, TargetRecording};
 
-use crate::devices::speed_words;
+use crate::devices::link_speed_text;
 use fathom_model::format::capacity;
 
 /// `Target a.bin: ext4 on vda: 64 GiB, virtual, virtio, mq-deadline; 41 -> 48 °C`.
-pub(super) fn standing(target: &TargetRecording) -> String {
+pub(super) fn target_line(target: &TargetRecording) -> String {
     let others = match target.others {
         0 => String::new(),
         n => format!(" and {n} more"),
@@ -37,7 +37,7 @@ fn device(recorded: &DeviceRecording) -> String {
     );
     let link = facts
         .narrowest_link()
-        .map(|link| speed_words(link.kind, &link.now));
+        .map(|link| link_speed_text(link.kind, &link.now));
     let parts = [
         facts.identity.model.clone(),
         facts

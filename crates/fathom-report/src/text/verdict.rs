@@ -1,14 +1,14 @@
-//! The closing block: whether the numbers can be used, and why not.
+//! The closing block: whether the results are valid, and why not.
 
 use fathom_model::{Counts, Entry, Finding, Findings, RunEnd, Verdict, Weight};
 
 use crate::Style;
-use crate::ink::{Colour, wrap};
-use crate::text::targets::standing;
+use crate::output::{Colour, wrap};
+use crate::text::targets::target_line;
 use fathom_model::format::{duration, thousands};
 
 /// The verdict in capitals.
-pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Valid => "VALID",
         Verdict::Degraded => "DEGRADED",
@@ -16,8 +16,8 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What a finding does, in capitals.
-pub(crate) fn weight_word(weight: Weight) -> &'static str {
+/// The weight of a finding in capitals.
+pub(crate) fn weight_name(weight: Weight) -> &'static str {
     match weight {
         Weight::Note => "NOTE",
         Weight::Degrades => "DEGRADES",
@@ -28,7 +28,7 @@ pub(crate) fn weight_word(weight: Weight) -> &'static str {
 pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
     let mut lines = String::from("\n");
     lines += &headline(findings.verdict, style);
-    lines += &paragraph(end_words(findings.end), style);
+    lines += &paragraph(end_text(findings.end), style);
     for entry in &findings.entries {
         lines += &paragraph(&little(entry), style);
         lines += &paragraph(&conservation(&entry.name, &entry.counts), style);
@@ -63,51 +63,48 @@ pub(super) fn verdict(findings: &Findings, style: &Style) -> String {
         lines += &paragraph(&format!("Note: {message}"), style);
     }
     for target in &findings.targets {
-        lines += &paragraph(&standing(target), style);
+        lines += &paragraph(&target_line(target), style);
     }
     lines + &conditions(findings, style)
 }
 
-/// The short form: verdict, `sentences`, what speaks against the numbers, and under which conditions they were got.
-/// Mere notes are counted, not told.
+/// The short form: verdict, `sentences`, findings, and the conditions of the measurement. Notes are only listed
+/// by their codes.
 pub(super) fn brief(findings: &Findings, sentences: &[String], style: &Style) -> String {
-    let mut lines = headline(findings.verdict, style) + &paragraph(end_words(findings.end), style);
+    let mut lines = headline(findings.verdict, style) + &paragraph(end_text(findings.end), style);
     for sentence in sentences {
         lines += &paragraph(sentence, style);
     }
     for entry in &findings.entries {
         lines += &paragraph(&stopped(entry), style);
     }
-    let (notes, grave): (Vec<&Finding>, Vec<&Finding>) = findings
+    let (notes, serious): (Vec<&Finding>, Vec<&Finding>) = findings
         .findings
         .iter()
         .partition(|one| one.weight == Weight::Note);
-    for one in joined(&grave) {
+    for one in merged(&serious) {
         lines += &finding(&one, style);
     }
     if !notes.is_empty() {
         let mut codes: Vec<&str> = notes.iter().map(|one| one.code).collect();
         codes.dedup();
         lines += &paragraph(
-            &format!(
-                "Notes: {} (`fathom explain CODE` says more)",
-                codes.join(", ")
-            ),
+            &format!("Notes: {} (see `fathom explain CODE`)", codes.join(", ")),
             style,
         );
     }
     for target in &findings.targets {
-        lines += &paragraph(&standing(target), style);
+        lines += &paragraph(&target_line(target), style);
     }
     lines + &conditions(findings, style)
 }
 
-/// One finding for each code: what was seen first, and where else.
-fn joined(findings: &[&Finding]) -> Vec<Finding> {
-    let mut joined: Vec<Finding> = Vec::new();
+/// One finding for each code: the first, with the names of all entries.
+fn merged(findings: &[&Finding]) -> Vec<Finding> {
+    let mut merged: Vec<Finding> = Vec::new();
     for one in findings {
         match (
-            joined.iter_mut().find(|known| known.code == one.code),
+            merged.iter_mut().find(|known| known.code == one.code),
             &one.about,
         ) {
             (Some(known), Some(name)) => {
@@ -116,13 +113,13 @@ fn joined(findings: &[&Finding]) -> Vec<Finding> {
                 about.push_str(name);
             }
             (Some(_), None) => {}
-            (None, _) => joined.push((*one).clone()),
+            (None, _) => merged.push((*one).clone()),
         }
     }
-    joined
+    merged
 }
 
-/// Findings without a run of ours: what was checked, a verdict, and each finding.
+/// The findings of a check: what was checked, the verdict, and each finding.
 #[must_use]
 pub fn checked(what: &[String], verdict: Verdict, findings: &[Finding], style: &Style) -> String {
     let what: String = what.iter().map(|line| paragraph(line, style)).collect();
@@ -136,14 +133,14 @@ pub fn checked(what: &[String], verdict: Verdict, findings: &[Finding], style: &
 
 fn headline(verdict: Verdict, style: &Style) -> String {
     let (colour, meaning) = match verdict {
-        Verdict::Valid => (Colour::Green, "nothing known speaks against these numbers."),
+        Verdict::Valid => (Colour::Green, "no known problem affects these results."),
         Verdict::Degraded => (
             Colour::Yellow,
-            "these numbers hold for the conditions named below.",
+            "these results are valid only under the conditions below.",
         ),
-        Verdict::Invalid => (Colour::Red, "these numbers do not mean what they seem to."),
+        Verdict::Invalid => (Colour::Red, "these results are misleading."),
     };
-    let word = verdict_word(verdict);
+    let word = verdict_name(verdict);
     wrap(
         &format!("Verdict: {word}: {meaning}"),
         style.width,
@@ -153,7 +150,7 @@ fn headline(verdict: Verdict, style: &Style) -> String {
     .replacen(word, &style.paint(word, colour), 1)
 }
 
-/// Wrapped and indented; nothing for no text.
+/// Wrapped and indented; empty for an empty text.
 fn paragraph(text: &str, style: &Style) -> String {
     if text.is_empty() {
         String::new()
@@ -162,18 +159,18 @@ fn paragraph(text: &str, style: &Style) -> String {
     }
 }
 
-fn end_words(end: RunEnd) -> &'static str {
+fn end_text(end: RunEnd) -> &'static str {
     match end {
         RunEnd::Completed => "",
-        RunEnd::Interrupted => "The run was interrupted; I/O in flight was waited for.",
+        RunEnd::Interrupted => "The run was interrupted after the I/O in flight had completed.",
         RunEnd::Aborted => "The run was stopped without waiting for I/O in flight.",
     }
 }
 
-/// Little's law, as `in flight 31.9 of 32 asked: 95,012 IOPS x 336 us`.
+/// Little's law: `31.9 of 32 in flight: 95,012 IOPS x 336 us`.
 fn little(entry: &Entry) -> String {
     let little = &entry.little;
-    // Without latencies (gtod_reduce) there is nothing to multiply by.
+    // Without latencies (gtod_reduce) there is no product.
     if little.mean_ns <= 0.0 {
         return String::new();
     }
@@ -184,17 +181,17 @@ fn little(entry: &Entry) -> String {
     let ceiling = entry.ceiling_iops.map_or(String::new(), |ceiling| {
         let share = 100.0 * little.iops / ceiling;
         format!(
-            "; the generator alone could do {} IOPS here ({share:.0} % used)",
+            "; the load generator can reach {} IOPS on this host ({share:.0} % used)",
             thousands(ceiling.round() as u64)
         )
     });
     format!(
-        "{}: in flight {:.1} of {} asked: {iops} IOPS x {mean}{ceiling}",
+        "{}: {:.1} of {} in flight: {iops} IOPS x {mean}{ceiling}",
         entry.name, little.in_flight, little.asked
     )
 }
 
-/// Every planned I/O and what became of it; ends that did not happen are left out.
+/// Planned I/Os by outcome, without outcomes that did not occur.
 fn conservation(name: &str, counts: &Counts) -> String {
     if counts.planned == 0 {
         return String::new();
@@ -210,7 +207,7 @@ fn conservation(name: &str, counts: &Counts) -> String {
         .filter(|(n, _)| *n > 0)
         .map(|(n, word)| format!(" + {} {word}", thousands(*n)))
         .collect();
-    let balance = if counts.balanced() { "=" } else { "is not" };
+    let balance = if counts.balanced() { "=" } else { "!=" };
     format!(
         "{name}: {} I/Os planned {balance} {} ok{rest}",
         thousands(counts.planned),
@@ -218,7 +215,7 @@ fn conservation(name: &str, counts: &Counts) -> String {
     )
 }
 
-/// An entry that moved nothing has no other line to say why.
+/// The error that stopped an entry.
 fn stopped(entry: &Entry) -> String {
     let Entry {
         name,
@@ -242,19 +239,19 @@ fn verified(entry: &Entry) -> String {
         String::new()
     } else {
         format!(
-            ", {} unknown as their write had failed",
+            ", {} unknown because the write failed",
             thousands(verify.unknown)
         )
     };
     format!(
-        "{}: {planned} blocks to verify: {good} right, {bad} wrong{unknown}",
+        "{}: {planned} blocks to verify: {good} good, {bad} bad{unknown}",
         entry.name
     )
 }
 
-/// The first wrong blocks, one a paragraph.
+/// The first bad blocks, a paragraph for each.
 fn damaged(entry: &Entry, style: &Style) -> String {
-    let told: String = entry
+    let lines: String = entry
         .damage_lines
         .iter()
         .map(|line| paragraph(&format!("- {line}"), style))
@@ -263,15 +260,17 @@ fn damaged(entry: &Entry, style: &Style) -> String {
         .verify
         .map_or(0, |verify| verify.bad)
         .saturating_sub(entry.damage_lines.len() as u64);
-    if told.is_empty() || more == 0 {
-        told
+    if lines.is_empty() || more == 0 {
+        lines
     } else {
-        told + &paragraph(&format!("- and {} more", thousands(more)), style)
+        lines + &paragraph(&format!("- and {} more", thousands(more)), style)
     }
 }
 
 fn offered(name: &str, rate: &str) -> String {
-    format!("{name}: open loop at {rate}; response times count from when each I/O was due")
+    format!(
+        "{name}: open loop at {rate}; response times are measured from the due time of each I/O"
+    )
 }
 
 fn finding(finding: &Finding, style: &Style) -> String {
@@ -280,7 +279,7 @@ fn finding(finding: &Finding, style: &Style) -> String {
         Weight::Degrades => Colour::Yellow,
         Weight::Invalidates => Colour::Red,
     };
-    let word = weight_word(finding.weight);
+    let word = weight_name(finding.weight);
     let about = finding
         .about
         .as_ref()
@@ -305,23 +304,23 @@ fn finding(finding: &Finding, style: &Style) -> String {
         }
 }
 
-/// What the numbers were measured under.
+/// The host and clock of the measurement.
 fn conditions(findings: &Findings, style: &Style) -> String {
     let (host, clock) = (&findings.host, &findings.clock);
     let memory = host.memory.get() as f64 / f64::from(1u32 << 30);
-    let mut words = format!(
+    let mut text = format!(
         "Measured on Linux {}, {} CPUs, {memory:.1} GiB; ",
         host.kernel, host.cpus
     );
-    words += &format!(
-        "clock {} ({:.0} ns a reading, drift {:.1} ppm)",
+    text += &format!(
+        "clock {} ({:.0} ns per reading, drift {:.1} ppm)",
         clock.source, clock.cost_ns, clock.drift_ppm
     );
     if let Some(steal) = host.steal_percent {
-        words += &format!("; {steal:.1}% of CPU time stolen");
+        text += &format!("; {steal:.1}% of CPU time stolen");
     }
     if let Some(throttles) = host.cpu_throttles.filter(|n| *n > 0) {
-        words += &format!("; {} CPU throttles", thousands(throttles));
+        text += &format!("; {} CPU throttles", thousands(throttles));
     }
-    paragraph(&words, style)
+    paragraph(&text, style)
 }

@@ -1,22 +1,22 @@
-//! Whether words can be read: none beyond the edge of the picture, none upon another.
+//! Checks that texts are readable: none extends past the edge of the image, none overlaps another.
 
 use fathom_analyse::chart;
 
 use crate::font::width;
 use crate::picture::{Frame, svg};
-use crate::stage::Stage;
+use crate::renderer::Renderer;
 
-#[path = "../tests/scenes/mod.rs"]
-mod scenes;
+#[path = "../tests/examples/mod.rs"]
+mod examples;
 
-/// A word in a picture: left, top, right, bottom.
-struct Word {
+/// A text in an image: left, top, right, bottom.
+struct PlacedText {
     text: String,
     place: [f32; 4],
 }
 
-/// The words of a picture that stand level.
-fn words(svg: &str) -> Vec<Word> {
+/// The horizontal texts of an image.
+fn texts(svg: &str) -> Vec<PlacedText> {
     svg.split("<text ")
         .skip(1)
         .filter_map(|rest| {
@@ -59,13 +59,13 @@ fn words(svg: &str) -> Vec<Word> {
             } else {
                 x
             };
-            // What is not centred stands on its line; the letters are about 0.7 em tall.
+            // Text that is not centred has y as its baseline; letters are about 0.7 em high.
             let middle = if head.contains("central") {
                 y
             } else {
                 y - size * 0.35
             };
-            Some(Word {
+            Some(PlacedText {
                 text,
                 place: [
                     left,
@@ -78,19 +78,19 @@ fn words(svg: &str) -> Vec<Word> {
         .collect()
 }
 
-fn troubles(svg: &str, wide: f32) -> Vec<String> {
-    let all = words(svg);
+fn overlaps(svg: &str, wide: f32) -> Vec<String> {
+    let all = texts(svg);
     let beyond = all
         .iter()
-        .filter(|word| word.place[0] < -1.0 || word.place[2] > wide + 1.0)
-        .map(|word| format!("'{}' goes over the edge", word.text));
+        .filter(|text| text.place[0] < -1.0 || text.place[2] > wide + 1.0)
+        .map(|text| format!("'{}' extends past the edge", text.text));
     let mut found: Vec<String> = beyond.collect();
     for (n, a) in all.iter().enumerate() {
         for b in &all[n + 1..] {
             let [l, t, r, u] = a.place;
             let [bl, bt, br, bu] = b.place;
             if l.max(bl) + 1.0 < r.min(br) && t.max(bt) + 1.0 < u.min(bu) {
-                found.push(format!("'{}' lies upon '{}'", a.text, b.text));
+                found.push(format!("'{}' overlaps '{}'", a.text, b.text));
             }
         }
     }
@@ -98,14 +98,16 @@ fn troubles(svg: &str, wide: f32) -> Vec<String> {
 }
 
 #[test]
-fn words_lie_apart_on_a_phone_and_in_print() {
-    let Ok(stage) = Stage::new() else {
-        eprintln!("SKIP: words_lie_apart_on_a_phone_and_in_print: this build has no chart script");
+fn texts_do_not_overlap_on_a_phone_and_in_print() {
+    let Ok(renderer) = Renderer::new() else {
+        eprintln!(
+            "SKIP: texts_do_not_overlap_on_a_phone_and_in_print: this build has no chart script"
+        );
         return;
     };
     let mut found = Vec::new();
-    for (name, kind, jobs, wish) in scenes::scenes() {
-        let made = chart(kind, &jobs, &wish).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (name, kind, jobs, options) in examples::examples() {
+        let made = chart(kind, &jobs, &options).unwrap_or_else(|error| panic!("{name}: {error}"));
         for (width, height) in [(375, 400), (1000, 600)] {
             let drawn = svg(
                 &made,
@@ -114,11 +116,11 @@ fn words_lie_apart_on_a_phone_and_in_print() {
                     height,
                     ..Frame::default()
                 },
-                &stage,
+                &renderer,
             )
             .expect("a picture");
             found.extend(
-                troubles(&drawn, width as f32)
+                overlaps(&drawn, width as f32)
                     .into_iter()
                     .map(|what| format!("{name}, {width} wide: {what}")),
             );
@@ -128,19 +130,19 @@ fn words_lie_apart_on_a_phone_and_in_print() {
 }
 
 #[test]
-fn what_lies_upon_another_is_seen() {
+fn overlapping_texts_are_detected() {
     let one = |x: u32, text: &str| {
         format!(
             "<text dominant-baseline=\"central\" style=\"font-size:12px\" transform=\"translate({x} 20)\" fill=\"#000\">{text}</text>"
         )
     };
     assert_eq!(
-        troubles(&(one(0, "aaaa") + &one(10, "bb")), 100.0),
-        ["'aaaa' lies upon 'bb'"]
+        overlaps(&(one(0, "aaaa") + &one(10, "bb")), 100.0),
+        ["'aaaa' overlaps 'bb'"]
     );
     assert_eq!(
-        troubles(&one(90, "aaaa"), 100.0),
-        ["'aaaa' goes over the edge"]
+        overlaps(&one(90, "aaaa"), 100.0),
+        ["'aaaa' extends past the edge"]
     );
-    assert!(troubles(&(one(0, "aa") + &one(50, "bb")), 100.0).is_empty());
+    assert!(overlaps(&(one(0, "aa") + &one(50, "bb")), 100.0).is_empty());
 }

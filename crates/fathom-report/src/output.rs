@@ -1,4 +1,4 @@
-//! The last step of text: colour, plain ASCII, line width.
+//! Colour, plain ASCII and line width of text output.
 
 use crate::Style;
 
@@ -12,7 +12,7 @@ pub(crate) enum Colour {
 }
 
 impl Style {
-    /// `text` in `colour`, where colours are wanted.
+    /// `text` in `colour`, if colours are enabled.
     pub(crate) fn paint(&self, text: &str, colour: Colour) -> String {
         let code = match colour {
             Colour::Green => "32",
@@ -27,8 +27,8 @@ impl Style {
         }
     }
 
-    /// `text` with nothing that could steer a terminal, and nothing but ASCII where that is asked for.
-    /// Names and messages come from files and devices; only [`Style::paint`] may speak to the terminal.
+    /// `text` without control characters, and in ASCII if the style demands it. Names and messages come
+    /// from files and devices; only [`Style::paint`] emits escape sequences.
     pub(crate) fn clean(&self, text: &str) -> String {
         let shown = text
             .chars()
@@ -108,7 +108,7 @@ fn pieces(word: &str, width: usize) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A long line broken behind commas, for a terminal that is narrower than fio's lines.
+/// Wraps a line of fio's that is longer than the terminal is wide.
 pub(crate) fn fold(line: &str, width: usize) -> String {
     let indent = " ".repeat(line.len() - line.trim_start().len());
     if columns(line) <= width {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_is_wider_than_asked() {
+    fn no_line_is_wider_than_the_limit() {
         let text = "some words and one_that_is_far_too_long_for_any_line_at_all and more";
         for width in [8, 20, 40, 80] {
             let wrapped = wrap(text, width, "* ", "  ");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn terminals_are_never_steered_by_names() {
+    fn names_never_emit_escape_sequences() {
         let style = Style::default();
         assert_eq!(style.clean("a\u{1b}[31mb\u{9b}c\r"), "a?[31mb?c?");
         assert_eq!(

@@ -1,22 +1,22 @@
-// What an option cannot say in JSON: colours of the theme, words for numbers, and shapes of our own.
-// The same lines serve the page and the static picture. {"$role": "grid"} becomes a colour of the theme,
-// {"$fn": "number", "with": ...} a function. Texts from outside are plain strings and are never taken for either.
+// The parts of an option that JSON cannot express: theme colours, number formatters and custom shapes.
+// The page and the static image use the same file. {"$role": "grid"} becomes a colour of the theme,
+// {"$fn": "number", "with": ...} becomes a function. Untrusted texts are plain strings, never interpreted.
 var fathom = (function () {
   'use strict';
 
-  function grouped(text) {
+  function thousands(text) {
     var parts = text.split('.');
     parts[0] = parts[0].replace(/\B(?=(\d{3})+(?!\d))/g, ',');
     return parts.join('.');
   }
 
-  // Four figures, with thousands apart: 1,234 12.3 0.0123.
+  // Four significant figures with thousands separators: 1,234 12.3 0.0123.
   function number(value) {
     if (value === null || value === undefined || value === '-' || !isFinite(value)) return '–';
     var size = Math.abs(value);
     if (size === 0) return '0';
     if (size >= 1e15 || size < 1e-6) return Number(value).toExponential(2);
-    if (size >= 1000) return grouped(String(Math.round(value)));
+    if (size >= 1000) return thousands(String(Math.round(value)));
     var digits = Math.max(0, 3 - Math.floor(Math.log10(size) + 1e-9));
     return String(Number(Number(value).toFixed(Math.min(digits, 9))));
   }
@@ -29,7 +29,7 @@ var fathom = (function () {
     return text + ' %';
   }
 
-  // 1 k, 25 k, 1 M: only where all four figures would not fit.
+  // 1 k, 25 k, 1 M: for places where four figures do not fit.
   function short(value) {
     var size = Math.abs(value);
     if (size >= 1e9) return number(value / 1e9) + ' G';
@@ -40,7 +40,7 @@ var fathom = (function () {
     return number(Number(Number(value).toPrecision(3)));
   }
 
-  // 53k, 1.2M: two figures, for narrow places.
+  // 53k, 1.2M: two figures, for narrow cells.
   function tiny(value) {
     var size = Math.abs(value);
     if (size >= 1e6) return Number((value / 1e6).toPrecision(2)) + 'M';
@@ -95,7 +95,7 @@ var fathom = (function () {
     return 'rgb(' + mix(16) + ',' + mix(8) + ',' + mix(0) + ')';
   }
 
-  // A field of bars, seen from the front and above; drawn from the back, so that nothing needs to be hidden by hand.
+  // 3D bars, seen from the front and above, drawn from back to front.
   function solid(set) {
     var columns = set.columns, rows = set.rows, top = set.top;
     return function (params, api) {
@@ -106,7 +106,7 @@ var fathom = (function () {
       var place = function (i, j, v) { return [left + i * ux + j * vx, bottom - j * vy + i * uy - deep * 0.16 - tall * v / top]; };
       var out = [];
       var poly = function (points, fill, stroke) { out.push({ type: 'polygon', shape: { points: points }, style: { fill: fill, stroke: stroke || fill, lineWidth: 0.7 } }); };
-      var text = function (at, words, align, bold, vertical) { out.push({ type: 'text', style: { text: words, x: at[0], y: at[1], align: align, verticalAlign: vertical || 'middle', fill: bold ? set.text : set.muted, font: (bold ? 'bold ' : '') + '12px Noto Sans, sans-serif' } }); };
+      var text = function (at, label, align, bold, vertical) { out.push({ type: 'text', style: { text: label, x: at[0], y: at[1], align: align, verticalAlign: vertical || 'middle', fill: bold ? set.text : set.muted, font: (bold ? 'bold ' : '') + '12px Noto Sans, sans-serif' } }); };
       var C = columns.length, R = rows.length;
       for (var g = 0; g <= 4; g++) {
         var v = top * g / 4, a = place(0, 0, v), b = place(0, R, v), c = place(C, R, v);
@@ -127,7 +127,7 @@ var fathom = (function () {
       for (j = 0; j < R; j++) { p = place(C, j + 0.5, 0); text([p[0] + 10, p[1] + 6], rows[j], 'left'); }
       p = place(C / 2, 0, 0); text([p[0], p[1] + 32], set.xTitle, 'center', true);
       p = place(C, R / 2, 0); text([p[0] + 46, p[1] + 24], set.yTitle, 'left', true);
-      // Above everything, where no bar can hide it.
+      // Above the plot, where no bar covers it.
       text([15, set.head - 24], set.zTitle, 'left', true);
       return { type: 'group', children: out };
     };
@@ -135,13 +135,13 @@ var fathom = (function () {
 
   function cell(set) {
     return function (params) {
-      var d = params.data, tip = d.value || d, echo = (typeof echarts !== 'undefined') && echarts.format;
-      var escape = echo ? echo.encodeHTML : String;
+      var d = params.data, tip = d.value || d, format = (typeof echarts !== 'undefined') && echarts.format;
+      var escape = format ? format.encodeHTML : String;
       return escape(set.x) + ' ' + escape(set.columns[tip[0]]) + '<br>' + escape(set.y) + ' ' + escape(set.rows[tip[1]]) + '<br><b>' + number(tip[2]) + ' ' + escape(set.unit) + '</b>';
     };
   }
 
-  var makers = {
+  var functions = {
     number: function () { return function (value) { return number(value); }; },
     short: function () { return function (value) { return short(value); }; },
     tiny: function (at) { return function (params) { var v = params.value[at]; return v === null || v === undefined ? '' : tiny(v); }; },
@@ -154,19 +154,18 @@ var fathom = (function () {
     strip: strip, raster: raster, solid: solid, cell: cell
   };
 
-  function hydrate(node, theme) {
+  function resolve(node, theme) {
     if (Array.isArray(node)) {
       if (node.length === 0 || typeof node[0] !== 'object') return node;
-      return node.map(function (one) { return hydrate(one, theme); });
+      return node.map(function (one) { return resolve(one, theme); });
     }
     if (node === null || typeof node !== 'object') return node;
     if (node.$role) return theme[node.$role];
-    if (node.$fn) return makers[node.$fn](hydrate(node.with === undefined ? null : node.with, theme));
+    if (node.$fn) return functions[node.$fn](resolve(node.with === undefined ? null : node.with, theme));
     var made = {};
-    for (var key in node) if (Object.prototype.hasOwnProperty.call(node, key)) made[key] = hydrate(node[key], theme);
+    for (var key in node) if (Object.prototype.hasOwnProperty.call(node, key)) made[key] = resolve(node[key], theme);
     return made;
   }
 
-  // Clicks in a legend move along with a bar's interval, for they share a name.
-  return { hydrate: hydrate, number: number, short: short, nines: nines };
+  return { resolve: resolve, number: number, short: short, nines: nines };
 })();

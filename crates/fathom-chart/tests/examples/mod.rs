@@ -125,7 +125,7 @@ fn over_time() -> JobFigures {
 }
 
 /// The cells that a kind of chart is drawn from here, and what is asked of it.
-pub fn scene(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
+pub fn example(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
     let depths = || {
         [1, 2, 4, 8, 16, 32]
             .map(|depth| job(depth, 1, None))
@@ -137,14 +137,17 @@ pub fn scene(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
             .flat_map(|depth| [1, 2, 8].map(|jobs| job(depth, jobs, None)))
             .collect()
     };
-    let wish = ChartOptions::default();
+    let options = ChartOptions::default();
     match kind {
-        "jobs" => ([1, 2, 4, 8].map(|jobs| job(1, jobs, None)).to_vec(), wish),
+        "jobs" => (
+            [1, 2, 4, 8].map(|jobs| job(1, jobs, None)).to_vec(),
+            options,
+        ),
         "load" => (
             depths(),
             ChartOptions {
                 slo: Some((99.0, 600_000.0)),
-                ..wish
+                ..options
             },
         ),
         "block" => (
@@ -154,36 +157,36 @@ pub fn scene(kind: &str) -> (Vec<JobFigures>, ChartOptions) {
                     ..job(4, 1, None)
                 })
                 .to_vec(),
-            wish,
+            options,
         ),
-        "heat" | "3d" => (grid(), wish),
+        "heat" | "3d" => (grid(), options),
         "interference" => (
             [50, 70, 90, 100]
                 .into_iter()
                 .flat_map(|mix| [1, 8, 32].map(|depth| job(depth, 1, Some(mix))))
                 .collect(),
-            wish,
+            options,
         ),
         "space" => (
             vec![JobFigures {
                 rw: "read".into(),
                 ..over_time()
             }],
-            wish,
+            options,
         ),
         "spec" => (
             depths(),
             ChartOptions {
                 rated_values: promises(),
                 sheet: "A drive of eight servers".into(),
-                ..wish
+                ..options
             },
         ),
         "time" | "time-latency" | "latency-map" | "convergence" | "window" => {
-            (vec![over_time()], wish)
+            (vec![over_time()], options)
         }
-        "compare" | "cpu" | "distribution" | "percentiles" => (depths()[..4].to_vec(), wish),
-        _ => (depths(), wish),
+        "compare" | "cpu" | "distribution" | "percentiles" => (depths()[..4].to_vec(), options),
+        _ => (depths(), options),
     }
 }
 
@@ -204,12 +207,12 @@ fn promises() -> Vec<RatedValue> {
     ]
 }
 
-/// Every kind, and ways to ask that draw otherwise: a name for the picture, the kind, the cells and the wish.
-pub fn scenes() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOptions)> {
+/// Every kind, and ways to ask that draw otherwise: a name for the picture, the kind, the cells and the options.
+pub fn examples() -> Vec<(&'static str, &'static str, Vec<JobFigures>, ChartOptions)> {
     let mut all: Vec<_> = CHARTS
         .iter()
-        .map(|kind| (kind.name, kind.name, scene(kind.name)))
-        .map(|(name, kind, (jobs, wish))| (name, kind, jobs, wish))
+        .map(|kind| (kind.name, kind.name, example(kind.name)))
+        .map(|(name, kind, (jobs, options))| (name, kind, jobs, options))
         .collect();
     all.push((
         "time-two",
