@@ -1,4 +1,4 @@
-//! Fuzz targets of fathom's readers. See README.md.
+//! Fuzz targets for fathom's parsers. See README.md.
 
 mod targets;
 
@@ -7,7 +7,7 @@ pub use self::targets::{
     spec_sheet,
 };
 
-/// Runs a target and panics when it took a second.
+/// Runs a target and panics if it takes a second or more.
 pub fn within_a_second(target: fn(&[u8]), bytes: &[u8]) {
     in_time(|| target(bytes));
 }

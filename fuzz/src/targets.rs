@@ -1,6 +1,7 @@
-//! What each fuzz target does with its bytes: functions that must come back, whatever they are given.
+//! The fuzz targets: functions that must return for any input.
 //!
-//! This file is also a module of `crates/fathom/tests/corpus.rs`, which runs the committed corpus with a stable compiler.
+//! This file is also a module of `crates/fathom/tests/corpus.rs`, which runs the committed corpus
+//! with a stable compiler.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -13,18 +14,18 @@ use fathom_model::{
     TraceAction,
 };
 use fathom_plan::{
-    FileReader, Level, OptionRow, ParseContext, RunTarget, Setting, Source, HostInfo, TraceReader,
+    FileReader, HostInfo, Level, OptionRow, ParseContext, RunTarget, Setting, Source, TraceReader,
     options, parse_args, plan, read_recipe, read_value, show_commands, summarise_trace,
 };
 use rustix::time::{ClockId, clock_gettime};
 
-/// Captured sysfs trees, as the tests of the survey read them.
+/// Captured sysfs trees, in the format of the survey tests.
 #[path = "../../crates/fathom-device/tests/survey/tree.rs"]
 mod tree;
 
 use self::tree::Tree;
 
-/// A target: its name, which is that of its folder in `corpus`, and what it does.
+/// A target: its name, which is also its directory in `corpus`, and its function.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
@@ -46,10 +47,11 @@ pub const TARGETS: [Target; 13] = [
 
 const PERSONALITIES: [Personality; 2] = [Personality::Fathom, Personality::Fio];
 
-/// Most arguments made of one input; a kernel passes more, but a mistake shows itself before.
-const MOST_ARGUMENTS: usize = 64;
+/// Maximum number of arguments in one input. The kernel passes more, but fewer are enough to find
+/// errors.
+const MAX_ARGUMENTS: usize = 64;
 
-/// A machine of values, on which the only file is the input.
+/// A simulated machine, on which the only file is the input.
 struct Machine<'a> {
     job_file: &'a [u8],
 }
@@ -133,7 +135,7 @@ pub fn command_line(bytes: &[u8]) {
     };
     let arguments: Vec<String> = text
         .split('\n')
-        .take(MOST_ARGUMENTS)
+        .take(MAX_ARGUMENTS)
         .map(str::to_owned)
         .collect();
     for personality in PERSONALITIES {
@@ -141,7 +143,7 @@ pub fn command_line(bytes: &[u8]) {
     }
 }
 
-/// The bytes are a log of I/O: alone, and as that of a job. The I/O must match its summary.
+/// The bytes are an I/O log: alone, and as the log of a job. Its I/O must match its summary.
 pub fn io_log(bytes: &[u8]) {
     let strict = ReplayReading {
         timing: ReplayTiming::OnTime,
@@ -187,9 +189,9 @@ fn matches_its_summary(bytes: &[u8], reading: &ReplayReading) {
     let Ok(summary) = summarise_trace(bytes, "f", reading) else {
         return;
     };
-    let mut reader = TraceReader::new(bytes, reading).expect("it was read before");
+    let mut reader = TraceReader::new(bytes, reading).expect("it has been summarised");
     let mut ios = [0u64; 3];
-    while let Some(io) = reader.next_io().expect("it was read before") {
+    while let Some(io) = reader.next_io().expect("it has been summarised") {
         let file = &summary.replay.files[io.file as usize];
         let direction = match io.action {
             TraceAction::Read => Direction::Read,
@@ -211,7 +213,7 @@ fn matches_its_summary(bytes: &[u8], reading: &ReplayReading) {
     );
 }
 
-/// Plans, and shows the plan as command lines, as the program would before it touches anything.
+/// Plans, and shows the plan as command lines, as the program does before any I/O.
 fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
     let machine = Machine { job_file };
     let Ok(invocation) = parse_args(arguments, personality) else {
@@ -222,9 +224,9 @@ fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
             .warnings
             .iter()
             .chain(&planned.notes)
-            .for_each(|said| drop(said.to_string())),
+            .for_each(|message| drop(message.to_string())),
         Err(problems) => {
-            // A few thousand mistakes tell no more than the first thousand.
+            // A few thousand errors are no more useful than the first thousand.
             assert!(
                 !problems.is_empty() && problems.len() <= 1000,
                 "{} problems",
@@ -238,18 +240,18 @@ fn run(arguments: &[String], personality: Personality, job_file: &[u8]) {
     let _ = in_time(|| show_commands("fio", &invocation, &machine, &machine));
 }
 
-/// What the program does once for what it is given, in less than a second: an input is planned several times by its target,
-/// which no user waits for. Processor time is counted: on a busy machine, libFuzzer's own limit strikes at inputs that only
-/// waited.
-pub fn in_time<T>(what: impl FnOnce() -> T) -> T {
-    let before = busy();
-    let done = what();
-    let took = busy() - before;
+/// Runs `work`, which the program does once per input, and panics if it takes a second or more. A
+/// target plans its input several times, which no user waits for. CPU time is measured: on a busy
+/// machine, libFuzzer's own limit would also stop inputs that only waited.
+pub fn in_time<T>(work: impl FnOnce() -> T) -> T {
+    let before = cpu_time();
+    let done = work();
+    let took = cpu_time() - before;
     assert!(took < Duration::from_secs(1), "it took {took:?}");
     done
 }
 
-fn busy() -> Duration {
+fn cpu_time() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
@@ -266,13 +268,13 @@ pub fn hist_log(bytes: &[u8]) {
 
 /// The bytes are a result of another program.
 pub fn result(bytes: &[u8]) {
-    judged(import(&["x.json".to_owned()], &OneFile(bytes)));
+    analyse(import(&["x.json".to_owned()], &OneFile(bytes)));
     let text = String::from_utf8_lossy(bytes);
     let _ = fathom_import::read_result(&text);
     let _ = fathom_import::read_report_source(&text, "x");
 }
 
-/// The bytes are a log of every kind, beside a result that says it wrote them.
+/// The bytes are logs of every kind, beside a result that wrote them.
 pub fn result_log(bytes: &[u8]) {
     let names = [
         "x_iops.1.log",
@@ -283,10 +285,10 @@ pub fn result_log(bytes: &[u8]) {
         "y_clat.1.log",
         "x.json",
     ];
-    judged(import(&names.map(str::to_owned), &OneFile(bytes)));
+    analyse(import(&names.map(str::to_owned), &OneFile(bytes)));
 }
 
-/// Every name is the same bytes, but the result is one that wrote the logs.
+/// Every name has the same bytes, except for the result, which is one that wrote the logs.
 struct OneFile<'a>(&'a [u8]);
 
 impl Files for OneFile<'_> {
@@ -302,8 +304,8 @@ impl Files for OneFile<'_> {
     }
 }
 
-/// What every shown result goes through. Memory is bounded: so are its moments.
-fn judged(all: Import) {
+/// The processing of every displayed result. Memory is bounded, and so is the length of its series.
+fn analyse(all: Import) {
     all.troubles
         .iter()
         .for_each(|trouble| drop(trouble.why.to_string()));
@@ -316,12 +318,17 @@ fn judged(all: Import) {
         );
         let findings = fathom_analyse::imported(result);
         let _ = fathom_analyse::joined(&findings.entries);
-        let mut ink = Vec::new();
-        let _ = fathom_report::json(&findings, &fathom_report::Style::default(), true, &mut ink);
+        let mut output = Vec::new();
+        let _ = fathom_report::json(
+            &findings,
+            &fathom_report::Style::default(),
+            true,
+            &mut output,
+        );
     }
 }
 
-/// The bytes are a file of data sheets: what is read of it is told and compared.
+/// The bytes are a file of data sheets: every sheet in it is reported and compared.
 pub fn spec_sheet(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (sheets, troubles) = spec::read_sheets("s.toml", &text);
@@ -340,7 +347,7 @@ pub fn spec_sheet(bytes: &[u8]) {
     let _ = library.fitting(&DeviceFacts::default());
 }
 
-/// The bytes are a recipe: it comes to cells on targets of several sizes.
+/// The bytes are a recipe: it is expanded to cells on targets of several sizes.
 pub fn recipe(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let recipe = match read_recipe("r.toml", &text) {
@@ -348,7 +355,7 @@ pub fn recipe(bytes: &[u8]) {
         Err(trouble) => return drop(trouble.to_string()),
     };
     for size in [0, 1 << 20, u64::MAX] {
-        let place = RunTarget {
+        let target = RunTarget {
             target: "/t".to_owned(),
             size: Bytes::new(size),
             writes: true,
@@ -360,26 +367,26 @@ pub fn recipe(bytes: &[u8]) {
                 value: "1".to_owned(),
                 label: "?".to_owned(),
             };
-            let cells = recipe.cells(step, &place, &[step.levels.iter().map(level).collect()]);
+            let cells = recipe.cells(step, &target, &[step.levels.iter().map(level).collect()]);
             assert!(cells.len() <= 1 << 20, "{} cells", cells.len());
         }
     }
 }
 
-/// The bytes are a recording as the store keeps it, without its checksum, which would stop nearly every input.
+/// The bytes are a stored recording without its checksum, which would reject nearly every input.
 pub fn recording(bytes: &[u8]) {
     let whole = |body: &[u8]| [body, &crc32(body).to_le_bytes()].concat();
     if let Ok(read) = fathom_store::read_recording(&whole(bytes)) {
         let again = fathom_store::write_recording(&read);
         assert!(
             fathom_store::read_recording(&again).is_ok(),
-            "what is read can be written and read"
+            "a decoded recording can be encoded and decoded"
         );
     }
     let _ = fathom_store::read_recording(bytes);
 }
 
-/// CRC-32 (IEEE 802.3), as at the end of a document.
+/// CRC-32 (IEEE 802.3), as at the end of a stored document.
 fn crc32(bytes: &[u8]) -> u32 {
     let bit = |crc: u32, _| {
         if crc & 1 == 1 {
@@ -393,15 +400,19 @@ fn crc32(bytes: &[u8]) -> u32 {
         .fold(!0, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), bit))
 }
 
-/// The bytes are a captured sysfs tree: every device in it is surveyed and followed down.
+/// The bytes are a captured sysfs tree: every device in it is surveyed and resolved to its
+/// underlying devices.
 pub fn device_tree(bytes: &[u8]) {
-    const MOST_LINKS: usize = 8;
+    const MAX_LINKS: usize = 8;
     let text = String::from_utf8_lossy(bytes);
     let mut links = 0;
-    let lines = text.lines().filter(|line| is_of_tree(line)).filter(|line| {
-        links += usize::from(line.contains(" -> "));
-        !line.contains(" -> ") || links <= MOST_LINKS
-    });
+    let lines = text
+        .lines()
+        .filter(|line| is_tree_line(line))
+        .filter(|line| {
+            links += usize::from(line.contains(" -> "));
+            !line.contains(" -> ") || links <= MAX_LINKS
+        });
     let tree = Tree::parse(&lines.collect::<Vec<_>>().join("\n"));
     let names = fathom_device::device_names(&tree);
     for name in names.iter().map(String::as_str).chain(["sda", "no!such"]) {
@@ -411,8 +422,8 @@ pub fn device_tree(bytes: &[u8]) {
     }
 }
 
-/// Whether a line can stand in a captured tree; what cannot never comes from a kernel.
-fn is_of_tree(line: &str) -> bool {
+/// Whether a line is possible in a captured tree; the kernel never produces other lines.
+fn is_tree_line(line: &str) -> bool {
     let Some(file) = line.strip_prefix("  ") else {
         return line.is_ascii() && line.starts_with('/');
     };
@@ -428,30 +439,30 @@ fn is_of_tree(line: &str) -> bool {
                 .is_some_and(|value| !value.is_empty() && value.strip_prefix('x').is_none_or(hex)))
 }
 
-/// The bytes are an INI file of fio-plot, and the same as flags, a word a line.
+/// The bytes are an INI file of fio-plot, and also its flags, one per line.
 pub fn plot_ini(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let words: Vec<String> = text
+    let flags: Vec<String> = text
         .split('\n')
-        .take(MOST_ARGUMENTS)
+        .take(MAX_ARGUMENTS)
         .map(str::to_owned)
         .collect();
     for read in [
         fathom_import::fio_plot_ini(&text, None),
-        fathom_import::fio_plot_flags(&words),
+        fathom_import::fio_plot_flags(&flags),
     ] {
         match read {
-            Ok(wish) => assert!(wish.scale.is_finite() && wish.unknown.len() <= 100),
+            Ok(options) => assert!(options.scale.is_finite() && options.unknown.len() <= 100),
             Err(error) => assert!(error.to_string().len() < 4096 + bytes.len()),
         }
     }
 }
 
-/// The bytes are pages of a device, one behind the other.
+/// The bytes are pages of a device, one after the other.
 pub fn device_pages(bytes: &[u8]) {
     let mut rest = bytes;
-    let mut page = |most: usize| {
-        let (page, more) = rest.split_at(most.min(rest.len()));
+    let mut page = |max: usize| {
+        let (page, more) = rest.split_at(max.min(rest.len()));
         rest = more;
         page.to_vec()
     };

@@ -1,11 +1,11 @@
-//! What every case is given.
+//! The context of every case.
 
 use std::path::PathBuf;
 
 use crate::target::Folder;
 use crate::tool::Tools;
 
-/// The programs, how long and how often, and where files may be.
+/// The programs, the number and length of the runs, and the directory for files.
 pub struct Context {
     pub tools: Tools,
     pub pairs: usize,
@@ -15,7 +15,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Finds the programs and makes the folder; without one given it lies beside the build.
+    /// Finds the programs and creates the directory, by default beside the build.
     pub fn new(pairs: usize, seconds: u64, folder: Option<PathBuf>) -> Result<Self, String> {
         let tools = Tools::find()?;
         let parent = folder.unwrap_or_else(|| tools.folder.clone());
@@ -27,7 +27,7 @@ impl Context {
         })
     }
 
-    /// `--runtime` and what makes it hold.
+    /// `--runtime`, and the option that enforces it.
     pub fn timed(seconds: u64) -> Vec<String> {
         vec!["--time_based=1".to_owned(), format!("--runtime={seconds}")]
     }

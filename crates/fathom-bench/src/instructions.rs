@@ -1,4 +1,5 @@
-//! Instructions for one I/O, counted by valgrind: the same on every machine with the same build, so a ceiling can be kept.
+//! Instructions per I/O, counted by valgrind. They are the same on every machine for the same
+//! build, so that an upper limit can be enforced.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -6,12 +7,11 @@ use std::process::{Command, ExitCode};
 use crate::tool::Tools;
 
 pub const NAME: &str = "instructions";
-pub const ABOUT: &str =
-    "instructions for one I/O against the committed ceiling; exit code 1 above it";
+pub const ABOUT: &str = "O against the committed ceiling; exit code 1 above it/O against the committed ceiling; exit code 1 above it";
 
-/// Lines of `DEPTH CEILING`.
+/// Lines of `DEPTH LIMIT`.
 const CEILINGS: &str = include_str!("../instructions.txt");
-/// The difference between two lengths leaves out what start and end take.
+/// The difference between two run lengths excludes start and end.
 const LENGTHS: [u64; 2] = [100_000, 300_000];
 
 /// Counts and compares.
@@ -27,7 +27,7 @@ pub fn guard(tools: &Tools) -> Result<ExitCode, String> {
         over |= each > ceiling;
         let verdict = if each > ceiling { "ABOVE" } else { "within" };
         println!(
-            "null, depth {depth}: {each:.1} instructions per I/O, {verdict} the ceiling of {ceiling}"
+            "null, depth {depth}: {each:.1} instructions per I/O, {verdict} the limit of {ceiling}"
         );
     }
     Ok(if over {
@@ -47,7 +47,9 @@ fn ceilings(text: &str) -> Result<Vec<(u32, f64)>, String> {
     };
     lines
         .map(|line| {
-            parse(line).ok_or_else(|| format!("instructions.txt: `{line}` is no depth and ceiling"))
+            parse(line).ok_or_else(|| {
+                format!("instructions.txt: invalid line `{line}`, expected a depth and a limit")
+            })
         })
         .collect()
 }
@@ -68,7 +70,7 @@ fn count(fathom: &Path, depth: u32, ios: u64) -> Result<u64, String> {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     collected(&text).ok_or_else(|| {
         format!(
-            "valgrind counted nothing: {}",
+            "valgrind printed no count: {}",
             text.lines().last().unwrap_or("no message")
         )
     })
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ceilings_are_read_and_mistakes_named() {
+    fn limits_are_parsed_and_errors_reported() {
         assert_eq!(
             ceilings("# depth ceiling\n1 400\n32 300.5\n"),
             Ok(vec![(1, 400.0), (32, 300.5)])
@@ -95,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_is_found_in_what_valgrind_says() {
+    fn the_count_is_found_in_the_output_of_valgrind() {
         assert_eq!(
             collected("==1== \n==1== Collected : 286567986\n"),
             Some(286_567_986)

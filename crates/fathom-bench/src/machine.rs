@@ -1,17 +1,17 @@
-//! The machine the figures belong to.
+//! The machine on which the figures were measured.
 
 use std::path::Path;
 
 use crate::context::Context;
 use crate::tool::Tool;
 
-/// What a reader must know about it.
+/// Facts about the machine.
 pub struct Machine {
     pub facts: Vec<(&'static str, String)>,
 }
 
 impl Machine {
-    /// Looks at the machine after the runs; `before` is the load average before them.
+    /// Inspects the machine after the runs; `before` is the load average before them.
     pub fn look(context: &Context, before: &str) -> Self {
         let version = |tool| {
             context
@@ -84,7 +84,7 @@ fn memory() -> String {
     )
 }
 
-/// File system and device of the longest mount that holds `folder`.
+/// File system and device of the longest mount point that contains `folder`.
 fn disk(folder: &Path) -> String {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let folder = folder
@@ -103,7 +103,7 @@ fn disk(folder: &Path) -> String {
     )
 }
 
-/// The day in UTC.
+/// The current date in UTC.
 fn today() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     fathom_model::format::date(now.map_or(0, |past| past.as_secs()))

@@ -1,9 +1,9 @@
-//! fathom and fio side by side: the same jobs in alternating pairs, medians and spread, and what was asked of them.
+//! Compares fathom and fio: the same jobs in alternating pairs, medians, ranges and goals.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program of the workshop, whose output this is"
+    reason = "a development tool that prints its results"
 )]
 
 mod cases;
@@ -26,7 +26,7 @@ use self::context::Context;
 use self::machine::Machine;
 use self::row::Row;
 
-/// What the command line asks for.
+/// The parsed command line.
 struct Arguments {
     cases: Vec<String>,
     pairs: usize,
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// What people wrote for the page `docs/benchmarks.md` stands in `docs/benchmarks-notes.md`.
+/// Hand-written notes for the page `docs/benchmarks.md` are in `docs/benchmarks-notes.md`.
 fn notes(page: &Path) -> Result<String, String> {
     let name = page
         .file_stem()
@@ -62,7 +62,7 @@ fn notes(page: &Path) -> Result<String, String> {
     }
 }
 
-/// `None` asks for help.
+/// `None` requests the help text.
 fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments>, String> {
     let mut arguments = Arguments {
         cases: Vec::new(),
@@ -82,7 +82,7 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments
             name if known(name) => arguments.cases.push(word),
             _ => {
                 return Err(format!(
-                    "there is no case or option {word}; --help lists them"
+                    "unknown case or option '{word}'; --help lists them"
                 ));
             }
         }
@@ -90,7 +90,7 @@ fn arguments(mut words: impl Iterator<Item = String>) -> Result<Option<Arguments
     Ok(Some(arguments))
 }
 
-/// All cases, also those that are run only when they are named.
+/// All cases, including those that run only when they are named.
 fn cases() -> impl Iterator<Item = &'static Case> {
     CASES.iter().chain([&CLEAN])
 }
@@ -103,15 +103,15 @@ fn number(text: &str) -> Result<u64, String> {
     text.parse()
         .ok()
         .filter(|n| *n > 0)
-        .ok_or_else(|| format!("{text} is no number above 0"))
+        .ok_or_else(|| format!("invalid number '{text}'; use 1 or more"))
 }
 
 fn help() {
     println!(
-        "usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir FOLDER] [--markdown FILE]\n"
+        "usage: fathom-bench [CASE...] [--pairs N] [--seconds S] [--dir DIRECTORY] [--markdown FILE]\n"
     );
     println!(
-        "Without CASE all are run, save `{}` and `{}`. FOLDER is on the disk to be measured.\n",
+        "Without CASE all cases run except `{}` and `{}`. DIRECTORY must be on the disk to measure.\n",
         instructions::NAME,
         CLEAN.name
     );
@@ -157,13 +157,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_ends_with_its_notes() {
+    fn the_page_ends_with_its_notes() {
         let folder =
             std::env::temp_dir().join(format!("fathom-bench-notes-{}", std::process::id()));
         std::fs::create_dir(&folder).expect("new");
         let page = folder.join("page.md");
         assert_eq!(notes(&page), Ok(String::new()));
-        std::fs::write(folder.join("page-notes.md"), "## Why\n").expect("room");
+        std::fs::write(folder.join("page-notes.md"), "## Why\n").expect("disk space");
         assert_eq!(notes(&page), Ok("\n## Why\n".to_owned()));
         std::fs::remove_dir_all(&folder).expect("ours");
     }

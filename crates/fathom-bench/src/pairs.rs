@@ -1,19 +1,20 @@
-//! Alternating pairs: whatever the machine does slowly, it does to both.
+//! Alternating pairs: a slow machine affects both programs.
 
 use crate::context::Context;
 use crate::sample::Sample;
 use crate::tool::Tool;
 
-/// Runs without I/O that are taken to know what a program costs by itself.
+/// Number of runs without I/O that measure the CPU time of start and end.
 const IDLE_RUNS: usize = 5;
-/// Seconds of a run whose CPU time is compared, at least: the kernel counts it in ticks, too coarse for a program that takes 2 % of a core.
+/// Minimum seconds of a run whose CPU time is compared: the kernel counts it in ticks, too coarse
+/// for a program that uses 2 % of a core.
 const FOR_CPU_TIME: u64 = 4;
 
-/// Samples of both programs, one pair each.
+/// Samples of both programs, in pairs.
 pub struct Pairs {
     pub ours: Vec<Sample>,
     pub theirs: Vec<Sample>,
-    /// A run of one I/O of each: what start and end cost; zeros where CPU time is not compared.
+    /// A run of one I/O of each: the cost of start and end; zeros if CPU time is not compared.
     pub idle: [Sample; 2],
 }
 
@@ -30,7 +31,7 @@ impl Pairs {
     }
 }
 
-/// Which goes first in pair `n`: ABBA.
+/// The order in pair `n`: ABBA.
 pub fn order(n: usize) -> [Tool; 2] {
     if n.is_multiple_of(2) {
         [Tool::Fathom, Tool::Fio]
@@ -58,7 +59,8 @@ pub fn alternate<T>(
     Ok((ours, theirs))
 }
 
-/// Runs one job on both for the usual time. `common` are the options of both, `extra` those of one program alone.
+/// Runs one job on both for the usual time. `common` are the options of both, `extra` those of one
+/// program.
 pub fn timed(
     context: &Context,
     common: &[String],
@@ -88,7 +90,7 @@ fn timed_for(
     })
 }
 
-/// The same, with the CPU time that start and end cost known.
+/// The same, with the CPU time of start and end.
 pub fn timed_with_idle(context: &Context, common: &[String]) -> Result<Pairs, String> {
     let job = [common, &["--number_ios=1".to_owned()]].concat();
     let idle = |tool| {
@@ -110,14 +112,14 @@ fn once(context: &Context, job: &[String], tool: Tool) -> Result<Sample, String>
     Sample::of(&context.tools.run(tool, context.folder.path(), job)?)
 }
 
-/// The sample in the middle by CPU time.
+/// The sample with the median CPU time.
 fn median_of(mut samples: Vec<Sample>) -> Sample {
     samples.sort_by(|a, b| a.cpu_us.total_cmp(&b.cpu_us));
     let middle = samples.len() / 2;
     samples.swap_remove(middle)
 }
 
-/// Words as options.
+/// Options from a line of text.
 pub fn options(words: &str) -> Vec<String> {
     words
         .split_whitespace()
@@ -136,7 +138,7 @@ mod tests {
             seen.push(tool == Tool::Fathom);
             Ok(seen.len())
         })
-        .expect("nothing fails");
+        .expect("no run fails");
         assert_eq!(seen, [true, false, false, true, true, false, false, true]);
         assert_eq!((ours, theirs), (vec![1, 4, 5, 8], vec![2, 3, 6, 7]));
     }

@@ -9,7 +9,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of some values; nothing without any.
+    /// Of the values; `None` without any.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -28,17 +28,17 @@ impl Spread {
     }
 }
 
-/// What the figure must be.
+/// The goal of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Goal {
-    /// Ours divided by the peer's.
+    /// fathom's figure divided by the peer's.
     RatioAtLeast(f64),
     RatioAtMost(f64),
     RatioWithin(f64, f64),
-    /// Our figure by itself.
+    /// fathom's figure.
     OursAtMost(f64),
     OursWithin(f64, f64),
-    /// Only told.
+    /// No goal.
     None,
 }
 
@@ -50,15 +50,15 @@ pub struct Row {
     pub peer: String,
     pub ours: Option<Spread>,
     pub theirs: Option<Spread>,
-    /// Pair by pair.
+    /// Of each pair.
     pub ratio: Option<Spread>,
     pub goal: Goal,
-    /// Why there is no figure, or what to know about it.
+    /// Why there is no figure, or a remark about it.
     pub note: String,
 }
 
 impl Row {
-    /// A figure of both, pair by pair.
+    /// A figure of both programs, pair by pair.
     pub fn new(
         what: impl Into<String>,
         unit: &'static str,
@@ -103,7 +103,7 @@ impl Row {
             .note(format!("not measured: {reason}"))
     }
 
-    /// Whether the goal was reached by the medians; `None` without a goal or a figure.
+    /// Whether the medians meet the goal; `None` without a goal or a figure.
     pub fn reached(&self) -> Option<bool> {
         let ratio = self.ratio.map(|ratio| ratio.median);
         let ours = self.ours.map(|ours| ours.median);

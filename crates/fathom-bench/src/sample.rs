@@ -1,19 +1,20 @@
-//! Figures of one run.
+//! The figures of one run.
 
 use crate::tool::Run;
 
-/// Everything the cases compare.
+/// All figures that the cases compare.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     pub ios: f64,
     pub iops: f64,
     /// Of reads and of writes.
     pub iops_by: [f64; 2],
-    /// Median completion latency of reads and of writes, ns, interpolated inside its bin; 0 without any.
+    /// Median completion latency of reads and of writes, ns, interpolated within its bin; 0 without
+    /// any.
     pub median: [f64; 2],
-    /// Of the program and its children from start to end, microseconds.
+    /// User time of the program and its children from start to end, microseconds.
     pub user_us: f64,
-    /// User and system, microseconds.
+    /// User and system time, microseconds.
     pub cpu_us: f64,
     pub wall_ms: f64,
     /// KiB.
@@ -24,10 +25,7 @@ pub struct Sample {
 
 impl Sample {
     pub fn of(run: &Run) -> Result<Self, String> {
-        let job = run
-            .json
-            .pointer("/jobs/0")
-            .ok_or("the result holds no job")?;
+        let job = run.json.pointer("/jobs/0").ok_or("the result has no job")?;
         let figure = |at: &str| {
             job.pointer(at)
                 .and_then(serde_json::Value::as_f64)
@@ -53,19 +51,20 @@ impl Sample {
         })
     }
 
-    /// User microseconds of an I/O, after what a run without I/O takes.
+    /// User microseconds per I/O, minus those of a run without I/O.
     pub fn user_each(&self, idle: &Sample) -> f64 {
         (self.user_us - idle.user_us).max(0.0) / self.ios.max(1.0)
     }
 
-    /// All CPU microseconds of an I/O, after what a run without I/O takes.
+    /// Total CPU microseconds per I/O, minus those of a run without I/O.
     pub fn cpu_each(&self, idle: &Sample) -> f64 {
         (self.cpu_us - idle.cpu_us).max(0.0) / self.ios.max(1.0)
     }
 }
 
-/// The median of json+ bins, each spread evenly over its width. A percentile as printed is a bin's middle, and bins are
-/// 1 to 2 % wide: too coarse to tell two programs apart that differ by less.
+/// The median of json+ bins, each spread evenly over its width. A printed percentile is the middle
+/// of a bin, and bins are 1 to 2 % wide: too coarse to distinguish two programs that differ by
+/// less.
 fn median(bins: Option<&serde_json::Value>) -> f64 {
     let bins = bins
         .and_then(serde_json::Value::as_object)
@@ -88,7 +87,8 @@ fn median(bins: Option<&serde_json::Value>) -> f64 {
     0.0
 }
 
-/// Width of the bin around `ns`: fio's layout has 64 bins in each power of two from 128 ns on (stat.h, FIO_IO_U_PLAT_BITS).
+/// Width of the bin around `ns`: fio's layout has 64 bins in each power of two from 128 ns on
+/// (stat.h, FIO_IO_U_PLAT_BITS).
 fn width(ns: u64) -> f64 {
     f64::from(1_u32 << ns.max(64).ilog2().saturating_sub(6))
 }
@@ -98,8 +98,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_lies_where_half_the_counts_are_below() {
-        // 32,768 to 65,535 ns is cut into 64 bins of 512 ns: 33,024 is the middle of the first.
+    fn the_median_has_half_the_counts_below_it() {
+        // 32,768 to 65,535 ns is divided into 64 bins of 512 ns: 33,024 is the middle of the first
+        // one.
         assert_eq!(width(33_024), 512.0);
         let median = |bins| median(Some(&bins));
         assert_eq!(median(serde_json::json!({"33024": 4})), 33_024.0);

@@ -1,5 +1,6 @@
-//! User CPU time by sampling. The kernel's tick looks 100 to 1000 times a second at what a CPU does just then; a thread that sleeps
-//! most of the time and is woken by interrupts runs between two looks, and is seen by hardly any. perf's clock runs with the thread.
+//! User CPU time by sampling. The kernel's tick samples each CPU 100 to 1000 times a second. A
+//! thread that sleeps most of the time and is woken by interrupts runs between two ticks, so that
+//! hardly any tick hits it. perf's clock runs with the thread.
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
@@ -9,12 +10,13 @@ use crate::pairs::{alternate, options};
 use crate::sample::Sample;
 use crate::tool::Tool;
 
-/// Samples of each second that a thread runs.
+/// Samples per second of a thread's running time.
 const RATE: u32 = 15_000;
-/// Seconds of a run, at least: 2 % of a core are 300 samples a second.
+/// Minimum seconds of a run: 2 % of a core are 300 samples a second.
 const LEAST: u64 = 4;
 
-/// User microseconds of an I/O of both programs, pair by pair, after what a run of one I/O takes; `None` where perf is not to be had.
+/// User microseconds per I/O of both programs, pair by pair, minus those of a run of one I/O;
+/// `None` if perf is not available.
 pub fn user_each(
     context: &Context,
     job: &[String],
@@ -35,7 +37,7 @@ pub fn user_each(
     alternate(context.pairs, each).map(Some)
 }
 
-/// Whether perf is installed and may sample this fast.
+/// Whether perf is installed and may sample at this rate.
 fn is_there() -> bool {
     let mut command = Command::new("perf");
     let name = std::env::temp_dir().join(format!("fathom-bench-{}.perf", std::process::id()));
@@ -51,7 +53,7 @@ fn is_there() -> bool {
     is_there
 }
 
-/// The words before the name of the recording. `:u`: what runs in the kernel is not counted.
+/// The arguments before the name of the recording. `:u`: kernel time is excluded.
 fn recorded() -> Vec<OsString> {
     let rate = RATE.to_string();
     ["record", "--quiet", "-e", "cpu-clock:u", "-F", &rate, "-o"]
@@ -87,7 +89,7 @@ fn user_us(context: &Context, tool: Tool, job: &[String]) -> Result<(f64, f64), 
     ))
 }
 
-/// Nanoseconds that the samples stand for, one number in each line.
+/// Sum of the sample periods, nanoseconds; one number per line.
 fn periods(text: &str) -> f64 {
     text.lines()
         .filter_map(|line| line.trim().parse::<f64>().ok())

@@ -1,11 +1,11 @@
-//! The table, for the screen and for a page.
+//! The table, for the terminal and for a page.
 
 use crate::machine::Machine;
 use crate::row::{Goal, Row, Spread};
 
-const COLUMNS: [&str; 7] = ["figure", "fathom", "peer", "", "ratio", "asked", "reached"];
+const COLUMNS: [&str; 7] = ["figure", "fathom", "peer", "", "ratio", "goal", "met"];
 
-/// For the screen.
+/// For the terminal.
 pub fn text(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
     let mut out = String::from("\n");
     machine
@@ -20,7 +20,7 @@ pub fn text(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
         last = case;
         let [what, ours, theirs, unit, ratio, asked, reached] = cells(row);
         out += &format!(
-            "  {what}\n    {ours} {unit}; {}: {theirs}; ratio {ratio}; asked {asked}; reached {reached}\n",
+            "  {what}\n    {ours} {unit}; {}: {theirs}; ratio {ratio}; goal {asked}; met {reached}\n",
             row.peer
         );
         if !row.note.is_empty() {
@@ -33,9 +33,9 @@ pub fn text(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
 /// For `docs/benchmarks.md`.
 pub fn markdown(machine: &Machine, rows: &[(&'static str, Row)]) -> String {
     let mut out = String::from(
-        "# fathom and fio side by side\n\nWritten by `cargo run --release -p fathom-bench -- --markdown docs/benchmarks.md`, which runs both in \
-         alternating pairs. A figure is the median of its runs, with the least and the most in brackets; the ratio is \
-         that of each pair, fathom to the peer. CPU time is that of the whole program less that of a run of one I/O.\n\n",
+        "# fathom and fio compared\n\nWritten by `cargo run --release -p fathom-bench -- --markdown docs/benchmarks.md`, which runs both programs in \
+          alternating pairs. A figure is the median of its runs, with the minimum and the maximum in brackets. The ratio is \
+          that of each pair, fathom to the peer. CPU time is that of the whole program minus that of a run of one I/O.\n\n",
     );
     out += "| | |\n| --- | --- |\n";
     machine
@@ -106,7 +106,7 @@ fn shown(spread: Option<Spread>) -> String {
     )
 }
 
-/// Four digits that matter, thousands set apart.
+/// Four significant digits, with thousands separators.
 fn figure(value: f64) -> String {
     let whole = value.abs().log10().floor().max(0.0);
     if !whole.is_finite() || whole < 4.0 {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_what_was_asked_and_what_was_reached() {
+    fn a_row_has_its_goal_and_whether_it_was_met() {
         let machine = Machine {
             facts: vec![("CPU", "one".into())],
         };
@@ -170,6 +170,6 @@ mod tests {
         let page = markdown(&machine, &rows);
         assert!(page.contains("| reads | 8.000 (8.000 - 8.000) | 4.000 (4.000 - 4.000) | IOPS | 2.000 (2.000 - 2.000) | at least 4 | no |"), "{page}");
         assert!(page.contains("writes (not measured: no disk)"), "{page}");
-        assert!(text(&machine, &rows).contains("asked at least 4; reached no"));
+        assert!(text(&machine, &rows).contains("goal at least 4; met no"));
     }
 }

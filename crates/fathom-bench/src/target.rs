@@ -1,4 +1,4 @@
-//! Files of our own to measure on.
+//! Files created for the benchmarks.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 const MIB: usize = 1 << 20;
 
-/// A folder that goes with everything in it.
+/// A directory that is removed with its contents.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// A new folder under `parent`.
+    /// A new directory under `parent`.
     pub fn new(parent: &Path) -> Result<Self, String> {
         let path = parent.join(format!("fathom-bench-{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -21,7 +21,7 @@ impl Folder {
         &self.0
     }
 
-    /// The file `name` of `mib` MiB that do not compress, on the disk; made once.
+    /// The file `name` with `mib` MiB of incompressible data, on the disk; created once.
     pub fn file(&self, name: &str, mib: usize) -> Result<PathBuf, String> {
         let path = self.0.join(name);
         if !path.exists() {
@@ -33,7 +33,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nothing can be done about what does not go; its name tells whose it is.
+        // An error cannot be handled here; the directory's name shows its origin.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -49,7 +49,7 @@ fn fill(path: &Path, mib: usize) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// Brings all of a file into the page cache.
+/// Reads all of a file into the page cache.
 pub fn read_all(path: &Path) -> Result<(), String> {
     let read = || std::io::copy(&mut File::open(path)?, &mut std::io::sink());
     read()

@@ -1,4 +1,4 @@
-//! The two programs, and one run of one of them.
+//! The two programs, and a single run of one of them.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -10,44 +10,45 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use serde_json::Value;
 
-/// How often a running program's memory is looked at.
+/// Sampling interval of a running program's memory.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Which program.
+/// The compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Fathom,
     Fio,
 }
 
-/// Where they are.
+/// The paths of the programs.
 pub struct Tools {
     pub fathom: PathBuf,
     pub fio: PathBuf,
-    /// Where this program lies: the output of the same build.
+    /// The directory of this executable: the output of the same build.
     pub folder: PathBuf,
 }
 
-/// What a run took and said.
+/// The cost and the result of a run.
 pub struct Run {
     pub wall: Duration,
     /// User time of the program and all its children, microseconds.
     pub user_us: f64,
-    /// System time of the same, microseconds.
+    /// System time of the program and all its children, microseconds.
     pub system_us: f64,
-    /// Anonymous memory resident in all its processes over the run, KiB, looked at every 20 ms. Pages of program files
-    /// and memory the processes share are left out, so that nothing is counted twice.
+    /// Anonymous resident memory of all its processes over the run, KiB, sampled every 20 ms. Pages
+    /// of program files and memory that processes share are excluded, so that nothing is counted
+    /// twice.
     pub resident: Vec<u64>,
-    /// All memory resident in its processes at the same moments, KiB, program files included.
+    /// Total resident memory of its processes at the same times, KiB, program files included.
     pub whole: Vec<u64>,
     pub json: Value,
 }
 
 impl Tools {
-    /// fathom from the build this program is of, and the fio that is installed.
+    /// fathom from the same build as this program, and the installed fio.
     pub fn find() -> Result<Self, String> {
         let me = std::env::current_exe()
-            .map_err(|error| format!("this program does not know where it lies: {error}"))?;
+            .map_err(|error| format!("cannot determine the path of this program: {error}"))?;
         let folder = me.parent().map(Path::to_path_buf).unwrap_or_default();
         let fathom = folder.join("fathom");
         build(&folder)?;
@@ -58,14 +59,14 @@ impl Tools {
         };
         tools
             .version(Tool::Fio)
-            .ok_or("fio is not installed; install it (apt install fio) to compare with it")?;
+            .ok_or("fio is not installed; install it (apt install fio)")?;
         tools
             .version(Tool::Fathom)
-            .ok_or("the fathom beside this program does not run")?;
+            .ok_or("cannot run the fathom executable beside this program")?;
         Ok(tools)
     }
 
-    /// What the program calls itself.
+    /// The version that the program prints.
     pub fn version(&self, tool: Tool) -> Option<String> {
         let output = Command::new(self.path(tool))
             .arg("--version")
@@ -90,7 +91,8 @@ impl Tools {
         self.run_under(&[], tool, folder, options)
     }
 
-    /// The same, started by another program: `before` are its words, which that of `tool` follows.
+    /// The same, started by another program: `before` is its command line, followed by that of
+    /// `tool`.
     pub fn run_under(
         &self,
         before: &[OsString],
@@ -122,14 +124,15 @@ impl Tools {
         run.json = parse(&stdout).ok_or_else(|| {
             let said = std::fs::read_to_string(&stderr).unwrap_or_default();
             format!(
-                "{tool:?} gave no result: {}",
+                "{tool:?} printed no result: {}",
                 said.lines().next().unwrap_or("no message")
             )
         })?;
         Ok(run)
     }
 
-    /// The code that lets fathom write over `file`, which is a file of ours that the other program wrote.
+    /// The code that permits fathom to overwrite `file`, which belongs to this benchmark and was
+    /// written by the other program.
     pub fn code_for(&self, file: &Path) -> Option<String> {
         let output = Command::new(&self.fathom)
             .arg("devices")
@@ -144,7 +147,7 @@ impl Tools {
     }
 }
 
-/// Builds fathom as this program was built.
+/// Builds fathom with the profile of this program.
 fn build(folder: &Path) -> Result<(), String> {
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let mut command = Command::new(cargo);
@@ -157,12 +160,13 @@ fn build(folder: &Path) -> Result<(), String> {
     }
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("fathom could not be built: {status}")),
-        Err(error) => Err(format!("{cargo} cannot be started: {error}")),
+        Ok(status) => Err(format!("building fathom failed: {status}")),
+        Err(error) => Err(format!("cannot run {cargo}: {error}")),
     }
 }
 
-/// Runs a command to its end. No other child may run meanwhile: its CPU time would be counted.
+/// Runs a command to its end. No other child may run at the same time, because its CPU time would
+/// be counted.
 pub fn time(mut command: Command) -> Result<Run, String> {
     let (user, system) = cpu()?;
     let start = Instant::now();
@@ -182,7 +186,8 @@ pub fn time(mut command: Command) -> Result<Run, String> {
     })
 }
 
-/// Waits for a program; looks at its memory only where that does not disturb a short run.
+/// Waits for a program; samples its memory only after a while, so that a short run is not
+/// disturbed.
 fn watch(child: &mut Child) -> Result<Vec<(u64, u64)>, String> {
     let mut resident = Vec::new();
     let failed = |error: std::io::Error| format!("waiting: {error}");
@@ -198,7 +203,7 @@ fn watch(child: &mut Child) -> Result<Vec<(u64, u64)>, String> {
     Ok(resident)
 }
 
-/// KiB resident in a process and its children: anonymous and all.
+/// Resident KiB of a process and its children: anonymous and total.
 fn of_family(pid: u32) -> (u64, u64) {
     let children =
         std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
@@ -231,7 +236,7 @@ fn cpu() -> Result<(f64, f64), String> {
     ))
 }
 
-/// fio may say something before its JSON begins.
+/// fio may print a message before its JSON.
 fn parse(path: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(path).ok()?;
     let start = text.find('{')?;

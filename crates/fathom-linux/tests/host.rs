@@ -1012,7 +1012,7 @@ fn threads_are_settled() {
     let first = run("grep Cpus_allowed_list /proc/self/status | grep -o '[0-9]*' | head -1")
         .parse()
         .expect("a CPU");
-    host.settle(&[first], Some(5)).expect("allowed");
+    host.bind_cpus(&[first], Some(5)).expect("allowed");
     let status = fs::read_to_string("/proc/thread-self/status").expect("proc");
     assert!(
         status.contains(&format!("Cpus_allowed_list:\t{first}\n")),
@@ -1027,7 +1027,7 @@ fn threads_are_settled() {
         "nice is field 19 of proc_pid_stat(5)"
     );
 
-    let error = host.settle(&[100_000], None).expect_err("no such CPU");
+    let error = host.bind_cpus(&[100_000], None).expect_err("no such CPU");
     assert!(error.what.contains("may use"), "{error}");
 }
 

@@ -1,5 +1,5 @@
-//! Where the intervals of long runs go: a scratch file of the host, written by a thread of its own so that no load loop
-//! ever waits for that disk, and read back when the run is over.
+//! Storage for the intervals of long runs: a scratch file of the host. A separate thread writes it,
+//! so that no load loop waits for that disk, and it is read back when the run is over.
 
 mod merge;
 
@@ -11,65 +11,68 @@ use fathom_model::{Interval, Nanos};
 pub(crate) use self::merge::merge_neighbours;
 use crate::host::Scratch;
 
-/// Chunks that may wait for the disk, for each job or in all. Past that the workers keep their intervals until there is room.
-const WAITING: usize = 64;
-const WAITING_EACH: usize = 2;
+/// Chunks that may wait for the disk, for each job or in total. When the queue is full, the workers
+/// keep their intervals until there is room.
+const QUEUE_LEN: usize = 64;
+const QUEUE_LEN_PER_JOB: usize = 2;
 
-/// Chunks of one job that follow each other are one piece up to this many bytes, which is read back at once.
-const LONGEST_PIECE: u32 = 1 << 20;
+/// Consecutive chunks of one job are joined into one extent of up to this many bytes, which is read
+/// back in one read.
+const MAX_EXTENT: u32 = 1 << 20;
 
-/// Hears of intervals as they come: all that is new, by job. The part of an interval so far may come before the whole of
-/// it, with the same start. Called by the archive's thread, never by a worker.
-pub type KeepIntervals = Box<dyn FnMut(&[(usize, Vec<Interval>)]) + Send>;
+/// Receives intervals as they complete: everything new, by job. A partial interval may arrive
+/// before the complete one, with the same start. The archive's thread calls it, never a worker.
+pub type IntervalSink = Box<dyn FnMut(&[(usize, Vec<Interval>)]) + Send>;
 
-/// Intervals passed on at once: some 10 to 100 KiB.
-const AT_ONCE: usize = 64;
-/// Where somebody keeps them, nothing older than this is with a worker alone, but for what lies before an I/O that a
-/// synchronous engine waits for. It is as long as the longest interval: what a killed process loses is half of the second
-/// that is promised, and the other half is for a busy machine.
-const KEPT_AFTER: u64 = 500_000_000;
+/// Intervals sent in one batch: some 10 to 100 KiB.
+const BATCH: usize = 64;
+/// With a sink, a worker alone holds nothing older than this, except for what precedes an I/O that
+/// a synchronous engine waits for. It equals the longest interval. A killed process may lose one
+/// second: half of it is this delay, the other half is for a busy machine.
+const MAX_UNSAVED_NS: u64 = 500_000_000;
 
-/// Makes the scratch file, at the first need.
+/// Creates the scratch file when it is first needed.
 pub(crate) type MakeScratch = Box<dyn FnOnce() -> io::Result<Box<dyn Scratch>> + Send>;
 
 enum Message {
     Intervals(usize, Vec<Interval>),
-    /// What an interval holds so far: for who keeps them, and for nobody else.
-    SoFar(usize, Interval),
-    Return(Sender<Shelves>),
+    /// The current content of an unfinished interval: for the sink only.
+    Partial(usize, Interval),
+    Return(Sender<ArchiveContents>),
 }
 
 /// The archive of a run.
 pub(crate) struct Archive {
     sender: SyncSender<Message>,
-    at_once: usize,
-    kept: bool,
+    batch: usize,
+    has_sink: bool,
 }
 
-/// The place of one job in it.
+/// One job's handle to the archive.
 #[derive(Clone)]
 pub(crate) struct JobArchive {
     job: usize,
     sender: SyncSender<Message>,
-    /// So many intervals are passed on together.
-    pub at_once: usize,
-    /// Somebody keeps them while the run lasts.
-    kept: bool,
+    /// Number of intervals sent in one batch.
+    pub batch: usize,
+    /// The archive has a sink that receives intervals during the run.
+    has_sink: bool,
 }
 
 impl JobArchive {
-    /// Nothing older than this is to be with the worker alone, in nanoseconds; nothing where nobody keeps it.
-    pub fn kept_after(&self) -> Option<u64> {
-        self.kept.then_some(KEPT_AFTER)
+    /// Maximum age of intervals that only the worker holds, in nanoseconds; `None` without a sink.
+    pub fn max_unsaved_ns(&self) -> Option<u64> {
+        self.has_sink.then_some(MAX_UNSAVED_NS)
     }
 
-    /// Tells who keeps intervals what the one being filled holds so far, when there is room. Never waits.
-    pub fn show(&self, so_far: Interval) {
-        // There will be more of it later, or the whole.
-        let _ = self.sender.try_send(Message::SoFar(self.job, so_far));
+    /// Sends the current content of the unfinished interval to the sink if the queue has room.
+    /// Never waits.
+    pub fn send_partial(&self, partial: Interval) {
+        // A later partial or the complete interval replaces it.
+        let _ = self.sender.try_send(Message::Partial(self.job, partial));
     }
 
-    /// Takes all of `intervals`, in order, or none when the archive has no room now. Never waits.
+    /// Takes all of `intervals`, in order, or none if the queue is full. Never waits.
     pub fn take(&self, intervals: &mut Vec<Interval>) -> bool {
         let chunk = std::mem::replace(intervals, Vec::with_capacity(intervals.len()));
         match self.sender.try_send(Message::Intervals(self.job, chunk)) {
@@ -87,137 +90,139 @@ impl JobArchive {
 }
 
 impl Archive {
-    /// An archive of `jobs` jobs, each of which gets back at most `most` intervals of at first `step` nanoseconds; `None`
-    /// when no thread can be had.
+    /// An archive for `jobs` jobs. Each job gets back at most `max` intervals, initially of `step`
+    /// nanoseconds. `None` if the thread cannot be started.
     pub fn open(
         jobs: usize,
-        most: usize,
+        max: usize,
         step: u64,
         make: MakeScratch,
-        keep: Option<KeepIntervals>,
+        sink: Option<IntervalSink>,
     ) -> Option<Archive> {
         // All jobs end their intervals at the same moments.
-        let (sender, inbox) = sync_channel(WAITING.max(jobs * WAITING_EACH));
-        let kept = keep.is_some();
-        let in_time = (KEPT_AFTER / step.max(1)).clamp(1, AT_ONCE as u64) as usize;
-        let at_once = if kept { in_time } else { AT_ONCE };
-        let shelves = Shelves {
-            keep,
+        let (sender, inbox) = sync_channel(QUEUE_LEN.max(jobs * QUEUE_LEN_PER_JOB));
+        let has_sink = sink.is_some();
+        let in_time = (MAX_UNSAVED_NS / step.max(1)).clamp(1, BATCH as u64) as usize;
+        let batch = if has_sink { in_time } else { BATCH };
+        let contents = ArchiveContents {
+            sink,
             file: File::New(make),
             end: 0,
-            pieces: vec![Vec::new(); jobs],
-            kept: Vec::new(),
-            most,
+            extents: vec![Vec::new(); jobs],
+            in_memory: Vec::new(),
+            max,
             step,
-            trouble: None,
+            failure: None,
         };
         let thread = std::thread::Builder::new()
             .name("intervals".into())
             .stack_size(256 << 10);
-        thread.spawn(move || shelves.work(&inbox)).ok()?;
+        thread.spawn(move || contents.work(&inbox)).ok()?;
         Some(Archive {
             sender,
-            at_once,
-            kept,
+            batch,
+            has_sink,
         })
     }
 
-    pub fn shelf(&self, job: usize) -> JobArchive {
+    pub fn for_job(&self, job: usize) -> JobArchive {
         JobArchive {
             job,
             sender: self.sender.clone(),
-            at_once: self.at_once,
-            kept: self.kept,
+            batch: self.batch,
+            has_sink: self.has_sink,
         }
     }
 
-    /// Everything that was taken.
-    pub fn close(self) -> Option<Shelves> {
+    /// Everything that the archive received.
+    pub fn close(self) -> Option<ArchiveContents> {
         let (reply, answer) = channel();
         self.sender.send(Message::Return(reply)).ok()?;
         answer.recv().ok()
     }
 }
 
-/// The scratch file's life.
+/// The state of the scratch file.
 enum File {
     New(MakeScratch),
     Open(Box<dyn Scratch>),
-    /// It could not be made.
+    /// It could not be created.
     None,
 }
 
-/// What an archive holds.
-pub(crate) struct Shelves {
-    keep: Option<KeepIntervals>,
+/// The contents of an archive.
+pub(crate) struct ArchiveContents {
+    sink: Option<IntervalSink>,
     file: File,
     end: u64,
-    /// Place and length of each job's pieces of the file: 16 bytes for each, which is 64 intervals or, of a job alone, 1 MiB.
-    pieces: Vec<Vec<(u64, u32)>>,
-    /// What the file would not take, by job; bounded, since neighbours are merged.
-    kept: Vec<(usize, Merged)>,
-    most: usize,
+    /// Offset and length of each job's extents in the file: 16 bytes for every 64 intervals or, for
+    /// a single job, for every 1 MiB.
+    extents: Vec<Vec<(u64, u32)>>,
+    /// Intervals that could not be written to the file, by job; bounded, because neighbours are
+    /// merged.
+    in_memory: Vec<(usize, Merged)>,
+    max: usize,
     step: u64,
-    trouble: Option<String>,
+    failure: Option<String>,
 }
 
-impl Shelves {
+impl ArchiveContents {
     fn work(mut self, inbox: &Receiver<Message>) {
         while let Ok(first) = inbox.recv() {
-            // What came meanwhile is kept together with it.
-            let mut news = Vec::new();
+            // Messages that arrived in the meantime are saved in the same call.
+            let mut new = Vec::new();
             let (mut whole, mut end) = (Vec::new(), None);
-            for message in std::iter::once(first).chain(inbox.try_iter().take(WAITING)) {
+            for message in std::iter::once(first).chain(inbox.try_iter().take(QUEUE_LEN)) {
                 let (job, intervals, is_whole) = match message {
                     Message::Intervals(job, intervals) => (job, intervals, true),
-                    Message::SoFar(job, so_far) => (job, vec![so_far], false),
+                    Message::Partial(job, partial) => (job, vec![partial], false),
                     Message::Return(reply) => {
                         end = Some(reply);
                         break;
                     }
                 };
-                news.push((job, intervals));
+                new.push((job, intervals));
                 whole.push(is_whole);
             }
-            if let Some(keep) = self.keep.as_mut().filter(|_| !news.is_empty()) {
-                keep(&news);
+            if let Some(sink) = self.sink.as_mut().filter(|_| !new.is_empty()) {
+                sink(&new);
             }
-            news.into_iter()
+            new.into_iter()
                 .zip(whole)
                 .filter(|(_, whole)| *whole)
-                .for_each(|((job, intervals), _)| self.put(job, intervals));
+                .for_each(|((job, intervals), _)| self.store(job, intervals));
             if let Some(reply) = end {
-                // Nobody may wait for it any more.
+                // The receiver may be gone.
                 let _ = reply.send(self);
                 return;
             }
         }
     }
 
-    fn put(&mut self, job: usize, intervals: Vec<Interval>) {
+    fn store(&mut self, job: usize, intervals: Vec<Interval>) {
         let mut bytes = Vec::new();
         intervals
             .iter()
             .for_each(|interval| interval.put(&mut bytes));
-        match self.trouble.is_none().then(|| self.append(&bytes)) {
-            Some(Ok(())) => self.note(job, bytes.len() as u32),
+        match self.failure.is_none().then(|| self.append(&bytes)) {
+            Some(Ok(())) => self.add_extent(job, bytes.len() as u32),
             Some(Err(error)) => {
-                self.trouble = Some(error.to_string());
-                self.keep(job, intervals);
+                self.failure = Some(error.to_string());
+                self.keep_in_memory(job, intervals);
             }
-            None => self.keep(job, intervals),
+            None => self.keep_in_memory(job, intervals),
         }
     }
 
-    /// `length` bytes of `job` were added at the end of the file.
-    fn note(&mut self, job: usize, length: u32) {
-        match self.pieces[job].last_mut() {
+    /// `length` bytes of `job` were appended to the file.
+    fn add_extent(&mut self, job: usize, length: u32) {
+        match self.extents[job].last_mut() {
             Some((start, before))
-                if *start + u64::from(*before) == self.end && *before + length <= LONGEST_PIECE =>
+                if *start + u64::from(*before) == self.end && *before + length <= MAX_EXTENT =>
             {
                 *before += length
             }
-            _ => self.pieces[job].push((self.end, length)),
+            _ => self.extents[job].push((self.end, length)),
         }
         self.end += u64::from(length);
     }
@@ -231,42 +236,43 @@ impl Shelves {
         let File::Open(file) = &mut self.file else {
             return Ok(());
         };
-        // What a failed write left behind it is written over or never looked at.
+        // Whatever a failed write left behind is overwritten or never read.
         file.seek(SeekFrom::Start(self.end))?;
         file.write_all(bytes)
     }
 
-    fn keep(&mut self, job: usize, intervals: Vec<Interval>) {
+    fn keep_in_memory(&mut self, job: usize, intervals: Vec<Interval>) {
         let at = self
-            .kept
+            .in_memory
             .iter()
             .position(|(of, _)| *of == job)
             .unwrap_or_else(|| {
-                self.kept.push((job, Merged::new(self.most, self.step)));
-                self.kept.len() - 1
+                self.in_memory.push((job, Merged::new(self.max, self.step)));
+                self.in_memory.len() - 1
             });
         intervals
             .into_iter()
-            .for_each(|interval| self.kept[at].1.push(interval));
+            .for_each(|interval| self.in_memory[at].1.push(interval));
     }
 
-    /// Puts what was taken from a job since `from`, when its measuring began, before `rest`, which is what it kept itself.
-    pub fn give_back(&mut self, job: usize, from: Nanos, rest: &mut Vec<Interval>) {
-        if self.pieces[job].is_empty() && self.kept.iter().all(|(of, _)| *of != job) {
+    /// Inserts what was received from a job since `from`, the start of its measurement, before
+    /// `rest`, the intervals that the job still holds.
+    pub fn read_back(&mut self, job: usize, from: Nanos, rest: &mut Vec<Interval>) {
+        if self.extents[job].is_empty() && self.in_memory.iter().all(|(of, _)| *of != job) {
             return;
         }
         let mut all = Merged {
             from,
-            ..Merged::new(self.most, self.step)
+            ..Merged::new(self.max, self.step)
         };
-        for (start, length) in std::mem::take(&mut self.pieces[job]) {
+        for (start, length) in std::mem::take(&mut self.extents[job]) {
             if let Err(error) = self.read(start, length, &mut all) {
-                self.trouble
-                    .get_or_insert(format!("a part could not be read back: {error}"));
+                self.failure
+                    .get_or_insert(format!("part of it could not be read back: {error}"));
             }
         }
-        if let Some(at) = self.kept.iter().position(|(of, _)| *of == job) {
-            self.kept
+        if let Some(at) = self.in_memory.iter().position(|(of, _)| *of == job) {
+            self.in_memory
                 .swap_remove(at)
                 .1
                 .intervals
@@ -291,30 +297,30 @@ impl Shelves {
         Ok(())
     }
 
-    /// What went wrong, for the reader of the result.
-    pub fn trouble(&self) -> Option<String> {
-        let why = self.trouble.as_ref()?;
+    /// The failure, for the reader of the result.
+    pub fn failure(&self) -> Option<String> {
+        let why = self.failure.as_ref()?;
         Some(format!(
-            "the scratch file for interval records failed ({why}): later ones were kept in memory, where a long run has fewer \
-             and longer ones; free space there, or set TMPDIR to another folder"
+            "the scratch file for interval records failed ({why}): later intervals were kept in memory, where a long run has fewer \
+              and longer ones; free space there, or set TMPDIR to another directory"
         ))
     }
 }
 
-/// Intervals of which neighbours are merged when they become too many.
+/// Intervals; neighbours are merged when there are too many.
 struct Merged {
     intervals: Vec<Interval>,
-    most: usize,
+    max: usize,
     step: u64,
-    /// Those before are dropped.
+    /// Intervals before this time are dropped.
     from: Nanos,
 }
 
 impl Merged {
-    fn new(most: usize, step: u64) -> Self {
+    fn new(max: usize, step: u64) -> Self {
         Merged {
             intervals: Vec::new(),
-            most: most.max(2),
+            max: max.max(2),
             step,
             from: Nanos::ZERO,
         }
@@ -325,10 +331,10 @@ impl Merged {
             return;
         }
         self.intervals.push(interval);
-        while self.intervals.len() >= self.most {
-            // The newest are as short as they came.
+        while self.intervals.len() >= self.max {
+            // The newest intervals keep their length.
             merge_neighbours(&mut self.intervals, self.step);
-            if self.intervals.len() > self.most / 2 {
+            if self.intervals.len() > self.max / 2 {
                 self.step *= 2;
             }
         }

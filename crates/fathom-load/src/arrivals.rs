@@ -1,16 +1,18 @@
-//! When each I/O of an open loop is due, exact to the nanosecond and whatever the target does.
+//! Due times of an open loop, exact to the nanosecond and independent of the target.
 
 use fathom_model::{Arrivals, BlockSizes, Direction, Job, Nanos, Rate, Replay, Traffic};
 
 use crate::rng::Rng;
 
-/// Fraction bits of a nanosecond that are carried from gap to gap, so that rates hold over any number of I/Os.
+/// Fraction bits of a nanosecond that are carried from gap to gap, so that rates are exact over any
+/// number of I/Os.
 const FRACTION: u32 = 24;
 const SEED_ARRIVALS: u64 = 5;
-/// Gaps drawn at once: their logarithms overlap, and none is computed between an I/O and the one due right behind it.
+/// Gaps drawn in one batch: the processor computes their logarithms in parallel, and none between
+/// an I/O and the one due right behind it.
 const AHEAD: usize = 64;
 
-/// Exponential variates of mean 1, drawn ahead.
+/// Exponential variates of mean 1, drawn in advance.
 #[derive(Clone, Debug)]
 struct Exponential {
     rng: Rng,
@@ -46,9 +48,9 @@ impl Exponential {
 /// Draws due times.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
-    /// Time of the next I/O, 2^-24 ns.
+    /// Time of the next I/O, in units of 2^-24 ns.
     next: u128,
-    /// Mean gap of one I/O, or of one byte, in the same unit.
+    /// Mean gap per I/O, or per byte, in the same unit.
     gap: f64,
     per_byte: bool,
     poisson: Option<Exponential>,
@@ -76,7 +78,7 @@ impl Schedule {
             poisson,
         };
         if schedule.poisson.is_some() {
-            // The first arrival of a Poisson process is a gap away from its start.
+            // The first arrival of a Poisson process is one gap after its start.
             schedule.advance(1);
         }
         Some(schedule)
@@ -88,18 +90,18 @@ impl Schedule {
         (self.next >> FRACTION) as u64
     }
 
-    /// The next I/O is due at `due`, as a log says.
+    /// Sets the due time of the next I/O, as read from a log.
     #[inline]
     pub fn set(&mut self, due: u64) {
         self.next = u128::from(due) << FRACTION;
     }
 
-    /// Everything from here on is due so much later, nanoseconds.
+    /// Delays all remaining due times by this many nanoseconds.
     pub fn postpone(&mut self, by: u64) {
         self.next += u128::from(by) << FRACTION;
     }
 
-    /// Goes on to the I/O after one of `len` bytes.
+    /// Advances to the I/O after one of `len` bytes.
     #[inline]
     pub fn advance(&mut self, len: u32) {
         let gap = if self.per_byte {
@@ -112,7 +114,7 @@ impl Schedule {
             Some(variates) => variates.draw(),
         };
         let step = gap * factor;
-        // The way through 64 bits is the short one; it has room for a quarter of an hour.
+        // Converting through 64 bits is faster; it has room for a quarter of an hour.
         self.next += if step < (1u64 << 63) as f64 {
             u128::from(step as u64)
         } else {
@@ -121,8 +123,8 @@ impl Schedule {
     }
 }
 
-/// I/Os per second, or bytes per second, of the whole job. In a mix the slowest direction sets the pace, because the
-/// mix is kept: with 70 % reads and 1000 of each per second, 1428 are due.
+/// I/Os per second, or bytes per second, of the whole job. In a mix the slowest direction sets the
+/// pace, because the mix is kept: with 70 % reads and 1000 of each per second, 1428 are due.
 fn job_rate(job: &Job) -> Option<(f64, bool)> {
     let rate = &job.pace.rate;
     let share = |direction| match (job.pattern.traffic, direction) {
@@ -185,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linear_rate_holds_to_the_nanosecond_over_ten_million() {
+    fn a_linear_rate_is_exact_to_the_nanosecond_over_ten_million_ios() {
         for rate in [3.0, 7_000.0, 149_926.0, 600_000.0] {
             let mut s = schedule(rate, false);
             (0..10_000_000).for_each(|_| s.advance(4096));
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn poisson_gaps_have_their_rate_and_are_exponential() {
+    fn poisson_gaps_have_the_requested_rate_and_are_exponential() {
         for rate in [20_000.0, 150_000.0, 600_000.0] {
             let mut s = schedule(rate, true);
             let n = 400_000;
@@ -215,7 +217,8 @@ mod tests {
                 (last as f64 / n as f64 * rate / 1e9 - 1.0).abs() < 0.0048,
                 "{rate}"
             );
-            // Kolmogorov-Smirnov against the exponential law; 1.95/sqrt(n) is the 99.9 % quantile.
+            // Kolmogorov-Smirnov test against the exponential distribution; 1.95/sqrt(n) is the
+            // 99.9 % quantile.
             gaps.sort_by(f64::total_cmp);
             let worst = gaps
                 .iter()

@@ -1,11 +1,11 @@
-//! How much a job may still do.
+//! The remaining amount of work of a job.
 
 use fathom_model::{Bytes, Extent, Job};
 
-/// What is left of a job's amount.
+/// The remaining amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Budget {
-    /// Passes over the regions; `u64::MAX` has no end.
+    /// Passes over the regions; `u64::MAX` is unlimited.
     pub passes: u64,
     /// Bytes.
     pub bytes: u64,
@@ -58,7 +58,7 @@ impl Budget {
         self.passes == 0 || self.bytes == 0 || self.ios == 0
     }
 
-    /// Whether bytes or I/Os are counted at all.
+    /// Whether bytes or I/Os are limited.
     pub fn is_limited(&self) -> bool {
         self.bytes != u64::MAX || self.ios != u64::MAX
     }
@@ -70,8 +70,8 @@ impl Budget {
         }
     }
 
-    /// Takes one I/O of `len` bytes; false when there is no room for it. An amount that is not a whole number of blocks
-    /// ends with the last block that begins inside it, as in fio.
+    /// Takes one I/O of `len` bytes; false if the budget is spent. If the amount is not a whole
+    /// number of blocks, the last block that begins inside it is still done, as in fio.
     pub fn take(&mut self, len: u32) -> bool {
         if self.bytes == 0 || self.ios == 0 {
             return false;
@@ -93,7 +93,7 @@ mod tests {
     use fathom_model::{Access, Nanos, Traffic};
 
     #[test]
-    fn amounts_are_what_the_options_say() {
+    fn amounts_follow_the_options() {
         let mut job = job(Traffic::Read, Access::Sequential { skip: 0 });
         let mib = 1 << 20;
         assert_eq!(

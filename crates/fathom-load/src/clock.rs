@@ -1,4 +1,4 @@
-//! Time is handed in.
+//! The clock interface.
 
 use fathom_model::Nanos;
 
@@ -7,12 +7,12 @@ pub trait Clock: Clone + Send {
     /// Time since the epoch.
     fn now(&self) -> Nanos;
 
-    /// Returns at `at` or as soon after as the machine allows; at once when it has passed. Sleeps for the long part and
-    /// spins only for the last tens of microseconds.
+    /// Returns at `at` or as soon after as the machine allows, and at once if `at` has passed.
+    /// Sleeps for most of the time and spins only for the last tens of microseconds.
     fn sleep_until(&self, at: Nanos);
 }
 
-/// A clock whose zero is moved to a later moment: the start of the load, once its files are laid out.
+/// A clock whose zero is a later moment: the start of the load, after its files are laid out.
 #[derive(Clone, Debug)]
 pub(crate) struct Since<C> {
     clock: C,

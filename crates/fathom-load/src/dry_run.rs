@@ -1,4 +1,4 @@
-//! What the load would make of a plan: regions, amounts, buffers and files, without touching any of them.
+//! What a plan would do: regions, amounts, buffers and files, without touching any of them.
 
 use std::path::Path;
 
@@ -8,22 +8,22 @@ use crate::budget::Budget;
 use crate::host::HostError;
 use crate::targets;
 
-/// Buffers begin on pages, so that direct I/O can use them.
+/// Buffers are page-aligned for direct I/O.
 const PAGE: u64 = 4096;
 
-/// What the jobs of `plan` would do, given how large their targets are now (nothing for those that are not there).
+/// What the jobs of `plan` would do, given the current sizes of their targets (0 for missing ones).
 ///
 /// # Errors
-/// When a size cannot be known.
+/// If a size cannot be determined.
 pub fn dry_run(plan: &Plan, size_of: &dyn Fn(&Path) -> u64) -> Result<PlanEstimate, HostError> {
     let mut all = PlanEstimate::default();
     let mut lay_outs = Vec::new();
     for job in &plan.jobs {
-        let wants = targets::wants(job, size_of)?;
+        let file_needs = targets::file_needs(job, size_of)?;
         if job.engine.kind.has_targets() {
-            lay_outs.extend(wants.iter().map(|want| targets::lay_out(job, want)));
+            lay_outs.extend(file_needs.iter().map(|want| targets::lay_out(job, want)));
         }
-        let regions = wants
+        let regions = file_needs
             .into_iter()
             .map(|want| (want.path, want.region.start, want.region.end))
             .collect();

@@ -1,4 +1,4 @@
-//! What the load loop asks of whoever carries its I/O.
+//! The interface between the load loop and the engines that do its I/O.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,16 +14,17 @@ pub enum Op {
     Write,
     /// Discard the range.
     Trim,
-    /// fsync(2) the file; offset and length mean nothing.
+    /// fsync(2) the file; offset and length are ignored.
     Fsync,
     /// fdatasync(2) the file.
     Fdatasync,
 }
 
-/// One I/O, ready to be handed over.
+/// One I/O, ready to be submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Which slot, below [`Engine::depth`]; its buffer belongs to the engine until the completion is reaped.
+    /// The slot, below [`Engine::depth`]; its buffer belongs to the engine until the completion is
+    /// reaped.
     pub slot: u32,
     /// Index into [`EngineRequest::files`].
     pub file: u32,
@@ -33,16 +34,16 @@ pub struct Request {
     pub len: u32,
     /// Where in the file, bytes.
     pub offset: u64,
-    /// I/O priority in the kernel's encoding, see ioprio_set(2); 0 is that of the thread.
+    /// I/O priority in the kernel's encoding, see ioprio_set(2); 0 is the priority of the thread.
     pub prio: u16,
 }
 
-/// The end of one I/O.
+/// The completion of one I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Slot of the request.
     pub slot: u32,
-    /// Bytes moved (for a trim or sync: 0 is success), or a negative errno.
+    /// Bytes transferred (0 for a successful trim or sync), or a negative errno.
     pub result: i64,
 }
 
@@ -53,49 +54,52 @@ pub struct Wait {
     pub at_least: u32,
     /// Return at most this many.
     pub at_most: u32,
-    /// Return after this long even with fewer; `None` is up to the engine, which must then still return
+    /// Return after this long even with fewer; with `None` the engine decides, but must return
     /// within one second so that the loop stays in control.
     pub limit: Option<Nanos>,
 }
 
-/// Carries I/O. One worker owns one engine; nothing is shared.
+/// Does I/O. One worker owns one engine; nothing is shared.
 ///
-/// The loop promises: a slot is in flight at most once, and never more than [`Engine::depth`] are.
-/// The engine promises: every request taken by [`Engine::submit`] completes exactly once.
+/// The loop guarantees that a slot is in flight at most once, and that at most [`Engine::depth`]
+/// slots are. The engine guarantees that every request accepted by [`Engine::submit`] completes
+/// exactly once.
 pub trait Engine {
-    /// Most I/Os in flight.
+    /// Maximum number of I/Os in flight.
     fn depth(&self) -> u32;
 
-    /// Whether a request is over when [`Engine::submit`] returns. Submission latency then means nothing.
+    /// Whether a request has completed when [`Engine::submit`] returns. Submission latency is then
+    /// undefined.
     fn is_synchronous(&self) -> bool;
 
-    /// The buffer of `slot`, to fill before a write or to look at after a read.
+    /// The buffer of `slot`, to fill before a write or to inspect after a read.
     ///
     /// # Panics
-    /// When the slot is in flight.
+    /// If the slot is in flight.
     fn buffer(&mut self, slot: u32) -> &mut [u8];
 
-    /// Hands over a batch, in order, and returns how many were taken. Fewer than all are taken only when the kernel
-    /// takes no more for now; the loop reaps and comes again with the rest. An I/O the target refuses is not an
-    /// error here: it completes with a negative result.
+    /// Submits a batch, in order, and returns how many requests were accepted. Fewer than all are
+    /// accepted only when the kernel accepts no more for now; the loop then reaps and submits the
+    /// rest again. An I/O that the target refuses is not an error here: it completes with a
+    /// negative result.
     ///
     /// # Errors
-    /// When the engine itself cannot go on.
+    /// If the engine itself cannot continue.
     fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError>;
 
-    /// Appends completions to `done`, as `wait` says. Never allocates when `done` has room.
+    /// Appends completions to `done` as `wait` specifies. Never allocates when `done` has room.
     ///
     /// # Errors
-    /// When the engine itself cannot go on.
+    /// If the engine itself cannot continue.
     fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError>;
 }
 
 /// How a file is opened for the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenFile {
-    /// Which.
+    /// The path.
     pub path: PathBuf,
-    /// Bytes that may be touched; I/O outside is refused by the engine layer.
+    /// The byte range that may be accessed; the engines refuse I/O outside it.
     pub range: (u64, u64),
     /// For writing.
     pub writes: bool,
@@ -109,28 +113,29 @@ pub struct OpenFile {
     pub fadvise: Fadvise,
     /// Access is random; decides [`Fadvise::ByPattern`].
     pub random: bool,
-    /// Create it now if it is not there (`create_on_open`).
+    /// Create it when it is opened if it is missing (`create_on_open`).
     pub create: bool,
 }
 
-/// What an engine is made from.
+/// The parameters of a new engine.
 #[derive(Debug)]
 pub struct EngineRequest<'a> {
-    /// Which, and its settings.
+    /// The engine and its settings.
     pub spec: &'a EngineSpec,
-    /// Slots wanted; synchronous engines give 1.
+    /// Requested slots; synchronous engines have 1.
     pub depth: u32,
     /// Bytes of each slot's buffer.
     pub buffer_size: u32,
-    /// Files, opened as these say.
+    /// The files to open, with their flags.
     pub files: &'a [OpenFile],
 }
 
-/// What runs on an engine: generic, so that each engine gets its own copy of the loop and no call is indirect.
+/// Code that runs on an engine. It is generic, so that each engine gets its own copy of the loop
+/// and no call is indirect.
 pub trait EngineUser {
-    /// What it returns.
+    /// The result.
     type Output;
-    /// Runs on `engine`; `fallback` says why it is not the one asked for.
+    /// Runs on `engine`; `fallback` is the reason if it is not the requested engine.
     fn run<E: Engine>(
         self,
         engine: E,
@@ -139,12 +144,12 @@ pub trait EngineUser {
     ) -> Self::Output;
 }
 
-/// Why an engine cannot be had or cannot go on.
+/// Why an engine is unavailable or cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineError {
     /// errno.
     pub errno: i32,
-    /// What was being done and how to mend it, in words.
+    /// The failed action and how to fix it.
     pub what: String,
 }
 

@@ -1,7 +1,7 @@
-//! Jobs of one flow share their I/O by weight: who is ahead waits for the others.
+//! Jobs of one flow share their I/O by weight: a job that is ahead waits for the others.
 //!
-//! Jobs join with the share they would have had so far, so that from then on all are treated by their weight, however
-//! much was done before; and they take their share with them when they leave.
+//! A job joins with the share that it would have had so far, so that from then on all jobs are
+//! treated by their weight, whatever was done before. Its share leaves with it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,23 +9,24 @@ use std::sync::{Arc, Mutex};
 
 use fathom_model::{FlowShare, Nanos, Plan};
 
-/// What the jobs of one flow have in common.
+/// The shared state of the jobs of one flow.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
     /// I/Os of all members.
     ios: AtomicU64,
     /// Weights of all members.
     weight: AtomicU64,
-    /// Who has left but still counts; held while someone joins or leaves, never in the load loop.
-    door: Mutex<Vec<FlowGuard>>,
+    /// Jobs that have left but still count; locked while a job joins or leaves, never in the load
+    /// loop.
+    leaving: Mutex<Vec<FlowGuard>>,
 }
 
-/// The share of a job that is over.
+/// The share of a job that has ended.
 #[derive(Debug)]
 struct FlowGuard {
     ios: u64,
     weight: u64,
-    /// [`Flows::see_off`] has passed by once.
+    /// [`Flows::remove_departed`] has seen it once.
     seen: bool,
 }
 
@@ -46,13 +47,13 @@ impl Flows {
         }
     }
 
-    /// Lets a job in; `None` for a job without a flow.
+    /// Adds a job to its flow; `None` for a job without a flow.
     pub fn join(&self, share: Option<FlowShare>) -> Option<Member> {
         let share = share?;
         let flow = Arc::clone(self.flows.get(&share.id)?);
         let weight = u64::from(share.weight);
-        let _door = flow
-            .door
+        let _lock = flow
+            .leaving
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         let (ios, before) = (
@@ -62,7 +63,7 @@ impl Flows {
         let mine = u128::from(ios) * u128::from(weight) / u128::from(before.max(1));
         let mine = if before == 0 { 0 } else { mine as u64 };
         flow.ios.fetch_add(mine, Relaxed);
-        drop(_door);
+        drop(_lock);
         Some(Member {
             flow,
             weight,
@@ -74,14 +75,15 @@ impl Flows {
 }
 
 impl Flows {
-    /// Lets those go who had left when this was called the last time.
+    /// Removes the jobs that had already left at the previous call.
     ///
-    /// Jobs that end together do not end in the same instant. Regression 0220: what the flow had held back of a planned rate was
-    /// done in one burst between the end of one job and that of the next.
-    pub fn see_off(&self) {
+    /// Jobs that end together do not end in the same instant. Regression 0220: the backlog of a
+    /// planned rate that the flow had held back was done in one burst between the end of one job
+    /// and the end of the next.
+    pub fn remove_departed(&self) {
         for flow in self.flows.values() {
             let mut leaving = flow
-                .door
+                .leaving
                 .lock()
                 .unwrap_or_else(std::sync::PoisonError::into_inner);
             leaving.retain_mut(|one| {
@@ -95,7 +97,7 @@ impl Flows {
     }
 }
 
-/// A job's place in its flow.
+/// A job's membership in its flow.
 #[derive(Debug)]
 pub(crate) struct Member {
     flow: Arc<Flow>,
@@ -106,7 +108,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// How many of `wanted` I/Os may go at `now`; they count as gone.
+    /// How many of `wanted` I/Os may be submitted at `now`; they count as submitted.
     pub fn claim(&mut self, wanted: usize, now: u64) -> usize {
         if now < self.until {
             return 0;
@@ -118,7 +120,7 @@ impl Member {
         claimed
     }
 
-    /// One I/O goes unless this job's part of all I/Os is above its part of the weights.
+    /// Claims one I/O unless this job's share of all I/Os is above its share of the weights.
     fn claim_one(&mut self) -> bool {
         let (ios, weight) = (
             self.flow.ios.load(Relaxed) + 1,
@@ -132,13 +134,13 @@ impl Member {
         true
     }
 
-    /// Gives back claims that were not used.
-    pub fn give_back(&mut self, n: usize) {
+    /// Returns unused claims.
+    pub fn unclaim(&mut self, n: usize) {
         self.mine -= n as u64;
         self.flow.ios.fetch_sub(n as u64, Relaxed);
     }
 
-    /// When to ask again; in the past when nothing is to be waited for.
+    /// When to try again; in the past if there is no need to wait.
     pub fn until(&self) -> u64 {
         self.until
     }
@@ -148,7 +150,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         let mut leaving = self
             .flow
-            .door
+            .leaving
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         leaving.push(FlowGuard {
@@ -177,7 +179,7 @@ mod tests {
         })
     }
 
-    /// Everyone goes as often as it may, `rounds` times.
+    /// Every job submits as often as it may, `rounds` times.
     fn run(members: &mut [Member], rounds: usize) -> Vec<u64> {
         let before: Vec<u64> = members.iter().map(|member| member.mine).collect();
         for _ in 0..rounds {
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_or_leaves_changes_only_what_follows() {
+    fn joining_late_or_leaving_affects_only_later_ios() {
         let flows = flows();
         let mut members: Vec<Member> = [1, 2]
             .into_iter()
@@ -218,7 +220,7 @@ mod tests {
         run(&mut members, 1000);
         members.extend(flows.join(share(3)));
         let with_three = run(&mut members, 1000);
-        // The latecomer owes nothing for the time before: 1 : 2 : 3 from here on.
+        // The late job has nothing to catch up: 1 : 2 : 3 from here on.
         assert!(
             with_three[2] as f64 / with_three[0] as f64 - 3.0 < 0.1,
             "{with_three:?}"
@@ -227,22 +229,22 @@ mod tests {
         let still_three = run(&mut members, 1000);
         assert!(
             still_three[0] < 10 && still_three[1] < 10,
-            "what one leaves is not taken at once: {still_three:?}"
+            "the share of a departed job is not taken at once: {still_three:?}"
         );
-        (0..2).for_each(|_| flows.see_off());
+        (0..2).for_each(|_| flows.remove_departed());
         let with_two = run(&mut members, 1000);
         assert!(
             (with_two[1] as f64 / with_two[0] as f64 - 2.0).abs() < 0.1,
             "{with_two:?}"
         );
         drop(members);
-        (0..2).for_each(|_| flows.see_off());
+        (0..2).for_each(|_| flows.remove_departed());
         let flow = &flows.flows[&1];
         assert_eq!((flow.ios.load(Relaxed), flow.weight.load(Relaxed)), (0, 0));
     }
 
     #[test]
-    fn who_is_ahead_sleeps_and_unused_claims_come_back() {
+    fn a_job_ahead_sleeps_and_unused_claims_are_returned() {
         let flows = flows();
         let mut fast = flows
             .join(Some(FlowShare {
@@ -250,8 +252,8 @@ mod tests {
                 weight: 1,
                 sleep: Nanos::new(100),
             }))
-            .expect("flow 1 is there");
-        let mut slow = flows.join(share(1)).expect("flow 1 is there");
+            .expect("flow 1 exists");
+        let mut slow = flows.join(share(1)).expect("flow 1 exists");
         assert!(fast.claim(100, 1000) < 100);
         assert_eq!((fast.claim(1, 1000), fast.until()), (0, 1100));
         assert!(slow.claim(50, 1000) > 0);
@@ -259,7 +261,7 @@ mod tests {
         let taken = fast.claim(1, 1100);
         assert_eq!(taken, 1);
         let mine = fast.mine;
-        fast.give_back(1);
+        fast.unclaim(1);
         assert_eq!(fast.mine, mine - 1);
     }
 

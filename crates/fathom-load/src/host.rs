@@ -1,4 +1,4 @@
-//! What a load needs from the machine it runs on: files, engines, clocks, counters.
+//! The interface to the machine: files, engines, clocks, counters.
 
 use std::fmt;
 use std::io::{Read, Seek, Write};
@@ -12,8 +12,8 @@ use fathom_model::{
 use crate::clock::Clock;
 use crate::engine::{EngineError, EngineRequest, EngineUser};
 
-/// Something about the machine that is put back when this is dropped.
-pub type Kept = Box<dyn std::any::Any>;
+/// A changed machine setting that is restored when this is dropped.
+pub type Restore = Box<dyn std::any::Any>;
 
 /// An anonymous file that is removed when it is dropped.
 pub trait Scratch: Read + Write + Seek + Send {}
@@ -27,11 +27,11 @@ pub trait Host: Sync {
     /// The clock of this run.
     fn clock(&self) -> Self::Clock;
 
-    /// Brings a file into the state a job needs, or finds that it is.
-    /// Devices and files that are large enough are left as they are. Calls `progress` with bytes written as it goes on.
+    /// Brings a file into the state that a job needs, or checks that it is. Devices and files that
+    /// are large enough are left unchanged. Calls `progress` with the bytes written so far.
     ///
     /// # Errors
-    /// When the file is not there and may not be made, or cannot be filled.
+    /// If the file is missing and may not be created, or cannot be filled.
     fn lay_out(
         &self,
         file: &LayOut,
@@ -39,11 +39,12 @@ pub trait Host: Sync {
         progress: &mut dyn FnMut(u64),
     ) -> Result<FileFacts, HostError>;
 
-    /// Gets a path ready for a file-operation engine: what it looks at or removes is made first, as `file` says, and nothing
-    /// is held open. What is there already is only removed later where the guard permits it.
+    /// Prepares a path for a file-operation engine: a file that the engine inspects or removes is
+    /// created first, as `file` specifies, and nothing is held open. An existing file is only
+    /// removed later, and only where the guard permits it.
     ///
     /// # Errors
-    /// When it may not or cannot be made.
+    /// If it may not or cannot be created.
     fn prepare_operation(
         &self,
         operation: FileOperation,
@@ -55,109 +56,111 @@ pub trait Host: Sync {
         self.lay_out(file, stop, progress)
     }
 
-    /// Size of a target now, by its open descriptor where there is one.
+    /// Current size of a target, by its open descriptor where there is one.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// If the size cannot be determined.
     fn size_now(&self, path: &Path) -> Result<Bytes, HostError>;
 
-    /// Opens the files, makes the engine, runs `user` on it. When the engine is not to be had and was not named by the
-    /// user, another stands in and `user` is told why.
+    /// Opens the files, creates the engine and runs `user` on it. If the engine is unavailable and
+    /// the user did not name it, another engine is used and `user` receives the reason.
     ///
     /// # Errors
-    /// When no engine or file can be had.
+    /// If no engine or file is available.
     fn with_engine<U: EngineUser>(
         &self,
         request: &EngineRequest<'_>,
         user: U,
     ) -> Result<U::Output, EngineError>;
 
-    /// Runs `user` on an engine that answers at once and moves nothing, but costs what the asked one costs to drive.
+    /// Runs `user` on an engine that completes at once and transfers nothing, but has the
+    /// submission cost of the requested engine.
     ///
     /// # Errors
-    /// When it cannot be had.
+    /// If it is unavailable.
     fn with_noop<U: EngineUser>(
         &self,
         request: &EngineRequest<'_>,
         user: U,
     ) -> Result<U::Output, EngineError>;
 
-    /// Ends the life of a file: fsync where asked, unlink where asked (only files this run created).
+    /// Finishes a file: fsync if requested, unlink if requested (only files that this run created).
     ///
     /// # Errors
-    /// When fsync or unlink fails.
+    /// If fsync or unlink fails.
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError>;
 
-    /// Binds the calling thread to CPUs and gives it a nice value.
+    /// Binds the calling thread to CPUs and sets its nice value.
     ///
     /// # Errors
-    /// When the kernel refuses.
-    fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError>;
+    /// If the kernel refuses.
+    fn bind_cpus(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError>;
 
-    /// Gives the I/O of the calling thread a priority, in the encoding of ioprio_set(2).
+    /// Sets the I/O priority of the calling thread, in the encoding of ioprio_set(2).
     ///
     /// # Errors
-    /// When the kernel refuses.
-    fn prioritise(&self, prio: u16) -> Result<(), HostError>;
+    /// If the kernel refuses.
+    fn set_io_priority(&self, prio: u16) -> Result<(), HostError>;
 
     /// Binds the calling thread and its memory to NUMA nodes.
     ///
     /// # Errors
-    /// When there are no such nodes, or the kernel refuses.
-    fn place(&self, numa: &Numa) -> Result<(), HostError>;
+    /// If a node does not exist, or the kernel refuses.
+    fn bind_numa(&self, numa: &Numa) -> Result<(), HostError>;
 
-    /// Makes the calling thread somebody: its name, and whose rights it has from now on.
+    /// Sets the name and the credentials of the calling thread.
     ///
     /// # Errors
-    /// When the kernel refuses.
-    fn act_as(&self, _person: &Credentials) -> Result<(), HostError> {
+    /// If the kernel refuses.
+    fn set_credentials(&self, _credentials: &Credentials) -> Result<(), HostError> {
         Ok(())
     }
 
     /// syncfs(2) of the file system that a file is on.
     ///
     /// # Errors
-    /// When it fails.
+    /// If it fails.
     fn sync_file_system(&self, _path: &Path) -> Result<(), HostError> {
         Ok(())
     }
 
-    /// Runs a shell command of the user; what it says goes to the file `output`.
+    /// Runs a shell command of the user; its output goes to the file `output`.
     ///
     /// # Errors
-    /// When it cannot be run or ends with anything but success.
+    /// If it cannot be run or does not exit successfully.
     fn command(&self, line: &str, output: &Path) -> Result<(), HostError>;
 
-    /// Saves `bytes` under this name in the folder of what a run leaves behind.
+    /// Saves `bytes` under this name in the output directory of the run.
     ///
     /// # Errors
-    /// When the file cannot be written.
-    fn leave(&self, _name: &str, _bytes: &[u8]) -> Result<(), HostError> {
+    /// If the file cannot be written.
+    fn save_output(&self, _name: &str, _bytes: &[u8]) -> Result<(), HostError> {
         Ok(())
     }
 
-    /// Takes memory from everyone else until what is returned is dropped (mlock(2)).
+    /// Locks this much memory (mlock(2)) until the returned guard is dropped.
     ///
     /// # Errors
-    /// When there is not so much, or it may not be locked.
-    fn pin(&self, _bytes: u64) -> Result<Kept, HostError> {
+    /// If there is not enough memory, or it may not be locked.
+    fn lock_memory(&self, _bytes: u64) -> Result<Restore, HostError> {
         Ok(Box::new(()))
     }
 
-    /// Gives the devices below these targets another I/O scheduler each until what is returned is dropped.
+    /// Changes the I/O scheduler of the devices below these targets until the returned guard is
+    /// dropped.
     ///
     /// # Errors
-    /// When a target has no device with such a scheduler, or it may not be changed.
-    fn schedule(&self, _wanted: &[(PathBuf, String)]) -> Result<Kept, HostError> {
+    /// If a target has no device with such a scheduler, or it may not be changed.
+    fn set_io_schedulers(&self, _wanted: &[(PathBuf, String)]) -> Result<Restore, HostError> {
         Ok(Box::new(()))
     }
 
-    /// Runs a program until it ends or `stop` says so, and tells how it ended if that was by itself. What it says goes into
-    /// `name.stdout` and `name.stderr`.
+    /// Runs a program until it exits or `stop` returns true. Returns how it exited if it did so on
+    /// its own. Its output goes to `name.stdout` and `name.stderr`.
     ///
     /// # Errors
-    /// When it cannot be started or its output has no place.
-    fn accompany(
+    /// If it cannot be started or its output cannot be written.
+    fn run_program(
         &self,
         _program: &Program,
         _name: &str,
@@ -175,18 +178,18 @@ pub trait Host: Sync {
     /// Content of a small file that a pattern names.
     ///
     /// # Errors
-    /// When it cannot be read, or is larger than 16 MiB.
+    /// If it cannot be read, or is larger than 16 MiB.
     fn read_file(&self, path: &Path) -> std::io::Result<Vec<u8>>;
 
-    /// A number for the full name of a target: the same name gives the same number in every run.
-    fn name_of(&self, path: &Path) -> u32 {
+    /// An identifier of a target: the same path gives the same number in every run.
+    fn target_id(&self, path: &Path) -> u32 {
         crate::verify::name_hash(path)
     }
 
-    /// A file for what a long run must not keep in memory, seen by nobody else and gone when it is dropped.
+    /// A private file for data that a long run must not keep in memory, deleted when it is dropped.
     ///
     /// # Errors
-    /// When there is no place for it; the run goes on in memory.
+    /// If it cannot be created; the run then continues in memory.
     fn scratch(&self) -> std::io::Result<Box<dyn Scratch>> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
@@ -195,18 +198,19 @@ pub trait Host: Sync {
     fn disks(&self, targets: &[PathBuf]) -> Vec<(String, DiskCounters)>;
 }
 
-/// What state a file must be brought into.
+/// The state into which a file must be brought.
 #[derive(Clone, Debug)]
 pub struct LayOut {
-    /// Which.
+    /// The path.
     pub path: PathBuf,
-    /// Size wanted; zero leaves it as it is.
+    /// Requested size; zero leaves it unchanged.
     pub size: Bytes,
-    /// It will be read, or overwritten in place: every byte up to `size` must have been written (with incompressible data).
+    /// It will be read, or overwritten in place: every byte up to `size` must have been written
+    /// (with incompressible data).
     pub content: bool,
     /// It will be written or trimmed.
     pub writes: bool,
-    /// It may be created, with missing folders.
+    /// It may be created, with missing directories.
     pub create: bool,
     /// Space reservation for a file that will only be written.
     pub fallocate: Fallocate,
@@ -220,7 +224,7 @@ pub struct LayOut {
     pub seed: u64,
 }
 
-/// A file that is ready.
+/// The properties of a prepared file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
     /// Its size.
@@ -235,12 +239,12 @@ pub struct FileFacts {
     pub laid_out: Bytes,
 }
 
-/// Why the machine could not do something.
+/// Why an operation of the machine failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostError {
     /// errno.
     pub errno: i32,
-    /// What, where, and how to mend it.
+    /// The failed action, the object, and how to fix it.
     pub what: String,
 }
 

@@ -1,22 +1,22 @@
-//! What a worker shows while it runs, and how it is told to stop: single values, each on one writer's side only.
+//! Live values of a worker, and the request to stop it. Each value has one writer.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use fathom_model::{Direction, JobRecording};
 
-/// How a worker is asked to end.
+/// How a worker should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
-    /// It is not.
+    /// Keep running.
     No = 0,
-    /// Hand over nothing more, wait for what is in flight.
+    /// Submit nothing more and wait for what is in flight.
     Drain = 1,
     /// Do not wait either.
     Abort = 2,
 }
 
-/// Where a worker is.
+/// The phase of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Waiting = 0,
@@ -38,7 +38,7 @@ impl Phase {
     }
 }
 
-/// One worker's live values. Aligned so that workers do not share cache lines.
+/// Live values of one worker. Aligned so that workers do not share cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Live {
@@ -47,26 +47,27 @@ pub(crate) struct Live {
     pub ios: [AtomicU64; 3],
     pub bytes: [AtomicU64; 3],
     pub failed: AtomicU64,
-    /// Sum of all service times, where a steady state of latency is looked for.
+    /// Sum of all service times, for the detection of a steady latency.
     pub latency_ns: AtomicU64,
     pub in_flight: AtomicU32,
-    /// What a synchronous engine is carrying: direction (1 to 3) in the lowest two bits, bytes above; 0 is nothing.
-    carried: AtomicU64,
-    /// Time by which the last hand-over of an open loop was late.
+    /// The I/O inside a synchronous engine: direction (1 to 3) in the lowest two bits, bytes above;
+    /// 0 is none.
+    sync_io: AtomicU64,
+    /// Lateness of the last submission of an open loop.
     pub late_ns: AtomicU64,
-    /// Somebody asks how the job stands.
-    state_asked: AtomicBool,
-    /// The answer, locked only when there is one to give or to take.
-    state: Mutex<Option<Box<JobRecording>>>,
+    /// A snapshot of the recording has been requested.
+    snapshot_request: AtomicBool,
+    /// The last snapshot; locked only to publish or to read it.
+    last_snapshot: Mutex<Option<Box<JobRecording>>>,
 }
 
 impl Live {
-    /// Asks the worker to stop; never takes a stronger request back.
+    /// Asks the worker to stop; never weakens an earlier request.
     pub fn stop(&self, how: Stop) {
         self.stop.fetch_max(how as u8, Relaxed);
     }
 
-    /// What the worker was asked.
+    /// The current request.
     #[inline]
     pub fn stopping(&self) -> Stop {
         match self.stop.load(Relaxed) {
@@ -84,58 +85,59 @@ impl Live {
         Phase::from(self.phase.load(Relaxed))
     }
 
-    /// A synchronous engine is handed an I/O: should it never come back, this is what is known of it.
+    /// A synchronous engine starts an I/O. If it never returns, this is all that is known about it.
     #[inline]
-    pub fn carry(&self, direction: Direction, len: u32) {
-        self.carried
+    pub fn sync_io_started(&self, direction: Direction, len: u32) {
+        self.sync_io
             .store(u64::from(len) << 2 | (direction as u64 + 1), Relaxed);
     }
 
-    /// It came back.
+    /// The I/O has returned.
     #[inline]
-    pub fn put_down(&self) {
-        self.carried.store(0, Relaxed);
+    pub fn sync_io_ended(&self) {
+        self.sync_io.store(0, Relaxed);
     }
 
-    /// Direction and bytes of the I/O that a synchronous engine is carrying.
-    pub fn carrying(&self) -> Option<(Direction, u64)> {
-        let carried = self.carried.load(Relaxed);
-        let direction = Direction::ALL.get((carried & 3).checked_sub(1)? as usize)?;
-        Some((*direction, carried >> 2))
+    /// Direction and bytes of the I/O inside a synchronous engine.
+    pub fn sync_io_in_flight(&self) -> Option<(Direction, u64)> {
+        let sync_io = self.sync_io.load(Relaxed);
+        let direction = Direction::ALL.get((sync_io & 3).checked_sub(1)? as usize)?;
+        Some((*direction, sync_io >> 2))
     }
 
-    /// Asks the worker for its recording so far.
-    pub fn ask_state(&self) {
-        self.state_asked.store(true, Relaxed);
+    /// Asks the worker for a snapshot of its recording.
+    pub fn request_snapshot(&self) {
+        self.snapshot_request.store(true, Relaxed);
     }
 
-    /// Whether it was asked and has not answered. The worker looks at this every few milliseconds.
+    /// Whether a requested snapshot has not been published yet. The worker checks this every few
+    /// milliseconds.
     #[inline]
-    pub fn is_state_asked(&self) -> bool {
-        self.state_asked.load(Relaxed)
+    pub fn snapshot_requested(&self) -> bool {
+        self.snapshot_request.load(Relaxed)
     }
 
-    /// The worker answers.
-    pub fn answer(&self, state: JobRecording) {
-        // A panic elsewhere while the lock was held leaves an old answer, which this one replaces.
+    /// Publishes a snapshot.
+    pub fn publish_snapshot(&self, recording: JobRecording) {
+        // A panic while the lock was held leaves an old snapshot, which this one replaces.
         *self
-            .state
+            .last_snapshot
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Box::new(state));
-        self.state_asked.store(false, Relaxed);
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(Box::new(recording));
+        self.snapshot_request.store(false, Relaxed);
     }
 
-    /// The last answer, if there was any.
-    pub fn state(&self) -> Option<JobRecording> {
-        self.state
+    /// The last snapshot, if any.
+    pub fn snapshot(&self) -> Option<JobRecording> {
+        self.last_snapshot
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
             .as_deref()
             .cloned()
     }
 
-    /// Shows the totals of one direction.
-    pub fn show(&self, direction: Direction, ios: u64, bytes: u64) {
+    /// Publishes the totals of one direction.
+    pub fn set_totals(&self, direction: Direction, ios: u64, bytes: u64) {
         self.ios[direction as usize].store(ios, Relaxed);
         self.bytes[direction as usize].store(bytes, Relaxed);
     }

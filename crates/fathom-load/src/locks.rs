@@ -1,80 +1,54 @@
-//! `lockfile`: I/O to a file keeps that of other jobs out while it lasts.
+//! `lockfile`: I/O to a file excludes the I/O of other jobs to it.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use fathom_model::FileLock;
 
-use crate::engine::{Completion, Engine, EngineError, EngineUser, Op, Request, Wait};
+use crate::engine::{Completion, Engine, Op, Request};
+use crate::engine_filter::SubmitFilter;
 
 /// The lock of one file, shared by the jobs that use it.
 #[derive(Clone, Debug)]
 pub(crate) struct Lock {
-    /// All jobs take locks in the order of their places, so that no two wait for each other.
-    place: usize,
+    /// All jobs take locks in the order of these numbers, so that no two wait for each other.
+    number: usize,
     lock: Arc<RwLock<()>>,
 }
 
 impl Lock {
-    pub fn new(place: usize) -> Self {
+    pub fn new(number: usize) -> Self {
         Lock {
-            place,
+            number,
             lock: Arc::new(RwLock::new(())),
         }
     }
 }
 
-/// Held while a batch is under way; never read.
-#[allow(dead_code, reason = "what counts is when it is dropped")]
+/// Held while a batch is in flight; never read.
+#[allow(dead_code, reason = "only its lifetime matters")]
 enum Held<'a> {
     Shared(RwLockReadGuard<'a, ()>),
-    Alone(RwLockWriteGuard<'a, ()>),
+    Exclusive(RwLockWriteGuard<'a, ()>),
 }
 
-/// Hands its user an engine that locks.
-pub(crate) struct Locking<U> {
-    user: U,
-    locks: Vec<Lock>,
-    kind: FileLock,
-}
-
-impl<U> Locking<U> {
-    /// `locks` are those of the files of the engine, in their order.
-    pub fn new(user: U, locks: Vec<Lock>, kind: FileLock) -> Self {
-        Locking { user, locks, kind }
-    }
-}
-
-impl<U: EngineUser> EngineUser for Locking<U> {
-    type Output = U::Output;
-
-    /// One copy of the loop serves all engines here: it calls through a table, which a lock around each I/O outweighs.
-    fn run<E: Engine>(self, engine: E, name: &'static str, fallback: Option<String>) -> U::Output {
-        let Locking { user, locks, kind } = self;
-        let mut engine = engine;
-        user.run(
-            Locked {
-                inner: &mut engine,
-                locks: &locks,
-                kind,
-                held: Vec::new(),
-                in_flight: 0,
-            },
-            name,
-            fallback,
-        )
-    }
-}
-
-/// One batch at a time: its locks are taken before it is handed over and given back when the last of it is over.
-struct Locked<'a> {
-    inner: &'a mut dyn Engine,
+/// Takes the locks of the files of each batch. One batch at a time: its locks are taken before it
+/// is submitted and released when all of it has completed.
+pub(crate) struct FileLocks<'a> {
+    /// The locks of the files of the engine, in their order.
     locks: &'a [Lock],
     kind: FileLock,
     held: Vec<Held<'a>>,
-    in_flight: u32,
 }
 
-impl<'a> Locked<'a> {
+impl<'a> FileLocks<'a> {
+    pub fn new(locks: &'a [Lock], kind: FileLock) -> Self {
+        FileLocks {
+            locks,
+            kind,
+            held: Vec::new(),
+        }
+    }
+
     fn take_locks(&mut self, batch: &[Request]) {
         let locks = self.locks;
         let mut wanted: Vec<(&'a Lock, bool)> = Vec::new();
@@ -82,57 +56,42 @@ impl<'a> Locked<'a> {
             let Some(lock) = locks.get(request.file as usize) else {
                 continue;
             };
-            let alone = self.kind == FileLock::Exclusive || request.op != Op::Read;
+            let exclusive = self.kind == FileLock::Exclusive || request.op != Op::Read;
             match wanted
                 .iter_mut()
-                .find(|(other, _)| other.place == lock.place)
+                .find(|(other, _)| other.number == lock.number)
             {
-                Some((_, held_alone)) => *held_alone |= alone,
-                None => wanted.push((lock, alone)),
+                Some((_, is_exclusive)) => *is_exclusive |= exclusive,
+                None => wanted.push((lock, exclusive)),
             }
         }
-        wanted.sort_by_key(|(lock, _)| lock.place);
+        wanted.sort_by_key(|(lock, _)| lock.number);
         self.held
-            .extend(wanted.into_iter().map(|(lock, alone)| match alone {
-                true => Held::Alone(lock.lock.write().unwrap_or_else(PoisonError::into_inner)),
+            .extend(wanted.into_iter().map(|(lock, exclusive)| match exclusive {
+                true => Held::Exclusive(lock.lock.write().unwrap_or_else(PoisonError::into_inner)),
                 false => Held::Shared(lock.lock.read().unwrap_or_else(PoisonError::into_inner)),
             }));
     }
 }
 
-impl Engine for Locked<'_> {
-    fn depth(&self) -> u32 {
-        self.inner.depth()
-    }
-
-    fn is_synchronous(&self) -> bool {
-        self.inner.is_synchronous()
-    }
-
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        self.inner.buffer(slot)
-    }
-
-    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        if self.in_flight > 0 || batch.is_empty() {
-            return Ok(0);
+impl SubmitFilter for FileLocks<'_> {
+    fn admit(&mut self, _engine: &mut dyn Engine, batch: &[Request], in_flight: u32) -> usize {
+        if in_flight > 0 {
+            return 0;
         }
         self.take_locks(batch);
-        let taken = self.inner.submit(batch)?;
-        self.in_flight = taken as u32;
-        if taken == 0 {
-            self.held.clear();
-        }
-        Ok(taken)
+        batch.len()
     }
 
-    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let before = done.len();
-        self.inner.reap(wait, done)?;
-        self.in_flight -= ((done.len() - before) as u32).min(self.in_flight);
-        if self.in_flight == 0 {
+    fn submitted(&mut self, _admitted: &[Request], accepted: usize) {
+        if accepted == 0 {
             self.held.clear();
         }
-        Ok(())
+    }
+
+    fn completed(&mut self, _completions: &mut [Completion], in_flight: u32) {
+        if in_flight == 0 {
+            self.held.clear();
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Log entries of one job, gathered in the load loop and handed over in chunks.
+//! Log entries of one job, collected in the load loop and sent in chunks.
 
 use std::sync::mpsc::SyncSender;
 
@@ -9,7 +9,7 @@ use fathom_model::{
 
 use crate::engine::{Op, Request};
 
-/// Entries kept before they are handed over: 256 KiB of each log at most.
+/// Entries collected before they are sent: at most 256 KiB of each log.
 const CHUNK: usize = 4096;
 const KINDS: [LogKind; 5] = [
     LogKind::Bw,
@@ -19,7 +19,7 @@ const KINDS: [LogKind; 5] = [
     LogKind::Slat,
 ];
 
-/// One I/O that completed well.
+/// One I/O that completed successfully.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Logged {
     pub direction: Direction,
@@ -33,7 +33,7 @@ pub(crate) struct Logged {
     pub prio: u16,
 }
 
-/// Gathers the entries of one job.
+/// Collects the log entries of one job.
 pub(crate) struct Logger {
     job: u32,
     logs: Logs,
@@ -55,7 +55,7 @@ pub(crate) struct Logger {
     hists: PerDirection<(Histogram, u32)>,
 }
 
-/// What a window of `log_avg_msec` holds so far.
+/// The values of the current window of `log_avg_msec`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     ios: u64,
@@ -64,12 +64,12 @@ struct Window {
     latency: [(u64, u64); 3],
 }
 
-/// `sum / n` to the nearest, halves up, as fio writes the mean of a window.
+/// `sum / n` rounded to the nearest integer, halves up, as fio writes the mean of a window.
 fn rounded(sum: u64, n: u64) -> u64 {
     ((u128::from(sum) + u128::from(n) / 2) / u128::from(n)) as u64
 }
 
-/// What a logger is made from.
+/// The parameters of a new logger.
 pub(crate) struct LoggerSetup {
     pub job: u32,
     pub logs: Logs,
@@ -78,13 +78,13 @@ pub(crate) struct LoggerSetup {
     pub unix_start_ns: u64,
     pub zero_rows: bool,
     pub synchronous: bool,
-    /// Of I/Os without one of their own.
+    /// The priority of I/Os that have none of their own.
     pub prio: u16,
     pub uses: PerDirection<bool>,
 }
 
 impl Logger {
-    /// The logger of a job; `None` when it asks for no log.
+    /// The logger of a job; `None` if it has no log.
     pub fn new(setup: LoggerSetup) -> Option<Logger> {
         let logs = &setup.logs;
         let lat = logs.lat.is_some();
@@ -122,12 +122,12 @@ impl Logger {
         })
     }
 
-    /// Whether [`Logger::sent`] wants to hear of requests.
+    /// Whether [`Logger::sent`] must be called for each request.
     pub fn traces(&self) -> bool {
         self.logs.trace.is_some()
     }
 
-    /// A request was handed over: one line of the trace.
+    /// A request was submitted: one line of the trace.
     pub fn sent(&mut self, request: &Request, at: u64) {
         let action = match request.op {
             Op::Read => TraceAction::Read,
@@ -159,7 +159,7 @@ impl Logger {
         });
     }
 
-    /// Takes note of an I/O.
+    /// Logs an I/O.
     pub fn io(&mut self, io: &Logged) {
         self.advance(io.done);
         if self.logs.average.is_zero() {
@@ -192,7 +192,8 @@ impl Logger {
         }
     }
 
-    /// One entry for one I/O. A bandwidth of one I/O is its bytes over its latency, in KiB/s, as in fio.
+    /// One entry for one I/O. The bandwidth of one I/O is its bytes over its latency, in KiB/s, as
+    /// in fio.
     fn each(&mut self, io: &Logged) {
         let bandwidth =
             (u128::from(io.len) * 1_000_000_000 / 1024 / u128::from(io.clat.max(1))) as u64;
@@ -202,7 +203,7 @@ impl Logger {
                 let entry = LogEntry {
                     at: Nanos::new(io.done - self.start + self.epoch),
                     value,
-                    // A single I/O is no window: fio writes 0 for its maximum.
+                    // A single I/O has no window: fio writes 0 for its maximum.
                     max: None,
                     direction: io.direction,
                     block_size: io.len,
@@ -226,8 +227,9 @@ impl Logger {
         self.window_start = end;
     }
 
-    /// Whether a window was cut so short by the end of the job that a rate over it says nothing: the I/Os still under way
-    /// then would be a great rate. fio writes rates of whole windows only.
+    /// Whether the end of the job cut a window so short that a rate over it is meaningless: the
+    /// I/Os that were still in flight would give a very high rate. fio writes rates of whole
+    /// windows only.
     fn is_sliver(&self, length: u64) -> bool {
         let whole = self.logs.average.get();
         length < if self.zero_rows { whole / 2 } else { whole }
@@ -322,11 +324,11 @@ impl Logger {
     }
 
     fn send(&self, chunk: LogChunk) {
-        // The reader of this channel outlives every worker; if it is gone the run is being abandoned.
+        // The receiver outlives every worker; if it is gone, the run is being aborted.
         let _ = self.sink.send(chunk);
     }
 
-    /// Closes the last window and hands over what is left.
+    /// Closes the last window and sends the remaining entries.
     pub fn finish(mut self, now: Nanos) {
         self.advance(now.get());
         if !self.logs.average.is_zero() && now.get() > self.window_start {
@@ -370,7 +372,7 @@ mod tests {
             prio: 0,
             uses: PerDirection::all(true),
         };
-        let mut logger = Logger::new(setup).expect("a log is asked for");
+        let mut logger = Logger::new(setup).expect("a log is requested");
         for (done, lat) in [(1000, 10), (2000, 15)] {
             let direction = Direction::Read;
             logger.io(&Logged {
@@ -394,10 +396,11 @@ mod tests {
             } => Some(entries),
             _ => None,
         });
-        lat.expect("there is a latency log")
+        lat.expect("it has a latency log")
     }
 
-    /// Rates of a job of `end` milliseconds with windows of 1000, with one I/O in flight at its end.
+    /// Rates of a job of `end` milliseconds with windows of 1000, with one I/O in flight at its
+    /// end.
     fn rate_rows(end: u64, zero_rows: bool) -> Vec<(u64, u64)> {
         let (sink, source) = std::sync::mpsc::sync_channel(8);
         let logs = Logs {
@@ -418,7 +421,7 @@ mod tests {
             prio: 0,
             uses,
         };
-        let mut logger = Logger::new(setup).expect("a log is asked for");
+        let mut logger = Logger::new(setup).expect("a log is requested");
         for done in [500, end].map(|ms| Nanos::from_millis(ms).get()) {
             let (direction, issued) = (Direction::Read, done - 1);
             logger.io(&Logged {
@@ -443,7 +446,8 @@ mod tests {
             .collect()
     }
 
-    /// Regression 0007: the I/O that ends 1 ns after the last window was logged as 1,000,000,000 IOPS.
+    /// Regression 0007: the I/O that ends 1 ns after the last window was logged as 1,000,000,000
+    /// IOPS.
     #[test]
     fn a_sliver_of_a_window_has_no_rate() {
         assert_eq!(rate_rows(1000, true), [(1000, 1)]);
@@ -453,7 +457,7 @@ mod tests {
         assert_eq!(rate_rows(1800, false), [(1000, 1)]);
     }
 
-    /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of what is no window.
+    /// Regression 0003: fio rounds means half up, and writes 0 as the maximum of a single I/O.
     #[test]
     fn means_are_rounded_and_single_ios_have_no_maximum() {
         let seen = |average| {

@@ -1,4 +1,5 @@
-//! The null engine: completes everything at once and moves nothing. What remains is the cost of the load itself.
+//! The null engine: completes everything at once and transfers nothing. What remains is the cost of
+//! the load itself.
 
 use crate::engine::{Completion, Engine, EngineError, Op, Request, Wait};
 
@@ -13,18 +14,19 @@ pub struct NullEngine {
     buffer_size: usize,
     in_flight: Box<[bool]>,
     ranges: Box<[(u64, u64)]>,
-    /// Completions not reaped yet; a power of two long, of which at most `depth` are taken.
+    /// Completions not reaped yet. The length is a power of two, of which at most `depth` entries
+    /// are used.
     ring: Box<[Completion]>,
     head: usize,
     tail: usize,
 }
 
 impl NullEngine {
-    /// An engine of `depth` slots of `buffer_size` bytes over files that may be touched from the first byte of their
-    /// range up to, not including, the second. Without files every range is accepted.
+    /// An engine of `depth` slots of `buffer_size` bytes. `ranges` are the accessible bytes of each
+    /// file, end exclusive. Without files every range is accepted.
     ///
     /// # Errors
-    /// When there is no memory for the buffers.
+    /// If there is not enough memory for the buffers.
     pub fn new(depth: u32, buffer_size: u32, ranges: &[(u64, u64)]) -> Result<Self, EngineError> {
         let depth = depth.max(1) as usize;
         let nothing = Completion { slot: 0, result: 0 };
@@ -65,7 +67,7 @@ impl NullEngine {
 fn zeroed(count: usize, size: usize) -> Result<Vec<u8>, EngineError> {
     let refused = || EngineError {
         errno: ENOMEM,
-        what: format!("no memory for {count} buffers of {size} bytes; lower iodepth or bs"),
+        what: format!("not enough memory for {count} buffers of {size} bytes; lower iodepth or bs"),
     };
     let total = count.checked_mul(size).ok_or_else(refused)?;
     Vec::<u8>::new()
@@ -80,7 +82,8 @@ impl Engine for NullEngine {
         self.in_flight.len() as u32
     }
 
-    /// As fio reports it: one at a time it is over on submission, deeper it is over when reaped.
+    /// As fio reports it: at depth 1 an I/O completes on submission, at a greater depth when it is
+    /// reaped.
     #[inline]
     fn is_synchronous(&self) -> bool {
         self.in_flight.len() == 1
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_lies_outside_the_range() {
+    fn refuses_io_outside_the_range() {
         let mut engine = NullEngine::new(1, 4096, &[(4096, 12288)]).expect("small");
         for (offset, len, result) in [
             (4096, 4096, 4096),
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "in flight")]
-    fn a_buffer_in_flight_is_not_handed_out() {
+    fn a_buffer_in_flight_is_not_accessible() {
         let mut engine = NullEngine::new(1, 4096, &[]).expect("small");
         engine
             .submit(&[read(0, 0, 4096)])

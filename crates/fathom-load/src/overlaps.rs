@@ -1,5 +1,5 @@
-//! `serialize_overlap` with `io_submit_mode=offload`: I/O waits until nothing that touches its bytes is in flight in any of the jobs
-//! that ask for it.
+//! `serialize_overlap` with `io_submit_mode=offload`: an I/O waits until no I/O to the same bytes
+//! is in flight in any job with these options.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use fathom_model::{Job, Plan};
 
-use crate::engine::{Completion, Engine, EngineError, EngineUser, Op, Request, Wait};
+use crate::engine::{Completion, Engine, Op, Request};
+use crate::engine_filter::SubmitFilter;
 
-/// Longest time in which nobody looks again.
-const LOOK_UP: Duration = Duration::from_millis(100);
+/// Maximum time without a new attempt.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Bytes of a file that are in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,22 +22,22 @@ struct Range {
     end: u64,
 }
 
-/// All that is in flight in the jobs of a run that keep out of each other's way.
+/// All ranges in flight in the jobs of a run that serialise overlaps.
 #[derive(Debug, Default)]
-pub(crate) struct Busy {
+pub(crate) struct ActiveRanges {
     /// The same file has the same number in all jobs.
     files: HashMap<PathBuf, usize>,
     ranges: Mutex<Vec<Range>>,
     freed: Condvar,
 }
 
-/// Whether a job keeps out of the way of others, not only of itself.
+/// Whether the job serialises overlaps with other jobs, not only within itself.
 pub(crate) fn needs_overlap_check(job: &Job) -> bool {
     job.pace.serialize_overlap && job.engine.settings.offload
 }
 
-impl Busy {
-    pub fn new(plan: &Plan) -> Arc<Busy> {
+impl ActiveRanges {
+    pub fn new(plan: &Plan) -> Arc<ActiveRanges> {
         let paths: std::collections::BTreeSet<&PathBuf> = plan
             .jobs
             .iter()
@@ -44,9 +45,9 @@ impl Busy {
             .flat_map(|job| &job.files.paths)
             .collect();
         let files = paths.into_iter().cloned().zip(0..).collect();
-        Arc::new(Busy {
+        Arc::new(ActiveRanges {
             files,
-            ..Busy::default()
+            ..ActiveRanges::default()
         })
     }
 
@@ -58,7 +59,8 @@ impl Busy {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the first of these ranges up to one that touches another, and returns how many; with `wait` it waits for the first.
+    /// Takes the first of these ranges up to one that overlaps another, and returns their number;
+    /// with `wait` it waits for the first.
     fn take(&self, wanted: &[Option<Range>], wait: bool) -> usize {
         let mut ranges = self.ranges();
         loop {
@@ -81,7 +83,7 @@ impl Busy {
             }
             ranges = self
                 .freed
-                .wait_timeout(ranges, LOOK_UP)
+                .wait_timeout(ranges, RETRY_AFTER)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
@@ -99,57 +101,28 @@ impl Busy {
     }
 }
 
-/// Hands its user an engine that keeps out of the way.
-pub(crate) struct Apart<U> {
-    user: U,
-    busy: Arc<Busy>,
+/// Serialises the overlapping I/O of one job with that of the others.
+pub(crate) struct Overlaps<'a> {
+    active: &'a ActiveRanges,
+    /// The numbers of the files of the engine, in their order.
     files: Vec<usize>,
-}
-
-impl<U> Apart<U> {
-    pub fn new(user: U, busy: Arc<Busy>, job: &Job) -> Self {
-        let files = job
-            .files
-            .paths
-            .iter()
-            .map(|path| busy.number(path))
-            .collect();
-        Apart { user, busy, files }
-    }
-}
-
-impl<U: EngineUser> EngineUser for Apart<U> {
-    type Output = U::Output;
-
-    /// As for `lockfile`, one copy of the loop serves all engines.
-    fn run<E: Engine>(self, engine: E, name: &'static str, fallback: Option<String>) -> U::Output {
-        let Apart { user, busy, files } = self;
-        let mut engine = engine;
-        let held = vec![None; engine.depth() as usize];
-        user.run(
-            Serial {
-                inner: &mut engine,
-                busy: &busy,
-                files: &files,
-                held,
-                in_flight: 0,
-            },
-            name,
-            fallback,
-        )
-    }
-}
-
-struct Serial<'a> {
-    inner: &'a mut dyn Engine,
-    busy: &'a Busy,
-    files: &'a [usize],
-    /// What the I/O in each slot touches.
+    /// The range of the I/O in each slot.
     held: Vec<Option<Range>>,
-    in_flight: u32,
+    /// The ranges of the batch that is being submitted.
+    wanted: Vec<Option<Range>>,
 }
 
-impl Serial<'_> {
+impl<'a> Overlaps<'a> {
+    pub fn new(active: &'a ActiveRanges, job: &Job) -> Self {
+        let paths = job.files.paths.iter();
+        Overlaps {
+            active,
+            files: paths.map(|path| active.number(path)).collect(),
+            held: Vec::new(),
+            wanted: Vec::new(),
+        }
+    }
+
     fn range(&self, request: &Request) -> Option<Range> {
         let moves = !matches!(request.op, Op::Fsync | Op::Fdatasync);
         let file = *self.files.get(request.file as usize)?;
@@ -161,58 +134,38 @@ impl Serial<'_> {
     }
 }
 
-impl Engine for Serial<'_> {
-    fn depth(&self) -> u32 {
-        self.inner.depth()
+impl SubmitFilter for Overlaps<'_> {
+    fn admit(&mut self, engine: &mut dyn Engine, batch: &[Request], in_flight: u32) -> usize {
+        self.held.resize(engine.depth() as usize, None);
+        self.wanted = batch.iter().map(|request| self.range(request)).collect();
+        // With I/O of its own in flight the job goes on to reap; otherwise it waits here for the
+        // other jobs.
+        self.active.take(&self.wanted, in_flight == 0)
     }
 
-    fn is_synchronous(&self) -> bool {
-        self.inner.is_synchronous()
-    }
-
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        self.inner.buffer(slot)
-    }
-
-    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
-        let wanted: Vec<Option<Range>> = batch.iter().map(|request| self.range(request)).collect();
-        // With something of its own in flight the job goes and reaps; with nothing it waits here for the others.
-        let free = self
-            .busy
-            .take(&wanted, self.in_flight == 0 && !batch.is_empty());
-        let taken = if free > 0 {
-            self.inner.submit(&batch[..free])
-        } else {
-            Ok(0)
-        };
-        let kept = *taken.as_ref().unwrap_or(&0);
-        for (request, range) in batch[..kept].iter().zip(&wanted) {
+    fn submitted(&mut self, admitted: &[Request], accepted: usize) {
+        for (request, range) in admitted[..accepted].iter().zip(&self.wanted) {
             self.held[request.slot as usize] = *range;
         }
-        if kept < free {
-            self.busy.free(wanted[kept..free].iter().flatten().copied());
+        if accepted < admitted.len() {
+            let refused = &self.wanted[accepted..admitted.len()];
+            self.active.free(refused.iter().flatten().copied());
         }
-        self.in_flight += kept as u32;
-        taken
     }
 
-    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let before = done.len();
-        self.inner.reap(wait, done)?;
-        self.in_flight -= (done.len() - before) as u32;
+    fn completed(&mut self, completions: &mut [Completion], _in_flight: u32) {
         let held = &mut self.held;
-        self.busy.free(
-            done[before..]
+        self.active.free(
+            completions
                 .iter()
                 .filter_map(|completion| held[completion.slot as usize].take()),
         );
-        Ok(())
     }
 }
 
-impl Drop for Serial<'_> {
+impl Drop for Overlaps<'_> {
     fn drop(&mut self) {
-        self.busy.free(self.held.iter().flatten().copied());
+        self.active.free(self.held.iter().flatten().copied());
     }
 }
 
@@ -225,32 +178,32 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_taken_up_to_the_first_that_touches_another() {
-        let busy = Busy::default();
+    fn ranges_are_taken_up_to_the_first_overlap() {
+        let active = ActiveRanges::default();
         assert_eq!(
-            busy.take(
+            active.take(
                 &[range(0, 0, 8), None, range(0, 8, 16), range(0, 4, 6)],
                 false
             ),
             3
         );
-        assert_eq!(busy.take(&[range(0, 15, 20)], false), 0);
-        assert_eq!(busy.take(&[range(1, 15, 20), range(0, 16, 20)], false), 2);
-        busy.free([range(0, 8, 16)].into_iter().flatten());
-        assert_eq!(busy.take(&[range(0, 15, 16)], false), 1);
+        assert_eq!(active.take(&[range(0, 15, 20)], false), 0);
+        assert_eq!(active.take(&[range(1, 15, 20), range(0, 16, 20)], false), 2);
+        active.free([range(0, 8, 16)].into_iter().flatten());
+        assert_eq!(active.take(&[range(0, 15, 16)], false), 1);
     }
 
     #[test]
-    fn who_waits_goes_on_when_the_range_is_free() {
-        let busy = Busy::default();
-        assert_eq!(busy.take(&[range(0, 0, 8)], false), 1);
+    fn a_waiting_job_continues_when_the_range_is_free() {
+        let active = ActiveRanges::default();
+        assert_eq!(active.take(&[range(0, 0, 8)], false), 1);
         std::thread::scope(|scope| {
-            let waiter = scope.spawn(|| busy.take(&[range(0, 4, 12)], true));
-            busy.free([range(0, 0, 8)].into_iter().flatten());
-            assert_eq!(waiter.join().expect("it goes on"), 1);
+            let waiter = scope.spawn(|| active.take(&[range(0, 4, 12)], true));
+            active.free([range(0, 0, 8)].into_iter().flatten());
+            assert_eq!(waiter.join().expect("it continues"), 1);
         });
         assert_eq!(
-            *busy.ranges(),
+            *active.ranges(),
             [Range {
                 file: 0,
                 start: 4,

@@ -1,4 +1,4 @@
-//! Which I/Os go with a priority of their own, and what each priority's latencies were.
+//! I/O priorities of single I/Os, and the latencies of each priority.
 
 use fathom_model::{Direction, Histogram, Job, PerDirection, PriorityRecording, PriorityShare};
 
@@ -8,20 +8,20 @@ use crate::script::Draft;
 
 const SEED_PRIORITY: u64 = 8;
 
-/// Draws the priority of each I/O, and keeps one distribution for each priority. Nothing of this exists in a job without
-/// shares.
-pub(crate) struct Prioritised {
+/// Draws the priority of each I/O and records one distribution per priority. A job without priority
+/// shares has none.
+pub(crate) struct PriorityTracker {
     shares: PerDirection<Vec<PriorityShare>>,
     rng: Rng,
-    /// What an I/O outside all shares has.
-    usual: u16,
-    /// Total latencies are kept, not service times.
+    /// The priority of an I/O outside all shares.
+    default_prio: u16,
+    /// Records total latencies, not service times.
     total: bool,
-    seen: PerDirection<Vec<PriorityRecording>>,
+    recorded: PerDirection<Vec<PriorityRecording>>,
 }
 
-impl Prioritised {
-    pub fn new(job: &Job) -> Option<Box<Prioritised>> {
+impl PriorityTracker {
+    pub fn new(job: &Job) -> Option<Box<PriorityTracker>> {
         let priorities = &job.engine.settings.priorities;
         let uses = |d: Direction| job.pattern.traffic.uses(d);
         let shares = PerDirection::from_fn(|d| {
@@ -34,17 +34,17 @@ impl Prioritised {
         if shares.iter().all(|(_, shares)| shares.is_empty()) {
             return None;
         }
-        let usual = priorities.worker.unwrap_or(0);
-        Some(Box::new(Prioritised {
-            seen: PerDirection::from_fn(|d| distributions(usual, &shares[d])),
+        let default_prio = priorities.worker.unwrap_or(0);
+        Some(Box::new(PriorityTracker {
+            recorded: PerDirection::from_fn(|d| distributions(default_prio, &shares[d])),
             rng: Rng::new(job.pattern.seed, SEED_PRIORITY),
             total: job.accounting.lat_percentiles,
-            usual,
+            default_prio,
             shares,
         }))
     }
 
-    /// Gives these I/Os their priorities.
+    /// Sets the priorities of these I/Os.
     pub fn assign(&mut self, drafts: &mut [Draft]) {
         for draft in drafts {
             let Some(direction) = draft.direction() else {
@@ -64,41 +64,46 @@ impl Prioritised {
         }
     }
 
-    /// Keeps the latency of an I/O that was over at `now`.
+    /// Records the latency of an I/O that completed at `now`.
     pub fn record(&mut self, io: &InFlight, now: u64) {
         let from = if self.total { io.ready } else { io.issued };
-        let prio = if io.prio == 0 { self.usual } else { io.prio };
-        if let Some(kept) = self.seen[io.direction]
+        let prio = if io.prio == 0 {
+            self.default_prio
+        } else {
+            io.prio
+        };
+        if let Some(entry) = self.recorded[io.direction]
             .iter_mut()
-            .find(|kept| kept.prio == prio)
+            .find(|entry| entry.prio == prio)
         {
-            kept.latency.record(now.saturating_sub(from));
+            entry.latency.record(now.saturating_sub(from));
         }
     }
 
-    /// Forgets what was kept so far.
+    /// Clears everything recorded so far.
     pub fn clear(&mut self) {
-        self.seen
+        self.recorded
             .0
             .iter_mut()
             .flatten()
-            .for_each(|kept| kept.latency.clear());
+            .for_each(|entry| entry.latency.clear());
     }
 
-    /// What was kept so far.
-    pub fn seen(&self) -> &PerDirection<Vec<PriorityRecording>> {
-        &self.seen
+    /// Everything recorded so far.
+    pub fn recorded(&self) -> &PerDirection<Vec<PriorityRecording>> {
+        &self.recorded
     }
 }
 
-/// One for the usual priority and one for each other, in the order they are named.
-fn distributions(usual: u16, shares: &[PriorityShare]) -> Vec<PriorityRecording> {
+/// One distribution for the default priority and one for each other, in the order in which they are
+/// named.
+fn distributions(default_prio: u16, shares: &[PriorityShare]) -> Vec<PriorityRecording> {
     let mut all: Vec<PriorityRecording> = Vec::new();
-    for prio in std::iter::once(usual)
+    for prio in std::iter::once(default_prio)
         .chain(shares.iter().map(|share| share.prio))
         .take(shares.len() + 1)
     {
-        if !shares.is_empty() && all.iter().all(|kept| kept.prio != prio) {
+        if !shares.is_empty() && all.iter().all(|entry| entry.prio != prio) {
             all.push(PriorityRecording {
                 prio,
                 latency: Histogram::new(),
@@ -139,8 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn a_job_without_shares_has_nothing_of_this() {
-        assert!(Prioritised::new(&with(Default::default())).is_none());
+    fn a_job_without_shares_has_no_tracker() {
+        assert!(PriorityTracker::new(&with(Default::default())).is_none());
     }
 
     #[test]
@@ -155,10 +160,10 @@ mod tests {
             share(8192, 100, 0x6002),
             share(4096, 60, 0x6002),
         ];
-        let mut prioritised =
-            Prioritised::new(&with([reads, Vec::new(), Vec::new()])).expect("it has shares");
+        let mut tracker =
+            PriorityTracker::new(&with([reads, Vec::new(), Vec::new()])).expect("it has shares");
         let mut drafts = vec![draft(Op::Read, 4096); 20_000];
-        prioritised.assign(&mut drafts);
+        tracker.assign(&mut drafts);
         let share_of = |drafts: &[Draft], prio| {
             drafts.iter().filter(|draft| draft.prio == prio).count() as f64 / drafts.len() as f64
         };
@@ -176,21 +181,21 @@ mod tests {
             draft(Op::Write, 4096),
             draft(Op::Fsync, 0),
         ];
-        prioritised.assign(&mut others);
+        tracker.assign(&mut others);
         assert_eq!(others.map(|draft| draft.prio), [0x6002, 0, 0, 0]);
     }
 
     #[test]
-    fn latencies_are_kept_by_priority() {
+    fn latencies_are_recorded_by_priority() {
         let share = PriorityShare {
             size: None,
             percent: 50,
             prio: 0x2000,
         };
-        let mut prioritised =
-            Prioritised::new(&with([vec![share], Vec::new(), Vec::new()])).expect("it has shares");
+        let mut tracker = PriorityTracker::new(&with([vec![share], Vec::new(), Vec::new()]))
+            .expect("it has shares");
         for (prio, now) in [(0, 10), (0x2000, 20), (0x2000, 30)] {
-            prioritised.record(
+            tracker.record(
                 &InFlight {
                     prio,
                     ..InFlight::NONE
@@ -198,12 +203,12 @@ mod tests {
                 now,
             );
         }
-        let seen = prioritised.seen();
-        let reads: Vec<_> = seen[Direction::Read]
+        let recorded = tracker.recorded();
+        let reads: Vec<_> = recorded[Direction::Read]
             .iter()
-            .map(|kept| (kept.prio, kept.latency.count(), kept.latency.sum()))
+            .map(|entry| (entry.prio, entry.latency.count(), entry.latency.sum()))
             .collect();
         assert_eq!(reads, [(0x4004, 1, 10), (0x2000, 2, 50)]);
-        assert!(seen[Direction::Write].is_empty());
+        assert!(recorded[Direction::Write].is_empty());
     }
 }

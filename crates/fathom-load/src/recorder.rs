@@ -1,7 +1,7 @@
-//! Counts every I/O of one job: three times each, distributions, intervals, and how it ended.
+//! Records every I/O of one job: counts, latencies, distributions, intervals and errors.
 
 mod intervals;
-mod so_far;
+mod snapshot;
 
 use fathom_model::{
     Counts, Direction, DirectionRecording, Event, EventKind, Histogram, Interval,
@@ -11,37 +11,38 @@ use fathom_model::{
 pub(crate) use self::intervals::Intervals;
 use crate::engine::{Completion, Request};
 use crate::logger::{Logged, Logger};
+use crate::script::{Draft, direction_of};
 
-/// I/Os recorded at once.
-const TOGETHER: usize = 64;
+/// I/Os recorded in one batch.
+const BATCH: usize = 64;
 
 /// One I/O in flight.
-// A cache line of its own.
+// One cache line each.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct InFlight {
     /// When it was due.
     pub planned: u64,
-    /// When it was ready to be handed over.
+    /// When it was ready for submission.
     pub ready: u64,
-    /// When it had been handed over.
+    /// When it had been submitted.
     pub issued: u64,
     pub offset: u64,
     pub len: u32,
     pub file: u32,
     pub direction: Direction,
-    /// A trim that a write of the same range follows.
+    /// A trim that is followed by a write of the same range.
     pub then_write: bool,
-    /// Its content is to be checked: number of the write, from 1; 0 checks nothing.
+    /// Number of the write whose content is expected, from 1; 0 is not checked.
     pub check: u64,
-    /// It is a sync: no direction.
+    /// A sync, without a direction.
     pub sync: bool,
-    /// Its priority; 0 is that of the thread.
+    /// Its priority; 0 is the priority of the thread.
     pub prio: u16,
 }
 
 impl InFlight {
-    /// What an unused slot holds.
+    /// The content of an unused slot.
     pub const NONE: InFlight = InFlight {
         planned: 0,
         ready: 0,
@@ -55,9 +56,27 @@ impl InFlight {
         sync: false,
         prio: 0,
     };
+
+    /// The I/O of a draft that was due at `planned` and is submitted at `ready`.
+    #[inline]
+    pub fn new(draft: &Draft, planned: u64, ready: u64) -> InFlight {
+        let direction = direction_of(draft.op);
+        InFlight {
+            planned,
+            ready,
+            issued: ready,
+            offset: draft.offset,
+            len: draft.len,
+            file: draft.file,
+            direction: direction.unwrap_or(Direction::Write),
+            sync: direction.is_none(),
+            prio: draft.prio,
+            ..InFlight::NONE
+        }
+    }
 }
 
-/// Which latencies are worth recording.
+/// The latencies to record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordOptions {
     pub slat: bool,
@@ -67,7 +86,7 @@ pub(crate) struct RecordOptions {
     pub response: bool,
 }
 
-/// The interval being filled.
+/// The current interval.
 #[derive(Default)]
 struct Live {
     ios: u64,
@@ -93,8 +112,8 @@ pub(crate) struct Recorder {
     logger: Option<Logger>,
     traces: bool,
     last_done: u64,
-    /// I/Os of the interval being filled that were told of before its end.
-    told: u64,
+    /// I/Os of the current interval that were sent before its end.
+    sent_ios: u64,
 }
 
 impl Recorder {
@@ -121,11 +140,11 @@ impl Recorder {
             traces: logger.as_ref().is_some_and(Logger::traces),
             logger,
             last_done: start,
-            told: 0,
+            sent_ios: 0,
         }
     }
 
-    /// Counts of the part of the run that an I/O due at `planned` belongs to.
+    /// The counts of the phase (warm-up or measured) to which an I/O due at `planned` belongs.
     #[inline]
     fn counts(&mut self, planned: u64, direction: Direction) -> &mut Counts {
         if planned < self.measured_from {
@@ -135,7 +154,7 @@ impl Recorder {
         }
     }
 
-    /// An I/O was handed over.
+    /// An I/O was submitted.
     #[inline]
     pub fn sent(&mut self, io: &InFlight) {
         let counts = self.counts(io.planned, io.direction);
@@ -143,26 +162,27 @@ impl Recorder {
         counts.bytes_asked += u64::from(io.len);
     }
 
-    /// Many I/Os of one direction were handed over, planned after the warm-up or not, with `bytes` in all.
+    /// A batch of I/Os of one direction, `bytes` in total, was submitted; `planned` decides whether
+    /// they belong to the warm-up.
     #[inline]
-    pub fn sent_together(&mut self, planned: u64, direction: Direction, ios: u64, bytes: u64) {
+    pub fn sent_batch(&mut self, planned: u64, direction: Direction, ios: u64, bytes: u64) {
         let counts = self.counts(planned, direction);
         counts.planned += ios;
         counts.bytes_asked += bytes;
     }
 
-    /// Whether every I/O is told of one by one: a log or a trace is written.
-    pub fn tells(&self) -> bool {
+    /// Whether every I/O is passed to a log or a trace.
+    pub fn logs_each_io(&self) -> bool {
         self.logger.is_some()
     }
 
-    /// Whether [`Recorder::trace`] wants to hear of requests.
+    /// Whether [`Recorder::trace`] must be called for each request.
     #[inline]
     pub fn traces(&self) -> bool {
         self.traces
     }
 
-    /// A request was handed over at `at`: one line of the trace.
+    /// A request was submitted at `at`: one line of the trace.
     #[cold]
     pub fn trace(&mut self, request: &Request, at: u64) {
         if let Some(logger) = &mut self.logger {
@@ -170,17 +190,18 @@ impl Recorder {
         }
     }
 
-    /// An I/O was due but will not be handed over.
+    /// An I/O was due but will not be submitted.
     pub fn not_sent(&mut self, planned: u64, direction: Direction) {
         let counts = self.counts(planned, direction);
         counts.planned += 1;
         counts.not_sent += 1;
     }
 
-    /// Whether an I/O of the warm-up was done after it, and is then counted as measured: a rate is of what was done in a
-    /// time, and would be too low by a full queue if what the warm-up had left in flight did not count.
+    /// Whether an I/O of the warm-up completed after it. It is then counted as measured: a rate
+    /// counts what completed in a time, and would be too low by a full queue if the I/Os in flight
+    /// at the end of the warm-up did not count.
     #[cold]
-    fn carried_over(&mut self, io: &InFlight, done: u64) -> bool {
+    fn ended_after_warm_up(&mut self, io: &InFlight, done: u64) -> bool {
         let measured = done >= self.measured_from;
         if measured {
             let (warmup, counts) = (
@@ -199,7 +220,7 @@ impl Recorder {
     #[inline]
     pub fn ok(&mut self, io: &InFlight, done: u64) {
         let direction = io.direction;
-        if io.planned < self.measured_from && !self.carried_over(io, done) {
+        if io.planned < self.measured_from && !self.ended_after_warm_up(io, done) {
             let counts = &mut self.warmup[direction];
             counts.ok += 1;
             counts.bytes_ok += u64::from(io.len);
@@ -232,20 +253,21 @@ impl Recorder {
         }
     }
 
-    /// Records I/Os of one direction that completed in full at the same moment, from the first of `done` on, and returns
-    /// how many these are: it stops at the first that is another direction's, a sync, short, failed or of the warm-up, and
-    /// after some. For jobs in a closed loop that log nothing.
+    /// Records I/Os of one direction that completed in full at the same moment, from the start of
+    /// `done`, and returns their number. It stops at the first I/O that has another direction, is a
+    /// sync, short, failed or of the warm-up, and after a full batch. For closed-loop jobs without
+    /// logs.
     #[inline]
-    pub fn ok_together(&mut self, slots: &[InFlight], done: &[Completion], now: u64) -> usize {
+    pub fn ok_batch(&mut self, slots: &[InFlight], done: &[Completion], now: u64) -> usize {
         let Some(first) = done.first() else { return 0 };
         let direction = slots[first.slot as usize].direction;
         if now >= self.live_end {
             self.roll(now);
         }
-        // Distribution by distribution, so that each has the registers to itself.
-        let (mut clat, mut slat, mut lat) = ([0; TOGETHER], [0; TOGETHER], [0; TOGETHER]);
+        // One distribution after the other, so that each has the registers to itself.
+        let (mut clat, mut slat, mut lat) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         let (mut bytes, mut count) = (0, 0);
-        for completion in &done[..done.len().min(TOGETHER)] {
+        for completion in &done[..done.len().min(BATCH)] {
             let io = &slots[completion.slot as usize];
             if io.direction != direction
                 || completion.result != i64::from(io.len)
@@ -267,12 +289,12 @@ impl Recorder {
         live.ios += count as u64;
         live.bytes += bytes;
         self.last_done = now;
-        for (record_options, histogram, values) in [
+        for (enabled, histogram, values) in [
             (self.record_options.clat, &mut live.clat, &clat),
             (self.record_options.slat, &mut total.slat, &slat),
             (self.record_options.lat, &mut total.lat, &lat),
         ] {
-            if record_options {
+            if enabled {
                 histogram.record_all(&values[..count]);
             }
         }
@@ -299,10 +321,10 @@ impl Recorder {
         }
     }
 
-    /// An I/O moved `moved` bytes of what was asked, or failed (`None`).
+    /// An I/O transferred only `moved` bytes, or failed (`None`).
     pub fn bad(&mut self, io: &InFlight, moved: Option<u64>, done: u64) {
-        let asked = u64::from(io.len);
-        let measured = io.planned >= self.measured_from || self.carried_over(io, done);
+        let requested = u64::from(io.len);
+        let measured = io.planned >= self.measured_from || self.ended_after_warm_up(io, done);
         let counts = if measured {
             &mut self.directions[io.direction].counts
         } else {
@@ -315,7 +337,7 @@ impl Recorder {
             }
             None => counts.failed += 1,
         }
-        counts.bytes_missing += asked - moved.unwrap_or(0);
+        counts.bytes_missing += requested - moved.unwrap_or(0);
         if measured {
             if done >= self.live_end {
                 self.roll(done);
@@ -328,14 +350,14 @@ impl Recorder {
         }
     }
 
-    /// An I/O in flight was given up.
+    /// An I/O in flight timed out.
     pub fn timed_out(&mut self, io: &InFlight) {
         let counts = self.counts(io.planned, io.direction);
         counts.timed_out += 1;
         counts.bytes_missing += u64::from(io.len);
     }
 
-    /// Something happened.
+    /// Records an event.
     pub fn event(&mut self, at: u64, what: EventKind) {
         self.events.push(Event {
             at: Nanos::new(at),
@@ -343,12 +365,13 @@ impl Recorder {
         });
     }
 
-    /// Whether an event like that was noted before.
-    pub fn noted(&self, like: impl Fn(&EventKind) -> bool) -> bool {
-        self.events.iter().any(|event| like(&event.what))
+    /// Whether a matching event has been recorded.
+    pub fn has_event(&self, matches: impl Fn(&EventKind) -> bool) -> bool {
+        self.events.iter().any(|event| matches(&event.what))
     }
 
-    /// Closes intervals up to the one that holds `now`. Intervals in which nothing completed are kept as zeros.
+    /// Closes intervals up to the one that contains `now`. Intervals without a completion are kept
+    /// as zeros.
     #[cold]
     #[inline(never)]
     fn roll(&mut self, now: u64) {
@@ -378,32 +401,33 @@ impl Recorder {
             }
         }
         self.intervals.push(interval);
-        (self.live_start, self.told) = (end, 0);
+        (self.live_start, self.sent_ios) = (end, 0);
     }
 
-    /// The load waits for something: time to pass on what nobody else has, so that a killed process takes little along.
+    /// The load waits: sends what only this worker holds, so that little is lost if the process is
+    /// killed.
     #[cold]
     pub fn idle(&mut self, now: u64) {
         if self.intervals.is_due(now) {
-            let so_far = self.filling(now);
-            self.intervals.hand_over(now, so_far);
+            let partial = self.partial_interval(now);
+            self.intervals.send_all(now, partial);
         }
     }
 
-    /// The interval being filled, when there is news of it.
-    fn filling(&mut self, now: u64) -> Option<Interval> {
+    /// The current interval, if anything was added since it was last sent.
+    fn partial_interval(&mut self, now: u64) -> Option<Interval> {
         let known = self.live.0.iter().map(|live| live.ios + live.bad).sum();
         let length = now.min(self.live_end).saturating_sub(self.live_start);
         let directions = PerDirection::from_fn(|d| self.live[d].take());
-        let so_far = Interval {
+        let partial = Interval {
             start: Nanos::new(self.live_start),
             length: Nanos::new(length),
             directions,
         };
-        (std::mem::replace(&mut self.told, known) != known).then_some(so_far)
+        (std::mem::replace(&mut self.sent_ios, known) != known).then_some(partial)
     }
 
-    /// Shows the totals so far, warm-up included.
+    /// Publishes the totals so far, warm-up included.
     pub fn publish(&self, to: &crate::live::Live) {
         for direction in Direction::ALL {
             let (live, total, warm) = (
@@ -411,7 +435,7 @@ impl Recorder {
                 &self.directions[direction].counts,
                 &self.warmup[direction],
             );
-            to.show(
+            to.set_totals(
                 direction,
                 live.ios + total.ok + warm.ok,
                 live.bytes + total.bytes_ok + warm.bytes_ok,
@@ -419,7 +443,7 @@ impl Recorder {
         }
     }
 
-    /// I/Os and bytes done so far, warm-up included.
+    /// I/Os and bytes completed so far, warm-up included.
     pub fn done(&self) -> [(u64, u64); 3] {
         Direction::ALL.map(|d| {
             let (live, total, warm) = (&self.live[d], &self.directions[d].counts, &self.warmup[d]);
@@ -430,7 +454,8 @@ impl Recorder {
         })
     }
 
-    /// Measures from `now` on; what was before, of which nothing is in flight any more, was a warm-up.
+    /// Restarts the measurement at `now`. Everything before, of which nothing is in flight any
+    /// more, was a warm-up.
     pub fn start_over(&mut self, now: u64) {
         self.roll(now);
         self.close(now);
@@ -453,12 +478,12 @@ impl Recorder {
             .sum()
     }
 
-    /// Time of the last completion that was recorded.
+    /// Time of the last recorded completion.
     pub fn last_done(&self) -> Nanos {
         Nanos::new(self.last_done)
     }
 
-    /// When the interval being filled ends: the loop need not look at anything slow before.
+    /// When the current interval ends: before that the loop need not check anything slow.
     #[inline]
     pub fn next_roll(&self) -> u64 {
         self.live_end
@@ -503,7 +528,7 @@ impl Live {
     }
 }
 
-/// What a recorder leaves behind.
+/// The result of a recorder.
 pub(crate) struct Recorded {
     pub directions: PerDirection<DirectionRecording>,
     pub warmup: PerDirection<Counts>,
@@ -570,28 +595,29 @@ mod tests {
         assert!(recorded.directions[Direction::Read].counts.balanced());
     }
 
-    /// A slow load ends an interval with its next I/O, which may be long in coming: who keeps intervals hears before.
+    /// With a slow load an interval ends with its next I/O, which may come late: the sink receives
+    /// it before that.
     #[test]
-    fn what_an_idle_load_has_done_is_told_once_it_is_half_a_second_old_and_is_whole_in_the_end() {
+    fn an_idle_load_sends_a_partial_interval_after_half_a_second_and_the_complete_one_at_the_end() {
         use std::sync::mpsc::channel;
-        let (tell, told) = channel();
-        let record_options: crate::KeepIntervals = Box::new(move |news| {
-            let all = news.iter().flat_map(|(_, intervals)| intervals);
+        let (sender, received) = channel();
+        let sink: crate::IntervalSink = Box::new(move |new| {
+            let all = new.iter().flat_map(|(_, intervals)| intervals);
             all.for_each(|i| {
-                tell.send((
-                    i.start.as_millis(),
-                    i.length.as_millis(),
-                    i.directions[Direction::Read].ios,
-                ))
-                .expect("heard")
+                sender
+                    .send((
+                        i.start.as_millis(),
+                        i.length.as_millis(),
+                        i.directions[Direction::Read].ios,
+                    ))
+                    .expect("received")
             });
         });
         let make = || -> std::io::Result<Box<dyn crate::Scratch>> {
             Ok(Box::new(std::io::Cursor::new(Vec::new())))
         };
-        let archive =
-            crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(record_options))
-                .expect("a thread");
+        let archive = crate::archive::Archive::open(1, 100, 500 * MS, Box::new(make), Some(sink))
+            .expect("a thread");
         let record_options = RecordOptions {
             slat: true,
             clat: true,
@@ -601,7 +627,7 @@ mod tests {
         let mut r = Recorder::new(
             record_options,
             Nanos::ZERO,
-            Intervals::new(500 * MS, 100, Some(archive.shelf(0))),
+            Intervals::new(500 * MS, 100, Some(archive.for_job(0))),
             None,
         );
         let done = |r: &mut Recorder, at: u64| {
@@ -614,10 +640,11 @@ mod tests {
         }
         done(&mut r, 2300);
         drop(archive.close());
-        let heard: Vec<(u64, u64, u64)> = told.iter().collect();
-        // Early on, once; nothing is told twice; then the whole of it, and the empty ones behind it.
+        let intervals: Vec<(u64, u64, u64)> = received.iter().collect();
+        // First the partial interval, once; nothing is sent twice; then the complete one, and the
+        // empty ones after it.
         assert_eq!(
-            heard,
+            intervals,
             [
                 (0, 120, 1),
                 (0, 500, 1),
@@ -629,7 +656,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_latencies_add_up_and_response_counts_from_the_due_time() {
+    fn the_three_latencies_add_up_and_response_starts_at_the_due_time() {
         let mut r = recorder(100);
         let one = io(60 * MS, 65 * MS, 66 * MS);
         r.sent(&one);
@@ -648,12 +675,14 @@ mod tests {
         );
     }
 
-    /// Regression 0260: what the warm-up had left in flight was in no count, so that a slow device's rate came out too low
-    /// by a full queue: 400 I/Os in 8 s and the time of the last 16, where the device did 50 per second all the time.
+    /// Regression 0260: I/Os in flight at the end of the warm-up were in no count, so that a slow
+    /// device's rate came out too low by a full queue: 400 I/Os in 8 s plus the time of the last
+    /// 16, while the device did 50 per second all the time.
     #[test]
-    fn what_the_warm_up_left_in_flight_is_measured_when_it_is_done() {
+    fn io_in_flight_at_the_end_of_the_warm_up_is_measured_on_completion() {
         let mut r = recorder(100);
-        // A full queue of 4 before a server that does one I/O every 20 ms; the warm-up ends at 50 ms, the load at 440 ms.
+        // A full queue of 4 on a server that does one I/O every 20 ms; the warm-up ends at 50 ms,
+        // the load at 440 ms.
         let (gap, depth) = (20 * MS, 4);
         let ios: Vec<(InFlight, u64)> = (1..=26u64)
             .map(|n| {
@@ -676,12 +705,12 @@ mod tests {
         );
         assert_eq!((counts.ok, counts.failed, warmup.ok), (23, 1, 2));
         assert!(counts.balanced() && warmup.balanced());
-        // 24 in 470 ms: the server's 50 per second, to within the part of one I/O that lies before the start.
+        // 24 in 470 ms: the server's 50 per second, within the part of one I/O before the start.
         assert!(((counts.ok + counts.failed) as f64 / 0.470 - 50.0).abs() < 1.0 / 0.470);
     }
 
     #[test]
-    fn warm_up_short_failed_and_lost_ios_are_apart_and_conserved() {
+    fn warm_up_short_failed_and_lost_ios_are_counted_separately_and_conserved() {
         let mut r = recorder(100);
         let (warm, good) = (io(10 * MS, 10 * MS, 10 * MS), io(60 * MS, 60 * MS, 60 * MS));
         for one in [&warm, &good, &good, &good, &good] {

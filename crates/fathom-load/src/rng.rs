@@ -1,4 +1,5 @@
-//! Random numbers of a job: one seeded generator for each purpose, so that one draw more here moves nothing there.
+//! Random numbers of a job: one seeded generator for each purpose, so that an additional draw for
+//! one purpose does not change another.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -8,7 +9,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The generator of `purpose` under a job's seed.
+    /// The generator of `purpose` for a job's seed.
     pub fn new(seed: u64, purpose: u64) -> Self {
         Rng(Xoshiro256PlusPlus::seed_from_u64(
             seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -21,7 +22,8 @@ impl Rng {
         self.0.next_u64()
     }
 
-    /// A number below `n`, without a division (Lemire 2019; the bias of at most n / 2^64 is below anything measurable).
+    /// A number below `n`, without a division (Lemire 2019; the bias of at most n / 2^64 is too
+    /// small to measure).
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
@@ -33,7 +35,7 @@ impl Rng {
         ((self.bits() >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True in `percent` of a hundred cases.
+    /// True with a probability of `percent` %.
     #[inline]
     pub fn percent(&mut self, percent: u8) -> bool {
         self.below(100) < u64::from(percent)

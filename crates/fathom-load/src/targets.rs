@@ -1,4 +1,4 @@
-//! From a job's files and sizes to the regions it will touch, once the targets are known.
+//! The regions that a job accesses, computed from its files and sizes once the targets are known.
 
 use std::path::{Path, PathBuf};
 
@@ -18,30 +18,30 @@ const SEED_FILE_SIZE: u64 = 6;
 /// The smallest sector of any block device, bytes.
 const SECTOR: u64 = 512;
 
-/// What a job needs of one file.
+/// The requirements of a job on one file.
 #[derive(Clone, Debug)]
-pub(crate) struct Want {
+pub(crate) struct FileNeeds {
     pub path: PathBuf,
     pub region: Region,
-    /// Size the file must have; zero leaves it as it is.
+    /// Required size of the file; zero leaves it unchanged.
     pub size: u64,
-    /// What is done to it.
+    /// The operations on it.
     pub uses: PerDirection<bool>,
 }
 
-impl Want {
+impl FileNeeds {
     /// Whether the job changes this file.
     pub(crate) fn changes(&self) -> bool {
         self.uses[Direction::Write] || self.uses[Direction::Trim]
     }
 }
 
-/// What a job will do to one of its files: for whoever decides whether it may.
+/// How a job accesses one of its files, for the decision whether it may.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reach {
-    /// Which file.
+pub struct TargetAccess {
+    /// The file.
     pub path: PathBuf,
-    /// First byte and first byte behind the last that is touched.
+    /// The accessed byte range, end exclusive.
     pub range: (u64, u64),
     /// The job reads it.
     pub reads: bool,
@@ -49,16 +49,19 @@ pub struct Reach {
     pub writes: bool,
     /// The job trims it.
     pub trims: bool,
-    /// Size a file must have before the load; zero leaves it as it is.
+    /// Required size of the file before the load; zero leaves it unchanged.
     pub size: u64,
 }
 
-/// What `job` will do to each of its files, given how large they are now (nothing for those that are not there).
+/// How `job` accesses each of its files, given their current sizes (0 for missing files).
 ///
 /// # Errors
-/// When a size cannot be known.
-pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, HostError> {
-    // Of the operations on files only the removal of one that is there can lose something.
+/// If a size cannot be determined.
+pub fn target_accesses(
+    job: &Job,
+    size_of: &dyn Fn(&Path) -> u64,
+) -> Result<Vec<TargetAccess>, HostError> {
+    // Among the file operations, only the removal of an existing file can lose data.
     match job.engine.kind.file_operation() {
         None if !job.engine.kind.has_targets() => return Ok(Vec::new()),
         Some(operation) if operation != FileOperation::Delete => return Ok(Vec::new()),
@@ -67,8 +70,8 @@ pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, Ho
     let deletes = job.engine.kind.file_operation() == Some(FileOperation::Delete);
     let shapes = writes(job) && job.engine.kind.shapes_files();
     let truncates = job.engine.kind == EngineKind::Ftruncate;
-    let of = |want: Want| Reach {
-        // What lies behind the region is cut off too.
+    let of = |want: FileNeeds| TargetAccess {
+        // The data after the region is cut off too.
         range: (
             want.region.start,
             if truncates {
@@ -83,14 +86,17 @@ pub fn reach(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Reach>, Ho
         size: want.size,
         path: want.path,
     };
-    Ok(wants(job, size_of)?.into_iter().map(of).collect())
+    Ok(file_needs(job, size_of)?.into_iter().map(of).collect())
 }
 
-/// What a job needs of all its files, from its plan and what is there already.
+/// The requirements of a job on all its files, from its plan and their current sizes.
 ///
 /// # Errors
-/// When a size cannot be known, or lies beyond the end of a device.
-pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Want>, HostError> {
+/// If a size cannot be determined, or is beyond the end of a device.
+pub(crate) fn file_needs(
+    job: &Job,
+    size_of: &dyn Fn(&Path) -> u64,
+) -> Result<Vec<FileNeeds>, HostError> {
     aligned(job)?;
     if !job.engine.kind.does_io() {
         return Ok(Vec::new());
@@ -129,7 +135,7 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
             (job.files.size, job.files.file_size),
             (Extent::Whole | Extent::Percent(_), None)
         );
-        Ok(Want {
+        Ok(FileNeeds {
             path: path.clone(),
             region,
             size: if explicit { region.end } else { 0 },
@@ -139,11 +145,11 @@ pub(crate) fn wants(job: &Job, size_of: &dyn Fn(&Path) -> u64) -> Result<Vec<Wan
     job.files.paths.iter().map(of).collect()
 }
 
-/// What a log wants of one of its files: all that it touches, and for the rest nothing.
-fn of_log(job: &Job, path: &Path, file: &ReplayFile) -> Want {
+/// The requirements of a log on one of its files: everything that it accesses.
+fn of_log(job: &Job, path: &Path, file: &ReplayFile) -> FileNeeds {
     let only_checks = job.verify.as_ref().is_some_and(|verify| verify.only);
     let uses = PerDirection::from_fn(|d| file.uses[d] && (d == Direction::Read || !only_checks));
-    Want {
+    FileNeeds {
         path: path.to_owned(),
         region: Region {
             start: file.start,
@@ -154,8 +160,8 @@ fn of_log(job: &Job, path: &Path, file: &ReplayFile) -> Want {
     }
 }
 
-/// No target takes direct I/O in pieces of less than a sector of 512 bytes; what a target needs beyond that is known when
-/// it is open.
+/// No target accepts direct I/O in units smaller than a sector of 512 bytes; a target's further
+/// requirements are known when it is open.
 fn aligned(job: &Job) -> Result<(), HostError> {
     if !job.files.direct || !job.engine.kind.moves_data() || job.pattern.unaligned {
         return Ok(());
@@ -216,7 +222,7 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
     } else {
         files_of.offset.of(whole).get()
     };
-    // As in fio, what is appended begins where the file ends now.
+    // As in fio, appending begins at the current end of the file.
     let offset = if files_of.layout.append {
         there
     } else {
@@ -250,13 +256,13 @@ fn region(job: &Job, files: u64, there: u64, rng: &mut Rng) -> Region {
 fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
     let what = if there == 0 {
         format!(
-            "{}: {} is not there yet, so its size is not known; add size=",
+            "{}: {} does not exist, so its size is unknown; add size=",
             job.name,
             path.display()
         )
     } else {
         format!(
-            "{}: the region lies beyond the {there} bytes of {}; make offset= or size= smaller",
+            "{}: the region is beyond the {there} bytes of {}; reduce offset= or size=",
             job.name,
             path.display()
         )
@@ -267,7 +273,7 @@ fn no_size(job: &Job, path: &Path, there: u64) -> HostError {
     }
 }
 
-/// Bytes of the largest block that a job moves. The write that follows a trim takes over its size.
+/// Bytes of the largest block that a job transfers. The write that follows a trim has its size.
 pub(crate) fn buffer_size(job: &Job) -> u32 {
     let traffic = job.pattern.traffic;
     let moves = |d: &Direction| {
@@ -281,7 +287,7 @@ pub(crate) fn buffer_size(job: &Job) -> u32 {
         .unwrap_or(512)
 }
 
-/// Smallest block size of the directions a job uses.
+/// Smallest block size of the directions that a job uses.
 pub(crate) fn smallest_block(job: &Job) -> u32 {
     used(job)
         .map(|d| job.pattern.block_size[d].min())
@@ -310,7 +316,7 @@ pub(crate) fn writes(job: &Job) -> bool {
 }
 
 /// What must be done to one file before the job.
-pub(crate) fn lay_out(job: &Job, want: &Want) -> LayOut {
+pub(crate) fn lay_out(job: &Job, want: &FileNeeds) -> LayOut {
     let layout = &job.files.layout;
     let stands = job.engine.kind.file_operation().is_some();
     let reads = stands
@@ -330,7 +336,8 @@ pub(crate) fn lay_out(job: &Job, want: &Want) -> LayOut {
     }
 }
 
-/// One list for many jobs: a file that several use is brought into the state that suits all.
+/// Merges the requirements of many jobs: a file that several jobs use is brought into a state that
+/// suits all.
 pub(crate) fn merge(lay_outs: impl IntoIterator<Item = LayOut>) -> Vec<LayOut> {
     let mut merged: Vec<LayOut> = Vec::new();
     let mut places = std::collections::HashMap::new();
@@ -350,13 +357,13 @@ pub(crate) fn merge(lay_outs: impl IntoIterator<Item = LayOut>) -> Vec<LayOut> {
     merged
 }
 
-/// The region as it can be had in a file that turned out as `facts` say, and what there is to say about it.
+/// The region that is available in a file with these properties, and a note if it is smaller.
 ///
 /// # Errors
-/// When nothing of it can be had, or direct I/O cannot be aligned.
+/// If none of it is available, or direct I/O cannot be aligned.
 pub(crate) fn settle(
     job: &Job,
-    want: &Want,
+    want: &FileNeeds,
     facts: &FileFacts,
 ) -> Result<(Region, Option<String>), HostError> {
     let path = want.path.display();
@@ -381,7 +388,7 @@ pub(crate) fn settle(
         return refuse(
             ENOSPC,
             format!(
-                "{path}: the job reaches to byte {end}, the device ends at {size}; make size= or offset= smaller"
+                "{path}: the job ends at byte {end}, the device at {size}; reduce size= or offset="
             ),
         );
     }
@@ -392,13 +399,13 @@ pub(crate) fn settle(
         return refuse(
             EINVAL,
             format!(
-                "{path}: the file has {size} bytes, the job starts at {}; make offset= smaller",
+                "{path}: the file has {size} bytes, the job starts at {}; reduce offset=",
                 want.region.start
             ),
         );
     }
     let note = format!(
-        "{path} has {size} bytes, not the {} asked for: only these are read",
+        "{path} has {size} bytes, not the requested {}: only these are read",
         want.region.end
     );
     Ok((
@@ -410,11 +417,11 @@ pub(crate) fn settle(
     ))
 }
 
-/// A log knows where it goes: all of that must be there.
+/// The log determines the region: all of it must exist.
 fn settle_log(
     job: &Job,
     replay: &Replay,
-    want: &Want,
+    want: &FileNeeds,
     facts: &FileFacts,
 ) -> Result<Region, HostError> {
     let (size, end) = (facts.size.get(), want.region.end);
@@ -432,7 +439,7 @@ fn settle_log(
     }
     let (path, log) = (want.path.display(), &replay.log);
     let what = format!(
-        "{path} has {size} bytes, but {log} goes to byte {end}; set replay_scale or replay_redirect"
+        "{path} has {size} bytes, but {log} ends at byte {end}; set replay_scale or replay_redirect"
     );
     Err(HostError {
         errno: if facts.block_device { ENOSPC } else { EINVAL },
@@ -441,7 +448,7 @@ fn settle_log(
 }
 
 /// How the file is opened for the load.
-pub(crate) fn open(job: &Job, want: &Want, region: Region) -> OpenFile {
+pub(crate) fn open(job: &Job, want: &FileNeeds, region: Region) -> OpenFile {
     let checks = job.verify.is_some();
     OpenFile {
         path: want.path.clone(),

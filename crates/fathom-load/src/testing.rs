@@ -1,4 +1,4 @@
-//! A small job to start from in tests.
+//! A minimal job, a fake host and the helpers that run them, for tests.
 
 use fathom_model::*;
 
@@ -64,11 +64,9 @@ pub(crate) fn job(traffic: Traffic, access: Access) -> Job {
             settings: EngineSettings::default(),
         },
         payload: Payload {
-            fill: Fill::Random,
             refill: false,
             scramble: true,
-            dedupe_percent: 0,
-            dedupe_set: None,
+            ..payload(Fill::Random)
         },
         verify: None,
         sync: SyncPolicy::default(),
@@ -81,6 +79,41 @@ pub(crate) fn job(traffic: Traffic, access: Access) -> Job {
         errors: ErrorPolicy::default(),
         cpus: Vec::new(),
         nice: None,
+    }
+}
+
+/// A payload that is filled anew for each write, without marks and repetitions.
+pub(crate) fn payload(fill: Fill) -> Payload {
+    Payload {
+        fill,
+        refill: true,
+        scramble: false,
+        dedupe_percent: 0,
+        dedupe_set: None,
+    }
+}
+
+/// Verification with `kind` after the writes, with fio's defaults.
+pub(crate) fn verify(kind: VerifyKind) -> Verify {
+    Verify {
+        kind,
+        after_writes: true,
+        fatal: false,
+        pattern: Vec::new(),
+        pattern_interval: 0,
+        interval: 0,
+        header_offset: 0,
+        dump: false,
+        only: false,
+        backlog: 0,
+        backlog_batch: 0,
+        threads: 0,
+        thread_cpus: Vec::new(),
+        write_sequence: true,
+        header_seed: true,
+        state_save: false,
+        state_load: None,
+        only_fsynced: false,
     }
 }
 
@@ -105,12 +138,13 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::engine_filter::{Filtered, SubmitFilter};
 use crate::{
     Clock, Completion, Engine, EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError,
-    LayOut, NullEngine, Op, Request, Stop, Wait, Watch,
+    LayOut, NullEngine, Op, Request, Stop, Watch,
 };
 
-/// A clock over the standard library's.
+/// A clock based on the standard library.
 #[derive(Clone)]
 pub(crate) struct StdClock(Instant);
 
@@ -123,10 +157,10 @@ impl Clock for StdClock {
     }
 }
 
-/// Decides the result of a request: its number from 0, and the request.
+/// Overrides the result of a request, given its number from 0 and the request.
 pub(crate) type Rule = fn(u64, &Request) -> Option<i64>;
 
-/// A machine of memory: files are byte vectors, and a rule can spoil any I/O.
+/// A host in memory: files are byte vectors, and a rule can change the result of any I/O.
 pub(crate) struct FakeHost {
     clock: StdClock,
     pub rule: Rule,
@@ -147,67 +181,54 @@ impl FakeHost {
     }
 }
 
-/// Null, but for the rule and the memory behind it.
-struct FakeEngine<'a> {
+/// The rule and the files in memory, in front of the null engine.
+struct FakeIo<'a> {
     host: &'a FakeHost,
     path: PathBuf,
-    inner: NullEngine,
-    spoiled: HashMap<u32, i64>,
-    held: HashMap<u32, Request>,
+    /// Results set by the rule, by slot.
+    results: HashMap<u32, i64>,
+    /// Number of requests so far.
     number: u64,
 }
 
-impl FakeEngine<'_> {
-    fn carry(&mut self, request: &Request) {
+impl FakeIo<'_> {
+    fn transfer(&self, engine: &mut dyn Engine, request: &Request) {
         let mut files = self.host.files.lock().expect("not poisoned");
         let file = files.entry(self.path.clone()).or_default();
         let range = request.offset as usize..request.offset as usize + request.len as usize;
         if file.len() < range.end {
             file.resize(range.end, 0);
         }
+        let buffer = engine.buffer(request.slot);
         match request.op {
-            Op::Read => {
-                self.inner.buffer(request.slot)[..range.len()].copy_from_slice(&file[range])
-            }
-            Op::Write => {
-                file[range.clone()].copy_from_slice(&self.inner.buffer(request.slot)[..range.len()])
-            }
+            Op::Read => buffer[..range.len()].copy_from_slice(&file[range]),
+            Op::Write => file[range.clone()].copy_from_slice(&buffer[..range.len()]),
             _ => {}
         }
     }
 }
 
-impl Engine for FakeEngine<'_> {
-    fn depth(&self) -> u32 {
-        self.inner.depth()
-    }
-    fn is_synchronous(&self) -> bool {
-        self.inner.is_synchronous()
-    }
-    fn buffer(&mut self, slot: u32) -> &mut [u8] {
-        self.inner.buffer(slot)
-    }
-    fn submit(&mut self, batch: &[Request]) -> Result<usize, EngineError> {
+impl SubmitFilter for FakeIo<'_> {
+    fn admit(&mut self, engine: &mut dyn Engine, batch: &[Request], _in_flight: u32) -> usize {
         for request in batch {
             self.host.seen.lock().expect("not poisoned").push(*request);
-            self.held.insert(request.slot, *request);
             match (self.host.rule)(self.number, request) {
-                Some(result) => drop(self.spoiled.insert(request.slot, result)),
-                None => self.carry(request),
+                Some(result) => drop(self.results.insert(request.slot, result)),
+                None => self.transfer(engine, request),
             }
             self.number += 1;
         }
-        self.inner.submit(batch)
+        batch.len()
     }
-    fn reap(&mut self, wait: Wait, done: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let from = done.len();
-        self.inner.reap(wait, done)?;
-        for completion in &mut done[from..] {
-            if let Some(result) = self.spoiled.remove(&completion.slot) {
+
+    fn submitted(&mut self, _admitted: &[Request], _accepted: usize) {}
+
+    fn completed(&mut self, completions: &mut [Completion], _in_flight: u32) {
+        for completion in completions {
+            if let Some(result) = self.results.remove(&completion.slot) {
                 completion.result = result;
             }
         }
-        Ok(())
     }
 }
 
@@ -243,7 +264,7 @@ impl Host for FakeHost {
             .map(|f| Bytes::new(f.len() as u64))
             .ok_or(HostError {
                 errno: 2,
-                what: "not there".into(),
+                what: "no such file".into(),
             })
     }
     fn with_engine<U: EngineUser>(
@@ -257,15 +278,13 @@ impl Host for FakeHost {
             return Ok(user.run(inner, "null", None));
         }
         let path = request.files[0].path.clone();
-        let engine = FakeEngine {
+        let filter = FakeIo {
             host: self,
             path,
-            inner,
-            spoiled: HashMap::new(),
-            held: HashMap::new(),
+            results: HashMap::new(),
             number: 0,
         };
-        Ok(user.run(engine, "fake", None))
+        Ok(Filtered { user, filter }.run(inner, "fake", None))
     }
     fn with_noop<U: EngineUser>(
         &self,
@@ -281,16 +300,16 @@ impl Host for FakeHost {
     fn finish(&self, _: &Path, _: bool, _: bool) -> Result<(), HostError> {
         Ok(())
     }
-    fn place(&self, _: &Numa) -> Result<(), HostError> {
+    fn bind_numa(&self, _: &Numa) -> Result<(), HostError> {
         Ok(())
     }
     fn command(&self, _: &str, _: &Path) -> Result<(), HostError> {
         Ok(())
     }
-    fn prioritise(&self, _: u16) -> Result<(), HostError> {
+    fn set_io_priority(&self, _: u16) -> Result<(), HostError> {
         Ok(())
     }
-    fn settle(&self, _: &[u32], _: Option<i32>) -> Result<(), HostError> {
+    fn bind_cpus(&self, _: &[u32], _: Option<i32>) -> Result<(), HostError> {
         Ok(())
     }
     fn thread_id(&self) -> u32 {
@@ -307,7 +326,7 @@ impl Host for FakeHost {
     }
 }
 
-/// Runs jobs on a fake machine; `job.engine.kind` other than null goes through the rule.
+/// Runs jobs on a fake host; engines other than null apply the rule.
 pub(crate) fn run_on(host: Arc<FakeHost>, jobs: Vec<Job>) -> (Recording, Vec<LogChunk>) {
     let (logs, entries) = sync_channel(1 << 16);
     let replays = &|_: &Replay| {

@@ -1,11 +1,11 @@
-//! Whole runs on a machine of memory: what was planned, what happened, and that the two add up.
+//! Complete runs on a host in memory: what was planned, what happened, and that the two agree.
 
 use std::sync::Arc;
 
 use fathom_model::*;
 
 use crate::engine::Op;
-use crate::testing::{FakeHost, job, run_on};
+use crate::testing::{FakeHost, job, run_on, verify};
 
 const RANDOM: Access = Access::Random {
     every: 1,
@@ -78,9 +78,9 @@ fn slat_and_clat_add_up_to_lat_exactly() {
     }
 }
 
-/// One block over and over: every I/O overlaps every other, so that a deep queue is as good as none.
+/// One block over and over: every I/O overlaps every other, so that the effective queue depth is 1.
 #[test]
-fn overlapping_io_waits_its_turn_where_asked() {
+fn overlapping_io_is_serialised_on_request() {
     let sequence = Distribution::Sequence {
         blocks: vec![3],
         moves_on: false,
@@ -103,7 +103,7 @@ fn overlapping_io_waits_its_turn_where_asked() {
         apart.depth_levels
     );
     assert_eq!(apart.directions[Direction::Write].counts.ok, 256);
-    // What touches nothing in flight is not held back.
+    // I/O that overlaps nothing in flight is not held back.
     deep.pattern.distribution = PerDirection::all(Distribution::Sequence {
         blocks: (0..64).collect(),
         moves_on: false,
@@ -111,9 +111,10 @@ fn overlapping_io_waits_its_turn_where_asked() {
     assert!(one(deep).depth_levels[1..].iter().sum::<u64>() > 0);
 }
 
-/// Regression 0028: one stamp for a whole batch gave its first I/Os next to no service time.
+/// Regression 0028: a common submission time for a whole batch gave its first I/Os almost no
+/// service time.
 #[test]
-fn each_io_of_a_batch_has_its_share_of_the_hand_over() {
+fn each_io_of_a_batch_has_its_own_submission_latency() {
     let mut job = deep(job(Traffic::Read, SEQUENTIAL), 8);
     job.files.size = Extent::Bytes(Bytes::new(8 * 4096));
     let slow = FakeHost::new(|_, _| {
@@ -122,7 +123,8 @@ fn each_io_of_a_batch_has_its_share_of_the_hand_over() {
     });
     let (recording, _) = run_on(Arc::new(slow), vec![faked(job)]);
     let reads = &recording.jobs[0].directions[Direction::Read];
-    // Eight times 2 ms to hand over: the first waited 2 ms, the last 16; what is left of the 16 is service.
+    // Eight submissions of 2 ms: the first waited 2 ms, the last 16; the rest of the 16 ms is
+    // service time.
     let (least, most) = (
         reads.slat.min().expect("eight"),
         reads.slat.max().expect("eight"),
@@ -136,7 +138,7 @@ fn each_io_of_a_batch_has_its_share_of_the_hand_over() {
 }
 
 #[test]
-fn short_and_failed_ios_are_apart_and_the_first_error_ends_the_job() {
+fn short_and_failed_ios_are_counted_separately_and_the_first_error_ends_the_job() {
     let host = FakeHost::new(|n, _| match n {
         3 => Some(512),
         9 => Some(-5),
@@ -163,7 +165,7 @@ fn short_and_failed_ios_are_apart_and_the_first_error_ends_the_job() {
 }
 
 #[test]
-fn continue_on_error_goes_on_and_counts() {
+fn continue_on_error_continues_and_counts() {
     let mut job = faked(deep(job(Traffic::Write, RANDOM), 4));
     job.errors.continue_write = true;
     let host = FakeHost::new(|n, _| (n % 10 == 0).then_some(-5));
@@ -181,10 +183,11 @@ fn continue_on_error_goes_on_and_counts() {
 }
 
 #[test]
-fn a_read_beyond_a_shrunken_file_is_a_shrink_not_a_success() {
+fn a_read_beyond_the_end_of_a_shrunken_file_is_an_error() {
     let host = Arc::new(FakeHost::new(|n, _| (n >= 5).then_some(0)));
     let shrinking = Arc::clone(&host);
-    // The rule answers 0 from the sixth read on; the file itself is cut when the loop asks for its size.
+    // The rule returns 0 from the sixth read on; the file itself is cut when the loop asks for its
+    // size.
     shrinking
         .files
         .lock()
@@ -202,36 +205,17 @@ fn a_read_beyond_a_shrunken_file_is_a_shrink_not_a_success() {
 
 #[test]
 fn written_blocks_are_read_back_and_a_lost_write_is_found() {
-    let verify = Verify {
-        kind: VerifyKind::Crc32c,
-        after_writes: true,
-        fatal: false,
-        pattern: Vec::new(),
-        interval: 0,
-        header_offset: 0,
-        dump: false,
-        only: false,
-        backlog: 0,
-        backlog_batch: 0,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        write_sequence: true,
-        header_seed: true,
-        pattern_interval: 0,
-        state_save: false,
-        state_load: None,
-        only_fsynced: false,
-    };
+    let checked = verify(VerifyKind::Crc32c);
     for (lost, bad) in [(None, 0), (Some(40), 1)] {
         let host = match lost {
             None => FakeHost::new(|_, _| None),
-            // Acknowledged, never carried out.
+            // Acknowledged, but never done.
             Some(_) => FakeHost::new(|n, r| (n == 40 && r.op == Op::Write).then_some(4096)),
         };
         for access in [SEQUENTIAL, RANDOM] {
             let host = Arc::new(FakeHost::new(host.rule));
             let mut job = faked(deep(job(Traffic::Write, access), 7));
-            job.verify = Some(verify.clone());
+            job.verify = Some(checked.clone());
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
             assert_eq!(
@@ -249,13 +233,13 @@ fn written_blocks_are_read_back_and_a_lost_write_is_found() {
     }
 }
 
-/// Regression 0061: io_size and number_ios end a job within a pass; what it wrote was not verified.
+/// Regression 0061: io_size and number_ios end a job within a pass; its writes were not verified.
 #[test]
 fn an_amount_that_ends_within_a_pass_is_verified() {
     for kind in [VerifyKind::Crc32c, VerifyKind::Fathom] {
         let mut job = faked(job(Traffic::Write, RANDOM));
         job.limits.ios = Some(40);
-        job.verify = Some(Verify { kind, ..checks() });
+        job.verify = Some(verify(kind));
         let (recording, _) = run_on(Arc::new(FakeHost::new(|_, _| None)), vec![job]);
         assert_eq!(
             (
@@ -268,9 +252,9 @@ fn an_amount_that_ends_within_a_pass_is_verified() {
     }
 }
 
-/// Regressions 0062 and 0063: places that were never written were read and found wrong.
+/// Regressions 0062 and 0063: blocks that were never written were read and reported as wrong.
 #[test]
-fn what_a_job_wrote_is_what_its_twin_verifies() {
+fn an_identical_job_verifies_what_a_job_wrote() {
     for (traffic, only) in [
         (Traffic::Read, false),
         (Traffic::Write, true),
@@ -285,7 +269,7 @@ fn what_a_job_wrote_is_what_its_twin_verifies() {
             job.verify = Some(Verify {
                 only,
                 after_writes: false,
-                ..checks()
+                ..verify(VerifyKind::Fathom)
             });
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
@@ -299,18 +283,18 @@ fn what_a_job_wrote_is_what_its_twin_verifies() {
     }
 }
 
-/// Regression 0130: the time that a stamp takes was counted as latency of its write. A SHA-512 over a MiB takes half a
-/// millisecond at two GB/s, which no processor reaches; the null engine takes next to nothing.
+/// Regression 0130: the time to stamp a block was counted as latency of its write. A SHA-512 over a
+/// MiB takes half a millisecond at two GB/s, which no processor reaches; the null engine takes
+/// almost nothing.
 #[test]
-fn stamping_belongs_to_no_io() {
+fn stamping_time_is_not_part_of_any_latency() {
     for depth in [1, 2] {
         let mut job = deep(job(Traffic::Write, SEQUENTIAL), depth);
         job.pattern.block_size = PerDirection::all(BlockSizes::Fixed(1 << 20));
         job.files.size = Extent::Bytes(Bytes::from_mib(32));
         job.verify = Some(Verify {
-            kind: VerifyKind::Sha512,
             after_writes: false,
-            ..checks()
+            ..verify(VerifyKind::Sha512)
         });
         let done = one(job);
         let writes = &done.directions[Direction::Write];
@@ -326,7 +310,7 @@ fn stamping_belongs_to_no_io() {
 
 /// Regression 0131: "0 blocks to verify: 16 right".
 #[test]
-fn reads_that_are_checked_are_blocks_to_verify() {
+fn verified_reads_count_as_blocks_to_verify() {
     let failing =
         |n: u64, r: &crate::engine::Request| (n == 60 + 7 && r.op == Op::Read).then_some(-5);
     for (kind, depth) in [(VerifyKind::Crc32c, 1), (VerifyKind::Fathom, 4)] {
@@ -336,9 +320,8 @@ fn reads_that_are_checked_are_blocks_to_verify() {
             job.limits.ios = Some(60);
             job.errors.continue_read = true;
             job.verify = Some(Verify {
-                kind,
                 after_writes: false,
-                ..checks()
+                ..verify(kind)
             });
             let (recording, _) = run_on(Arc::clone(&host), vec![job]);
             let done = &recording.jobs[0];
@@ -357,51 +340,13 @@ fn reads_that_are_checked_are_blocks_to_verify() {
     }
 }
 
-fn checks() -> Verify {
-    Verify {
-        kind: VerifyKind::Fathom,
-        after_writes: true,
-        fatal: false,
-        pattern: Vec::new(),
-        pattern_interval: 0,
-        interval: 0,
-        header_offset: 0,
-        dump: false,
-        only: false,
-        backlog: 0,
-        backlog_batch: 0,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        write_sequence: true,
-        header_seed: true,
-        state_save: false,
-        state_load: None,
-        only_fsynced: false,
-    }
-}
-
 #[test]
-fn a_backlog_verifies_as_it_goes() {
+fn a_backlog_verifies_during_the_run() {
     let mut job = faked(job(Traffic::ReadWrite { read_percent: 50 }, SEQUENTIAL));
     job.verify = Some(Verify {
-        kind: VerifyKind::Md5,
-        after_writes: true,
         fatal: true,
-        pattern: Vec::new(),
-        interval: 0,
-        header_offset: 0,
-        dump: false,
-        only: false,
         backlog: 1,
-        backlog_batch: 0,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        write_sequence: true,
-        header_seed: true,
-        pattern_interval: 0,
-        state_save: false,
-        state_load: None,
-        only_fsynced: false,
+        ..verify(VerifyKind::Md5)
     });
     let host = Arc::new(FakeHost::new(|_, _| None));
     let (recording, _) = run_on(Arc::clone(&host), vec![job]);
@@ -441,14 +386,15 @@ fn each_trim_is_followed_by_a_write_of_its_range() {
 }
 
 #[test]
-fn an_open_loop_keeps_its_rate_and_counts_from_the_due_time() {
+fn an_open_loop_keeps_its_rate_and_measures_from_the_due_time() {
     let mut job = job(Traffic::Read, RANDOM);
     job.pace.rate = PerDirection::all(Some(Rate::Iops(2000.0)));
     job.limits.runtime = Some(Nanos::from_millis(500));
     job.limits.time_based = true;
     let done = one(job);
     let reads = &done.directions[Direction::Read];
-    // The schedule itself is exact; what a busy machine does not send in time is counted as not sent.
+    // The schedule itself is exact; I/Os that a busy machine does not submit in time are counted as
+    // not sent.
     assert!(
         (999..=1001).contains(&reads.counts.planned),
         "{}",
@@ -481,7 +427,7 @@ fn a_pause_follows_every_few_ios() {
 }
 
 #[test]
-fn a_warm_up_is_counted_apart() {
+fn a_warm_up_is_counted_separately() {
     let mut job = job(Traffic::Read, RANDOM);
     job.limits.runtime = Some(Nanos::from_millis(60));
     job.limits.ramp = Nanos::from_millis(60);
@@ -493,7 +439,7 @@ fn a_warm_up_is_counted_apart() {
 }
 
 #[test]
-fn loops_io_size_and_number_ios_end_where_they_say() {
+fn loops_io_size_and_number_ios_limit_the_job() {
     let with = |change: fn(&mut Job)| {
         let mut job = deep(job(Traffic::Read, RANDOM), 4);
         change(&mut job);
@@ -553,10 +499,11 @@ fn logs_hold_every_io_in_order() {
     }
 }
 
-/// Regression 0055: the first job of a flow ran ahead, unheld, until the thread of the second had been made. One that is
-/// held to a share of what the other may do in all cannot have done more, however the threads come to run.
+/// Regression 0055: the first job of a flow ran ahead without a limit until the thread of the
+/// second one had been created. A job that is limited to its share of the other job's maximum
+/// cannot have done more, however the threads are scheduled.
 #[test]
-fn jobs_that_start_together_are_held_from_the_first_io_on() {
+fn jobs_of_a_flow_that_start_together_are_limited_from_the_first_io() {
     let mut slow = job(Traffic::Read, RANDOM);
     slow.pace.flow = Some(FlowShare {
         id: 1,
@@ -565,7 +512,7 @@ fn jobs_that_start_together_are_held_from_the_first_io_on() {
     });
     slow.limits.runtime = Some(Nanos::from_secs(60));
     slow.limits.time_based = true;
-    // The fast one ends first, and the other by it: nothing of it is ever free of the flow.
+    // The fast job ends first and ends the other one: no I/O is ever outside the flow.
     let mut fast = slow.clone();
     fast.limits.runtime = Some(Nanos::from_millis(200));
     fast.exit = ExitRule {

@@ -1,4 +1,5 @@
-//! The log of a replay on its way into the load loop: read ahead by a thread of its own, a bounded number of I/Os deep.
+//! Reads the log of a replay ahead of the load loop, in its own thread, a bounded number of I/Os
+//! deep.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 
@@ -6,16 +7,16 @@ use fathom_model::TraceEntry;
 
 use crate::host::HostError;
 
-/// I/Os handed over at once, and how many such chunks wait: 64 KiB each.
+/// I/Os sent in one chunk, and the number of chunks that may wait: 64 KiB each.
 const CHUNK: usize = 2048;
 const AHEAD: usize = 4;
 
-/// Gives the I/Os of a log in its order.
+/// Returns the I/Os of a log in order.
 pub trait TraceSource: Send {
-    /// Appends up to `want` I/Os; none is the end of the log.
+    /// Appends up to `want` I/Os; none at the end of the log.
     ///
     /// # Errors
-    /// When the log cannot be read on, in words.
+    /// If the log cannot be read further.
     fn fill(&mut self, out: &mut Vec<TraceEntry>, want: usize) -> Result<(), HostError>;
 }
 
@@ -27,10 +28,10 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Starts reading ahead. Ends with the feed, at most one chunk later.
+    /// Starts to read ahead. The thread ends with the feed, at most one chunk later.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// If the thread cannot be started.
     pub fn start(mut source: Box<dyn TraceSource>) -> Result<Feed, HostError> {
         let (sender, chunks) = sync_channel(AHEAD);
         let body = move || {
@@ -48,7 +49,7 @@ impl Feed {
             .spawn(body);
         thread.map_err(|error| HostError {
             errno: error.raw_os_error().unwrap_or(11),
-            what: "no thread to read the log of I/O ahead".to_owned(),
+            what: "O ahead/O ahead".to_owned(),
         })?;
         Ok(Feed {
             chunks,
@@ -57,10 +58,10 @@ impl Feed {
         })
     }
 
-    /// The next I/O without taking it; `None` at the end.
+    /// The next I/O, without consuming it; `None` at the end.
     ///
     /// # Errors
-    /// When the log could not be read on.
+    /// If the log could not be read further.
     #[inline]
     pub fn peek(&mut self) -> Result<Option<TraceEntry>, HostError> {
         if self.next == self.chunk.len() {
@@ -69,7 +70,7 @@ impl Feed {
         Ok(self.chunk.get(self.next).copied())
     }
 
-    /// Takes the I/O that was seen.
+    /// Consumes the next I/O.
     #[inline]
     pub fn advance(&mut self) {
         self.next += 1;
@@ -77,7 +78,7 @@ impl Feed {
 
     #[cold]
     fn refill(&mut self) -> Result<(), HostError> {
-        // A reader that has gone has said why, or is at its end.
+        // A thread that has ended has sent its error, or the log is at its end.
         self.chunk = self.chunks.recv().unwrap_or(Ok(Vec::new()))?;
         self.next = 0;
         Ok(())

@@ -1,6 +1,7 @@
-//! Devices made of arithmetic: what they answer is known, so that searches and procedures can be tested to the digit.
+//! Simulated devices with known answers, so that searches and procedures can be tested exactly.
 //!
-//! No clock, no file, and no random number without a seed: time is a number that moves from event to event.
+//! They use no clock, no file, and no random number without a seed: time is a number that moves
+//! from event to event.
 
 mod random;
 mod servers;

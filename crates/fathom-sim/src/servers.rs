@@ -1,4 +1,5 @@
-//! A queue before several servers, first come, first served: the model under every device with a bounded concurrency.
+//! A queue with several servers, first come, first served: the model of every device with bounded
+//! concurrency.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,71 +8,72 @@ use fathom_model::Histogram;
 
 use crate::random::Random;
 
-/// The first part of the I/Os is not measured: the queue begins empty.
+/// The first part (1 / this) of the I/Os is not measured, because the queue begins empty.
 const WARM_UP: u64 = 10;
 
-/// How long a server works on one I/O.
+/// The distribution of the service time of one I/O.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Always its mean.
     Fixed,
-    /// Memoryless: with Poisson arrivals the textbook's M/M/c.
+    /// Memoryless: with Poisson arrivals, the M/M/c queue.
     Exponential,
 }
 
 /// A device of `count` servers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Servers {
-    /// How many work at once.
+    /// Number of servers.
     pub count: u32,
-    /// Mean time of one I/O, nanoseconds.
+    /// Mean service time of one I/O, nanoseconds.
     pub mean_ns: f64,
-    /// How that time varies.
+    /// Distribution of the service time.
     pub service: Service,
-    /// What a device that rested does at once, as time of its servers, nanoseconds: the slice of a rate limiter; 0 for a device that can
-    /// save nothing up.
+    /// Service time that an idle device accumulates and then does at once, nanoseconds: the slice
+    /// of a rate limiter; 0 for a device that accumulates nothing.
     pub credit_ns: f64,
 }
 
-/// What a load on it came to.
+/// The results of a load.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// I/Os per second.
     pub iops: f64,
-    /// Times from due (in a closed loop: handed over) to completed.
+    /// Times from due (in a closed loop: from submitted) to completed.
     pub latency: Histogram,
-    /// The same for each sixth of the I/Os, in their order.
+    /// The same for each sixth of the I/Os, in order.
     pub parts: Vec<Histogram>,
     /// From the first due time to the last completion, nanoseconds.
     pub elapsed_ns: f64,
 }
 
-/// How I/Os of an open loop come.
+/// The arrival process of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coming {
-    /// Independent of each other.
+    /// Independent arrivals.
     Poisson,
-    /// At equal distances.
+    /// Equal gaps.
     Even,
 }
 
-/// Parts of [`Observed::parts`].
+/// Number of [`Observed::parts`].
 const PARTS: usize = 6;
 
 impl Servers {
-    /// I/Os per second that it cannot exceed.
+    /// Maximum I/Os per second.
     #[must_use]
     pub fn most(&self) -> f64 {
         f64::from(self.count) / self.mean_ns * 1e9
     }
 
-    /// `ios` I/Os that come when they come: Poisson arrivals of `rate` a second, however the device answers.
+    /// Serves `ios` I/Os of an open loop: Poisson arrivals of `rate` per second, independent of the
+    /// device.
     #[must_use]
     pub fn open(&self, rate: f64, ios: u64, seed: u64) -> Observed {
         self.coming(Coming::Poisson, rate, ios, seed)
     }
 
-    /// The same with arrivals of either kind.
+    /// The same with either arrival process.
     #[must_use]
     pub fn coming(&self, how: Coming, rate: f64, ios: u64, seed: u64) -> Observed {
         let (mut arrivals, gap) = (Random::new(seed ^ 0xa5a5), 1e9 / rate);
@@ -86,7 +88,8 @@ impl Servers {
         })
     }
 
-    /// `ios` I/Os of which `depth` are always on the way: each that completes is followed by the next at once.
+    /// Serves `ios` I/Os of a closed loop with `depth` in flight: each completion is followed by
+    /// the next I/O at once.
     #[must_use]
     pub fn closed(&self, depth: u32, ios: u64, seed: u64) -> Observed {
         let mut ready: BinaryHeap<Reverse<u64>> = (0..depth).map(|_| Reverse(0)).collect();
@@ -96,9 +99,10 @@ impl Servers {
         })
     }
 
-    /// Serves I/Os in the order in which `due` names their times; it is told when the one before was completed.
+    /// Serves I/Os in the order of the times that `due` returns; `due` receives the completion time
+    /// of the previous I/O.
     fn serve(&self, ios: u64, seed: u64, mut due: impl FnMut(Option<f64>) -> f64) -> Observed {
-        // Time begins late enough for a credit to lie before it.
+        // Time begins late enough for a credit before it.
         let credit = self.credit_ns;
         let mut free: BinaryHeap<Reverse<u64>> =
             (0..self.count.max(1)).map(|_| Reverse(0)).collect();
@@ -114,7 +118,7 @@ impl Servers {
                 Service::Fixed => self.mean_ns,
                 Service::Exponential => service.exponential(self.mean_ns),
             };
-            // A server that rested has its credit: it answers at once until that is used up.
+            // An idle server has its credit: it completes at once until the credit is used up.
             let busy = (at - credit).max(server as f64) + takes;
             free.push(Reverse(busy as u64));
             let done = if credit > 0.0 { at.max(busy) } else { busy };
@@ -151,7 +155,7 @@ mod tests {
 
     /// M/M/1: R = S / (1 - rho), and the quantile p of the response time is R ln(1 / (1 - p)).
     #[test]
-    fn one_server_answers_as_the_textbook_says() {
+    fn one_server_matches_the_m_m_1_formula() {
         let seen = FLASH.open(7_000.0, 2_000_000, 1);
         let mean = 100_000.0 / 0.3;
         assert!(
@@ -164,9 +168,10 @@ mod tests {
         assert!((seen.iops / 7_000.0 - 1.0).abs() < 0.01, "{}", seen.iops);
     }
 
-    /// Erlang's C for 4 servers at rho = 0.8: with a = 3.2, P(wait) = 0.5964, mean wait = C S / (c (1 - rho)) = 74.55 us.
+    /// Erlang C for 4 servers at rho = 0.8: with a = 3.2, P(wait) = 0.5964, mean wait = C S / (c (1
+    /// - rho)) = 74.55 us.
     #[test]
-    fn four_servers_wait_as_erlang_says() {
+    fn four_servers_match_the_erlang_c_formula() {
         let device = Servers { count: 4, ..FLASH };
         let seen = device.open(32_000.0, 2_000_000, 2);
         assert!(
@@ -176,9 +181,10 @@ mod tests {
         );
     }
 
-    /// With fixed times nothing is left to chance: 4 servers of 100 us are 10,000 IOPS for each in flight, 40,000 at most.
+    /// Fixed service times are deterministic: 4 servers of 100 us do 10,000 IOPS per I/O in flight,
+    /// at most 40,000.
     #[test]
-    fn a_closed_loop_climbs_to_the_servers_and_no_further() {
+    fn a_closed_loop_is_limited_by_the_servers() {
         let device = Servers {
             count: 4,
             service: Service::Fixed,
@@ -204,10 +210,11 @@ mod tests {
         assert_eq!(device.most(), 40_000.0);
     }
 
-    /// A limiter at 1,000 a second with a slice of 50 ms, and 1,020 even arrivals a second: nothing waits for 2.5 s, then the
-    /// queue grows by 20 ms each second, to 20 x 10 - 50 = 150 ms after ten. That is what `blkio.throttle` does as well.
+    /// A limiter at 1,000 per second with a slice of 50 ms, and 1,020 even arrivals per second:
+    /// nothing waits for 2.5 s, then the queue grows by 20 ms each second, to 20 x 10 - 50 = 150 ms
+    /// after ten. `blkio.throttle` does the same.
     #[test]
-    fn a_limiter_lets_its_slice_through_first() {
+    fn a_limiter_grants_its_slice_first() {
         let device = Servers {
             count: 1,
             mean_ns: 1e6,
@@ -234,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_an_identity() {
+    fn the_same_seed_gives_the_same_results() {
         let (a, b, c) = (
             FLASH.open(5_000.0, 1000, 4),
             FLASH.open(5_000.0, 1000, 4),

@@ -1,5 +1,6 @@
-/* Stands in front of the C library's clock_gettime: from SHIM_AT (CLOCK_MONOTONIC, ns) on, the wall clock is SHIM_STEP ns ahead
-   and the monotonic clock gains SHIM_PPM millionths. The kernel's clocks, and everybody else's, stay as they are. */
+/* Replaces clock_gettime of the C library. From SHIM_AT (CLOCK_MONOTONIC, ns) on, the wall clock is
+   SHIM_STEP ns ahead and the monotonic clock gains SHIM_PPM millionths. The clocks of the kernel
+   and of other programs are unchanged. */
 struct timespec { long sec, nsec; };
 extern long syscall(long number, ...);
 extern char *getenv(const char *name);

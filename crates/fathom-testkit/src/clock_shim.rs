@@ -1,4 +1,4 @@
-//! A clock that goes wrong for one program only, by a small library in front of the C library's.
+//! A clock that is wrong for one program only, by preloading a small library before the C library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,17 +8,17 @@ use crate::pace::monotonic_ns;
 
 const SOURCE: &str = include_str!("clock_shim.c");
 
-/// What becomes of the clocks of a program, some time after now. The machine's own clocks are never touched.
+/// Changes the clocks of a program some time from now. The machine's own clocks are never changed.
 #[derive(Debug, Clone)]
 pub struct ClockShim {
     library: PathBuf,
 }
 
 impl ClockShim {
-    /// Builds the library in `folder` with the C compiler that linked this test.
+    /// Builds the library in `folder` with the C compiler.
     ///
     /// # Errors
-    /// The reason why not, for a person: mostly that there is no `cc`.
+    /// The reason if it cannot be built, usually that there is no `cc`.
     pub fn build(folder: &Path) -> Result<ClockShim, String> {
         let (source, library) = (folder.join("clock_shim.c"), folder.join("clock_shim.so"));
         std::fs::write(&source, SOURCE).map_err(|error| error.to_string())?;
@@ -34,8 +34,8 @@ impl ClockShim {
         }
     }
 
-    /// Has `command` run with a wall clock that is set `step` ahead, and a monotonic clock that gains `ppm` millionths, from
-    /// `after` now on.
+    /// Runs `command` with a wall clock that is set `step` ahead and a monotonic clock that gains
+    /// `ppm` millionths, from `after` now on.
     pub fn mislead(&self, command: &mut Command, after: Duration, step: Duration, ppm: u32) {
         command.env("LD_PRELOAD", &self.library);
         command.env(

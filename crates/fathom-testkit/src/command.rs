@@ -1,4 +1,4 @@
-//! The one-line commands by which another process steers the device.
+//! The one-line commands with which another process controls the device.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::fault::{Fault, Op};
 use crate::oplog::Entry;
 use crate::store::Keep;
 
-/// The commands with their arguments, for people.
+/// The commands with their arguments, for the help text.
 pub const COMMANDS: &str = "\
 read-us N | write-us N | sync-us N      latency in microseconds
 servers N                               work on N requests at a time, 0 on all
@@ -18,15 +18,15 @@ eio-read OFFSET LEN                     reads touching the range fail
 eio-write OFFSET LEN                    writes touching the range fail
 short-read BYTES                        reads return at most BYTES
 flip OFFSET MASK                        reads of that byte have the bits of MASK inverted
-lose-writes EVERY                       each EVERY-th write is forgotten
-torn-write SECTORS                      only the first SECTORS of a write are kept
-misdirect SHIFT                         writes land SHIFT bytes away
-lying-flush                             sync is acknowledged, not done
+lose-writes EVERY                       each EVERY-th write is dropped
+torn-write SECTORS                      only the first SECTORS of a write are stored
+misdirect SHIFT                         writes go to an offset SHIFT bytes away
+lying-flush                             sync is acknowledged but not done
 sync-eio                                sync fails and drops the unsynced writes
 hang [read|write|sync]                  operations stay in flight until release
 gone                                    everything fails with EIO
-  any fault may end in `times N`        strike N times only
-release | clear | clear-log             end a hang | disarm everything | empty the log
+  any fault may end in `times N`        trigger N times only
+release | clear | clear-log             end a hang | disarm all faults | empty the log
 shrink BYTES                            cut the device
 snapshot PATH none|all|half SEED        write what a power cut would leave
 ";
@@ -36,9 +36,9 @@ snapshot PATH none|all|half SEED        write what a power cut would leave
 pub enum Command {
     /// Set the latency of one kind of operation, in microseconds.
     SetLatency(Op, u64),
-    /// Work on so many requests at a time.
+    /// Set the number of requests that are processed at a time.
     Servers(u32),
-    /// Arm a fault, for a number of strikes or for good.
+    /// Arm a fault, for a number of times or without a limit.
     Inject(Fault, Option<u64>),
     /// End a hang.
     Release,
@@ -53,10 +53,10 @@ pub enum Command {
 }
 
 impl Command {
-    /// Carries the command out.
+    /// Executes the command.
     ///
     /// # Errors
-    /// Only a snapshot can fail, with the reason why its file could not be written.
+    /// Only a snapshot can fail, if its file could not be written.
     pub fn apply(&self, core: &Core) -> Result<(), String> {
         match self {
             Command::SetLatency(op, us) => set_latency(core, *op, *us),
@@ -92,7 +92,12 @@ impl FromStr for Command {
     fn from_str(line: &str) -> Result<Self, String> {
         let mut words: Vec<&str> = line.split_whitespace().collect();
         let times = take_times(&mut words)?;
-        let wrong = || format!("`{}` is not a command; they are:\n{COMMANDS}", line.trim());
+        let wrong = || {
+            format!(
+                "unknown command `{}`; the commands are:\n{COMMANDS}",
+                line.trim()
+            )
+        };
         if let Some(fault) = parse_fault(&words)? {
             return Ok(Command::Inject(fault, times));
         }
@@ -173,17 +178,16 @@ fn parse_other(words: &[&str]) -> Result<Option<Command>, String> {
 fn parse_op(word: &str) -> Result<Op, String> {
     let all = [Op::Read, Op::Write, Op::Sync];
     let found = all.into_iter().find(|op| op.word() == word);
-    found.ok_or_else(|| format!("`{word}` is not read, write or sync"))
+    found.ok_or_else(|| format!("unknown operation `{word}`; choose read, write or sync"))
 }
 
 fn number<T: FromStr>(word: &str) -> Result<T, String> {
-    word.parse()
-        .map_err(|_| format!("`{word}` is not a number that fits here"))
+    word.parse().map_err(|_| format!("invalid number `{word}`"))
 }
 
 fn period(word: &str) -> Result<u64, String> {
     match number(word)? {
-        0 => Err("a period of 0 would never strike; give 1 or more".into()),
+        0 => Err("invalid period 0; use 1 or more".into()),
         every => Ok(every),
     }
 }

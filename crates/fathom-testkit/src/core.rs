@@ -1,4 +1,4 @@
-//! The fault device without its file system: requests in, answers out, all in memory.
+//! The fault device without its file system: it takes requests and returns results, all in memory.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -15,7 +15,7 @@ use crate::pace::monotonic_ns;
 use crate::state::State;
 use crate::store::Keep;
 
-/// How long each kind of operation takes, in microseconds. Zero means as fast as it can.
+/// The latency of each kind of operation, in microseconds. Zero is as fast as possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Latency {
     /// Reads, microseconds.
@@ -36,7 +36,7 @@ impl Latency {
     }
 }
 
-/// A request the device has taken and not yet answered.
+/// A request that the device has accepted and not yet completed.
 #[derive(Debug)]
 pub struct Ticket {
     pub(crate) op: Op,
@@ -49,7 +49,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The moment of CLOCK_MONOTONIC (nanoseconds) at which the answer is due.
+    /// The time of CLOCK_MONOTONIC (nanoseconds) at which the result is due.
     pub fn due_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.wait_ns)
     }
@@ -64,31 +64,31 @@ impl Ticket {
     }
 }
 
-/// Counters of the device since it was made.
+/// Counters of the device since its creation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Strikes of each kind of fault.
+    /// Number of times that each kind of fault was triggered.
     pub faults: BTreeMap<FaultKind, u64>,
-    /// Requests in flight now.
+    /// Requests that are in flight now.
     pub in_flight: u64,
-    /// Most requests that were ever in flight at the same time.
+    /// Maximum number of requests in flight at the same time.
     pub deepest: u64,
     /// Requests that hang now.
     pub held: u64,
-    /// Sectors written and not yet stable.
+    /// Sectors written but not yet stable.
     pub unsynced_sectors: u64,
-    /// Operations the log had no room for.
+    /// Operations that did not fit into the log.
     pub log_dropped: u64,
 }
 
 impl Counts {
-    /// Strikes of all faults together.
+    /// Total number of triggered faults.
     pub fn injected(&self) -> u64 {
         self.faults.values().sum()
     }
 }
 
-/// The device itself. Every method may be called from any thread.
+/// The device. Every method may be called from any thread.
 #[derive(Debug)]
 pub struct Core {
     state: Mutex<State>,
@@ -105,12 +105,12 @@ impl Core {
         }
     }
 
-    /// A panic elsewhere leaves whole values behind, so its poison is of no interest here.
+    /// A panic elsewhere leaves consistent values behind, so the poison is ignored.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a request. Wait until [`Ticket::due_ns`], or for the release, then finish it.
+    /// Accepts a request. Wait until [`Ticket::due_ns`], or for the release, then finish it.
     pub fn begin(&self, op: Op, offset: u64, len: u64) -> Ticket {
         let start_ns = monotonic_ns();
         let mut state = self.state();
@@ -146,7 +146,7 @@ impl Core {
         state.held -= 1;
     }
 
-    /// Answers a read with its bytes; fewer than asked at the end of the device.
+    /// Completes a read with its bytes; fewer than requested at the end of the device.
     pub fn finish_read(&self, ticket: Ticket) -> Result<Vec<u8>, Errno> {
         let mut state = self.state();
         let (mut ticket, state) = (ticket, &mut *state);
@@ -155,7 +155,7 @@ impl Core {
         answer
     }
 
-    /// Stores the data of a write; `durable` is O_DSYNC or O_SYNC. Returns the bytes acknowledged.
+    /// Stores the data of a write; `durable` is O_DSYNC or O_SYNC. Returns the acknowledged bytes.
     pub fn finish_write(&self, ticket: Ticket, data: &[u8], durable: bool) -> Result<usize, Errno> {
         let mut state = self.state();
         let (mut ticket, state) = (ticket, &mut *state);
@@ -178,33 +178,33 @@ impl Core {
         self.state().arsenal.arm(fault, None);
     }
 
-    /// Arms `fault` for its next `times` strikes.
+    /// Arms `fault` for the next `times` times.
     pub fn inject_times(&self, fault: Fault, times: u64) {
         self.state().arsenal.arm(fault, Some(times));
     }
 
-    /// Arms a corruption of the block that is written at byte `offset`, for the `write`-th write that begins there.
+    /// Arms a corruption of the block at byte `offset`, for the `write`-th write that begins there.
     pub fn spoil(&self, offset: u64, write: u64, corruption: Corruption) {
         self.state().mischiefs.arm(offset, write, corruption);
     }
 
-    /// Where mischief has struck so far, in its order.
+    /// The offsets of the corruptions triggered so far, in order.
     pub fn spoilt(&self) -> Vec<u64> {
         self.state().mischiefs.struck().to_vec()
     }
 
-    /// The bytes of the device from `offset` on, as a reader would see them, without a trace in the log.
+    /// The bytes of the device from `offset` on, as a reader would see them, without a log entry.
     pub fn peek(&self, offset: u64, len: u64) -> Vec<u8> {
         self.state().store.read(offset, len)
     }
 
-    /// Disarms every fault, releases what hangs; the counters and the size stay.
+    /// Disarms every fault and releases hanging requests; the counters and the size are unchanged.
     pub fn clear_faults(&self) {
         self.release();
         self.state().arsenal.disarm();
     }
 
-    /// Ends a hang: the requests held now are answered and no further ones are held.
+    /// Ends a hang: the requests held now are completed and no further ones are held.
     pub fn release(&self) {
         let mut state = self.state();
         state.arsenal.disarm_kind(FaultKind::Hang);
@@ -212,37 +212,39 @@ impl Core {
         self.released.notify_all();
     }
 
-    /// Cuts the device to `size` bytes for good: reads end there, writes beyond get ENOSPC.
+    /// Permanently shrinks the device to `size` bytes: reads end there, writes beyond get ENOSPC.
     pub fn shrink(&self, size: u64) {
         let mut state = self.state();
         state.store.shrink(size);
         state.arsenal.count(FaultKind::Shrink, &mut Vec::new());
     }
 
-    /// Sets how long operations take from now on.
+    /// Sets the latency of operations from now on.
     pub fn set_latency(&self, latency: Latency) {
         self.state().latency = latency;
     }
 
-    /// Works on `servers` requests at a time from now on, first come, first served; 0 on all at once.
+    /// Processes `servers` requests at a time from now on, first come, first served; 0 processes
+    /// all at once.
     ///
-    /// With latency S the device does exactly `servers / S` requests a second when it always has work. The device needs more threads
-    /// than servers, or requests are not seen while they wait.
+    /// With latency S the device does exactly `servers / S` requests a second when it is never
+    /// idle. The device needs more threads than servers, or it does not see requests while they
+    /// wait.
     pub fn set_servers(&self, servers: u32) {
         self.state().free_at = vec![0; servers as usize];
     }
 
-    /// How long operations take now.
+    /// The current latency.
     pub fn latency(&self) -> Latency {
         self.state().latency
     }
 
-    /// The size in bytes now.
+    /// The current size in bytes.
     pub fn size(&self) -> u64 {
         self.state().store.size()
     }
 
-    /// The faults armed now.
+    /// The currently armed faults.
     pub fn armed(&self) -> Vec<Fault> {
         self.state().arsenal.armed().collect()
     }
@@ -265,19 +267,20 @@ impl Core {
         self.state().log.entries().to_vec()
     }
 
-    /// Empties the operation log and forgets the deepest queue; the fault counters stay.
+    /// Clears the operation log and resets the maximum queue depth; the fault counters are
+    /// unchanged.
     pub fn clear_log(&self) {
         let mut state = self.state();
         state.log.clear();
         state.deepest = state.in_flight;
     }
 
-    /// The sector numbers (offset / 512) written and not yet stable.
+    /// The sector numbers (offset / 512) written but not yet stable.
     pub fn unsynced(&self) -> Vec<u64> {
         self.state().store.unsynced().iter().copied().collect()
     }
 
-    /// What a power cut at this moment would leave, taken without stopping anything.
+    /// The image that a power cut at this moment would leave, taken without stopping anything.
     pub fn snapshot(&self, keep: &Keep) -> Vec<u8> {
         let state = self.state();
         let mut image = Vec::with_capacity(state.store.size() as usize);
@@ -290,7 +293,7 @@ impl Core {
         image
     }
 
-    /// As [`Core::snapshot`], into a new sparse file at `path`. The device waits meanwhile.
+    /// As [`Core::snapshot`], into a new sparse file at `path`. The device waits during the copy.
     pub fn snapshot_to(&self, path: &Path, keep: &Keep) -> io::Result<()> {
         let mut file = std::fs::File::create(path)?;
         let state = self.state();

@@ -1,10 +1,11 @@
-//! Corruptions of single blocks, each at a place and a write of that place, for thousands at once.
+//! Corruptions of single blocks, each for an offset and a write to that offset, for thousands of
+//! blocks at once.
 
 use std::collections::BTreeMap;
 
 use crate::store::{SECTOR, Store};
 
-/// What becomes of one write, or of the block after it.
+/// The corruption of one write, or of the block after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Corruption {
     /// The bits of `mask` in the byte `at` of the block are stored inverted.
@@ -31,45 +32,45 @@ pub enum Corruption {
         /// Sectors stored.
         sectors: usize,
     },
-    /// It lands at byte `to`, over what stands there when the device is next read.
+    /// It is stored at byte `to`, over whatever is there when the device is next read.
     Misdirect {
-        /// Where it lands.
+        /// The offset where it is stored.
         to: u64,
     },
-    /// The first read of the block is answered with what stands at byte `from`.
+    /// The first read of the block returns the data at byte `from`.
     ReadFrom {
-        /// Where the answer comes from.
+        /// The offset of the returned data.
         from: u64,
     },
-    /// It is acknowledged and forgotten.
+    /// It is acknowledged and dropped.
     Lose,
-    /// The block returns to what the first write to it left.
+    /// The block reverts to the content of the first write to it.
     Restore,
-    /// It changes places with the block at byte `with`.
+    /// It is swapped with the block at byte `with`.
     Swap {
         /// The other block.
         with: u64,
     },
-    /// These bytes stand there afterwards.
+    /// The block is then overwritten with these bytes.
     Put(Vec<u8>),
 }
 
 #[derive(Debug)]
 struct Armed {
     corruption: Corruption,
-    /// Which write to this place it strikes, from 1.
+    /// The write to this offset that it corrupts, from 1.
     write: u64,
     seen: u64,
     first: Option<Vec<u8>>,
 }
 
-/// All armed mischief by place, and what has struck.
+/// All armed corruptions by offset, and those that were triggered.
 #[derive(Debug, Default)]
 pub(crate) struct Mischiefs {
     armed: BTreeMap<u64, Armed>,
     /// Done before the next read.
     pending: Vec<(u64, usize, Pending)>,
-    /// Reads answered from elsewhere, once.
+    /// Redirected reads, once each.
     strayed: BTreeMap<u64, u64>,
     struck: Vec<u64>,
 }
@@ -99,7 +100,8 @@ impl Mischiefs {
         self.armed.is_empty() && self.pending.is_empty() && self.strayed.is_empty()
     }
 
-    /// Stores a write that begins at `offset`, or what mischief makes of it. False when none is armed there.
+    /// Stores a write that begins at `offset`, corrupted. Returns false if no corruption is armed
+    /// there.
     pub(crate) fn write(&mut self, store: &mut Store, offset: u64, data: &[u8]) -> bool {
         let Some(armed) = self.armed.get_mut(&offset) else {
             return false;
@@ -125,10 +127,14 @@ impl Mischiefs {
                 data[at] ^= mask;
                 store.write(offset, &data);
             }
-            Corruption::Zero => drop(store.write(offset, &vec![0; data.len()])),
-            Corruption::TearSector { bytes } => drop(store.write(offset, &data[..bytes])),
+            Corruption::Zero => {
+                store.write(offset, &vec![0; data.len()]);
+            }
+            Corruption::TearSector { bytes } => {
+                store.write(offset, &data[..bytes]);
+            }
             Corruption::Shear { sectors } => {
-                drop(store.write(offset, &data[..sectors * SECTOR as usize]))
+                store.write(offset, &data[..sectors * SECTOR as usize]);
             }
             Corruption::TearBlock { kept } => {
                 for (n, sector) in data
@@ -164,11 +170,13 @@ impl Mischiefs {
         }
     }
 
-    /// Does what waits for a read, and says where the read at `offset` is answered from.
+    /// Applies what is pending until the next read, and returns the offset to read for `offset`.
     pub(crate) fn read(&mut self, store: &mut Store, offset: u64) -> u64 {
         for (at, len, what) in std::mem::take(&mut self.pending) {
             match what {
-                Pending::Put(bytes) => drop(store.write(at, &bytes)),
+                Pending::Put(bytes) => {
+                    store.write(at, &bytes);
+                }
                 Pending::Swap(with) => {
                     let (here, there) = (store.read(at, len as u64), store.read(with, len as u64));
                     store.write(at, &there);

@@ -1,4 +1,4 @@
-//! The fault device mounted for as long as its guard lives.
+//! The fault device, mounted while its guard exists.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ use crate::core::{Core, Latency};
 use crate::fusefs::FaultFs;
 use crate::scratch::Scratch;
 
-/// How a fault device is made.
+/// The options of a fault device.
 #[derive(Debug, Clone)]
 pub struct DeviceOptions {
     /// Size in bytes.
     pub size: u64,
-    /// Name of the one file that is the device.
+    /// Name of the file that represents the device.
     pub name: String,
-    /// Existing empty directory to mount on; `None` makes and removes one.
+    /// Existing empty directory to mount on; `None` creates and removes one.
     pub mountpoint: Option<PathBuf>,
-    /// Requests served at the same time: at least the deepest queue of the test.
+    /// Requests served at the same time: at least the maximum queue depth of the test.
     pub threads: u16,
-    /// How long operations take at first.
+    /// Initial latency of operations.
     pub latency: Latency,
-    /// Operations the log keeps at most.
+    /// Maximum number of operations in the log.
     pub log_limit: usize,
 }
 
 impl Default for DeviceOptions {
-    /// 64 MiB, named `device`, as deep as 64 requests, without latency.
+    /// 64 MiB, named `device`, for up to 64 requests at a time, without latency.
     fn default() -> Self {
         DeviceOptions {
             size: 64 << 20,
@@ -61,8 +61,8 @@ impl FaultDevice {
     /// Mounts a device.
     ///
     /// # Errors
-    /// When the directory is not empty or already a mount, when FUSE is missing or refused, or
-    /// when the kernel cannot run direct I/O asynchronously.
+    /// If the directory is not empty or is already a mount point, if FUSE is missing or refused, or
+    /// if the kernel cannot run direct I/O asynchronously.
     pub fn mount(options: DeviceOptions) -> io::Result<Self> {
         let own = options
             .mountpoint
@@ -71,7 +71,9 @@ impl FaultDevice {
             .transpose()?;
         let given = options.mountpoint.clone();
         let mountpoint = given.or_else(|| own.as_ref().map(|s| s.path().to_owned()));
-        let mountpoint = mountpoint.expect("either given or made").canonicalize()?;
+        let mountpoint = mountpoint
+            .expect("either given or created")
+            .canonicalize()?;
         refuse_unusable(&mountpoint)?;
         let core = Arc::new(Core::new(to_usize(options.size)?, options.log_limit));
         core.set_latency(options.latency);
@@ -88,17 +90,17 @@ impl FaultDevice {
         })
     }
 
-    /// The file that is the device.
+    /// The path of the device file.
     pub fn path(&self) -> PathBuf {
         self.mountpoint.join(&self.name)
     }
 
-    /// The directory it is mounted on.
+    /// The directory on which it is mounted.
     pub fn mountpoint(&self) -> &Path {
         &self.mountpoint
     }
 
-    /// The file to which other processes write commands; reading it gives the counters.
+    /// The file to which other processes write commands; reading it returns the counters.
     pub fn control_path(&self) -> PathBuf {
         self.mountpoint.join("control")
     }
@@ -108,15 +110,15 @@ impl FaultDevice {
         self.mountpoint.join("log")
     }
 
-    /// Whether somebody else has unmounted it.
+    /// Whether something else has unmounted it.
     pub fn is_unmounted(&self) -> bool {
         self.server.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Unmounts now and says why when that fails.
+    /// Unmounts now and reports an error.
     ///
     /// # Errors
-    /// When it stays busy for five seconds; it is then detached and goes with its last user.
+    /// If it is busy for five seconds; it is then detached and disappears with its last user.
     pub fn unmount(mut self) -> io::Result<()> {
         self.close()
     }
@@ -146,7 +148,7 @@ impl std::ops::Deref for FaultDevice {
 
 impl Drop for FaultDevice {
     fn drop(&mut self) {
-        // `unmount` reports errors; in a drop the mount is at least detached.
+        // `unmount` reports errors; a drop at least detaches the mount.
         let _ = self.close();
     }
 }
@@ -161,24 +163,24 @@ fn config(threads: u16) -> Config {
         MountOption::FSName("fathom-fault-device".into()),
         MountOption::NoDev,
     ];
-    // Only root may let others in without a change of /etc/fuse.conf.
+    // Only root may allow access to others without a change of /etc/fuse.conf.
     let is_root = rustix::process::geteuid().is_root();
     config.acl = if is_root {
         SessionACL::All
     } else {
         SessionACL::Owner
     };
-    // One more than the queue, so that the control file answers while the device is full.
+    // One more than the queue depth, so that the control file responds while the device is full.
     config.n_threads = Some(usize::from(threads) + 1);
     config.clone_fd = true;
     config
 }
 
-/// The library unmounts by path once more when it ends; on a directory that is a mount already
-/// that would take away what lies below ours.
+/// The library unmounts by path again when it ends; on a directory that is already a mount point,
+/// that would unmount the file system below this one.
 fn refuse_unusable(mountpoint: &Path) -> io::Result<()> {
     let why = if is_mount(mountpoint)? {
-        "is a mount already"
+        "is already a mount point"
     } else if std::fs::read_dir(mountpoint)?.next().is_some() {
         "is not empty"
     } else {
@@ -186,11 +188,11 @@ fn refuse_unusable(mountpoint: &Path) -> io::Result<()> {
     };
     Err(io::Error::new(
         io::ErrorKind::AlreadyExists,
-        format!("{} {why}; give an empty directory", mountpoint.display()),
+        format!("{} {why}; use an empty directory", mountpoint.display()),
     ))
 }
 
-/// Whether something is mounted on `path` (absolute, no symbolic links).
+/// Whether a file system is mounted on `path` (absolute, no symbolic links).
 pub(crate) fn is_mount(path: &Path) -> io::Result<bool> {
     let table = std::fs::read_to_string("/proc/self/mountinfo")?;
     let path = path.to_string_lossy().replace(' ', "\\040");
@@ -199,7 +201,7 @@ pub(crate) fn is_mount(path: &Path) -> io::Result<bool> {
         .any(|line| line.split(' ').nth(4) == Some(path.as_str())))
 }
 
-/// Unmounts, trying again while a request of an exited process keeps the mount busy.
+/// Unmounts, with retries while a request of an exited process keeps the mount busy.
 pub(crate) fn unmount_patiently(mountpoint: &Path) -> io::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(5);
     loop {
@@ -236,7 +238,7 @@ fn fusermount(mountpoint: &Path) -> io::Result<()> {
 }
 
 fn give_up(mountpoint: &Path, why: &io::Error) -> io::Error {
-    // Best effort: the error below is the news.
+    // Best effort: the error below is reported.
     let _ = unmount(mountpoint, UnmountFlags::DETACH);
     let place = mountpoint.display();
     io::Error::new(

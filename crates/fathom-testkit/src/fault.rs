@@ -1,8 +1,8 @@
-//! What can go wrong with the device: one value per fault, and the list of the armed ones.
+//! The faults of the device, and the list of the armed ones.
 
 use std::collections::BTreeMap;
 
-/// What a request asks of the device.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Op {
     /// Move bytes from the device to the caller.
@@ -14,7 +14,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Lower-case word used in commands and in the log.
+    /// Lower-case name in commands and in the log.
     pub fn word(self) -> &'static str {
         match self {
             Op::Read => "read",
@@ -24,7 +24,7 @@ impl Op {
     }
 }
 
-/// One thing the device does wrong while it is armed.
+/// A fault of the device while it is armed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Every `every`-th read or write takes `micros` microseconds longer.
@@ -50,36 +50,36 @@ pub enum Fault {
     },
     /// Reads return at most `at_most` bytes.
     ShortRead {
-        /// Bytes returned at most.
+        /// Maximum number of returned bytes.
         at_most: u64,
     },
     /// Reads that cover byte `offset` return it with the bits of `mask` inverted.
     BitFlip {
-        /// Byte to corrupt on its way out; the stored byte stays right.
+        /// Byte to corrupt in the result; the stored byte is unchanged.
         offset: u64,
         /// Bits to invert.
         mask: u8,
     },
-    /// Every `every`-th write is acknowledged and forgotten.
+    /// Every `every`-th write is acknowledged and dropped.
     LostWrite {
         /// Period in writes, at least 1.
         every: u64,
     },
     /// Only the first `sectors` 512-byte sectors of a write reach the device; success is reported.
     TornWrite {
-        /// Sectors kept.
+        /// Sectors stored.
         sectors: u64,
     },
-    /// Writes land `shift` bytes away from where they were sent; what leaves the device is lost.
+    /// Writes go to an offset `shift` bytes away; what falls outside the device is lost.
     MisdirectedWrite {
-        /// Distance in bytes, negative for towards the start.
+        /// Distance in bytes; negative values move towards the start.
         shift: i64,
     },
     /// Sync and synchronous writes are acknowledged without making anything stable.
     LyingFlush,
     /// Sync fails with EIO and the unsynced writes are dropped, as a kernel may do.
     SyncError,
-    /// Operations stay in flight until `release`; `None` holds all kinds.
+    /// Operations hang until `release`; `None` holds all kinds.
     Hang(
         /// Kind to hold, or all.
         Option<Op>,
@@ -88,7 +88,7 @@ pub enum Fault {
     Gone,
 }
 
-/// The name of a fault without its numbers, for counting.
+/// The name of a fault without its parameters, for counting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "each is the fault of the same name")]
 pub enum FaultKind {
@@ -108,7 +108,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// The word used in commands, the status text and the log.
+    /// The name in commands, the status text and the log.
     pub fn word(self) -> &'static str {
         match self {
             FaultKind::Stall => "stall",
@@ -147,7 +147,7 @@ impl Fault {
         }
     }
 
-    /// Operations between two firings; 1 for the faults that have no period.
+    /// Operations between two triggers; 1 for faults without a period.
     fn every(&self) -> u64 {
         match self {
             Fault::Stall { every, .. } | Fault::LostWrite { every } => (*every).max(1),
@@ -164,7 +164,7 @@ struct Armed {
 }
 
 impl Armed {
-    /// Counts one matching operation and says whether the fault strikes it.
+    /// Counts one matching operation and returns whether the fault is triggered.
     fn strikes(&mut self) -> bool {
         self.seen += 1;
         if self.left == Some(0) || !self.seen.is_multiple_of(self.fault.every()) {
@@ -177,7 +177,7 @@ impl Armed {
     }
 }
 
-/// The armed faults and how often each kind has struck.
+/// The armed faults, and how often each kind was triggered.
 #[derive(Debug, Default)]
 pub(crate) struct ArmedFaults {
     armed: Vec<Armed>,
@@ -208,7 +208,7 @@ impl ArmedFaults {
             .map(|a| a.fault)
     }
 
-    /// Lets the first armed fault that `pick` accepts strike; its kind goes to `marks`.
+    /// Triggers the first armed fault that `pick` accepts; its kind is appended to `marks`.
     pub(crate) fn fire<T>(
         &mut self,
         marks: &mut Vec<FaultKind>,
@@ -227,7 +227,7 @@ impl ArmedFaults {
         None
     }
 
-    /// Lets every armed fault that `pick` accepts strike.
+    /// Triggers every armed fault that `pick` accepts.
     pub(crate) fn fire_all<T>(
         &mut self,
         marks: &mut Vec<FaultKind>,

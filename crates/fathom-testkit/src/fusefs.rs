@@ -1,4 +1,4 @@
-//! The file system around the device: `device`, `control` and `log` in one directory.
+//! The file system of the device: `device`, `control` and `log` in one directory.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -24,17 +24,18 @@ const DEVICE: INodeNo = INodeNo(2);
 const CONTROL: INodeNo = INodeNo(3);
 const LOG: INodeNo = INodeNo(4);
 
-/// Names are fixed, but the device's size can change at any time.
+/// Names are fixed, but the size of the device can change at any time.
 const NAME_TTL: Duration = Duration::from_secs(3600);
 const ATTR_TTL: Duration = Duration::ZERO;
 
-/// The file system; the device behind it is shared with the test that mounted it.
+/// The file system; it shares the device with the test that mounted it.
 pub(crate) struct FaultFs {
     core: Arc<Core>,
     device_name: String,
     threads: u16,
     next_handle: AtomicU64,
-    /// What each open control or log file answers to reads, fixed when it was opened or written.
+    /// The text that each open control or log file returns to reads, fixed when it was opened or
+    /// written.
     answers: Mutex<HashMap<u64, Vec<u8>>>,
 }
 
@@ -86,17 +87,17 @@ impl FaultFs {
         }
     }
 
-    /// Waits for the request's due time, then answers it.
+    /// Waits for the request's due time, then completes it.
     ///
-    /// A request that hangs moves to a thread of its own, so that any number of them leaves the
-    /// workers free for other files.
+    /// A request that hangs moves to its own thread, so that any number of them leaves the workers
+    /// free for other files.
     fn serve(&self, ticket: Ticket, answer: impl FnOnce(&Core, Ticket) + Send + 'static) {
         let core = self.core.clone();
         if !ticket.is_held() {
             wait_until(ticket.due_ns());
             return answer(&core, ticket);
         }
-        // Without a thread the closure is dropped, and with it the reply, which answers EIO.
+        // Without a thread the closure is dropped, and with it the reply, which returns EIO.
         let _ = std::thread::Builder::new()
             .name("fault-held".into())
             .spawn(move || {
@@ -117,7 +118,7 @@ impl FaultFs {
         text[start..end].to_vec()
     }
 
-    /// Runs every line of `text`; the answer of this open file becomes the status or the error.
+    /// Runs every line of `text`; reads of this open file then return the status or the error.
     fn command(&self, fh: FileHandle, text: &[u8]) -> Result<(), Errno> {
         let text = String::from_utf8_lossy(text);
         let mut lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -151,7 +152,7 @@ impl Filesystem for FaultFs {
                 format!("kernel lacks {missing:?}"),
             )
         })?;
-        // The only errors are for a value of zero, which `mount` does not let through.
+        // The only errors are for a value of zero, which `mount` prevents.
         let _ = config.set_max_background(self.threads);
         let _ = config.set_congestion_threshold(self.threads);
         Ok(())

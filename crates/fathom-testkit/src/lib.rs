@@ -1,7 +1,7 @@
-//! Devices with known answers and known faults, for the tests of the other rooms.
+//! Devices with known results and known faults, for the tests of the other crates.
 //!
-//! [`FaultDevice`] is a file whose latency, errors and power cuts a test decides, and which keeps
-//! its own log of every operation: what a benchmark reports is compared with that log.
+//! [`FaultDevice`] is a file whose latency, errors and power cuts are controlled by the test. It
+//! keeps its own log of every operation, with which a test compares the results of a benchmark.
 //!
 //! ```no_run
 //! use fathom_testkit::{DeviceOptions, Fault, FaultDevice, Keep, Latency, require};
@@ -13,7 +13,7 @@
 //!     let device = FaultDevice::mount(options).expect("mount");
 //!     device.inject_times(Fault::ReadError { offset: 1 << 20, len: 4096 }, 1);
 //!     // ... run the tool on device.path() ...
-//!     assert!(device.counts().injected() >= 1, "a test without its fault proves nothing");
+//!     assert!(device.counts().injected() >= 1, "the fault was not triggered");
 //!     let after_power_cut = device.snapshot(&Keep::None);
 //!     let slowest_ns = device.log().iter().map(|e| e.latency_ns()).max();
 //! }

@@ -1,4 +1,4 @@
-//! A block device over a file, for tests that need a real one.
+//! A block device backed by a file, for tests that need a real one.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How a loop device is attached.
+/// The options of a loop device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LoopOptions {
     /// Logical sector size in bytes; `None` leaves the kernel's 512.
@@ -20,7 +20,7 @@ pub struct LoopOptions {
 /// An attached loop device; dropping it removes its partitions and detaches it.
 ///
 /// The kernel's queue settings of a loop number outlive it: a test that changes
-/// `/sys/block/loopN/queue/*` has to put the old value back.
+/// `/sys/block/loopN/queue/*` must restore the old value.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
@@ -28,10 +28,10 @@ pub struct LoopDevice {
 }
 
 impl LoopDevice {
-    /// Makes a sparse file of `size` bytes at `backing`, which must not exist, and attaches it.
+    /// Creates a sparse file of `size` bytes at `backing`, which must not exist, and attaches it.
     ///
     /// # Errors
-    /// When the file exists or cannot be made, or `losetup` fails.
+    /// If the file exists or cannot be created, or `losetup` fails.
     pub fn create(backing: &Path, size: u64, options: LoopOptions) -> io::Result<Self> {
         File::create_new(backing)?.set_len(size)?;
         Self::attach(backing, options)
@@ -40,7 +40,7 @@ impl LoopDevice {
     /// Attaches an existing file, such as a fault device.
     ///
     /// # Errors
-    /// When `losetup` fails, with what it said.
+    /// If `losetup` fails, with its output.
     pub fn attach(backing: &Path, options: LoopOptions) -> io::Result<Self> {
         let mut losetup = Command::new("losetup");
         losetup.args(["--find", "--show"]);
@@ -75,7 +75,7 @@ impl LoopDevice {
     /// writing a partition table. Returns its device node.
     ///
     /// # Errors
-    /// When `addpart` fails, for instance beyond the end of the device.
+    /// If `addpart` fails, for example beyond the end of the device.
     pub fn add_partition(&mut self, number: u32, start: u64, sectors: u64) -> io::Result<PathBuf> {
         let numbers = [u64::from(number), start, sectors].map(|n| n.to_string());
         run(Command::new("addpart").arg(&self.path).args(numbers))?;
@@ -85,10 +85,10 @@ impl LoopDevice {
         Ok(node.into())
     }
 
-    /// Makes the device follow the size of its backing file after that was changed.
+    /// Updates the size of the device after its backing file was resized.
     ///
     /// # Errors
-    /// When `losetup` fails.
+    /// If `losetup` fails.
     pub fn follow_size(&self) -> io::Result<()> {
         run(Command::new("losetup")
             .arg("--set-capacity")
@@ -96,11 +96,11 @@ impl LoopDevice {
         .map(drop)
     }
 
-    /// Detaches now and says why when that fails.
+    /// Detaches now and reports an error.
     ///
     /// # Errors
-    /// When `losetup` fails. A device still open elsewhere is detached at its last close, which
-    /// is not an error.
+    /// If `losetup` fails. A device that is still open elsewhere is detached at its last close,
+    /// which is not an error.
     pub fn detach(mut self) -> io::Result<()> {
         self.close()
     }
@@ -108,7 +108,7 @@ impl LoopDevice {
     fn close(&mut self) -> io::Result<()> {
         for number in self.partitions.drain(..) {
             let number = number.to_string();
-            // A partition still mounted stays; detaching says so.
+            // A partition that is still mounted remains; detaching reports that.
             let _ = run(Command::new("delpart").arg(&self.path).arg(number));
         }
         if self.path.as_os_str().is_empty() {
@@ -123,8 +123,8 @@ impl LoopDevice {
     }
 }
 
-/// Waits up to a second: the kernel puts a detach off while the device is open somewhere, if only
-/// in a program that looks at every new disk. The number may be taken by somebody else at once.
+/// Waits up to a second: the kernel delays a detach while the device is open, even in a program
+/// that inspects every new disk. The number may be reused at once.
 fn wait_until_changed(path: &Path, content: &[u8]) {
     for _ in 0..100 {
         if std::fs::read(path).map_or(true, |now| now != content) {
@@ -141,7 +141,7 @@ impl Drop for LoopDevice {
     }
 }
 
-/// Runs a program and returns what it printed, or what it complained about.
+/// Runs a program and returns its standard output, or its standard error as an error.
 pub(crate) fn run(command: &mut Command) -> io::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command

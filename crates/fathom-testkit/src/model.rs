@@ -1,7 +1,8 @@
-//! What the fault device ought to do, written as plainly as possible: the judge of [`Core`].
+//! The specified behaviour of the fault device, implemented as simply as possible: the reference
+//! for [`Core`].
 //!
-//! It shares nothing with the device but the names of the faults: two whole images, no locks, no
-//! time, no log. Random operations run against both and must agree.
+//! It shares nothing with the device except the names of the faults: two whole images, no locks, no
+//! time, no log. Random operations run on both and must agree.
 //!
 //! [`Core`]: crate::Core
 
@@ -41,7 +42,7 @@ impl Model {
         }
     }
 
-    /// Arms `fault` for `times` strikes, or for good.
+    /// Arms `fault` for `times` times, or without a limit.
     pub fn inject(&mut self, fault: Fault, times: Option<u64>) {
         self.faults.push(Pending {
             fault,
@@ -50,17 +51,17 @@ impl Model {
         });
     }
 
-    /// Disarms everything.
+    /// Disarms all faults.
     pub fn clear_faults(&mut self) {
         self.faults.clear();
     }
 
-    /// Strikes so far, cuts of the size included.
+    /// Number of triggered faults so far, including shrinks.
     pub fn injected(&self) -> u64 {
         self.injected
     }
 
-    /// Cuts the device.
+    /// Shrinks the device.
     pub fn shrink(&mut self, size: usize) {
         self.now.truncate(size);
         self.stable.truncate(size);
@@ -68,10 +69,10 @@ impl Model {
         self.injected += 1;
     }
 
-    /// The bytes a read of `len` at `offset` returns.
+    /// The result of a read of `len` bytes at `offset`.
     ///
     /// # Errors
-    /// EIO where a fault says so.
+    /// EIO if a fault is triggered.
     pub fn read(&mut self, offset: u64, len: usize) -> Result<Vec<u8>, Errno> {
         self.strike(|f| matches!(f, Fault::Stall { .. }));
         self.fail_if(|f| *f == Fault::Gone)?;
@@ -93,10 +94,10 @@ impl Model {
         Ok(data)
     }
 
-    /// Stores `data`; `durable` as with O_DSYNC. Returns the bytes acknowledged.
+    /// Stores `data`; `durable` as with O_DSYNC. Returns the acknowledged bytes.
     ///
     /// # Errors
-    /// EIO where a fault says so, ENOSPC at or beyond the end.
+    /// EIO if a fault is triggered, ENOSPC at or beyond the end.
     pub fn write(&mut self, offset: u64, data: &[u8], durable: bool) -> Result<usize, Errno> {
         self.strike(|f| matches!(f, Fault::Stall { .. }));
         self.fail_if(|f| *f == Fault::Gone)?;
@@ -131,7 +132,7 @@ impl Model {
     /// Makes everything stable.
     ///
     /// # Errors
-    /// EIO where a fault says so.
+    /// EIO if a fault is triggered.
     pub fn sync(&mut self) -> Result<(), Errno> {
         self.fail_if(|f| *f == Fault::Gone)?;
         if self.strike(|f| *f == Fault::SyncError).is_some() {
@@ -146,7 +147,7 @@ impl Model {
         Ok(())
     }
 
-    /// What a power cut would leave.
+    /// The image after a power cut.
     pub fn snapshot(&self, keep: &Keep) -> Vec<u8> {
         let pairs = self.now.iter().zip(&self.stable).enumerate();
         let byte = |(index, (now, stable)): (usize, (&u8, &u8))| {
@@ -159,7 +160,7 @@ impl Model {
         pairs.map(byte).collect()
     }
 
-    /// Puts each byte where it falls on the device and returns the sectors touched.
+    /// Stores each byte at its offset on the device and returns the written sectors.
     fn place(&mut self, at: i64, data: &[u8]) -> BTreeSet<u64> {
         let mut touched = BTreeSet::new();
         for (index, byte) in data.iter().enumerate() {
@@ -191,7 +192,7 @@ impl Model {
         self.strike(matches).map_or(Ok(()), |_| Err(Errno::IO))
     }
 
-    /// The first armed fault that matches and whose turn it is.
+    /// The first armed fault that matches and is triggered.
     fn strike(&mut self, matches: impl Fn(&Fault) -> bool) -> Option<Fault> {
         let place = self
             .faults
@@ -201,7 +202,7 @@ impl Model {
         Some(self.faults[place].fault)
     }
 
-    /// The masks of all that match, combined.
+    /// The combined masks of all matching faults.
     fn strike_each(&mut self, mask: impl Fn(&Fault) -> Option<u8>) -> u8 {
         let mut combined = 0;
         for pending in &mut self.faults {

@@ -8,7 +8,7 @@ use crate::device::unmount_patiently;
 use crate::loop_device::run;
 use crate::scratch::Scratch;
 
-/// The file systems tests run on.
+/// The file systems that tests use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FsKind {
     /// The fourth extended file system; any size from about 1 MiB.
@@ -20,7 +20,7 @@ pub enum FsKind {
 }
 
 impl FsKind {
-    /// The name as `mount -t` takes it.
+    /// The name for `mount -t`.
     pub fn name(self) -> &'static str {
         match self {
             FsKind::Ext4 => "ext4",
@@ -29,20 +29,20 @@ impl FsKind {
         }
     }
 
-    /// Whether the program that makes it is installed.
+    /// Whether the program that creates it is installed.
     ///
     /// # Errors
-    /// The reason why not, for a person.
+    /// The reason if it is not.
     pub fn available(self) -> Result<(), String> {
         let mkfs = format!("mkfs.{}", self.name());
         let found = Command::new(&mkfs).arg("-V").output();
         found.map(drop).map_err(|e| format!("needs {mkfs}: {e}"))
     }
 
-    /// Makes the file system on `device`, losing what was there.
+    /// Creates the file system on `device`; all data on it is lost.
     ///
     /// # Errors
-    /// When the device is too small or busy, with what the program said.
+    /// If the device is too small or busy, with the output of the program.
     pub fn format(self, device: &Path) -> io::Result<()> {
         let mut mkfs = Command::new(format!("mkfs.{}", self.name()));
         mkfs.args(match self {
@@ -53,7 +53,7 @@ impl FsKind {
     }
 }
 
-/// A mounted file system; dropping it unmounts. Declare it after the device it lies on.
+/// A mounted file system; dropping it unmounts. Declare it after its device.
 #[derive(Debug)]
 pub struct Mount {
     mountpoint: Scratch,
@@ -61,11 +61,11 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Makes a file system on `device`, losing what was there, and mounts it with `options` (as
-    /// in `mount -o`, may be empty) on a fresh directory.
+    /// Creates a file system on `device` (all data on it is lost) and mounts it with `options` (as
+    /// in `mount -o`, may be empty) on a new directory.
     ///
     /// # Errors
-    /// When making or mounting fails, with what the program said.
+    /// If formatting or mounting fails, with the output of the program.
     pub fn format(device: &Path, kind: FsKind, options: &str) -> io::Result<Self> {
         kind.format(device)?;
         Self::existing(device, kind, options)
@@ -74,7 +74,7 @@ impl Mount {
     /// Mounts the file system that is on `device`.
     ///
     /// # Errors
-    /// When mounting fails, with what the program said.
+    /// If mounting fails, with the output of the program.
     pub fn existing(device: &Path, kind: FsKind, options: &str) -> io::Result<Self> {
         let mountpoint = Scratch::new()?;
         let mut mount = Command::new("mount");
@@ -89,20 +89,20 @@ impl Mount {
         })
     }
 
-    /// Where it is mounted, absolute.
+    /// The mount point, absolute.
     pub fn path(&self) -> &Path {
         self.mountpoint.path()
     }
 
-    /// A path in it; nothing is made.
+    /// A path in it; nothing is created.
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.mountpoint.join(name)
     }
 
-    /// Unmounts now and says why when that fails.
+    /// Unmounts now and reports an error.
     ///
     /// # Errors
-    /// When it stays busy for five seconds; it is then detached and goes with its last user.
+    /// If it is busy for five seconds; it is then detached and disappears with its last user.
     pub fn unmount(mut self) -> io::Result<()> {
         self.close()
     }
@@ -117,7 +117,7 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // `unmount` reports errors; in a drop the mount is at least detached.
+        // `unmount` reports errors; a drop at least detaches the mount.
         let _ = self.close();
     }
 }

@@ -1,4 +1,4 @@
-//! What a test needs from the machine, and the loud line when it is not there.
+//! The requirements of a test on the machine, and the message when one is missing.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -25,10 +25,10 @@ pub enum Need {
 }
 
 impl Need {
-    /// Why the need is not met, or `Ok`.
+    /// Checks the requirement.
     ///
     /// # Errors
-    /// The reason, for a person.
+    /// The reason if it is not met.
     pub fn check(self) -> Result<(), String> {
         match self {
             Need::Root => root(),
@@ -40,15 +40,15 @@ impl Need {
         }
     }
 
-    /// Whether `FATHOM_TESTS_MUST_RUN=1` forbids skipping for want of this.
+    /// Whether a test may be skipped without this even with `FATHOM_TESTS_MUST_RUN=1`.
     ///
-    /// cgroup version 1 is left out: current distributions no longer have it.
+    /// cgroup version 1 may be missing: current distributions no longer have it.
     fn may_be_missing(self) -> bool {
         self == Need::BlkioV1
     }
 }
 
-/// Whether every need is met. If not, says so as [`skip`] does, and the test returns.
+/// Whether every requirement is met. If not, reports it as [`skip`] does, and the test returns.
 ///
 /// # Panics
 /// With `FATHOM_TESTS_MUST_RUN=1` in the environment, instead of skipping, for every need but
@@ -61,13 +61,16 @@ pub fn all_met(needs: &[Need]) -> bool {
             skip(&why);
             false
         }
-        Verdict::Fail(why) => panic!("{} must run here, but: {why}", test_name()),
+        Verdict::Fail(why) => panic!(
+            "{} must run (FATHOM_TESTS_MUST_RUN=1), but: {why}",
+            test_name()
+        ),
     }
 }
 
-/// Prints `SKIP: <test>: <why>` on the real standard error, past the test harness's capture.
+/// Prints `SKIP: <test>: <why>` to the real standard error, past the test harness's capture.
 pub fn skip(why: &str) {
-    // Nobody reads standard error: then nobody misses the line.
+    // An unwritable standard error is ignored.
     let _ = writeln!(std::io::stderr(), "SKIP: {}: {why}", test_name());
 }
 
@@ -94,7 +97,7 @@ fn judge(needs: &[Need], must_run: bool) -> Verdict {
     }
 }
 
-/// Returns from the test, loudly, unless the machine offers all of these.
+/// Returns from the test, with a message, unless the machine meets all of these requirements.
 ///
 /// `require!(Root, Fuse)` at the start of a test; see [`Need`] for the names.
 #[macro_export]
@@ -138,7 +141,7 @@ fn program(name: &str, harmless: &str) -> Result<(), String> {
         .status();
     match run {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("needs {name}, which ended with {status}")),
+        Ok(status) => Err(format!("needs {name}, which exited with {status}")),
         Err(e) => Err(format!("needs {name}: {e}")),
     }
 }
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_needed_always_runs() {
+    fn a_test_without_requirements_always_runs() {
         assert_eq!(judge(&[], true), Verdict::Run);
     }
 

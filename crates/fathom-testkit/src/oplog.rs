@@ -1,30 +1,30 @@
-//! The device's own record of every operation, the judge of what a benchmark reports.
+//! The device's own log of every operation, the reference for the results of a benchmark.
 
 use std::fmt;
 
 use crate::fault::{FaultKind, Op};
 
-/// One operation as the device saw it.
+/// One operation as seen by the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What was asked.
+    /// The operation.
     pub op: Op,
     /// First byte; 0 for a sync.
     pub offset: u64,
-    /// Bytes asked for; 0 for a sync.
+    /// Requested bytes; 0 for a sync.
     pub len: u64,
-    /// When the device took the request, nanoseconds of CLOCK_MONOTONIC.
+    /// When the device accepted the request, nanoseconds of CLOCK_MONOTONIC.
     pub start_ns: u64,
-    /// Just before the answer was sent, nanoseconds of CLOCK_MONOTONIC.
+    /// Just before the result was sent, nanoseconds of CLOCK_MONOTONIC.
     pub end_ns: u64,
-    /// Bytes moved, or the negated error number.
+    /// Transferred bytes, or the negated error number.
     pub result: i64,
-    /// The faults that struck this operation.
+    /// The faults that were triggered by this operation.
     pub faults: Vec<FaultKind>,
 }
 
 impl Entry {
-    /// Time the device held the request, in nanoseconds.
+    /// Time that the request spent in the device, in nanoseconds.
     pub fn latency_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// A bounded list of entries that knows how many it could not keep.
+/// A bounded list of entries with a count of the dropped ones.
 #[derive(Debug)]
 pub(crate) struct OpLog {
     entries: Vec<Entry>,

@@ -1,4 +1,4 @@
-//! Waiting for an exact moment of CLOCK_MONOTONIC.
+//! Waits until an exact time of CLOCK_MONOTONIC.
 
 use std::cell::Cell;
 use std::num::NonZeroU64;
@@ -9,12 +9,12 @@ use rustix::process::setpriority_process;
 use rustix::thread::{clock_nanosleep_absolute, gettid, set_current_timer_slack};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// How long before the deadline sleeping ends and spinning begins, in nanoseconds.
+/// Time before the deadline at which sleeping ends and spinning begins, in nanoseconds.
 ///
-/// A sleeping thread wakes some tens of microseconds late; this hides it.
+/// A sleeping thread wakes up some tens of microseconds late; spinning hides that.
 const SPIN_NS: u64 = 60_000;
 
-/// Threads that spin at this moment. More than half of the processors would starve the caller.
+/// Threads that are spinning now. More than half of the processors would starve the caller.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -27,9 +27,9 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Returns at `deadline_ns` of CLOCK_MONOTONIC, or at once when that is past.
+/// Returns at `deadline_ns` of CLOCK_MONOTONIC, or at once if that has passed.
 ///
-/// Raises the calling thread's priority where that is allowed: made for the device's threads.
+/// Raises the calling thread's priority if allowed: intended for the device's threads.
 pub fn wait_until(deadline_ns: u64) {
     sharpen_thread();
     let may_spin = SPINNING.load(Ordering::Relaxed) < spinners();
@@ -47,11 +47,11 @@ fn spinners() -> usize {
     *LIMIT.get_or_init(|| std::thread::available_parallelism().map_or(1, |n| n.get().div_ceil(2)))
 }
 
-/// Asks the kernel, once per thread, not to group this thread's timers with others (default
-/// slack: 50 us), and to run it before the load generators that the device has to keep time for.
+/// Asks the kernel, once per thread, not to group this thread's timers with others (default slack:
+/// 50 us), and to schedule it before the load generators that the device serves.
 fn sharpen_thread() {
     if !SHARPENED.replace(true) {
-        // Refused: waits are a little less exact, which the device's own log will show.
+        // If refused, waits are a little less exact, which the device's own log will show.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let _ = setpriority_process(Some(gettid()), -20);
     }

@@ -1,4 +1,4 @@
-//! A directory that lies on a real disk and goes away with its guard.
+//! A directory on a real disk that is removed with its guard.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,32 +7,34 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// File system magic numbers that are memory, not disk (statfs(2)).
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
-/// A fresh directory, removed with everything in it on drop.
+/// A new directory, removed with everything in it on drop.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    /// Makes a directory below the first of `$FATHOM_SCRATCH`, the temporary directory,
+    /// Creates a directory below the first of `$FATHOM_SCRATCH`, the temporary directory,
     /// `/var/tmp` and the current directory that is on a disk file system (not tmpfs).
     ///
     /// # Errors
-    /// When none of them is, or the directory cannot be made.
+    /// If there is none, or the directory cannot be created.
     pub fn new() -> io::Result<Self> {
         let named = std::env::var_os("FATHOM_SCRATCH").map(PathBuf::from);
         let usual = [std::env::temp_dir(), "/var/tmp".into(), ".".into()];
         let mut bases = named.into_iter().chain(usual);
         let base = bases.find(|base| on_disk(base)).ok_or_else(|| {
-            io::Error::other("no temporary directory lies on a disk; set FATHOM_SCRATCH to one")
+            io::Error::other(
+                "no temporary directory is on a disk; set FATHOM_SCRATCH to one that is",
+            )
         })?;
         Self::below(&base)
     }
 
-    /// Makes a directory below `base`, whatever file system that is.
+    /// Creates a directory below `base`, on whatever file system that is.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// If the directory cannot be created.
     pub fn below(base: &Path) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let base = base.canonicalize()?;
@@ -47,12 +49,12 @@ impl Scratch {
         }
     }
 
-    /// Where it is, absolute.
+    /// Its absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A path in it; nothing is made.
+    /// A path in it; nothing is created.
     pub fn join(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path.join(name)
     }
@@ -60,7 +62,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // A mount still in there makes this fail, and must: its files are not ours to remove.
+        // This fails, as it must, if it still contains a mount, whose files must not be removed.
         let _ = std::fs::remove_dir_all(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! System calls taken away from a thread and the programs it starts.
+//! Denies system calls to a thread and the programs that it starts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use seccompiler::{
     SeccompRule, apply_filter,
 };
 
-/// A way to do asynchronous I/O that can be forbidden.
+/// A system interface for asynchronous I/O that can be denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Denied {
     /// io_uring_setup, io_uring_enter and io_uring_register.
     IoUring,
-    /// io_setup, the start of Linux native asynchronous I/O (libaio).
+    /// io_setup, which starts Linux native asynchronous I/O (libaio).
     IoSetup,
 }
 
@@ -32,7 +32,7 @@ const OPENAT: i64 = 56;
 const OPEN: Option<i64> = Some(2);
 #[cfg(not(target_arch = "x86_64"))]
 const OPEN: Option<i64> = None;
-/// truncate, ftruncate and, where there is one, creat.
+/// truncate, ftruncate and, if it exists, creat.
 #[cfg(target_arch = "x86_64")]
 const OLD_WRITERS: &[i64] = &[76, 77, 85];
 #[cfg(not(target_arch = "x86_64"))]
@@ -74,16 +74,17 @@ impl fmt::Display for SeccompError {
 
 impl std::error::Error for SeccompError {}
 
-/// Makes the calls fail with EPERM in this thread, for good, and in all it starts from now on.
+/// Makes the calls fail with EPERM in this thread, permanently, and in everything that it starts
+/// from now on.
 ///
 /// # Errors
-/// When the kernel has no seccomp filters or refuses this one.
+/// If the kernel has no seccomp filters or refuses this one.
 pub fn deny(denied: &[Denied]) -> Result<(), SeccompError> {
     let program = program(denied)?;
     apply_filter(&program).map_err(|e| SeccompError(e.to_string()))
 }
 
-/// Runs `work` in a thread of its own that cannot use the denied calls; the caller still can.
+/// Runs `work` in a separate thread that cannot use the denied calls; the caller still can.
 ///
 /// Programs that `work` starts inherit the filter.
 ///
@@ -91,7 +92,7 @@ pub fn deny(denied: &[Denied]) -> Result<(), SeccompError> {
 /// As [`deny`].
 ///
 /// # Panics
-/// When `work` does.
+/// If `work` panics.
 pub fn without<T: Send>(
     denied: &[Denied],
     work: impl FnOnce() -> T + Send,
@@ -103,14 +104,15 @@ pub fn without<T: Send>(
     })
 }
 
-/// Runs `work` in a thread of its own in which nothing can be opened for writing, made or cut off: who tries, there or in a
-/// program that it starts, is killed by SIGSYS at once and cannot pass over it.
+/// Runs `work` in a separate thread in which nothing can be opened for writing, created or
+/// truncated: an attempt, there or in a program that it starts, is killed by SIGSYS at once and
+/// cannot be ignored.
 ///
 /// # Errors
 /// As [`deny`].
 ///
 /// # Panics
-/// When `work` does.
+/// If `work` panics.
 pub fn only_reading<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, SeccompError> {
     let run = || {
         let program = readers_program()?;
@@ -124,7 +126,8 @@ pub fn only_reading<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Secco
     })
 }
 
-/// `open`, `openat` with flags that write; `creat`, `openat2` (whose flags a filter cannot see), `truncate`, `ftruncate`.
+/// Denies `open` and `openat` with flags that write, `creat`, `openat2` (whose flags a filter
+/// cannot see), `truncate` and `ftruncate`.
 fn readers_program() -> Result<BpfProgram, SeccompError> {
     let flags = |argument: u8| -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
         let (access, make, cut) = (0o3, 0o100, 0o1000);
@@ -189,11 +192,11 @@ mod tests {
             refused.raw_os_error(),
             Some(rustix::io::Errno::PERM.raw_os_error())
         );
-        io_uring::IoUring::new(2).expect("the other threads keep it");
+        io_uring::IoUring::new(2).expect("the other threads can still use it");
     }
 
     #[test]
-    fn unknown_words_are_refused_with_the_known_ones() {
+    fn an_unknown_name_is_refused_with_the_known_ones() {
         let why = "io_uringg".parse::<Denied>().expect_err("unknown");
         assert!(why.contains("io_setup"), "{why}");
     }

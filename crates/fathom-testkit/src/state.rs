@@ -1,4 +1,4 @@
-//! What each armed fault does to a request, under the device's lock.
+//! The effect of each armed fault on a request, under the device's lock.
 
 use rustix::io::Errno;
 
@@ -9,14 +9,15 @@ use crate::oplog::{Entry, OpLog};
 use crate::pace::monotonic_ns;
 use crate::store::{SECTOR, Store};
 
-/// Everything behind the device's lock.
+/// The state that the device's lock protects.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) arsenal: ArmedFaults,
     pub(crate) mischiefs: Mischiefs,
     pub(crate) latency: Latency,
-    /// When each server is free, nanoseconds of CLOCK_MONOTONIC; empty when all requests are served at once.
+    /// When each server becomes idle, nanoseconds of CLOCK_MONOTONIC; empty if all requests are
+    /// processed at once.
     pub(crate) free_at: Vec<u64>,
     pub(crate) log: OpLog,
     pub(crate) in_flight: u64,
@@ -41,10 +42,12 @@ impl State {
         }
     }
 
-    /// How long a request that came at `now` waits for a server and is worked on for `service_ns`.
+    /// How long a request that arrives at `now` waits for a server and is processed for
+    /// `service_ns`.
     ///
-    /// Each server's time goes on from where its last request was due, not from when that was answered: however late this process
-    /// is woken, as long as requests wait, exactly so many a second are due.
+    /// Each server continues from the due time of its last request, not from its completion:
+    /// however late this process is scheduled, the number of requests that are due per second is
+    /// exact while requests wait.
     pub(crate) fn wait_ns(&mut self, now: u64, service_ns: u64) -> u64 {
         let Some(free) = self.free_at.iter_mut().min() else {
             return service_ns;
@@ -173,7 +176,7 @@ impl State {
         }
     }
 
-    /// Where the bytes of a write really go and how many of them; `None` when they are lost.
+    /// Where the bytes of a write really go and how many of them; `None` if they are lost.
     fn landing<'d>(&mut self, ticket: &mut Ticket, data: &'d [u8]) -> Option<(u64, &'d [u8])> {
         let lost = self.arsenal.fire(&mut ticket.faults, |fault| {
             matches!(fault, Fault::LostWrite { .. }).then_some(())
@@ -253,7 +256,7 @@ impl State {
     }
 }
 
-/// `data` moved by `shift` bytes, without the part that would fall before the start.
+/// `data` shifted by `shift` bytes, without the part that would be before the start.
 fn shifted(offset: u64, shift: i64, data: &[u8]) -> Option<(u64, &[u8])> {
     let target = i128::from(offset) + i128::from(shift);
     let skip = usize::try_from((-target).max(0)).ok()?;
@@ -265,15 +268,16 @@ fn shifted(offset: u64, shift: i64, data: &[u8]) -> Option<(u64, &[u8])> {
 mod tests {
     use super::*;
 
-    /// Two servers of 5 ns: two requests are done after 5, the next two after 10, and one that comes late is served at once.
+    /// Two servers of 5 ns: two requests complete after 5, the next two after 10, and a late one is
+    /// processed at once.
     #[test]
     fn servers_take_requests_in_turn() {
         let mut state = State::new(512, 0);
-        assert_eq!(state.wait_ns(100, 5), 5, "without servers nothing waits");
+        assert_eq!(state.wait_ns(100, 5), 5, "without servers there is no wait");
         state.free_at = vec![0; 2];
         let waits: Vec<u64> = (0..5).map(|_| state.wait_ns(100, 5)).collect();
         assert_eq!(waits, [5, 5, 10, 10, 15]);
-        assert_eq!(state.wait_ns(112, 5), 5, "one is free since 110");
+        assert_eq!(state.wait_ns(112, 5), 5, "one has been idle since 110");
         assert_eq!(state.wait_ns(200, 5), 5);
     }
 }

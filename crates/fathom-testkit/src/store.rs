@@ -1,4 +1,4 @@
-//! The device's bytes: what a reader sees now, and what would survive a power cut.
+//! The device's data: what a reader sees now, and what would survive a power cut.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ pub const SECTOR: u64 = 512;
 pub enum Keep {
     /// Everything unsynced is lost.
     None,
-    /// Everything unsynced happened to reach the media.
+    /// Everything unsynced had already reached the media.
     All,
     /// A random half, chosen by this seed: the same seed keeps the same sectors.
     Half(u64),
@@ -50,7 +50,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A device of `size` zero bytes; memory is taken as it is written.
+    /// A device of `size` zero bytes; memory is allocated as it is written.
     pub(crate) fn new(size: usize) -> Self {
         Store {
             current: vec![0; size],
@@ -68,7 +68,7 @@ impl Store {
         &self.unsynced
     }
 
-    /// The part of `offset..offset + len` that lies on the device, as indexes.
+    /// The part of `offset..offset + len` that is on the device, as indexes.
     fn clip(&self, offset: u64, len: u64) -> std::ops::Range<usize> {
         let end = offset.saturating_add(len).min(self.size());
         offset.min(end) as usize..end as usize
@@ -78,7 +78,7 @@ impl Store {
         self.current[self.clip(offset, len)].to_vec()
     }
 
-    /// Stores what fits and returns how many bytes that was.
+    /// Stores what fits and returns the number of stored bytes.
     pub(crate) fn write(&mut self, offset: u64, data: &[u8]) -> usize {
         let range = self.clip(offset, data.len() as u64);
         let fits = range.len();
@@ -87,7 +87,7 @@ impl Store {
         fits
     }
 
-    /// Makes every sector that `offset..offset + len` touches stable.
+    /// Makes every sector in `offset..offset + len` stable.
     pub(crate) fn sync_range(&mut self, offset: u64, len: u64) {
         for sector in sectors(&self.clip(offset, len)) {
             if self.unsynced.remove(&sector) {
@@ -112,7 +112,7 @@ impl Store {
         start..(start + SECTOR as usize).min(self.current.len())
     }
 
-    /// Forgets the unsynced writes: readers see the stable bytes again.
+    /// Discards the unsynced writes: readers see the stable bytes again.
     pub(crate) fn drop_unsynced(&mut self) {
         for sector in std::mem::take(&mut self.unsynced) {
             let range = self.sector_range(sector);
@@ -120,14 +120,14 @@ impl Store {
         }
     }
 
-    /// Cuts the device to `size` bytes; it never grows.
+    /// Shrinks the device to `size` bytes; it never grows.
     pub(crate) fn shrink(&mut self, size: u64) {
         self.size = size.min(self.size()) as usize;
         let first_gone = self.size().div_ceil(SECTOR);
         self.unsynced.split_off(&first_gone);
     }
 
-    /// Hands the image after a power cut to `sink`, piece by piece in order.
+    /// Passes the image after a power cut to `sink`, piece by piece in order.
     pub(crate) fn cut<E>(
         &self,
         keep: &Keep,

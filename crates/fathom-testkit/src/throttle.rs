@@ -1,4 +1,4 @@
-//! A device held to a known rate by the blkio controller of cgroup version 1.
+//! Limits a device to a known rate with the blkio controller of cgroup version 1.
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is limited, per second.
+/// The limited quantity, per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// Read operations per second.
@@ -33,18 +33,18 @@ impl Limit {
 
 /// A cgroup below this process's own, removed on drop.
 ///
-/// The mean rate is exact to about 1 %; the shape is bursty, in slices of 100 ms. Measure for
-/// several seconds, and let all commands end before dropping.
+/// The mean rate is exact to about 1 %; it is bursty, in slices of 100 ms. Measure for several
+/// seconds, and let all commands exit before dropping.
 #[derive(Debug)]
 pub struct Throttle {
     group: PathBuf,
 }
 
 impl Throttle {
-    /// Whether a throttle can be made here.
+    /// Whether this machine supports throttles.
     ///
     /// # Errors
-    /// The reason why not, for a person.
+    /// The reason if it does not.
     pub fn available() -> Result<(), String> {
         let made = Throttle::new().map_err(|e| e.to_string())?;
         let (file, _) = Limit::ReadIops(1).file();
@@ -54,10 +54,10 @@ impl Throttle {
             .ok_or_else(|| "this kernel has no blkio throttling".into())
     }
 
-    /// Makes an empty group without limits.
+    /// Creates an empty group without limits.
     ///
     /// # Errors
-    /// When there is no blkio hierarchy of version 1 or it may not be written.
+    /// If there is no blkio hierarchy of version 1 or it is not writable.
     pub fn new() -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -68,17 +68,17 @@ impl Throttle {
         Ok(Throttle { group })
     }
 
-    /// Limits what the group may do to the block device `device` (such as `/dev/loop0`).
+    /// Limits the rate of the group on the block device `device` (such as `/dev/loop0`).
     ///
     /// # Errors
-    /// When `device` is no block device or the kernel refuses the limit.
+    /// If `device` is not a block device or the kernel refuses the limit.
     pub fn limit(&self, device: &Path, limit: Limit) -> io::Result<()> {
         let number = device_number(device)?;
         let (file, rate) = limit.file();
         std::fs::write(self.group.join(file), format!("{number} {rate}\n"))
     }
 
-    /// A command that joins the group before it becomes `program`.
+    /// A command that joins the group before it executes `program`.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("sh");
         command.arg("-c").arg(r#"echo $$ > "$0" && exec "$@""#);
@@ -93,7 +93,7 @@ impl Throttle {
 }
 
 impl Drop for Throttle {
-    /// An exited process leaves its group a moment after it was waited for: tries for a second.
+    /// An exited process leaves its group a moment after it was waited for: retries for a second.
     fn drop(&mut self) {
         for _ in 0..50 {
             match std::fs::remove_dir(&self.group) {
@@ -113,7 +113,7 @@ fn needs_blkio(why: &str) -> io::Error {
     )
 }
 
-/// Where the blkio group of this process lies in the file system.
+/// The directory of this process's blkio group.
 fn own_group() -> io::Result<PathBuf> {
     let groups = std::fs::read_to_string("/proc/self/cgroup")?;
     let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;

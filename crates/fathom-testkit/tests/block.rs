@@ -1,4 +1,4 @@
-//! Loop devices, file systems, throttles: that they do what they say and leave nothing behind.
+//! Tests of loop devices, file systems and throttles, and of their clean-up.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -42,7 +42,7 @@ fn attached(backing: &Path) -> bool {
 }
 
 #[test]
-fn a_loop_device_comes_and_goes() {
+fn a_loop_device_is_attached_and_detached() {
     require!(Loop);
     let scratch = Scratch::new().expect("scratch");
     let backing = scratch.join("disk.img");
@@ -66,7 +66,7 @@ fn a_loop_device_comes_and_goes() {
 }
 
 #[test]
-fn sector_size_and_read_only_are_obeyed() {
+fn sector_size_and_read_only_are_honoured() {
     require!(Loop);
     let scratch = Scratch::new().expect("scratch");
     let options = LoopOptions {
@@ -193,7 +193,7 @@ fn a_file_system_runs_on_the_fault_device() {
     assert_eq!(found, b"acknowledged");
 }
 
-/// How long so many direct 4 KiB reads of the device take in the throttled group.
+/// Duration of this many direct 4 KiB reads of the device in the throttled group.
 fn seconds_of_reads(throttle: &Throttle, device: &std::path::Path, reads: u32) -> f64 {
     let start = Instant::now();
     let mut dd = throttle.command("dd");
@@ -208,7 +208,7 @@ fn seconds_of_reads(throttle: &Throttle, device: &std::path::Path, reads: u32) -
 }
 
 #[test]
-fn two_hundred_per_second_are_two_hundred_per_second() {
+fn a_limit_of_two_hundred_per_second_is_exact() {
     require!(Loop, BlkioV1);
     let scratch = Scratch::new().expect("scratch");
     let device = LoopDevice::create(&scratch.join("slow.img"), 16 * MIB, LoopOptions::default());
@@ -217,14 +217,15 @@ fn two_hundred_per_second_are_two_hundred_per_second() {
     throttle
         .limit(device.path(), Limit::ReadIops(200))
         .expect("limit");
-    // Regression 0029: the kernel gives the first slice (a tenth of a second's worth) away at once, so 1000 reads take
-    // 4.9 s and look like 204 per second. The difference between a long and a short run knows neither that nor dd's start.
+    // Regression 0029: the kernel grants the first slice (a tenth of a second) at once, so 1000
+    // reads take 4.9 s and look like 204 per second. The difference between a long and a short run
+    // contains neither that nor the start of dd.
     let seconds = |reads: u32| seconds_of_reads(&throttle, device.path(), reads);
     let mut rates = (0..4).map(|_| 800.0 / (seconds(900) - seconds(100)));
     let near = rates.find(|rate| (196.0..=204.0).contains(rate));
     assert!(
         near.is_some(),
-        "asked 200 IOPS, got nothing within 2 % of it in four measurements"
+        "requested 200 IOPS, no result within 2 % of that in four measurements"
     );
     let group = throttle.path().to_owned();
     assert!(group.exists());

@@ -1,4 +1,4 @@
-//! The mounted fault device, judged from outside by what system calls return and how long.
+//! Tests of the mounted fault device by the results and durations of system calls.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -45,7 +45,7 @@ fn is_mounted(path: &Path) -> bool {
 }
 
 #[test]
-fn error_strikes_its_range_only() {
+fn an_error_affects_only_its_range() {
     require!(Fuse);
     let device = mount(Latency::default());
     let file = open(&device, OFlags::DIRECT);
@@ -70,7 +70,7 @@ fn error_strikes_its_range_only() {
 }
 
 #[test]
-fn short_read_returns_what_was_asked_of_it() {
+fn a_short_read_returns_the_configured_size() {
     require!(Fuse);
     let device = mount(Latency::default());
     let file = open(&device, OFlags::DIRECT);
@@ -111,7 +111,7 @@ fn lost_flipped_torn_and_misdirected_data() {
     assert_eq!(
         (read(4096)[0], read(12288)[0]),
         (0, 4),
-        "landed two blocks further"
+        "stored two blocks further"
     );
     device.inject_times(
         Fault::BitFlip {
@@ -120,13 +120,13 @@ fn lost_flipped_torn_and_misdirected_data() {
         },
         1,
     );
-    assert_eq!(read(0)[7], 0x83, "one bit on its way out");
+    assert_eq!(read(0)[7], 0x83, "one bit flipped in the result");
     assert_eq!(read(0)[7], 3, "the stored byte is right");
     assert_eq!(device.counts().injected(), 4);
 }
 
 #[test]
-fn power_cut_keeps_what_was_synced() {
+fn a_power_cut_keeps_synced_data() {
     require!(Fuse);
     let device = mount(Latency::default());
     let plain = open(&device, OFlags::DIRECT);
@@ -151,19 +151,19 @@ fn power_cut_keeps_what_was_synced() {
 }
 
 #[test]
-fn liars_and_failing_syncs() {
+fn lying_flushes_and_failing_syncs() {
     require!(Fuse);
     let device = mount(Latency::default());
     let file = open(&device, OFlags::empty());
     device.inject_times(Fault::LyingFlush, 1);
     file.write_all_at(&[1; 512], 0).expect("write");
-    file.sync_all().expect("the lie");
+    file.sync_all().expect("a lying flush");
     assert_eq!(
         device.snapshot(&Keep::None)[0],
         0,
         "nothing was made stable"
     );
-    file.sync_all().expect("an honest one");
+    file.sync_all().expect("a real one");
     assert_eq!(device.snapshot(&Keep::None)[0], 1);
     device.inject_times(Fault::SyncError, 1);
     file.write_all_at(&[2; 512], 0).expect("write");
@@ -175,7 +175,7 @@ fn liars_and_failing_syncs() {
 }
 
 #[test]
-fn stalls_are_as_rare_and_as_long_as_asked() {
+fn stalls_have_the_requested_period_and_length() {
     require!(Fuse);
     let device = mount(Latency::default());
     let file = open(&device, OFlags::DIRECT);
@@ -221,7 +221,7 @@ fn a_hang_holds_more_requests_than_there_are_workers() {
         while device.counts().held < 8 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let status = std::fs::read_to_string(device.control_path()).expect("control answers");
+        let status = std::fs::read_to_string(device.control_path()).expect("control responds");
         assert!(status.contains("\nheld 8\n"), "{status}");
         file.write_all_at(Aligned::new(BLOCK).as_mut(), 0)
             .expect("writes are not held");
@@ -232,7 +232,7 @@ fn a_hang_holds_more_requests_than_there_are_workers() {
 }
 
 #[test]
-fn shrunk_and_gone() {
+fn shrunk_and_removed_devices() {
     require!(Fuse);
     let device = mount(Latency::default());
     let file = open(&device, OFlags::empty());
@@ -247,7 +247,7 @@ fn shrunk_and_gone() {
 }
 
 #[test]
-fn another_process_can_steer_it() {
+fn another_process_can_control_it() {
     require!(Fuse);
     let scratch = Scratch::new().expect("scratch");
     let device = mount(Latency::default());
@@ -305,12 +305,12 @@ fn a_panicking_test_leaves_no_mount_and_no_hang() {
     reader
         .join()
         .expect("reader")
-        .expect("the held read is answered");
+        .expect("the held read completes");
     assert!(!is_mounted(&place) && !place.exists());
 }
 
 #[test]
-fn a_place_that_is_in_use_is_refused() {
+fn a_mount_point_in_use_is_refused() {
     require!(Fuse);
     let device = mount(Latency::default());
     let again = DeviceOptions {
@@ -318,5 +318,8 @@ fn a_place_that_is_in_use_is_refused() {
         ..DeviceOptions::default()
     };
     let why = FaultDevice::mount(again).expect_err("twice on one directory");
-    assert!(why.to_string().contains("is a mount already"), "{why}");
+    assert!(
+        why.to_string().contains("is already a mount point"),
+        "{why}"
+    );
 }

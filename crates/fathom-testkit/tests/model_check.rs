@@ -31,7 +31,7 @@ enum Step {
     Shrink(usize),
 }
 
-/// Something that behaves like the device: the core itself, or the mounted file.
+/// A device or something that behaves like it: the core itself, or the mounted file.
 trait Target {
     fn core(&self) -> &Core;
     fn read(&self, at: u64, len: usize) -> Result<Vec<u8>, Errno>;
@@ -113,7 +113,7 @@ impl Target for Mounted {
     }
 }
 
-/// Bytes that differ by place and by write, so that a moved or torn write shows.
+/// Bytes that differ by offset and by write, so that a moved or torn write is visible.
 fn payload(len: usize, seed: u8) -> Vec<u8> {
     (0..len).map(|i| (i * 31 + i / 512) as u8 ^ seed).collect()
 }
@@ -177,7 +177,7 @@ fn arm(core: &Core, fault: Fault, times: Option<u64>) {
 }
 
 fn place() -> impl Strategy<Value = u64> {
-    // Sector and block edges are where mistakes live.
+    // Sector and block boundaries are where errors are likely.
     prop_oneof![
         (0..17u64).prop_map(|s| s * 512),
         (0..3u64).prop_map(|b| b * 4096),
@@ -259,7 +259,7 @@ fn mounted_device_agrees_with_the_model() {
     result.unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// A fixed walk that meets every fault.
+/// A fixed sequence that triggers every fault.
 fn walk() -> Vec<Step> {
     let write = |seed, durable| Step::Write {
         at: 512,
@@ -281,8 +281,8 @@ fn walk() -> Vec<Step> {
 }
 
 #[test]
-fn the_check_notices_every_fault_the_model_does_not_know() {
-    check(&Core::new(SIZE, 100), &walk()).expect("an honest device agrees");
+fn the_check_detects_every_fault_that_the_model_lacks() {
+    check(&Core::new(SIZE, 100), &walk()).expect("a correct device agrees");
     let secret = [
         Fault::ReadError {
             offset: 600,
@@ -311,6 +311,6 @@ fn the_check_notices_every_fault_the_model_does_not_know() {
     for fault in secret {
         let core = Core::new(SIZE, 100);
         core.inject(fault);
-        check(&core, &walk()).expect_err(&format!("{fault:?} must not pass unseen"));
+        check(&core, &walk()).expect_err(&format!("{fault:?} must be detected"));
     }
 }

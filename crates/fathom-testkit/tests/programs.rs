@@ -1,4 +1,4 @@
-//! The two programs, run as a person would run them.
+//! Tests of the two programs from the command line.
 
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn seccomp_run_explains_itself() {
     );
 }
 
-/// A server that is interrupted, and so unmounts, also when the test fails.
+/// A server that is interrupted, and thus unmounts, even when the test fails.
 struct Interrupted(Child);
 
 impl Interrupted {

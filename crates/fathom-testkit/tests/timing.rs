@@ -1,5 +1,5 @@
-//! Whether the fault device keeps time. One test at a time, and the best of a few attempts: the
-//! machine may add delay, which says nothing about the device.
+//! Tests of the timing of the fault device. One test at a time, and the best of a few attempts: the
+//! machine may add delay that the device does not cause.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -59,7 +59,7 @@ fn medians(device: &FaultDevice, file: &File) -> (f64, f64) {
 }
 
 #[test]
-fn five_milliseconds_asked_are_five_milliseconds_given() {
+fn a_latency_of_five_milliseconds_is_exact() {
     require!(Fuse);
     let _alone = alone();
     let (device, file) = slow_reader(5000);
@@ -103,18 +103,18 @@ fn reaches_depth_sixteen(engine: &str) {
     let mean = log.iter().map(|e| e.latency_ns()).sum::<u64>() / 320;
     assert!(
         (5_000_000..10_000_000).contains(&mean),
-        "asked 5 ms, own mean {mean} ns"
+        "requested 5 ms, own mean {mean} ns"
     );
 }
 
 #[test]
-fn a_libaio_queue_is_as_deep_as_asked() {
+fn a_libaio_queue_reaches_its_depth() {
     require!(Fuse, Fio);
     reaches_depth_sixteen("libaio");
 }
 
 #[test]
-fn an_io_uring_queue_is_as_deep_as_asked() {
+fn an_io_uring_queue_reaches_its_depth() {
     require!(Fuse, Fio, IoUring);
     reaches_depth_sixteen("io_uring");
 }

@@ -7,14 +7,14 @@ use fathom_device::{
     Access, DestroyCode, Intent, Owner, Permit, Span, Target, TargetFacts, describe, judge,
 };
 use fathom_linux::{Examined, LinuxHost, examine, hold, hold_again};
-use fathom_load::{Reach, reach};
+use fathom_load::{TargetAccess, target_accesses};
 use fathom_model::format::size as size_text;
 use fathom_model::{Bytes, FileOperation, Job, Plan, PlanEstimate};
 
 use crate::probe_child;
 
 /// What is wanted of one target by all jobs together.
-type Wanted = BTreeMap<PathBuf, Reach>;
+type Wanted = BTreeMap<PathBuf, TargetAccess>;
 
 /// Where the ends of a device are saved before it is written: once by each process, since it holds what we wrote later.
 #[derive(Clone, Debug)]
@@ -247,7 +247,7 @@ fn hold_one(
 }
 
 /// Reading what is there of a file that ends before the job begins would read nothing.
-fn beyond_end(reach: &Reach, facts: &TargetFacts) -> Option<String> {
+fn beyond_end(reach: &TargetAccess, facts: &TargetFacts) -> Option<String> {
     let there = size(facts);
     let only_read =
         matches!(facts.target, Target::File(_)) && intent(reach, facts).grows_to.is_none();
@@ -271,7 +271,7 @@ fn wanted(
     };
     let mut wanted = Wanted::new();
     for job in &plan.jobs {
-        match reach(job, &size_of) {
+        match target_accesses(job, &size_of) {
             Ok(all) => all.into_iter().for_each(|one| join(&mut wanted, one)),
             // What is wrong with the plan has no errno.
             Err(error) => refusals.push(error.what),
@@ -280,7 +280,7 @@ fn wanted(
     wanted
 }
 
-fn join(wanted: &mut Wanted, one: Reach) {
+fn join(wanted: &mut Wanted, one: TargetAccess) {
     match wanted.get_mut(&one.path) {
         None => drop(wanted.insert(one.path.clone(), one)),
         Some(all) => {
@@ -303,7 +303,7 @@ fn size(facts: &TargetFacts) -> u64 {
 
 /// What the run means to do to this target. A file is laid out (and grows) when it is missing or ours and too small; a
 /// foreign file that is only read stays as it is, and only what is there is read.
-fn intent(reach: &Reach, facts: &TargetFacts) -> Intent {
+fn intent(reach: &TargetAccess, facts: &TargetFacts) -> Intent {
     let there = size(facts);
     let grows = match &facts.target {
         Target::NewFile(_) => true,

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fathom_linux::{ConditionsWatch, DeviceWatch, HostWatch, LinuxClock, LinuxHost, interrupts};
-use fathom_load::{KeepIntervals, LoadError, States, Stop, Watch};
+use fathom_load::{IntervalSink, LoadError, States, Stop, Watch};
 use fathom_model::{JobError, LogChunk, Nanos, Plan, Progress, Recording};
 use fathom_report::{LogWriter, Mode};
 
@@ -52,7 +52,7 @@ pub fn measure(
 /// What goes on beside a run.
 pub struct Beside<'a> {
     /// Hears of intervals while the run lasts.
-    pub keep: Option<KeepIntervals>,
+    pub keep: Option<IntervalSink>,
     /// Asked often: whether the run is to end now.
     pub end: &'a dyn Fn() -> bool,
 }

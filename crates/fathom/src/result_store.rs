@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_load::KeepIntervals;
+use fathom_load::IntervalSink;
 use fathom_model::{
     CellState, Content, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
     StoredCell, Verdict,
@@ -128,7 +128,7 @@ impl RunWriter {
 
     /// Keeps what is about to be measured, and makes a journal for what is measured until it is over. What goes wrong with
     /// that is said once, and the run goes on.
-    pub fn journal(&mut self, plan: &Plan) -> Option<KeepIntervals> {
+    pub fn journal(&mut self, plan: &Plan) -> Option<IntervalSink> {
         let (cell, content) = about_to_be(plan);
         let mut journal = None;
         self.with(|store, run| {
@@ -183,7 +183,7 @@ pub fn about_to_be(plan: &Plan) -> (StoredCell, Content) {
 }
 
 /// Hands intervals to `journal`. What goes wrong with that is said once, and the run goes on.
-pub fn journal_of(program: &'static str, journal: Journal) -> KeepIntervals {
+pub fn journal_of(program: &'static str, journal: Journal) -> IntervalSink {
     let mut journal = Some(journal);
     Box::new(move |news| {
         if let Some(Err(error)) = journal.as_mut().map(|journal| journal.add(news)) {

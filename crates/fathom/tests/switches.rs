@@ -374,8 +374,7 @@ fn refused_switches_say_what_to_do_instead() {
         ]);
         assert_eq!(ran.code(), 1, "--{name}: {}", ran.out);
         assert!(
-            ran.err
-                .contains(&format!("--{name} is not supported (")),
+            ran.err.contains(&format!("--{name} is not supported (")),
             "--{name}: {}",
             ran.err
         );

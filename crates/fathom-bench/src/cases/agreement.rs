@@ -1,4 +1,4 @@
-//! Two honest tools measure the same device alike.
+//! Both programs measure the same device alike.
 
 use crate::context::Context;
 use crate::pairs::{options, timed};
@@ -9,7 +9,8 @@ const SAME: Goal = Goal::RatioWithin(0.95, 1.05);
 /// MiB of the file.
 pub const SIZE: usize = 256;
 
-/// fio's defaults, said to both: fathom's own batches are larger, which moves time from clat to slat.
+/// fio's defaults, set for both: fathom's own batches are larger, which moves time from clat to
+/// slat.
 const BATCHES: &str = "iodepth_batch=1 iodepth_batch_complete_max=1";
 
 const JOBS: [(&str, &str); 6] = [
@@ -46,7 +47,7 @@ fn one(context: &Context, what: &str, job: &str) -> Result<Vec<Row>, String> {
         "{job} {BATCHES} filename={} size={SIZE}m direct=1",
         file.display()
     ));
-    // fathom asks for a code before it writes over what fio wrote.
+    // fathom requires a code before it overwrites what fio wrote.
     let writes = job.contains("write") || job.contains("randrw");
     let extra = |tool| match context.tools.code_for(&file) {
         Some(code) if writes && tool == Tool::Fathom => vec![format!("--destroy={code}")],

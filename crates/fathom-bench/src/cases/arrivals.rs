@@ -1,4 +1,4 @@
-//! Arrivals at random (Poisson): the rate that was asked for, and gaps that are exponential.
+//! Poisson arrivals: the requested rate, and exponential gaps.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -10,9 +10,10 @@ use crate::sample::Sample;
 use crate::tool::Tool;
 
 const RATES: [u32; 3] = [20_000, 150_000, 600_000];
-/// Gaps in a test. Over more of them the test would see the nanoseconds that handing over takes.
+/// Gaps per test. With more of them the test would detect the nanoseconds that a submission takes.
 const GAPS: usize = 2_000;
-/// Largest distance that exponential gaps keep in 99 of 100 tests (Kolmogorov; Massey, JASA 46, 1951): 1.63 / sqrt(n).
+/// The distance that exponential gaps do not exceed in 99 of 100 tests (Kolmogorov; Massey, JASA
+/// 46, 1951): 1.63 / sqrt(n).
 const CRITICAL: f64 = 1.63;
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
@@ -43,13 +44,14 @@ fn reached(context: &Context, rate: u32) -> Result<Row, String> {
     let what = format!("4k random read, null, Poisson arrivals at {rate} per s");
     Ok(Row::new(
         what,
-        "of the rate asked",
+        "of the requested rate",
         alternate(context.pairs, one)?,
         Goal::OursWithin(0.995, 1.005),
     ))
 }
 
-/// Hand-over times from the log of every I/O. The installed fio logs whole milliseconds only, so it has no such figure.
+/// Submission times from the log of every I/O. The installed fio logs whole milliseconds only, so
+/// it has no such figure.
 fn shape(context: &Context, rate: u32) -> Result<Row, String> {
     let folder = context.folder.path();
     let logged =
@@ -63,11 +65,11 @@ fn shape(context: &Context, rate: u32) -> Result<Row, String> {
     }
     let limit = CRITICAL / (GAPS as f64).sqrt();
     let what = format!(
-        "4k random read, null, Poisson arrivals at {rate} per s: gaps between hand-overs, Kolmogorov-Smirnov distance"
+        "4k random read, null, Poisson arrivals at {rate} per s: gaps between submissions, Kolmogorov-Smirnov distance"
     );
     let row = Row::new(what, "", (distances, Vec::new()), Goal::OursAtMost(limit));
     Ok(row.note(format!(
-        "median of the tests of {GAPS} gaps each, over the whole run"
+        "median of tests of {GAPS} gaps each, over the whole run"
     )))
 }
 
@@ -84,7 +86,7 @@ fn issue_times(log: &Path) -> Result<Vec<u64>, String> {
     lines.map(|line| line.map(time).map_err(wrong)).collect()
 }
 
-/// Median over stretches of `GAPS` gaps of their distance from the exponential distribution of that rate.
+/// Median distance from the exponential distribution of that rate, over runs of `GAPS` gaps.
 fn middle_distance(times: &[u64], rate: f64) -> Result<f64, String> {
     let gaps: Vec<f64> = times
         .windows(2)
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_of_the_exponential_are_near_and_constant_gaps_far() {
+    fn exponential_quantiles_have_a_small_distance_and_constant_gaps_a_large_one() {
         let n = 1_000;
         let exact: Vec<f64> = (0..n)
             .map(|i| -(1.0 - (f64::from(i) + 0.5) / f64::from(n)).ln())

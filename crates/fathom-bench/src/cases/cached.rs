@@ -1,4 +1,5 @@
-//! Buffered reads of a file that is wholly in the page cache: the kernel's copy and the load, no device.
+//! Buffered reads of a file that is completely in the page cache: the kernel's copy and the load,
+//! no device.
 
 use crate::context::Context;
 use crate::pairs::{options, timed_with_idle};

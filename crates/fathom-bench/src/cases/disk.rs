@@ -1,4 +1,4 @@
-//! On a disk the device is the ceiling; what differs is the CPU time spent to get there.
+//! On a disk the device is the limit; what differs is the CPU time.
 
 use super::agreement::SIZE;
 use crate::context::Context;
@@ -7,9 +7,10 @@ use crate::row::{Goal, Row};
 use crate::sampled;
 
 const SAMPLED: &str =
-    "perf record -e cpu-clock:u -F 15000, runs of their own: a clock that runs with the thread";
-const TICK: &str = "a look at each CPU some hundred times a second, which finds a thread that takes 2 % of it by chance; hence the row above";
-const NO_PERF: &str = "perf is not to be had here: the tick, which finds a thread that takes 2 % of a CPU by chance, is all there is";
+    "perf record -e cpu-clock:u -F 15000, in separate runs; this clock runs with the thread";
+const TICK: &str = "samples each CPU some hundred times a second, which hits a thread that uses 2 % of it only by chance; see the row above";
+const NO_PERF: &str =
+    "perf is not available; the kernel's tick hits a thread that uses 2 % of a CPU only by chance";
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Results of fio and their logs, read and drawn: against fio-plot on the same folder.
+//! fio results and their logs, imported and plotted: against fio-plot on the same directory.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use crate::pairs::alternate;
 use crate::row::{Goal, Row};
 use crate::tool::{Tool, time};
 
-/// Real results of real devices, beside the repository where they may be used.
+/// Results of real devices, next to the repository if they are available.
 const ARCHIVE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../../shared/data/fio-results.tar.xz"
@@ -16,7 +16,7 @@ const ARCHIVE: &str = concat!(
 /// 98 results and 2,240 logs of one device, 10 MB; and an array with logs of 64 jobs.
 const GRID: &str = "fio-results/intel-d3-s4610-hba";
 const ARRAY: &str = "fio-results/raid5-8x2tb-md";
-/// A picture is asked to take no more than this part of the peer's time.
+/// The goal is at most this part of the peer's time per picture.
 const FIFTIETH: Goal = Goal::RatioAtMost(0.02);
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
@@ -58,7 +58,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// One chart, both from the files: from start to end, and the CPU time of it.
+/// One chart, by both programs from the same files: time from start to end, and CPU time.
 fn drawn(
     context: &Context,
     peer: &Path,
@@ -89,11 +89,11 @@ fn drawn(
         picture(tool)
             .exists()
             .then_some(figures)
-            .ok_or_else(|| format!("{tool:?} drew nothing"))
+            .ok_or_else(|| format!("{tool:?} wrote no chart"))
     };
     let (ours, theirs) = alternate(context.pairs, one)?;
     let note = if form == "png" {
-        "the same form on both sides"
+        "the same format on both sides"
     } else {
         "fio-plot draws a PNG"
     };
@@ -112,7 +112,7 @@ fn drawn(
     ])
 }
 
-/// CPU time of reading the whole folder, logs included, for 10 MB.
+/// CPU time to read the whole directory, logs included, per 10 MB.
 fn imported(context: &Context) -> Result<Row, String> {
     let megabytes = bytes_in(&context.folder.path().join(GRID)) as f64 / 1e6;
     let one = || {
@@ -127,7 +127,7 @@ fn imported(context: &Context) -> Result<Row, String> {
     Ok(Row::new(what, "ms", (taken, Vec::new()), Goal::OursAtMost(1000.0)).peer("-"))
 }
 
-/// Milliseconds from start to end, and of CPU.
+/// Milliseconds from start to end, and of CPU time.
 fn quietly(context: &Context, mut command: Command) -> Result<[f64; 2], String> {
     command
         .current_dir(context.folder.path())
@@ -153,8 +153,7 @@ fn bytes_in(folder: &Path) -> u64 {
 fn unpack(context: &Context) -> Result<(), String> {
     if !Path::new(ARCHIVE).exists() {
         return Err(
-            "there are no results of others beside the repository (shared/data/fio-results.tar.xz)"
-                .to_owned(),
+            "shared/data/fio-results.tar.xz is not available next to the repository".to_owned(),
         );
     }
     let mut tar = Command::new("tar");
@@ -165,7 +164,8 @@ fn unpack(context: &Context) -> Result<(), String> {
     done(tar, "tar")
 }
 
-/// The program that is installed, or one that is installed beside the build for as long as the bench runs.
+/// The installed fio-plot, or one that is installed in a virtual environment for the duration of
+/// the benchmark.
 fn fio_plot(context: &Context) -> Result<PathBuf, String> {
     let installed = Command::new("fio-plot")
         .arg("--help")

@@ -1,4 +1,4 @@
-//! A log of every I/O must not pile up in memory.
+//! A log of every I/O must not accumulate in memory.
 
 use crate::context::Context;
 use crate::pairs::{alternate, options};
@@ -7,7 +7,7 @@ use crate::sample::Sample;
 
 /// I/Os per second.
 const RATE: u32 = 100_000;
-/// Least run time of this case, seconds.
+/// Minimum run time of this case, seconds.
 const LEAST: u64 = 3;
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
@@ -19,7 +19,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let one = |tool| {
         let sample = Sample::of(&context.tools.run(tool, context.folder.path(), &job)?)?;
         figures(&sample.resident)
-            .ok_or_else(|| "the run was too short to look at its memory".to_owned())
+            .ok_or_else(|| "the run was too short to sample its memory".to_owned())
     };
     let (ours, theirs) = alternate(context.pairs, one)?;
     let column = |pick: fn(&(f64, f64)) -> f64| {
@@ -31,13 +31,13 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     let what = format!("{seconds} s at {RATE} per s, null, every I/O logged");
     Ok(vec![
         Row::new(
-            format!("{what}: most anonymous memory"),
+            format!("{what}: maximum anonymous memory"),
             "MiB",
             column(|both| both.0),
             Goal::RatioAtMost(1.0),
         ),
         Row::new(
-            format!("{what}: its growth over the second half"),
+            format!("{what}: growth over the second half"),
             "MiB",
             column(|both| both.1),
             Goal::OursAtMost(1.0),
@@ -45,8 +45,8 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     ])
 }
 
-/// The most that was resident, and how much it grew from the middle to nine tenths of the run, MiB. The end is left
-/// out: what reporting takes is not growth with time.
+/// Maximum memory, and its growth from the middle to nine tenths of the run, MiB. The end is
+/// excluded: the memory for the report is not growth over time.
 fn figures(resident: &[u64]) -> Option<(f64, f64)> {
     let mib = |kib: u64| kib as f64 / 1024.0;
     let most = resident.iter().max()?;

@@ -1,4 +1,4 @@
-//! The cases, each a question with its jobs.
+//! The cases, each with its jobs.
 
 mod agreement;
 mod arrivals;
@@ -24,16 +24,16 @@ pub struct Case {
     pub run: fn(&Context) -> Result<Vec<Row>, String>,
 }
 
-/// All of them, in the order they are run.
+/// All of them, in the order in which they run.
 pub const CASES: [Case; 13] = [
     Case {
         name: "agreement",
-        about: "the same figures from one file on a disk",
+        about: "agreement of both on one file on a disk",
         run: agreement::run,
     },
     Case {
         name: "null",
-        about: "what one I/O costs when no device is there",
+        about: "O costs when no device is there/O costs when no device is there",
         run: null::run,
     },
     Case {
@@ -48,17 +48,17 @@ pub const CASES: [Case; 13] = [
     },
     Case {
         name: "rings",
-        about: "what jobs on one ring could win",
+        about: "possible gain of jobs that share one ring",
         run: rings::run,
     },
     Case {
         name: "noop",
-        about: "an io_uring of no-ops, accounted for and not",
+        about: "no-ops on an io_uring, with and without accounting",
         run: noop::run,
     },
     Case {
         name: "arrivals",
-        about: "random arrivals at a rate",
+        about: "Poisson arrivals at a rate",
         run: arrivals::run,
     },
     Case {
@@ -73,27 +73,27 @@ pub const CASES: [Case; 13] = [
     },
     Case {
         name: "memory",
-        about: "memory of a run that logs every I/O",
+        about: "O/O",
         run: memory::run,
     },
     Case {
         name: "verify",
-        about: "what stamps cost",
+        about: "cost of stamps",
         run: verify::run,
     },
     Case {
         name: "import",
-        about: "results of fio read and drawn, against fio-plot",
+        about: "fio results imported and plotted, against fio-plot",
         run: import::run,
     },
     Case {
         name: "longrun",
-        about: "memory of ten minutes at half a million I/Os per second",
+        about: "Os per second/Os per second",
         run: longrun::run,
     },
 ];
 
-/// Takes many minutes: run only when it is named.
+/// Takes many minutes: runs only when it is named.
 pub const CLEAN: Case = Case {
     name: "verify-clean",
     about: "100 GiB verified without a false alarm",

@@ -1,4 +1,5 @@
-//! No-ops through an io_uring: the load with all its accounting against a loop that only turns the ring.
+//! No-ops through an io_uring: the load with all its accounting against a loop that only drives the
+//! ring.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -45,7 +46,7 @@ fn turned(seconds: u64) -> Result<f64, String> {
     bare_noop_ring(DEPTH, BATCH, limit).map_err(|error| error.to_string())
 }
 
-/// No-ops per second of a whole run.
+/// No-ops per second of a complete run.
 fn accounted_for(seconds: u64) -> Result<f64, String> {
     let job = format!(
         "--name=noop --ioengine=null --rw=randread --bs=4k --size=1g --iodepth={DEPTH} --iodepth_batch={BATCH} \
@@ -66,7 +67,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
     let replays = &|_: &_| {
         Err(HostError {
             errno: 2,
-            what: "no log is replayed here".to_owned(),
+            what: "this run replays no log".to_owned(),
         })
     };
     let watch = Watch {
@@ -87,7 +88,7 @@ fn accounted_for(seconds: u64) -> Result<f64, String> {
     Ok(job.directions[Direction::Read].counts.ok as f64 * 1e9 / lasted as f64)
 }
 
-/// Nothing of a machine is needed to plan this job.
+/// Planning this job needs nothing from the machine.
 struct Nowhere;
 
 impl HostInfo for Nowhere {
@@ -116,11 +117,11 @@ impl HostInfo for Nowhere {
 
 impl FileReader for Nowhere {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        Err(format!("{path} is not there"))
+        Err(format!("{path}: no such file"))
     }
 }
 
-/// This machine, on which every engine is a ring of no-ops.
+/// This machine, with a ring of no-ops as every engine.
 struct Noops(LinuxHost);
 
 impl Host for Noops {
@@ -158,20 +159,20 @@ impl Host for Noops {
     fn finish(&self, path: &Path, fsync: bool, unlink: bool) -> Result<(), HostError> {
         self.0.finish(path, fsync, unlink)
     }
-    fn place(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
-        self.0.place(numa)
+    fn bind_numa(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
+        self.0.bind_numa(numa)
     }
 
     fn command(&self, line: &str, output: &std::path::Path) -> Result<(), HostError> {
         self.0.command(line, output)
     }
 
-    fn prioritise(&self, prio: u16) -> Result<(), HostError> {
-        self.0.prioritise(prio)
+    fn set_io_priority(&self, prio: u16) -> Result<(), HostError> {
+        self.0.set_io_priority(prio)
     }
 
-    fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
-        self.0.settle(cpus, nice)
+    fn bind_cpus(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
+        self.0.bind_cpus(cpus, nice)
     }
     fn thread_id(&self) -> u32 {
         self.0.thread_id()

@@ -5,7 +5,7 @@ use crate::pairs::{options, timed};
 use crate::row::{Goal, Row};
 use crate::tool::Tool;
 
-/// The job; a GiB holds 262,144 blocks, each drawn once in a pass, as both do by default.
+/// The job; a GiB has 262,144 blocks, and by default both programs draw each of them once per pass.
 pub const JOB: &str = "ioengine=null rw=randread bs=4k size=1g";
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {

@@ -1,5 +1,6 @@
-//! What jobs that shared one ring could win: several jobs with a thread and a ring each, against one job that does the same I/O
-//! over all their files from one ring. It is the upper bound, since shared jobs would still keep their own books.
+//! The possible gain from jobs that share one ring: several jobs with a thread and a ring each,
+//! against one job that does the same I/O over all their files from one ring. It is an upper bound,
+//! since jobs that share a ring would still account separately.
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use crate::sample::Sample;
 use crate::target::read_all;
 use crate::tool::Tool;
 
-/// Jobs, and the depth of each.
+/// Number of jobs, and the depth of each.
 const JOBS: usize = 8;
 const DEPTH: usize = 4;
 /// MiB of each file.
@@ -73,7 +74,8 @@ fn compare(
     Ok(vec![row(what, "IOPS", |sample| sample.iops), cpu])
 }
 
-/// The same files, offsets drawn the same way, the same number in flight, and the same batches of the whole.
+/// The same files, the same distribution of offsets, the same number in flight, and the same
+/// batches in total.
 fn job(context: &Context, extra: &str, shared: bool, files: &[PathBuf]) -> String {
     let common = format!(
         "rw=randread bs=4k ioengine=io_uring group_reporting=1 iodepth_batch={DEPTH} {extra}"

@@ -1,11 +1,11 @@
-//! What a run costs before and after its I/O.
+//! The cost of a run before and after its I/O.
 
 use crate::context::Context;
 use crate::pairs::{alternate, options};
 use crate::row::{Goal, Row};
 use crate::sample::Sample;
 
-/// Runs in each pair's figure.
+/// Runs per figure of a pair.
 const RUNS: usize = 10;
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {

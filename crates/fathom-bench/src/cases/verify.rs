@@ -1,4 +1,4 @@
-//! Our stamps: what they cost a write of 4 KiB, and that they raise no alarm over what is right.
+//! fathom's stamps: their cost for a write of 4 KiB, and the number of false alarms.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use crate::row::{Goal, Row};
 use crate::sample::Sample;
 use crate::tool::Tool;
 
-/// Bytes of a file that are written and verified again and again.
+/// Size of a file that is written and verified repeatedly.
 const SIZE: u64 = 1 << 30;
-/// Seconds that one run takes at most.
+/// Maximum seconds of one run.
 const LONGEST: u64 = 2;
-/// Bytes verified in all.
+/// Bytes verified in total.
 const CLEAN: u64 = 100 << 30;
 
-/// Loads in which false alarms are most likely: rewrites, mixed and overlapping blocks, mixed reads, deep queues. Each
-/// stands for a share of the whole.
+/// Loads in which false alarms are most likely: rewrites, mixed and overlapping blocks, mixed
+/// reads, deep queues. Each has a share of the total.
 const LOADS: [&str; 6] = [
     "rw=randwrite bs=4k ioengine=psync",
     "rw=write bs=64k ioengine=io_uring iodepth=16",
@@ -46,12 +46,13 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     Ok(rows)
 }
 
-/// Blocks told to be wrong in all that was verified: takes long, so it is run by its name only.
+/// Blocks reported as wrong, out of everything that was verified: takes long, so it runs only when
+/// it is named.
 pub fn clean(context: &Context) -> Result<Vec<Row>, String> {
     Ok(vec![false_alarms(context)?])
 }
 
-/// IOPS of writes with stamps against those without, both with fresh content for every write.
+/// IOPS of writes with stamps against those without, both with new content for every write.
 fn cost(context: &Context, what: &str, job: &str) -> Result<Row, String> {
     let (mut with, mut without) = (Vec::new(), Vec::new());
     for n in 0..context.pairs {
@@ -100,7 +101,7 @@ fn writes(context: &Context, job: &[String], file: &Path) -> Result<f64, String>
             .run(Tool::Fathom, context.folder.path(), job)?,
     )?
     .iops_by[1];
-    // Each run begins on the same ground; with the null engine there is no file.
+    // Each run begins in the same state; with the null engine there is no file.
     let _ = std::fs::remove_file(file);
     Ok(iops)
 }
@@ -146,7 +147,7 @@ fn false_alarms(context: &Context) -> Result<Row, String> {
     }
     let gib = checked >> 30;
     let what = format!(
-        "blocks told to be wrong in {gib} GiB verified clean, six loads, a file of 1 GiB in memory"
+        "blocks reported as wrong in {gib} GiB of correct data, six loads, a file of 1 GiB in memory"
     );
     Ok(Row::new(
         what,

@@ -8,7 +8,7 @@ use crate::tool::Tool;
 
 const JOB: &str = "ioengine=null rw=randread bs=4k size=16t norandommap=1";
 const ZIPF: &str = "random_distribution=zipf:1.1";
-/// Start-ups in one figure.
+/// Starts per figure.
 const STARTS: usize = 5;
 
 pub fn run(context: &Context) -> Result<Vec<Row>, String> {
@@ -22,7 +22,9 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
             set_up,
             Goal::OursAtMost(10.0),
         )
-        .note("start to end of a job of one I/O, less the same job with uniform offsets"),
+        .note(
+            "O, less the same job with uniform offsets/O, less the same job with uniform offsets",
+        ),
         Row::new(
             "zipf 1.1 over 2^32 blocks, null, depth 1",
             "IOPS",
@@ -32,7 +34,7 @@ pub fn run(context: &Context) -> Result<Vec<Row>, String> {
     ])
 }
 
-/// By how many milliseconds zipf makes a job of one I/O longer; the quickest of some.
+/// The additional milliseconds that zipf adds to a job of one I/O; the minimum of several.
 fn set_up(context: &Context, tool: Tool) -> Result<f64, String> {
     let quickest = |options: &[String]| {
         let one = || {

@@ -32,8 +32,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use fathom_load::{
-    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, Kept, LayOut, NullEngine,
-    Scratch,
+    EngineError, EngineRequest, EngineUser, FileFacts, Host, HostError, LayOut, NullEngine,
+    Restore, Scratch,
 };
 use fathom_model::{Bytes, DiskCounters, EngineKind, FileOperation, Program, Usage};
 
@@ -227,16 +227,16 @@ impl Host for LinuxHost {
         }
     }
 
-    fn settle(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
+    fn bind_cpus(&self, cpus: &[u32], nice: Option<i32>) -> Result<(), HostError> {
         usage::bind(cpus)?;
         nice.map_or(Ok(()), usage::be_nice)
     }
 
-    fn place(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
+    fn bind_numa(&self, numa: &fathom_model::Numa) -> Result<(), HostError> {
         place::place(numa)
     }
 
-    fn act_as(&self, person: &fathom_model::Credentials) -> Result<(), HostError> {
+    fn set_credentials(&self, person: &fathom_model::Credentials) -> Result<(), HostError> {
         place::act_as(person)
     }
 
@@ -251,20 +251,20 @@ impl Host for LinuxHost {
         place::command(line, output)
     }
 
-    fn leave(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
+    fn save_output(&self, name: &str, bytes: &[u8]) -> Result<(), HostError> {
         let path = self.beside.join(name);
         std::fs::write(&path, bytes).map_err(|error| failed("write", &path, &error))
     }
 
-    fn pin(&self, bytes: u64) -> Result<Kept, HostError> {
+    fn lock_memory(&self, bytes: u64) -> Result<Restore, HostError> {
         Ok(Box::new(kept::pin(bytes)?))
     }
 
-    fn schedule(&self, wanted: &[(PathBuf, String)]) -> Result<Kept, HostError> {
+    fn set_io_schedulers(&self, wanted: &[(PathBuf, String)]) -> Result<Restore, HostError> {
         Ok(Box::new(kept::schedule(&self.targets, wanted)?))
     }
 
-    fn accompany(
+    fn run_program(
         &self,
         program: &Program,
         name: &str,
@@ -273,7 +273,7 @@ impl Host for LinuxHost {
         accompany::accompany(program, name, stop)
     }
 
-    fn prioritise(&self, prio: u16) -> Result<(), HostError> {
+    fn set_io_priority(&self, prio: u16) -> Result<(), HostError> {
         usage::prioritise(prio)
     }
 

@@ -6,7 +6,7 @@ use super::*;
 
 const STEP: u64 = 1_000_000;
 
-/// Interval `n` of job `job`: as many reads as its number, all of one latency.
+/// Interval `n` of job `job`: `n` reads, all of one latency.
 fn interval(job: usize, n: u64) -> Interval {
     let mut clat = Histogram::new();
     clat.record_n(1_000 * (job as u64 + 1), n);
@@ -28,8 +28,8 @@ fn chunk(job: usize, from: u64, to: u64) -> Vec<Interval> {
     (from..to).map(|n| interval(job, n)).collect()
 }
 
-fn give(shelf: &JobArchive, mut intervals: Vec<Interval>) {
-    while !shelf.take(&mut intervals) {
+fn give(job_archive: &JobArchive, mut intervals: Vec<Interval>) {
+    while !job_archive.take(&mut intervals) {
         std::thread::yield_now();
     }
     assert!(intervals.is_empty());
@@ -43,7 +43,7 @@ fn reads(intervals: &[Interval]) -> Vec<u64> {
 }
 
 #[test]
-fn each_job_gets_its_own_back_in_order() {
+fn each_job_gets_its_own_intervals_back_in_order() {
     let archive = Archive::open(
         2,
         1000,
@@ -53,17 +53,17 @@ fn each_job_gets_its_own_back_in_order() {
     )
     .expect("a thread");
     for part in 0..10 {
-        give(&archive.shelf(0), chunk(0, part * 10, part * 10 + 10));
-        give(&archive.shelf(1), chunk(1, part * 7, part * 7 + 7));
+        give(&archive.for_job(0), chunk(0, part * 10, part * 10 + 10));
+        give(&archive.for_job(1), chunk(1, part * 7, part * 7 + 7));
     }
-    let mut shelves = archive.close().expect("still there");
+    let mut contents = archive.close().expect("still there");
     assert!(
-        shelves.kept.is_empty() && shelves.end > 0,
-        "all of it went to the file"
+        contents.in_memory.is_empty() && contents.end > 0,
+        "everything is in the file"
     );
     for (job, to) in [(0, 100), (1, 70)] {
         let mut rest = chunk(job, to, to + 3);
-        shelves.give_back(job, Nanos::ZERO, &mut rest);
+        contents.read_back(job, Nanos::ZERO, &mut rest);
         assert_eq!(reads(&rest), (0..to + 3).collect::<Vec<_>>());
         let mut all = Histogram::new();
         rest.iter()
@@ -73,11 +73,11 @@ fn each_job_gets_its_own_back_in_order() {
             u128::from((0..to + 3).sum::<u64>() * 1_000 * (job as u64 + 1))
         );
     }
-    assert_eq!(shelves.trouble(), None);
+    assert_eq!(contents.failure(), None);
 }
 
 #[test]
-fn what_comes_back_is_bounded_and_nothing_is_lost() {
+fn returned_intervals_are_bounded_and_lose_nothing() {
     let archive = Archive::open(
         1,
         16,
@@ -86,12 +86,12 @@ fn what_comes_back_is_bounded_and_nothing_is_lost() {
         None,
     )
     .expect("a thread");
-    give(&archive.shelf(0), chunk(0, 0, 1000));
+    give(&archive.for_job(0), chunk(0, 0, 1000));
     let mut rest = Vec::new();
     archive
         .close()
         .expect("still there")
-        .give_back(0, Nanos::ZERO, &mut rest);
+        .read_back(0, Nanos::ZERO, &mut rest);
     assert!(rest.len() <= 16, "{}", rest.len());
     assert_eq!(reads(&rest).iter().sum::<u64>(), (0..1000).sum());
     assert_eq!(
@@ -101,7 +101,7 @@ fn what_comes_back_is_bounded_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_came_before_measuring_began_anew_is_left_out() {
+fn intervals_before_a_restart_of_the_measurement_are_dropped() {
     let archive = Archive::open(
         1,
         1000,
@@ -110,16 +110,16 @@ fn what_came_before_measuring_began_anew_is_left_out() {
         None,
     )
     .expect("a thread");
-    give(&archive.shelf(0), chunk(0, 0, 100));
+    give(&archive.for_job(0), chunk(0, 0, 100));
     let mut rest = chunk(0, 100, 103);
     archive
         .close()
         .expect("still there")
-        .give_back(0, Nanos::new(90 * STEP), &mut rest);
+        .read_back(0, Nanos::new(90 * STEP), &mut rest);
     assert_eq!(reads(&rest), (90..103).collect::<Vec<_>>());
 }
 
-/// Holds some bytes and then no more.
+/// A file with a fixed capacity.
 struct Full(Cursor<Vec<u8>>, usize);
 
 impl Write for Full {
@@ -147,7 +147,7 @@ impl Seek for Full {
 }
 
 #[test]
-fn a_full_disk_is_told_and_loses_nothing() {
+fn a_full_disk_is_reported_and_loses_nothing() {
     for room in [0, 100, 3_000] {
         let archive = Archive::open(
             1,
@@ -157,25 +157,25 @@ fn a_full_disk_is_told_and_loses_nothing() {
             None,
         )
         .expect("a thread");
-        (0..100).for_each(|part| give(&archive.shelf(0), chunk(0, part * 10, part * 10 + 10)));
-        let mut shelves = archive.close().expect("still there");
+        (0..100).for_each(|part| give(&archive.for_job(0), chunk(0, part * 10, part * 10 + 10)));
+        let mut contents = archive.close().expect("still there");
         let mut rest = chunk(0, 1000, 1001);
-        shelves.give_back(0, Nanos::ZERO, &mut rest);
+        contents.read_back(0, Nanos::ZERO, &mut rest);
         assert_eq!(reads(&rest).iter().sum::<u64>(), (0..1001).sum(), "{room}");
         assert!(
             rest.len() <= 64 && rest.is_sorted_by_key(|i| i.start),
             "{room}"
         );
-        let said = shelves.trouble().expect("told");
+        let message = contents.failure().expect("reported");
         assert!(
-            said.contains("TMPDIR") && said.contains("no storage space"),
-            "{said}"
+            message.contains("TMPDIR") && message.contains("no storage space"),
+            "{message}"
         );
     }
 }
 
 #[test]
-fn a_folder_that_takes_no_file_is_told_too() {
+fn an_unwritable_directory_is_reported() {
     let archive = Archive::open(
         1,
         64,
@@ -184,45 +184,45 @@ fn a_folder_that_takes_no_file_is_told_too() {
         None,
     )
     .expect("a thread");
-    give(&archive.shelf(0), chunk(0, 0, 10));
-    let mut shelves = archive.close().expect("still there");
+    give(&archive.for_job(0), chunk(0, 0, 10));
+    let mut contents = archive.close().expect("still there");
     let mut rest = Vec::new();
-    shelves.give_back(0, Nanos::ZERO, &mut rest);
+    contents.read_back(0, Nanos::ZERO, &mut rest);
     assert_eq!(reads(&rest), (0..10).collect::<Vec<_>>());
     assert!(
-        shelves
-            .trouble()
-            .is_some_and(|said| said.contains("permission denied"))
+        contents
+            .failure()
+            .is_some_and(|message| message.contains("permission denied"))
     );
 }
 
 #[test]
-fn who_keeps_intervals_hears_of_all_of_them_within_a_second() {
+fn the_sink_receives_all_intervals_within_a_second() {
     use std::sync::{Arc, Mutex};
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let ear = Arc::clone(&heard);
-    let keep: KeepIntervals = Box::new(move |news| {
-        let news = news.iter().map(|(job, intervals)| (*job, reads(intervals)));
-        ear.lock().expect("no panic").extend(news);
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let sink_end = Arc::clone(&received);
+    let sink: IntervalSink = Box::new(move |new| {
+        let new = new.iter().map(|(job, intervals)| (*job, reads(intervals)));
+        sink_end.lock().expect("no panic").extend(new);
     });
     let make = || -> io::Result<Box<dyn Scratch>> { Ok(Box::new(Cursor::new(Vec::new()))) };
     let archive =
-        Archive::open(2, 1000, 100_000_000, Box::new(make), Some(keep)).expect("a thread");
-    let shelf = archive.shelf(1);
+        Archive::open(2, 1000, 100_000_000, Box::new(make), Some(sink)).expect("a thread");
+    let job_archive = archive.for_job(1);
     assert_eq!(
-        shelf.at_once, 5,
+        job_archive.batch, 5,
         "five intervals of 100 ms are half a second"
     );
-    give(&shelf, chunk(1, 0, 5));
-    shelf.show(interval(1, 5));
-    give(&shelf, chunk(1, 5, 10));
+    give(&job_archive, chunk(1, 0, 5));
+    job_archive.send_partial(interval(1, 5));
+    give(&job_archive, chunk(1, 5, 10));
     let mut rest = chunk(1, 10, 12);
     archive
         .close()
         .expect("still there")
-        .give_back(1, Nanos::ZERO, &mut rest);
+        .read_back(1, Nanos::ZERO, &mut rest);
     assert_eq!(
-        *heard.lock().expect("no panic"),
+        *received.lock().expect("no panic"),
         [
             (1, vec![0, 1, 2, 3, 4]),
             (1, vec![5]),
@@ -232,6 +232,6 @@ fn who_keeps_intervals_hears_of_all_of_them_within_a_second() {
     assert_eq!(
         reads(&rest),
         (0..12).collect::<Vec<u64>>(),
-        "what an interval held so far is in no result"
+        "partial intervals are not in the result"
     );
 }

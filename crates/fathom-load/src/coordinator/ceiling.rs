@@ -21,7 +21,8 @@ const WORTH_IT: Nanos = Nanos::from_millis(500);
 const MOST_SECTIONS: usize = 8;
 
 impl<H: Host + Send + 'static> Coordinator<H> {
-    /// Fills the ceilings of the first clones of the sections that ran long enough, now that nothing else runs.
+    /// Fills the ceilings of the first clones of the sections that ran long enough, now that
+    /// nothing else runs.
     pub(super) fn measure_ceilings(&mut self) {
         if self.asked != Stop::No {
             return;
@@ -59,7 +60,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         {
             return None;
         }
-        let regions: Vec<_> = self.ready.wants[index]
+        let regions: Vec<_> = self.ready.file_needs[index]
             .iter()
             .map(|want| want.region)
             .collect();
@@ -78,7 +79,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
             most_intervals: 2,
-            shelf: None,
+            job_archive: None,
             zero_rows: false,
             notes: Vec::new(),
             flow: None,

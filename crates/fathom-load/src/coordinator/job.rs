@@ -12,15 +12,16 @@ use super::program;
 use crate::archive::JobArchive;
 use crate::clock::{Clock, Since};
 use crate::engine::{EngineError, EngineRequest, OpenFile};
+use crate::engine_filter::Filtered;
 use crate::errno::EINVAL;
 use crate::flow::Member;
 use crate::host::{Host, HostError, LayOut};
 use crate::job_recording::failed;
 use crate::live::{Live, Phase, Stop};
-use crate::locks::Locking;
-use crate::overlaps::{Apart, needs_overlap_check};
+use crate::locks::FileLocks;
+use crate::overlaps::{Overlaps, needs_overlap_check};
 use crate::script::{self, Region};
-use crate::targets::{self, Want};
+use crate::targets::{self, FileNeeds};
 use crate::tracelog::{Feed, TraceSource};
 use crate::worker::Setup;
 
@@ -35,7 +36,7 @@ pub(super) struct Start<H: Host> {
     pub sink: SyncSender<LogChunk>,
     pub unix_start_ns: u64,
     pub most_intervals: usize,
-    pub shelf: Option<JobArchive>,
+    pub job_archive: Option<JobArchive>,
     pub flow: Option<Member>,
     /// The log that is replayed.
     pub log: Option<Box<dyn TraceSource>>,
@@ -81,17 +82,17 @@ impl<H: Host> Start<H> {
         let mut notes = Vec::new();
         // Before this thread is bound to its CPUs, which the reader must not share.
         let log = log.map(Feed::start).transpose()?;
-        if let Err(error) = host.settle(&job.cpus, job.nice) {
+        if let Err(error) = host.bind_cpus(&job.cpus, job.nice) {
             notes.push(error.to_string());
         }
-        host.place(&job.engine.settings.numa)?;
+        host.bind_numa(&job.engine.settings.numa)?;
         if let Some(prio) = job.engine.settings.priorities.worker {
-            host.prioritise(prio)?;
+            host.set_io_priority(prio)?;
         }
-        host.act_as(&job.engine.settings.person)?;
+        host.set_credentials(&job.engine.settings.person)?;
         let pinned = job.engine.settings.pinned;
         let _until_the_end = if pinned > 0 {
-            Some(host.pin(pinned)?)
+            Some(host.lock_memory(pinned)?)
         } else {
             None
         };
@@ -126,19 +127,35 @@ impl<H: Host> Start<H> {
             unix_start_ns: self.unix_start_ns,
             interval: self.plan.interval,
             most_intervals: self.most_intervals,
-            shelf: self.shelf.clone(),
+            job_archive: self.job_archive.clone(),
             zero_rows: self.plan.personality == Personality::Fathom,
             notes,
             flow,
             dedupe_set: self.dedupe_set(job),
         };
+        let locks = self.ready.locks(job);
         let outcome = match job.engine.settings.lock {
-            FileLock::None if needs_overlap_check(job) => host.with_engine(
-                &request,
-                Apart::new(setup, Arc::clone(&self.ready.busy), job),
-            ),
+            FileLock::None if needs_overlap_check(job) => {
+                let filter = Overlaps::new(&self.ready.active_ranges, job);
+                host.with_engine(
+                    &request,
+                    Filtered {
+                        user: setup,
+                        filter,
+                    },
+                )
+            }
             FileLock::None => host.with_engine(&request, setup),
-            kind => host.with_engine(&request, Locking::new(setup, self.ready.locks(job), kind)),
+            kind => {
+                let filter = FileLocks::new(&locks, kind);
+                host.with_engine(
+                    &request,
+                    Filtered {
+                        user: setup,
+                        filter,
+                    },
+                )
+            }
         };
         let outcome = outcome.map_err(|EngineError { errno, what }| HostError { errno, what })?;
         outcome.map_err(|what| HostError {
@@ -147,7 +164,8 @@ impl<H: Host> Start<H> {
         })
     }
 
-    /// How many blocks `dedupe_mode=working_set` repeats: those of all jobs that share theirs, or the job's own.
+    /// How many blocks `dedupe_mode=working_set` repeats: those of all jobs that share theirs, or
+    /// the job's own.
     fn dedupe_set(&self, job: &Job) -> Option<(u64, bool)> {
         let own = job.payload.dedupe_set?;
         let of = |(index, job): (usize, &Job)| {
@@ -177,7 +195,7 @@ impl<H: Host> Start<H> {
     ) -> Result<(Vec<Region>, Vec<OpenFile>), HostError> {
         let mut regions = Vec::new();
         let mut files = Vec::new();
-        for want in &self.ready.wants[self.index] {
+        for want in &self.ready.file_needs[self.index] {
             let region = match self.ready.facts.get(&want.path) {
                 Some(facts) => {
                     let (region, note) = targets::settle(job, want, facts)?;
@@ -195,7 +213,7 @@ impl<H: Host> Start<H> {
         Ok((regions, files))
     }
 
-    fn freshen(&self, job: &Job, want: &Want, region: Region) -> Result<(), HostError> {
+    fn freshen(&self, job: &Job, want: &FileNeeds, region: Region) -> Result<(), HostError> {
         let layout = &job.files.layout;
         if layout.create_on_open || !(layout.invalidate || layout.pre_read) {
             return Ok(());

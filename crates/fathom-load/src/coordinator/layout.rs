@@ -1,4 +1,5 @@
-//! Files first: every file of the run is brought into the state its jobs need before the first of them starts.
+//! Files first: every file of the run is brought into the state its jobs need before the first of
+//! them starts.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,13 @@ use crate::clock::Clock;
 use crate::host::{FileFacts, Host, HostError, LayOut};
 use crate::live::Stop;
 use crate::locks::Lock;
-use crate::overlaps::Busy;
-use crate::targets::{self, Want};
+use crate::overlaps::ActiveRanges;
+use crate::targets::{self, FileNeeds};
 
 /// What is ready for the jobs.
 pub(crate) struct Ready {
     /// What each job wants, in the plan's order.
-    pub wants: Vec<Vec<Want>>,
+    pub file_needs: Vec<Vec<FileNeeds>>,
     /// Every file that was looked at.
     pub facts: HashMap<PathBuf, FileFacts>,
     /// What the user should know.
@@ -27,8 +28,8 @@ pub(crate) struct Ready {
     layout_only: Vec<bool>,
     /// One for each file of the jobs that lock theirs.
     locks: HashMap<PathBuf, Lock>,
-    /// What is in flight in the jobs that keep out of each other's way.
-    pub busy: Arc<Busy>,
+    /// The ranges in flight in the jobs that serialise overlaps.
+    pub active_ranges: Arc<ActiveRanges>,
 }
 
 impl Ready {
@@ -56,7 +57,7 @@ impl Ready {
 
     /// Bytes of all regions of a job.
     pub fn region_bytes(&self, job: usize) -> u64 {
-        self.wants[job]
+        self.file_needs[job]
             .iter()
             .map(|want| want.region.end - want.region.start)
             .sum()
@@ -76,12 +77,12 @@ pub(super) fn prepare<H: Host>(
         let name = job.name.clone();
         move |cause: HostError| LoadError { job: name, cause }
     };
-    let mut wants = Vec::new();
+    let mut file_needs = Vec::new();
     let mut lists: Vec<(String, Vec<LayOut>)> = Vec::new();
     let mut operations: Vec<(String, FileOperation, LayOut)> = Vec::new();
     for job in &plan.jobs {
         let size_of = |path: &Path| host.size_now(path).map_or(0, Bytes::get);
-        let mine = targets::wants(job, &size_of).map_err(of(job))?;
+        let mine = targets::file_needs(job, &size_of).map_err(of(job))?;
         let operation = job.engine.kind.file_operation();
         if let Some(operation) = operation {
             let list = mine
@@ -96,7 +97,7 @@ pub(super) fn prepare<H: Host>(
                     .collect(),
             ));
         }
-        wants.push(mine);
+        file_needs.push(mine);
     }
     let owner: HashMap<PathBuf, String> = lists
         .iter()
@@ -104,11 +105,11 @@ pub(super) fn prepare<H: Host>(
         .collect();
     let all = targets::merge(lists.into_iter().flat_map(|(_, list)| list));
     let mut ready = Ready {
-        wants,
+        file_needs,
         facts: HashMap::new(),
         messages: Vec::new(),
         locks: locks(plan),
-        busy: Busy::new(plan),
+        active_ranges: ActiveRanges::new(plan),
         layout_only: plan
             .jobs
             .iter()
@@ -153,7 +154,7 @@ fn locks(plan: &Plan) -> HashMap<PathBuf, Lock> {
     paths
         .into_iter()
         .enumerate()
-        .map(|(place, path)| (path.clone(), Lock::new(place)))
+        .map(|(number, path)| (path.clone(), Lock::new(number)))
         .collect()
 }
 

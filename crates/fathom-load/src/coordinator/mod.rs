@@ -1,4 +1,5 @@
-//! Runs the jobs of a plan: files first, then each job when its turn has come, and everything is stopped in time.
+//! Runs the jobs of a plan: files first, then each job when its turn has come, and everything is
+//! stopped in time.
 
 mod burn;
 mod ceiling;
@@ -29,11 +30,11 @@ use self::state::Frame;
 pub use self::state::States;
 use self::steady::Steady;
 use self::turns::Turns;
-use crate::archive::{Archive, KeepIntervals};
+use crate::archive::{Archive, IntervalSink};
 use crate::clock::{Clock, Since};
 use crate::errno::EIO;
 use crate::flow::{Flows, Member};
-use crate::host::{Host, HostError, Kept};
+use crate::host::{Host, HostError, Restore};
 use crate::job_recording;
 use crate::live::{Live, Phase, Stop};
 use crate::tracelog::TraceSource;
@@ -58,7 +59,7 @@ pub struct Watch<'a> {
     /// Takes the state of the run whenever it is wanted.
     pub states: Option<States<'a>>,
     /// Hears of intervals while the run lasts, so that they can be kept.
-    pub keep: Option<KeepIntervals>,
+    pub keep: Option<IntervalSink>,
     /// Opens the log that a job replays.
     pub replays: &'a dyn Fn(&Replay) -> Result<Box<dyn TraceSource>, HostError>,
 }
@@ -80,11 +81,13 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Runs `plan` to its end and returns what happened. Time is counted from the moment at which all files are ready. Clock and host facts of the recording are left for the caller,
-/// who knows the machine.
+/// Runs `plan` to its end and returns what happened. Time is counted from the moment at which all
+/// files are ready. Clock and host facts of the recording are left for the caller, who knows the
+/// machine.
 ///
 /// # Errors
-/// When the files of a job cannot be made ready. I/O that fails is no error here: it is in the recording.
+/// When the files of a job cannot be made ready. I/O that fails is no error here: it is in the
+/// recording.
 pub fn run<H: Host + Send + 'static>(
     plan: Plan,
     host: Arc<H>,
@@ -140,7 +143,7 @@ pub fn run<H: Host + Send + 'static>(
 }
 
 /// The I/O schedulers that jobs ask for, until what is returned is dropped.
-fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Kept>, LoadError> {
+fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Restore>, LoadError> {
     let asks =
         |job: &&Job| job.engine.settings.scheduler.is_some() && job.engine.kind.has_targets();
     let of = |job: &Job| job.engine.settings.scheduler.clone();
@@ -155,10 +158,12 @@ fn schedulers<H: Host>(plan: &Plan, host: &H) -> Result<Option<Kept>, LoadError>
     let Some(first) = plan.jobs.iter().find(asks).filter(|_| !wanted.is_empty()) else {
         return Ok(None);
     };
-    host.schedule(&wanted).map(Some).map_err(|cause| LoadError {
-        job: first.name.clone(),
-        cause,
-    })
+    host.set_io_schedulers(&wanted)
+        .map(Some)
+        .map_err(|cause| LoadError {
+            job: first.name.clone(),
+            cause,
+        })
 }
 
 fn pair(before: &[(String, DiskCounters)], after: &[(String, DiskCounters)]) -> Vec<DiskRecording> {
@@ -214,7 +219,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                 self.collect(job, recording);
             }
             self.bury_the_dead();
-            self.flows.see_off();
+            self.flows.remove_departed();
             self.end_the_steady();
             self.end_those_beside();
             (watch.progress)(&self.progress());
@@ -256,7 +261,8 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             }
             let is_done = |other: usize| self.done[other].is_some();
             if self.turns.may_start(job, now, &is_done) {
-                // All that start together are in their flow before the first of them does anything (regression 0055).
+                // All that start together are in their flow before the first of them does anything
+                // (regression 0055).
                 turn.push((job, self.flows.join(self.plan.jobs[job].pace.flow)));
             }
         }
@@ -291,7 +297,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             unix_start_ns: self.unix_start_ns,
             flow,
             most_intervals: self.most_intervals,
-            shelf: self.archive.as_ref().map(|archive| archive.shelf(index)),
+            job_archive: self.archive.as_ref().map(|archive| archive.for_job(index)),
         };
         let results = self.results.clone();
         let body = move || {
@@ -360,7 +366,8 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             .for_each(|job| self.lives[job].stop(Stop::Drain));
     }
 
-    /// A job that only keeps a CPU busy beside the load ends with it, unless it has a time of its own to fill.
+    /// A job that only keeps a CPU busy beside the load ends with it, unless it has a time of its
+    /// own to fill.
     fn end_those_beside(&self) {
         let loads = |index: &usize| self.plan.jobs[*index].engine.kind.does_io();
         let all = || 0..self.plan.jobs.len();
@@ -431,7 +438,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             counts.planned = counts.ok;
             counts.bytes_asked = counts.bytes_ok;
         }
-        if let Some((direction, bytes)) = live.carrying() {
+        if let Some((direction, bytes)) = live.sync_io_in_flight() {
             let counts = &mut recording.directions[direction].counts;
             (counts.planned, counts.timed_out) = (counts.planned + 1, counts.timed_out + 1);
             (counts.bytes_asked, counts.bytes_missing) =
@@ -509,7 +516,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
 
     /// Brings the archived intervals back to their jobs. Returns what went wrong.
     fn take_back(&mut self) -> Option<String> {
-        let mut shelves = self.archive.take()?.close()?;
+        let mut contents = self.archive.take()?.close()?;
         for (index, job) in self.done.iter_mut().enumerate() {
             // Of a worker that died there are no other records that these would belong to.
             let died = |job: &JobRecording| {
@@ -518,10 +525,10 @@ impl<H: Host + Send + 'static> Coordinator<H> {
                     .any(|event| matches!(event.what, EventKind::WorkerDied { .. }))
             };
             if let Some(job) = job.as_mut().filter(|job| !died(job)) {
-                shelves.give_back(index, job.measured_from, &mut job.intervals);
+                contents.read_back(index, job.measured_from, &mut job.intervals);
             }
         }
-        shelves.trouble()
+        contents.failure()
     }
 
     fn recording(mut self, disks: Vec<DiskRecording>) -> Recording {

@@ -27,7 +27,7 @@ pub(super) fn accompany<H: Host>(
     });
     live.enter(Phase::Running);
     let stop = || clock.now() >= deadline || live.stopping() != Stop::No;
-    let ended = host.accompany(program, &job.name, &stop)?;
+    let ended = host.run_program(program, &job.name, &stop)?;
     live.enter(Phase::Done);
     let notes = notes.into_iter().chain(ended).collect();
     Ok(JobRecording {

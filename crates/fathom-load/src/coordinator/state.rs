@@ -11,15 +11,17 @@ use crate::host::Host;
 use crate::job_recording;
 use crate::live::Phase;
 
-/// Workers look up at least every 100 ms; one that hangs in an I/O is not waited for longer than this.
+/// Workers look up at least every 100 ms; one that hangs in an I/O is not waited for longer than
+/// this.
 const PATIENCE: u64 = 250_000_000;
 
 /// Somebody who wants to know how the run stands.
 pub struct States<'a> {
-    /// Asked often, with the time since the run began: whether the state is wanted now. True once for each wish.
+    /// Asked often, with the time since the run began: whether the state is wanted now. True once
+    /// for each wish.
     pub wanted: &'a mut dyn FnMut(Nanos) -> bool,
-    /// Takes the recording so far, with the length the run is expected to have. I/O in flight is planned and has no end in
-    /// it, and intervals come without latencies.
+    /// Takes the recording so far, with the length the run is expected to have. I/O in flight is
+    /// planned and has no end in it, and intervals come without latencies.
     pub take: &'a mut dyn FnMut(Recording, Option<Nanos>),
 }
 
@@ -61,14 +63,14 @@ impl<H: Host + Send + 'static> Coordinator<H> {
             None if (states.wanted)(now) => {
                 (0..self.lives.len())
                     .filter(|job| self.is_at_work(*job))
-                    .for_each(|job| self.lives[job].ask_state());
+                    .for_each(|job| self.lives[job].request_snapshot());
                 self.state_asked_at = Some(now);
             }
             None => return,
             Some(_) => {}
         }
         let asked_at = self.state_asked_at.unwrap_or(now);
-        let silent = |job: usize| self.is_at_work(job) && self.lives[job].is_state_asked();
+        let silent = |job: usize| self.is_at_work(job) && self.lives[job].snapshot_requested();
         if (0..self.lives.len()).any(silent) && now.saturating_sub(asked_at).get() < PATIENCE {
             return;
         }
@@ -110,7 +112,7 @@ impl<H: Host + Send + 'static> Coordinator<H> {
         };
         let mut state = self.done[job]
             .clone()
-            .or_else(|| self.lives[job].state())
+            .or_else(|| self.lives[job].snapshot())
             .unwrap_or_else(not_begun);
         state.pace.steady = self.steady.recording(job);
         state

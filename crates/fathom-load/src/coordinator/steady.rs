@@ -1,5 +1,5 @@
-//! Steady state (`steadystate`): samples of the rate or the latency of a job or group, and whether the last of them
-//! keep still.
+//! Steady state (`steadystate`): samples of the rate or the latency of a job or group, and whether
+//! the last of them keep still.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -192,8 +192,8 @@ fn measured(sample: &SteadySample, measure: SteadyMeasure) -> f64 {
     }
 }
 
-/// Slope of the least-squares line in units per sample, largest distance from the mean, and the one of the two that
-/// counts, in percent of the mean where the limit is.
+/// Slope of the least-squares line in units per sample, largest distance from the mean, and the one
+/// of the two that counts, in percent of the mean where the limit is.
 fn verdict(values: &[f64], rule: &SteadyRule) -> Verdict {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -274,7 +274,7 @@ mod tests {
         let mut watch = Watch::new(0, rule);
         let mut ios = 0;
         for (second, rate) in rates.iter().enumerate() {
-            lives[0].show(fathom_model::Direction::Read, ios, ios * 4096);
+            lives[0].set_totals(fathom_model::Direction::Read, ios, ios * 4096);
             if watch.look(&lives, Nanos::from_secs(1 + second as u64)) {
                 return (Some(second), watch.recording());
             }

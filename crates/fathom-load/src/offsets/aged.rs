@@ -1,24 +1,26 @@
-//! One pass of writes that leaves flash as long random writing would (`sprandom`): as many bytes as the flash has, in regions
-//! of which each then holds as many outdated blocks as a region of its age.
+//! One pass of writes that leaves flash in the state that long random writing would (`sprandom`):
+//! it writes as many bytes as the flash has, in regions that each then hold as many outdated blocks
+//! as a region of that age.
 
 use super::{Offsets, Permutation, Span};
 use crate::rng::Rng;
 
-/// Shares are drawn in steps of this.
+/// Shares are drawn in steps of one part in this.
 const WHOLE: u64 = 10_000;
 
-/// What the flash is like.
+/// Parameters of the flash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flash {
-    /// Spare room beyond the span, as a share of it.
+    /// Over-provisioning, as a share of the span.
     pub spare: f64,
-    /// Regions the flash is taken to consist of.
+    /// Number of regions of the flash.
     pub regions: u32,
-    /// Bytes of a write cache that must be full before a block is written again; 0 is none.
+    /// Bytes of a write cache that must fill up before a block is written again; 0 is none.
     pub cache: u64,
 }
 
-/// Blocks of the span in random order, a share of each region's written again in the next.
+/// Blocks of the span in random order; a share of the blocks of each region is written again in the
+/// next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Aged {
     span: Span,
@@ -27,20 +29,22 @@ pub(crate) struct Aged {
     order: Permutation,
     cursor: u64,
     rng: Rng,
-    /// Of [`WHOLE`] blocks of each region this many are outdated by the next one.
+    /// Out of [`WHOLE`] blocks of each region, this many are outdated by the next one.
     outdated: Vec<u64>,
     writes: u64,
     defers: bool,
     region: usize,
     /// Writes left in this region.
     left: u64,
-    /// Blocks of the last region that this one writes again, and of this one that the next will.
+    /// Blocks of the previous region that this one writes again, and blocks of this one for the
+    /// next.
     again: Vec<u64>,
     next: Vec<u64>,
 }
 
 impl Aged {
-    /// `None` when the flash has no room for as many regions, or its cache holds a whole one.
+    /// `None` if the flash is too small for that many regions, or if its cache holds a whole
+    /// region.
     pub fn new(span: Span, flash: Flash, seed: u64, rng: Rng) -> Option<Self> {
         let writes = physical(span, flash.spare) / u64::from(flash.regions.max(1)) / span.align;
         if writes == 0 || flash.cache > writes * span.align {
@@ -132,11 +136,13 @@ pub(crate) fn physical(span: Span, spare: f64) -> u64 {
     bytes - bytes % span.align
 }
 
-/// Share of each region that is still valid in a steady state, that of the region to be collected next first.
+/// Share of each region that is still valid in steady state, beginning with the region that is
+/// collected next.
 ///
-/// Desnoyers (ACM Transactions on Storage 8(2), 2012): the number of blocks with a share of valid pages is inversely
-/// proportional to that share. The one collected next holds 1 - 1/WA of them; the write amplification WA is close to
-/// 0.5 / spare + 0.7. Regions of one size are what is left when the curve is cut into equal parts.
+/// Desnoyers (ACM Transactions on Storage 8(2), 2012): the number of blocks with a given share of
+/// valid pages is inversely proportional to that share. The region collected next has a valid share
+/// of 1 - 1/WA; the write amplification WA is close to 0.5 / spare + 0.7. Cutting the curve into
+/// equal parts gives regions of equal size.
 fn valid_shares(regions: usize, spare: f64) -> Vec<f64> {
     let lowest = 1.0 - 1.0 / (0.5 / spare + 0.7);
     let steps = (regions.max(2) - 1) as f64;
@@ -159,7 +165,7 @@ fn valid_shares(regions: usize, spare: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The value at `x` on the line through the points, whose places rise.
+/// Linear interpolation at `x`; `places` are ascending.
 fn between(places: &[f64], values: &[f64], x: f64) -> f64 {
     let after = places
         .partition_point(|place| *place < x)
@@ -203,7 +209,8 @@ mod tests {
         assert_eq!(valid_shares(1, 0.15).len(), 1);
     }
 
-    /// fio wrote 18,841 blocks; each block of the span is written, and again as often as its region's share says.
+    /// fio wrote 18,841 blocks; each block of the span is written at least once, and again as often
+    /// as the share of its region says.
     #[test]
     fn a_pass_writes_the_flash_once_and_leaves_outdated_blocks_in_each_region() {
         for cache in [0, 1 << 20] {
@@ -226,7 +233,7 @@ mod tests {
                     .filter(|(at, offset)| last[*offset] > *at)
                     .count();
                 let share = outdated as f64 / 1884.0;
-                // Five standard deviations of so many draws are at most 0.05.
+                // Five standard deviations of that many draws are at most 0.05.
                 assert!(
                     (share - expected).abs() < 0.05,
                     "cache {cache}, region {region}: {share}"
@@ -236,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_cache_nothing_is_written_again_before_the_cache_is_full() {
+    fn with_a_cache_no_block_is_rewritten_before_the_cache_is_full() {
         let mut aged = aged(4 << 20);
         let pass: Vec<u64> = std::iter::from_fn(|| aged.next(4096)).collect();
         let mut seen = std::collections::HashMap::new();
@@ -251,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_walks_the_same_and_passes_differ() {
+    fn a_copy_gives_the_same_offsets_and_passes_differ() {
         let (mut one, mut other) = (aged(0), aged(0).boxed());
         let walk = |offsets: &mut dyn Offsets| {
             std::iter::from_fn(|| offsets.next(4096)).collect::<Vec<_>>()
@@ -268,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_cut_into_regions_is_refused() {
+    fn flash_too_small_for_the_regions_is_refused() {
         let small = Span {
             start: 0,
             end: 40_960,

@@ -1,8 +1,9 @@
-//! Blocks that the user has numbered, in that order.
+//! Blocks in an order given by the user.
 
 use super::{Offsets, Span};
 
-/// A sequence of blocks, over and over; where it moves on, from the span's start again once it no longer fits.
+/// A repeated sequence of blocks. With `moves_on` each repetition starts after the previous one,
+/// and again at the start of the span when it no longer fits.
 #[derive(Clone, Debug)]
 pub(crate) struct Fixed {
     span: Span,
@@ -13,7 +14,7 @@ pub(crate) struct Fixed {
 }
 
 impl Fixed {
-    /// Nothing when the sequence is empty or names a block behind the span.
+    /// `None` if the sequence is empty or names a block beyond the span.
     pub fn new(span: Span, blocks: Vec<u64>, moves_on: bool) -> Option<Self> {
         let fits = blocks
             .iter()
@@ -69,10 +70,10 @@ mod tests {
 
     /// The two examples of fio's manual.
     #[test]
-    fn blocks_come_in_their_order() {
+    fn blocks_come_in_the_given_order() {
         assert_eq!(walk(false, 6), [2, 0, 1, 2, 0, 1]);
         assert_eq!(walk(true, 6), [2, 0, 1, 5, 3, 4]);
-        // Twelve blocks hold four groups; then it starts again.
+        // Twelve blocks hold four groups; then it starts over.
         assert_eq!(walk(true, 15)[9..], [11, 9, 10, 2, 0, 1]);
         let span = Span {
             start: 0,

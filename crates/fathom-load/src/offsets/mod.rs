@@ -1,4 +1,4 @@
-//! Where in a file the next I/O starts: one small generator for each access pattern.
+//! The offset of the next I/O: one small generator for each access pattern.
 
 mod aged;
 mod fixed;
@@ -21,7 +21,7 @@ pub(crate) use self::uniform::{Permuted, Uniform};
 pub(crate) use self::wrapped::{Blend, Burst};
 pub(crate) use self::zoned::Zoned;
 
-/// The bytes of a file that I/O may touch: `start..end`, in blocks of `align`.
+/// The bytes of a file that I/O may access: `start..end`, in blocks of `align`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub start: u64,
@@ -48,20 +48,22 @@ impl Span {
     }
 }
 
-/// A stream of starting offsets. `None` ends a pass over the span; the stream goes on with the next pass.
+/// A stream of offsets. `None` ends a pass over the span; the next call starts the next pass.
 pub(crate) trait Offsets: Send + OffsetsClone {
     /// Start of the next I/O of `len` bytes.
     fn next(&mut self, len: u32) -> Option<u64>;
 
-    /// Bytes left before this pass must end, where the stream knows: the size of the next I/O is drawn to fit.
+    /// Bytes left in this pass, if the stream has a fixed end: the size of the next I/O is drawn to
+    /// fit.
     fn room(&self) -> u64 {
         u64::MAX
     }
 
-    /// Ends the pass before its end: the next start begins another. Streams without passes have nothing to do.
+    /// Ends the pass early: the next call starts a new one. Streams without passes do nothing.
     fn end_pass(&mut self) {}
 
-    /// Fills `out` with starts of I/Os of `len` bytes each; fewer are returned only at the end of a pass.
+    /// Fills `out` with the offsets of I/Os of `len` bytes each; fewer are returned only at the end
+    /// of a pass.
     fn fill(&mut self, len: u32, out: &mut [u64]) -> usize {
         for (n, slot) in out.iter_mut().enumerate() {
             match self.next(len) {
@@ -73,7 +75,7 @@ pub(crate) trait Offsets: Send + OffsetsClone {
     }
 }
 
-/// Streams can be copied, so that a pass of writes can be walked again to verify it.
+/// Streams can be copied, so that a pass of writes can be repeated to verify it.
 pub(crate) trait OffsetsClone {
     fn boxed_clone(&self) -> Box<dyn Offsets>;
 }

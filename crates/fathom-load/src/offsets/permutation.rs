@@ -1,12 +1,12 @@
-//! Every number below n exactly once, in an order that looks random, from a few words of state.
+//! Every number below n exactly once, in an order that looks random, with a few words of state.
 
 use crate::rng::Rng;
 
-/// Fewer show in runs tests of small domains.
+/// With fewer rounds, small domains fail runs tests.
 const ROUNDS: usize = 6;
 
-/// A bijection of `0..n`: an unbalanced Feistel network over the next power of two with cycle walking
-/// (Black and Rogaway 2002). It stands in for a bitmap of blocks already used, at any size.
+/// A bijection of `0..n`: an unbalanced Feistel network over the next power of two with cycle
+/// walking (Black and Rogaway 2002). It replaces a bitmap of used blocks and works at any size.
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     n: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// The permutation of `0..n` that belongs to `seed`.
+    /// The permutation of `0..n` for `seed`.
     pub fn new(n: u64, seed: u64) -> Self {
         let bits = if n < 2 {
             1
@@ -41,7 +41,7 @@ impl Permutation {
         }
     }
 
-    /// How many numbers are permuted.
+    /// Length of the permutation.
     pub fn len(&self) -> u64 {
         self.n
     }
@@ -51,23 +51,25 @@ impl Permutation {
     pub fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.n);
         let mut value = self.shuffle(index);
-        // The domain is less than 2n, so fewer than two rounds are walked on average; it ends because the network is a
-        // bijection and `index` itself is a value below n on the same cycle.
+        // The domain is less than 2n, so fewer than two rounds are needed on average. The loop ends
+        // because the network is a bijection and `index` itself is a value below n on the same
+        // cycle.
         while value >= self.n {
             value = self.shuffle(value);
         }
         value
     }
 
-    /// Fills `out` with images in order, going on from `cursor`, which starts at 0; fewer than `out` holds are given only
-    /// at the end of the permutation. In place of walking cycles it goes through the whole power of two and drops what
-    /// is too large: nothing to predict wrongly, and the rounds of many numbers overlap.
+    /// Fills `out` with images in order, continuing from `cursor`, which starts at 0; fewer are
+    /// returned only at the end of the permutation. Instead of walking cycles it goes through the
+    /// whole power of two and drops values that are too large: there are no branches to mispredict,
+    /// and the rounds of many numbers overlap.
     #[inline]
     pub fn walk(&self, cursor: &mut u64, out: &mut [u64]) -> usize {
         let domain = self.domain;
         let mut filled = 0;
         while filled < out.len() && *cursor < domain {
-            // Each number fills at most one place, so this many cannot overrun.
+            // Each number fills at most one entry, so this many cannot overrun.
             let many = (out.len() - filled).min((domain - *cursor) as usize);
             for number in *cursor..*cursor + many as u64 {
                 let value = self.shuffle(number);
@@ -90,7 +92,8 @@ impl Permutation {
     }
 }
 
-/// A multiply, of which the highest bits are to be taken: only they depend on every bit of `value`, however small it is.
+/// A multiplication of which the caller takes the highest bits: only they depend on every bit of
+/// `value`, however small it is.
 #[inline]
 fn mix(value: u64, key: u64) -> u64 {
     (value ^ key).wrapping_mul(0xd6e8_feb8_6659_fd93)
@@ -101,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_number_comes_exactly_once() {
+    fn every_number_occurs_exactly_once() {
         for n in [1, 2, 3, 5, 64, 255, 256, 1000, 65_537, 1_000_003] {
             let permutation = Permutation::new(n, n * 31);
             let mut seen = vec![false; n as usize];
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn walking_gives_every_number_once_in_pieces_of_any_size() {
+    fn walking_gives_every_number_once_in_chunks_of_any_size() {
         for n in [1, 2, 3, 64, 65, 1000, 4097] {
             let permutation = Permutation::new(n, 5);
             let (mut cursor, mut seen, mut out) = (0, Vec::new(), [0; 7]);
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_not_neighbours_and_seeds_differ() {
+    fn neighbours_are_separated_and_seeds_differ() {
         let n = 1_000_003u64;
         let (a, b) = (Permutation::new(n, 1), Permutation::new(n, 2));
         let steps = (1..10_000)
@@ -150,8 +153,8 @@ mod tests {
         assert!((cov / var).abs() < 0.05);
     }
 
-    /// The runs test of Wald and Wolfowitz: how many standard deviations the number of runs above and below the middle
-    /// lies from that of a random order.
+    /// The runs test of Wald and Wolfowitz: how many standard deviations the number of runs above
+    /// and below the median differs from that of a random order.
     fn runs_z(permutation: &Permutation) -> f64 {
         let n = permutation.len();
         let above: Vec<bool> = (0..n).map(|i| permutation.at(i) >= n / 2).collect();
@@ -162,8 +165,9 @@ mod tests {
         (runs as f64 - expected) / variance.sqrt()
     }
 
-    /// Regression 0005: with four rounds and the middle bits of the product, half the orders of 256 blocks and nearly all
-    /// of 4096 failed a runs test at 5%, as fio's own suite found. Of random orders one in twenty does.
+    /// Regression 0005: with four rounds and the middle bits of the product, half the orders of 256
+    /// blocks and nearly all of 4096 failed a runs test at 5%, as fio's own suite found. Of random
+    /// orders, one in twenty does.
     #[test]
     fn small_orders_pass_a_runs_test() {
         for n in [256, 1000, 4096] {

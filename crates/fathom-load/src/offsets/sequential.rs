@@ -1,8 +1,8 @@
-//! One after the other, with an optional step between, forwards or backwards.
+//! Sequential offsets, with an optional skip between I/Os, forwards or backwards.
 
 use super::{Offsets, Span};
 
-/// Each I/O starts where the last ended, plus `skip`.
+/// Each I/O starts where the last one ended, plus `skip`.
 #[derive(Clone, Debug)]
 pub(crate) struct Sequential {
     span: Span,
@@ -19,7 +19,7 @@ impl Sequential {
         }
     }
 
-    /// Where a pass begins: a walk that goes back starts at the end.
+    /// The first offset of a pass: a backward pass starts at the end.
     fn first(&self, len: u32) -> u64 {
         if self.skip < 0 && self.skip.unsigned_abs() > u64::from(len) {
             self.span
@@ -47,7 +47,7 @@ impl Offsets for Sequential {
             return None;
         }
         let after = (at + u64::from(len)).checked_add_signed(self.skip);
-        // Below zero is before any span: the pass ends with the next call.
+        // Below zero is before any span: the next call ends the pass.
         self.next = Some(after.unwrap_or(u64::MAX));
         Some(at)
     }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tail_smaller_than_the_block_is_left_alone() {
+    fn a_tail_smaller_than_a_block_is_not_accessed() {
         assert_eq!(
             walk(Sequential::new(Span { end: 139, ..SPAN }, 0), 10),
             [100, 110, 120]

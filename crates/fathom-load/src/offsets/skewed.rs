@@ -6,21 +6,22 @@ use super::zipf::Zipf;
 use super::{Offsets, Permutation, Span};
 use crate::rng::Rng;
 
-/// Draws ranks by a law and puts them somewhere in the span. With replacement; a pass never ends by itself.
+/// Draws ranks from a distribution and maps them to blocks of the span. With replacement; a pass
+/// never ends by itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Skewed {
     span: Span,
     blocks: u64,
-    law: Law,
-    place: Position,
+    distribution: RankDistribution,
+    placement: Placement,
     rng: Rng,
 }
 
 #[derive(Clone, Debug)]
-enum Law {
+enum RankDistribution {
     Zipf(Zipf),
-    /// Self-similar (Gray et al. 1994): rank = n u^e with e = ln h / ln (1 - h), which gives the share 1 - h of the
-    /// accesses to the share h of the blocks.
+    /// Self-similar (Gray et al. 1994): rank = n u^e with e = ln h / ln (1 - h), so that the share
+    /// 1 - h of the accesses goes to the share h of the blocks.
     Pareto {
         exponent: f64,
     },
@@ -28,19 +29,19 @@ enum Law {
     Normal(Normal<f64>),
 }
 
-/// Where the block of a rank lies.
+/// Maps ranks to blocks.
 #[derive(Clone, Debug)]
-enum Position {
+enum Placement {
     /// Hot blocks are scattered over the span.
     Scattered(Permutation),
-    /// The hottest block is this one, the next ranks follow it.
+    /// The hottest block is this one; the next ranks follow it.
     From(u64),
 }
 
 impl Skewed {
     pub fn zipf(span: Span, theta: f64, center: Option<f64>, seed: u64, rng: Rng) -> Option<Self> {
-        let law = Law::Zipf(Zipf::new(span.blocks(), theta)?);
-        Some(Skewed::new(span, law, center, seed, rng))
+        let distribution = RankDistribution::Zipf(Zipf::new(span.blocks(), theta)?);
+        Some(Skewed::new(span, distribution, center, seed, rng))
     }
 
     pub fn pareto(
@@ -51,9 +52,15 @@ impl Skewed {
         rng: Rng,
     ) -> Option<Self> {
         let exponent = power.ln() / (1.0 - power).ln();
-        exponent
-            .is_finite()
-            .then(|| Skewed::new(span, Law::Pareto { exponent }, center, seed, rng))
+        exponent.is_finite().then(|| {
+            Skewed::new(
+                span,
+                RankDistribution::Pareto { exponent },
+                center,
+                seed,
+                rng,
+            )
+        })
     }
 
     pub fn normal(
@@ -63,37 +70,44 @@ impl Skewed {
         rng: Rng,
     ) -> Option<Self> {
         let n = span.blocks() as f64;
-        let law = Law::Normal(
+        let distribution = RankDistribution::Normal(
             Normal::new(n * center.unwrap_or(0.5), n * deviation_percent / 100.0).ok()?,
         );
-        Some(Skewed::new(span, law, Some(0.0), 0, rng))
+        Some(Skewed::new(span, distribution, Some(0.0), 0, rng))
     }
 
-    fn new(span: Span, law: Law, center: Option<f64>, seed: u64, rng: Rng) -> Self {
+    fn new(
+        span: Span,
+        distribution: RankDistribution,
+        center: Option<f64>,
+        seed: u64,
+        rng: Rng,
+    ) -> Self {
         let blocks = span.blocks();
-        let place = match center {
-            None => Position::Scattered(Permutation::new(blocks, seed)),
-            Some(share) => Position::From(((share * blocks as f64) as u64).min(blocks - 1)),
+        let placement = match center {
+            None => Placement::Scattered(Permutation::new(blocks, seed)),
+            Some(share) => Placement::From(((share * blocks as f64) as u64).min(blocks - 1)),
         };
         Skewed {
             span,
             blocks,
-            law,
-            place,
+            distribution,
+            placement,
             rng,
         }
     }
 
-    /// A rank below the number of blocks, 0 the hottest (for the normal law: the place itself).
+    /// A rank below the number of blocks, 0 the hottest (for the normal distribution: the block
+    /// itself).
     fn rank(&mut self) -> u64 {
         let last = self.blocks - 1;
-        match &self.law {
-            Law::Zipf(zipf) => zipf.draw(&mut self.rng),
-            Law::Pareto { exponent } => {
+        match &self.distribution {
+            RankDistribution::Zipf(zipf) => zipf.draw(&mut self.rng),
+            RankDistribution::Pareto { exponent } => {
                 ((self.blocks as f64 * self.rng.unit().powf(*exponent)) as u64).min(last)
             }
-            Law::Normal(normal) => loop {
-                // Draws beyond the span are drawn again, so that its ends get no extra share.
+            RankDistribution::Normal(normal) => loop {
+                // Draws beyond the span are drawn again, so that the ends get no extra share.
                 let at = normal.sample(self.rng.inner()).floor();
                 if at >= 0.0 && at <= last as f64 {
                     break at as u64;
@@ -106,9 +120,9 @@ impl Skewed {
 impl Offsets for Skewed {
     fn next(&mut self, len: u32) -> Option<u64> {
         let rank = self.rank();
-        let block = match &self.place {
-            Position::Scattered(order) => order.at(rank),
-            Position::From(first) => {
+        let block = match &self.placement {
+            Placement::Scattered(order) => order.at(rank),
+            Placement::From(first) => {
                 let block = first + rank;
                 if block >= self.blocks {
                     block - self.blocks
@@ -139,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn zipf_frequencies_follow_the_law() {
+    fn zipf_frequencies_follow_the_distribution() {
         let theta = 1.2;
         let draws = 400_000;
         let mut seen = counts(
@@ -169,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_has_its_middle_and_deviation() {
+    fn normal_has_the_requested_mean_and_deviation() {
         let seen = counts(
             Skewed::normal(SPAN, 10.0, None, Rng::new(1, 1)).expect("valid"),
             100_000,
@@ -181,7 +195,7 @@ mod tests {
             .sum::<f64>()
             / 1e5;
         let near: u32 = seen[400..600].iter().sum();
-        // One deviation either side holds 68.27 %.
+        // One deviation on either side holds 68.27 %.
         assert!(
             (mean - 499.5).abs() < 2.0 && (67_300..=69_300).contains(&near),
             "{mean} {near}"
@@ -189,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn hot_blocks_are_scattered_unless_gathered() {
+    fn hot_blocks_are_scattered_without_a_center() {
         let hottest = |center| {
             let seen = counts(
                 Skewed::zipf(SPAN, 1.5, center, 5, Rng::new(1, 1)).expect("valid"),

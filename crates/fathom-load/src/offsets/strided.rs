@@ -1,13 +1,14 @@
-//! `zonemode=strided`: so many bytes of I/O in one window, then on to the next.
+//! `zonemode=strided`: a given amount of I/O in one zone, then on to the next zone.
 //!
-//! As in fio the amount of a pass is that of the whole span, whatever the windows leave out: behind the last window comes the
-//! first. A window that the span cuts short ends the pass when it is used up.
+//! As in fio, the amount of a pass is the size of the whole span, whatever the zones leave out:
+//! after the last zone follows the first. A zone that the end of the span cuts short ends the pass
+//! when it is used up.
 
 use fathom_model::Strided;
 
 use super::{Offsets, Span};
 
-/// The window that is being worked on.
+/// The current zone.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     whole: Span,
@@ -30,7 +31,7 @@ impl Window {
         self.at.saturating_add(self.zone.range.get())
     }
 
-    /// Goes on to the next window when this one has seen its amount. Returns whether it did.
+    /// Moves on to the next zone when this one has done its amount. Returns whether it did.
     fn turn(&mut self) -> bool {
         if self.done < self.zone.size.get() {
             return false;
@@ -49,7 +50,7 @@ impl Window {
     }
 }
 
-/// One block after the other inside each window.
+/// Sequential blocks inside each zone.
 #[derive(Clone, Debug)]
 pub(crate) struct Strides {
     window: Window,
@@ -67,7 +68,7 @@ impl Strides {
 
 impl Offsets for Strides {
     fn next(&mut self, len: u32) -> Option<u64> {
-        // An amount larger than the window walks it again.
+        // An amount larger than the zone repeats it.
         if self.window.turn() || self.next >= self.window.end() {
             self.next = self.window.at;
         }
@@ -86,10 +87,10 @@ impl Offsets for Strides {
     }
 }
 
-/// Makes the addresses inside one window.
+/// Creates the offsets inside one zone.
 type Make = fn(Span, u64) -> Box<dyn Offsets>;
 
-/// Addresses drawn anew for each window.
+/// Random offsets, drawn anew for each zone.
 #[derive(Clone)]
 pub(crate) struct RandomStrides {
     window: Window,
@@ -99,7 +100,7 @@ pub(crate) struct RandomStrides {
 }
 
 impl RandomStrides {
-    /// `make` gives the stream inside one window.
+    /// `make` creates the stream inside one zone.
     pub fn new(whole: Span, zone: Strided, seed: u64, make: Make) -> Self {
         let window = Window::new(whole, zone);
         RandomStrides {
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
     use fathom_model::Bytes;
 
-    /// The first `n` addresses of blocks of `len` KiB, in KiB, over `span` KiB.
+    /// The first `n` offsets of blocks of `len` KiB, in KiB, over `span` KiB.
     fn walk(span: u64, zone: [u64; 3], len: u32, n: usize) -> Vec<u64> {
         let [size, range, skip] = zone.map(|kib| Bytes::new(kib << 10));
         let whole = Span {
@@ -158,25 +159,26 @@ mod tests {
             .collect()
     }
 
-    /// fio 3.33: behind the last window comes the first.
+    /// fio 3.33: after the last zone follows the first.
     #[test]
-    fn strides_do_their_amount_in_each_window_and_wrap() {
+    fn strides_do_their_amount_in_each_zone_and_wrap() {
         assert_eq!(walk(32, [8, 16, 0], 4, 6), [0, 4, 16, 20, 0, 4]);
         assert_eq!(walk(32, [8, 8, 8], 4, 6), [0, 4, 16, 20, 0, 4]);
-        // An amount larger than the window walks it again.
+        // An amount larger than the zone repeats it.
         assert_eq!(walk(32, [16, 8, 0], 4, 6), [0, 4, 0, 4, 8, 12]);
-        // The block that crosses the amount is the last one of its window.
+        // The block that crosses the amount is the last one of its zone.
         assert_eq!(walk(64, [16, 32, 0], 12, 5), [0, 12, 32, 44, 0]);
     }
 
-    /// fio 3.33: size=1000k zonesize=60k zonerange=120k reads 8 windows of 15 blocks and 10 blocks of the ninth.
+    /// fio 3.33: size=1000k zonesize=60k zonerange=120k reads 8 zones of 15 blocks and 10 blocks of
+    /// the ninth.
     #[test]
-    fn a_window_that_is_cut_short_ends_the_pass() {
+    fn a_zone_that_is_cut_short_ends_the_pass() {
         assert_eq!(walk(1000, [60, 120, 0], 4, 1000).len(), 130);
     }
 
     #[test]
-    fn random_strides_stay_in_their_window() {
+    fn random_strides_stay_in_their_zone() {
         let zone = Strided {
             size: Bytes::new(40),
             range: Bytes::new(50),

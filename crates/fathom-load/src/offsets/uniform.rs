@@ -1,4 +1,4 @@
-//! All blocks alike: with replacement, or each once before any comes twice.
+//! Uniform random blocks: with replacement, or each block once per pass.
 
 use super::{Offsets, Permutation, Span};
 use crate::rng::Rng;
@@ -40,14 +40,15 @@ impl Offsets for Uniform {
     }
 }
 
-/// Each block once, in a random order; the next pass has another order. Blocks are as large as the I/O.
+/// Each block once, in random order; the next pass has another order. Blocks are as large as the
+/// I/O.
 #[derive(Clone, Debug)]
 pub(crate) struct Permuted {
     span: Span,
     seed: u64,
     pass: u64,
     order: Permutation,
-    /// How far the order has been walked.
+    /// The position in the order.
     cursor: u64,
 }
 
@@ -118,13 +119,13 @@ mod tests {
     }
 
     #[test]
-    fn filling_gives_what_asking_one_by_one_gives() {
+    fn fill_gives_the_same_offsets_as_next() {
         let (mut a, mut b) = (Permuted::new(SPAN, 3), Permuted::new(SPAN, 3));
         let mut out = [0; 7];
         for _ in 0..40 {
             let n = a.fill(4096, &mut out);
-            let asked: Vec<u64> = (0..n).map_while(|_| b.next(4096)).collect();
-            assert_eq!(&out[..n], asked);
+            let requested: Vec<u64> = (0..n).map_while(|_| b.next(4096)).collect();
+            assert_eq!(&out[..n], requested);
             if n < out.len() {
                 assert_eq!(b.next(4096), None);
             }

@@ -1,9 +1,9 @@
-//! Streams made of other streams: a share of sequential I/O, and runs that follow a random start.
+//! Streams made of other streams: a share of sequential I/O, and runs after a random start.
 
 use super::{Offsets, Span};
 use crate::rng::Rng;
 
-/// `percentage_random`: a share of the I/Os is random, the rest follows on from the last.
+/// `percentage_random`: a share of the I/Os is random, the others continue from the last one.
 #[derive(Clone)]
 pub(crate) struct Blend {
     pub span: Span,
@@ -31,7 +31,8 @@ impl Offsets for Blend {
     }
 }
 
-/// `rw=randread:N`: a new start every N I/Os; in between on from there, or the same place again.
+/// `rw=randread:N`: a new random offset every N I/Os; the I/Os in between continue from there, or
+/// repeat the same offset.
 #[derive(Clone)]
 pub(crate) struct Burst {
     pub span: Span,
@@ -73,7 +74,7 @@ mod tests {
     };
 
     #[test]
-    fn a_quarter_random_makes_three_quarters_follow_on() {
+    fn with_a_quarter_random_three_quarters_are_sequential() {
         let random = Box::new(Uniform::new(SPAN, Rng::new(1, 1)));
         let mut blend = Blend {
             span: SPAN,
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn bursts_have_their_length() {
+    fn bursts_have_the_requested_length() {
         let starts = Box::new(Uniform::new(SPAN, Rng::new(1, 1)));
         let mut burst = Burst {
             span: SPAN,

@@ -1,20 +1,22 @@
-//! Ranks by Zipf's law, exact at any size, for the price of two random numbers.
+//! Zipf-distributed ranks, exact at any size, for the cost of two random numbers.
 //!
-//! The ranks are cut into cells in which the law hardly changes. A cell is drawn from an alias table (Walker 1977; Vose
-//! 1991) by the weight of its first rank, a rank in it uniformly, and that rank is kept with the ratio of its own weight to
-//! the first's: rejection from an envelope (von Neumann 1951). Nearly all draws are kept without computing that ratio.
+//! The ranks are divided into cells within which the weight hardly changes. A cell is drawn from an
+//! alias table (Walker 1977; Vose 1991) by the weight of its first rank, and a rank in it
+//! uniformly. That rank is accepted with the ratio of its own weight to the weight of the first:
+//! rejection sampling (von Neumann 1951). Nearly all draws are accepted without computing that
+//! ratio.
 
 use crate::rng::Rng;
 
-/// Cells in each power of two of ranks, so that the law changes by less than theta / 64 in each.
+/// Cells in each power of two of ranks, so that the weight changes by less than theta / 64 in each.
 const CELLS_PER_OCTAVE: u64 = 64;
 
-/// Draws ranks 0, 1, 2... below `n`, rank k with a weight of (k + 1)^-theta.
+/// Draws ranks 0, 1, 2... below `n`; rank k has the weight (k + 1)^-theta.
 #[derive(Clone, Debug)]
 pub(crate) struct Zipf {
     theta: f64,
     cells: Vec<ZipfCell>,
-    /// Alias table: a share of 2^64 to stay with the cell, else the other one.
+    /// Alias table: the share of 2^64 that stays with the cell, and the alternative cell.
     alias: Vec<(u64, u32)>,
 }
 
@@ -23,12 +25,13 @@ struct ZipfCell {
     /// First rank, from 1.
     first: u64,
     count: u64,
-    /// Draws below this share of 2^64 are kept whatever their rank in the cell is.
-    surely: u64,
+    /// Draws below this share of 2^64 are accepted for every rank of the cell.
+    always_accepted: u64,
 }
 
 impl Zipf {
-    /// The law over `n` ranks; `None` without ranks or with an exponent that is not positive and finite.
+    /// The distribution over `n` ranks; `None` without ranks or if the exponent is not positive and
+    /// finite.
     pub fn new(n: u64, theta: f64) -> Option<Self> {
         if n == 0 || !theta.is_finite() || theta <= 0.0 {
             return None;
@@ -38,11 +41,11 @@ impl Zipf {
         while first <= n {
             let count = (first / CELLS_PER_OCTAVE).max(1).min(n - first + 1);
             let last = first + count - 1;
-            let surely = share((first as f64 / last as f64).powf(theta));
+            let always_accepted = share((first as f64 / last as f64).powf(theta));
             cells.push(ZipfCell {
                 first,
                 count,
-                surely,
+                always_accepted,
             });
             first = last + 1;
         }
@@ -73,19 +76,19 @@ impl Zipf {
             }
             let (step, share) = split(rng.bits(), cell.count);
             let rank = cell.first + step;
-            if share <= cell.surely || self.keeps(cell.first, rank, share) {
+            if share <= cell.always_accepted || self.accepts(cell.first, rank, share) {
                 return rank - 1;
             }
         }
     }
 
     #[cold]
-    fn keeps(&self, first: u64, rank: u64, draw: u64) -> bool {
+    fn accepts(&self, first: u64, rank: u64, draw: u64) -> bool {
         draw <= share((first as f64 / rank as f64).powf(self.theta))
     }
 }
 
-/// A number below `n` and what is left of the draw, as a share of 2^64.
+/// A number below `n` and the rest of the draw, as a share of 2^64.
 #[inline]
 fn split(bits: u64, n: u64) -> (u64, u64) {
     let product = u128::from(bits) * u128::from(n);
@@ -97,7 +100,7 @@ fn share(probability: f64) -> u64 {
     (probability * 2f64.powi(64)) as u64
 }
 
-/// Vose's table for these weights.
+/// Vose's alias table for these weights.
 fn alias(weights: &[f64]) -> Vec<(u64, u32)> {
     let mean = weights.iter().sum::<f64>() / weights.len() as f64;
     let mut rest: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
@@ -120,7 +123,8 @@ fn alias(weights: &[f64]) -> Vec<(u64, u32)> {
 mod tests {
     use super::*;
 
-    /// Chi-square of `draws` against the law, over the `hot` first ranks and the rest as one class.
+    /// Chi-square of `draws` against the distribution, over the `hot` first ranks and the rest as
+    /// one class.
     fn chi_square(n: u64, theta: f64, draws: u32, hot: usize) -> f64 {
         let zipf = Zipf::new(n, theta).expect("valid");
         let mut rng = Rng::new(11, 3);
@@ -130,7 +134,8 @@ mod tests {
             assert!(rank < n);
             seen[(rank as usize).min(hot)] += 1;
         }
-        // The sum of the law by Euler and Maclaurin beyond 10,000 terms, exact to far more digits than a draw can tell.
+        // Beyond 10,000 terms the sum comes from the Euler-Maclaurin formula, far more exact than
+        // the draws can show.
         let exact: f64 = (1..=n.min(10_000)).map(|k| (k as f64).powf(-theta)).sum();
         let (a, b) = (10_000.0f64, n as f64);
         let tail = (b.powf(1.0 - theta) - a.powf(1.0 - theta)) / (1.0 - theta)
@@ -151,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn frequencies_follow_the_law_at_every_size_and_exponent() {
+    fn frequencies_follow_the_distribution_at_every_size_and_exponent() {
         // 200 degrees of freedom: the 99.9 % quantile of chi-square is 267.5.
         for (n, theta) in [
             (1000, 1.2),
@@ -167,7 +172,7 @@ mod tests {
 
     #[test]
     fn each_octave_of_the_tail_has_its_weight() {
-        // Without the rejection every cell of several ranks would get up to theta / 64 too much.
+        // Without the rejection, every cell of several ranks would get up to theta / 64 too much.
         let (octaves, theta, draws) = (20, 1.1, 5_000_000u32);
         let zipf = Zipf::new((1 << octaves) - 1, theta).expect("valid");
         let (mut rng, mut seen) = (Rng::new(1, 1), vec![0u32; octaves]);
@@ -200,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn set_up_is_small_at_any_size() {
+    fn the_table_is_small_at_any_size() {
         let zipf = Zipf::new(1 << 52, 1.1).expect("valid");
         assert!(zipf.cells.len() < 64 + 64 * 52);
     }

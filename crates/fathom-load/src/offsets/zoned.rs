@@ -3,7 +3,7 @@
 use super::{Offsets, Span};
 use crate::rng::Rng;
 
-/// Uniform inside zones, zones by their share of the accesses. With replacement.
+/// Uniform inside zones; zones are drawn by their share of the accesses. With replacement.
 #[derive(Clone, Debug)]
 pub(crate) struct Zoned {
     /// Cumulative access share in percent, and the zone.
@@ -12,8 +12,9 @@ pub(crate) struct Zoned {
 }
 
 impl Zoned {
-    /// Zones in order, each with its share of accesses (percent) and its bytes; zones beyond the span and zones without
-    /// a whole block get no access. Shares that are left over go to the last zone.
+    /// Zones in order, each with its share of accesses (percent) and its bytes; zones beyond the
+    /// span and zones without a whole block get no access. The remaining share goes to the last
+    /// zone.
     pub fn new(span: Span, parts: &[(u8, u64)], rng: Rng) -> Option<Self> {
         let mut zones = Vec::new();
         let (mut at, mut share) = (span.start, 0u64);

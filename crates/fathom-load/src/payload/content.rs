@@ -1,4 +1,4 @@
-//! One kind of content, ready to be written into buffers.
+//! One kind of buffer content.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use fathom_model::Fill;
 
 use super::{Files, Stream, Tile};
 
-/// Why a payload cannot be made.
+/// Why a payload cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PayloadError {
     /// A pattern without a single byte.
@@ -16,15 +16,15 @@ pub enum PayloadError {
     File {
         /// The file.
         path: PathBuf,
-        /// Why, in the system's words.
+        /// The reason, as the system reports it.
         reason: String,
     },
     /// A percentage above 100.
     Percent {
         /// The option.
         option: &'static str,
-        /// What was asked.
-        asked: u8,
+        /// The requested value.
+        requested: u8,
     },
 }
 
@@ -41,8 +41,8 @@ impl fmt::Display for PayloadError {
                     path.display()
                 )
             }
-            PayloadError::Percent { option, asked } => {
-                write!(f, "{option}={asked}: a percentage is at most 100")
+            PayloadError::Percent { option, requested } => {
+                write!(f, "{option}={requested}: a percentage is at most 100")
             }
         }
     }
@@ -59,7 +59,7 @@ pub(crate) enum Content {
     Zeroes,
     /// A repeated pattern.
     Tiled(Tile),
-    /// The first part of each chunk is random, the rest constant; the last field is `None` for zeros.
+    /// The first part of each chunk is random, the rest constant; `constant` is `None` for zeros.
     Compressible {
         percent: u8,
         chunk: usize,
@@ -68,7 +68,7 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// Resolves files and patterns.
+    /// Reads files and parses patterns.
     pub(crate) fn new(fill: &Fill, files: Files<'_>) -> Result<Self, PayloadError> {
         Ok(match fill {
             Fill::Random | Fill::Compressible { percent: 0, .. } => Content::Random,
@@ -77,7 +77,7 @@ impl Content {
             Fill::Compressible { percent, .. } if *percent > 100 => {
                 return Err(PayloadError::Percent {
                     option: "buffer_compress_percentage",
-                    asked: *percent,
+                    requested: *percent,
                 });
             }
             Fill::Compressible {
@@ -96,7 +96,7 @@ impl Content {
         })
     }
 
-    /// Writes the content of a block that goes to byte `offset`; random parts come from `stream`.
+    /// Writes the content of a block at byte `offset`; random parts come from `stream`.
     pub(crate) fn fill(&self, buf: &mut [u8], offset: u64, stream: &mut Stream) {
         match self {
             Content::Random => stream.fill(buf),
@@ -119,13 +119,13 @@ impl Content {
         }
     }
 
-    /// Whether some of it is random, so that marks may be put into it.
+    /// Whether some of it is random, so that marks may be written into it.
     pub(crate) fn is_random(&self) -> bool {
         matches!(self, Content::Random)
             || matches!(self, Content::Compressible { percent, .. } if *percent < 100)
     }
 
-    /// Whether it depends on where the block goes.
+    /// Whether it depends on the offset of the block.
     pub(crate) fn follows_offset(&self) -> bool {
         match self {
             Content::Tiled(tile)

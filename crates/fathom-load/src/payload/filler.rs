@@ -5,16 +5,16 @@ use fathom_model::Payload;
 use super::content::{Content, PayloadError};
 use super::{Files, Stream, mix};
 
-/// Smallest unit in which a device or file system looks for repetition, bytes.
+/// The smallest unit in which a device or file system detects duplicates, bytes.
 const SECTOR: usize = 512;
-/// How many earlier blocks `dedupe_percentage` may repeat.
+/// Number of earlier blocks that `dedupe_percentage` may repeat.
 const REMEMBERED: u64 = 1024;
 
-/// Fills the buffers of one job; allocates nothing after it is made.
+/// Fills the buffers of one job; allocates nothing after its creation.
 ///
-/// Without `refill_buffers` a buffer is filled once and then only marked. The filler therefore knows buffers by slot:
-/// one slot stands for one buffer, always the same memory, that nobody else writes. After a read into the buffer of
-/// a slot, say so with [`Filler::forget`].
+/// Without `refill_buffers` a buffer is filled once and then only marked. The filler therefore
+/// identifies buffers by slot: one slot is one buffer, always the same memory, that nothing else
+/// writes. After a read into the buffer of a slot, call [`Filler::forget`].
 #[derive(Clone, Debug)]
 pub struct Filler {
     content: Content,
@@ -43,7 +43,7 @@ impl Filler {
         if payload.dedupe_percent > 100 {
             return Err(PayloadError::Percent {
                 option: "dedupe_percentage",
-                asked: payload.dedupe_percent,
+                requested: payload.dedupe_percent,
             });
         }
         let content = Content::new(&payload.fill, files)?;
@@ -60,7 +60,8 @@ impl Filler {
         })
     }
 
-    /// The same, but what is repeated is one of `blocks` blocks that `seed` makes: fillers with one seed share them.
+    /// Sets the blocks that are repeated: one of `blocks` blocks derived from `seed`. Fillers with
+    /// the same seed share them.
     #[must_use]
     pub fn repeating(mut self, blocks: u64, seed: u64) -> Self {
         if let Some(dedupe) = &mut self.dedupe {
@@ -69,7 +70,7 @@ impl Filler {
         self
     }
 
-    /// Makes `buf`, the buffer of `slot`, ready to be written at byte `offset`.
+    /// Prepares `buf`, the buffer of `slot`, to be written at byte `offset`.
     pub fn fill(&mut self, slot: usize, buf: &mut [u8], offset: u64) {
         if let Some(dedupe) = &mut self.dedupe {
             return self
@@ -85,7 +86,8 @@ impl Filler {
         }
     }
 
-    /// The buffer of `slot` was overwritten, by a read for example: the next fill is a full one.
+    /// The buffer of `slot` was overwritten, for example by a read: the next call fills it
+    /// completely.
     pub fn forget(&mut self, slot: usize) {
         if let Some(filled) = self.filled.get_mut(slot) {
             *filled = 0;
@@ -103,7 +105,7 @@ impl Filler {
         }
     }
 
-    /// Two marks in each sector that no other sector of this job has had.
+    /// Writes two marks into each sector that are unique within this job.
     fn mark(&mut self, buf: &mut [u8]) {
         for sector in buf.chunks_mut(SECTOR) {
             self.marks = self.marks.wrapping_add(1);
@@ -117,16 +119,17 @@ impl Filler {
     }
 }
 
-/// Decides which blocks repeat an earlier one. A block is known by the seed of its content.
+/// Decides which blocks repeat an earlier one. A block is identified by the seed of its content.
 #[derive(Clone, Debug)]
 struct Dedupe {
     percent: u64,
     seed: u64,
     /// Draws made.
     draws: u64,
-    /// Blocks made that repeat none.
+    /// Number of blocks that repeat none.
     unique: u64,
-    /// What is repeated, where it is not one of the last blocks: how many blocks, and the seed of their contents.
+    /// The set of repeated blocks, if it is not the last blocks: their number, and the seed of
+    /// their contents.
     set: Option<(u64, u64)>,
 }
 

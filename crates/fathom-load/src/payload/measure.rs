@@ -1,15 +1,15 @@
-//! What a payload really was: how much of it a device could have saved.
+//! The properties of a payload: how much of it a device could save.
 //!
-//! An estimate from samples, cheap and without allocation. It is meant to tell zeros, patterns and repeated blocks from
-//! random data, not to predict a ratio of a named compressor.
+//! An estimate from samples, cheap and without allocation. It distinguishes zeros, patterns and
+//! repeated blocks from random data; it does not predict the ratio of a particular compressor.
 
 use super::mix;
 
 const WORD: usize = 8;
-/// Compressors look at least this far back; the estimate looks no further, bytes.
+/// Compressors look back at least this far; the estimate looks no further, bytes.
 const WINDOW: usize = 4096;
 const SECTOR: usize = 512;
-/// Sectors remembered by a [`Sampler`].
+/// Number of sectors that a [`Sampler`] remembers.
 const REMEMBERED: usize = 1 << 14;
 
 /// How much of one buffer can be saved; shares are 0 to 1.
@@ -23,8 +23,9 @@ pub struct PayloadMeasurement {
 
 /// Estimates how much of `buf` a compressor could save.
 ///
-/// Words of 8 bytes that already appeared in the same 4 KiB cost nothing; the others cost the order-0 entropy of their
-/// bytes (C. Shannon, 1948) with the correction of G. Miller (1955) for small samples. An empty buffer is 1.0.
+/// 8-byte words that already occurred in the same 4 KiB cost nothing; the others cost the order-0
+/// entropy of their bytes (C. Shannon, 1948) with the correction of G. Miller (1955) for small
+/// samples. An empty buffer is 1.0.
 #[must_use]
 pub fn measure(buf: &[u8]) -> PayloadMeasurement {
     if buf.is_empty() {
@@ -71,7 +72,7 @@ fn window_cost(window: &[u8]) -> f64 {
     f64::from(kept) * entropy(&counts, kept) / 8.0
 }
 
-/// Bits for each byte, 0 to 8.
+/// Bits per byte, 0 to 8.
 fn entropy(counts: &[u32; 256], total: u32) -> f64 {
     if total == 0 {
         return 0.0;
@@ -86,10 +87,10 @@ fn entropy(counts: &[u32; 256], total: u32) -> f64 {
     (plain + (symbols - 1.0) / (2.0 * total * std::f64::consts::LN_2)).min(8.0)
 }
 
-/// Adds up what sampled buffers were, and finds sectors that came twice.
+/// Accumulates the measurements of sampled buffers and counts duplicate sectors.
 #[derive(Clone, Debug)]
 pub struct Sampler {
-    /// Fingerprints of sectors; a new one takes the place of an older one with the same index.
+    /// Fingerprints of sectors; a new one replaces an older one with the same index.
     seen: Vec<u64>,
     sectors: u64,
     duplicates: u64,
@@ -118,8 +119,8 @@ impl Sampler {
         }
     }
 
-    /// Takes one buffer into account. Give it one buffer in many, not each: about 1 GB/s is looked at.
-    pub fn look(&mut self, buf: &[u8]) {
+    /// Adds one buffer. Add one buffer in many, not every one: the speed is about 1 GB/s.
+    pub fn add(&mut self, buf: &[u8]) {
         let found = measure(buf);
         let bytes = buf.len() as f64;
         self.bytes += bytes;
@@ -134,7 +135,7 @@ impl Sampler {
         }
     }
 
-    /// The mean over all buffers; `None` before the first.
+    /// The mean over all buffers; `None` before the first one.
     #[must_use]
     pub fn measured(&self) -> Option<PayloadMeasurement> {
         (self.bytes > 0.0).then(|| PayloadMeasurement {
@@ -143,7 +144,7 @@ impl Sampler {
         })
     }
 
-    /// Share of sectors that equal one of the last about 16,000 sampled, 0 to 1.
+    /// Share of sectors that equal one of the last 16,000 or so sampled sectors, 0 to 1.
     #[must_use]
     pub fn duplicate_share(&self) -> f64 {
         if self.sectors == 0 {
@@ -153,14 +154,15 @@ impl Sampler {
         }
     }
 
-    /// Bytes looked at.
+    /// Total bytes of all buffers.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }
 }
 
-/// 64 bits that differ for different sectors but with probability 2^-64; never 0, which marks an empty place.
+/// 64 bits that are equal for different sectors only with probability 2^-64; never 0, which marks
+/// an empty entry.
 fn fingerprint(sector: &[u8]) -> u64 {
     let words = sector
         .chunks_exact(WORD)

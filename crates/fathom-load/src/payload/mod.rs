@@ -1,4 +1,4 @@
-//! What is written: the content of each block, and a measure of what it really was.
+//! The content of written blocks, and a measurement of its properties.
 
 mod content;
 mod filler;

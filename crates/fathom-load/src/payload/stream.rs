@@ -1,13 +1,15 @@
-//! Random bytes faster than a device can take them.
+//! Random bytes, generated faster than a device can take them.
 //!
-//! Eight generators run side by side, so that the compiler can keep them in vector registers. Each is xorshift128+
-//! with the shifts 23, 18, 5 (S. Vigna, "Further scramblings of Marsaglia's xorshift generators", 2017): shifts, xors
-//! and one addition, which even the oldest x86-64 has for vectors, as it has not for multiplication.
+//! Eight generators run side by side, so that the compiler can keep them in vector registers. Each
+//! is xorshift128+ with the shifts 23, 18, 5 (S. Vigna, "Further scramblings of Marsaglia's
+//! xorshift generators", 2017). It needs shifts, xors and one addition, which even the oldest
+//! x86-64 has for vectors, unlike multiplication.
 
 const LANES: usize = 8;
 const STEP: usize = LANES * 8;
 
-/// The finaliser of splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014): a bijection that scatters every bit.
+/// The finaliser of splitmix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014): a bijection in which
+/// every bit affects every other.
 pub(crate) const fn mix(value: u64) -> u64 {
     let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -28,7 +30,7 @@ impl Stream {
         let start = mix(seed);
         let word =
             |n: usize| mix(start.wrapping_add((n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
-        // A generator whose whole state is zero stays there; one set bit keeps it away.
+        // A generator whose whole state is zero stays there; one set bit prevents it.
         Stream {
             older: std::array::from_fn(|lane| word(lane) | 1),
             newer: std::array::from_fn(|lane| word(lane + LANES)),

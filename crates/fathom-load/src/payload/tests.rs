@@ -1,6 +1,7 @@
-//! What the payload promises, checked from outside: by compressors, by counting sectors, by hand-made patterns.
+//! The properties of payloads, checked with compressors, by counting sectors, and against patterns
+//! written by hand.
 
-#![allow(clippy::print_stderr, reason = "a skipped check says so")]
+#![allow(clippy::print_stderr, reason = "a skipped check is reported")]
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -10,18 +11,9 @@ use std::process::{Command, Stdio};
 use fathom_model::{Fill, PatternPart, Payload};
 
 use super::{Filler, PayloadError, PayloadMeasurement, Sampler, measure};
+use crate::testing::payload;
 
 const MIB: usize = 1 << 20;
-
-fn payload(fill: Fill) -> Payload {
-    Payload {
-        fill,
-        refill: true,
-        scramble: false,
-        dedupe_percent: 0,
-        dedupe_set: None,
-    }
-}
 
 fn no_files(path: &Path) -> io::Result<Vec<u8>> {
     Err(io::Error::new(
@@ -34,7 +26,7 @@ fn filler(payload: &Payload, seed: u64) -> Filler {
     Filler::new(payload, seed, 4, &no_files).unwrap()
 }
 
-/// `blocks` blocks of `size` bytes, one after the other, through slot 0.
+/// `blocks` consecutive blocks of `size` bytes, through slot 0.
 fn stream_of(payload: &Payload, blocks: usize, size: usize) -> Vec<u8> {
     let mut filler = filler(payload, 7);
     let (mut buf, mut all) = (vec![0; size], Vec::new());
@@ -49,7 +41,7 @@ fn distinct_sectors(bytes: &[u8]) -> usize {
     bytes.chunks(512).collect::<HashSet<_>>().len()
 }
 
-/// Size after `tool -c`, or `None` with a line that says why.
+/// Size after `tool -c`, or `None` and a reported reason.
 fn packed(tool: &str, bytes: &[u8]) -> Option<usize> {
     let child = Command::new(tool)
         .arg("-c")
@@ -93,7 +85,7 @@ fn random_bytes_are_evenly_distributed() {
         .iter()
         .map(|count| (count - mean).powi(2) / mean)
         .sum();
-    // Chi-squared with 255 degrees of freedom: 99.9999 % lie below 378.
+    // Chi-squared with 255 degrees of freedom: 99.9999 % are below 378.
     assert!(chi < 378.0, "chi squared {chi}");
 }
 
@@ -137,7 +129,7 @@ fn scrambling_marks_each_sector_and_leaves_the_rest() {
     assert_eq!(
         bytes[16..256],
         bytes[4096 + 16..4096 + 256],
-        "only marks may change"
+        "only the marks may change"
     );
 }
 
@@ -180,7 +172,7 @@ fn a_longer_block_in_a_used_slot_is_filled_to_its_end() {
 }
 
 #[test]
-fn patterns_are_joined_repeated_and_carry_the_offset() {
+fn patterns_are_joined_repeated_and_contain_the_offset() {
     let parts = vec![
         PatternPart::Bytes(b"ab".to_vec()),
         PatternPart::Offset,
@@ -204,11 +196,7 @@ fn patterns_are_joined_repeated_and_carry_the_offset() {
         .collect();
     assert_eq!(buf.to_vec(), expected);
     filler.fill(0, &mut buf, 512);
-    assert_eq!(
-        buf[2..4],
-        [0, 2],
-        "the offset follows the block though nothing else changes"
-    );
+    assert_eq!(buf[2..4], [0, 2], "only the offset of the block changes");
     let mut short = [0; 5];
     filler.fill(0, &mut short, 0x0102_0304);
     assert_eq!(&short, b"ab\x04\x03\x02");
@@ -225,7 +213,7 @@ fn zeroes_are_zero_and_never_scrambled() {
 }
 
 #[test]
-fn compressible_data_compresses_by_the_share_asked() {
+fn compressible_data_compresses_by_the_requested_share() {
     for percent in [25, 50, 75] {
         let fill = Fill::Compressible {
             percent,
@@ -242,7 +230,7 @@ fn compressible_data_compresses_by_the_share_asked() {
             let saved = 100.0 * (1.0 - size as f64 / bytes.len() as f64);
             assert!(
                 (saved - f64::from(percent)).abs() < 2.0,
-                "asked {percent} %, gzip saved {saved:.1} %"
+                "requested {percent} %, gzip saved {saved:.1} %"
             );
         }
     }
@@ -262,7 +250,7 @@ fn the_constant_part_of_compressible_data_is_the_pattern() {
 }
 
 #[test]
-fn the_share_of_repeated_blocks_is_the_share_asked_and_repeats_are_exact() {
+fn the_share_of_repeated_blocks_is_as_requested_and_repeats_are_exact() {
     for percent in [0, 30, 80] {
         let bytes = stream_of(
             &Payload {
@@ -276,7 +264,7 @@ fn the_share_of_repeated_blocks_is_the_share_asked_and_repeats_are_exact() {
         // Four standard deviations of a binomial share over 4000 draws: 3.2 points at most.
         assert!(
             (repeated - f64::from(percent)).abs() <= 3.2,
-            "asked {percent} %, got {repeated:.1} %"
+            "requested {percent} %, got {repeated:.1} %"
         );
     }
     let again = Payload {
@@ -286,8 +274,9 @@ fn the_share_of_repeated_blocks_is_the_share_asked_and_repeats_are_exact() {
     assert_eq!(stream_of(&again, 100, 512), stream_of(&again, 100, 512));
 }
 
-/// Two jobs that share a set of 100 blocks and write 2000 each, half of them repeated: together the 2000 new ones and the
-/// 100, nearly all of which were drawn. Apart from each other they have a set each.
+/// Two jobs share a set of 100 blocks and write 2000 blocks each, half of them repeated: together
+/// the 2000 new ones and the 100, nearly all of which were drawn. With separate sets, each job has
+/// its own 100.
 #[test]
 fn a_working_set_is_repeated_and_may_be_shared() {
     let distinct = |shared: bool| {
@@ -315,7 +304,7 @@ fn a_working_set_is_repeated_and_may_be_shared() {
 }
 
 #[test]
-fn bad_payloads_are_refused_in_words() {
+fn bad_payloads_are_refused_with_a_message() {
     let refused = |payload: &Payload| Filler::new(payload, 0, 1, &no_files).unwrap_err();
     assert_eq!(
         refused(&payload(Fill::Pattern(Vec::new()))),
@@ -343,7 +332,7 @@ fn bad_payloads_are_refused_in_words() {
 }
 
 #[test]
-fn the_measure_tells_random_from_zeros_patterns_and_halves() {
+fn the_measurement_distinguishes_random_zeros_patterns_and_halves() {
     let random = stream_of(&payload(Fill::Random), 16, 4096);
     assert!(
         measure(&random).compressed_share > 0.97,
@@ -377,13 +366,13 @@ fn the_measure_tells_random_from_zeros_patterns_and_halves() {
 }
 
 #[test]
-fn the_sampler_finds_blocks_that_came_before() {
+fn the_sampler_finds_repeated_blocks() {
     let mut sampler = Sampler::new();
     assert!(sampler.measured().is_none());
     let bytes = stream_of(&payload(Fill::Random), 64, 4096);
-    bytes.chunks(4096).for_each(|block| sampler.look(block));
+    bytes.chunks(4096).for_each(|block| sampler.add(block));
     assert_eq!(sampler.duplicate_share(), 0.0);
-    bytes.chunks(4096).for_each(|block| sampler.look(block));
+    bytes.chunks(4096).for_each(|block| sampler.add(block));
     assert!(
         (sampler.duplicate_share() - 0.5).abs() < 0.02,
         "{}",
@@ -392,7 +381,8 @@ fn the_sampler_finds_blocks_that_came_before() {
     assert!(sampler.measured().unwrap().compressed_share > 0.95);
 }
 
-/// Run by hand in release mode: `cargo test --release -p fathom-load payload_speed -- --ignored --nocapture`.
+/// Run by hand in release mode: `cargo test --release -p fathom-load payload_speed -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "a measurement, not a check"]
 fn payload_speed() {

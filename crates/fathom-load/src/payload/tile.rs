@@ -1,4 +1,4 @@
-//! A pattern, laid side by side until a buffer is full.
+//! A pattern, repeated until a buffer is full.
 
 use std::borrow::Cow;
 use std::io;
@@ -8,23 +8,23 @@ use fathom_model::PatternPart;
 
 use super::PayloadError;
 
-/// Reads the file that a pattern names; given by the caller, because this crate opens nothing.
+/// Reads the file that a pattern names; the caller provides it, because this crate opens no files.
 pub(crate) type Files<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
 
 /// Bytes of `%o` in a pattern (fio's manual, `buffer_pattern`).
 const OFFSET_LEN: usize = 8;
 
-/// One repetition of a pattern, and the places in it where the offset of the block goes.
+/// One repetition of a pattern, and the positions in it of the block offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
     bytes: Vec<u8>,
     offsets: Vec<usize>,
-    /// The pattern begins anew every so many bytes, with the offset of that place; 0 is never.
+    /// The pattern restarts every this many bytes, with the offset of that position; 0 is never.
     interval: usize,
 }
 
 impl Tile {
-    /// Joins the parts. A pattern without a byte is an error.
+    /// Joins the parts. An empty pattern is an error.
     pub(crate) fn new(parts: &[PatternPart], files: Files<'_>) -> Result<Self, PayloadError> {
         let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
         for part in parts {
@@ -43,13 +43,14 @@ impl Tile {
         })
     }
 
-    /// The same pattern, begun anew every `interval` bytes of a block (`verify_pattern_interval`); 0 is never.
+    /// The same pattern, restarted every `interval` bytes of a block (`verify_pattern_interval`); 0
+    /// is never.
     pub(crate) fn every(mut self, interval: u32) -> Self {
         self.interval = interval as usize;
         self
     }
 
-    /// Whether the content depends on where the block goes.
+    /// Whether the content depends on the offset of the block.
     pub(crate) fn follows_offset(&self) -> bool {
         !self.offsets.is_empty()
     }
@@ -83,9 +84,9 @@ impl Tile {
         }
     }
 
-    /// The first byte of `found` that is not the pattern: its index, and what should stand there.
+    /// The first byte of `found` that differs from the pattern: its index, and the expected byte.
     ///
-    /// `phase` is where in the block `found` begins, `offset` where the block was written.
+    /// `phase` is the position of `found` in the block, `offset` is where the block was written.
     pub(crate) fn first_difference(
         &self,
         found: &[u8],
@@ -103,7 +104,8 @@ impl Tile {
             return wrong(0..found.len());
         }
         let early = wrong(0..head);
-        // Each repetition equals the one before it: one comparison of the buffer with itself, shifted.
+        // Each repetition equals the one before it: one comparison of the buffer with itself,
+        // shifted.
         if early.is_some() || found[head..] == found[..found.len() - head] {
             return early;
         }

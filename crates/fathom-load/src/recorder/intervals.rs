@@ -1,22 +1,24 @@
-//! The closed intervals of a job: the newest as they are, older ones in the archive, or neighbours merged.
+//! The closed intervals of a job: the newest unchanged, older ones in the archive, or neighbours
+//! merged.
 
 use fathom_model::{Direction, Interval, IntervalDirection, Nanos, PerDirection};
 
 use crate::archive::{JobArchive, merge_neighbours};
 
-/// Counts kept of intervals that were passed on: 90 KiB, full within two minutes at ten intervals a second.
-const COUNTED: usize = 1024;
+/// Number of counts kept of intervals that were sent: 90 KiB, full within two minutes at ten
+/// intervals a second.
+const MAX_COUNTS: usize = 1024;
 
 /// Intervals of one job, in order.
 pub(crate) struct Intervals {
     recent: Vec<Interval>,
-    /// What is known here of those that were passed on.
-    passed_on: Vec<Counted>,
-    shelf: Option<JobArchive>,
+    /// The counts of the intervals that were sent.
+    sent: Vec<Counted>,
+    job_archive: Option<JobArchive>,
     most: usize,
     step: u64,
-    /// Somebody is to have all that is known by then.
-    keep_by: u64,
+    /// When the sink must have everything recorded so far.
+    send_by: u64,
 }
 
 /// An interval without its histograms: 88 bytes.
@@ -28,86 +30,92 @@ struct Counted {
 }
 
 impl Intervals {
-    /// Intervals of `step` nanoseconds, at most `most` of them in memory; `shelf` takes the others.
-    pub fn new(step: u64, most: usize, shelf: Option<JobArchive>) -> Self {
+    /// Intervals of `step` nanoseconds, at most `most` of them in memory; the archive takes the
+    /// others.
+    pub fn new(step: u64, most: usize, job_archive: Option<JobArchive>) -> Self {
         Intervals {
             recent: Vec::new(),
-            passed_on: Vec::new(),
-            shelf,
+            sent: Vec::new(),
+            job_archive,
             most: most.max(2),
             step,
-            keep_by: 0,
+            send_by: 0,
         }
     }
 
-    /// How long an interval is now, nanoseconds.
+    /// Current length of an interval, nanoseconds.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// Whether it is time that who keeps intervals hears of what is here alone.
+    /// Whether it is time to send the intervals that only this job holds to the sink.
     pub fn is_due(&self, now: u64) -> bool {
-        now >= self.keep_by
+        now >= self.send_by
             && self
-                .shelf
+                .job_archive
                 .as_ref()
-                .is_some_and(|shelf| shelf.kept_after().is_some())
+                .is_some_and(|job_archive| job_archive.max_unsaved_ns().is_some())
     }
 
-    /// Passes on what is here alone, and what the interval being filled holds `so_far`.
-    pub fn hand_over(&mut self, now: u64, so_far: Option<Interval>) {
+    /// Sends the intervals that only this job holds, and the unfinished interval `partial`.
+    pub fn send_all(&mut self, now: u64, partial: Option<Interval>) {
         if !self.recent.is_empty() {
-            self.pass_on();
+            self.send();
         }
-        let Some(shelf) = &self.shelf else { return };
-        self.keep_by = now + shelf.kept_after().unwrap_or_default();
-        if let Some(so_far) = so_far {
-            shelf.show(so_far);
+        let Some(job_archive) = &self.job_archive else {
+            return;
+        };
+        self.send_by = now + job_archive.max_unsaved_ns().unwrap_or_default();
+        if let Some(partial) = partial {
+            job_archive.send_partial(partial);
         }
     }
 
-    fn pass_on(&mut self) {
-        let Some(shelf) = &self.shelf else { return };
+    fn send(&mut self) {
+        let Some(job_archive) = &self.job_archive else {
+            return;
+        };
         let counted = self.recent.iter().map(Counted::of).collect::<Vec<_>>();
-        if shelf.take(&mut self.recent) {
+        if job_archive.take(&mut self.recent) {
             let end = counted.last().map_or(0, |last| last.start + last.length);
-            self.keep_by = end + shelf.kept_after().unwrap_or_default();
-            self.passed_on.extend(counted);
+            self.send_by = end + job_archive.max_unsaved_ns().unwrap_or_default();
+            self.sent.extend(counted);
         }
     }
 
-    /// Takes the next. Memory stays bounded whatever the length of the run.
+    /// Appends an interval. Memory is bounded whatever the length of the run.
     pub fn push(&mut self, interval: Interval) {
         self.recent.push(interval);
         if self
-            .shelf
+            .job_archive
             .as_ref()
-            .is_some_and(|shelf| self.recent.len() >= shelf.at_once)
+            .is_some_and(|job_archive| self.recent.len() >= job_archive.batch)
         {
-            self.pass_on();
+            self.send();
         }
         if self.recent.len() >= self.most {
             self.step *= 2;
             merge_neighbours(&mut self.recent, self.step);
         }
-        if self.passed_on.len() >= COUNTED {
+        if self.sent.len() >= MAX_COUNTS {
             let pairs = self
-                .passed_on
+                .sent
                 .chunks(2)
-                .map(|pair| pair.iter().skip(1).fold(pair[0], Counted::and));
-            self.passed_on = pairs.collect();
+                .map(|pair| pair.iter().skip(1).fold(pair[0], Counted::plus));
+            self.sent = pairs.collect();
         }
     }
 
-    /// Forgets all: measuring begins anew. What the archive has began before that, and is left out when it comes back.
+    /// Discards everything: the measurement restarts. Intervals in the archive started earlier and
+    /// are dropped when they are read back.
     pub fn clear(&mut self) {
         self.recent.clear();
-        self.passed_on.clear();
+        self.sent.clear();
     }
 
-    /// All so far, without histograms.
+    /// All intervals so far, without histograms.
     pub fn counted(&self) -> Vec<Interval> {
-        self.passed_on
+        self.sent
             .iter()
             .copied()
             .chain(self.recent.iter().map(Counted::of))
@@ -115,7 +123,7 @@ impl Intervals {
             .collect()
     }
 
-    /// Those that the archive does not have.
+    /// The intervals that the archive does not have.
     pub fn rest(self) -> Vec<Interval> {
         self.recent
     }
@@ -132,7 +140,7 @@ impl Counted {
         }
     }
 
-    fn and(mut self, next: &Counted) -> Counted {
+    fn plus(mut self, next: &Counted) -> Counted {
         self.length += next.length;
         for (mine, theirs) in self.directions.iter_mut().zip(next.directions) {
             *mine = (mine.0 + theirs.0, mine.1 + theirs.1, mine.2 + theirs.2);
@@ -163,14 +171,15 @@ mod tests {
     use super::*;
     use crate::archive::Archive;
 
-    fn kept(intervals: &Intervals) -> usize {
+    fn memory(intervals: &Intervals) -> usize {
         intervals.recent.capacity() * size_of::<Interval>()
-            + intervals.passed_on.capacity() * size_of::<Counted>()
+            + intervals.sent.capacity() * size_of::<Counted>()
     }
 
-    /// Ten minutes of ten intervals a second hold no more than the first two did, and nothing counted is lost.
+    /// The memory use of ten minutes at ten intervals a second does not exceed that of the first
+    /// two minutes, and no count is lost.
     #[test]
-    fn what_a_long_run_keeps_does_not_grow() {
+    fn memory_of_a_long_run_does_not_grow() {
         let archive = Archive::open(
             1,
             100_000,
@@ -179,7 +188,7 @@ mod tests {
             None,
         )
         .expect("a thread");
-        let mut intervals = Intervals::new(100_000_000, 100_000, Some(archive.shelf(0)));
+        let mut intervals = Intervals::new(100_000_000, 100_000, Some(archive.for_job(0)));
         let (mut early, mut most) = (0, 0);
         for n in 0..6_000_u64 {
             let mut interval = Interval {
@@ -189,19 +198,19 @@ mod tests {
             };
             interval.directions[Direction::Read].ios = 1;
             intervals.push(interval);
-            // As in a run, where there are 6 seconds between two chunks: none waits for another.
+            // As in a run, where chunks are 6 seconds apart: none waits for another.
             while intervals.recent.len() >= 64 {
                 std::thread::yield_now();
                 let counted = intervals.recent.iter().map(Counted::of).collect::<Vec<_>>();
                 if intervals
-                    .shelf
+                    .job_archive
                     .as_ref()
-                    .is_some_and(|shelf| shelf.take(&mut intervals.recent))
+                    .is_some_and(|job_archive| job_archive.take(&mut intervals.recent))
                 {
-                    intervals.passed_on.extend(counted);
+                    intervals.sent.extend(counted);
                 }
             }
-            let now = kept(&intervals);
+            let now = memory(&intervals);
             if n < 1_200 {
                 early = early.max(now)
             } else {

@@ -1,4 +1,4 @@
-//! From a job's pattern and the sizes of its files to a script.
+//! Builds a script from a job's pattern and the sizes of its files.
 
 use fathom_model::{Access, Bytes, Direction, Distribution, Job, Pattern, PerDirection, Traffic};
 
@@ -14,25 +14,25 @@ use crate::offsets::{
 };
 use crate::rng::Rng;
 
-/// The part of one file that a job may touch.
+/// The part of one file that a job may access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Region {
     /// First byte.
     pub start: u64,
-    /// First byte behind it.
+    /// First byte after it.
     pub end: u64,
 }
 
-/// Purposes of the generators under a job's seed.
+/// Purposes of the generators, for a job's seed.
 const SEED_OFFSETS: u64 = 1;
 const SEED_MIX: u64 = 2;
 const SEED_FILES: u64 = 3;
 const SEED_BLEND: u64 = 4;
 
-/// Makes the script of a job over `regions`, one for each of its files.
+/// Builds the script of a job over `regions`, one for each of its files.
 ///
 /// # Errors
-/// In words, when a region holds no block or a distribution has no legal shape there.
+/// If a region holds no block or a distribution is not possible over it.
 pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
     if job.pace.replay.is_some() {
         return Ok(Script::nothing());
@@ -89,7 +89,7 @@ pub(crate) fn build(job: &Job, regions: &[Region]) -> Result<Script, String> {
             len,
             op: op_of(plain),
             then_write: pattern.traffic == Traffic::TrimWrite,
-            fresh: true,
+            at_pass_start: true,
         };
         return Ok(Script::new(
             Source::Plain(source),
@@ -130,13 +130,13 @@ fn mix_of(traffic: Traffic) -> Mix {
         Traffic::Read => Mix::One(Direction::Read),
         Traffic::Write => Mix::One(Direction::Write),
         Traffic::Trim => Mix::One(Direction::Trim),
-        // Replays have no mix of their own.
+        // Replays have no mix.
         Traffic::TrimWrite | Traffic::Logged { .. } => Mix::TrimWrite,
         Traffic::ReadWrite { read_percent } => Mix::ReadWrite { read_percent },
     }
 }
 
-/// Directions whose blocks are drawn; the write of a trimwrite takes over the range of its trim.
+/// Directions whose blocks are drawn; the write of a trimwrite uses the range of its trim.
 fn directions(pattern: &Pattern) -> impl Iterator<Item = Direction> + use<> {
     let traffic = pattern.traffic;
     Direction::ALL.into_iter().filter(move |d| match traffic {
@@ -198,7 +198,7 @@ fn tiled(pattern: &Pattern) -> bool {
     is_uniform_map(pattern) && directions(pattern).any(|d| sizes_of(pattern, d).max() != smallest)
 }
 
-/// The only direction, when nothing else varies either.
+/// The only direction, if nothing else varies either.
 fn plain_direction(job: &Job) -> Option<Direction> {
     let mut all = directions(&job.pattern);
     let first = all.next()?;
@@ -207,7 +207,7 @@ fn plain_direction(job: &Job) -> Option<Direction> {
     (all.next().is_none() && sizes.min() == sizes.max() && !syncs).then_some(first)
 }
 
-/// Bytes of one pass: what the whole blocks hold.
+/// Bytes of one pass: the whole blocks.
 fn pass_bytes(pattern: &Pattern, span: Span, len: u32) -> u64 {
     match pattern.access {
         Access::Sequential { .. } => span.end - span.start,
@@ -307,7 +307,8 @@ fn random(
     span: Span,
     seed: u64,
 ) -> Result<Box<dyn Offsets>, String> {
-    // A job that only reads draws what the same job would have written: it may be there to verify that (regression 0063).
+    // A job that only reads uses the stream that the same job would have written with, because it
+    // may verify those writes (regression 0063).
     let stream = if directions(pattern).count() > 1 {
         direction as u64
     } else {

@@ -1,11 +1,11 @@
-//! Which file the next I/O goes to.
+//! Selects the file of the next I/O.
 
 use fathom_model::FileService;
 use rand_distr::{Distribution as _, Normal, Zipf};
 
 use crate::rng::Rng;
 
-/// Chooses files; files that have ended their pass are left out.
+/// Selects files; files that have ended their pass are skipped.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     service: FileService,
@@ -48,10 +48,11 @@ impl Files {
 
     fn choose(&mut self) -> usize {
         let n = self.ended.len();
-        let wish = match self.service {
+        let preferred = match self.service {
             FileService::RoundRobin => (self.at + 1) % n,
             FileService::Sequential => {
-                // The first file not yet ended; `at` starts at the last so that the search below wraps to 0.
+                // The first file that has not ended; `at` starts at the last file so that the
+                // search below wraps to 0.
                 if self.ended[self.at] || self.left == 0 && self.open == n {
                     0
                 } else {
@@ -72,12 +73,12 @@ impl Files {
             }
         };
         (0..n)
-            .map(|step| (wish.min(n - 1) + step) % n)
+            .map(|step| (preferred.min(n - 1) + step) % n)
             .find(|file| !self.ended[*file])
-            .expect("one is open")
+            .expect("at least one file is open")
     }
 
-    /// `file` has no more I/O in this pass.
+    /// Marks `file` as finished for this pass.
     pub fn end(&mut self, file: usize) {
         if !self.ended[file] {
             self.ended[file] = true;
@@ -103,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn services_have_their_order() {
+    fn each_service_has_its_order() {
         assert_eq!(walk(FileService::RoundRobin, 1, 6), [0, 1, 2, 0, 1, 2]);
         assert_eq!(walk(FileService::RoundRobin, 2, 6), [0, 0, 1, 1, 2, 2]);
         assert_eq!(walk(FileService::Sequential, 1, 4), [0, 0, 0, 0]);
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn ended_files_are_left_out() {
+    fn ended_files_are_skipped() {
         let mut files = Files::new(3, FileService::Sequential, 1, Rng::new(1, 1));
         let mut seen = Vec::new();
         while let Some(file) = files.next() {

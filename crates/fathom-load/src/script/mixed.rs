@@ -9,14 +9,15 @@ use crate::engine::Op;
 use crate::offsets::Offsets;
 use crate::rng::Rng;
 
-/// Streams of one file: sequential streams of the directions are apart, random ones are shared where blocks are.
+/// The streams of one file: sequential streams are separate for each direction, random ones are
+/// shared where the blocks are.
 #[derive(Clone)]
 pub(super) enum Streams {
     Apart(PerDirection<Option<Box<dyn Offsets>>>),
     Shared(Box<dyn Offsets>),
 }
 
-/// Which direction comes next.
+/// Selects the direction of the next I/O.
 #[derive(Clone, Debug)]
 pub(super) enum Mix {
     One(Direction),
@@ -74,7 +75,7 @@ impl Mixed {
                 Streams::Shared(stream) => stream,
                 Streams::Apart(streams) => streams[direction]
                     .as_mut()
-                    .expect("made for every direction of the mix"),
+                    .expect("exists for every direction of the mix"),
             };
             let len = self.sizes[direction].draw_within(stream.room(), &mut self.rng);
             if let Some(offset) = stream.next(len) {

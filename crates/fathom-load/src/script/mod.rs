@@ -1,7 +1,8 @@
-//! The script of a job: which I/O comes next, whatever the clock and the target do.
+//! The script of a job: the sequence of its I/Os, independent of the clock and the target.
 //!
-//! A script is drawn in batches ahead of the load loop, so that the loop itself never branches on the pattern. It is
-//! seeded and can be copied: a copy walks the same I/O again, which is how a pass of writes is verified.
+//! A script is drawn in batches ahead of the load loop, so that the loop itself never branches on
+//! the pattern. It is seeded and can be copied: a copy repeats the same I/O, which is how a pass of
+//! writes is verified.
 
 mod build;
 mod files;
@@ -12,7 +13,7 @@ mod visits;
 
 use fathom_model::Direction;
 
-use crate::engine::Op;
+use crate::engine::{Op, Request};
 use crate::offsets::Offsets;
 
 pub(crate) use self::build::{Region, build};
@@ -23,17 +24,17 @@ use self::visits::Visits;
 /// One I/O of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Draft {
-    /// Where in the file.
+    /// Offset in the file.
     pub offset: u64,
     /// Bytes.
     pub len: u32,
     /// Which file.
     pub file: u32,
-    /// What.
+    /// The operation.
     pub op: Op,
     /// A trim that is followed by a write of the same range once it has completed.
     pub then_write: bool,
-    /// Its priority; 0 is that of the thread.
+    /// Its priority; 0 is the priority of the thread.
     pub prio: u16,
 }
 
@@ -41,6 +42,19 @@ impl Draft {
     /// Direction; `None` for a sync.
     pub fn direction(self) -> Option<Direction> {
         direction_of(self.op)
+    }
+
+    /// The request for this I/O, in `slot`.
+    #[inline]
+    pub fn request(&self, slot: u32) -> Request {
+        Request {
+            slot,
+            file: self.file,
+            op: self.op,
+            len: self.len,
+            offset: self.offset,
+            prio: self.prio,
+        }
     }
 }
 
@@ -55,7 +69,7 @@ pub(crate) fn direction_of(op: Op) -> Option<Direction> {
     }
 }
 
-/// Operation of a direction.
+/// The operation of a direction.
 pub(crate) fn op_of(direction: Direction) -> Op {
     match direction {
         Direction::Read => Op::Read,
@@ -80,7 +94,7 @@ enum Source {
     Mixed(Box<Mixed>),
     Tiles(Box<Tiles>),
     Visits(Visits),
-    /// The I/O comes from elsewhere.
+    /// The I/O comes from a log.
     Nothing,
 }
 
@@ -98,7 +112,8 @@ impl Script {
         }
     }
 
-    /// Appends up to `want` drafts and returns how many. 0 is the end of a pass; the next call begins another.
+    /// Appends up to `want` drafts and returns their number. 0 is the end of a pass; the next call
+    /// begins another.
     pub fn fill(&mut self, out: &mut Vec<Draft>, want: usize) -> usize {
         if self.left == 0 {
             self.left = self.pass;
@@ -139,8 +154,8 @@ struct Plain {
     len: u32,
     op: Op,
     then_write: bool,
-    /// The stream ended a pass by itself and begins the next.
-    fresh: bool,
+    /// The stream ended a pass by itself and begins the next one.
+    at_pass_start: bool,
 }
 
 impl Plain {
@@ -161,7 +176,7 @@ impl Plain {
             out.extend(starts[..n].iter().map(|offset| draft(*offset)));
             *left = left.saturating_sub(n as u64 * u64::from(self.len));
             want -= n;
-            self.fresh = n < room;
+            self.at_pass_start = n < room;
             if n < room {
                 *left = 0;
                 return;
@@ -169,12 +184,13 @@ impl Plain {
         }
     }
 
-    /// Brings the stream to the start of a pass when the amount ended before the stream did.
+    /// Moves the stream to the start of a pass if the amount was reached before the end of the
+    /// pass.
     fn restart(&mut self) {
-        if !self.fresh {
+        if !self.at_pass_start {
             self.offsets.end_pass();
         }
-        self.fresh = true;
+        self.at_pass_start = true;
     }
 }
 

@@ -1,4 +1,4 @@
-//! How large the next I/O is.
+//! The size of the next I/O.
 
 use fathom_model::BlockSizes;
 
@@ -14,7 +14,7 @@ pub(super) enum Sizes {
         step: u32,
         count: u64,
     },
-    /// Upper ends of cumulative shares of 2^32, and sizes.
+    /// Upper ends of the cumulative shares of 2^32, and sizes.
     Split(Vec<(u64, u32)>),
 }
 
@@ -50,8 +50,9 @@ impl Sizes {
         }
     }
 
-    /// Draws among the sizes that are no larger than `room`; among all where none is, and the I/O then has no place.
-    /// As in fio, this lets a sequential walk end at the end of its region whatever the sizes before were.
+    /// Draws from the sizes up to `room`; if there is none, from all sizes, and the I/O then does
+    /// not fit. As in fio, a sequential pass can thus reach the end of its region whatever the
+    /// sizes before were.
     #[inline]
     pub fn draw_within(&self, room: u64, rng: &mut Rng) -> u32 {
         let len = self.draw(rng);
@@ -116,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_kept() {
+    fn sizes_follow_their_shares() {
         let split = BlockSizes::Split(vec![
             (4096, 60.0),
             (65_536, 30.0),
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_drawn_by_its_share_and_nothing_else() {
+    fn only_sizes_that_fit_are_drawn_by_their_shares() {
         let split = BlockSizes::Split(vec![(512, 25.0), (8192, 50.0), (1024, 25.0)]);
         let (sizes, mut rng) = (Sizes::new(&split, false), Rng::new(1, 1));
         let drawn: Vec<u32> = (0..10_000)
@@ -147,11 +148,11 @@ mod tests {
         );
         assert!(
             (0..100).all(|_| sizes.draw_within(600, &mut rng) == 512),
-            "the only size that fits"
+            "only this size fits"
         );
         assert!(
             (0..100).all(|_| sizes.draw_within(100, &mut rng) >= 512),
-            "none fits: any"
+            "no size fits: any size"
         );
         let range = Sizes::new(
             &BlockSizes::Range {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_gives_multiples_of_its_smallest() {
+    fn a_range_gives_multiples_of_its_minimum() {
         let sizes = Sizes::new(
             &BlockSizes::Range {
                 min: 512,

@@ -1,4 +1,4 @@
-//! Scripts against what their options promise.
+//! Tests of scripts against the job options.
 
 use fathom_model::{
     Access, BlockSizes, Bytes, Direction, Distribution, Job, PerDirection, Traffic,
@@ -40,7 +40,7 @@ const RANDOM: Access = Access::Random {
 };
 
 #[test]
-fn sequential_reads_go_in_order() {
+fn sequential_reads_are_in_order() {
     let all = drafts(&job(Traffic::Read, Access::Sequential { skip: 0 }), &REGION);
     assert_eq!(all.len(), 256);
     assert!(
@@ -51,7 +51,7 @@ fn sequential_reads_go_in_order() {
 }
 
 #[test]
-fn random_reads_touch_every_block_once_in_another_order_each_pass() {
+fn random_reads_access_every_block_once_in_another_order_each_pass() {
     let mut script = build(&job(Traffic::Read, RANDOM), &REGION).expect("builds");
     let (first, second) = (pass(&mut script), pass(&mut script));
     assert_ne!(first, second);
@@ -61,14 +61,14 @@ fn random_reads_touch_every_block_once_in_another_order_each_pass() {
 }
 
 #[test]
-fn without_the_map_some_blocks_come_twice() {
+fn without_the_random_map_some_blocks_repeat() {
     let mut job = job(Traffic::Read, RANDOM);
     job.pattern.without_replacement = false;
     let mut all: Vec<u64> = drafts(&job, &REGION).iter().map(|d| d.offset).collect();
     assert_eq!(all.len(), 256);
     all.sort_unstable();
     all.dedup();
-    // Of n draws from n blocks 1 - 1/e are distinct: 162 of 256; sd is below 7.
+    // Of n draws from n blocks, 1 - 1/e are distinct: 162 of 256; sd is below 7.
     assert!((135..190).contains(&all.len()), "{}", all.len());
 }
 
@@ -94,7 +94,7 @@ fn several_sizes_without_replacement_tile_the_region() {
 }
 
 #[test]
-fn a_mix_keeps_its_share_and_stops_when_both_together_reach_the_size() {
+fn a_mix_keeps_its_share_and_stops_when_both_directions_reach_the_size() {
     for access in [RANDOM, Access::Sequential { skip: 0 }] {
         let all = drafts(
             &job(Traffic::ReadWrite { read_percent: 70 }, access),
@@ -130,10 +130,10 @@ fn mixed_sequential_directions_have_their_own_positions() {
     }
 }
 
-/// Regression 0001: a sequential walk of drawn sizes left the end of its region alone when the size drawn there did not
-/// fit. fio draws one that does.
+/// Regression 0001: a sequential pass with drawn sizes skipped the end of its region if the size
+/// drawn there did not fit. fio draws one that fits.
 #[test]
-fn sequential_walks_of_several_sizes_reach_the_end() {
+fn sequential_passes_with_several_sizes_reach_the_end() {
     for seed in 0..50 {
         let mut job = job(Traffic::TrimWrite, Access::Sequential { skip: 0 });
         let sizes = vec![(512, 25.0), (1024, 25.0), (2048, 25.0), (4096, 25.0)];
@@ -159,7 +159,7 @@ fn syncs_follow_every_nth_write() {
 }
 
 #[test]
-fn files_take_turns_and_all_are_covered() {
+fn files_alternate_and_all_are_covered() {
     let regions = [
         Region {
             start: 0,
@@ -183,7 +183,7 @@ fn files_take_turns_and_all_are_covered() {
 }
 
 #[test]
-fn a_copy_of_a_script_walks_the_same_ios() {
+fn a_copy_of_a_script_gives_the_same_ios() {
     let mut job = job(Traffic::Write, RANDOM);
     for without in [true, false] {
         job.pattern.without_replacement = without;
@@ -225,7 +225,7 @@ fn every_distribution_stays_in_the_region() {
 }
 
 #[test]
-fn a_region_without_a_block_is_refused_in_words() {
+fn a_region_without_a_block_is_refused_with_a_message() {
     let refused = build(
         &job(Traffic::Read, RANDOM),
         &[Region { start: 0, end: 100 }],
@@ -233,12 +233,12 @@ fn a_region_without_a_block_is_refused_in_words() {
     assert!(
         refused
             .err()
-            .is_some_and(|words| words.contains("100 bytes") && words.contains("size="))
+            .is_some_and(|message| message.contains("100 bytes") && message.contains("size="))
     );
 }
 
 #[test]
-fn alignment_moves_the_starts() {
+fn block_align_sets_the_offsets() {
     let mut job = job(Traffic::Read, RANDOM);
     job.pattern.block_align = PerDirection::all(Bytes::new(512));
     let all = drafts(

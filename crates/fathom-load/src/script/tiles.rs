@@ -1,7 +1,8 @@
 //! Random I/O of several sizes without replacement, in bounded memory at any size of the target.
 //!
-//! The region is cut into slabs, slabs come in a permuted order, each is cut into pieces of drawn sizes, and the pieces
-//! of many slabs are shuffled in a window. Every byte is in exactly one piece.
+//! The region is divided into slabs. The slabs are processed in a permuted order, each is divided
+//! into pieces of drawn sizes, and the pieces of many slabs are shuffled in a window. Every byte is
+//! in exactly one piece.
 
 use fathom_model::PerDirection;
 
@@ -14,7 +15,7 @@ use crate::rng::Rng;
 
 /// Pieces that are shuffled together: 24 KiB of state.
 const WINDOW: usize = 1024;
-/// A slab is this many of the largest blocks.
+/// Size of a slab, in blocks of the largest size.
 const BLOCKS_PER_SLAB: u64 = 8;
 
 #[derive(Clone)]
@@ -97,9 +98,9 @@ impl Tiles {
         let end = (at + self.slab).min(span.start + span.blocks() * span.align);
         while at < end {
             let direction = self.mix.draw(&mut self.rng);
-            let wish =
+            let drawn =
                 u64::from(self.sizes[direction].draw(&mut self.rng)).next_multiple_of(span.align);
-            let len = wish.min(end - at) as u32;
+            let len = drawn.min(end - at) as u32;
             let then_write = matches!(self.mix, Mix::TrimWrite);
             self.window.push(Draft {
                 offset: at,

@@ -1,4 +1,4 @@
-//! Each file once in a pass: what the file-operation engines do.
+//! Each file once per pass: the script of the file-operation engines.
 
 use fathom_model::{FileService, Job, Traffic};
 
@@ -8,10 +8,11 @@ use crate::rng::Rng;
 
 const SEED_VISITS: u64 = 7;
 
-/// One I/O for each file, of the file's length: nothing is moved, but the bytes that fio counts are counted.
+/// One I/O for each file, with the file's length: no data is transferred, but fio counts those
+/// bytes.
 #[derive(Clone)]
 pub(crate) struct Visits {
-    /// Which files, in which order.
+    /// The files, in order.
     order: Vec<u32>,
     lens: Vec<u32>,
     op: Op,
@@ -19,7 +20,7 @@ pub(crate) struct Visits {
 }
 
 impl Visits {
-    /// For `job`, whose files are as long as `regions`.
+    /// The pass of `job`; the lengths of its files are those of `regions`.
     pub fn new(job: &Job, regions: &[Region]) -> Self {
         let mut order: Vec<u32> = (0..regions.len() as u32).collect();
         if !matches!(
@@ -29,7 +30,7 @@ impl Visits {
             shuffle(&mut order, &mut Rng::new(job.pattern.seed, SEED_VISITS));
         }
         let len = |region: &Region| u32::try_from(region.end - region.start).unwrap_or(u32::MAX);
-        // As in fio, the operations count as writes where the job only writes, and as reads otherwise.
+        // As in fio, the operations count as writes if the job only writes, and as reads otherwise.
         let op = if job.pattern.traffic == Traffic::Write {
             Op::Write
         } else {
@@ -70,7 +71,7 @@ impl Visits {
     }
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates shuffle.
 fn shuffle(order: &mut [u32], rng: &mut Rng) {
     for i in (1..order.len()).rev() {
         order.swap(i, rng.below(i as u64 + 1) as usize);
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn each_file_comes_once_in_a_pass() {
+    fn each_file_occurs_once_per_pass() {
         let mut job = crate::testing::job(Traffic::Read, Access::Sequential { skip: 0 });
         let regions = vec![
             Region {

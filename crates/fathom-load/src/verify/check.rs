@@ -3,11 +3,11 @@
 use fathom_model::VerifyKind;
 
 use super::checksum::{sum, unfinished_sha512};
-use super::header::{Broken, Header, HeaderFormat, method_name, method_number};
+use super::header::{Header, HeaderError, HeaderFormat, method_name, method_number};
 use super::mismatch::{Difference, Fault, Mismatch};
 use super::stamper::{Stamp, Stamper};
 
-/// What is known about the write that should be found; `None` is not checked.
+/// The properties of the expected write; `None` is not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Number of the write (`verify_write_sequence`).
@@ -16,19 +16,20 @@ pub struct Expected {
     pub seed: Option<u64>,
 }
 
-/// A method number that fio reserves and both of us take for crc32c.
+/// A method number that fio reserves; both fio and fathom treat it as crc32c.
 const CRC32C_INTEL: u8 = 6;
 
 impl Stamper {
-    /// Checks `buf`, a block read from byte `offset`; the first bad piece is the answer.
+    /// Checks `buf`, a block read from byte `offset`; returns the first bad piece.
     ///
-    /// The block must have the extent it was written with where `verify_interval` is not set, and where the length of a
-    /// pattern does not divide it. With nothing expected, both of fio's header formats are taken; otherwise the one
-    /// that this stamper writes. What is covered: every byte with a checksum method or a pattern; the header only with
-    /// `meta` without a pattern; nothing with `null`.
+    /// The block must have the extent with which it was written if `verify_interval` is not set, or
+    /// if the length of a pattern does not divide it. Without expectations, both of fio's header
+    /// formats are accepted; otherwise only the format that this stamper writes. Checked bytes: all
+    /// with a checksum method or a pattern; only the header with `meta` without a pattern; none
+    /// with `null`.
     ///
     /// # Errors
-    /// The class of the fault, and where.
+    /// The class of the fault, and its location.
     pub fn check(&self, buf: &[u8], offset: u64, expected: Expected) -> Result<(), Mismatch> {
         if self.kind == VerifyKind::Null {
             return Ok(());
@@ -59,9 +60,9 @@ impl Stamper {
 struct Piece<'a> {
     stamper: &'a Stamper,
     bytes: &'a [u8],
-    /// Where in the block.
+    /// Position in the block.
     at: usize,
-    /// Where the block stands, bytes.
+    /// Position of the block, bytes.
     block: u64,
 }
 
@@ -73,8 +74,8 @@ impl<'a> Piece<'a> {
         let format = self.format(expected)?;
         let len = self.stamper.header_len_in(format);
         let stored = &self.bytes[self.stamper.header_offset..][..len];
-        let header =
-            Header::decode(format, stored).map_err(|broken| self.broken(broken, stored))?;
+        let header = Header::decode(format, stored)
+            .map_err(|header_fault| self.header_fault(header_fault, stored))?;
         self.check_header(&header, format, expected)?;
         self.check_data(&header, format, &stored[format.len()..])
     }
@@ -83,7 +84,8 @@ impl<'a> Piece<'a> {
         self.block + self.at as u64
     }
 
-    /// The format to read with: what the bytes say if nothing is expected, else ours.
+    /// The format to read with: the one in the bytes if nothing is expected, otherwise the
+    /// stamper's own.
     fn format(&self, expected: Expected) -> Result<HeaderFormat, Fault> {
         let stamper = self.stamper;
         let needed = |format| stamper.header_offset + stamper.header_len_in(format) + 1;
@@ -115,17 +117,17 @@ impl<'a> Piece<'a> {
         self.stamper.header_offset < self.stamper.header_len_in(format)
     }
 
-    fn broken(&self, broken: Broken, stored: &[u8]) -> Fault {
-        match broken {
-            Broken::Altered => Fault::AlteredHeader,
-            Broken::Missing => Fault::NoHeader {
+    fn header_fault(&self, header_fault: HeaderError, stored: &[u8]) -> Fault {
+        match header_fault {
+            HeaderError::Altered => Fault::AlteredHeader,
+            HeaderError::Missing => Fault::NoHeader {
                 found: u16::from_le_bytes([stored[0], stored[1]]),
                 zeroed: self.bytes.iter().all(|&byte| byte == 0),
             },
         }
     }
 
-    /// The fields, the most telling first: where, how, how much, when.
+    /// Checks the fields, the most informative first: offset, method, length, write number.
     fn check_header(
         &self,
         header: &Header,
@@ -182,7 +184,7 @@ impl<'a> Piece<'a> {
         })
     }
 
-    /// The checksummed bytes in their order: behind the header, with the bytes it changed seats with put back.
+    /// The checksummed bytes in order: after the header, with the bytes that it displaced put back.
     fn data(&self, header_len: usize) -> [&'a [u8]; 3] {
         let (bytes, at) = (self.bytes, self.stamper.header_offset);
         if at == 0 {
@@ -195,7 +197,8 @@ impl<'a> Piece<'a> {
         ]
     }
 
-    /// Whether the pattern is compared although the checksum is right: where there is no checksum.
+    /// Whether the pattern is compared although the checksum is right: for methods without a
+    /// checksum.
     fn checks_pattern(&self) -> bool {
         let no_checksum = matches!(
             self.stamper.kind,
@@ -213,7 +216,7 @@ impl<'a> Piece<'a> {
             if let Some((index, expected)) =
                 pattern.first_difference(part, self.at + logical, self.block)
             {
-                let at = self.offset() + self.seat(logical + index, header_len) as u64;
+                let at = self.offset() + self.stored_position(logical + index, header_len) as u64;
                 return Err(Fault::Pattern {
                     at,
                     found: part[index],
@@ -225,8 +228,9 @@ impl<'a> Piece<'a> {
         Ok(())
     }
 
-    /// Where a byte of the data stands in the piece, given where it stood before the header changed seats.
-    fn seat(&self, logical: usize, header_len: usize) -> usize {
+    /// Position of a byte of the data in the piece, given its position before the header was
+    /// swapped.
+    fn stored_position(&self, logical: usize, header_len: usize) -> usize {
         let at = self.stamper.header_offset;
         if at > 0 && (at..at + header_len).contains(&logical) {
             logical - at
@@ -235,17 +239,21 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Makes the piece again from the seed in its header and compares.
+    /// Recreates the piece from the seed in its header and compares.
     fn difference(&self, header: &Header, format: HeaderFormat) -> Option<Difference> {
-        compare(self.bytes, &self.again(header, format), self.offset())
+        compare(
+            self.bytes,
+            &self.expected_piece(header, format),
+            self.offset(),
+        )
     }
 
-    /// The piece as it should be, by its header. Allocates, for pieces that are wrong only.
-    fn again(&self, header: &Header, format: HeaderFormat) -> Vec<u8> {
-        let mut again = self.stamper.clone();
-        again.format = format;
+    /// The expected piece, recreated from its header. Allocates, for wrong pieces only.
+    fn expected_piece(&self, header: &Header, format: HeaderFormat) -> Vec<u8> {
+        let mut stamper = self.stamper.clone();
+        stamper.format = format;
         let mut wanted = vec![0; self.bytes.len()];
-        if let Some(pattern) = &again.pattern {
+        if let Some(pattern) = &stamper.pattern {
             // The phase of a pattern counts from the start of the block.
             let mut block = vec![0; self.at + self.bytes.len()];
             pattern.fill(&mut block, self.block);
@@ -257,13 +265,13 @@ impl<'a> Piece<'a> {
             seed: header.seed,
             when: header.when,
         };
-        again.write_piece(&mut wanted, stamp);
-        again.keep_header(&mut wanted, self.bytes, format.len());
+        stamper.write_piece(&mut wanted, stamp);
+        stamper.keep_header(&mut wanted, self.bytes, format.len());
         wanted
     }
 
-    /// The piece as it should be where that is a pattern and nothing else.
-    fn pattern_again(&self) -> Option<Vec<u8>> {
+    /// The expected piece if it consists of a pattern only.
+    fn expected_pattern(&self) -> Option<Vec<u8>> {
         let pattern = self.stamper.pattern.as_ref()?;
         let mut block = vec![0; self.at + self.bytes.len()];
         pattern.fill(&mut block, self.block);
@@ -272,9 +280,9 @@ impl<'a> Piece<'a> {
 }
 
 impl Stamper {
-    /// What the piece at byte `at` of the block that stands at `block` should hold, as far as its own header tells; `None` when
-    /// it has no good one.
-    pub(crate) fn again(&self, piece: &[u8], at: usize, block: u64) -> Option<Vec<u8>> {
+    /// The expected content of the piece at byte `at` of the block at `block`, as far as its own
+    /// header specifies it; `None` without a valid header.
+    pub(crate) fn expected_piece(&self, piece: &[u8], at: usize, block: u64) -> Option<Vec<u8>> {
         let piece = Piece {
             stamper: self,
             bytes: piece,
@@ -282,16 +290,16 @@ impl Stamper {
             block,
         };
         if !self.has_header() {
-            return piece.pattern_again();
+            return piece.expected_pattern();
         }
         let format = piece.format(Expected::default()).ok()?;
         let header = Header::decode(format, &piece.bytes[self.header_offset..]).ok()?;
-        Some(piece.again(&header, format))
+        Some(piece.expected_piece(&header, format))
     }
 }
 
 impl Stamper {
-    /// Takes over the header found, which was good, so that only data and checksum are compared.
+    /// Copies the header found, which was valid, so that only data and checksum are compared.
     fn keep_header(&self, wanted: &mut [u8], found: &[u8], len: usize) {
         let range = self.header_offset..self.header_offset + len;
         wanted[range.clone()].copy_from_slice(&found[range]);
@@ -304,7 +312,7 @@ fn check_generation(
     expected: Expected,
 ) -> Result<(), Fault> {
     let (found, when) = (header.number, header.when);
-    match expected.number.map(|number| format.kept(number)) {
+    match expected.number.map(|number| format.stored_number(number)) {
         Some(number) if number != found => {
             return Err(Fault::Stale {
                 found,

@@ -1,9 +1,10 @@
-//! The checksums of fio's verify headers, to the byte.
+//! The checksums of fio's verify headers, byte for byte.
 //!
-//! Most are the published functions. The exceptions, found by reading blocks that fio 3.33 and 3.42 had written:
-//! crc32 is the CRC of POSIX `cksum` without the length and the final complement; crc32c lacks the final complement;
-//! sha1 stores its words in the machine's order; sha256 and sha512 fill their fields with left-over message
-//! ([`super::sha256`]); xxhash is XXH32 with seed 1.
+//! Most are the published functions. The exceptions, found by reading blocks that fio 3.33 and 3.42
+//! had written: crc32 is the CRC of POSIX `cksum` without the length and the final complement;
+//! crc32c lacks the final complement; sha1 stores its words in the machine's byte order; sha256 and
+//! sha512 fill their fields with remains of the message ([`super::sha256`]); xxhash is XXH32 with
+//! seed 1.
 
 use std::hash::Hasher;
 
@@ -39,7 +40,7 @@ static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_REDIS);
 
 const XXHASH_SEED: u32 = 1;
 
-/// A checksum as it stands behind a header.
+/// A checksum as stored after a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sum {
     bytes: [u8; LARGEST],
@@ -62,7 +63,7 @@ impl Sum {
     }
 }
 
-/// Bytes a method needs behind the header.
+/// Bytes that a method needs after the header.
 pub(crate) const fn size(kind: VerifyKind) -> usize {
     match kind {
         VerifyKind::Md5 => 16,
@@ -85,7 +86,7 @@ pub(crate) const fn size(kind: VerifyKind) -> usize {
     }
 }
 
-/// The checksum of the message that the parts make together.
+/// The checksum of the concatenated parts.
 pub(crate) fn sum(kind: VerifyKind, parts: &[&[u8]]) -> Sum {
     match kind {
         VerifyKind::Md5 => digest::<Md5>(parts),
@@ -110,7 +111,7 @@ pub(crate) fn sum(kind: VerifyKind, parts: &[&[u8]]) -> Sum {
     }
 }
 
-/// CRC-32C without the final complement; fio's headers are protected by it too.
+/// CRC-32C without the final complement; it also protects fio's headers.
 pub(crate) fn crc32c(parts: &[&[u8]]) -> u32 {
     !parts
         .iter()
@@ -163,13 +164,13 @@ fn sha1_words(parts: &[&[u8]]) -> Sum {
     sum
 }
 
-/// SHA-512, then the second half of the last padded block of its message.
+/// SHA-512, followed by the second half of the last padded block of its message.
 fn sha512(parts: &[&[u8]]) -> Sum {
     const HALF: usize = 64;
     let mut sum = digest::<Sha512>(parts);
     sum.len = LARGEST;
     let len: usize = parts.iter().map(|part| part.len()).sum();
-    // Message bytes of the last block; with 112 or more of them the padding opens a block of its own.
+    // Message bytes of the last block; with 112 or more of them the padding needs another block.
     let held = len % LARGEST;
     let tail = &mut sum.bytes[HALF..];
     if held < LARGEST - 16 {
@@ -182,8 +183,9 @@ fn sha512(parts: &[&[u8]]) -> Sum {
     sum
 }
 
-/// What fio 3.33 stores as sha512: it never runs the last step, so that its buffer is left with the first block of the
-/// message under what did not fill the last one. `None` for messages of less than a block, where it is undefined.
+/// What fio 3.33 stores as sha512: it never runs the last step, so that its buffer holds the first
+/// block of the message, overwritten at the front by the rest after the last whole block. `None`
+/// for messages shorter than a block, where it is undefined.
 pub(crate) fn unfinished_sha512(parts: &[&[u8]]) -> Option<[u8; LARGEST]> {
     let len: usize = parts.iter().map(|part| part.len()).sum();
     let mut left = [0; LARGEST];
@@ -216,7 +218,8 @@ mod tests {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Check values of the catalogue of parametrised CRC algorithms (G. Cook), adjusted as the module says.
+    /// Check values of the catalogue of parametrised CRC algorithms (G. Cook), adjusted as
+    /// described in the module.
     #[test]
     fn crcs_have_the_catalogues_check_values() {
         let value = |kind| hex(sum(kind, &[CHECK]).as_bytes());
@@ -262,8 +265,9 @@ mod tests {
         assert!(value(VerifyKind::Sha3_512).starts_with("b751850b1a57168a5693cd924b6b096e"));
     }
 
-    /// The xxHash specification's sanity checks give XXH32 of the empty input with seed 0 and of "abc"-like inputs;
-    /// with seed 1 the empty input is 0x0b2cb792 (XXH32 definition: seed + PRIME32_5, then the final mix).
+    /// The xxHash specification's sanity checks give XXH32 of the empty input with seed 0 and of
+    /// "abc"-like inputs; with seed 1 the empty input gives 0x0b2cb792 (XXH32 definition: seed +
+    /// PRIME32_5, then the final mix).
     #[test]
     fn xxhash_has_seed_one() {
         assert_eq!(
@@ -273,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_what_is_made_and_parts_may_be_cut_anywhere() {
+    fn size_matches_the_checksum_and_parts_may_be_split_anywhere() {
         let data: Vec<u8> = (0..1000u32).map(|n| ((n * 31) >> 2) as u8).collect();
         for kind in super::super::stamper::KINDS {
             for len in [

@@ -1,12 +1,13 @@
-//! Each class of wrong data is found, and called by its name.
+//! Each class of wrong data is detected and classified correctly.
 
 use std::time::Duration;
 
-use fathom_model::{Fill, PatternPart, Payload, Verify, VerifyKind};
+use fathom_model::{Fill, PatternPart, Verify, VerifyKind};
 use proptest::prelude::*;
 
 use super::stamper::KINDS;
 use super::*;
+use crate::testing::payload;
 
 const BLOCK: usize = 4096;
 const OFFSET: u64 = 8 * BLOCK as u64;
@@ -15,39 +16,17 @@ const WHEN: Duration = Duration::new(1_700_000_000, 5);
 pub(super) fn verify(kind: VerifyKind) -> Verify {
     let needs_pattern = matches!(kind, VerifyKind::Pattern | VerifyKind::PatternHeader);
     Verify {
-        kind,
-        after_writes: true,
-        fatal: false,
         pattern: if needs_pattern {
             vec![PatternPart::Bytes(b"fathom!".to_vec()), PatternPart::Offset]
         } else {
             vec![]
         },
-        interval: 0,
-        header_offset: 0,
-        dump: false,
-        only: false,
-        backlog: 0,
-        backlog_batch: 0,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        write_sequence: true,
-        header_seed: true,
-        pattern_interval: 0,
-        state_save: false,
-        state_load: None,
-        only_fsynced: false,
+        ..crate::testing::verify(kind)
     }
 }
 
 pub(super) fn stamper(verify: &Verify) -> Stamper {
-    let payload = Payload {
-        fill: Fill::Random,
-        refill: true,
-        scramble: false,
-        dedupe_percent: 0,
-        dedupe_set: None,
-    };
+    let payload = payload(Fill::Random);
     Stamper::new(verify, &payload, 42, 1, &|_| Ok(Vec::new())).unwrap()
 }
 
@@ -71,7 +50,7 @@ fn fault(stamper: &Stamper, block: &[u8]) -> Fault {
         .fault
 }
 
-/// Every shape that blocks can have: methods, formats, intervals, header places.
+/// All combinations of methods, formats, intervals and header offsets.
 fn shapes() -> impl Iterator<Item = Stamper> {
     let places = [(0, 0), (1024, 0), (1024, 512), (0, 2000), (1000, 200)];
     KINDS.into_iter().flat_map(move |kind| {
@@ -92,7 +71,7 @@ fn shapes() -> impl Iterator<Item = Stamper> {
 }
 
 #[test]
-fn what_was_stamped_passes() {
+fn stamped_blocks_pass() {
     for stamper in shapes() {
         let block = stamped(&stamper, OFFSET, 9);
         stamper
@@ -103,37 +82,41 @@ fn what_was_stamped_passes() {
 }
 
 #[test]
-fn the_canary_is_caught_by_all_but_the_blind() {
+fn the_self_test_passes_for_all_methods_that_check_data() {
     for stamper in shapes() {
         let blind = matches!(stamper.kind, VerifyKind::Meta | VerifyKind::Null);
-        let wanted = if blind { Canary::Blind } else { Canary::Caught };
+        let wanted = if blind {
+            SelfTest::DataNotChecked
+        } else {
+            SelfTest::Passed
+        };
         assert_eq!(stamper.self_test(BLOCK).unwrap(), wanted, "{stamper:?}");
     }
 }
 
 #[test]
-fn a_patterned_meta_is_not_blind() {
+fn meta_with_a_pattern_checks_data() {
     let stamper = stamper(&Verify {
         pattern: vec![PatternPart::Bytes(vec![0xab])],
         ..verify(VerifyKind::Meta)
     });
-    assert_eq!(stamper.self_test(BLOCK).unwrap(), Canary::Caught);
+    assert_eq!(stamper.self_test(BLOCK).unwrap(), SelfTest::Passed);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any one flipped bit anywhere in a block is found, with every method that looks at data.
+    /// Any flipped bit anywhere in a block is detected, with every method that checks data.
     #[test]
     fn any_flipped_bit_is_found(bit in 0..BLOCK * 8, which in 0usize..150) {
-        let shapes: Vec<Stamper> = shapes().filter(Stamper::looks_at_data).collect();
+        let shapes: Vec<Stamper> = shapes().filter(Stamper::checks_data).collect();
         let stamper = &shapes[which % shapes.len()];
         let mut block = stamped(stamper, OFFSET, 9);
         block[bit / 8] ^= 1 << (bit % 8);
         prop_assert!(stamper.check(&block, OFFSET, Expected::default()).is_err(), "{stamper:?} bit {bit}");
     }
 
-    /// With `meta` exactly the header is covered.
+    /// `meta` covers exactly the header.
     #[test]
     fn meta_covers_its_header(bit in 0..BLOCK * 8) {
         let stamper = stamper(&verify(VerifyKind::Meta));
@@ -143,7 +126,7 @@ proptest! {
         prop_assert_eq!(found, bit / 8 < stamper.header_len());
     }
 
-    /// Arbitrary bytes are an answer, never a panic.
+    /// Arbitrary bytes give a result, never a panic.
     #[test]
     fn garbage_is_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), which in 0usize..190) {
         let stamper = shapes().nth(which).expect("19 methods, 5 places, 2 formats");
@@ -156,7 +139,7 @@ proptest! {
 fn every_byte_of_a_small_block_is_covered_by_every_checksum() {
     for kind in KINDS {
         let stamper = stamper(&verify(kind));
-        if !stamper.looks_at_data() {
+        if !stamper.checks_data() {
             continue;
         }
         let mut block = vec![0; 512];
@@ -173,7 +156,7 @@ fn every_byte_of_a_small_block_is_covered_by_every_checksum() {
 }
 
 #[test]
-fn a_flipped_bit_is_placed_to_the_byte() {
+fn a_flipped_bit_is_located_to_the_byte() {
     for header_offset in [0, 512] {
         let stamper = stamper(&Verify {
             header_offset,
@@ -195,19 +178,19 @@ fn a_flipped_bit_is_placed_to_the_byte() {
                 difference: Some(difference)
             }
         );
-        let words = stamper
+        let message = stamper
             .check(&block, OFFSET, Expected::default())
             .unwrap_err()
             .to_string();
         assert_eq!(
-            words,
+            message,
             "offset 32768, length 4096, interval 0: wrong crc32c: one bit differs, in byte 35768"
         );
     }
 }
 
 #[test]
-fn a_flipped_bit_is_placed_in_a_pattern_too() {
+fn a_flipped_bit_is_located_in_a_pattern() {
     for header_offset in [0, 512] {
         for kind in [
             VerifyKind::Sha1,
@@ -279,15 +262,9 @@ fn a_lost_rewrite_is_stale() {
 }
 
 #[test]
-fn the_same_job_run_twice_is_told_apart_by_its_seed() {
+fn two_runs_of_a_job_are_distinguished_by_the_seed() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
-    let payload = Payload {
-        fill: Fill::Random,
-        refill: true,
-        scramble: false,
-        dedupe_percent: 0,
-        dedupe_set: None,
-    };
+    let payload = payload(Fill::Random);
     let earlier = Stamper::new(&verify(VerifyKind::Crc32c), &payload, 41, 1, &|_| {
         Ok(Vec::new())
     })
@@ -311,11 +288,11 @@ fn the_same_job_run_twice_is_told_apart_by_its_seed() {
                 seed: None,
             },
         )
-        .expect("only the seed tells them apart");
+        .expect("only the seed distinguishes them");
 }
 
 #[test]
-fn a_misdirected_write_says_where_it_belongs() {
+fn a_misdirected_write_reports_its_intended_offset() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
     let other = stamped(&stamper, OFFSET + BLOCK as u64, 9);
     assert_eq!(
@@ -327,7 +304,7 @@ fn a_misdirected_write_says_where_it_belongs() {
 }
 
 #[test]
-fn a_misdirected_pattern_is_found_by_its_offset() {
+fn a_misdirected_pattern_is_detected_by_its_offset() {
     let stamper = stamper(&verify(VerifyKind::Pattern));
     let other = stamped(&stamper, OFFSET + BLOCK as u64, 9);
     let Fault::Pattern { at, .. } = fault(&stamper, &other) else {
@@ -336,12 +313,12 @@ fn a_misdirected_pattern_is_found_by_its_offset() {
     assert_eq!(
         at,
         OFFSET + 8,
-        "second byte of the first %o, behind 7 bytes of text"
+        "second byte of the first %o, after 7 bytes of text"
     );
 }
 
 #[test]
-fn a_torn_write_is_altered_from_the_tear_on() {
+fn a_torn_write_is_altered_from_the_tear_onwards() {
     let stamper = stamper(&verify(VerifyKind::Md5));
     let (old, mut torn) = (stamped(&stamper, OFFSET, 4), stamped(&stamper, OFFSET, 9));
     torn[512..].copy_from_slice(&old[512..]);
@@ -382,7 +359,7 @@ fn shifted_data_has_no_header() {
 }
 
 #[test]
-fn a_flip_in_the_header_is_not_taken_for_a_misdirected_or_stale_block() {
+fn a_bit_flip_in_the_header_is_not_classified_as_misdirected_or_stale() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
     for byte in 0..48 {
         let mut block = stamped(&stamper, OFFSET, 9);
@@ -392,7 +369,7 @@ fn a_flip_in_the_header_is_not_taken_for_a_misdirected_or_stale_block() {
 }
 
 #[test]
-fn other_methods_lengths_and_formats_are_named() {
+fn other_methods_lengths_and_formats_are_reported() {
     let crc = stamper(&verify(VerifyKind::Crc32c));
     let block = stamped(&stamper(&verify(VerifyKind::Md5)), OFFSET, 9);
     assert_eq!(
@@ -417,7 +394,7 @@ fn other_methods_lengths_and_formats_are_named() {
 }
 
 #[test]
-fn the_bad_interval_is_named() {
+fn the_bad_interval_is_reported() {
     let stamper = stamper(&Verify {
         interval: 1024,
         ..verify(VerifyKind::Xxhash)
@@ -433,11 +410,11 @@ fn the_bad_interval_is_named() {
     );
     stamper
         .check(&block[..2048], OFFSET, Expected::default())
-        .expect("a part of the block, by whole intervals");
+        .expect("a part of the block, in whole intervals");
 }
 
 #[test]
-fn the_short_format_counts_to_65536() {
+fn the_short_format_counts_modulo_65536() {
     let stamper = stamper(&verify(VerifyKind::Crc32c))
         .with_format(HeaderFormat::Short)
         .unwrap();
@@ -463,7 +440,7 @@ fn the_short_format_counts_to_65536() {
 }
 
 #[test]
-fn content_that_was_never_ours_is_not_compared() {
+fn unrelated_content_is_not_compared() {
     let stamper = stamper(&verify(VerifyKind::Crc32c));
     let mut block = stamped(&stamper, OFFSET, 9);
     block[64..].copy_from_slice(&stamped(&stamper, 0, 1)[64..]);
@@ -477,15 +454,9 @@ fn content_that_was_never_ours_is_not_compared() {
 }
 
 #[test]
-fn shapes_that_cannot_work_are_refused() {
+fn impossible_settings_are_refused() {
     let refused = |verify: &Verify| {
-        let payload = Payload {
-            fill: Fill::Random,
-            refill: true,
-            scramble: false,
-            dedupe_percent: 0,
-            dedupe_set: None,
-        };
+        let payload = payload(Fill::Random);
         Stamper::new(verify, &payload, 0, 0, &|_| Ok(Vec::new())).unwrap_err()
     };
     let crc = verify(VerifyKind::Crc32c);
@@ -495,7 +466,7 @@ fn shapes_that_cannot_work_are_refused() {
             ..crc.clone()
         }),
         VerifyError::HeaderOffset {
-            asked: 51,
+            requested: 51,
             header: 52
         }
     );
@@ -540,10 +511,10 @@ fn null_fills_but_stamps_and_checks_nothing() {
         .unwrap();
 }
 
-/// fio 3.33 leaves its buffer as it is after the last whole block: the first 128 bytes of the message, overlaid with the
-/// bytes behind the last whole 128.
+/// fio 3.33 leaves its buffer unchanged after the last whole block: the first 128 bytes of the
+/// message, overwritten by the bytes after the last whole 128.
 #[test]
-fn a_checksum_that_fio_never_computed_is_not_called_corruption() {
+fn a_checksum_that_fio_never_computed_is_not_reported_as_corruption() {
     let stamper = stamper(&verify(VerifyKind::Sha512))
         .with_format(HeaderFormat::Short)
         .unwrap();
@@ -560,10 +531,11 @@ fn a_checksum_that_fio_never_computed_is_not_called_corruption() {
     ));
 }
 
-/// Run by hand in release mode: `cargo test --release -p fathom-load verify_speed -- --ignored --nocapture`.
+/// Run by hand in release mode: `cargo test --release -p fathom-load verify_speed -- --ignored
+/// --nocapture`.
 #[test]
 #[ignore = "a measurement, not a check"]
-#[allow(clippy::print_stderr, reason = "it is for the eye")]
+#[allow(clippy::print_stderr, reason = "a person reads the output")]
 fn verify_speed() {
     for kind in KINDS {
         let stamper = stamper(&verify(kind));

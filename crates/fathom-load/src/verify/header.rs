@@ -11,7 +11,7 @@
 //! | seconds, nanoseconds | 24..32 | 24..32 |
 //! | number of the write | 34..36 | 32..40 |
 //! | number of the worker | 32..34 | 40..42 |
-//! | CRC-32C of what stands before it | 36..40 | 44..48 |
+//! | CRC-32C of the preceding bytes | 36..40 | 44..48 |
 
 use std::time::Duration;
 
@@ -25,18 +25,18 @@ const VERSION: u8 = 0x81;
 /// The larger of the two formats, bytes.
 pub(crate) const LARGEST: usize = 48;
 
-/// Which of fio's two header formats is written.
+/// fio's two header formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderFormat {
-    /// 40 bytes, as fio 3.33 writes and reads; the number of a write is counted modulo 65536.
+    /// 40 bytes, as in fio 3.33; the number of a write is stored modulo 65536.
     Short,
-    /// 48 bytes with a version byte, as fio 3.42 writes and reads; 64 bits for the number.
+    /// 48 bytes with a version byte, as in fio 3.42; the number has 64 bits.
     #[default]
     Long,
 }
 
 impl HeaderFormat {
-    /// Bytes of the header itself, without the checksum behind it.
+    /// Length of the header itself, without the checksum after it.
     #[must_use]
     pub const fn len(self) -> usize {
         match self {
@@ -45,21 +45,21 @@ impl HeaderFormat {
         }
     }
 
-    /// Never.
+    /// Always false.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         false
     }
 
-    /// The number of a write as this format keeps it.
-    pub(crate) const fn kept(self, number: u64) -> u64 {
+    /// The number of a write as this format stores it.
+    pub(crate) const fn stored_number(self, number: u64) -> u64 {
         match self {
             HeaderFormat::Short => number & 0xffff,
             HeaderFormat::Long => number,
         }
     }
 
-    /// The format that these bytes claim to be.
+    /// The format that these bytes claim to have.
     pub(crate) fn of(bytes: &[u8]) -> Self {
         if bytes.get(2) == Some(&VERSION) {
             HeaderFormat::Long
@@ -78,19 +78,19 @@ pub(crate) struct Header {
     pub len: u32,
     /// Seed of the content.
     pub seed: u64,
-    /// Where the piece belongs, bytes.
+    /// Intended offset of the piece, bytes.
     pub offset: u64,
-    /// When it was made.
+    /// Time of the write.
     pub when: Duration,
-    /// Which write of its job it was.
+    /// Number of the write in its job.
     pub number: u64,
-    /// Which worker wrote it.
+    /// The worker that wrote it.
     pub thread: u16,
 }
 
-/// Why bytes are no header.
+/// Why bytes are not a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Broken {
+pub(crate) enum HeaderError {
     /// No magic number.
     Missing,
     /// A header, but altered.
@@ -98,7 +98,7 @@ pub(crate) enum Broken {
 }
 
 impl Header {
-    /// Writes the header to the start of `out`, which has room for it.
+    /// Writes the header to the start of `out`, which is large enough.
     pub(crate) fn encode(&self, format: HeaderFormat, out: &mut [u8]) {
         put(out, 0, &MAGIC.to_le_bytes());
         put(out, 4, &self.len.to_le_bytes());
@@ -125,16 +125,16 @@ impl Header {
     }
 
     /// Reads a header; `bytes` is at least as long as the format.
-    pub(crate) fn decode(format: HeaderFormat, bytes: &[u8]) -> Result<Self, Broken> {
+    pub(crate) fn decode(format: HeaderFormat, bytes: &[u8]) -> Result<Self, HeaderError> {
         if number(bytes, 0..2) as u16 != MAGIC {
-            return Err(if is_header_but_for_magic(format, bytes) {
-                Broken::Altered
+            return Err(if is_header_except_magic(format, bytes) {
+                HeaderError::Altered
             } else {
-                Broken::Missing
+                HeaderError::Missing
             });
         }
-        if !crc_holds(format, &bytes[0..2], bytes) {
-            return Err(Broken::Altered);
+        if !crc_matches(format, &bytes[0..2], bytes) {
+            return Err(HeaderError::Altered);
         }
         let (method, write, thread) = match format {
             HeaderFormat::Short => (
@@ -161,11 +161,11 @@ impl Header {
     }
 }
 
-fn is_header_but_for_magic(format: HeaderFormat, bytes: &[u8]) -> bool {
-    crc_holds(format, &MAGIC.to_le_bytes(), bytes)
+fn is_header_except_magic(format: HeaderFormat, bytes: &[u8]) -> bool {
+    crc_matches(format, &MAGIC.to_le_bytes(), bytes)
 }
 
-fn crc_holds(format: HeaderFormat, magic: &[u8], bytes: &[u8]) -> bool {
+fn crc_matches(format: HeaderFormat, magic: &[u8], bytes: &[u8]) -> bool {
     let covered = format.len() - 4;
     u64::from(crc32c(&[magic, &bytes[2..covered]])) == number(bytes, covered..covered + 4)
 }
@@ -201,7 +201,7 @@ pub(crate) const fn method_number(kind: VerifyKind) -> u8 {
         VerifyKind::PatternHeader => 17,
         VerifyKind::Pattern => 18,
         VerifyKind::Null => 19,
-        // Its sectors carry no header of fio.
+        // Its sectors have no fio header.
         VerifyKind::Fathom => 0,
     }
 }

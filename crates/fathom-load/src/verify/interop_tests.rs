@@ -1,8 +1,9 @@
-//! Blocks written by fio pass here, and blocks written here pass in fio, method by method.
+//! Blocks written by fio pass in fathom, and blocks written by fathom pass in fio, for each method.
 //!
-//! Needs `fio` on the path; its header format is taken from what it writes. Tried with fio 3.33 and 3.42.
+//! Needs `fio` on the path and uses the header format that it writes. Tested with fio 3.33 and
+//! 3.42.
 
-#![allow(clippy::print_stderr, reason = "a skipped check says so")]
+#![allow(clippy::print_stderr, reason = "a skipped check is reported")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -35,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-/// One set of verify options, for both tools, with a file of its own.
+/// One set of verify options for both programs, with its own file.
 struct Case {
     verify: Verify,
     block: usize,
@@ -89,7 +90,7 @@ fn written_by_fio(folder: &Folder) -> Vec<Case> {
     ];
     let kinds = KINDS
         .into_iter()
-        .filter(|&kind| kind != VerifyKind::Null && fio_knows(kind));
+        .filter(|&kind| kind != VerifyKind::Null && fio_supports(kind));
     let cases = kinds.flat_map(|kind| {
         shapes.map(|(block, interval, header_offset)| {
             (
@@ -116,7 +117,7 @@ fn written_by_fio(folder: &Folder) -> Vec<Case> {
     cases
 }
 
-fn fio_knows(kind: VerifyKind) -> bool {
+fn fio_supports(kind: VerifyKind) -> bool {
     let wanted = verify(kind);
     let case = Case {
         verify: wanted,
@@ -128,12 +129,13 @@ fn fio_knows(kind: VerifyKind) -> bool {
         .output()
         .unwrap();
     if !output.status.success() {
-        fathom_testkit::skip(&format!("this fio does not know verify={}", case.word()));
+        fathom_testkit::skip(&format!("this fio does not support verify={}", case.word()));
     }
     output.status.success()
 }
 
-/// Runs all cases in one fio; the names of those about which it complained. One run, because each takes fio a moment.
+/// Runs all cases in one fio and returns the names of the cases with an error. A single run,
+/// because starting fio is slow.
 fn refused_by_fio(folder: &Folder, cases: &[Case], rw: &str) -> Vec<String> {
     let job = folder.0.join("job.fio");
     fs::write(
@@ -150,14 +152,15 @@ fn refused_by_fio(folder: &Folder, cases: &[Case], rw: &str) -> Vec<String> {
         .current_dir(&folder.0)
         .output()
         .unwrap();
-    // The exit status is not enough: fio forgets a bad interval when a later one of the same block is good.
-    let said = String::from_utf8_lossy(&output.stderr).into_owned()
+    // The exit status is not enough: fio forgets a bad interval if a later one of the same block is
+    // good.
+    let output_text = String::from_utf8_lossy(&output.stderr).into_owned()
         + &String::from_utf8_lossy(&output.stdout);
-    let complaint = |case: &&Case| said.contains(&*case.file.to_string_lossy());
-    let refused: Vec<String> = cases.iter().filter(complaint).map(Case::name).collect();
+    let is_reported = |case: &&Case| output_text.contains(&*case.file.to_string_lossy());
+    let refused: Vec<String> = cases.iter().filter(is_reported).map(Case::name).collect();
     assert!(
         output.status.success() || !refused.is_empty(),
-        "fio failed: {said}"
+        "fio failed: {output_text}"
     );
     refused
 }
@@ -170,7 +173,7 @@ fn fio_is_missing() -> bool {
     missing
 }
 
-/// fio 3.33 never finishes its SHA-512, so that there is no checksum to agree on; fio 3.42 does.
+/// fio 3.33 never finishes its SHA-512, so that there is no checksum to compare; fio 3.42 does.
 fn lacks_checksum(case: &Case, stamper: &Stamper, block: &[u8]) -> bool {
     let verdict = stamper.check(&block[..case.block], 0, Expected::default());
     let lacks = verdict.is_err_and(|mismatch| mismatch.fault == Fault::NoChecksum);
@@ -181,14 +184,14 @@ fn lacks_checksum(case: &Case, stamper: &Stamper, block: &[u8]) -> bool {
     lacks
 }
 
-/// The stamper in the format that fio wrote.
+/// A stamper with the format that fio wrote.
 fn stamper_like(case: &Case, bytes: &[u8]) -> Stamper {
     let format = HeaderFormat::of(&bytes[case.verify.header_offset as usize..]);
     stamper(&case.verify).with_format(format).unwrap()
 }
 
 #[test]
-fn blocks_of_fio_pass_here_and_spoilt_ones_do_not() {
+fn fio_blocks_pass_in_fathom_and_corrupted_ones_do_not() {
     if fio_is_missing() {
         return;
     }
@@ -212,17 +215,17 @@ fn blocks_of_fio_pass_here_and_spoilt_ones_do_not() {
         let found = stamper
             .check(spoilt, (3 * case.block) as u64, Expected::default())
             .is_err();
-        assert_eq!(found, stamper.looks_at_data(), "{}", case.name());
+        assert_eq!(found, stamper.checks_data(), "{}", case.name());
     }
 }
 
-/// One bit, in the data of block 3.
+/// Flips one bit in the data of block 3.
 fn spoil(case: &Case, bytes: &mut [u8]) {
     bytes[3 * case.block + 2000] ^= 0x40;
 }
 
 #[test]
-fn a_stamper_reads_both_formats_when_nothing_is_expected() {
+fn a_stamper_reads_both_formats_without_expectations() {
     let writer = stamper(&verify(VerifyKind::Sha1));
     for (written, read) in [
         (HeaderFormat::Short, HeaderFormat::Long),
@@ -240,7 +243,8 @@ fn a_stamper_reads_both_formats_when_nothing_is_expected() {
     }
 }
 
-/// fio expects the seeds that its own generator gives a job, so ours take them over from the file that fio wrote.
+/// fio expects the seeds of its own generator, so these stamps use the seeds in the file that fio
+/// wrote.
 fn restamp(case: &Case, stamper: &Stamper, bytes: &mut [u8]) {
     for (number, block) in bytes.chunks_mut(case.block).enumerate() {
         let header = &block[case.verify.header_offset as usize..];
@@ -265,7 +269,7 @@ fn restamp(case: &Case, stamper: &Stamper, bytes: &mut [u8]) {
 }
 
 #[test]
-fn blocks_of_ours_pass_in_fio_and_spoilt_ones_do_not() {
+fn fathom_blocks_pass_in_fio_and_corrupted_ones_do_not() {
     if fio_is_missing() {
         return;
     }
@@ -297,9 +301,9 @@ fn blocks_of_ours_pass_in_fio_and_spoilt_ones_do_not() {
     );
 }
 
-/// A pattern fixes the content: without headers fio's file and ours are the same.
+/// A pattern fixes the content: without headers fio's file and fathom's are identical.
 #[test]
-fn patterned_files_are_the_same_to_the_byte() {
+fn pattern_files_are_identical() {
     if fio_is_missing() {
         return;
     }

@@ -1,36 +1,36 @@
-//! What is wrong with a piece that was read back, in words.
+//! Faults of a piece that was read back, and their messages.
 
 use std::fmt;
 use std::time::Duration;
 
 use super::header::method_name;
 
-/// A piece that is not what was written.
+/// A piece that differs from what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where the piece begins in its file or device, bytes.
+    /// Offset of the piece in its file or device, bytes.
     pub offset: u64,
     /// Bytes of the piece.
     pub len: u32,
-    /// Which piece of the block it is, counted from 0.
+    /// Index of the piece in the block, from 0.
     pub interval: usize,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
 /// The classes of wrong data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// No header: never written, a lost write, or overwritten by someone else.
+    /// No header: never written, a lost write, or overwritten by something else.
     NoHeader {
-        /// The first two bytes, where the magic number should stand.
+        /// The first two bytes, in place of the magic number.
         found: u16,
         /// The whole piece is zeros.
         zeroed: bool,
     },
     /// There is a header, but it does not match its own checksum.
     AlteredHeader,
-    /// A good header in fio's other format.
+    /// A valid header in fio's other format.
     OtherFormat,
     /// A header of another method.
     WrongMethod {
@@ -39,17 +39,18 @@ pub enum Fault {
         /// Number of the method expected.
         expected: u8,
     },
-    /// The header speaks of a piece of another length.
+    /// The header has another piece length.
     WrongLength {
         /// Length in the header, bytes.
         found: u32,
     },
-    /// A whole piece that belongs elsewhere: a misdirected write or read.
+    /// A complete piece of another offset: a misdirected write or read.
     Misdirected {
-        /// Where the header says it belongs, bytes.
+        /// The offset in the header, bytes.
         belongs: u64,
     },
-    /// The data of another write to the same place: mostly an older one, so that the newer was lost.
+    /// The data of another write to the same offset: usually an older one, so that the newer one
+    /// was lost.
     Stale {
         /// Number of the write found.
         found: u64,
@@ -58,7 +59,7 @@ pub enum Fault {
         /// Time stamp of the write found.
         when: Duration,
     },
-    /// The data of another run or job: its seed is not ours.
+    /// The data of another run or job: its seed differs.
     OtherRun {
         /// Seed in the header.
         found: u64,
@@ -67,25 +68,26 @@ pub enum Fault {
         /// Time stamp of the write found.
         when: Duration,
     },
-    /// The header is good, the data does not match its checksum.
+    /// The header is valid, but the data does not match its checksum.
     Altered {
         /// fio's name of the method.
         method: &'static str,
-        /// Where it differs from what was written; `None` when the content cannot be made again.
+        /// How it differs from what was written; `None` if the content cannot be recreated.
         difference: Option<Difference>,
     },
-    /// A header of an old fio whose `sha512` stored a piece of the data instead of a checksum (fio 3.33).
+    /// A header of an old fio whose `sha512` stored a piece of the data instead of a checksum (fio
+    /// 3.33).
     NoChecksum,
-    /// A byte that is not the pattern.
+    /// A byte that differs from the pattern.
     Pattern {
-        /// Where, in the file or device, bytes.
+        /// Its position in the file or device, bytes.
         at: u64,
         /// The byte found.
         found: u8,
         /// The byte of the pattern.
         expected: u8,
     },
-    /// The block is too small to hold a header and anything behind it.
+    /// The block is too small for a header and at least one byte after it.
     TooSmall {
         /// Bytes needed.
         needed: usize,
@@ -106,7 +108,7 @@ pub struct Difference {
 }
 
 impl Mismatch {
-    /// Whether the header was what it should be, and what follows it was not.
+    /// Whether the header was valid, and what follows it was not.
     #[must_use]
     pub fn is_about_data(&self) -> bool {
         matches!(
@@ -133,22 +135,22 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Fault::NoHeader { zeroed: true, .. } => {
-                f.write_str("all zeros where a header should stand (never written, trimmed, or the write was lost)")
+                f.write_str("all zeros instead of a header (never written, trimmed, or the write was lost)")
             }
             Fault::NoHeader { found, .. } => write!(
                 f,
-                "no header: magic {found:#06x}, wanted 0xacca (never written, the write was lost, or overwritten)"
+                "no header: magic {found:#06x}, expected 0xacca (never written, the write was lost, or overwritten)"
             ),
             Fault::AlteredHeader => f.write_str("the header does not match its own checksum (altered or torn)"),
-            Fault::OtherFormat => f.write_str("a header in the other of fio's two formats (written by another tool)"),
+            Fault::OtherFormat => f.write_str("a header in fio's other format (written by another tool)"),
             Fault::WrongMethod { found, expected } => {
                 write!(f, "written with verify={}, read with verify={}", method_name(*found), method_name(*expected))
             }
             Fault::WrongLength { found } => {
-                write!(f, "the header speaks of {found} bytes (written with another bs or verify_interval)")
+                write!(f, "the header has a length of {found} bytes (written with another bs or verify_interval)")
             }
             Fault::Misdirected { belongs } => {
-                write!(f, "misdirected: the header says that this data belongs at offset {belongs}")
+                write!(f, "misdirected: according to its header this data belongs at offset {belongs}")
             }
             Fault::Stale { found, expected, when } => {
                 let age = if found < expected { "stale: an older" } else { "a later" };
@@ -156,7 +158,7 @@ impl fmt::Display for Fault {
             }
             Fault::OtherRun { found, expected, when } => write!(
                 f,
-                "stale or foreign: seed {found:#018x} at {} s, wanted {expected:#018x} (written by another run or job)",
+                "stale or foreign: seed {found:#018x} at {} s, expected {expected:#018x} (written by another run or job)",
                 seconds(*when)
             ),
             Fault::Altered { method, difference: None } => {
@@ -164,7 +166,7 @@ impl fmt::Display for Fault {
             }
             Fault::Altered { method, difference: Some(place) } => write!(f, "wrong {method}: {place}"),
             Fault::NoChecksum => f.write_str(
-                "written by an old fio whose sha512 stores no checksum: cannot be verified, write it with another method",
+                "written by an old fio whose sha512 stores no checksum: cannot be verified; write it with another method",
             ),
             Fault::Pattern { at, found, expected } => {
                 write!(f, "byte {at} is {found:#04x}, the pattern has {expected:#04x}")

@@ -1,8 +1,9 @@
-//! The `sha256` of fio's verify headers, which is not SHA-256.
+//! The `sha256` of fio's verify headers, which differs from SHA-256.
 //!
-//! It runs the compression function of FIPS 180-4 over the message, but appends the length as a little-endian number,
-//! keeps only the low byte of each of the eight state words, and fills the rest of its 64 bytes with what the last
-//! padded block held. fio 3.33 and 3.42 agree. What it does prove is enough: 64 bits depend on every bit of the data.
+//! It runs the compression function of FIPS 180-4 over the message, but appends the length as a
+//! little-endian number, keeps only the low byte of each of the eight state words, and fills the
+//! rest of its 64 bytes with the content of the last padded block. fio 3.33 and 3.42 agree. This is
+//! sufficient: 64 bits depend on every bit of the data.
 
 use sha2::block_api::compress256;
 
@@ -20,10 +21,10 @@ const START: [u32; 8] = [
 
 /// Bytes of one block.
 const BLOCK: usize = 64;
-/// Where the length stands in the last block.
+/// Position of the length in the last block.
 const LENGTH_AT: usize = BLOCK - 8;
 
-/// fio's 64 bytes for the message that the parts make together.
+/// fio's 64 bytes for the concatenated parts.
 pub(crate) fn fio_sha256(parts: &[&[u8]]) -> [u8; BLOCK] {
     let mut hash = Hash {
         state: START,

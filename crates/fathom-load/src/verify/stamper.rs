@@ -43,14 +43,14 @@ pub enum VerifyError {
     Payload(PayloadError),
     /// A method that compares with a pattern, without one.
     NoPattern,
-    /// `verify_offset` would put the header onto itself.
+    /// `verify_offset` would place the header onto itself.
     HeaderOffset {
-        /// What was asked, bytes.
-        asked: u32,
+        /// The requested offset, bytes.
+        requested: u32,
         /// The header with its checksum, bytes.
         header: usize,
     },
-    /// A piece has no room for a header and at least one byte behind it.
+    /// A piece is too small for a header and at least one byte after it.
     TooSmall {
         /// Bytes of the piece.
         len: usize,
@@ -71,16 +71,16 @@ impl fmt::Display for VerifyError {
             VerifyError::NoPattern => {
                 f.write_str("verify=pattern and verify=pattern_hdr need verify_pattern")
             }
-            VerifyError::HeaderOffset { asked, header } => {
+            VerifyError::HeaderOffset { requested, header } => {
                 write!(
                     f,
-                    "verify_offset={asked} is less than the header of {header} bytes; use 0 or at least {header}"
+                    "verify_offset={requested} is less than the header of {header} bytes; use 0 or at least {header}"
                 )
             }
             VerifyError::TooSmall { len, needed } => {
                 write!(
                     f,
-                    "a piece of {len} bytes cannot be verified, it needs {needed}; raise bs or verify_interval"
+                    "a piece of {len} bytes cannot be verified, at least {needed} are needed; raise bs or verify_interval"
                 )
             }
             VerifyError::TooLarge { len } => write!(
@@ -99,23 +99,24 @@ impl From<PayloadError> for VerifyError {
     }
 }
 
-/// What a block is stamped with.
+/// The values of a stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Where the block goes, bytes.
+    /// Offset of the block, bytes.
     pub offset: u64,
-    /// Which write of its job it is.
+    /// Number of the write in its job.
     pub number: u64,
-    /// Seed of its content ([`Stamper::seed_of`], unless another tool's blocks are imitated).
+    /// Seed of its content ([`Stamper::seed_of`], except when imitating another tool's blocks).
     pub seed: u64,
-    /// When; any clock, by convention the time since 1970.
+    /// Time of the write; any clock, by convention the time since 1970.
     pub when: Duration,
 }
 
-/// Stamps the blocks of one worker, and checks them; allocates nothing for a good block.
+/// Stamps and checks the blocks of one worker; allocates nothing for a good block.
 ///
-/// It also writes their content: the `verify_pattern`, or else what the payload asks for, drawn from the seed in the
-/// header, so that a bad block can be compared with what was written. `verify=null` fills blocks and stamps nothing.
+/// It also writes their content: the `verify_pattern`, or else the payload, drawn from the seed in
+/// the header, so that a bad block can be compared with what was written. `verify=null` fills
+/// blocks and stamps nothing.
 #[derive(Clone, Debug)]
 pub struct Stamper {
     pub(crate) kind: VerifyKind,
@@ -129,11 +130,12 @@ pub struct Stamper {
 }
 
 impl Stamper {
-    /// A stamper for worker `thread`; `seed` should differ from run to run, so that the data of an earlier run is
-    /// never taken for this one's. `files` reads the files that patterns name.
+    /// A stamper for worker `thread`. `seed` should differ from run to run, so that the data of an
+    /// earlier run is never accepted. `files` reads the files that patterns name.
     ///
     /// # Errors
-    /// A bad pattern, a pattern method without one, a `verify_offset` that lies in the header, an interval too small.
+    /// A bad pattern, a pattern method without one, a `verify_offset` inside the header, an
+    /// interval that is too small.
     pub fn new(
         verify: &Verify,
         payload: &Payload,
@@ -165,7 +167,7 @@ impl Stamper {
         Ok(stamper)
     }
 
-    /// The same, with headers in `format`.
+    /// The same stamper, with headers in `format`.
     ///
     /// # Errors
     /// As for [`Stamper::new`]: the other format has another size.
@@ -179,7 +181,7 @@ impl Stamper {
         let header = self.header_len();
         if self.header_offset > 0 && self.header_offset < header {
             return Err(VerifyError::HeaderOffset {
-                asked: self.header_offset as u32,
+                requested: self.header_offset as u32,
                 header,
             });
         }
@@ -199,7 +201,7 @@ impl Stamper {
         }
     }
 
-    /// Bytes of header and checksum; 0 for methods that write none.
+    /// Bytes of header and checksum; 0 for methods without them.
     #[must_use]
     pub fn header_len(&self) -> usize {
         self.header_len_in(self.format)
@@ -213,28 +215,28 @@ impl Stamper {
         }
     }
 
-    /// Bytes that a block must have to be verified at all.
+    /// Minimum size of a block that can be verified.
     #[must_use]
     pub fn smallest_piece(&self) -> usize {
         self.header_offset + self.header_len() + 1
     }
 
-    /// Whether blocks carry headers.
+    /// Whether blocks have headers.
     #[must_use]
     pub fn has_header(&self) -> bool {
         !matches!(self.kind, VerifyKind::Pattern | VerifyKind::Null)
     }
 
-    /// The seed that a write gets: another for each run, write and place.
+    /// The seed of a write: different for each run, write and offset.
     #[must_use]
     pub fn seed_of(&self, number: u64, offset: u64) -> u64 {
         mix(mix(self.seed ^ mix(number)) ^ offset)
     }
 
-    /// Fills and stamps `buf`, write `number` of the job, which goes to byte `offset`.
+    /// Fills and stamps `buf`, write `number` of the job at byte `offset`.
     ///
     /// # Errors
-    /// The block has no room for a header, or its length does not fit into one.
+    /// If the block is too small for a header, or its length does not fit into one.
     pub fn stamp(
         &self,
         buf: &mut [u8],
@@ -253,8 +255,8 @@ impl Stamper {
         )
     }
 
-    /// Fills and stamps `buf` with exactly this stamp. The same stamp gives the same bytes, so that this also makes
-    /// what should have been read (`verify_dump`).
+    /// Fills and stamps `buf` with exactly this stamp. The same stamp gives the same bytes, so that
+    /// this also recreates the expected block (`verify_dump`).
     ///
     /// # Errors
     /// As for [`Stamper::stamp`].
@@ -273,7 +275,7 @@ impl Stamper {
         Ok(())
     }
 
-    /// The pieces of a block of `len` bytes; the last one takes what is left over.
+    /// The pieces of a block of `len` bytes; the last one includes the remainder.
     pub(crate) fn pieces(&self, len: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let step = if self.interval > 0 && self.interval <= len {
             self.interval
@@ -284,7 +286,8 @@ impl Stamper {
         (0..count).map(move |n| n * step..if n + 1 == count { len } else { (n + 1) * step })
     }
 
-    /// Content and header of one piece; a pattern is already there. The stamp's offset is that of the piece.
+    /// Writes content and header of one piece; a pattern is already in place. The stamp's offset is
+    /// that of the piece.
     pub(crate) fn write_piece(&self, piece: &mut [u8], stamp: Stamp) {
         if self.pattern.is_none() {
             let mut stream = Stream::new(stamp.seed ^ mix(stamp.offset));
@@ -313,7 +316,7 @@ impl Stamper {
         self.swap_header(piece);
     }
 
-    /// `verify_offset`: header and the bytes at its place change seats.
+    /// `verify_offset`: swaps the header with the bytes at that offset.
     fn swap_header(&self, piece: &mut [u8]) {
         if self.header_offset > 0 {
             let len = self.header_len();
@@ -323,8 +326,8 @@ impl Stamper {
     }
 }
 
-/// The content of blocks without a pattern. fio makes random content here; zeros and patterns, which would make every
-/// block alike, are left to `verify_pattern`.
+/// The content of blocks without a pattern. fio writes random content here; zeros and patterns,
+/// which would make all blocks equal, need `verify_pattern`.
 fn body(fill: &Fill, has_pattern: bool) -> &Fill {
     match fill {
         Fill::Compressible { .. } if !has_pattern => fill,

@@ -1,7 +1,7 @@
-//! How far the writes of a job came, in fio's verify state files.
+//! The progress of the writes of a job, in fio's verify state files.
 //!
-//! Version 7 (fio 3.42) is written; it and version 3 (fio 3.33) are read. All numbers are little-endian; a header of
-//! version, length and CRC-32C of the rest stands in front.
+//! Version 7 (fio 3.42) is written; versions 7 and 3 (fio 3.33) are read. All numbers are
+//! little-endian; the file begins with a header of version, length and CRC-32C of the rest.
 //!
 //! | version 7 | version 3 |
 //! |---|---|
@@ -16,50 +16,52 @@ use std::fmt;
 
 use super::checksum::crc32c;
 
-/// Where a write in flight would stand, had there been one.
+/// Marks an empty entry in the list of writes in flight.
 const NONE: u64 = u64::MAX;
 const HEADER: usize = 24;
 const FIXED_7: usize = 144;
 const FIXED_3: usize = 152;
-/// No state of an honest run is larger.
-const MOST: usize = 16 << 20;
+/// Maximum size of a valid state.
+const MAX_LEN: usize = 16 << 20;
 
-/// How far the writes of a job came.
+/// The progress of the writes of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyState {
     /// Name of the job.
     pub name: String,
-    /// Which job of the run, from 0.
+    /// Index of the job in the run, from 0.
     pub index: u64,
     /// Queue depth of the writer.
     pub depth: u32,
-    /// Writes handed over, or with `verify_policy=fsynced` those before the last good fsync; reads stop there.
+    /// Writes submitted, or with `verify_policy=fsynced` those before the last successful fsync;
+    /// reads stop there.
     pub issued: u64,
     /// Numbers of the writes in flight at the end, from 0; reads stop at the first of them.
     pub in_flight: Vec<u64>,
-    /// Numbers of the writes that failed; they are left out.
+    /// Numbers of the writes that failed; they are skipped.
     pub failed: Vec<u64>,
-    /// Version 3 only: file and offset of the last writes that completed. Of the last `depth` writes only these count.
+    /// Version 3 only: file and offset of the last completed writes. Among the last `depth` writes,
+    /// only these are verified.
     pub completed: Option<Vec<(u64, u64)>>,
 }
 
 /// Why a verify state cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateError {
-    /// It ends too early, or speaks of more than there is.
+    /// It ends too early, or its counts exceed its length.
     Cut,
     /// Neither version 3 nor 7.
     Version(u64),
-    /// Its checksum does not hold.
+    /// Its checksum is wrong.
     Altered,
 }
 
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StateError::Cut => f.write_str("the verify state is cut off; write again with verify_state_save=1"),
+            StateError::Cut => f.write_str("the verify state is truncated; write again with verify_state_save=1"),
             StateError::Version(found) => {
-                write!(f, "the verify state has version {found}, of which only 3 (fio 3.33) and 7 (fio 3.42) are known")
+                write!(f, "the verify state has version {found}, but only 3 (fio 3.33) and 7 (fio 3.42) are supported")
             }
             StateError::Altered => f.write_str("the verify state does not match its checksum; write again with verify_state_save=1"),
         }
@@ -69,13 +71,13 @@ impl fmt::Display for StateError {
 impl std::error::Error for StateError {}
 
 impl VerifyState {
-    /// Name of its file, as fio names it.
+    /// Its file name, as in fio.
     #[must_use]
     pub fn file_name(job: &str, index: u64) -> String {
         format!("local-{}-{index}-verify.state", job.replace('/', "."))
     }
 
-    /// The bytes of its file, version 7.
+    /// The content of its file, version 7.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let slots = self.depth as usize;
@@ -84,7 +86,7 @@ impl VerifyState {
         body.extend([0; 4]);
         body.extend(self.issued.to_le_bytes());
         body.extend(self.index.to_le_bytes());
-        // The random state is fio's own; nothing of ours depends on it.
+        // The random state belongs to fio; fathom does not use it.
         body.resize(80, 0);
         body.extend(self.name.bytes().take(63));
         body.resize(FIXED_7, 0);
@@ -105,11 +107,11 @@ impl VerifyState {
         bytes
     }
 
-    /// Reads the bytes of a state file of version 3 or 7; `depth` is that of the job that reads, which in version 7 tells
-    /// writes in flight from failed ones.
+    /// Reads a state file of version 3 or 7. `depth` is that of the job that reads; in version 7 it
+    /// separates writes in flight from failed ones.
     ///
     /// # Errors
-    /// It is cut off, altered, or of another version.
+    /// It is truncated, altered, or of another version.
     pub fn decode(bytes: &[u8], depth: u32) -> Result<Self, StateError> {
         let (Some(version), Some(len), Some(crc)) =
             (word(bytes, 0), word(bytes, 8), word(bytes, 16))
@@ -121,7 +123,7 @@ impl VerifyState {
         }
         let len = usize::try_from(len)
             .ok()
-            .filter(|len| *len <= MOST)
+            .filter(|len| *len <= MAX_LEN)
             .ok_or(StateError::Cut)?;
         let body = bytes.get(HEADER..HEADER + len).ok_or(StateError::Cut)?;
         if u64::from(crc32c(&[body])) != crc {
@@ -135,32 +137,35 @@ impl VerifyState {
         .ok_or(StateError::Cut)
     }
 
-    /// Whether read number `number` (from 0), of `file` at `offset`, is of a block that was written.
+    /// Whether read number `number` (from 0), of `file` at `offset`, reads a block that was
+    /// written.
     #[must_use]
-    pub fn says(&self, number: u64, file: u64, offset: u64) -> Told {
+    pub fn verdict(&self, number: u64, file: u64, offset: u64) -> ReplayVerdict {
         match &self.completed {
-            _ if self.failed.contains(&number) => Told::Skip,
-            None if number >= self.issued || self.in_flight.contains(&number) => Told::Stop,
-            Some(_) if number >= self.issued => Told::Stop,
+            _ if self.failed.contains(&number) => ReplayVerdict::Skip,
+            None if number >= self.issued || self.in_flight.contains(&number) => {
+                ReplayVerdict::Stop
+            }
+            Some(_) if number >= self.issued => ReplayVerdict::Stop,
             Some(done)
                 if number + u64::from(self.depth) >= self.issued
                     && !done.contains(&(file, offset)) =>
             {
-                Told::Stop
+                ReplayVerdict::Stop
             }
-            _ => Told::Check,
+            _ => ReplayVerdict::Check,
         }
     }
 }
 
-/// What a state says of one block.
+/// What a state says about one block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ReplayVerdict {
     /// It was written.
     Check,
     /// Its write failed.
     Skip,
-    /// It, and what follows, may not have been written.
+    /// It, and everything after it, may not have been written.
     Stop,
 }
 
@@ -256,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_saved_is_loaded() {
+    fn a_saved_state_is_loaded() {
         let loaded = VerifyState::decode(&state().encode(), 4).expect("whole");
         assert_eq!(
             loaded,
@@ -265,15 +270,20 @@ mod tests {
                 ..state()
             }
         );
-        let told = |number| loaded.says(number, 0, 0);
+        let verdict = |number| loaded.verdict(number, 0, 0);
         assert_eq!(
-            (told(6), told(7), told(98), told(100)),
-            (Told::Check, Told::Skip, Told::Stop, Told::Stop)
+            (verdict(6), verdict(7), verdict(98), verdict(100)),
+            (
+                ReplayVerdict::Check,
+                ReplayVerdict::Skip,
+                ReplayVerdict::Stop,
+                ReplayVerdict::Stop
+            )
         );
     }
 
     #[test]
-    fn a_spoilt_state_is_refused() {
+    fn a_corrupted_state_is_refused() {
         let whole = state().encode();
         for at in 8..whole.len() {
             let mut spoilt = whole.clone();
@@ -294,7 +304,7 @@ mod tests {
     }
 
     proptest! {
-        /// With a good checksum in front, so that the body is reached.
+        /// With a valid checksum in front, so that the body is decoded.
         #[test]
         fn no_bytes_panic(body in proptest::collection::vec(any::<u8>(), 0..400), three: bool) {
             let mut bytes = if three { 3_u64 } else { 7 }.to_le_bytes().to_vec();
@@ -302,7 +312,7 @@ mod tests {
             bytes.extend(u64::from(crc32c(&[&body])).to_le_bytes());
             bytes.extend(body);
             if let Ok(state) = VerifyState::decode(&bytes, 4) {
-                let _ = state.says(0, 0, 0);
+                let _ = state.verdict(0, 0, 0);
             }
         }
     }

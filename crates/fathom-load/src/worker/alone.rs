@@ -1,19 +1,21 @@
-//! The loop for one I/O at a time on a synchronous engine: nothing to queue, so nothing to keep books of but the I/O itself.
+//! The loop for one I/O at a time on a synchronous engine: nothing to queue, so nothing to keep
+//! books of but the I/O itself.
 
-use fathom_model::{Direction, Nanos};
+use fathom_model::Nanos;
 
 use super::{LOOK_UP, POLL, Worker};
 use crate::arrivals::Schedule;
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineError, Op, Request, Wait};
+use crate::engine::{Engine, EngineError, Op, Wait};
 use crate::host::Host;
 use crate::recorder::InFlight;
-use crate::script::{Draft, direction_of};
+use crate::script::Draft;
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether I/Os come one by one with nothing else to do after one.
     pub(super) fn is_alone(&self) -> bool {
-        // A stamped write that the end overtakes would leave a gap in the numbers: with a schedule the other loop stamps.
+        // A stamped write that the end overtakes would leave a gap in the numbers: with a schedule
+        // the other loop stamps.
         let counts = self.checker.is_none() || self.schedule.is_none();
         self.synchronous
             && self.slots.len() == 1
@@ -23,8 +25,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             && counts
     }
 
-    /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, or of the wait for it, so one clock
-    /// reading serves both.
+    /// [`Worker::drive`] for that case. The end of one I/O is the start of the next, or of the wait
+    /// for it, so one clock reading serves both.
     pub(super) fn drive_alone(&mut self) -> Result<(), EngineError> {
         let mut now = self.now();
         let mut done = 0;
@@ -71,43 +73,16 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
 
     #[inline]
     fn one(&mut self, draft: Draft, planned: u64, ready: u64) -> Result<u64, EngineError> {
-        let Draft {
-            offset,
-            len,
-            file,
-            op,
-            prio,
-            ..
-        } = draft;
-        let direction = direction_of(op);
-        let io = InFlight {
-            planned,
-            ready,
-            issued: ready,
-            offset,
-            len,
-            file,
-            direction: direction.unwrap_or(Direction::Write),
-            sync: direction.is_none(),
-            prio,
-            ..InFlight::NONE
-        };
+        let io = InFlight::new(&draft, planned, ready);
         if !io.sync {
             self.recorder.sent(&io);
         }
-        let batch = [Request {
-            slot: 0,
-            file,
-            op,
-            len,
-            offset,
-            prio,
-        }];
-        if let Some(direction) = direction {
-            self.live.carry(direction, len);
+        let batch = [draft.request(0)];
+        if let Some(direction) = draft.direction() {
+            self.live.sync_io_started(direction, draft.len);
         }
         while self.engine.submit(&batch)? == 0 {}
-        self.live.put_down();
+        self.live.sync_io_ended();
         let wait = Wait {
             at_least: 1,
             at_most: 1,
@@ -122,10 +97,10 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let now = self.now();
         let completion = self.done.pop().expect("was just reaped");
         let rolls = now >= self.recorder.next_roll();
-        let in_full = if op == Op::Trim {
+        let in_full = if draft.op == Op::Trim {
             completion.result >= 0
         } else {
-            completion.result == i64::from(len)
+            completion.result == i64::from(draft.len)
         };
         if in_full && !io.sync {
             self.recorder.ok(&io, now);

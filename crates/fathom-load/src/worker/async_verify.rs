@@ -1,8 +1,8 @@
 //! `verify_async`: threads that check what was read, beside the worker that reads.
 //!
-//! A block is copied out of its slot, so that the slot is free for the next read while the block is checked. No more blocks
-//! than twice the number of threads are out at once: memory is bounded, and a worker that reads faster than they can check
-//! waits for them.
+//! A block is copied out of its slot, so that the slot is free for the next read while the block is
+//! checked. No more blocks than twice the number of threads are out at once: memory is bounded, and
+//! a worker that reads faster than they can check waits for them.
 
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,7 +56,8 @@ pub(super) struct Helpers {
 }
 
 impl Helpers {
-    /// Starts the threads that `verify` asks for; `None` without any. The second value says what went wrong with them.
+    /// Starts the threads that `verify` asks for; `None` without any. The second value says what
+    /// went wrong with them.
     pub fn start<'s, H: Host>(
         scope: &'s Scope<'s, '_>,
         host: &'s H,
@@ -78,7 +79,7 @@ impl Helpers {
             );
             let body = move || {
                 let _ = told.send(
-                    host.settle(&cpus, None)
+                    host.bind_cpus(&cpus, None)
                         .err()
                         .map(|error| error.to_string()),
                 );

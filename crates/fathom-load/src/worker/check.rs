@@ -12,7 +12,7 @@ use super::suspects::Suspects;
 use super::write_replay::{ExpectedWrite, Ledger, Mark, Replay, Walk};
 use crate::engine::Op;
 use crate::script::{Draft, Script};
-use crate::verify::{Expected, Sectors, Stamper, Told, VerifyState, Wanted, Write};
+use crate::verify::{Expected, ReplayVerdict, Sectors, Stamper, VerifyState, Wanted, Write};
 
 /// A read whose write is not known: only its stamp is checked.
 pub(super) const ANY_WRITE: u64 = u64::MAX;
@@ -66,7 +66,8 @@ pub(super) struct Checker {
     pub written: Vec<u64>,
     sought: Vec<Option<ExpectedWrite>>,
     failed: Vec<u64>,
-    /// How far an earlier run came, and how many of its writes were looked for; once it says stop nothing more is read.
+    /// How far an earlier run came, and how many of its writes were looked for; once it says stop
+    /// nothing more is read.
     loaded: Option<VerifyState>,
     looked_for: u64,
     pub stopped: bool,
@@ -132,7 +133,8 @@ impl Checker {
     pub fn stamp(&mut self, slot: u32, buffer: &mut [u8], file: u32, offset: u64, now: u64) {
         let when = self.unix_start + now;
         match &self.method {
-            // A block too small to carry a stamp was refused when the job was set up. fio counts writes from 0.
+            // A block too small to carry a stamp was refused when the job was set up. fio counts
+            // writes from 0.
             Method::Fio(stamper) => {
                 drop(stamper.stamp(buffer, offset, self.number - 1, Duration::from_nanos(when)))
             }
@@ -203,10 +205,10 @@ impl Checker {
             if *stopped {
                 return false;
             }
-            let told = state.says(*looked_for, draft.file.into(), draft.offset);
+            let verdict = state.verdict(*looked_for, draft.file.into(), draft.offset);
             *looked_for += 1;
-            *stopped = told == Told::Stop;
-            told == Told::Check
+            *stopped = verdict == ReplayVerdict::Stop;
+            verdict == ReplayVerdict::Check
         });
     }
 
@@ -295,8 +297,9 @@ impl Checker {
         self.heard.as_ref().map_or(0, Heard::unknown)
     }
 
-    /// The first blocks of the open stretch, where no more than those are to be checked now (`verify_backlog_batch`). Blocks that
-    /// may be written again within the stretch are known only once all of it is.
+    /// The first blocks of the open stretch, where no more than those are to be checked now
+    /// (`verify_backlog_batch`). Blocks that may be written again within the stretch are known only
+    /// once all of it is.
     fn first_of_stretch(&mut self) -> Option<Replay> {
         let batch = self.verify.backlog_batch;
         let known = self.shape.once || matches!(self.method, Method::Fio(_));
@@ -318,7 +321,8 @@ impl Checker {
         self.mark.as_ref().is_some_and(|mark| mark.drawn > 0)
     }
 
-    /// Takes the open stretch, of which the last `unused` drafts were never handed over; all of it at the `last` time.
+    /// Takes the open stretch, of which the last `unused` drafts were never handed over; all of it
+    /// at the `last` time.
     pub fn replay(&mut self, unused: u64, last: bool) -> Option<Replay> {
         if let Some(heard) = self.heard.as_mut().map(std::mem::take) {
             let lasting = heard.lasting();
@@ -408,8 +412,8 @@ impl Checker {
         }
     }
 
-    /// What the drafts of a job that only checks become: its writes are read, the reads between them, which may be of
-    /// places that were never written, are left out (regression 0062).
+    /// What the drafts of a job that only checks become: its writes are read, the reads between
+    /// them, which may be of places that were never written, are left out (regression 0062).
     fn only_reads(&self, drafts: &mut Vec<Draft>) {
         if self.verify.only && self.writes {
             drafts.retain(|draft| draft.op == Op::Write);
@@ -418,8 +422,9 @@ impl Checker {
     }
 }
 
-/// How often each place of a job that only checks was written by the run that it looks for, when that came to its end: what an
-/// earlier pass left there is then a write that was lost. Not known of jobs that end by time or amount, or also read.
+/// How often each place of a job that only checks was written by the run that it looks for, when
+/// that came to its end: what an earlier pass left there is then a write that was lost. Not known
+/// of jobs that end by time or amount, or also read.
 fn passes(job: &Job, verify: &Verify, shape: &Shape) -> Option<u32> {
     let limits = &job.limits;
     let in_full = !limits.time_based

@@ -1,4 +1,5 @@
-//! `verify_dump`: what was found, and what should have been found, in files named as fio names them.
+//! `verify_dump`: what was found, and what should have been found, in files named as fio names
+//! them.
 
 use std::path::Path;
 
@@ -22,12 +23,13 @@ pub(super) struct Dump {
 }
 
 impl Dump {
-    /// The piece that a header of fio says is wrong. Of one without a good header nobody knows what it should hold.
+    /// The piece that a header of fio says is wrong. Of one without a good header nobody knows what
+    /// it should hold.
     pub fn of_piece(stamper: &Stamper, block: &[u8], offset: u64, mismatch: &Mismatch) -> Dump {
         let from = (mismatch.offset - offset) as usize;
         let piece = &block[from..from + mismatch.len as usize];
         let wanted = stamper
-            .again(piece, from, offset)
+            .expected_piece(piece, from, offset)
             .filter(|_| mismatch.is_about_data());
         let word = if wanted.is_some() {
             "received"
@@ -62,7 +64,8 @@ impl Dump {
     }
 }
 
-/// The stamp of the sector at `index` of the block at `offset`, from that of another sector of the same write.
+/// The stamp of the sector at `index` of the block at `offset`, from that of another sector of the
+/// same write.
 fn shifted(right: SectorStamp, offset: u64, index: usize) -> SectorStamp {
     let seat = right.offset.saturating_sub(offset) / SECTOR as u64;
     SectorStamp {
@@ -96,7 +99,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         for (word, bytes) in pieces.into_iter().flatten() {
             if let Err(error) = self
                 .host
-                .leave(&format!("{name}.{}.{word}", dump.offset), &bytes)
+                .save_output(&format!("{name}.{}.{word}", dump.offset), &bytes)
             {
                 self.frame.notes.push(error.to_string());
                 self.dumped = MOST;

@@ -12,7 +12,7 @@ use crate::errno::EIO;
 use crate::host::Host;
 use crate::job_recording::{self, usage_between};
 use crate::live::{Phase, Stop};
-use crate::priorities::Prioritised;
+use crate::priorities::PriorityTracker;
 use crate::recorder::Recorded;
 use crate::verify::VerifyState;
 
@@ -154,7 +154,8 @@ pub(super) fn record<E: Engine, C: Clock, H: Host>(
     let bare = without_records(&worker, ended);
     let priorities = worker.priorities.take();
     if worker.in_flight > 0 {
-        // The kernel may still write into the engine's buffers: they must outlive the process's interest in them.
+        // The kernel may still write into the engine's buffers: they must outlive the process's
+        // interest in them.
         std::mem::forget(worker.engine);
     }
     with_records(
@@ -165,14 +166,15 @@ pub(super) fn record<E: Engine, C: Clock, H: Host>(
     )
 }
 
-/// The recording as it would be if the job ended now; what is in flight is planned and has no end yet.
+/// The recording as it would be if the job ended now; what is in flight is planned and has no end
+/// yet.
 #[cold]
-pub(super) fn so_far<E: Engine, C: Clock, H: Host>(
+pub(super) fn snapshot<E: Engine, C: Clock, H: Host>(
     worker: &Worker<'_, E, C, H>,
     now: u64,
 ) -> JobRecording {
     let now = Nanos::new(now.max(worker.measured_from));
-    let recorded = with_priorities(worker.recorder.so_far(now), worker.priorities.as_deref());
+    let recorded = with_priorities(worker.recorder.snapshot(now), worker.priorities.as_deref());
     with_records(
         worker.job,
         worker.synchronous,
@@ -181,9 +183,13 @@ pub(super) fn so_far<E: Engine, C: Clock, H: Host>(
     )
 }
 
-fn with_priorities(mut recorded: Recorded, priorities: Option<&Prioritised>) -> Recorded {
+fn with_priorities(mut recorded: Recorded, priorities: Option<&PriorityTracker>) -> Recorded {
     if let Some(priorities) = priorities {
-        let by_direction = recorded.directions.0.iter_mut().zip(&priorities.seen().0);
+        let by_direction = recorded
+            .directions
+            .0
+            .iter_mut()
+            .zip(&priorities.recorded().0);
         by_direction.for_each(|(direction, seen)| direction.priorities.clone_from(seen));
     }
     recorded

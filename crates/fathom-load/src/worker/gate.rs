@@ -1,5 +1,5 @@
-//! What holds I/O back besides the queue: pauses, the other jobs of a flow, a latency that must be kept; and what ends a
-//! job that is too slow.
+//! What holds I/O back besides the queue: pauses, the other jobs of a flow, a latency that must be
+//! kept; and what ends a job that is too slow.
 
 use fathom_model::{Job, Nanos, Traffic};
 
@@ -105,7 +105,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let unused = room.saturating_sub(self.batch.len());
         if let Some(flow) = self.gate.as_mut().and_then(|gate| gate.flow.as_mut()) {
-            flow.give_back(unused);
+            flow.unclaim(unused);
         }
     }
 

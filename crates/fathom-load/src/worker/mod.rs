@@ -1,4 +1,5 @@
-//! The load loop of one job: draw, hand over, reap, account; nothing in it allocates, locks or formats.
+//! The load loop of one job: draw, hand over, reap, account; nothing in it allocates, locks or
+//! formats.
 
 mod alone;
 mod async_verify;
@@ -39,17 +40,19 @@ use crate::errno::{EDQUOT, EIO, ENOSPC, ETIMEDOUT};
 use crate::host::Host;
 use crate::live::{Live, Phase, Stop};
 use crate::payload::Filler;
-use crate::priorities::Prioritised;
+use crate::priorities::PriorityTracker;
 use crate::recorder::{InFlight, Recorder};
-use crate::script::{Draft, Region, Script, direction_of};
+use crate::script::{Draft, Region, Script};
 
 /// Drafts drawn at once.
 const DRAW: usize = 256;
 /// Longest time in which the loop does not look at its stop flag.
 const LOOK_UP: u64 = 100_000_000;
-/// A synchronous engine shows its totals this often: what is not shown is lost when it hangs in an I/O.
+/// A synchronous engine shows its totals this often: what is not shown is lost when it hangs in an
+/// I/O.
 const SHOW: u64 = 100_000;
-/// What is left of a wait is polled, because waking takes about this long (60 us at the median on the machines tried).
+/// What is left of a wait is polled, because waking takes about this long (60 us at the median on
+/// the machines tried).
 const POLL: u64 = 60_000;
 
 /// One job at work on its engine.
@@ -67,7 +70,7 @@ pub(crate) struct Worker<'a, E, C, H> {
     schedule: Option<Schedule>,
     pause: Option<Pause>,
     gate: Option<Box<Gate>>,
-    priorities: Option<Box<Prioritised>>,
+    priorities: Option<Box<PriorityTracker>>,
     /// There is a pause or a gate.
     gated: bool,
     /// The gate must hear of every I/O that is over.
@@ -98,15 +101,18 @@ pub(crate) struct Worker<'a, E, C, H> {
     verify: VerifyCounts,
     damages: Vec<Damage>,
     regions: &'a [Region],
-    /// I/O of places that are in flight waits for those to end: their order must be known to be verified.
+    /// I/O of places that are in flight waits for those to end: their order must be known to be
+    /// verified.
     keeps_apart: bool,
     synchronous: bool,
     frame: Frame,
-    /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a limit.
+    /// Something besides recording follows an I/O: a check, a write of the same range, a pause, a
+    /// limit.
     has_more_to_do: bool,
     /// The same of an I/O of the load, which verify passes are not.
     load_has_more: bool,
-    /// What was aimed at is reached: the target is full (`fill_device`), the depth is found (`latency_target`).
+    /// What was aimed at is reached: the target is full (`fill_device`), the depth is found
+    /// (`latency_target`).
     full: bool,
 }
 
@@ -183,7 +189,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    /// Hands over batch after batch until the queue is full, the kernel takes no more or nothing more is due.
+    /// Hands over batch after batch until the queue is full, the kernel takes no more or nothing
+    /// more is due.
     #[inline]
     fn fill_queue(&mut self, now: u64) -> Result<u64, EngineError> {
         let mut now = self.hand_over(now)?;
@@ -222,8 +229,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             self.live.enter(Phase::Running);
         }
         self.recorder.publish(self.live);
-        if self.live.is_state_asked() {
-            self.live.answer(finish::so_far(self, now));
+        if self.live.snapshot_requested() {
+            self.live.publish_snapshot(finish::snapshot(self, now));
         }
         let steady = self.job.limits.steady.is_some();
         if steady {
@@ -354,38 +361,13 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let slot = self.free.pop().expect("room was checked");
         let check = self.check_of(draft.op);
         let io = &mut self.slots[slot as usize];
-        let direction = direction_of(draft.op);
         *io = InFlight {
-            planned,
-            ready: planned,
-            issued: planned,
-            offset: draft.offset,
-            len: draft.len,
-            file: draft.file,
-            direction: direction.unwrap_or(Direction::Write),
             then_write: draft.then_write,
             check,
-            sync: direction.is_none(),
-            prio: draft.prio,
+            ..InFlight::new(&draft, planned, planned)
         };
         self.buffer_for(slot, draft);
-        let Draft {
-            offset,
-            len,
-            file,
-            op,
-            prio,
-            ..
-        } = draft;
-        let request = Request {
-            slot,
-            file,
-            op,
-            len,
-            offset,
-            prio,
-        };
-        self.batch.push(request);
+        self.batch.push(draft.request(slot));
     }
 
     /// Makes the slot's buffer ready for an I/O.
@@ -429,7 +411,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         if let Some(request) = self.batch.first() {
             let io = &self.slots[request.slot as usize];
             if !io.sync {
-                self.live.carry(io.direction, io.len);
+                self.live.sync_io_started(io.direction, io.len);
             }
         }
     }
@@ -450,11 +432,11 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let taken = self.engine.submit(&self.batch)?;
         let issued = if self.synchronous { ready } else { self.now() };
         if self.synchronous {
-            self.live.put_down();
+            self.live.sync_io_ended();
         }
-        // The kernel takes a batch one by one, in order, and the first may be over before the last is taken: each gets its
-        // share of the time. Regression 0028: with one stamp for all, the service time of the first lacked the hand-over of
-        // all the others.
+        // The kernel takes a batch one by one, in order, and the first may be over before the last
+        // is taken: each gets its share of the time. Regression 0028: with one stamp for all, the
+        // service time of the first lacked the hand-over of all the others.
         let share = (issued - ready) / (taken as u64).max(1);
         let mut handed = ready;
         for request in &self.batch[..taken] {
@@ -638,7 +620,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         if !self
             .recorder
-            .noted(|e| matches!(e, EventKind::FirstError { .. }))
+            .has_event(|e| matches!(e, EventKind::FirstError { .. }))
         {
             let what = EventKind::FirstError {
                 direction: Some(io.direction),
@@ -672,7 +654,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     fn fell_short(&mut self, io: &InFlight, moved: u32, now: u64) {
         if !self
             .recorder
-            .noted(|e| matches!(e, EventKind::FirstShort { .. }))
+            .has_event(|e| matches!(e, EventKind::FirstShort { .. }))
         {
             let what = EventKind::FirstShort {
                 direction: io.direction,

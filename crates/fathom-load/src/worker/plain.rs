@@ -1,13 +1,12 @@
-//! The loop for a queue of I/Os in a closed loop that are only moved and counted: whole batches at once.
-
-use fathom_model::Direction;
+//! The loop for a queue of I/Os in a closed loop that are only moved and counted: whole batches at
+//! once.
 
 use super::Worker;
 use crate::clock::Clock;
-use crate::engine::{Engine, EngineError, Request};
+use crate::engine::{Engine, EngineError};
 use crate::host::Host;
 use crate::recorder::InFlight;
-use crate::script::{Draft, direction_of};
+use crate::script::direction_of;
 
 impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
     /// Whether each I/O is due when it has room, and nothing but counting follows it.
@@ -16,7 +15,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             && self.schedule.is_none()
             && !self.load_has_more
             && !self.gated
-            && !self.recorder.tells()
+            && !self.recorder.logs_each_io()
     }
 
     /// [`Worker::drive`] for that case.
@@ -75,35 +74,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let slots = &mut self.slots[..];
         self.batch
             .extend(self.free[left..].iter().zip(drafts).map(|(slot, draft)| {
-                let Draft {
-                    offset,
-                    len,
-                    file,
-                    op,
-                    prio,
-                    ..
-                } = *draft;
-                let direction = direction_of(op);
-                slots[*slot as usize] = InFlight {
-                    planned: ready,
-                    ready,
-                    issued: ready,
-                    offset,
-                    len,
-                    file,
-                    direction: direction.unwrap_or(Direction::Write),
-                    sync: direction.is_none(),
-                    prio,
-                    ..InFlight::NONE
-                };
-                Request {
-                    slot: *slot,
-                    file,
-                    op,
-                    len,
-                    offset,
-                    prio,
-                }
+                slots[*slot as usize] = InFlight::new(draft, ready, ready);
+                draft.request(*slot)
             }));
         self.free.truncate(left);
         self.next_draft += count;
@@ -134,7 +106,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
                 ios += 1;
             }
             if let Some(direction) = direction_of(first.op) {
-                self.recorder.sent_together(ready, direction, ios, bytes);
+                self.recorder.sent_batch(ready, direction, ios, bytes);
             }
             rest = &rest[ios as usize..];
         }
@@ -148,7 +120,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         Ok(issued)
     }
 
-    /// The batch holds I/Os whose buffers were filled one after the other, or that the kernel did not take the last time.
+    /// The batch holds I/Os whose buffers were filled one after the other, or that the kernel did
+    /// not take the last time.
     fn ready_anew(&mut self, ready: u64) {
         for request in &self.batch {
             let io = &mut self.slots[request.slot as usize];
@@ -169,9 +142,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
         let mut at = 0;
         while at < self.done.len() {
-            let good = self
-                .recorder
-                .ok_together(&self.slots, &self.done[at..], now);
+            let good = self.recorder.ok_batch(&self.slots, &self.done[at..], now);
             self.free.extend(
                 self.done[at..at + good]
                     .iter()

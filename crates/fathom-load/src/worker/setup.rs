@@ -27,7 +27,7 @@ use crate::host::Host;
 use crate::live::{Live, Phase};
 use crate::logger::{Logger, LoggerSetup};
 use crate::payload::Filler;
-use crate::priorities::Prioritised;
+use crate::priorities::PriorityTracker;
 use crate::recorder::{InFlight, Intervals, RecordOptions, Recorder};
 use crate::script::{Region, Script};
 use crate::targets;
@@ -51,7 +51,7 @@ pub(crate) struct Setup<'a, H: Host> {
     pub interval: Nanos,
     pub most_intervals: usize,
     /// Takes intervals of long runs.
-    pub shelf: Option<JobArchive>,
+    pub job_archive: Option<JobArchive>,
     /// Rates of empty log windows are written as 0.
     pub zero_rows: bool,
     pub notes: Vec<String>,
@@ -138,9 +138,10 @@ impl<'a, H: Host> Setup<'a, H> {
             .max_latency
             .iter()
             .any(|(_, limit)| limit.is_some());
-        let priorities = Prioritised::new(job);
+        let priorities = PriorityTracker::new(job);
         let checks_reads = checker.as_ref().is_some_and(|checker| checker.checks_reads);
-        // Of a job that stamps only the verify passes are looked at, which have a loop of their own.
+        // Of a job that stamps only the verify passes are looked at, which have a loop of their
+        // own.
         let load_has_more = listens
             || priorities.is_some()
             || checks_reads
@@ -152,7 +153,7 @@ impl<'a, H: Host> Setup<'a, H> {
         let intervals = Intervals::new(
             self.interval.get().max(1_000_000),
             self.most_intervals,
-            self.shelf,
+            self.job_archive,
         );
         Ok(Worker {
             job,
@@ -217,7 +218,8 @@ impl<'a, H: Host> Setup<'a, H> {
             return Ok(None);
         }
         let read = |path: &Path| self.host.read_file(path);
-        // Another run writes other data, whatever its offsets: a device that remembers blocks gains nothing.
+        // Another run writes other data, whatever its offsets: a device that remembers blocks gains
+        // nothing.
         let seed = self.job.pattern.seed ^ self.unix_start_ns;
         let filler = Filler::new(&self.job.payload, seed, depth as usize, &read)
             .map_err(|e| e.to_string())?;
@@ -281,7 +283,7 @@ impl<'a, H: Host> Setup<'a, H> {
             .files
             .paths
             .iter()
-            .map(|path| self.host.name_of(path))
+            .map(|path| self.host.target_id(path))
             .collect();
         Sectors::new(
             verify,
@@ -370,7 +372,8 @@ fn writes_once(job: &Job) -> bool {
     }
 }
 
-/// Which latencies are recorded. A synchronous engine in a closed loop has one latency only: it is recorded once.
+/// Which latencies are recorded. A synchronous engine in a closed loop has one latency only: it is
+/// recorded once.
 fn keep(job: &Job, synchronous: bool, open_loop: bool) -> RecordOptions {
     let accounting = &job.accounting;
     let any = !accounting.reduced;

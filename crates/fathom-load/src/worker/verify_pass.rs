@@ -23,7 +23,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.checker.as_ref().is_some_and(Checker::due)
     }
 
-    /// Reads back and checks what was written since the last verify pass; all of it at the `last` one.
+    /// Reads back and checks what was written since the last verify pass; all of it at the `last`
+    /// one.
     pub(super) fn verify_pass(&mut self, last: bool) {
         let unused = (self.drafts.len() - self.next_draft) as u64;
         self.verify.unknown += self.checker.as_ref().map_or(0, Checker::forgotten);
@@ -163,7 +164,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         }
     }
 
-    /// An ordinary read that is to be checked is over. Those of a verify pass were counted when they were planned.
+    /// An ordinary read that is to be checked is over. Those of a verify pass were counted when
+    /// they were planned.
     pub(super) fn count_read(&mut self, io: &InFlight) {
         self.verify.planned += u64::from(io.check == ANY_WRITE);
     }
@@ -232,7 +234,7 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         let now = self.now();
         if !self
             .recorder
-            .noted(|e| matches!(e, EventKind::FirstMismatch { .. }))
+            .has_event(|e| matches!(e, EventKind::FirstMismatch { .. }))
         {
             self.recorder.event(
                 now,
@@ -249,7 +251,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
         self.fail(EILSEQ, format!("verify: {what}"));
     }
 
-    /// Reads every wrong block again, and the place where misdirected data belongs; then nothing is in flight.
+    /// Reads every wrong block again, and the place where misdirected data belongs; then nothing is
+    /// in flight.
     pub(super) fn second_look(&mut self) {
         self.join_checks();
         let Some(checker) = &mut self.checker else {
@@ -349,7 +352,8 @@ impl<E: Engine, C: Clock, H: Host> Worker<'_, E, C, H> {
             .err()
     }
 
-    /// Reads a block by itself; `None` when that fails or it lies outside of what the job may touch.
+    /// Reads a block by itself; `None` when that fails or it lies outside of what the job may
+    /// touch.
     fn read_again(&mut self, file: u32, offset: u64, len: u32) -> Option<Vec<u8>> {
         let region = self.regions.get(file as usize)?;
         if offset < region.start || offset + u64::from(len) > region.end {

@@ -1,4 +1,4 @@
-//! Mounts a fault device by hand and serves it until it is interrupted or unmounted.
+//! Mounts a fault device and serves it until it is interrupted or unmounted.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -62,7 +62,7 @@ fn parse(args: &[String]) -> Result<(DeviceOptions, Vec<ControlCommand>), String
             "--write-us" => options.latency.write_us = number(value()?)?,
             "--sync-us" => options.latency.sync_us = number(value()?)?,
             "--do" => commands.push(value()?.parse()?),
-            _ if arg.starts_with('-') => return Err(format!("`{arg}` is not an option\n{USAGE}")),
+            _ if arg.starts_with('-') => return Err(format!("unknown option `{arg}`\n{USAGE}")),
             _ => options.mountpoint = Some(arg.into()),
         }
     }
@@ -73,8 +73,7 @@ fn parse(args: &[String]) -> Result<(DeviceOptions, Vec<ControlCommand>), String
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
-    word.parse()
-        .map_err(|_| format!("`{word}` is not a number that fits here"))
+    word.parse().map_err(|_| format!("invalid number `{word}`"))
 }
 
 fn bytes(word: &str) -> Result<u64, String> {

@@ -1,4 +1,4 @@
-//! Runs a program that may not use io_uring or native asynchronous I/O.
+//! Runs a program without access to io_uring or native asynchronous I/O.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Ok((denied, command)) => run(&denied, &command),
         Err(why) => format!("{why}\n{USAGE}"),
     };
-    // Reached only when the program did not start; 126 is what shells say then.
+    // Reached only if the program did not start; 126 is the exit code of shells in that case.
     let _ = writeln!(std::io::stderr(), "seccomp-run: {why}");
     ExitCode::from(126)
 }
@@ -27,7 +27,7 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<(Vec<Denied>, Vec<OsStr
         match arg.to_str() {
             Some("--deny") => denied.push(value(args.next())?),
             Some("--") => break,
-            _ => return Err(format!("`{}` is not an option", arg.to_string_lossy())),
+            _ => return Err(format!("unknown option `{}`", arg.to_string_lossy())),
         }
     }
     let command: Vec<_> = args.collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use fathom_load::KeepIntervals;
+use fathom_load::IntervalSink;
 use fathom_model::{
     CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState,
 };
@@ -27,7 +27,7 @@ pub trait CellStore {
     ///
     /// # Errors
     /// Why nothing can be kept: it would be measured in vain.
-    fn begins(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<KeepIntervals>, String>;
+    fn begins(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<IntervalSink>, String>;
     /// A cell could not be measured.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl CellStore for StoreWriter {
         )))
     }
 
-    fn begins(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<KeepIntervals>, String> {
+    fn begins(&mut self, cell: &PlannedCell, plan: &Plan) -> Result<Option<IntervalSink>, String> {
         let Some(shelf) = &mut self.0 else {
             return Ok(None);
         };

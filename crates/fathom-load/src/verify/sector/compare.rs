@@ -1,46 +1,49 @@
-//! Looks into a sector whose checksum does not hold: flipped, torn in itself, or something else.
+//! Examines a sector with a wrong checksum: flipped bits, torn within the sector, or something
+//! else.
 
-use super::author::Sectors;
 use super::diagnose::Wanted;
+use super::sectors::Sectors;
 use super::stamp::{self, BODY, SECTOR, SectorStamp};
 
-/// More differing bits than this are no flip.
+/// With more differing bits, it is not a bit flip.
 const FEW_BITS: u32 = 8;
 
-/// What is wrong inside a sector.
+/// The damage inside a sector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Inside {
-    /// So many bits differ, the first in this byte of the sector.
+pub(super) enum SectorDamage {
+    /// The number of differing bits, and the byte of the sector with the first one.
     Flipped { bits: u32, byte: usize },
-    /// The bytes from `from` to `to` are not those of the write; the end (or start) belongs to write `other`, or is zeros.
+    /// The bytes from `from` to `to` do not belong to the write; this start or end of the sector
+    /// belongs to write `other`, or is zeros.
     Torn {
         from: usize,
         to: usize,
         other: Option<u64>,
     },
-    /// Neither.
+    /// Anything else.
     Unknown,
 }
 
 impl Sectors {
-    /// Compares a broken sector with the one that should be there. `likely` is the stamp it should have as far as known:
-    /// without a good `neighbour` of the same write, its time and its place in the write are those that it claims.
-    pub(super) fn look_inside(
+    /// Compares a damaged sector with the expected one. `likely` is the expected stamp as far as it
+    /// is known: without a valid `neighbour` of the same write, its time and its index in the write
+    /// are taken from the sector itself.
+    pub(super) fn compare_sector(
         &self,
         sector: &[u8; SECTOR],
         likely: SectorStamp,
         neighbour: bool,
         want: &Wanted,
-    ) -> Inside {
+    ) -> SectorDamage {
         let best = self.difference(sector, likely);
         if best.bits <= FEW_BITS {
-            return Inside::Flipped {
+            return SectorDamage::Flipped {
                 bits: best.bits,
                 byte: best.first,
             };
         }
         if let Some(byte) = Some(sector).filter(|_| !neighbour).and_then(single_flip) {
-            return Inside::Flipped { bits: 1, byte };
+            return SectorDamage::Flipped { bits: 1, byte };
         }
         self.torn(sector, likely, want)
     }
@@ -51,8 +54,9 @@ impl Sectors {
         Difference::of(sector, &image)
     }
 
-    /// Start and end of a torn sector are compared by the content between stamp and tail, which hangs on no time.
-    fn torn(&self, sector: &[u8; SECTOR], likely: SectorStamp, want: &Wanted) -> Inside {
+    /// Start and end of a torn sector are compared by the content between stamp and tail, which
+    /// does not depend on the time.
+    fn torn(&self, sector: &[u8; SECTOR], likely: SectorStamp, want: &Wanted) -> SectorDamage {
         let mut image = [0; SECTOR];
         self.write(&mut image, &likely);
         let body = |n: &usize| sector[*n] == image[*n];
@@ -65,7 +69,7 @@ impl Sectors {
         if stamped == Some(likely.number) && tail != likely.number && head < to - from {
             let zeros = sector[from + head..].iter().all(|byte| *byte == 0);
             if zeros || known(tail) {
-                return Inside::Torn {
+                return SectorDamage::Torn {
                     from: from + head,
                     to: SECTOR,
                     other: (!zeros).then_some(tail),
@@ -75,23 +79,24 @@ impl Sectors {
         if tail == likely.number && stamped != Some(likely.number) && rest < to - from {
             let zeros = sector[..to - rest].iter().all(|byte| *byte == 0);
             if zeros || stamped.is_some() {
-                return Inside::Torn {
+                return SectorDamage::Torn {
                     from: 0,
                     to: to - rest,
                     other: stamped,
                 };
             }
         }
-        Inside::Unknown
+        SectorDamage::Unknown
     }
 }
 
-/// The byte in which one flipped bit makes the checksum wrong: found by turning back each, which takes 0.1 ms.
+/// The byte with a single flipped bit that explains the wrong checksum, found by trying every bit
+/// in 0.1 ms.
 fn single_flip(sector: &[u8; SECTOR]) -> Option<usize> {
     let mut repaired = *sector;
     (0..SECTOR * 8).find_map(|bit| {
         repaired[bit / 8] ^= 1 << (bit % 8);
-        let good = stamp::holds(&repaired);
+        let good = stamp::is_valid(&repaired);
         repaired[bit / 8] ^= 1 << (bit % 8);
         good.then_some(bit / 8)
     })

@@ -1,26 +1,28 @@
-//! The first look at a block: right, or wrong in which way.
+//! The first check of a block: right, or the class of its damage.
 
 use fathom_model::DamageClass;
 
-use super::author::Sectors;
-use super::compare::Inside;
+use super::compare::SectorDamage;
+use super::sectors::Sectors;
 use super::stamp::{SECTOR, SectorStamp};
 
-/// What is known about the write that should be found.
+/// The properties of the expected write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Its number; `None` where any write of the run will do.
+    /// Its number; `None` if any write of the run is accepted.
     pub number: Option<u64>,
-    /// Its generation, where each block is written once a pass. Of this job's own writes none may be older.
+    /// Its generation, if each block is written once per pass. Of this job's own writes, older ones
+    /// are wrong.
     pub generation: Option<u32>,
-    /// The write of the same place before it, where known.
+    /// The previous write to the same offset, if known.
     pub before: Option<u64>,
-    /// The newest number given out.
+    /// The highest number that was assigned.
     pub last: u64,
 }
 
 impl Wanted {
-    /// The oldest generation that is right where any write of the run will do; a number says more.
+    /// The oldest accepted generation if any write of the run is accepted; a number is more
+    /// specific.
     fn oldest(&self) -> u32 {
         if self.number.is_some() {
             0
@@ -30,22 +32,22 @@ impl Wanted {
     }
 }
 
-/// What is wrong with a block at the first look.
+/// The result of the first check of a bad block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockMismatch {
     pub class: DamageClass,
-    /// First wrong sector, and how many from there to the last wrong one.
+    /// The first wrong sector, and the number of sectors from there to the last wrong one.
     pub sectors: (u32, u32),
-    /// A sound stamp that was found where it should not be.
+    /// A valid stamp that was found in the wrong place.
     pub found: Option<SectorStamp>,
-    /// A stamp of the right write in the same block, or what is known of it.
+    /// A stamp of the expected write in the same block, or what is known of it.
     pub right: Option<SectorStamp>,
     pub detail: String,
 }
 
-/// What one sector is.
+/// The state of one sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
+enum SectorState {
     Right(SectorStamp),
     OtherWrite(SectorStamp),
     OtherPlace(SectorStamp),
@@ -60,7 +62,7 @@ impl Sectors {
     /// Checks a block read from byte `offset` of `file`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The mismatch.
     #[inline]
     pub fn check(
         &self,
@@ -73,8 +75,8 @@ impl Sectors {
         let (mut number, oldest) = (want.number, want.oldest());
         for (index, sector) in sectors.iter().enumerate() {
             let at = offset + (index * SECTOR) as u64;
-            match self.see(sector, file, at, number, oldest) {
-                Seen::Right(stamp) => number = number.or(Some(stamp.number)),
+            match self.classify(sector, file, at, number, oldest) {
+                SectorState::Right(stamp) => number = number.or(Some(stamp.number)),
                 _ => return Err(Box::new(self.diagnose(sectors, file, offset, want))),
             }
         }
@@ -82,39 +84,39 @@ impl Sectors {
     }
 
     #[inline]
-    fn see(
+    fn classify(
         &self,
         sector: &[u8; SECTOR],
         file: u32,
         offset: u64,
         number: Option<u64>,
         oldest: u32,
-    ) -> Seen {
-        let Some(stamp) = SectorStamp::decode(sector).filter(|stamp| self.holds(sector, stamp))
+    ) -> SectorState {
+        let Some(stamp) = SectorStamp::decode(sector).filter(|stamp| self.is_valid(sector, stamp))
         else {
             return if sector.iter().all(|byte| *byte == 0) {
-                Seen::Zeros
+                SectorState::Zeros
             } else {
-                Seen::Broken
+                SectorState::Broken
             };
         };
         if stamp.target != self.target(file) && self.is_other_target(&stamp) {
-            return Seen::OtherTarget(stamp);
+            return SectorState::OtherTarget(stamp);
         }
         if stamp.run != self.run {
-            return Seen::OtherRun(stamp);
+            return SectorState::OtherRun(stamp);
         }
         if stamp.offset != offset || stamp.target != self.target(file) {
-            return Seen::OtherPlace(stamp);
+            return SectorState::OtherPlace(stamp);
         }
         if stamp.job != self.job && !self.any_job {
-            return Seen::OtherJob(stamp);
+            return SectorState::OtherJob(stamp);
         }
         let is_older = stamp.generation < oldest && stamp.job == self.job;
         if is_older || number.is_some_and(|number| number != stamp.number) {
-            Seen::OtherWrite(stamp)
+            SectorState::OtherWrite(stamp)
         } else {
-            Seen::Right(stamp)
+            SectorState::Right(stamp)
         }
     }
 
@@ -133,21 +135,21 @@ impl Sectors {
     ) -> BlockMismatch {
         let at = |index: usize| offset + (index * SECTOR) as u64;
         let oldest = want.oldest();
-        let see = |number| -> Vec<Seen> {
+        let classify = |number| -> Vec<SectorState> {
             sectors
                 .iter()
                 .enumerate()
-                .map(|(n, sector)| self.see(sector, file, at(n), number, oldest))
+                .map(|(n, sector)| self.classify(sector, file, at(n), number, oldest))
                 .collect()
         };
-        let mut seen = see(want.number);
+        let mut seen = classify(want.number);
         let mut want = *want;
         if want.number.is_none() {
-            // Not known which write it should be: the newest of those that are here.
+            // The expected write is unknown: take the newest of those in the block.
             let newest = seen
                 .iter()
                 .filter_map(|one| {
-                    if let Seen::Right(stamp) = one {
+                    if let SectorState::Right(stamp) = one {
                         Some(stamp.number)
                     } else {
                         None
@@ -155,22 +157,22 @@ impl Sectors {
                 })
                 .max();
             want.number = newest;
-            seen = see(newest);
+            seen = classify(newest);
         }
         let right = seen.iter().find_map(|one| {
-            if let Seen::Right(stamp) = one {
+            if let SectorState::Right(stamp) = one {
                 Some(*stamp)
             } else {
                 None
             }
         });
-        let is_right = |one: &Seen| matches!(one, Seen::Right(_));
+        let is_right = |one: &SectorState| matches!(one, SectorState::Right(_));
         let first = seen.iter().position(|one| !is_right(one)).unwrap_or(0);
         let last = seen.iter().rposition(|one| !is_right(one)).unwrap_or(0);
-        let (class, found, detail) = match seen.iter().position(|one| *one == Seen::Broken) {
+        let (class, found, detail) = match seen.iter().position(|one| *one == SectorState::Broken) {
             Some(broken) => {
                 let (class, detail) = self.broken(sectors, &seen, broken, file, offset, &want);
-                (class, stray(&seen), detail)
+                (class, first_foreign_stamp(&seen), detail)
             }
             None => whole_sectors(&seen, &want),
         };
@@ -183,18 +185,18 @@ impl Sectors {
         }
     }
 
-    /// A block with at least one sector whose checksum does not hold.
+    /// Classifies a block with at least one sector whose checksum is wrong.
     fn broken(
         &self,
         sectors: &[[u8; SECTOR]],
-        seen: &[Seen],
+        seen: &[SectorState],
         broken: usize,
         file: u32,
         offset: u64,
         want: &Wanted,
     ) -> (DamageClass, String) {
         let sibling = seen.iter().find_map(|one| {
-            if let Seen::Right(stamp) = one {
+            if let SectorState::Right(stamp) = one {
                 Some(*stamp)
             } else {
                 None
@@ -202,16 +204,16 @@ impl Sectors {
         });
         let own = SectorStamp::decode(&sectors[broken]);
         let Some(number) = want.number.or(own.map(|own| own.number)) else {
-            return (DamageClass::Altered, "the bytes carry no stamp".to_owned());
+            return (DamageClass::Altered, "the bytes have no stamp".to_owned());
         };
         let place = offset + (broken * SECTOR) as u64;
         let likely = match sibling {
             Some(sibling) => SectorStamp {
                 offset: place,
-                index: shifted(sibling, offset, broken),
+                index: index_in_write(sibling, offset, broken),
                 ..sibling
             },
-            None => self.likely_alone(
+            None => self.likely_stamp(
                 SectorStamp::fields(&sectors[broken]),
                 file,
                 place,
@@ -219,8 +221,8 @@ impl Sectors {
                 want,
             ),
         };
-        match self.look_inside(&sectors[broken], likely, sibling.is_some(), want) {
-            Inside::Flipped { bits, byte } => {
+        match self.compare_sector(&sectors[broken], likely, sibling.is_some(), want) {
+            SectorDamage::Flipped { bits, byte } => {
                 let at = likely.offset + byte as u64;
                 let more = if bits == 1 {
                     "one bit differs".to_owned()
@@ -232,7 +234,7 @@ impl Sectors {
                     format!("{more}, the first in byte {at}"),
                 )
             }
-            Inside::Torn { from, to, other } => {
+            SectorDamage::Torn { from, to, other } => {
                 let place = format!(
                     "bytes {} to {}",
                     likely.offset + from as u64,
@@ -244,22 +246,22 @@ impl Sectors {
                 );
                 (DamageClass::TornSector, format!("{place} {rest}"))
             }
-            Inside::Unknown if own.is_none() => {
-                (DamageClass::Altered, "the bytes carry no stamp".to_owned())
+            SectorDamage::Unknown if own.is_none() => {
+                (DamageClass::Altered, "the bytes have no stamp".to_owned())
             }
-            Inside::Unknown => (
+            SectorDamage::Unknown => (
                 DamageClass::Altered,
                 format!(
-                    "the checksum of the sector at byte {} does not hold",
+                    "the checksum of the sector at byte {} is wrong",
                     likely.offset
                 ),
             ),
         }
     }
 
-    /// The stamp that a broken sector should have, where no good sector of the same write tells it: what is not known is
-    /// taken from its own fields.
-    fn likely_alone(
+    /// The stamp that a damaged sector should have if there is no valid sector of the same write:
+    /// what is unknown is taken from its own fields.
+    fn likely_stamp(
         &self,
         own: SectorStamp,
         file: u32,
@@ -287,52 +289,60 @@ impl Sectors {
     }
 }
 
-/// Place of the sector `broken` of this block in the write that its sibling belongs to.
-fn shifted(sibling: SectorStamp, offset: u64, broken: usize) -> u16 {
+/// Index of the sector `broken` of this block in the write of its sibling.
+fn index_in_write(sibling: SectorStamp, offset: u64, broken: usize) -> u16 {
     let ours = offset + (broken * SECTOR) as u64;
     let start = sibling.offset - u64::from(sibling.index) * SECTOR as u64;
     (ours.saturating_sub(start) / SECTOR as u64) as u16
 }
 
-/// The first sound stamp of a sector that is not right.
-fn stray(seen: &[Seen]) -> Option<SectorStamp> {
+/// The first valid stamp of a sector that is not right.
+fn first_foreign_stamp(seen: &[SectorState]) -> Option<SectorStamp> {
     seen.iter().find_map(|one| match one {
-        Seen::OtherWrite(s)
-        | Seen::OtherPlace(s)
-        | Seen::OtherJob(s)
-        | Seen::OtherRun(s)
-        | Seen::OtherTarget(s) => Some(*s),
+        SectorState::OtherWrite(s)
+        | SectorState::OtherPlace(s)
+        | SectorState::OtherJob(s)
+        | SectorState::OtherRun(s)
+        | SectorState::OtherTarget(s) => Some(*s),
         _ => None,
     })
 }
 
-/// A block whose sectors are each whole.
-fn whole_sectors(seen: &[Seen], want: &Wanted) -> (DamageClass, Option<SectorStamp>, String) {
+/// Classifies a block in which each sector is intact.
+fn whole_sectors(
+    seen: &[SectorState],
+    want: &Wanted,
+) -> (DamageClass, Option<SectorStamp>, String) {
     use DamageClass::{
         LostWrite, MisdirectedWrite, Newer, OtherJob, OtherRun, OtherTarget, Stale, TornBlock,
         Zeroed,
     };
-    let is_right = |one: &Seen| matches!(one, Seen::Right(_));
-    let wrong: Vec<&Seen> = seen.iter().filter(|one| !is_right(one)).collect();
-    let found = stray(seen);
-    let all = |what: fn(&Seen) -> bool| wrong.iter().all(|one| what(one));
-    if wrong.iter().any(|one| matches!(one, Seen::OtherPlace(_))) {
+    let is_right = |one: &SectorState| matches!(one, SectorState::Right(_));
+    let wrong: Vec<&SectorState> = seen.iter().filter(|one| !is_right(one)).collect();
+    let found = first_foreign_stamp(seen);
+    let all = |what: fn(&SectorState) -> bool| wrong.iter().all(|one| what(one));
+    if wrong
+        .iter()
+        .any(|one| matches!(one, SectorState::OtherPlace(_)))
+    {
         return (MisdirectedWrite, found, String::new());
     }
-    if all(|one| matches!(one, Seen::OtherTarget(_))) {
+    if all(|one| matches!(one, SectorState::OtherTarget(_))) {
         return (OtherTarget, found, String::new());
     }
     let some_right = seen.iter().any(is_right);
-    if some_right && all(|one| !matches!(one, Seen::OtherJob(_) | Seen::OtherTarget(_))) {
+    if some_right
+        && all(|one| !matches!(one, SectorState::OtherJob(_) | SectorState::OtherTarget(_)))
+    {
         return mixed(seen, found);
     }
-    if all(|one| *one == Seen::Zeros) {
+    if all(|one| *one == SectorState::Zeros) {
         return (Zeroed, None, String::new());
     }
     let class = match found {
-        Some(_) if all(|one| matches!(one, Seen::OtherRun(_))) => OtherRun,
-        Some(_) if all(|one| matches!(one, Seen::OtherJob(_))) => OtherJob,
-        Some(found) if all(|one| matches!(one, Seen::OtherWrite(_))) => match want.number {
+        Some(_) if all(|one| matches!(one, SectorState::OtherRun(_))) => OtherRun,
+        Some(_) if all(|one| matches!(one, SectorState::OtherJob(_))) => OtherJob,
+        Some(found) if all(|one| matches!(one, SectorState::OtherWrite(_))) => match want.number {
             Some(number) if found.number > number => Newer,
             _ if want.before.is_some_and(|before| found.number < before) => Stale,
             _ if want
@@ -345,7 +355,7 @@ fn whole_sectors(seen: &[Seen], want: &Wanted) -> (DamageClass, Option<SectorSta
         },
         _ => TornBlock,
     };
-    // Where it is not known which write should be here, at least its pass may be.
+    // If the expected write is unknown, its pass may be known.
     let pass = want
         .generation
         .filter(|_| want.number.is_none() && matches!(class, LostWrite | Stale));
@@ -359,17 +369,23 @@ fn whole_sectors(seen: &[Seen], want: &Wanted) -> (DamageClass, Option<SectorSta
 }
 
 /// Right sectors beside older ones or zeros.
-fn mixed(seen: &[Seen], found: Option<SectorStamp>) -> (DamageClass, Option<SectorStamp>, String) {
+fn mixed(
+    seen: &[SectorState],
+    found: Option<SectorStamp>,
+) -> (DamageClass, Option<SectorStamp>, String) {
     let right = seen
         .iter()
-        .filter(|one| matches!(one, Seen::Right(_)))
+        .filter(|one| matches!(one, SectorState::Right(_)))
         .count();
     let from_start = seen
         .iter()
-        .take_while(|one| matches!(one, Seen::Right(_)))
+        .take_while(|one| matches!(one, SectorState::Right(_)))
         .count();
-    let zeros = seen.iter().filter(|one| **one == Seen::Zeros).count();
-    let detail = format!("{right} of {} sectors are of the write", seen.len());
+    let zeros = seen
+        .iter()
+        .filter(|one| **one == SectorState::Zeros)
+        .count();
+    let detail = format!("{right} of {} sectors belong to the write", seen.len());
     if from_start == right {
         let rest = if zeros == seen.len() - right {
             ", the rest are zeros"

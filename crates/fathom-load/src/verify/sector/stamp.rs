@@ -6,19 +6,19 @@ use crate::payload::mix;
 
 /// Bytes of a sector: the unit in which devices promise not to tear a write.
 pub(crate) const SECTOR: usize = 512;
-/// Where the content stands.
+/// Position of the content.
 pub(crate) const BODY: std::ops::Range<usize> = 64..504;
 const TAIL: std::ops::Range<usize> = 504..512;
 const MAGIC: &[u8; 4] = b"FTHM";
 const VERSION: u32 = 2;
-/// The bytes of a sector that stand for themselves in its checksum.
+/// The bytes of a sector that enter its checksum directly.
 const FIELDS: std::ops::Range<usize> = 8..64;
 
-/// What a sector says about itself.
+/// The stamp of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SectorStamp {
     pub run: u64,
-    /// Of the sector, bytes.
+    /// Offset of the sector, bytes.
     pub offset: u64,
     pub number: u64,
     /// Nanoseconds since 1970.
@@ -27,14 +27,14 @@ pub(crate) struct SectorStamp {
     pub job: u16,
     pub file: u16,
     pub target: u32,
-    /// Which sector of its write.
+    /// Index of the sector in its write.
     pub index: u16,
     /// Sectors of its write.
     pub of: u16,
 }
 
 impl SectorStamp {
-    /// Writes all fields but the checksum.
+    /// Writes all fields except the checksum.
     #[inline]
     pub fn encode(&self, sector: &mut [u8; SECTOR]) {
         let mut put = |at: usize, bytes: &[u8]| sector[at..at + bytes.len()].copy_from_slice(bytes);
@@ -53,19 +53,20 @@ impl SectorStamp {
         put(504, &(self.number ^ mix(self.run)).to_le_bytes());
     }
 
-    /// What every word of the content is under: it follows from fields, so that whoever reads them can take it away.
+    /// The key of every word of the content. It is derived from fields of the stamp, so that a
+    /// reader can remove it.
     #[inline]
     pub fn key(&self) -> u64 {
         mix(mix(self.run ^ self.number) ^ self.offset)
     }
 
-    /// Reads the fields, whatever the checksum says; `None` where no stamp stands.
+    /// Reads the fields without checking the checksum; `None` if there is no stamp.
     pub fn decode(sector: &[u8; SECTOR]) -> Option<Self> {
         (sector[8..12] == *MAGIC && word4(sector, 60) == VERSION)
             .then(|| SectorStamp::fields(sector))
     }
 
-    /// Reads the fields, whatever the sector is.
+    /// Reads the fields, whatever the sector contains.
     pub fn fields(sector: &[u8; SECTOR]) -> Self {
         SectorStamp {
             run: word8(sector, 16),
@@ -82,13 +83,13 @@ impl SectorStamp {
     }
 }
 
-/// The digest of content, as it is without its key.
+/// The digest of content without its key.
 #[inline]
 pub(crate) fn digest(content: &[u8]) -> u64 {
     XxHash3_64::oneshot(content)
 }
 
-/// The digest of the content that stands in a sector under `key`.
+/// The digest of the content of a sector, after removing `key`.
 #[inline]
 pub(crate) fn digest_under(key: u64, sector: &[u8; SECTOR]) -> u64 {
     let mut bare = [0; BODY.end - BODY.start];
@@ -99,23 +100,23 @@ pub(crate) fn digest_under(key: u64, sector: &[u8; SECTOR]) -> u64 {
     digest(&bare)
 }
 
-/// Writes the checksum over content of this digest.
+/// Writes the checksum for content with this digest.
 #[inline]
-pub(crate) fn seal(sector: &mut [u8; SECTOR], content: u64) {
+pub(crate) fn write_checksum(sector: &mut [u8; SECTOR], content: u64) {
     let sum = sum(sector, content);
     sector[..8].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Whether the checksum holds.
+/// Whether the checksum is right.
 #[inline]
-pub(crate) fn holds(sector: &[u8; SECTOR]) -> bool {
+pub(crate) fn is_valid(sector: &[u8; SECTOR]) -> bool {
     let key = SectorStamp::fields(sector).key();
-    sealed(sector, digest_under(key, sector))
+    checksum_matches(sector, digest_under(key, sector))
 }
 
-/// Whether the checksum is the one over content of this digest.
+/// Whether the checksum is right for content with this digest.
 #[inline]
-pub(crate) fn sealed(sector: &[u8; SECTOR], content: u64) -> bool {
+pub(crate) fn checksum_matches(sector: &[u8; SECTOR], content: u64) -> bool {
     sum(sector, content) == word8(sector, 0)
 }
 
@@ -129,7 +130,7 @@ fn sum(sector: &[u8; SECTOR], content: u64) -> u64 {
     XxHash3_64::oneshot(&all)
 }
 
-/// The number of the write to which the end of a sector belongs, if it is one of `run`.
+/// The number of the write to which the end of a sector belongs, if it is a write of `run`.
 pub(crate) fn tail_number(sector: &[u8; SECTOR], run: u64) -> u64 {
     word8(sector, TAIL.start) ^ mix(run)
 }

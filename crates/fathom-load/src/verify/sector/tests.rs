@@ -1,44 +1,20 @@
-//! Every class of damage is told from every other one, and right blocks pass.
+//! Every class of damage is distinguished from every other one, and right blocks pass.
 
-use fathom_model::{DamageClass, Fill, Payload, Verify, VerifyKind};
+use fathom_model::{DamageClass, Fill, VerifyKind};
 use proptest::prelude::*;
 use twox_hash::XxHash3_64;
 
 use super::*;
 use crate::payload::mix;
+use crate::testing::{payload, verify};
 
 const OFFSET: u64 = 1 << 20;
 const LEN: usize = 4096;
 const LAST: u64 = 9000;
 
 fn sectors(run: u64, job: u16, target: u32, fill: Fill) -> Sectors {
-    let verify = Verify {
-        kind: VerifyKind::Fathom,
-        after_writes: true,
-        fatal: false,
-        pattern: Vec::new(),
-        interval: 0,
-        header_offset: 0,
-        dump: false,
-        only: false,
-        backlog: 0,
-        backlog_batch: 0,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        write_sequence: true,
-        header_seed: true,
-        pattern_interval: 0,
-        state_save: false,
-        state_load: None,
-        only_fsynced: false,
-    };
-    let payload = Payload {
-        fill,
-        refill: true,
-        scramble: false,
-        dedupe_percent: 0,
-        dedupe_set: None,
-    };
+    let verify = verify(VerifyKind::Fathom);
+    let payload = payload(fill);
     Sectors::new(&verify, &payload, run, job, vec![target], &|_| {
         unreachable!("no pattern names a file")
     })
@@ -77,12 +53,13 @@ fn class(block: &[u8]) -> Option<DamageClass> {
     ours()
         .check(block, 0, OFFSET, &wanted())
         .err()
-        .map(|blemish| blemish.class)
+        .map(|mismatch| mismatch.class)
 }
 
-/// Regression 0261: who only checks, and knows how often the writes went over the place, took any of them for right.
+/// Regression 0261: a check-only job that knew how often a block had been written accepted any of
+/// those writes.
 #[test]
-fn a_check_of_an_earlier_run_knows_an_earlier_pass() {
+fn a_check_of_an_earlier_run_detects_an_earlier_pass() {
     let want = Wanted {
         number: None,
         generation: Some(3),
@@ -93,7 +70,7 @@ fn a_check_of_an_earlier_run_knows_an_earlier_pass() {
         ours()
             .check(&block(&ours(), OFFSET, 5000, generation), 0, OFFSET, &want)
             .err()
-            .map(|blemish| blemish.class)
+            .map(|mismatch| mismatch.class)
     };
     assert_eq!(
         [1, 2, 3, 4].map(class),
@@ -110,16 +87,16 @@ fn a_check_of_an_earlier_run_knows_an_earlier_pass() {
         ours()
             .check(&torn, 0, OFFSET, &want)
             .err()
-            .map(|blemish| blemish.class),
+            .map(|mismatch| mismatch.class),
         Some(DamageClass::ShornTail)
     );
-    // Another job may have written there as often as it was asked to.
+    // Another job may have written there any number of times.
     let other = sectors(1, 4, 77, Fill::Random);
-    let blemish = ours()
+    let mismatch = ours()
         .check(&block(&other, OFFSET, 5000, 1), 0, OFFSET, &want)
         .err();
     assert_eq!(
-        blemish.map(|blemish| blemish.class),
+        mismatch.map(|mismatch| mismatch.class),
         Some(DamageClass::OtherJob)
     );
 }
@@ -133,7 +110,7 @@ fn older() -> Vec<u8> {
 }
 
 #[test]
-fn right_blocks_pass_whole_and_in_parts() {
+fn right_blocks_pass_completely_and_in_parts() {
     assert_eq!(class(&right()), None);
     let part = &right()[1024..2048];
     assert_eq!(ours().check(part, 0, OFFSET + 1024, &wanted()), Ok(()));
@@ -162,12 +139,12 @@ fn no_two_writes_have_a_word_of_content_in_common() {
     assert_eq!(
         distinct.len(),
         8 * 55,
-        "nothing for a device that looks for repetition"
+        "nothing for a device to deduplicate"
     );
 }
 
 #[test]
-fn each_class_is_told() {
+fn each_class_is_detected() {
     use DamageClass::{
         Altered, LostWrite, MisdirectedWrite, Newer, OtherJob, OtherRun, OtherTarget, ShornTail,
         Stale, TornBlock, TornSector, Zeroed,
@@ -211,25 +188,25 @@ fn each_class_is_told() {
 }
 
 #[test]
-fn the_finding_says_what_was_found() {
-    let blemish = ours()
+fn the_mismatch_has_the_stamp_that_was_found() {
+    let mismatch = ours()
         .check(&older(), 0, OFFSET, &wanted())
         .expect_err("older");
-    let found = blemish.found.expect("a stamp");
+    let found = mismatch.found.expect("a stamp");
     assert_eq!(
         (found.number, found.generation, found.when, found.offset),
         (3100, 2, 1_700_000_000_000_003_100, OFFSET)
     );
     let mut shorn = right();
     shorn[3584..].copy_from_slice(&older()[3584..]);
-    let blemish = ours()
+    let mismatch = ours()
         .check(&shorn, 0, OFFSET, &wanted())
         .expect_err("shorn");
     assert_eq!(
         (
-            blemish.sectors,
-            blemish.right.map(|s| s.number),
-            blemish.found.map(|s| s.number)
+            mismatch.sectors,
+            mismatch.right.map(|s| s.number),
+            mismatch.found.map(|s| s.number)
         ),
         ((7, 1), Some(5000), Some(3100))
     );
@@ -255,9 +232,10 @@ fn a_write_before_the_last_but_one_is_stale() {
     );
 }
 
-/// A job that only reads learns the run from the first good block, and finds blocks of any other.
+/// A job that only reads takes the run from the first valid block, and detects blocks of any other
+/// run.
 #[test]
-fn readers_learn_the_run() {
+fn readers_adopt_the_run() {
     let (first, other) = (
         sectors(11, 5, 99, Fill::Random),
         sectors(12, 5, 99, Fill::Random),
@@ -265,7 +243,7 @@ fn readers_learn_the_run() {
     let mut reader = ours();
     assert!(
         !reader.adopt(&[7; LEN], 0, OFFSET, true),
-        "garbage teaches nothing"
+        "garbage has no stamp"
     );
     assert!(reader.adopt(&block(&first, OFFSET, 1, 1), 0, OFFSET, true));
     let any = Wanted {
@@ -275,7 +253,7 @@ fn readers_learn_the_run() {
     let check = |block: &[u8]| {
         reader
             .check(block, 0, OFFSET, &any)
-            .map_err(|blemish| blemish.class)
+            .map_err(|mismatch| mismatch.class)
     };
     assert_eq!(check(&block(&first, OFFSET, 8, 2)), Ok(()));
     assert_eq!(
@@ -287,9 +265,10 @@ fn readers_learn_the_run() {
     assert_eq!(check(&flipped), Err(DamageClass::BitFlip));
 }
 
-/// The format as its table says it, made here from nothing but the bytes: digests that were made ahead are those of the content.
+/// Recomputes the checksum from the table of the format and the bytes alone: precomputed digests
+/// equal those of the content.
 #[test]
-fn the_checksum_is_the_one_that_the_format_names() {
+fn the_checksum_follows_the_documented_format() {
     for fill in [
         Fill::Random,
         Fill::Zeroes,
@@ -315,9 +294,9 @@ fn the_checksum_is_the_one_that_the_format_names() {
     }
 }
 
-/// Other content than this job's own payload, from another job of the run, is right by its checksum.
+/// Content of another payload, from another job of the run, is accepted by its checksum.
 #[test]
-fn content_that_another_payload_made_is_right() {
+fn content_of_another_payload_is_accepted() {
     let mut reader = ours();
     let written = block(
         &sectors(
@@ -344,23 +323,23 @@ proptest! {
         let fill = if compressible { Fill::Compressible { percent: 60, chunk: 512, pattern: Vec::new() } } else { Fill::Random };
         let ours = sectors(1, 3, 77, fill);
         let mut spoilt = block(&ours, OFFSET, 5000, 3);
-        // All in one sector: with more, each is looked at by itself.
+        // All in one sector: with several, each sector is checked separately.
         let sector = at.iter().next().expect("one") / 4096;
         at.iter().for_each(|bit| { let bit = sector * 4096 + bit % 4096; spoilt[bit / 8] ^= 1 << (bit % 8); });
         prop_assume!(spoilt != block(&ours, OFFSET, 5000, 3));
         let wanted = if known { wanted() } else { Wanted { number: None, last: LAST, ..wanted() } };
-        let blemish = ours.check(&spoilt, 0, OFFSET, &wanted).expect_err("spoilt");
-        prop_assert_eq!(blemish.class, DamageClass::BitFlip, "{:?}", blemish);
-        prop_assert_eq!(blemish.sectors, (sector as u32, 1));
+        let mismatch = ours.check(&spoilt, 0, OFFSET, &wanted).expect_err("spoilt");
+        prop_assert_eq!(mismatch.class, DamageClass::BitFlip, "{:?}", mismatch);
+        prop_assert_eq!(mismatch.sectors, (sector as u32, 1));
     }
 
-    /// One sector alone has no neighbour that knows the time.
+    /// A single sector has no neighbour that has the time.
     #[test]
-    fn a_flip_is_told_in_a_single_sector_too(bit in 0..4096_usize) {
+    fn a_bit_flip_in_a_single_sector_is_detected(bit in 0..4096_usize) {
         let mut spoilt = right()[..512].to_vec();
         spoilt[bit / 8] ^= 1 << (bit % 8);
-        let blemish = ours().check(&spoilt, 0, OFFSET, &wanted()).expect_err("spoilt");
-        prop_assert_eq!(blemish.class, DamageClass::BitFlip, "{:?}", blemish);
+        let mismatch = ours().check(&spoilt, 0, OFFSET, &wanted()).expect_err("spoilt");
+        prop_assert_eq!(mismatch.class, DamageClass::BitFlip, "{:?}", mismatch);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a recorder holds while the load goes on: for a reader who asks how the run stands.
+//! Snapshots of a recorder during the run.
 
 use fathom_model::{
     DirectionRecording, Histogram, Interval, IntervalDirection, Nanos, PerDirection,
@@ -7,9 +7,10 @@ use fathom_model::{
 use super::{Live, Recorded, Recorder};
 
 impl Recorder {
-    /// A copy of everything up to `now`. Intervals come without their histograms, which only a whole run needs.
+    /// A copy of everything up to `now`. Intervals have no histograms, which only the complete
+    /// recording needs.
     #[cold]
-    pub fn so_far(&self, now: Nanos) -> Recorded {
+    pub fn snapshot(&self, now: Nanos) -> Recorded {
         let mut intervals = self.intervals.counted();
         intervals.push(Interval {
             start: Nanos::new(self.live_start),
@@ -29,7 +30,7 @@ impl Recorder {
     }
 }
 
-/// The closed intervals of one direction and the one being filled.
+/// The closed intervals of one direction plus the current one.
 fn with_interval(total: &DirectionRecording, live: &Live) -> DirectionRecording {
     let mut all = DirectionRecording {
         counts: total.counts,
@@ -48,7 +49,7 @@ fn with_interval(total: &DirectionRecording, live: &Live) -> DirectionRecording 
     all
 }
 
-/// A copy that costs nothing where there is nothing.
+/// A copy that does not allocate for an empty histogram.
 fn copy(histogram: &Histogram) -> Histogram {
     if histogram.count() + histogram.overflow() == 0 {
         Histogram::new()

@@ -1,4 +1,4 @@
-//! A check of the checker: a block is spoilt in memory and must be found bad.
+//! A self-test of the verification: a block is corrupted in memory and must be found bad.
 
 use std::time::Duration;
 
@@ -6,26 +6,28 @@ use super::check::Expected;
 use super::mismatch::Fault;
 use super::stamper::{Stamper, VerifyError};
 
-/// What became of the canary.
+/// The result of the self-test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Canary {
-    /// Everything this method promises to find was found.
-    Caught,
-    /// The method looks at no data: `null` at nothing, `meta` without a pattern at headers only.
-    Blind,
-    /// A spoilt block passed, or a good one failed: results of this verification mean nothing.
-    Missed,
+pub enum SelfTest {
+    /// Every error that this method should detect was detected.
+    Passed,
+    /// The method checks no data: `null` checks nothing, `meta` without a pattern only headers.
+    DataNotChecked,
+    /// A corrupted block passed, or a good one failed: the results of this verification are
+    /// meaningless.
+    Failed,
 }
 
 const OFFSET: u64 = 1 << 20;
 const NUMBER: u64 = 2;
 
 impl Stamper {
-    /// Stamps a block of `len` bytes, spoils it in several ways, and looks whether each is found. Run it once a run.
+    /// Stamps a block of `len` bytes, corrupts it in several ways, and checks that each error is
+    /// detected. Run it once per run.
     ///
     /// # Errors
-    /// The block is too small to be stamped.
-    pub fn self_test(&self, len: usize) -> Result<Canary, VerifyError> {
+    /// If the block is too small to be stamped.
+    pub fn self_test(&self, len: usize) -> Result<SelfTest, VerifyError> {
         let mut block = vec![0; len];
         self.stamp(&mut block, OFFSET, NUMBER, Duration::ZERO)?;
         let expected = Expected {
@@ -33,15 +35,15 @@ impl Stamper {
             seed: Some(self.seed_of(NUMBER, OFFSET)),
         };
         if self.check(&block, OFFSET, expected).is_err() {
-            return Ok(Canary::Missed);
+            return Ok(SelfTest::Failed);
         }
-        if self.has_header() && !self.finds_wrong_place_and_age(&block, expected) {
-            return Ok(Canary::Missed);
+        if self.has_header() && !self.detects_misdirected_and_stale(&block, expected) {
+            return Ok(SelfTest::Failed);
         }
-        Ok(self.finds_spoilt_data(&mut block, expected))
+        Ok(self.detects_altered_data(&mut block, expected))
     }
 
-    fn finds_wrong_place_and_age(&self, block: &[u8], expected: Expected) -> bool {
+    fn detects_misdirected_and_stale(&self, block: &[u8], expected: Expected) -> bool {
         let fault = |offset, expected| {
             self.check(block, offset, expected)
                 .err()
@@ -57,22 +59,22 @@ impl Stamper {
         ) && matches!(fault(OFFSET, later), Some(Fault::Stale { .. }))
     }
 
-    fn finds_spoilt_data(&self, block: &mut [u8], expected: Expected) -> Canary {
+    fn detects_altered_data(&self, block: &mut [u8], expected: Expected) -> SelfTest {
         let last = block.len() - 1;
         block[last] ^= 0x10;
         match (
             self.check(block, OFFSET, expected).is_err(),
-            self.looks_at_data(),
+            self.checks_data(),
         ) {
-            (true, _) => Canary::Caught,
-            (false, false) => Canary::Blind,
-            (false, true) => Canary::Missed,
+            (true, _) => SelfTest::Passed,
+            (false, false) => SelfTest::DataNotChecked,
+            (false, true) => SelfTest::Failed,
         }
     }
 
-    /// Whether bytes behind the header are checked at all.
+    /// Whether bytes after the header are checked at all.
     #[must_use]
-    pub fn looks_at_data(&self) -> bool {
+    pub fn checks_data(&self) -> bool {
         use fathom_model::VerifyKind::{Meta, Null};
         match self.kind {
             Null => false,

@@ -1,18 +1,18 @@
-//! Writes content and stamps, and makes them again to compare with.
+//! Writes content and stamps, and recreates them for comparison.
 
 use fathom_model::{Fill, Payload, Verify};
 
 use super::stamp::{self, BODY, SECTOR, SectorStamp};
 use crate::payload::{Content, Files, PayloadError, Stream};
 
-/// Places at which the content of a sector may begin in the pool.
+/// Positions in the pool at which the content of a sector may begin.
 const STARTS: usize = 2048;
 const WORDS: usize = (BODY.end - BODY.start) / 8;
 
-/// Which write it is.
+/// Identifies a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Write {
-    /// In its job, from 1.
+    /// Number of the write in its job, from 1.
     pub number: u64,
     /// Pass of the job, from 1.
     pub generation: u32,
@@ -27,17 +27,19 @@ pub(crate) struct Sectors {
     pub job: u16,
     /// One for each file.
     pub targets: Vec<u32>,
-    /// Data of any job of the run is right.
+    /// Data of any job of the run is accepted.
     pub any_job: bool,
     body: Body,
 }
 
-/// Where content comes from.
+/// Source of the content.
 #[derive(Clone, Debug)]
 enum Body {
-    /// A piece of this pool, each word under a key: as incompressible as fresh random bytes, at the price of a copy.
+    /// A part of this pool, each word combined with a key: as incompressible as new random bytes,
+    /// for the cost of a copy.
     Pool(Pool),
-    /// What the job asks for; two writes of the same place may then have the same content.
+    /// The content that the job requests; two writes to the same offset may then have the same
+    /// content.
     Requested(Content),
 }
 
@@ -54,12 +56,12 @@ impl Sectors {
         targets: Vec<u32>,
         files: Files<'_>,
     ) -> Result<Self, PayloadError> {
-        let asked = if verify.pattern.is_empty() {
+        let requested = if verify.pattern.is_empty() {
             payload.fill.clone()
         } else {
             Fill::Pattern(verify.pattern.clone())
         };
-        let body = match asked {
+        let body = match requested {
             Fill::Random | Fill::Compressible { percent: 0, .. } => Body::Pool(Pool::new(run)),
             fill => Body::Requested(Content::new(&fill, files)?),
         };
@@ -72,7 +74,7 @@ impl Sectors {
         })
     }
 
-    /// Fills and stamps a block that goes to byte `offset` of a file. Its length is a multiple of [`SECTOR`].
+    /// Fills and stamps a block at byte `offset` of a file. Its length is a multiple of [`SECTOR`].
     pub fn stamp(&self, buf: &mut [u8], file: u32, offset: u64, write: Write) {
         let of = (buf.len() / SECTOR) as u16;
         let first = SectorStamp {
@@ -101,31 +103,31 @@ impl Sectors {
         }
     }
 
-    /// One sector with this stamp: the same stamp gives the same bytes.
+    /// Writes one sector with this stamp: the same stamp gives the same bytes.
     #[inline]
     pub fn write(&self, sector: &mut [u8; SECTOR], stamp: &SectorStamp) {
         let content = self.fill(sector, stamp);
         stamp.encode(sector);
-        stamp::seal(sector, content);
+        stamp::write_checksum(sector, content);
     }
 
-    /// Whether the checksum of a sector with this stamp holds. Content that is what the pool would make is compared with it,
-    /// which takes half the time of a digest.
+    /// Whether the checksum of a sector with this stamp is right. Content from the pool is compared
+    /// with the pool, which takes half the time of a digest.
     #[inline]
-    pub fn holds(&self, sector: &[u8; SECTOR], stamp: &SectorStamp) -> bool {
+    pub fn is_valid(&self, sector: &[u8; SECTOR], stamp: &SectorStamp) -> bool {
         match &self.body {
             Body::Pool(pool) if stamp.run == self.run => {
                 match pool.digest_of(stamp.key(), sector) {
-                    Some(content) => stamp::sealed(sector, content),
-                    None => stamp::holds(sector),
+                    Some(content) => stamp::checksum_matches(sector, content),
+                    None => stamp::is_valid(sector),
                 }
             }
-            _ => stamp::holds(sector),
+            _ => stamp::is_valid(sector),
         }
     }
 
-    /// Takes over the target of `file`, and with `run` the run, from the first sound sector that is where it belongs.
-    /// Whose job it was does not matter then. False when there is none.
+    /// Takes the target of `file`, and with `run` also the run, from the first valid sector at its
+    /// intended offset. The job is then not checked. Returns false if there is no such sector.
     pub fn adopt(&mut self, block: &[u8], file: u32, offset: u64, run: bool) -> bool {
         self.any_job = true;
         let sound = block
@@ -134,7 +136,7 @@ impl Sectors {
             .iter()
             .enumerate()
             .find_map(|(index, sector)| {
-                let stamp = SectorStamp::decode(sector).filter(|_| stamp::holds(sector))?;
+                let stamp = SectorStamp::decode(sector).filter(|_| stamp::is_valid(sector))?;
                 (stamp.offset == offset + (index * SECTOR) as u64).then_some(stamp)
             });
         let Some(stamp) = sound else { return false };
@@ -168,7 +170,7 @@ impl Sectors {
     }
 }
 
-/// Random words, and the digest of every piece of them that may become content.
+/// Random words, and the digest of every part of them that may become content.
 #[derive(Clone, Debug)]
 struct Pool {
     words: Box<[u64]>,
@@ -176,7 +178,8 @@ struct Pool {
 }
 
 impl Pool {
-    /// The pool of a run; it follows from the run's id, so that an earlier run's sectors can be made again.
+    /// The pool of a run. It is derived from the run's id, so that the sectors of an earlier run
+    /// can be recreated.
     fn new(run: u64) -> Pool {
         let mut bytes = vec![0; (STARTS + WORDS) * 8];
         Stream::new(run).fill(&mut bytes);
@@ -189,7 +192,7 @@ impl Pool {
         }
     }
 
-    /// Writes the piece that `key` chooses, under that key. Returns its digest.
+    /// Writes the part that `key` selects, combined with that key. Returns its digest.
     #[inline]
     fn copy(&self, key: u64, sector: &mut [u8; SECTOR]) -> u64 {
         let start = (key % STARTS as u64) as usize;
@@ -200,7 +203,7 @@ impl Pool {
         self.digests[start]
     }
 
-    /// The digest of the content of `sector`, if it is the piece that `key` chooses.
+    /// The digest of the content of `sector`, if it is the part that `key` selects.
     #[inline]
     fn digest_of(&self, key: u64, sector: &[u8; SECTOR]) -> Option<u64> {
         let start = (key % STARTS as u64) as usize;
