@@ -17,7 +17,7 @@ mod text;
 mod values;
 
 pub use self::command::{
-    Action, ArgumentUse, Eta, IdleProf, Invocation, OutputFormat, Reporting, Switch,
+    Action, ArgumentUse, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting, Switch,
     TriggerOptions, help_text, parse_args, show_command, switches,
 };
 pub use self::diagnostic::{Diagnostic, Severity};

@@ -3,141 +3,45 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use fathom_analyse::{ComparedRun, Limit, compare_repeats, measured, unlike_settings};
+use fathom_analyse::{ComparedRun, compare_repeats, measured, unlike_settings};
+use fathom_cli::{CompareArgs, StoreSource};
 use fathom_import::read_settings;
 use fathom_model::{Comparison, Findings, QueueSettings, Row, Unlike};
 
+use crate::cli;
 use crate::import::read;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, print};
-use crate::result_store::StoreChoice;
 use crate::results::{each_kept, is_run};
 use crate::screen;
 
-const HELP: &str = "\
-usage: fathom compare BEFORE AFTER... [OPTIONS]
-       fathom compare BEFORE... -- AFTER... [-- AFTER...] [OPTIONS]
-
-Compares results job by job: each of the others with the first. A result is a file of
-fathom or fio (JSON, json+, terse, logs), a folder of them, or a run that is kept (r12,
-r12.3, latest). From intervals over time (json+ of fathom, logs of fio) comes whether a
-difference is more than chance, and how small a one would have been seen.
-
-With `--` between them, each side is a group of repeats of the same: what changes from
-run to run is then the yardstick, and totals are enough.
-
-  --fail-if=FIGURE:CHANGE  end with exit code 1 when a figure changed by more, and not
-                           by chance: p99:+5%, iops:-3%; can be repeated. Figures: iops,
-                           bw, mean, p50, p99, p99.9
-  --unlike                 compare though the plans differ
-  --markdown=FILE          the table in Markdown too
-  --junit=FILE             the figures as test cases too
-  --store=FILE             look for runs in another store than your own
-
-Exit codes: 0 compared; 1 a --fail-if was broken; 2 refused.
-";
-
-/// What was asked for.
-#[derive(Default)]
-struct CompareArgs {
-    /// The first is what the others are compared with; each has a run or more.
-    groups: Vec<Vec<String>>,
-    limits: Vec<(String, Limit)>,
-    unlike: bool,
-    markdown: Option<String>,
-    junit: Option<String>,
-    store: StoreChoice,
-}
-
 /// Compares what the arguments name.
-pub fn command(words: &[String]) -> Outcome {
-    if words.iter().any(|word| word == "--help" || word == "-h") {
-        return help();
-    }
-    match asked(words).and_then(|asked| compared(&asked)) {
-        Ok(outcome) => outcome,
-        Err(trouble) => {
-            eprint_line!("fathom compare: {trouble}");
-            Outcome::Refused
-        }
-    }
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: CompareArgs| compare(&args))
 }
 
-/// How it is used.
-pub fn help() -> Outcome {
-    print(HELP)
-}
-
-fn asked(words: &[String]) -> Result<CompareArgs, String> {
-    let (mut asked, mut rest) = (CompareArgs::default(), words.iter());
-    let mut groups: Vec<Vec<String>> = vec![Vec::new()];
-    while let Some(word) = rest.next() {
-        if asked.store.take(word, &mut rest)? {
-            continue;
-        }
-        let (name, mut value) = match word.split_once('=') {
-            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
-            _ => (word.as_str(), None),
-        };
-        if ["--fail-if", "--markdown", "--junit"].contains(&name) && value.is_none() {
-            value = Some(rest.next().ok_or(format!("{name}: needs a value"))?.clone());
-        }
-        match (name, value) {
-            ("--fail-if", Some(text)) => asked.limits.push((
-                text.clone(),
-                text.parse().map_err(|why| format!("--fail-if: {why}"))?,
-            )),
-            ("--markdown", Some(file)) => asked.markdown = Some(file),
-            ("--junit", Some(file)) => asked.junit = Some(file),
-            ("--unlike", None) => asked.unlike = true,
-            ("--", None) => groups.push(Vec::new()),
-            (other, _) if other.starts_with("--") => {
-                return Err(format!(
-                    "there is no option '{}'; `fathom compare --help` lists them",
-                    other.escape_debug()
-                ));
-            }
-            _ => groups
-                .last_mut()
-                .expect("there is always one")
-                .push(word.clone()),
-        }
-    }
-    asked.groups = match groups.as_slice() {
-        [alone] => alone.iter().map(|name| vec![name.clone()]).collect(),
-        _ => groups,
-    };
-    match asked.groups.len() {
-        0 | 1 => Err("two results or more are compared: fathom compare BEFORE AFTER".to_owned()),
-        _ if asked.groups.iter().any(Vec::is_empty) => {
-            Err("there is nothing on one side of `--`".to_owned())
-        }
-        _ => Ok(asked),
-    }
-}
-
-fn compared(asked: &CompareArgs) -> Result<Outcome, String> {
-    let mut comparison = all(asked)?;
-    comparison.settings = settings(asked);
-    refuse_unlike(asked, &comparison)?;
-    refuse_idle_limits(asked, &comparison)?;
+fn compare(args: &CompareArgs) -> Result<Outcome, String> {
+    let mut comparison = compare_groups(args)?;
+    comparison.settings = settings(args);
+    refuse_unlike(args, &comparison)?;
+    refuse_missing_metrics(args, &comparison)?;
     let style = screen::style(std::io::stdout().is_terminal(), "");
     let mut text = fathom_report::comparison(&comparison, &style);
     let broken: Vec<String> = comparison
         .rows
         .iter()
-        .filter_map(|row| broken(asked, row))
+        .filter_map(|row| broken(args, row))
         .collect();
-    for words in &broken {
-        text += &format!("\nToo much: {words}\n");
+    for sentence in &broken {
+        text += &format!("\nLimit exceeded: {sentence}\n");
     }
-    if let Some(file) = &asked.markdown {
-        write(file, &fathom_report::comparison_markdown(&comparison))?;
+    if let Some(file) = &args.markdown {
+        write_file(file, &fathom_report::comparison_markdown(&comparison))?;
     }
-    if let Some(file) = &asked.junit {
-        write(
+    if let Some(file) = &args.junit {
+        write_file(
             file,
-            &fathom_report::comparison_junit(&comparison, &|row| self::broken(asked, row)),
+            &fathom_report::comparison_junit(&comparison, &|row| self::broken(args, row)),
         )?;
     }
     Ok(match print(&text) {
@@ -147,24 +51,24 @@ fn compared(asked: &CompareArgs) -> Result<Outcome, String> {
 }
 
 /// Every group against the first; where there are several, each job has the name of its group before its own.
-fn all(asked: &CompareArgs) -> Result<Comparison, String> {
+fn compare_groups(args: &CompareArgs) -> Result<Comparison, String> {
     let group = |names: &Vec<String>| {
         names
             .iter()
-            .map(|name| run(name, &asked.store))
+            .map(|name| run(name, &args.store))
             .collect::<Result<Vec<_>, _>>()
     };
-    let first = group(&asked.groups[0])?;
+    let first = group(&args.groups[0])?;
     let mut whole = Comparison::default();
-    for names in &asked.groups[1..] {
+    for names in &args.groups[1..] {
         let mut one = compare_repeats(&first, &group(names)?);
         if one.rows.is_empty() {
             let alone = one.alone.join(", ");
             return Err(format!(
-                "the results have no job in common ({alone}); jobs are matched by their name"
+                "the results have no job in common ({alone}); jobs are matched by name"
             ));
         }
-        if asked.groups.len() > 2 {
+        if args.groups.len() > 2 {
             let label = names.join(" ");
             let named = |name: &mut String| *name = format!("{label}: {name}");
             one.rows.iter_mut().for_each(|row| named(&mut row.job));
@@ -181,8 +85,8 @@ fn all(asked: &CompareArgs) -> Result<Comparison, String> {
     Ok(whole)
 }
 
-/// The jobs of a file, a folder or a run that is kept.
-fn run(name: &str, store: &StoreChoice) -> Result<Vec<ComparedRun>, String> {
+/// The jobs of a file, a directory or a stored run.
+fn run(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
     if !Path::new(name).exists() && is_run(name) {
         return of_store(name, store);
     }
@@ -192,11 +96,11 @@ fn run(name: &str, store: &StoreChoice) -> Result<Vec<ComparedRun>, String> {
             .troubles
             .into_iter()
             .next()
-            .unwrap_or_else(|| format!("{name}: there is no result in it")));
+            .unwrap_or_else(|| format!("{name}: contains no result")));
     }
     all.troubles
         .iter()
-        .for_each(|line| eprint_line!("fathom compare: left out: {}", line.escape_debug()));
+        .for_each(|line| eprint_line!("fathom compare: skipped: {}", line.escape_debug()));
     let several = all.findings.len() > 1;
     Ok(all
         .findings
@@ -231,9 +135,9 @@ fn stem(one: &Findings, folder: &str) -> String {
         .to_owned()
 }
 
-fn of_store(name: &str, wish: &StoreChoice) -> Result<Vec<ComparedRun>, String> {
+fn of_store(name: &str, store: &StoreSource) -> Result<Vec<ComparedRun>, String> {
     let mut jobs = Vec::new();
-    each_kept(name, wish, &mut |run, cell, findings| {
+    each_kept(name, store, &mut |run, cell, findings| {
         let axes: Vec<String> = cell
             .axes
             .iter()
@@ -249,26 +153,26 @@ fn of_store(name: &str, wish: &StoreChoice) -> Result<Vec<ComparedRun>, String> 
         Ok(())
     })?;
     if jobs.is_empty() {
-        Err(format!("{name}: nothing was measured in it"))
+        Err(format!("{name}: contains no measurement"))
     } else {
         Ok(jobs)
     }
 }
 
-fn refuse_unlike(asked: &CompareArgs, comparison: &Comparison) -> Result<(), String> {
-    if asked.unlike || comparison.unlike.is_empty() {
+fn refuse_unlike(args: &CompareArgs, comparison: &Comparison) -> Result<(), String> {
+    if args.unlike || comparison.unlike.is_empty() {
         return Ok(());
     }
     let differing = fathom_report::differing(comparison).join("\n  ");
     Err(format!(
-        "the plans differ, so the figures may differ for that alone:\n  {differing}\n--unlike compares them all the same"
+        "the plans differ, which alone may explain different figures:\n  {differing}\nto compare anyway: --unlike"
     ))
 }
 
-/// A limit on a figure that is not there would never fail.
-fn refuse_idle_limits(asked: &CompareArgs, comparison: &Comparison) -> Result<(), String> {
-    let Some((text, _)) = asked
-        .limits
+/// A limit on a metric that is missing would never fail.
+fn refuse_missing_metrics(args: &CompareArgs, comparison: &Comparison) -> Result<(), String> {
+    let Some((text, _)) = args
+        .fail_if
         .iter()
         .find(|(_, limit)| comparison.rows.iter().all(|row| row.metric != limit.metric))
     else {
@@ -282,16 +186,16 @@ fn refuse_idle_limits(asked: &CompareArgs, comparison: &Comparison) -> Result<()
         }
     }
     Err(format!(
-        "--fail-if={}: not both results have that figure; they have {}",
+        "--fail-if={}: metric missing from one result; both have {}",
         text.escape_debug(),
         there.join(", ")
     ))
 }
 
-/// Which limit `row` breaks, in words.
-fn broken(asked: &CompareArgs, row: &Row) -> Option<String> {
-    let (text, _) = asked
-        .limits
+/// The limit that `row` exceeds, as a sentence.
+fn broken(args: &CompareArgs, row: &Row) -> Option<String> {
+    let (text, _) = args
+        .fail_if
         .iter()
         .find(|(_, limit)| limit.is_broken_by(row))?;
     let (job, way, change) = (&row.job, row.direction.word(), 100.0 * row.change);
@@ -305,25 +209,21 @@ fn broken(asked: &CompareArgs, row: &Row) -> Option<String> {
     )
 }
 
-/// Queue settings that differ between two files; nothing is known of those of folders, logs and groups.
-fn settings(asked: &CompareArgs) -> Vec<Unlike> {
+/// Queue settings that differ between two files; those of directories, logs and groups are unknown.
+fn settings(args: &CompareArgs) -> Vec<Unlike> {
     let read = |names: &[String]| match names {
         [one] if Path::new(one).is_file() => {
             read_settings(&crate::result_file::read(one).ok()?).ok()
         }
         _ => None,
     };
-    let known: Vec<QueueSettings> = asked
-        .groups
-        .iter()
-        .filter_map(|names| read(names))
-        .collect();
-    match (asked.groups.len(), known.as_slice()) {
+    let known: Vec<QueueSettings> = args.groups.iter().filter_map(|names| read(names)).collect();
+    match (args.groups.len(), known.as_slice()) {
         (2, [before, after]) => unlike_settings(before, after),
         _ => Vec::new(),
     }
 }
 
-fn write(file: &str, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("{file} cannot be written: {error}"))
+fn write_file(file: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
 }

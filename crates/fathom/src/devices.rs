@@ -1,90 +1,51 @@
-//! `fathom devices`: what is there, how it is joined, what limits it, and what it would take to write to it.
+//! `fathom devices`: lists block devices: connection, limits, content, and the code that allows writing.
 
 use std::io::IsTerminal;
 use std::path::Path;
 
+use fathom_cli::DevicesArgs;
 use fathom_device::{Target, TargetFacts, concerns, description, standing};
 use fathom_linux::{examine, inspect_target, inspect_target_with_ioctls, list_block_devices};
 use fathom_model::{DeviceCard, TargetRecording};
 use fathom_report::{Style, device_cards, device_document, device_table};
 
+use crate::cli;
 use crate::outcome::Outcome;
-use crate::print::{eprint_line, print};
+use crate::print::{eprint_line, print_to};
 use crate::screen;
 use crate::specs::library;
 use crate::timeout::{Answer, PATIENCE, ask};
 
-/// Where nobody's terminal sets a limit.
+/// Width where no terminal limits it.
 const WIDE: usize = 160;
-
-/// What was asked for.
-struct Request<'a> {
-    json: bool,
-    /// `--specs=DIR`, each time it was given.
-    folders: Vec<&'a str>,
-    paths: Vec<&'a str>,
-}
 
 /// Describes the targets given, or all block devices.
 pub fn command(arguments: &[String]) -> Outcome {
-    let request = match read(arguments) {
-        Ok(request) => request,
-        Err(problem) => {
-            eprint_line!("fathom devices: {problem}");
-            return Outcome::Refused;
-        }
-    };
-    let (mut cards, outcome) = if request.paths.is_empty() {
+    cli::command(arguments, |args: DevicesArgs| Ok(devices(&args)))
+}
+
+fn devices(args: &DevicesArgs) -> Outcome {
+    let (mut cards, outcome) = if args.paths.is_empty() {
         (every_device(), Outcome::Good)
     } else {
-        some(&request.paths)
+        some(&args.paths)
     };
-    name_sheets(&mut cards, &request.folders);
-    match print(&shown(&request, &cards)) {
+    name_sheets(&mut cards, &args.specs);
+    match print_to(args.result.output.as_deref(), &shown(args, &cards)) {
         Outcome::Good => outcome,
         trouble => trouble,
     }
 }
 
-fn read(arguments: &[String]) -> Result<Request<'_>, String> {
-    let mut request = Request {
-        json: false,
-        folders: Vec::new(),
-        paths: Vec::new(),
-    };
-    let mut only_paths = false;
-    let mut arguments = arguments.iter().map(String::as_str);
-    while let Some(argument) = arguments.next() {
-        match argument {
-            "--" if !only_paths => only_paths = true,
-            "--json" if !only_paths => request.json = true,
-            "--specs" if !only_paths => request
-                .folders
-                .push(arguments.next().ok_or("--specs needs a folder")?),
-            option if option.starts_with("--specs=") && !only_paths => {
-                request.folders.push(&option["--specs=".len()..])
-            }
-            option if option.starts_with('-') && !only_paths => {
-                let option = option.escape_debug();
-                return Err(format!(
-                    "there is no option '{option}': give paths, --json, --specs=DIR, or nothing for all block devices"
-                ));
-            }
-            path => request.paths.push(path),
-        }
-    }
-    Ok(request)
-}
-
-fn shown(request: &Request<'_>, cards: &[DeviceCard]) -> String {
-    if request.json {
+fn shown(args: &DevicesArgs, cards: &[DeviceCard]) -> String {
+    if args.result.is_json() {
         let mut bytes = Vec::new();
         device_document(cards, &mut bytes).expect("memory takes everything");
         return String::from_utf8_lossy(&bytes).into_owned();
     }
-    let terminal = std::io::stdout().is_terminal();
+    let terminal = args.result.output.is_none() && std::io::stdout().is_terminal();
     let style = screen::style(terminal, "");
-    match (request.paths.is_empty(), terminal) {
+    match (args.paths.is_empty(), terminal) {
         (true, false) => device_table(
             cards,
             &Style {
@@ -98,10 +59,10 @@ fn shown(request: &Request<'_>, cards: &[DeviceCard]) -> String {
 }
 
 /// Names the sheet that fits each device of each chain.
-fn name_sheets(cards: &mut [DeviceCard], folders: &[&str]) {
-    let library = library(folders);
+fn name_sheets(cards: &mut [DeviceCard], directories: &[String]) {
+    let library = library(directories);
     for trouble in library.troubles() {
-        eprint_line!("fathom devices: passed over: {trouble}");
+        eprint_line!("fathom devices: skipped: {trouble}");
     }
     for card in cards {
         let fitting = card
@@ -128,12 +89,12 @@ fn every_device() -> Vec<DeviceCard> {
     let listed = list_block_devices(PATIENCE, inspect_target);
     listed
         .into_iter()
-        .map(|(facts, target)| card(&facts, target.unwrap_or_else(|| silent(&facts))))
+        .map(|(facts, target)| card(&facts, target.unwrap_or_else(|| no_answer(&facts))))
         .collect()
 }
 
-fn silent(facts: &TargetFacts) -> TargetRecording {
-    let troubles = vec![format!("it did not answer within {} s", PATIENCE.as_secs())];
+fn no_answer(facts: &TargetFacts) -> TargetRecording {
+    let troubles = vec![format!("no answer within {} s", PATIENCE.as_secs())];
     TargetRecording {
         path: facts.named.clone(),
         troubles,
@@ -141,15 +102,15 @@ fn silent(facts: &TargetFacts) -> TargetRecording {
     }
 }
 
-/// What becomes of one path: a card, or why there is none.
-type Seen = Result<DeviceCard, String>;
+/// The card of a path, or why there is none.
+type CardResult = Result<DeviceCard, String>;
 
-/// All are asked at the same time, so that several that hang cost no more than one.
-fn some(paths: &[&str]) -> (Vec<DeviceCard>, Outcome) {
-    let asked: Vec<Answer<Seen>> = paths.iter().map(|path| look(path)).collect();
+/// Queries all at the same time, so that several that hang cost no more than one.
+fn some(paths: &[String]) -> (Vec<DeviceCard>, Outcome) {
+    let answers: Vec<Answer<CardResult>> = paths.iter().map(|path| inspect(path)).collect();
     let (mut cards, mut outcome) = (Vec::new(), Outcome::Good);
-    for (path, asked) in paths.iter().zip(asked) {
-        match asked.answer().unwrap_or_else(|| Err(unanswered(path))) {
+    for (path, answer) in paths.iter().zip(answers) {
+        match answer.answer().unwrap_or_else(|| Err(unanswered(path))) {
             Ok(card) => cards.push(card),
             Err(problem) => {
                 eprint_line!("fathom devices: {problem}");
@@ -167,14 +128,14 @@ fn unanswered(path: &str) -> String {
     )
 }
 
-fn look(path: &str) -> Answer<Seen> {
+fn inspect(path: &str) -> Answer<CardResult> {
     let path = path.to_owned();
     ask(move || {
         let examined = examine(Path::new(&path)).map_err(|error| error.to_string())?;
         if matches!(examined.facts().target, Target::NewFile(_)) {
             let path = path.escape_debug();
             return Err(format!(
-                "there is no {path}; `fathom devices` lists the block devices"
+                "{path} does not exist; `fathom devices` lists the block devices"
             ));
         }
         Ok(card(

@@ -1,10 +1,17 @@
-//! `fathom explain`: what a finding means.
+//! `fathom explain`: the meaning of a finding.
 
+use fathom_cli::ExplainArgs;
+
+use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::{eprint_line, print};
 
 /// Explains the findings given by number or name, or lists all.
-pub fn command(codes: &[String]) -> Outcome {
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: ExplainArgs| Ok(explain(&args.codes)))
+}
+
+fn explain(codes: &[String]) -> Outcome {
     if codes.is_empty() {
         let all: String = fathom_analyse::by_number()
             .iter()
@@ -28,7 +35,7 @@ pub fn command(codes: &[String]) -> Outcome {
                     .collect::<Vec<_>>();
                 let advice = match fathom_plan::closest(code, known.iter().map(String::as_str)) {
                     Some(close) => format!("did you mean {}?", close.to_uppercase()),
-                    None => "`fathom explain` lists them".to_owned(),
+                    None => "`fathom explain` lists the findings".to_owned(),
                 };
                 eprint_line!(
                     "fathom explain: unknown finding '{}': {advice}",

@@ -1,6 +1,6 @@
-//! fathom: measures what a storage device can really do, says why, and tells whether it is enough.
+//! fathom measures what a storage device can do, and finds out why.
 //!
-//! This crate wires the others: arguments in, exit code out. It measures, computes and formats nothing itself.
+//! This crate connects the others: from the arguments to the exit code. It measures, computes and formats nothing itself.
 #![forbid(unsafe_code)]
 #![allow(
     clippy::print_stdout,
@@ -8,8 +8,8 @@
     reason = "only the binary prints"
 )]
 
-mod args;
 mod check;
+mod cli;
 mod codes;
 mod compare;
 mod devices;
@@ -75,10 +75,10 @@ fn main() -> ExitCode {
     .into()
 }
 
-/// Replacing what is no text would name another file than was meant.
+/// Replacing invalid bytes would name another file.
 fn not_text(argument: &OsStr, called_fio: bool) -> Outcome {
     eprintln!(
-        "fathom: the argument '{}' is not text in UTF-8; give the file a name in UTF-8, or link to it by one",
+        "fathom: the argument '{}' is not valid UTF-8; rename the file, or link to it with a name in UTF-8",
         argument.to_string_lossy().escape_debug()
     );
     if called_fio {
@@ -88,16 +88,13 @@ fn not_text(argument: &OsStr, called_fio: bool) -> Outcome {
     }
 }
 
-/// The words of the command line; what is not a word of ours is taken for a run.
+/// Carries out a command.
 fn command(arguments: &[String]) -> Outcome {
-    let (word, rest) = match arguments.split_first() {
-        Some((word, rest)) => (word.as_str(), rest),
-        None => return help::brief(),
+    let (name, rest) = match arguments.split_first() {
+        Some((name, rest)) => (name.as_str(), rest),
+        None => return help::no_arguments(),
     };
-    if let Some(outcome) = help::asked(word, rest) {
-        return outcome;
-    }
-    match word {
+    match name {
         "run" => run::command("fathom run", Personality::Fathom, rest),
         "fio" => run::command("fathom fio", Personality::Fio, rest),
         "quick" => quick::command(rest),
@@ -117,8 +114,11 @@ fn command(arguments: &[String]) -> Outcome {
         "show" => stored::show(rest),
         "export" => stored::export(rest),
         "rm" => stored::remove(rest),
-        "help" | "--help" | "-h" => help::command(rest),
-        "version" | "--version" | "-V" | "-v" => help::version(),
+        "completions" => help::completions(rest),
+        "help" => help::command(rest),
+        "--help" | "-h" => help::program(),
+        "version" => help::version_command(rest),
+        "--version" | "-V" => help::version(),
         other => help::unknown(other),
     }
 }

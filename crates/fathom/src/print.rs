@@ -1,10 +1,25 @@
-//! The two outputs of commands: answers, and what is wrong. Neither a reader who left nor a full device is a panic.
+//! The two outputs of commands: results, and messages. Neither a closed pipe nor a full device is a panic.
 
 use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::outcome::Outcome;
 
-/// Writes a line to the error stream; where that cannot be written, nobody reads it.
+/// `--quiet`.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Turns notes off, or on.
+pub fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether notes are turned off.
+pub fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Writes a line to standard error; a failure is ignored.
 macro_rules! eprint_line {
     ($($part:tt)*) => {{
         use std::io::Write as _;
@@ -13,17 +28,41 @@ macro_rules! eprint_line {
 }
 pub(crate) use eprint_line;
 
-/// Answers with a text on the standard output. A reader who has seen enough is no mistake; a full device is.
+/// Writes a note to standard error, unless `--quiet` is given.
+macro_rules! note_line {
+    ($($part:tt)*) => {{
+        if !$crate::print::is_quiet() {
+            $crate::print::eprint_line!($($part)*);
+        }
+    }};
+}
+pub(crate) use note_line;
+
+/// Writes a result to the file that `--output` names, else to standard output.
+pub fn print_to(output: Option<&Path>, text: &str) -> Outcome {
+    let Some(file) = output else {
+        return print(text);
+    };
+    match std::fs::write(file, text) {
+        Ok(()) => Outcome::Good,
+        Err(error) => {
+            eprint_line!("fathom: cannot write {}: {error}", file.display());
+            Outcome::Bad
+        }
+    }
+}
+
+/// Writes a text to standard output. A closed pipe is not an error; a full device is.
 pub fn print(text: &str) -> Outcome {
     print_bytes(text.as_bytes())
 }
 
-/// Answers with a document that is no text.
+/// Writes a binary document to standard output.
 pub fn print_bytes(bytes: &[u8]) -> Outcome {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprint_line!("fathom: the answer could not be written to the standard output: {error}");
+            eprint_line!("fathom: cannot write to standard output: {error}");
             Outcome::Bad
         }
         _ => Outcome::Good,

@@ -1,23 +1,23 @@
 //! `fathom quick`: a recipe made for a target and a time, measured, told in one table.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use fathom_cli::QuickArgs;
 use fathom_device::spec::Library;
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{Bytes, Findings, Nanos, Personality, Recording, RunEnd, Verdict};
 use fathom_plan::{Diagnostic, FileReader, Planned, Quick, Reporting, parse_args, plan};
 use fathom_report::Format;
 
-use crate::args::{Arg, ArgSpec};
+use crate::cli;
 use crate::experiment_target::{self, ExperimentTarget, TargetRequest};
 use crate::guard;
-use crate::help;
 use crate::measure::{Beside, measure_and_keep};
 use crate::outcome::Outcome;
-use crate::print::{eprint_line, print};
-use crate::result_store::{self, RunWriter, StoreChoice};
+use crate::print::{eprint_line, is_quiet, note_line, print, print_to};
+use crate::result_store::{self, RunWriter};
 use crate::screen::{self, Screen};
 use crate::spec_compare::{named, sentences, spec_compare};
 use crate::specs::library;
@@ -25,8 +25,6 @@ use crate::surroundings::ThisMachine;
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-quick.data";
-/// Below this each measurement is too short to mean anything.
-const LEAST_TIME: Duration = Duration::from_secs(10);
 /// A first look without its layout: its second, and what starting and stopping take.
 const GLIMPSE: Duration = Duration::from_millis(1200);
 /// Making the target ready takes no larger part of the time.
@@ -36,120 +34,51 @@ const LEAST_SIZE: u64 = 64 << 20;
 /// Starting, stopping and judging ten measurements takes about this long.
 const BETWEEN: Duration = Duration::from_millis(300);
 
-/// What was asked for.
-#[derive(Default)]
-struct QuickArgs {
-    path: PathBuf,
-    time: Duration,
-    read_only: bool,
-    json: bool,
-    keep: bool,
-    show: bool,
-    /// A data sheet by its name, in place of the one that fits.
-    sheet: Option<String>,
-    /// Folders of sheets.
-    folders: Vec<String>,
-    store: StoreChoice,
-}
-
-/// A quick look at what the arguments name.
+/// Measures the target that the arguments name.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h")
-    {
-        return help::quick();
-    }
-    match asked(arguments).and_then(|asked| look(&asked)) {
-        Ok(outcome) => outcome,
-        Err(message) => {
+    cli::command(arguments, |args: QuickArgs| {
+        Ok(quick(&args).unwrap_or_else(|message| {
             eprint_line!("fathom quick: {message}");
             if interrupts().load(Relaxed) == 0 {
                 Outcome::Refused
             } else {
                 Outcome::Interrupted
             }
-        }
-    }
+        }))
+    })
 }
 
-const WORDS: ArgSpec = ArgSpec {
-    word: "quick",
-    flags: &["--read-only", "--readonly", "--json", "--keep", "--show"],
-    values: &["--for", "--sheet", "--specs"],
-};
-
-fn asked(arguments: &[String]) -> Result<QuickArgs, String> {
-    let mut asked = QuickArgs {
-        time: Duration::from_secs(60),
-        ..QuickArgs::default()
-    };
-    let mut paths = Vec::new();
-    let store = WORDS.read(arguments, &mut |given| {
-        match given {
-            Arg::Flag("--json") => asked.json = true,
-            Arg::Flag("--keep") => asked.keep = true,
-            Arg::Flag("--show") => asked.show = true,
-            Arg::Flag(_) => asked.read_only = true,
-            Arg::Value("--for", value) => asked.time = time(value)?,
-            Arg::Value("--sheet", id) => asked.sheet = Some(id.to_owned()),
-            Arg::Value(_, folder) => asked.folders.push(folder.to_owned()),
-            Arg::Operand(path) => paths.push(path.to_owned()),
-        }
-        Ok(())
-    })?;
-    asked.store = store;
-    match &paths[..] {
-        [path] => asked.path = PathBuf::from(path),
-        [] => return Err("give a folder, a file or a device, such as `fathom quick .`".to_owned()),
-        _ => return Err(format!("one target at a time, not {}", paths.len())),
-    }
-    Ok(asked)
-}
-
-/// How long it may take in all.
-fn time(text: &str) -> Result<Duration, String> {
-    match experiment_target::time("--for", text)? {
-        time if time >= LEAST_TIME => Ok(time),
-        _ => Err(format!(
-            "--for: '{}' is too short for figures that mean anything: 10s at least",
-            text.escape_debug()
-        )),
-    }
-}
-
-fn look(asked: &QuickArgs) -> Result<Outcome, String> {
+fn quick(args: &QuickArgs) -> Result<Outcome, String> {
     let started = Instant::now();
-    let sheets = sheets(asked)?;
+    let sheets = sheets(args)?;
     let wish = TargetRequest {
-        path: &asked.path,
+        path: &args.path,
         name: FILE,
         size: None,
-        read_only: asked.read_only,
+        read_only: args.read_only,
     };
     let subject = experiment_target::subject(wish)?;
     let recipe = Quick::new(&subject.file, subject.size, subject.writes)
         .map_err(|error| format!("{}: {error}", subject.file.display()))?;
-    if asked.show {
-        return Ok(print(&recipe.measure(nanos(asked.time))));
+    if args.dry_run {
+        return Ok(print(&recipe.measure(nanos(args.runtime))));
     }
     interrupts();
-    let outcome = measured(asked, subject.clone(), recipe, &sheets, started);
-    if subject.made && !asked.keep {
+    let outcome = measured(args, subject.clone(), recipe, &sheets, started);
+    if subject.made && !args.keep {
         experiment_target::tidy("fathom quick", &subject.file);
     }
     outcome
 }
 
 /// The data sheets that are known; the one that is named must be among them.
-fn sheets(asked: &QuickArgs) -> Result<Library, String> {
-    let folders: Vec<&str> = asked.folders.iter().map(String::as_str).collect();
-    let library = library(&folders);
+fn sheets(args: &QuickArgs) -> Result<Library, String> {
+    let library = library(&args.sheets.specs);
     library
         .troubles()
         .iter()
-        .for_each(|trouble| eprint_line!("fathom quick: passed over: {trouble}"));
-    if let Some(id) = &asked.sheet {
+        .for_each(|trouble| eprint_line!("fathom quick: skipped: {trouble}"));
+    if let Some(id) = &args.sheets.sheet {
         named(id, &library)?;
     }
     Ok(library)
@@ -157,7 +86,7 @@ fn sheets(asked: &QuickArgs) -> Result<Library, String> {
 
 /// Lays out, measures for the time that is left, and tells.
 fn measured(
-    asked: &QuickArgs,
+    args: &QuickArgs,
     mut subject: ExperimentTarget,
     mut recipe: Quick,
     sheets: &Library,
@@ -171,7 +100,7 @@ fn measured(
         .filter(|size| subject.writes && there < size.get())
     {
         let part = (recipe.glimpsed(), looked.elapsed().saturating_sub(GLIMPSE));
-        subject.size = Some(affordable(size, part, asked.time));
+        subject.size = Some(affordable(size, part, args.runtime));
         recipe = Quick::new(&subject.file, subject.size, subject.writes)
             .map_err(|error| error.to_string())?;
     }
@@ -179,17 +108,17 @@ fn measured(
     if subject.writes {
         let (_, findings) = run(recipe.layout(), None)?;
         if findings.end != RunEnd::Completed || findings.verdict == Verdict::Invalid {
-            return told(asked, subject, &findings);
+            return told(args, subject, &findings);
         }
     }
-    let left = asked
-        .time
+    let left = args
+        .runtime
         .saturating_sub(started.elapsed() + BETWEEN)
         .max(Duration::from_secs(1) * recipe.cells() / 4);
     let jobs = recipe.measure(nanos(left));
     let experiment =
-        result_store::experiment("quick", asked.path.display().to_string(), jobs.clone());
-    let mut keeper = RunWriter::begin("fathom quick", &asked.store, &experiment);
+        result_store::experiment("quick", args.path.display().to_string(), jobs.clone());
+    let mut keeper = RunWriter::begin("fathom quick", &args.store, &experiment);
     let (recording, findings) = match run(jobs, Some(&mut keeper)) {
         Ok(measured) => measured,
         Err(trouble) => {
@@ -198,24 +127,26 @@ fn measured(
         }
     };
     let findings = Findings {
-        spec: spec_compare(&findings, asked.sheet.as_deref(), sheets)?,
+        spec: spec_compare(&findings, args.sheets.sheet.as_deref(), sheets)?,
         ..findings
     };
-    let outcome = told(asked, subject, &findings);
-    keeper.finish(recording, &findings, facts(asked, subject));
+    let outcome = told(args, subject, &findings);
+    keeper.finish(recording, &findings, facts(args, subject));
     outcome
 }
 
 /// What `fathom show` needs to tell it again.
-fn facts(asked: &QuickArgs, subject: &ExperimentTarget) -> Vec<(String, String)> {
+fn facts(args: &QuickArgs, subject: &ExperimentTarget) -> Vec<(String, String)> {
     let whole = |folder: &String| {
         std::path::absolute(folder).map_or(folder.clone(), |path| path.display().to_string())
     };
-    let folders = asked
-        .folders
+    let folders = args
+        .sheets
+        .specs
         .iter()
         .map(|folder| ("specs".to_owned(), whole(folder)));
-    let sheet = asked
+    let sheet = args
+        .sheets
         .sheet
         .iter()
         .map(|id| ("sheet".to_owned(), id.clone()));
@@ -232,7 +163,7 @@ fn glimpse(recipe: &Quick) {
     };
     if findings.end == RunEnd::Completed && findings.verdict != Verdict::Invalid {
         let figures = fathom_analyse::cell_figures(&recording, &findings, &[]);
-        eprint_line!(
+        note_line!(
             "first look: 4 KiB random reads, one by one: {}",
             fathom_report::first_look(&figures)
         );
@@ -267,7 +198,13 @@ fn run(job_file: String, keeper: Option<&mut RunWriter>) -> Result<(Recording, F
     let host = LinuxHost::new(clock);
     guard::open_targets(&plan, &[], &host, &mut guard::Backups::new(Path::new(".")))
         .map_err(|all| all.join("\n"))?;
-    let mut screen = Screen::new(Personality::Fathom, &Reporting::default());
+    let mut screen = Screen::new(
+        Personality::Fathom,
+        &Reporting {
+            quiet: is_quiet(),
+            ..Reporting::default()
+        },
+    );
     let journal = keeper.and_then(|keeper| keeper.journal(&plan));
     let measured = measure_and_keep(
         plan,
@@ -301,7 +238,7 @@ fn words(problems: &[Diagnostic]) -> String {
 }
 
 fn told(
-    asked: &QuickArgs,
+    args: &QuickArgs,
     subject: &ExperimentTarget,
     findings: &Findings,
 ) -> Result<Outcome, String> {
@@ -310,18 +247,16 @@ fn told(
         std::io::stdout().is_terminal(),
         crate::output::fio_version(),
     );
-    let said = if asked.json {
+    let output = args.result.output.as_deref();
+    let said = if args.result.is_json() {
         let mut bytes = Vec::new();
         fathom_report::write(findings, &[Format::Json], &style, &mut bytes)
             .map_err(|error| error.to_string())?;
-        print(&String::from_utf8_lossy(&bytes))
+        print_to(output, &String::from_utf8_lossy(&bytes))
     } else {
-        print(&fathom_report::quick(
-            findings,
-            &sentences(findings),
-            &intro(subject),
-            &style,
-        ))
+        let sentences = sentences(findings);
+        let text = fathom_report::quick(findings, &sentences, &intro(subject), &style);
+        print_to(output, &text)
     };
     Ok(match (said, findings.end, findings.verdict) {
         (Outcome::Good, RunEnd::Completed, Verdict::Invalid) => Outcome::Bad,

@@ -1,7 +1,8 @@
 //! Keeps results in the store while they come, and never lets the store spoil a run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use fathom_cli::{StoreOptions, StoreSource};
 use fathom_load::IntervalSink;
 use fathom_model::{
     CellState, Content, Experiment, Findings, Plan, Recording, Run, RunEnd, RunId, RunState,
@@ -9,82 +10,17 @@ use fathom_model::{
 };
 use fathom_store::{Journal, Store, StoreError};
 
-use crate::print::eprint_line;
+use crate::print::{eprint_line, note_line};
 
-/// Names the store, or says `none`.
-const VARIABLE: &str = "FATHOM_STORE";
-
-/// Which store is wanted.
-#[derive(Clone, Debug, Default)]
-pub struct StoreChoice {
-    /// `--store=FILE`.
-    pub file: Option<String>,
-    /// `--no-store`.
-    pub none: bool,
-}
-
-impl StoreChoice {
-    /// Takes `argument` when it is one of the two; the value of `--store FILE` comes from `rest`.
-    ///
-    /// # Errors
-    /// When the name of the file is missing.
-    pub fn take<'a>(
-        &mut self,
-        argument: &str,
-        rest: &mut impl Iterator<Item = &'a String>,
-    ) -> Result<bool, String> {
-        match argument {
-            "--no-store" => self.none = true,
-            "--store" => {
-                self.file = Some(
-                    rest.next()
-                        .ok_or("--store: needs the name of a file")?
-                        .clone(),
-                )
-            }
-            other => match other.strip_prefix("--store=") {
-                Some(file) => self.file = Some(file.to_owned()),
-                None => return Ok(false),
-            },
-        }
-        Ok(true)
-    }
-
-    /// Where the store is; nothing when none is wanted. First what the command line says, then `FATHOM_STORE`, then the
-    /// data folder of the user (XDG Base Directory Specification 0.8).
-    ///
-    /// # Errors
-    /// When nothing says where.
-    pub fn place(&self) -> Result<Option<PathBuf>, String> {
-        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let folder = || {
-            let data = set("XDG_DATA_HOME")
-                .map(PathBuf::from)
-                .filter(|folder| folder.is_absolute());
-            data.or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share")))
-        };
-        match (&self.file, set(VARIABLE)) {
-            _ if self.none => Ok(None),
-            (Some(file), _) => Ok(Some(file.into())),
-            (None, Some(none)) if none == "none" => Ok(None),
-            (None, Some(file)) => Ok(Some(file.into())),
-            (None, None) => match folder() {
-                Some(folder) => Ok(Some(folder.join("fathom/store.db"))),
-                None => Err("neither XDG_DATA_HOME nor HOME says where the store is: use --store=FILE or --no-store".to_owned()),
-            },
-        }
-    }
-
-    /// Opens the store to look something up.
-    ///
-    /// # Errors
-    /// When there is none, or it cannot be read.
-    pub fn open(&self) -> Result<Store, String> {
-        let place = self
-            .place()?
-            .ok_or_else(|| format!("there is no store to look into: {VARIABLE} says none"))?;
-        Store::open_existing(&place).map_err(|error| error.to_string())
-    }
+/// Opens the store that a command reads.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn open_store(source: &StoreSource) -> Result<Store, String> {
+    let path = source
+        .path()?
+        .ok_or("no store to read: --store or FATHOM_STORE is set to none")?;
+    Store::open_existing(&path).map_err(|error| error.to_string())
 }
 
 /// A run on its way into the store. What goes wrong is said once, and the run goes on without it.
@@ -95,12 +31,16 @@ pub struct RunWriter {
 
 impl RunWriter {
     /// Opens the store and keeps that the run began.
-    pub fn begin(program: &'static str, wish: &StoreChoice, experiment: &Experiment) -> RunWriter {
+    pub fn begin(
+        program: &'static str,
+        options: &StoreOptions,
+        experiment: &Experiment,
+    ) -> RunWriter {
         let mut keeper = RunWriter {
             program,
             kept: None,
         };
-        match wish.place() {
+        match options.path() {
             Ok(None) => {}
             Ok(Some(place)) => match open_and_begin(&place, experiment) {
                 Ok(kept) => keeper.kept = Some(kept),
@@ -112,7 +52,7 @@ impl RunWriter {
     }
 
     fn tell(&self, trouble: &str) {
-        eprint_line!("{}: the result is not kept: {trouble}", self.program);
+        eprint_line!("{}: the result is not stored: {trouble}", self.program);
     }
 
     /// Does something with the store; when that fails, nothing more is done with it.
@@ -163,7 +103,7 @@ impl RunWriter {
             store.finish(run, end, unix_now_ns())
         });
         if let Some((_, run)) = &self.kept {
-            eprint_line!("{}: kept as {run}: fathom show {run}", self.program);
+            note_line!("{}: stored as {run}: fathom show {run}", self.program);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fathom_cli::StoreSource;
 use fathom_import::{FileTrouble, import, import_chosen, read_report_source};
 use fathom_model::{Content, Findings, ImportedResult, ReportSource, Run, RunId, StoredCell};
 use fathom_report::Format;
@@ -10,7 +11,7 @@ use crate::import::{Disk, is_beside, walk};
 use crate::output;
 use crate::print::eprint_line;
 use crate::result_file::read;
-use crate::result_store::StoreChoice;
+use crate::result_store::open_store;
 
 /// What our own results have and others do not.
 const OURS: &str = "\"fathom\" : {";
@@ -23,7 +24,7 @@ type Wanted<'a> = &'a dyn Fn(&ImportedResult) -> bool;
 ///
 /// # Errors
 /// When one cannot be read, or there is nothing in them.
-pub fn told_of(paths: &[String], store: &StoreChoice) -> Result<Vec<ReportSource>, String> {
+pub fn told_of(paths: &[String], store: &StoreSource) -> Result<Vec<ReportSource>, String> {
     told_with(&|_| true, paths, store)
 }
 
@@ -34,7 +35,7 @@ pub fn told_of(paths: &[String], store: &StoreChoice) -> Result<Vec<ReportSource
 pub fn told_with(
     wanted: Wanted,
     paths: &[String],
-    store: &StoreChoice,
+    store: &StoreSource,
 ) -> Result<Vec<ReportSource>, String> {
     let mut told = Vec::new();
     for path in paths {
@@ -136,7 +137,7 @@ fn parent(path: &str) -> String {
 }
 
 /// A run that is kept, cell by cell, as it would be told today.
-fn of_run(name: &str, store: &StoreChoice) -> Result<Vec<ReportSource>, String> {
+fn of_run(name: &str, store: &StoreSource) -> Result<Vec<ReportSource>, String> {
     let mut told = Vec::new();
     each_kept(name, store, &mut |run, _, findings| {
         let source = run.id.to_string();
@@ -167,10 +168,10 @@ fn of_run(name: &str, store: &StoreChoice) -> Result<Vec<ReportSource>, String> 
 /// When there is no such run, it cannot be read, or `take` says so.
 pub fn each_kept(
     name: &str,
-    store: &StoreChoice,
+    store: &StoreSource,
     take: &mut dyn FnMut(&Run, &StoredCell, Findings) -> Result<(), String>,
 ) -> Result<(), String> {
-    let mut store = store.open()?;
+    let mut store = open_store(store)?;
     let (run, cell) = match name.split_once('.') {
         Some((run, cell)) => (
             run,

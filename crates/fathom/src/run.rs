@@ -4,13 +4,14 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
+use fathom_cli::{StoreOptions, StoreSource};
 use fathom_linux::{IdleWatch, LinuxClock, LinuxHost, idle_calibration, interrupts};
 use fathom_model::{
     Findings, Nanos, Personality, Plan, Progress, Recording, RunEnd, Verdict, Weight,
 };
 use fathom_plan::{
-    Action, Diagnostic, IdleProf, Invocation, Planned, command_help, engine_help, help_text,
-    parse_args, plan, show_commands,
+    Action, ColorMode, Diagnostic, IdleProf, Invocation, Planned, Severity, command_help,
+    engine_help, help_text, parse_args, plan, show_commands,
 };
 
 use crate::guard;
@@ -18,9 +19,9 @@ use crate::help;
 use crate::measure::{self, Beside, measure_and_keep};
 use crate::outcome::Outcome;
 use crate::output::{self, Output};
-use crate::print::{eprint_line, print};
-use crate::result_store::{self, RunWriter, StoreChoice};
-use crate::screen::Screen;
+use crate::print::{eprint_line, note_line, print, set_quiet};
+use crate::result_store::{self, RunWriter};
+use crate::screen::{self, Screen};
 use crate::status_requests::StatusRequests;
 use crate::surroundings::ThisMachine;
 use crate::trigger::Trigger;
@@ -35,6 +36,12 @@ pub fn command(program: &str, personality: Personality, arguments: &[String]) ->
         Ok(invocation) => invocation,
         Err(problems) => return refuse(program, personality, &problems),
     };
+    screen::set_color(match invocation.reporting.color {
+        ColorMode::Auto => fathom_cli::ColorMode::Auto,
+        ColorMode::Always => fathom_cli::ColorMode::Always,
+        ColorMode::Never => fathom_cli::ColorMode::Never,
+    });
+    set_quiet(invocation.reporting.quiet);
     if invocation.action == Action::Run && invocation.idle_prof == Some(IdleProf::Calibrate) {
         return print(&fathom_report::idleness_text(&idle_calibration()));
     }
@@ -127,7 +134,10 @@ fn run(program: &str, invocation: &Invocation) -> Outcome {
             .warnings
             .iter()
             .chain(&planned.notes)
-            .for_each(|remark| eprint_line!("{remark}"));
+            .for_each(|remark| match remark.severity {
+                Severity::Note => note_line!("{remark}"),
+                _ => eprint_line!("{remark}"),
+            });
     }
     if invocation.parse_only {
         return Outcome::Good;
@@ -297,17 +307,19 @@ fn load(
 fn keeper(invocation: &Invocation, plan: &Plan) -> RunWriter {
     let reporting = &invocation.reporting;
     let is_fio = invocation.personality == Personality::Fio;
-    let wish = StoreChoice {
-        file: reporting.store.clone(),
-        none: reporting.no_store || is_fio,
+    let store = StoreOptions {
+        source: StoreSource {
+            store: reporting.store.clone(),
+        },
+        no_store: reporting.no_store || is_fio,
     };
     let from_input = invocation.files.iter().any(|(file, _)| file == "-");
-    let jobs = (!wish.none && !from_input)
+    let jobs = (!store.no_store && !from_input)
         .then(|| show_commands("run", invocation, &ThisMachine, &ThisMachine).ok())
         .flatten();
     RunWriter::begin(
         "fathom run",
-        &wish,
+        &store,
         &result_store::experiment("run", result_store::name_of(plan), jobs.unwrap_or_default()),
     )
 }

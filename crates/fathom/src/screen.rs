@@ -1,8 +1,10 @@
 //! The terminal: how wide, how colourful, and the live line.
 
 use std::io::{IsTerminal, Write};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use fathom_cli::ColorMode;
 use fathom_model::{Personality, Progress};
 use fathom_plan::{Eta, OutputFormat, Reporting};
 use fathom_report::Style;
@@ -11,9 +13,28 @@ use fathom_report::Style;
 const RENEW: Duration = Duration::from_millis(500);
 const DEFAULT_WIDTH: usize = 80;
 
-/// The style of what goes to `out`.
+/// `--color`.
+static COLOR: OnceLock<ColorMode> = OnceLock::new();
+
+/// Sets when output is coloured. The first call wins.
+pub fn set_color(mode: ColorMode) {
+    let _ = COLOR.set(mode);
+}
+
+/// Whether output is coloured: `--color`, else NO_COLOR (no-color.org), else CLICOLOR_FORCE, else on a terminal.
+fn has_colour(to_terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    match COLOR.get() {
+        Some(ColorMode::Always) => true,
+        Some(ColorMode::Never) => false,
+        _ if set("NO_COLOR").is_some() => false,
+        _ if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        _ => to_terminal,
+    }
+}
+
+/// The style of output to a terminal or to a file.
 pub fn style(to_terminal: bool, version: &str) -> Style {
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     Style {
         version: version.to_owned(),
         width: if to_terminal {
@@ -21,7 +42,7 @@ pub fn style(to_terminal: bool, version: &str) -> Style {
         } else {
             DEFAULT_WIDTH
         },
-        colour: to_terminal && !plain,
+        colour: has_colour(to_terminal),
         ascii: !speaks_utf8(),
         utc_offset_s: fathom_linux::utc_offset_s(),
         eta_s: 0,
@@ -68,7 +89,7 @@ impl Screen {
         let live = match reporting.eta {
             Eta::Always => true,
             Eta::Never => false,
-            Eta::Auto => terminal,
+            Eta::Auto => terminal && !reporting.quiet,
         };
         let to_duration = |time: fathom_model::Nanos| Duration::from_nanos(time.get());
         let usual = if is_fio { 2 * RENEW } else { RENEW };

@@ -27,8 +27,8 @@ const OWN: [(&str, &str); 13] = [
 const MOST_FILES: usize = 1000;
 const LARGEST: u64 = 1 << 20;
 
-/// The program's sheets, the user's own, and those of `folders`, later ones before earlier ones.
-pub fn library(folders: &[&str]) -> Library {
+/// The program's sheets, the user's own, and those of `directories`, later ones before earlier ones.
+pub fn library(directories: &[impl AsRef<Path>]) -> Library {
     let mut library = Library::default();
     for (name, text) in OWN {
         library.add(&format!("specs/{name}.toml"), text);
@@ -36,9 +36,9 @@ pub fn library(folders: &[&str]) -> Library {
     if let Some(folder) = users_folder().filter(|folder| folder.is_dir()) {
         add_folder(&mut library, &folder);
     }
-    folders
+    directories
         .iter()
-        .for_each(|folder| add_folder(&mut library, Path::new(folder)));
+        .for_each(|directory| add_folder(&mut library, directory.as_ref()));
     library
 }
 

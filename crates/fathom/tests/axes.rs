@@ -7,7 +7,7 @@ use fathom_testkit::{FsKind, LoopDevice, LoopOptions, Mount, Scratch, require};
 
 fn sweep(scratch: &Scratch, line: &str) -> Json {
     let mut command = program(words(&format!(
-        "sweep {line} --size=16m --for=200ms --set=direct=0 --json"
+        "sweep {line} --size=16m --runtime=200ms --set=direct=0 --json"
     )));
     command.current_dir(scratch.path());
     let ran = start(command).finish();
@@ -140,7 +140,7 @@ fn file_systems_are_an_axis() {
     );
     let ran = start({
         let mut command = program(words(&format!(
-            "sweep {line} --size=16m --for=200ms --set=direct=0"
+            "sweep {line} --size=16m --runtime=200ms --set=direct=0"
         )));
         command.current_dir(scratch.path());
         command

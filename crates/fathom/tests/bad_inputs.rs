@@ -272,6 +272,6 @@ fn an_argument_that_is_no_text_is_refused_rather_than_changed() {
         .arg(OsStr::from_bytes(b"--filename=caf\xe9"))
         .current_dir(scratch.path());
     let ran = start(command).finish_within(PATIENCE).expect(2);
-    assert!(ran.err.contains("is not text in UTF-8"), "{}", ran.err);
+    assert!(ran.err.contains("is not valid UTF-8"), "{}", ran.err);
     assert!(listing(scratch.path()).is_empty());
 }

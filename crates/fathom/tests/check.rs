@@ -61,23 +61,26 @@ fn what_is_no_result_is_refused() {
     for (arguments, part) in [
         (at(&text), "there is no JSON document"),
         (at(&folder.join("none")), "cannot be read"),
-        (words("check"), "give a result"),
-        (words("check --nonsense=1"), "no option '--nonsense'"),
+        (words("check"), "give a result of fio"),
+        (
+            words("check --nonsense=1"),
+            "unexpected argument '--nonsense'",
+        ),
         (words("check --iops=1 --link=usb"), "no link that is known"),
         (words("check --iops=1 --lat=fast"), "not a time"),
         (
             words("check --iops=1 --iodepth=0"),
-            "not a whole number from 1 to 1,000,000",
+            "0 is not in 1..=1000000",
         ),
         (
             words("check --iops=1 --iodepth=99999999999"),
-            "not a whole number from 1 to 1,000,000",
+            "99999999999 is not in 1..=1000000",
         ),
         (
             words("check --iops=1 --lat=5parsecs"),
             "with its unit (ns, us, ms or s)",
         ),
-        (words("check --iops=1 --bs=4q"), "with its unit (k, m or g)"),
+        (words("check --iops=1 --bs=4q"), "not a size such as 4k"),
     ] {
         let ran = fathom(&arguments).expect(2);
         assert!(
@@ -98,7 +101,7 @@ fn nothing_is_not_valid() {
         fathom(["check".to_owned(), file.to_string_lossy().into_owned()])
     };
     for (text, part) in [
-        (r#"{"jobs":[]}"#, "there is no job in it"),
+        (r#"{"jobs":[]}"#, "contains no job"),
         (
             r#"{"jobs":[{"jobname":"a","read":{"iops":"12k","total_ios":5}}]}"#,
             "'read iops of job 'a'' is \"12k\"",
@@ -243,7 +246,10 @@ fn an_averaged_percentile_is_none() {
         if p99(0) > 5e6 {
             return Err(format!("the fast device was held up: {}", p99(0)));
         }
-        let wrong = told(&format!("--claim-p99={}ns", (p99(0) + p99(1)) / 2.0));
+        let wrong = told(&format!(
+            "--claim-percentile=p99={}ns",
+            (p99(0) + p99(1)) / 2.0
+        ));
         let said = unfolded(&wrong.out);
         assert!(
             wrong.code() == 1
@@ -251,7 +257,10 @@ fn an_averaged_percentile_is_none() {
                 && said.contains("the mean of the p99"),
             "{said}"
         );
-        let right = told(&format!("--claim-p99={}ns", percentile(1, "80.000000")));
+        let right = told(&format!(
+            "--claim-percentile=p99={}ns",
+            percentile(1, "80.000000")
+        ));
         assert!(!right.out.contains("PERCENTILES_AVERAGED"), "{}", right.out);
         Ok(())
     });

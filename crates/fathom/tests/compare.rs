@@ -147,10 +147,10 @@ fn what_cannot_be_compared_is_refused_in_words() {
     }
     for (rest, expected) in [
         ("--fail-if=fast", "is no limit"),
-        ("--fail-if", "needs a value"),
-        ("--unlke", "no option"),
+        ("--fail-if", "a value is required for '--fail-if"),
+        ("--unlke", "a similar argument exists: '--unlike'"),
         ("x-y", "cannot be read"),
-        ("--", "nothing on one side"),
+        ("--vs", "a value is required for '--vs"),
     ] {
         let ran = compare(&good, &good, rest).expect(2);
         assert!(ran.err.contains(expected), "{rest}: {}", ran.err);
@@ -160,7 +160,7 @@ fn what_cannot_be_compared_is_refused_in_words() {
     assert!(
         never
             .err
-            .contains("--fail-if=p99:+5%: not both results have that figure; they have iops, bw"),
+            .contains("--fail-if=p99:+5%: metric missing from one result; both have iops, bw"),
         "{}",
         never.err
     );
@@ -240,13 +240,13 @@ fn repeats_and_more_than_two_are_compared() {
                 .map(str::to_owned),
         )
     };
-    let told = ran(&[a1, a2, a3, "--", b1, b2, "--fail-if=iops:-2%"]).expect(1);
+    let told = ran(&[a1, a2, a3, "--vs", b1, b2, "--fail-if=iops:-2%"]).expect(1);
     assert!(
         row(&told.out, "read iops").contains("worse") && told.out.contains("whole runs"),
         "{}",
         told.out
     );
-    let same = ran(&[a1, a2, "--", c, a3, "--fail-if=iops:-0.05%"]).expect(0);
+    let same = ran(&[a1, a2, "--vs", c, a3, "--fail-if=iops:-0.05%"]).expect(0);
     assert!(
         row(&same.out, "read iops").contains("no significant difference"),
         "{}",

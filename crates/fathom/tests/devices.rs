@@ -320,21 +320,27 @@ fn wrong_words_are_told_with_the_right_ones() {
     for (arguments, part) in [
         (vec!["devices", "--jsno"], "--json"),
         (vec!["devices", "/nowhere/at/all"], "/nowhere/at/all"),
-        (vec!["spec", "--rum", "x"], "did you mean --run?"),
+        (
+            vec!["spec", "--rum", "x"],
+            "a similar argument exists: '--run'",
+        ),
         (
             vec!["spec", "/nowhere/at/all"],
-            "there is no /nowhere/at/all",
+            "/nowhere/at/all does not exist",
         ),
         (
             vec!["spec", "/", "--sheet=samsung-970-evo-plus-100"],
             "did you mean samsung-970-evo-plus-1000?",
         ),
-        (vec!["spec", "/", "--sheet"], "--sheet needs a value"),
+        (
+            vec!["spec", "/", "--sheet"],
+            "a value is required for '--sheet <ID>'",
+        ),
         (vec!["spec", "/", "--runtime=0"], "1 to 86400"),
-        (vec!["spec", "/", "/"], "one target at a time"),
+        (vec!["spec", "/", "/"], "unexpected argument"),
         (
             vec!["spec", "/", "--run", "--sheet=seagate-es3-4tb"],
-            "name a file that is there, or a device",
+            "not a file or a device that exists",
         ),
     ] {
         let ran = fathom(&arguments).expect(2);

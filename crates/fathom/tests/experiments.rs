@@ -84,7 +84,7 @@ fn searches_and_suites_tell_programs_what_happens() {
     .expect("a recipe");
     for (kind, line, least) in [
         ("sweep", "sweep paced.fio --axis bs=4k,8k --events=-", 2),
-        ("search", "search load.fio --for=100ms --events=-", 16),
+        ("search", "search load.fio --runtime=100ms --events=-", 16),
         ("suite", "suite mine . --suites=. --size=16m --events=-", 2),
     ] {
         let ran = bench.run(line);
@@ -499,7 +499,7 @@ fn devices_are_written_with_their_code_only() {
     std::fs::write(&image, vec![0xa5; 32 << 20]).expect("data");
     let device = LoopDevice::attach(&image, LoopOptions::default()).expect("a device");
     let path = device.path().display().to_string();
-    let line = format!("sweep {path} --axis iodepth=1,2 --for=200ms --set rw=randwrite");
+    let line = format!("sweep {path} --axis iodepth=1,2 --runtime=200ms --set rw=randwrite");
     let refused = bench.run(&line).expect(2);
     assert!(refused.err.contains("--destroy"), "{}", refused.err);
     assert!(
@@ -540,7 +540,7 @@ fn the_ends_of_a_device_are_saved_once() {
     FsKind::Ext4.format(device.path()).expect("a file system");
     let before = std::fs::read(device.path()).expect("it is there");
     let line = format!(
-        "sweep {} --axis iodepth=1,2,4 --for=200ms --set rw=randwrite --set offset=8m --set size=16m",
+        "sweep {} --axis iodepth=1,2,4 --runtime=200ms --set rw=randwrite --set offset=8m --set size=16m",
         device.path().display()
     );
     let ran = bench.run(&format!(
@@ -624,7 +624,7 @@ fn every_experiment_can_be_watched() {
     .expect("a recipe");
     for (line, told) in [
         ("sweep paced.fio --axis bs=4k,8k", "IOPS"),
-        ("search load.fio --for=100ms", "Closed loop"),
+        ("search load.fio --runtime=100ms", "Closed loop"),
         ("suite mine . --suites=. --size=16m", "mine: My own"),
     ] {
         let mut command = std::process::Command::new("script");

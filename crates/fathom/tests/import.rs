@@ -99,7 +99,7 @@ fn a_folder_is_imported_and_what_is_broken_is_named() {
         ran.err
     );
     assert!(
-        ran.err.contains("a_clat.1.log.fz: cannot be read: ") && ran.err.contains("kept as r1"),
+        ran.err.contains("a_clat.1.log.fz: cannot be read: ") && ran.err.contains("stored as r1"),
         "{}",
         ran.err
     );
@@ -164,8 +164,8 @@ fn a_table_for_people_and_words_for_mistakes() {
         told.out
     );
     for (arguments, expected) in [
-        ("import", "name files or folders"),
-        ("import --jsn x", "no option '--jsn'"),
+        ("import", "required arguments were not provided"),
+        ("import --jsn x", "a similar argument exists: '--json'"),
         ("import /nonexistent --no-store", "cannot be read"),
     ] {
         let ran = fathom(words(arguments)).expect(2);

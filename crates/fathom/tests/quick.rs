@@ -22,7 +22,7 @@ fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
         .expect("after 1970")
         .as_secs_f64();
     let ran = fathom(quick(&format!(
-        "{} --for=10s --json",
+        "{} --runtime=10s --json",
         scratch.path().display()
     )));
     let json = ran.done().json();
@@ -75,7 +75,10 @@ fn a_folder_is_measured_in_the_time_asked_and_left_as_it_was() {
 fn there_is_a_figure_within_three_seconds() {
     let scratch = Scratch::new().expect("a folder");
     let first = common::measured(|| {
-        let mut command = program(quick(&format!("{} --for=60s", scratch.path().display())));
+        let mut command = program(quick(&format!(
+            "{} --runtime=60s",
+            scratch.path().display()
+        )));
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -114,7 +117,7 @@ fn a_foreign_file_is_only_read() {
     let file = scratch.join("mine");
     let content: Vec<u8> = (0..8u32 << 20).map(|i| (i % 251) as u8).collect();
     std::fs::write(&file, &content).expect("a file");
-    let json = fathom(quick(&format!("{} --for=10s --json", file.display())))
+    let json = fathom(quick(&format!("{} --runtime=10s --json", file.display())))
         .done()
         .json();
     assert_eq!(
@@ -137,7 +140,7 @@ fn a_device_is_only_read_and_the_answer_is_a_table() {
     let scratch = Scratch::new().expect("a folder");
     let image = scratch.join("disk.img");
     let device = LoopDevice::create(&image, 64 << 20, LoopOptions::default()).expect("a device");
-    let ran = fathom(quick(&format!("{} --for=10s", device.path().display()))).done();
+    let ran = fathom(quick(&format!("{} --runtime=10s", device.path().display()))).done();
     for row in [
         "4 KiB random reads, one by one",
         "1 MiB reads in order",
@@ -170,7 +173,7 @@ fn a_device_is_only_read_and_the_answer_is_a_table() {
 fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
     let scratch = Scratch::new().expect("a folder");
     let running = start(program(quick(&format!(
-        "{} --for=60s",
+        "{} --runtime=60s",
         scratch.path().display()
     ))));
     let size = || {
@@ -198,7 +201,7 @@ fn an_interrupt_keeps_what_is_known_and_removes_the_file() {
 #[test]
 fn an_interrupt_while_the_file_is_laid_out_is_an_interrupt() {
     let scratch = Scratch::new().expect("a folder");
-    let arguments = quick(&format!("{} --for=60s", scratch.path().display()));
+    let arguments = quick(&format!("{} --runtime=60s", scratch.path().display()));
     let file = scratch.join("fathom-quick.data");
     let lengthy = words(&format!(
         "run --name=x --size=7g --create_only=1 --filename={}",
@@ -224,15 +227,18 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
     let folder = scratch.path().display();
     std::fs::write(scratch.join("tiny"), "x").expect("a file");
     let cases = [
-        (String::new(), "give a folder, a file or a device"),
-        (format!("{folder} {folder}"), "one target at a time"),
         (
-            format!("{folder} --fro=20s"),
-            "there is no option '--fro=20s'",
+            String::new(),
+            "required arguments were not provided:\n  <PATH>",
         ),
-        (format!("{folder} --for=1s"), "too short"),
-        (format!("{folder} --for=soon"), "is no time"),
-        (format!("{folder} --for"), "needs a value"),
+        (format!("{folder} {folder}"), "unexpected argument"),
+        (format!("{folder} --fro=20s"), "unexpected argument '--fro'"),
+        (format!("{folder} --runtime=1s"), "too short"),
+        (format!("{folder} --runtime=soon"), "not a time"),
+        (
+            format!("{folder} --runtime"),
+            "a value is required for '--runtime <TIME>'",
+        ),
         (
             format!("{folder} --sheet=nonsense"),
             "there is no sheet 'nonsense'",
@@ -255,7 +261,7 @@ fn what_cannot_be_looked_at_is_refused_in_words() {
 #[test]
 fn the_recipe_is_a_job_file_that_runs() {
     let scratch = Scratch::new().expect("a folder");
-    let shown = fathom(quick(&format!("{} --show", scratch.path().display())))
+    let shown = fathom(quick(&format!("{} --dry-run", scratch.path().display())))
         .expect(0)
         .out;
     let file = scratch.join("quick.fio");
@@ -294,7 +300,7 @@ fn the_figures_are_held_against_a_data_sheet() {
     ];
     std::fs::write(sheets.join("mine.toml"), text.concat()).expect("a sheet");
     let line = format!(
-        "{} --for=10s --json --sheet=test-sheet --specs={} --store={}",
+        "{} --runtime=10s --json --sheet=test-sheet --specs={} --store={}",
         file.display(),
         sheets.display(),
         store.display()

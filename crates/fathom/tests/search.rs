@@ -27,7 +27,10 @@ fn job(scratch: &Scratch, more: &str) -> String {
 #[test]
 fn the_curves_and_knees_are_measured_without_a_limit() {
     let scratch = Scratch::new().expect("a folder");
-    let ran = fathom(search(&format!("{} --for=100ms --json", job(&scratch, ""))));
+    let ran = fathom(search(&format!(
+        "{} --runtime=100ms --json",
+        job(&scratch, "")
+    )));
     let json = document(&ran.out);
     let list = |name: &str| json.0[name].as_array().cloned().unwrap_or_default();
     let depths: Vec<f64> = list("closed_loop")
@@ -68,7 +71,7 @@ fn the_curves_and_knees_are_measured_without_a_limit() {
 fn a_limit_gives_an_answer_with_its_interval_and_its_figures_in_words() {
     let scratch = Scratch::new().expect("a folder");
     let ran = fathom(search(&format!(
-        "{} --slo=p99<=20ms --slo=mean<=20ms --for=100ms --precision=20%",
+        "{} --slo=p99<=20ms --slo=mean<=20ms --runtime=100ms --precision=20%",
         job(&scratch, "")
     )));
     for words in [
@@ -119,7 +122,7 @@ fn the_most_and_the_knee_of_a_device_of_known_servers() {
     std::fs::write(&file, load).expect("a job file");
     measured(|| {
         let ran = fathom(search(&format!(
-            "{} --slo=p90<=40ms --arrivals=even --for=700ms --precision=2% --json",
+            "{} --slo=p90<=40ms --arrivals=even --runtime=700ms --precision=2% --json",
             file.display()
         )));
         let json = document(&ran.out);
@@ -166,14 +169,14 @@ fn what_cannot_be_searched_is_refused_with_its_reason() {
         assert!(ran.err.contains(why), "{more}: {}", ran.err);
     }
     for (rest, why) in [
-        ("", "give a folder"),
+        ("", "give a directory"),
         (". --slo=p99", "p99<=1ms"),
-        (". --slo", "needs a value"),
-        (". --max=fun", "neither iops nor mbps"),
-        (". --arrivals=odd", "neither poisson nor even"),
-        (". --precision=0%", "no percentage"),
-        (". --nonsense", "no option '--nonsense'"),
-        (". ..", "one at a time"),
+        (". --slo", "a value is required for '--slo <LIMIT>'"),
+        (". --max=fun", "[possible values: iops, mbps]"),
+        (". --arrivals=odd", "[possible values: poisson, even]"),
+        (". --precision=0%", "not a percentage from 0.1% to 50%"),
+        (". --nonsense", "unexpected argument '--nonsense'"),
+        (". ..", "only one target"),
     ] {
         let ran = fathom(search(rest)).expect(2);
         assert!(ran.err.contains(why), "{rest}: {}", ran.err);
@@ -184,7 +187,7 @@ fn what_cannot_be_searched_is_refused_with_its_reason() {
 fn a_folder_is_left_as_it_was() {
     let scratch = Scratch::new().expect("a folder");
     let ran = fathom(search(&format!(
-        "{} --for=100ms --size=16m",
+        "{} --runtime=100ms --size=16m",
         scratch.path().display()
     )));
     assert!(

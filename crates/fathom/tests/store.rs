@@ -55,7 +55,7 @@ fn a_result_is_shown_again_as_it_was_told() {
     let text = bench.run("run job.fio");
     assert!(ran_well(&text));
     assert_eq!(
-        text.err, "fathom run: kept as r1: fathom show r1\n",
+        text.err, "fathom run: stored as r1: fathom show r1\n",
         "{}",
         text.out
     );
@@ -191,7 +191,9 @@ fn a_store_that_cannot_be_written_is_said_in_one_line_and_the_run_is_good() {
         assert!(ran_well(&ran) && ran_well(&plain), "{place}: {}", ran.err);
         assert_eq!(ran.err.lines().count(), 1, "{place}: {}", ran.err);
         assert!(
-            ran.err.starts_with("fathom run: the result is not kept: ") && ran.err.contains(place),
+            ran.err
+                .starts_with("fathom run: the result is not stored: ")
+                && ran.err.contains(place),
             "{place}: {}",
             ran.err
         );
@@ -298,7 +300,7 @@ fn runs_are_removed_only_by_those_who_say_so() {
     assert_eq!(bench.run("show r1").code(), 2);
     assert_eq!(
         bench.run("run job.fio").err,
-        "fathom run: kept as r3: fathom show r3\n"
+        "fathom run: stored as r3: fathom show r3\n"
     );
 }
 
@@ -353,7 +355,7 @@ fn a_run_of_another_host_is_removed_by_who_insists() {
     drop(store);
     let refused = bench.run("rm r1");
     assert!(
-        refused.code() == 2 && refused.err.contains("begun on another-host"),
+        refused.code() == 2 && refused.err.contains("started on another-host"),
         "{}",
         refused.err
     );

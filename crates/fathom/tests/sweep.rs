@@ -25,7 +25,7 @@ fn document(out: &str) -> Json {
 fn the_dry_run_shows_the_cells_in_their_order_and_makes_nothing() {
     let scratch = Scratch::new().expect("a folder");
     let ran = fathom(sweep(&format!(
-        "{} --axis bs=4k,16k --axis iodepth=1..64*2 --for=2s --dry-run",
+        "{} --axis bs=4k,16k --axis iodepth=1..64*2 --runtime=2s --dry-run",
         scratch.path().display()
     )));
     let out = ran.expect(0).out;
@@ -92,7 +92,7 @@ fn several_targets_are_loaded_alone_and_together() {
     let scratch = Scratch::new().expect("a folder");
     let (a, b) = (scratch.join("a"), scratch.join("b"));
     let ran = fathom(sweep(&format!(
-        "{} {} --size=16m --set=direct=0 --for=300ms --json",
+        "{} {} --size=16m --set=direct=0 --runtime=300ms --json",
         a.display(),
         b.display()
     )));
@@ -124,20 +124,20 @@ fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
     let foreign = scratch.join("mine");
     std::fs::write(&foreign, vec![1; 4 << 20]).expect("a file");
     let cases = [
-        (String::new(), "say what is varied"),
-        ("--axis bs=4k,8k".to_owned(), "give a folder"),
+        (String::new(), "no axis: give one"),
+        ("--axis bs=4k,8k".to_owned(), "give a directory"),
         (
             format!("{folder} --axis bs=4k,5x"),
             "\n  bs=4k,5x\n        ^",
         ),
         (
             format!("{folder} --axis bs=4k --axis bs=8k"),
-            "two axes of this name",
+            "this axis is defined twice",
         ),
         (format!("{folder} --axis bs=4k --set=rw=readd"), "rw"),
         (
-            format!("{folder} --axis iodepth=1,2 --fro=3s"),
-            "did you mean --for?",
+            format!("{folder} --axis iodepth=1,2 --runtme=3s"),
+            "a similar argument exists: '--runtime'",
         ),
         (
             format!("{folder} --axis iodepth=1..1000 --axis numjobs=1..1000"),
@@ -149,7 +149,7 @@ fn a_cell_that_cannot_run_is_refused_before_any_is_measured() {
         ),
         (
             format!("{folder} --axis target=/tmp,/var"),
-            "leave the others out",
+            "remove the other paths",
         ),
     ];
     for (arguments, expected) in cases {
@@ -245,7 +245,7 @@ fn an_interrupt_keeps_what_is_known_and_says_how_to_go_on() {
     let folder = scratch.join("target");
     std::fs::create_dir(&folder).expect("a folder");
     let arguments = format!(
-        "{} --axis bs=4k..32k*2 --for=400ms --size=16m --set=direct=0 --store={} --events={}",
+        "{} --axis bs=4k..32k*2 --runtime=400ms --size=16m --set=direct=0 --store={} --events={}",
         folder.display(),
         store(&scratch),
         events.display()

@@ -98,6 +98,10 @@ pub struct Reporting {
     pub no_store: bool,
     /// `--bandwidth-log[=PREFIX]`: logs of the bandwidth of all jobs together.
     pub bandwidth_log: Option<String>,
+    /// `--quiet`: no progress and no notes.
+    pub quiet: bool,
+    /// `--color`.
+    pub color: ColorMode,
 }
 
 impl Default for Reporting {
@@ -113,6 +117,8 @@ impl Default for Reporting {
             store: None,
             no_store: false,
             bandwidth_log: None,
+            quiet: false,
+            color: ColorMode::Auto,
         }
     }
 }
@@ -128,6 +134,18 @@ pub enum OutputFormat {
     Json,
     /// fio's JSON with latency bins.
     JsonPlus,
+}
+
+/// `--color`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColorMode {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// `--eta`.

@@ -7,7 +7,7 @@ mod showcmd;
 mod switches;
 
 pub use self::invocation::{
-    Action, Eta, IdleProf, Invocation, OutputFormat, Reporting, TriggerOptions,
+    Action, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting, TriggerOptions,
 };
 pub use self::parse::parse_args;
 pub use self::showcmd::show_command;

@@ -3,7 +3,7 @@
 use fathom_model::{Nanos, Override, Personality};
 
 use super::arguments::{Token, tokens};
-use super::invocation::{Action, Eta, IdleProf, Invocation, OutputFormat, Reporting};
+use super::invocation::{Action, ColorMode, Eta, IdleProf, Invocation, OutputFormat, Reporting};
 use super::switches::Switch;
 use crate::diagnostic::Diagnostic;
 use crate::jobfile::{Assignment, Section};
@@ -211,6 +211,8 @@ fn reporting(reporting: &mut Reporting, name: &str, value: Option<&str>) -> Resu
         "eta-interval" => reporting.eta_interval = Some(interval(text, SHORTEST_ETA)?),
         "store" => reporting.store = Some(text.to_owned()),
         "no-store" => reporting.no_store = true,
+        "quiet" => reporting.quiet = true,
+        "color" => reporting.color = color(text)?,
         "bandwidth-log" => reporting.bandwidth_log = Some(value.unwrap_or("agg").to_owned()),
         _ => {}
     }
@@ -259,6 +261,16 @@ fn terse_version(text: &str) -> Result<u8, Diagnostic> {
         ))
         .advise("use 2, 3, 4 or 5")
     })
+}
+
+fn color(text: &str) -> Result<ColorMode, Diagnostic> {
+    match text {
+        "always" => Ok(ColorMode::Always),
+        "never" => Ok(ColorMode::Never),
+        "auto" => Ok(ColorMode::Auto),
+        _ => Err(problem(format!("invalid value '{}'", shorten(text)))
+            .advise("use always, never or auto")),
+    }
 }
 
 fn eta(text: &str) -> Result<Eta, Diagnostic> {

@@ -229,9 +229,9 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "KIB",
         "accepted without effect; there is no memory pool",
     ),
-    own("format", "LIST", "same as --output-format").choices(&["normal", "terse", "json", "json+"]),
-    own("json", "", "same as --output-format=json"),
-    own("read-only", "", "same as --readonly"),
+    own("format", "FORMAT", "format of the result").choices(&["normal", "terse", "json", "json+"]),
+    own("json", "", "short for --format=json"),
+    own("read-only", "", "write nothing to the target"),
     own(
         "set",
         "[JOB.]OPTION=VALUE",
@@ -245,7 +245,7 @@ pub(super) const SUPPORTED: &[Switch] = &[
     own(
         "store",
         "FILE",
-        "store the result in FILE instead of the default store",
+        "use this store instead of the default one; `none` for no store",
     ),
     own("no-store", "", "do not store the result"),
     own(
@@ -253,11 +253,9 @@ pub(super) const SUPPORTED: &[Switch] = &[
         "",
         "show what would run, where, for how long and how much, and exit",
     ),
-    own(
-        "dry-run",
-        "",
-        "show each target and what would happen to it, and exit",
-    ),
+    own("dry-run", "", "show what would be done, and exit"),
+    own("quiet", "", "print only results, warnings and errors"),
+    own("color", "WHEN", "when to use colour").choices(&["auto", "always", "never"]),
 ];
 
 /// Switches of fio that are not supported; the help says what to do instead.

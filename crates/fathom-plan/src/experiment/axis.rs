@@ -137,7 +137,7 @@ fn option(name: &str) -> Result<&'static OptionRow, Wrong> {
     match find(name) {
         Some(row) if GIVEN.contains(&row.name) => {
             let advice = if row.name == "runtime" {
-                "--for says how long each cell takes"
+                "--runtime sets the time of each cell"
             } else {
                 "vary `target` instead"
             };
@@ -473,7 +473,7 @@ mod tests {
             ("iodepth=2,1..4*2", "1..4*2", "twice"),
             ("bs=2^70..71", "70..71", "no whole number"),
             ("rw=read,raed", "raed", "rw:"),
-            ("runtime=1,2", "runtime", "--for"),
+            ("runtime=1,2", "runtime", "--runtime"),
             ("filename=a,b", "filename", "target"),
             ("rwmixread=50,101", "101", "rwmixread"),
         ];

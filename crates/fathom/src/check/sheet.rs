@@ -1,5 +1,6 @@
 //! Results of others against a data sheet, figure by figure.
 
+use fathom_cli::CheckArgs;
 use fathom_device::spec::{
     Access, Comparison, Conditions, Figure, Judgement, Library, Load, Sheet, SheetMeasurement,
     Side, What, compare, conditions, measured_line, report,
@@ -7,11 +8,9 @@ use fathom_device::spec::{
 use fathom_import::ImportedRun;
 use fathom_model::{DeviceFacts, Direction, ImportedFigures, SpecFigure, SpecReport, SpecSheet};
 
-use super::arguments::Arguments;
-
 /// The sheet that is named, or the one that fits a model: the one named, or the first that a result of fathom names itself.
 pub(super) fn choose<'a>(
-    arguments: &Arguments,
+    args: &CheckArgs,
     models: &[String],
     library: &'a Library,
 ) -> Result<Option<(&'a Sheet, DeviceFacts)>, String> {
@@ -23,7 +22,7 @@ pub(super) fn choose<'a>(
         facts.identity.model = model.cloned();
         facts
     };
-    if let Some(id) = &arguments.sheet {
+    if let Some(id) = &args.sheets.sheet {
         let sheet = library.by_id(id).ok_or_else(|| {
             format!(
                 "--sheet: there is no sheet '{}'; `fathom spec` lists them",
@@ -32,16 +31,16 @@ pub(super) fn choose<'a>(
         })?;
         return Ok(Some((
             sheet,
-            device(arguments.model.as_ref().or(models.first())),
+            device(args.model.as_ref().or(models.first())),
         )));
     }
-    let mut all = arguments
+    let mut all = args
         .model
         .iter()
         .chain(models)
         .map(|model| device(Some(model)));
     let fitting = all.find_map(|device| Some((library.fitting(&device)?, device)));
-    match (&arguments.model, &fitting) {
+    match (&args.model, &fitting) {
         (Some(model), None) => Err(format!(
             "--model: no data sheet fits '{}'; `fathom spec` lists them",
             model.escape_debug()

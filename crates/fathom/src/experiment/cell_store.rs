@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use fathom_cli::StoreOptions;
 use fathom_load::IntervalSink;
 use fathom_model::{
     CellFigures, CellState, Content, Experiment, Plan, Recording, Run, RunEnd, RunId, RunState,
@@ -13,7 +14,7 @@ use fathom_store::{Journal, Store};
 use super::Ended;
 use super::cell::{MeasuredCell, plan_of};
 use crate::result_store::{
-    StoreChoice, about_to_be, cell_of, facts_of, if_it_runs_full, journal_of, owner, unix_now_ns,
+    about_to_be, cell_of, facts_of, if_it_runs_full, journal_of, owner, unix_now_ns,
 };
 
 /// Keeps cells and knows those of earlier sessions.
@@ -95,8 +96,8 @@ impl StoreWriter {
     ///
     /// # Errors
     /// When there is none: what takes hours is not begun without a place for it.
-    pub fn begin(wish: &StoreChoice, experiment: &Experiment) -> Result<StoreWriter, String> {
-        let Some(place) = wish.place()? else {
+    pub fn begin(options: &StoreOptions, experiment: &Experiment) -> Result<StoreWriter, String> {
+        let Some(place) = options.path()? else {
             return Ok(StoreWriter(None));
         };
         let trouble = |error: fathom_store::StoreError| {

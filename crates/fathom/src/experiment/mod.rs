@@ -5,8 +5,8 @@
 
 mod cell;
 mod cell_store;
-mod common_options;
 mod events;
+mod job_file;
 mod lines;
 mod observer;
 mod observer_options;
@@ -24,9 +24,9 @@ use fathom_plan::PlannedCell;
 use self::cell::{CellError, ENOSPC, Runner, room};
 pub use self::cell::{MeasuredCell, layout_cell, plan_of};
 pub use self::cell_store::{CellStore, StoreWriter};
-pub use self::common_options::{CommonOptions, is_job_file, percent, read_job_file, time};
+pub use self::job_file::read_job_file;
 pub use self::observer::{Observer, Position};
-pub use self::observer_options::ObserverOptions;
+pub use self::observer_options::{check_observers, observers};
 pub use self::runner::ExperimentRunner;
 pub use self::saved::Saved;
 

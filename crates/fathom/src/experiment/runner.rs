@@ -1,9 +1,11 @@
 //! An experiment from its first word to its last: told, measured, kept, and cleared away.
 
-use super::{Bounds, CellSource, Ended, Observer, ObserverOptions, StoreWriter, drive};
+use fathom_cli::ObserverOptions;
+
+use super::{Bounds, CellSource, Ended, Observer, StoreWriter, drive, observers};
 use crate::experiment_target::{ExperimentTarget, tidy};
 use crate::outcome::Outcome;
-use crate::print::eprint_line;
+use crate::print::{eprint_line, note_line};
 
 /// What an experiment is called, to whom it is told, and what it made.
 pub struct ExperimentRunner<'a> {
@@ -15,8 +17,8 @@ pub struct ExperimentRunner<'a> {
     pub summary: &'a str,
     /// How many cells it will have, as far as is known.
     pub cells: usize,
-    /// To whom it is told.
-    pub telling: &'a ObserverOptions,
+    /// How its progress is shown.
+    pub observers: &'a ObserverOptions,
     /// Its targets.
     pub subjects: &'a [ExperimentTarget],
     /// Files that were made stay in any case.
@@ -45,7 +47,7 @@ impl ExperimentRunner<'_> {
         more: Option<&mut dyn Observer>,
     ) -> Result<Came, String> {
         let run = stored.name();
-        eprint_line!(
+        note_line!(
             "fathom {}: {}{}",
             self.kind,
             self.summary,
@@ -59,9 +61,10 @@ impl ExperimentRunner<'_> {
         {
             stored.prepare_again();
         }
-        let mut everyone = self
-            .telling
-            .audience(&format!("fathom {} {}", self.kind, self.title))?;
+        let mut everyone = observers(
+            self.observers,
+            &format!("fathom {} {}", self.kind, self.title),
+        )?;
         everyone
             .0
             .extend(more.map(|more| Box::new(more) as Box<dyn Observer>));

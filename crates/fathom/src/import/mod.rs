@@ -1,17 +1,19 @@
-//! `fathom import`: results of fio become results of ours.
+//! `fathom import`: converts results of fio to results of fathom.
 
 pub(crate) mod walk;
 
 use std::io::IsTerminal;
 
+use fathom_cli::ImportArgs;
 use fathom_import::{FileTrouble, Import, ImportError, import};
 use fathom_model::{CellState, Content, Experiment, Findings, RunState, StoredCell, Verdict};
 use fathom_report::Style;
 use fathom_store::{Store, StoreError};
 
+use crate::cli;
 use crate::outcome::Outcome;
-use crate::print::{eprint_line, print};
-use crate::result_store::{StoreChoice, experiment, unix_now_ns};
+use crate::print::{eprint_line, note_line, print_to};
+use crate::result_store::{experiment, unix_now_ns};
 use crate::screen;
 
 pub(crate) use self::walk::Disk;
@@ -19,86 +21,18 @@ pub(crate) use self::walk::Disk;
 /// What an imported result is called in the store.
 pub const FORMAT: &str = "fathom import";
 
-const HELP: &str = "\
-usage: fathom import PATH... [OPTIONS]
-
-Reads results of fio: JSON, json+ and terse lines of any version, results of several
-hosts, and log files of every kind. PATH is a file or a folder, with all folders below it.
-What a file is, is seen from what is in it; the logs of a run are added by time (where
-nothing completed fio writes no row: that is a zero) and laid under the result whose I/O
-they hold, whatever their names say. Old units become current ones.
-
-Files that cannot be read are named, each with its reason; the others are imported.
-
-  --name=NAME    what lists call it (the first PATH)
-  --json         all results as fio's JSON of today, with what fathom adds
-  --store=FILE   keep them in another store than your own
-  --no-store     only read and show them
-
-Exit codes: 0 all files were read; 1 some were not; 2 none was, or refused.
-";
-
-#[derive(Default)]
-struct ImportArgs {
-    paths: Vec<String>,
-    name: Option<String>,
-    json: bool,
-    store: StoreChoice,
-}
-
 /// Imports what the arguments name.
-pub fn command(words: &[String]) -> Outcome {
-    if words.iter().any(|word| word == "--help" || word == "-h") {
-        return help();
-    }
-    asked(words)
-        .and_then(|asked| imported(&asked))
-        .unwrap_or_else(|trouble| {
-            eprint_line!("fathom import: {trouble}");
-            Outcome::Refused
-        })
+pub fn command(arguments: &[String]) -> Outcome {
+    cli::command(arguments, |args: ImportArgs| import_paths(&args))
 }
 
-/// How it is used.
-pub fn help() -> Outcome {
-    print(HELP)
-}
-
-fn asked(words: &[String]) -> Result<ImportArgs, String> {
-    let (mut asked, mut rest) = (ImportArgs::default(), words.iter());
-    while let Some(word) = rest.next() {
-        if asked.store.take(word, &mut rest)? {
-            continue;
-        }
-        match word.split_once('=') {
-            _ if word == "--json" => asked.json = true,
-            Some(("--name", name)) => asked.name = Some(name.to_owned()),
-            _ if word.starts_with('-') && word != "-" => {
-                return Err(format!(
-                    "there is no option '{}'; `fathom import --help` lists them",
-                    word.escape_debug()
-                ));
-            }
-            _ => asked.paths.push(word.clone()),
-        }
-    }
-    if asked.paths.is_empty() {
-        Err(
-            "name files or folders with results of fio; `fathom import --help` tells more"
-                .to_owned(),
-        )
-    } else {
-        Ok(asked)
-    }
-}
-
-/// Everything below the paths, judged; with the files that could not be used and how many were passed over.
+/// All results below the paths, analysed, with the files that could not be read and the number of files skipped.
 pub(crate) struct Read {
     /// The results.
     pub findings: Vec<Findings>,
-    /// A line for each file that was left out.
+    /// A line for each file that was skipped.
     pub troubles: Vec<String>,
-    /// Files in folders that have nothing to do with results.
+    /// Number of files in directories that are not results.
     pub passed: usize,
 }
 
@@ -129,8 +63,8 @@ pub(crate) fn read(paths: &[String]) -> Result<Read, String> {
     })
 }
 
-/// Whether a file in a folder has nothing to do with results, such as a job file or the empty log of a server: there is none in it, nor
-/// does its name promise one.
+/// Whether a file in a directory is not about results, such as a job file or the empty log of a server: it contains no result,
+/// and its name does not look like one.
 pub(crate) fn is_beside(trouble: &FileTrouble) -> bool {
     let lower = trouble.file.to_ascii_lowercase();
     let promises = |endings: &[&str]| endings.iter().any(|ending| lower.ends_with(ending));
@@ -141,8 +75,8 @@ pub(crate) fn is_beside(trouble: &FileTrouble) -> bool {
     }
 }
 
-fn imported(asked: &ImportArgs) -> Result<Outcome, String> {
-    let all = read(&asked.paths)?;
+fn import_paths(args: &ImportArgs) -> Result<Outcome, String> {
+    let all = read(&args.paths)?;
     all.troubles.iter().for_each(|line| {
         eprint_line!(
             "fathom import: {}",
@@ -153,32 +87,31 @@ fn imported(asked: &ImportArgs) -> Result<Outcome, String> {
         )
     });
     if all.findings.is_empty() {
-        return Err("there is no result of fio in what was named".to_owned());
+        return Err("no result of fio found".to_owned());
     }
-    let outcome = show(asked, &all)?;
-    keep(asked, &all);
+    let outcome = show(args, &all)?;
+    keep(args, &all);
     Ok(match outcome {
         Outcome::Good if !all.troubles.is_empty() => Outcome::Bad,
         outcome => outcome,
     })
 }
 
-fn show(asked: &ImportArgs, all: &Read) -> Result<Outcome, String> {
-    if !asked.json {
+fn show(args: &ImportArgs, all: &Read) -> Result<Outcome, String> {
+    let output = args.result.output.as_deref();
+    if !args.result.is_json() {
         let style = screen::style(std::io::stdout().is_terminal(), "");
-        return Ok(print(&fathom_report::imported(
-            &all.findings,
-            all.troubles.len(),
-            all.passed,
-            &style,
-        )));
+        return Ok(print_to(
+            output,
+            &fathom_report::imported(&all.findings, all.troubles.len(), all.passed, &style),
+        ));
     }
     let mut text = String::from("[\n");
     for (place, one) in all.findings.iter().enumerate() {
         text += if place > 0 { ",\n" } else { "" };
         text += document(one)?.trim_end();
     }
-    Ok(print(&(text + "\n]\n")))
+    Ok(print_to(output, &(text + "\n]\n")))
 }
 
 /// A result as it is written down: fio's json+ of today, with where it comes from and its intervals.
@@ -189,24 +122,20 @@ fn document(one: &Findings) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
-/// Keeps one run with a cell for each result. When the store fails that is said; the results have been shown.
-fn keep(asked: &ImportArgs, all: &Read) {
-    let kept = asked
-        .store
-        .place()
-        .map_err(|error| error.to_string())
-        .and_then(|place| match place {
-            Some(place) => stored(&place, asked, all).map(Some),
-            None => Ok(None),
-        });
+/// Stores one run with a cell for each result. A failure of the store is reported; the results have been shown.
+fn keep(args: &ImportArgs, all: &Read) {
+    let kept = args.store.path().and_then(|place| match place {
+        Some(place) => stored(&place, args, all).map(Some),
+        None => Ok(None),
+    });
     match kept {
-        Ok(Some(run)) => eprint_line!("fathom import: kept as {run}: fathom show {run}"),
+        Ok(Some(run)) => note_line!("fathom import: stored as {run}: fathom show {run}"),
         Ok(None) => {}
-        Err(why) => eprint_line!("fathom import: the results are not kept: {why}"),
+        Err(why) => eprint_line!("fathom import: the results are not stored: {why}"),
     }
 }
 
-fn stored(place: &std::path::Path, asked: &ImportArgs, all: &Read) -> Result<String, String> {
+fn stored(place: &std::path::Path, args: &ImportArgs, all: &Read) -> Result<String, String> {
     let mut cells = Vec::new();
     for (place, one) in all.findings.iter().enumerate() {
         let content = Content::Imported {
@@ -216,7 +145,7 @@ fn stored(place: &std::path::Path, asked: &ImportArgs, all: &Read) -> Result<Str
         cells.push((cell(place as u64 + 1, one), content));
     }
     let told = |error: StoreError| error.to_string();
-    let name = asked.name.clone().unwrap_or_else(|| asked.paths[0].clone());
+    let name = args.title.clone().unwrap_or_else(|| args.paths[0].clone());
     let programs = all
         .findings
         .iter()

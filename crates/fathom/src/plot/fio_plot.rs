@@ -1,60 +1,56 @@
-//! Charts as fio-plot is asked for them, by flags or an INI file.
+//! Charts in the options of fio-plot: flags or an INI file.
 
 use fathom_import::{FioPlotRequest, fio_plot_flags, fio_plot_ini, is_fio_plot};
 
-use super::PlotArgs;
+use super::PlotRequest;
 use crate::print::eprint_line;
 use crate::result_file::read;
 
-/// What is asked for in the way of fio-plot; nothing where `words` are not of that kind.
-pub(super) fn asked(words: &[String]) -> Option<Result<PlotArgs, String>> {
-    if let [file, rest @ ..] = words
+/// The request in `arguments`; `None` when they are not in the options of fio-plot.
+pub(super) fn request(arguments: &[String]) -> Option<Result<PlotRequest, String>> {
+    if let [file, rest @ ..] = arguments
         && file.to_ascii_lowercase().ends_with(".ini")
     {
         return Some(ini(file, rest));
     }
-    is_fio_plot(words).then(|| {
-        fio_plot_flags(words)
-            .map(ours)
+    is_fio_plot(arguments).then(|| {
+        fio_plot_flags(arguments)
+            .map(converted)
             .map_err(|error| error.to_string())
     })
 }
 
-/// An INI file, alone: fio-plot takes either a file or flags. Where to may be said beside it.
-fn ini(file: &str, rest: &[String]) -> Result<PlotArgs, String> {
+/// An INI file: fio-plot takes either a file or flags. Only the output may be given beside it.
+fn ini(file: &str, rest: &[String]) -> Result<PlotRequest, String> {
     let output = match rest {
         [] => None,
         [flag, place] if flag == "-o" => Some(place.as_str()),
-        _ => return Err("beside an INI file only -o FILE is taken".into()),
+        _ => return Err("only -o FILE is allowed with an INI file".into()),
     };
     let wish = fio_plot_ini(&read(file)?, output)
         .map_err(|why| format!("{}: {why}", file.escape_debug()))?;
     if !wish.unknown.is_empty() {
         eprint_line!(
-            "fathom plot: {}: fio-plot has no {}; passed over",
+            "fathom plot: {}: unknown to fio-plot and ignored: {}",
             file.escape_debug(),
             wish.unknown.join(", ")
         );
     }
-    Ok(ours(wish))
+    Ok(converted(wish))
 }
 
-fn ours(wish: FioPlotRequest) -> PlotArgs {
+fn converted(wish: FioPlotRequest) -> PlotRequest {
     for (reason, keys) in wish.idle {
-        eprint_line!(
-            "fathom plot: {} {} nothing here: {reason}",
-            keys.join(", "),
-            if keys.len() == 1 { "changes" } else { "change" }
-        );
+        eprint_line!("fathom plot: {} without effect: {reason}", keys.join(", "));
     }
-    let mut asked = PlotArgs {
+    let mut request = PlotRequest {
         results: wish.results,
         chart: wish.chart.to_owned(),
-        wish: wish.options,
+        options: wish.options,
         most: wish.max_depth_and_jobs,
-        outputs: vec![wish.output],
-        ..PlotArgs::default()
+        outputs: vec![wish.output.into()],
+        ..PlotRequest::default()
     };
-    asked.frame.scale = wish.scale;
-    asked
+    request.frame.scale = wish.scale;
+    request
 }

@@ -1,5 +1,6 @@
 //! The promises of a data sheet, for the chart that draws them beside results.
 
+use fathom_cli::SheetOptions;
 use fathom_device::spec::{Access, Figure, Library, Sheet, Side, What};
 use fathom_model::format::thousands;
 use fathom_model::{DeviceFacts, Dimension, Direction, RatedValue, ReportSource};
@@ -13,10 +14,10 @@ use crate::specs::library;
 /// When there is no sheet of that name, or none fits.
 pub(super) fn of(
     told: &[ReportSource],
-    name: Option<&str>,
+    sheets: &SheetOptions,
 ) -> Result<(String, Vec<RatedValue>), String> {
-    let library = library(&[]);
-    let sheet = match name {
+    let library = library(&sheets.specs);
+    let sheet = match &sheets.sheet {
         Some(id) => named(id, &library)?,
         None => fitting(&library, told).ok_or("no data sheet fits the devices of these results; name one with --sheet=ID (`fathom spec` lists them)")?,
     };

@@ -1,27 +1,25 @@
 //! `fathom search`: the largest load that keeps limits, with its interval, the curves, and the knees.
 
-mod args;
 mod cell_source;
 
 use std::time::Duration;
 
+use fathom_cli::{LoadUnit, ResumeArgs, SearchArgs};
 use fathom_model::{Plan, Response, Run, Traffic};
 use fathom_plan::{PlannedCell, file_value};
 
-use self::args::{SearchArgs, Unit};
 use self::cell_source::{Goal, Load, Seeking};
+use crate::cli;
 use crate::experiment::{
-    Bounds, CellSource, Ended, ExperimentRunner, Saved, StoreWriter, layout_cell, plan_of,
-    read_job_file,
+    Bounds, CellSource, Ended, ExperimentRunner, Saved, StoreWriter, check_observers, layout_cell,
+    plan_of, read_job_file,
 };
 use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
 use crate::guard;
-use crate::help;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{eprint_line, print};
+use crate::print::{eprint_line, print, print_to};
 use crate::result_store;
-use crate::resume::ResumeArgs;
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-search.data";
@@ -34,39 +32,34 @@ const LOAD: &str = "[search]\nrw=randread\nbs=4k\ndirect=1\n";
 
 /// Searches what the arguments say.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h")
-    {
-        return help::search();
-    }
-    begin(arguments).unwrap_or_else(|message| {
-        eprint_line!("fathom search: {message}");
-        Outcome::Refused
-    })
+    cli::command(arguments, |args| begin(args, arguments))
 }
 
-fn begin(arguments: &[String]) -> Result<Outcome, String> {
-    let asked = SearchArgs::read(arguments)?;
-    let job_file = match &asked.job_file {
+fn begin(args: SearchArgs, arguments: &[String]) -> Result<Outcome, String> {
+    check_observers(&args.common.observers)?;
+    let job_file = match &args.job_file {
         Some(name) => read_job_file(name)?,
         None => ("search.fio".to_owned(), LOAD.to_owned()),
     };
-    let terms = &asked.terms;
-    let subject = asked.path.as_deref().map(|path| {
+    let common = &args.common;
+    let subject = args.path.as_deref().map(|path| {
         subject(TargetRequest {
             path,
             name: FILE,
-            size: terms.size,
-            read_only: terms.read_only,
+            size: common.size,
+            read_only: common.read_only,
         })
     });
     let subjects: Vec<ExperimentTarget> = subject.transpose()?.into_iter().collect();
     let mut saved = Saved::of(arguments, &subjects)?;
     saved.push_job_file(&job_file);
-    let prepared = Prepared::new(asked, job_file, subjects)?;
+    let prepared = Prepared::new(args, job_file, subjects)?;
+    if prepared.args.common.dry_run {
+        let each = fathom_model::format::time_left(prepared.load.each);
+        return Ok(print(&format!("{}, {each} each trial\n", prepared.about)));
+    }
     let stored = StoreWriter::begin(
-        &prepared.asked.terms.store,
+        &prepared.args.common.store,
         &result_store::experiment("search", prepared.about.clone(), saved.write()),
     )?;
     prepared.run(stored, None)
@@ -76,19 +69,20 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: StoreWriter, again: ResumeArgs) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: StoreWriter, again: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut asked = SearchArgs::read(&saved.enter()?)?;
-    asked.terms.go_on(&again);
+    let mut args = SearchArgs::read(&saved.enter()?)?;
+    check_observers(&again.observers)?;
+    args.common.continue_with(again);
     let job_file = saved
         .job_file()
         .ok_or_else(|| format!("{} does not hold its job file", run.id))?;
-    Prepared::new(asked, job_file, saved.subjects())?.run(stored, again.more)
+    Prepared::new(args, job_file, saved.subjects())?.run(stored, again.budget)
 }
 
 /// All that is known before anything is measured.
 struct Prepared {
-    asked: SearchArgs,
+    args: SearchArgs,
     /// One, unless the job file says where.
     subjects: Vec<ExperimentTarget>,
     load: Load,
@@ -97,23 +91,23 @@ struct Prepared {
 
 impl Prepared {
     fn new(
-        asked: SearchArgs,
+        args: SearchArgs,
         job_file: (String, String),
         subjects: Vec<ExperimentTarget>,
     ) -> Result<Prepared, String> {
-        let base = base(&asked, job_file, subjects.first())?;
+        let base = base(&args, job_file, subjects.first())?;
         let (plan, _) = plan_of(&with_time(&base))?;
         let mix = mix(&plan)?;
-        guard::dry_run(&plan, &asked.terms.destroy).map_err(|all| all.join("\n"))?;
+        guard::dry_run(&plan, &args.common.destroy).map_err(|all| all.join("\n"))?;
         let load = Load {
             base,
             jobs: plan.jobs.len() as u32,
             mix,
-            each: asked.terms.each.unwrap_or(EACH),
+            each: args.runtime.unwrap_or(EACH),
         };
         let about = about(&plan, subjects.first());
         Ok(Prepared {
-            asked,
+            args,
             subjects,
             load,
             about,
@@ -131,27 +125,27 @@ impl Prepared {
     }
 
     fn run(self, mut stored: StoreWriter, more: Option<Duration>) -> Result<Outcome, String> {
-        let terms = &self.asked.terms;
+        let common = &self.args.common;
         let goal = Goal {
-            limits: self.asked.limits.clone(),
-            precision: self.asked.precision.unwrap_or(PRECISION),
-            arrivals: self.asked.arrivals,
+            limits: self.args.limits.clone(),
+            precision: self.args.precision.unwrap_or(PRECISION),
+            arrivals: self.args.arrivals.into(),
         };
         let mut course = Seeking::new(self.load.clone(), goal, self.layout());
         let bounds = Bounds {
-            budget: terms.budget,
+            budget: self.args.load.budget,
             more,
             expected: Some(self.load.each),
-            destroy: terms.destroy.clone(),
+            destroy: common.destroy.clone(),
         };
         let conduct = ExperimentRunner {
             kind: "search",
             title: &self.about,
             summary: &self.about,
             cells: course.left(),
-            telling: &terms.telling,
+            observers: &common.observers,
             subjects: &self.subjects,
-            keep: terms.keep,
+            keep: common.keep,
         };
         let came = conduct.carry_out(&mut course, &bounds, &mut stored, None)?;
         let told = self.tell(&course);
@@ -165,32 +159,33 @@ impl Prepared {
     fn tell(&self, course: &Seeking) -> Outcome {
         let told: Response = fathom_analyse::response(
             self.about.clone(),
-            &self.asked.limits,
+            &self.args.limits,
             &course.measured,
             course.answer,
         );
         if told.closed.is_empty() {
             return Outcome::Bad;
         }
-        if self.asked.terms.telling.is_answer() {
+        let result = &self.args.common.result;
+        if result.output.is_none() && self.args.common.observers.uses_stdout() {
             return Outcome::Good;
         }
-        let by_bytes = self.asked.unit == Unit::MegaBytes;
-        if self.asked.terms.json {
-            print(&fathom_report::response_json(&told))
+        let by_bytes = self.args.unit == LoadUnit::Mbps;
+        let file = result.output.as_deref();
+        if result.is_json() {
+            print_to(file, &fathom_report::response_json(&told))
         } else {
-            print(&fathom_report::response_text(
-                &told,
-                by_bytes,
-                &output::answer_style(),
-            ))
+            print_to(
+                file,
+                &fathom_report::response_text(&told, by_bytes, &output::answer_style()),
+            )
         }
     }
 }
 
 /// The load without its time, depth and rate, which each trial sets.
 fn base(
-    asked: &SearchArgs,
+    args: &SearchArgs,
     (source, job_file): (String, String),
     subject: Option<&ExperimentTarget>,
 ) -> Result<PlannedCell, String> {
@@ -198,7 +193,7 @@ fn base(
     if let Some(size) = subject.and_then(|subject| subject.size) {
         settings.push(("size".to_owned(), size.get().to_string()));
     }
-    settings.extend(asked.terms.settings.iter().cloned());
+    settings.extend(args.load.set.iter().cloned());
     let name = |subject: &ExperimentTarget| {
         file_value(&subject.file).map_err(|error| format!("{}: {error}", subject.file.display()))
     };

@@ -2,29 +2,29 @@
 
 use std::path::Path;
 
+use fathom_cli::SpecArgs;
 use fathom_device::spec::{Figure, SheetMeasurement, job};
 use fathom_linux::{LinuxClock, LinuxHost, interrupts};
 use fathom_model::{DeviceFacts, Personality, RunEnd};
 use fathom_plan::{parse_args, plan};
 
-use super::arguments::Request;
 use crate::codes::Codes;
 use crate::guard::{self, Backups};
 use crate::spec_compare::measured;
 use crate::surroundings::ThisMachine;
 
-/// What came of a run.
+/// The result of a run.
 pub enum Measurement {
-    /// Its figures, and the device as it was afterwards.
+    /// Its figures, and the device afterwards.
     Done(SheetMeasurement, Option<DeviceFacts>),
-    /// The user had enough.
+    /// It was interrupted.
     Interrupted,
 }
 
 /// Size of a file or device.
 ///
 /// # Errors
-/// When there is nothing in it that could be read.
+/// When there is nothing to read in it.
 pub fn size(path: &Path) -> Result<u64, String> {
     let examined = fathom_linux::examine(path).map_err(|error| error.to_string())?;
     let size = match &examined.facts().target {
@@ -32,13 +32,13 @@ pub fn size(path: &Path) -> Result<u64, String> {
         fathom_device::Target::Block(block) => block.size.get(),
         _ => {
             return Err(format!(
-                "{}: name a file that is there, or a device, to measure on",
+                "{}: not a file or a device that exists, which is needed to measure",
                 path.display()
             ));
         }
     };
     if size == 0 {
-        Err(format!("{}: it is empty", path.display()))
+        Err(format!("{}: the file is empty", path.display()))
     } else {
         Ok(size)
     }
@@ -52,10 +52,10 @@ pub fn measure(
     figure: &Figure,
     path: &str,
     size: u64,
-    request: &Request<'_>,
+    args: &SpecArgs,
     (codes, backups): (&mut Codes, &mut Backups),
 ) -> Result<Measurement, String> {
-    let words = job(figure, path, size, request.runtime_s);
+    let arguments = job(figure, path, size, args.runtime.as_secs() as u32);
     let joined = |problems: Vec<fathom_plan::Diagnostic>| {
         problems
             .iter()
@@ -63,7 +63,7 @@ pub fn measure(
             .collect::<Vec<_>>()
             .join("; ")
     };
-    let invocation = parse_args(&words, Personality::Fathom).map_err(joined)?;
+    let invocation = parse_args(&arguments, Personality::Fathom).map_err(joined)?;
     let planned = plan(&invocation, &ThisMachine, &ThisMachine).map_err(joined)?;
     interrupts();
     let clock = LinuxClock::start();

@@ -1,40 +1,40 @@
-//! `fathom spec`: the data sheet of a device, and whether the device keeps it.
+//! `fathom spec`: the data sheet of a device, and whether the device meets it.
 
-mod arguments;
 mod figure;
 
 use std::path::Path;
 
+use fathom_cli::{ResultOptions, SpecArgs};
 use fathom_device::spec::{Library, Sheet, compare, measured_line, report};
 use fathom_linux::inspect_target;
 use fathom_model::{DeviceFacts, SpecReport};
 use fathom_report::{spec_document, spec_text};
 
-use self::arguments::Request;
 use self::figure::Measurement;
+use crate::cli;
 use crate::codes::Codes;
 use crate::guard::Backups;
 use crate::outcome::Outcome;
-use crate::print::{eprint_line, print};
+use crate::print::{eprint_line, note_line, print_to};
 use crate::probe_child;
 use crate::screen;
 use crate::spec_compare::{choose, none_fits};
 use crate::specs::library;
 use crate::timeout::{PATIENCE, ask};
 
-/// Shows a sheet, and measures its figures where that is asked for.
+/// Shows a data sheet, and measures its figures on request.
 pub fn command(arguments: &[String]) -> Outcome {
-    let request = match Request::read(arguments) {
-        Ok(request) => request,
-        Err(problem) => return refuse(&problem),
-    };
-    let library = library(&request.folders);
+    cli::command(arguments, |args: SpecArgs| Ok(spec(&args)))
+}
+
+fn spec(args: &SpecArgs) -> Outcome {
+    let library = library(&args.sheets.specs);
     for trouble in library.troubles() {
-        eprint_line!("fathom spec: passed over: {trouble}");
+        eprint_line!("fathom spec: skipped: {trouble}");
     }
-    match request.path {
-        None => print(&listed(&library)),
-        Some(path) => one(path, &request, &library),
+    match &args.path {
+        None => print_to(args.result.output.as_deref(), &listed(&library)),
+        Some(path) => one(path, args, &library),
     }
 }
 
@@ -58,16 +58,16 @@ fn listed(library: &Library) -> String {
     library.sheets().iter().map(line).collect()
 }
 
-fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
+fn one(path: &str, args: &SpecArgs, library: &Library) -> Outcome {
     let place = path.to_owned();
-    let asked = ask(move || {
+    let answer = ask(move || {
         std::fs::metadata(&place)
             .is_ok()
             .then(|| inspect_target(Path::new(&place)))
     });
-    let target = match asked.answer() {
+    let target = match answer.answer() {
         Some(Some(target)) => target,
-        Some(None) => return refuse(&format!("there is no {}", path.escape_debug())),
+        Some(None) => return refuse(&format!("{} does not exist", path.escape_debug())),
         None => {
             return refuse(&format!(
                 "{} did not answer within {} s",
@@ -76,29 +76,29 @@ fn one(path: &str, request: &Request<'_>, library: &Library) -> Outcome {
             ));
         }
     };
-    let (device, sheet) = match choose(&target, request.sheet, library) {
+    let (device, sheet) = match choose(&target, args.sheets.sheet.as_deref(), library) {
         Ok(Some(chosen)) => chosen,
         Ok(None) => return refuse(&none_fits(&target)),
         Err(problem) => return refuse(&problem),
     };
-    let mut shown = report(path, &device, sheet, request.sheet.is_some());
+    let mut shown = report(path, &device, sheet, args.sheets.sheet.is_some());
     let mut outcome = Outcome::Good;
-    if request.run {
-        match measure(path, request, &device, sheet, &mut shown) {
+    if args.run {
+        match measure(path, args, &device, sheet, &mut shown) {
             Ok(kept) => outcome = kept,
             Err(problem) => return refuse(&problem),
         }
     }
-    match print_report(&shown, request.json) {
+    match print_report(&shown, &args.result) {
         Outcome::Good => outcome,
         trouble => trouble,
     }
 }
 
-/// Measures each figure in turn. The outcome is bad when one is not kept.
+/// Measures each figure in turn. The outcome is bad when one is missed.
 fn measure(
     path: &str,
-    request: &Request<'_>,
+    args: &SpecArgs,
     device: &DeviceFacts,
     sheet: &Sheet,
     shown: &mut SpecReport,
@@ -106,18 +106,20 @@ fn measure(
     probe_child::answer(&[path.into()], true)?;
     let size = figure::size(Path::new(path))?;
     let mut kept = Outcome::Good;
-    let mut codes = Codes::new(request.codes.clone());
+    let mut codes = Codes::new(args.destroy.clone());
     let mut backups = Backups::new(Path::new("."));
     for (figure, line) in sheet.figures.iter().zip(&mut shown.lines) {
-        if figure.writes() && !request.writes {
+        if figure.writes() && !args.writes {
             line.reasons = vec![
-                "it needs writing: --writes measures it, where the target may be written"
-                    .to_owned(),
+                "it needs writing: --writes measures it, if the target may be written".to_owned(),
             ];
             continue;
         }
-        eprint_line!("fathom spec: measuring {figure}, {} s", request.runtime_s);
-        match figure::measure(figure, path, size, request, (&mut codes, &mut backups)) {
+        note_line!(
+            "fathom spec: measuring {figure}, {} s",
+            args.runtime.as_secs()
+        );
+        match figure::measure(figure, path, size, args, (&mut codes, &mut backups)) {
             Ok(Measurement::Done(measured, now)) => {
                 *line = measured_line(&compare(
                     sheet,
@@ -138,12 +140,13 @@ fn measure(
     Ok(kept)
 }
 
-fn print_report(shown: &SpecReport, json: bool) -> Outcome {
-    if json {
+fn print_report(shown: &SpecReport, result: &ResultOptions) -> Outcome {
+    let output = result.output.as_deref();
+    if result.is_json() {
         let mut bytes = Vec::new();
         spec_document(shown, &mut bytes).expect("memory takes everything");
-        return print(&String::from_utf8_lossy(&bytes));
+        return print_to(output, &String::from_utf8_lossy(&bytes));
     }
-    let terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
-    print(&spec_text(shown, &screen::style(terminal, "")))
+    let terminal = output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
+    print_to(output, &spec_text(shown, &screen::style(terminal, "")))
 }

@@ -1,4 +1,4 @@
-//! The words about what is kept: `runs`, `show`, `export`, `rm`.
+//! The commands on stored results: `runs`, `show`, `export`, `rm`.
 
 mod export;
 mod list;
@@ -8,32 +8,10 @@ mod show;
 use fathom_model::{Run, RunId};
 use fathom_store::Store;
 
-use crate::outcome::Outcome;
-use crate::print::{eprint_line, print};
-
 pub use self::export::command as export;
 pub use self::list::command as runs;
 pub use self::remove::command as remove;
 pub use self::show::command as show;
-
-/// The help of a word, or what came of it.
-fn told(
-    word: &str,
-    help: &str,
-    arguments: &[String],
-    act: impl FnOnce(&[String]) -> Result<Outcome, String>,
-) -> Outcome {
-    if arguments
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h")
-    {
-        return print(help);
-    }
-    act(arguments).unwrap_or_else(|message| {
-        eprint_line!("fathom {word}: {message}");
-        Outcome::Refused
-    })
-}
 
 /// A run, or one of its cells: `r12`, `latest`, `r12.3`.
 struct Named {

@@ -1,76 +1,38 @@
-//! `fathom rm`: takes runs out of the store, after asking.
+//! `fathom rm`: removes runs from the store, after asking.
 
 use std::io::{BufRead, IsTerminal, Write};
 
+use fathom_cli::RmArgs;
 use fathom_model::{Run, RunState};
 
-use super::{named, told};
-use crate::args::{Arg, ArgSpec};
+use super::named;
+use crate::cli;
 use crate::outcome::Outcome;
 use crate::print::print;
-use crate::result_store::{StoreChoice, elsewhere, is_dead};
-
-const HELP: &str = "\
-usage: fathom rm RUN... [OPTIONS]
-
-Removes runs with all that was measured in them, after asking. There is no way back.
-
-  --yes          do not ask
-  --store=FILE   another store than your own
-";
-
-#[derive(Default)]
-struct RemoveArgs {
-    names: Vec<String>,
-    yes: bool,
-    store: StoreChoice,
-}
+use crate::result_store::{elsewhere, is_dead, open_store};
 
 /// Removes runs.
 pub fn command(arguments: &[String]) -> Outcome {
-    told("rm", HELP, arguments, |arguments| {
-        remove(&asked(arguments)?)
-    })
+    cli::command(arguments, |args: RmArgs| remove(&args))
 }
 
-const WORDS: ArgSpec = ArgSpec {
-    word: "rm",
-    flags: &["--yes", "-y"],
-    values: &[],
-};
-
-fn asked(arguments: &[String]) -> Result<RemoveArgs, String> {
-    let mut asked = RemoveArgs::default();
-    let store = WORDS.read(arguments, &mut |given| {
-        match given {
-            Arg::Operand(name) => asked.names.push(name.to_owned()),
-            _ => asked.yes = true,
-        }
-        Ok(())
-    })?;
-    asked.store = store;
-    if asked.names.is_empty() {
-        Err("name the runs to remove; `fathom runs` lists them".to_owned())
-    } else {
-        Ok(asked)
-    }
-}
-
-fn remove(asked: &RemoveArgs) -> Result<Outcome, String> {
-    let mut store = asked.store.open()?;
+fn remove(args: &RmArgs) -> Result<Outcome, String> {
+    let mut store = open_store(&args.store)?;
     let mut runs: Vec<Run> = Vec::new();
-    for name in &asked.names {
+    for name in &args.runs {
         let named = named(&mut store, name)?;
         if named.cell.is_some() {
-            return Err(format!("'{name}' is a cell; whole runs are removed"));
+            return Err(format!(
+                "'{name}' is a cell; only whole runs can be removed"
+            ));
         }
         let id = named.run.id;
         match elsewhere(&named.run) {
-            Some(_) if asked.yes => {}
+            Some(_) if args.yes => {}
             Some(on) => {
                 let on = on.escape_debug();
                 return Err(format!(
-                    "{id} was begun on {on}, where it may be going on: look there, and remove it with --yes when it is not"
+                    "{id} was started on {on} and may still be running there: check, and remove it with --yes if it is not"
                 ));
             }
             None if named.run.state == RunState::Running && !is_dead(&named.run) => {
@@ -82,7 +44,7 @@ fn remove(asked: &RemoveArgs) -> Result<Outcome, String> {
             runs.push(named.run);
         }
     }
-    if !asked.yes && !agreed(&runs)? {
+    if !args.yes && !confirmed(&runs)? {
         return Ok(print("Nothing was removed.\n"));
     }
     for run in &runs {
@@ -92,9 +54,12 @@ fn remove(asked: &RemoveArgs) -> Result<Outcome, String> {
     Ok(print(&format!("Removed {}.\n", names.join(", "))))
 }
 
-fn agreed(runs: &[Run]) -> Result<bool, String> {
+fn confirmed(runs: &[Run]) -> Result<bool, String> {
     if !std::io::stdin().is_terminal() {
-        return Err("nobody is there to be asked whether they may go; --yes says so".to_owned());
+        return Err(
+            "standard input is not a terminal, so removal cannot be confirmed; use --yes"
+                .to_owned(),
+        );
     }
     let list: Vec<String> = runs
         .iter()

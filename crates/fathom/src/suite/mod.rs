@@ -1,6 +1,5 @@
 //! `fathom suite`: named procedures, each a recipe that anyone can read.
 
-mod args;
 mod cell_source;
 mod library;
 mod tell;
@@ -8,26 +7,26 @@ mod watching;
 
 use std::time::Duration;
 
+use fathom_cli::{Purge, ResumeArgs, SuiteArgs};
 use fathom_device::Target;
 use fathom_linux::{examine, inspect_target};
 use fathom_model::{Bytes, Run, SuiteTold, Traffic};
 use fathom_plan::{PlannedCell, Recipe, RunTarget, Setting, Step, file_value, read_recipe};
 
-use self::args::{Purge, SuiteArgs};
 use self::cell_source::Procedure;
 use self::library::Library;
 use self::watching::Noting;
+use crate::cli;
 use crate::experiment::{
-    Bounds, CellSource, Ended, ExperimentRunner, Saved, StoreWriter, layout_cell, plan_of,
+    Bounds, CellSource, Ended, ExperimentRunner, Saved, StoreWriter, check_observers, layout_cell,
+    plan_of,
 };
 use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
 use crate::guard;
-use crate::help;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{eprint_line, print};
+use crate::print::{eprint_line, print, print_to};
 use crate::result_store;
-use crate::resume::ResumeArgs;
 use crate::timeout::ask;
 
 /// Speed that the budget of a fill is told for, bytes per second: a SATA drive's.
@@ -37,26 +36,18 @@ const SOME_LEVEL: &str = "1000";
 
 /// Lists suites, or carries one out.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h")
-    {
-        return help::suite();
-    }
-    begin(arguments).unwrap_or_else(|message| {
-        eprint_line!("fathom suite: {message}");
-        Outcome::Refused
-    })
+    cli::command(arguments, |args| begin(args, arguments))
 }
 
 /// Goes on with a suite, by the recipe as it was when it began.
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: StoreWriter, again: ResumeArgs) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: StoreWriter, again: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut asked = SuiteArgs::read(&saved.enter()?)?;
-    asked.terms.go_on(&again);
+    let mut args = SuiteArgs::read(&saved.enter()?)?;
+    check_observers(&again.observers)?;
+    args.common.continue_with(again);
     let text = |name: &str| {
         saved
             .one(name)
@@ -68,23 +59,23 @@ pub fn resume(run: &Run, stored: StoreWriter, again: ResumeArgs) -> Result<Outco
         .subjects()
         .pop()
         .ok_or_else(|| format!("{} does not say what it measured", run.id))?;
-    let prepared = Prepared::new(&asked, &recipe, subject)?;
+    let prepared = Prepared::new(&args, &recipe, subject)?;
     prepared.judge()?;
     prepared.run(stored)
 }
 
-fn begin(arguments: &[String]) -> Result<Outcome, String> {
-    let asked = SuiteArgs::read(arguments)?;
-    let library = Library::read(&asked.folders);
+fn begin(args: SuiteArgs, arguments: &[String]) -> Result<Outcome, String> {
+    check_observers(&args.common.observers)?;
+    let library = Library::read(&args.directories);
     library
         .troubles
         .iter()
         .for_each(|trouble| eprint_line!("{trouble}"));
-    let Some(name) = &asked.name else {
+    let Some(name) = &args.name else {
         return Ok(list(&library));
     };
     let recipe = library.find(name)?;
-    let path = asked.path.as_deref().ok_or_else(|| {
+    let path = args.path.as_deref().ok_or_else(|| {
         format!(
             "{}\n{}\ngive a folder, a file or a device: fathom suite {name} PATH",
             recipe.title, recipe.about
@@ -96,10 +87,10 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
             path,
             name: "fathom-suite.data",
             size,
-            read_only: asked.terms.read_only,
+            read_only: args.common.read_only,
         })
     };
-    let subject = match (asked.terms.size, recipe.size) {
+    let subject = match (args.common.size, recipe.size) {
         (None, Some(size)) => wish(Some(size)).or_else(|_| wish(None)),
         (size, _) => wish(size),
     }?;
@@ -107,14 +98,14 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
     saved.push("recipe", recipe.source.as_str());
     saved.push("recipe-text", recipe.text.as_str());
     let title = format!("{name} on {}", subject.file.display());
-    let prepared = Prepared::new(&asked, recipe, subject)?;
-    if asked.terms.dry_run {
+    let prepared = Prepared::new(&args, recipe, subject)?;
+    if args.common.dry_run {
         let said = print(&(prepared.budget() + "\n" + &prepared.listing()));
         return prepared.judge().map(|()| said);
     }
     prepared.judge()?;
     let stored = StoreWriter::begin(
-        &asked.terms.store,
+        &args.common.store,
         &result_store::experiment("suite", title, saved.write()),
     )?;
     prepared.run(stored)
@@ -136,7 +127,7 @@ fn list(library: &Library) -> Outcome {
 
 /// All that is known before anything is measured.
 struct Prepared<'a> {
-    asked: &'a SuiteArgs,
+    args: &'a SuiteArgs,
     recipe: &'a Recipe,
     subject: ExperimentTarget,
     place: RunTarget,
@@ -146,7 +137,7 @@ struct Prepared<'a> {
 
 impl<'a> Prepared<'a> {
     fn new(
-        asked: &'a SuiteArgs,
+        args: &'a SuiteArgs,
         recipe: &'a Recipe,
         subject: ExperimentTarget,
     ) -> Result<Prepared<'a>, String> {
@@ -154,17 +145,17 @@ impl<'a> Prepared<'a> {
             .map_err(|error| format!("{}: {error}", subject.file.display()))?;
         // A procedure is done whole or not at all, and what it takes may be asked before it is allowed.
         let allowed =
-            asked.terms.dry_run && recipe.procedure.is_some() || !asked.terms.destroy.is_empty();
-        let writes = subject.writes || allowed && !asked.terms.read_only;
+            args.common.dry_run && recipe.procedure.is_some() || !args.common.destroy.is_empty();
+        let writes = subject.writes || allowed && !args.common.read_only;
         let size = subject.size.map_or_else(|| whole(&subject), Ok)?;
         let place = RunTarget {
             target,
             size,
             writes,
-            faster: asked.faster.unwrap_or(1),
+            faster: args.faster.unwrap_or(1),
         };
         let mut prepared = Prepared {
-            asked,
+            args,
             recipe,
             subject,
             place,
@@ -229,7 +220,7 @@ impl<'a> Prepared<'a> {
         for cell in steps.flat_map(|(step, _)| self.cells(step)) {
             let (plan, _) = plan_of(&cell)
                 .map_err(|problems| format!("{}: {}: {problems}", self.recipe.source, cell.key))?;
-            guard::dry_run(&plan, &self.asked.terms.destroy)
+            guard::dry_run(&plan, &self.args.common.destroy)
                 .map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(())
@@ -242,7 +233,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn purge(&self) -> Option<PlannedCell> {
-        match self.asked.purge? {
+        match self.args.purge? {
             Purge::Discard => Some(self.whole_target(
                 "purge by discard",
                 "rw=trim\nbs=1m\niodepth=1\n",
@@ -270,7 +261,7 @@ impl<'a> Prepared<'a> {
     }
 
     fn run(&self, mut stored: StoreWriter) -> Result<Outcome, String> {
-        let terms = &self.asked.terms;
+        let common = &self.args.common;
         let mut course = Procedure::new(
             self.recipe,
             self.place.clone(),
@@ -279,7 +270,7 @@ impl<'a> Prepared<'a> {
             self.left_out.clone(),
         );
         let bounds = Bounds {
-            destroy: terms.destroy.clone(),
+            destroy: common.destroy.clone(),
             ..Bounds::default()
         };
         let mut noting = Noting::new(self.recipe);
@@ -289,9 +280,9 @@ impl<'a> Prepared<'a> {
             title: &self.recipe.name,
             summary: budget.trim_end(),
             cells: course.left(),
-            telling: &terms.telling,
+            observers: &common.observers,
             subjects: std::slice::from_ref(&self.subject),
-            keep: terms.keep,
+            keep: common.keep,
         };
         let came = conduct.carry_out(&mut course, &bounds, &mut stored, Some(&mut noting))?;
         noting.recall(&course.done, &mut stored)?;
@@ -304,7 +295,8 @@ impl<'a> Prepared<'a> {
     }
 
     fn tell(&self, course: &Procedure<'_>, noting: &Noting<'_>) -> Outcome {
-        if self.asked.terms.telling.is_answer() {
+        let result = &self.args.common.result;
+        if result.output.is_none() && self.args.common.observers.uses_stdout() {
             return Outcome::Good;
         }
         let told = SuiteTold {
@@ -320,10 +312,14 @@ impl<'a> Prepared<'a> {
             notes: self.notes(course),
             steps: tell::steps(self.recipe, &course.done, &noting.kept),
         };
-        if self.asked.terms.json {
-            print(&fathom_report::suite_json(&told))
+        let file = result.output.as_deref();
+        if result.is_json() {
+            print_to(file, &fathom_report::suite_json(&told))
         } else {
-            print(&fathom_report::suite_text(&told, &output::answer_style()))
+            print_to(
+                file,
+                &fathom_report::suite_text(&told, &output::answer_style()),
+            )
         }
     }
 
@@ -332,9 +328,9 @@ impl<'a> Prepared<'a> {
         let mut notes: Vec<String> = Vec::new();
         if self.recipe.steps.iter().any(|step| step.purge) {
             let none = "The target was not purged; --purge=discard, zeros or done (after the device's own format) says otherwise.";
-            notes.push(self.asked.purge.map_or(none, Purge::words).to_owned());
+            notes.push(self.args.purge.map_or(none, Purge::sentence).to_owned());
         }
-        if let Some(times) = self.asked.faster {
+        if let Some(times) = self.args.faster {
             notes.push(format!("All times are {times} times shorter than the recipe's: this is a rehearsal, not the procedure."));
         }
         if self.recipe.procedure.is_some() && self.subject.made {
@@ -382,7 +378,7 @@ impl<'a> Prepared<'a> {
         } else {
             ""
         };
-        let made = if self.asked.terms.keep { "" } else { made };
+        let made = if self.args.common.keep { "" } else { made };
         let mut text = format!(
             "{}: {}\n  on {} ({size}{made})\n",
             self.recipe.name,
@@ -407,7 +403,7 @@ impl<'a> Prepared<'a> {
                 * self.place.size.get()
                 * self.cells(step).len() as u64;
         }
-        if self.asked.purge.is_some_and(|purge| purge == Purge::Zeros) {
+        if self.args.purge.is_some_and(|purge| purge == Purge::Zeros) {
             filled += self.place.size.get()
                 * self.recipe.steps.iter().filter(|step| step.purge).count() as u64;
         }

@@ -1,28 +1,27 @@
 //! `fathom sweep`: a grid of cells, in an order in which every part of it is an answer.
 
-mod args;
 mod rounds;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fathom_cli::{ResumeArgs, SweepArgs};
 use fathom_model::{Bytes, Direction, Grid, Job, Run};
-use fathom_plan::{PlannedCell, Sweep, file_value};
+use fathom_plan::{PlannedCell, Sweep, file_value, parse_size};
 
-use self::args::SweepArgs;
 use self::rounds::{Rounds, Wanted};
+use crate::cli;
 use crate::experiment::{
-    Bounds, CellSource, ExperimentRunner, Saved, StoreWriter, layout_cell, plan_of, read_job_file,
+    Bounds, CellSource, ExperimentRunner, Saved, StoreWriter, check_observers, layout_cell,
+    plan_of, read_job_file,
 };
 use crate::experiment_target::{ExperimentTarget, TargetRequest, subject};
 use crate::guard;
-use crate::help;
 use crate::outcome::Outcome;
 use crate::output;
-use crate::print::{eprint_line, print};
+use crate::print::{print, print_to};
 use crate::result_store;
-use crate::resume::ResumeArgs;
 
 /// The file that is made in a folder.
 const FILE: &str = "fathom-sweep.data";
@@ -36,25 +35,16 @@ const MOST_CELLS: usize = 100_000;
 
 /// Sweeps what the arguments say.
 pub fn command(arguments: &[String]) -> Outcome {
-    if arguments
-        .iter()
-        .any(|argument| argument == "--help" || argument == "-h")
-    {
-        return help::sweep();
-    }
-    begin(arguments).unwrap_or_else(|message| {
-        eprint_line!("fathom sweep: {message}");
-        Outcome::Refused
-    })
+    cli::command(arguments, |args| begin(args, arguments))
 }
 
-fn begin(arguments: &[String]) -> Result<Outcome, String> {
-    let asked = SweepArgs::read(arguments)?;
-    let job_file = asked.job_file.as_deref().map(read_job_file).transpose()?;
-    let subjects = subjects(&asked)?;
-    let prepared = Prepared::new(asked, job_file, subjects)?;
+fn begin(args: SweepArgs, arguments: &[String]) -> Result<Outcome, String> {
+    check_observers(&args.common.observers)?;
+    let job_file = args.job_file.as_deref().map(read_job_file).transpose()?;
+    let subjects = subjects(&args)?;
+    let prepared = Prepared::new(args, job_file, subjects)?;
     prepared.check()?;
-    if prepared.asked.terms.dry_run {
+    if prepared.args.common.dry_run {
         return Ok(print(&(prepared.summary() + "\n" + &prepared.listing())));
     }
     let mut experiment = result_store::experiment(
@@ -63,7 +53,7 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
         prepared.saved(arguments)?.write(),
     );
     experiment.planned = (prepared.sweep.count().unwrap_or(0) * prepared.repeats as usize) as u64;
-    let stored = StoreWriter::begin(&prepared.asked.terms.store, &experiment)?;
+    let stored = StoreWriter::begin(&prepared.args.common.store, &experiment)?;
     prepared.run(stored, None)
 }
 
@@ -71,18 +61,19 @@ fn begin(arguments: &[String]) -> Result<Outcome, String> {
 ///
 /// # Errors
 /// When what was saved of it does not fit what is there now.
-pub fn resume(run: &Run, stored: StoreWriter, again: ResumeArgs) -> Result<Outcome, String> {
+pub fn resume(run: &Run, stored: StoreWriter, again: &ResumeArgs) -> Result<Outcome, String> {
     let saved = Saved::read(&run.experiment.plan);
-    let mut asked = SweepArgs::read(&saved.enter()?)?;
-    asked.terms.go_on(&again);
-    let prepared = Prepared::new(asked, saved.job_file(), saved.subjects())?;
+    let mut args = SweepArgs::read(&saved.enter()?)?;
+    check_observers(&again.observers)?;
+    args.common.continue_with(again);
+    let prepared = Prepared::new(args, saved.job_file(), saved.subjects())?;
     prepared.check()?;
-    prepared.run(stored, again.more)
+    prepared.run(stored, again.budget)
 }
 
 /// All that is known before anything is measured.
 struct Prepared {
-    asked: SweepArgs,
+    args: SweepArgs,
     sweep: Sweep,
     subjects: Vec<ExperimentTarget>,
     /// How long a cell takes; nothing when the job file says.
@@ -92,11 +83,11 @@ struct Prepared {
 
 impl Prepared {
     fn new(
-        asked: SweepArgs,
+        args: SweepArgs,
         job_file: Option<(String, String)>,
         subjects: Vec<ExperimentTarget>,
     ) -> Result<Prepared, String> {
-        let mut axes = asked.axes.clone();
+        let mut axes = args.axes.clone();
         let names = subjects
             .iter()
             .map(name)
@@ -117,7 +108,7 @@ impl Prepared {
             settings: Vec::new(),
             targets,
             called,
-            together: !asked.alone,
+            together: !args.alone,
         };
         let count = sweep.count().filter(|count| *count <= MOST_CELLS);
         let count = count.ok_or_else(|| {
@@ -125,16 +116,16 @@ impl Prepared {
                 "these axes have more than {MOST_CELLS} cells; take fewer values, or larger steps"
             )
         })?;
-        let least = if asked.precision.is_some() {
+        let least = if args.precision.is_some() {
             rounds::LEAST_FOR_PRECISION
         } else {
             1
         };
-        let repeats = asked.repeat.unwrap_or(1).max(least);
-        let each = time_of_cell(&asked, count * repeats as usize);
-        sweep.settings = settings(&asked, &subjects, each);
+        let repeats = args.repeat.unwrap_or(1).max(least);
+        let each = time_of_cell(&args, count * repeats as usize);
+        sweep.settings = settings(&args, &subjects, each);
         Ok(Prepared {
-            asked,
+            args,
             sweep,
             subjects,
             each,
@@ -191,7 +182,7 @@ impl Prepared {
             if !judged.insert(format!("{does:?}")) {
                 continue;
             }
-            guard::dry_run(&plan, &self.asked.terms.destroy)
+            guard::dry_run(&plan, &self.args.common.destroy)
                 .map_err(|all| format!("{}: {}", cell.key, all.join("\n")))?;
         }
         Ok(())
@@ -214,27 +205,27 @@ impl Prepared {
     }
 
     fn run(&self, mut stored: StoreWriter, more: Option<Duration>) -> Result<Outcome, String> {
-        let terms = &self.asked.terms;
+        let common = &self.args.common;
         let wanted = Wanted {
             repeats: self.repeats,
-            precision: self.asked.precision,
-            agree: self.asked.agree,
+            precision: self.args.precision,
+            agree: self.args.agreement(),
         };
         let mut rounds = Rounds::new(&self.sweep, wanted, self.layout())?;
         let bounds = Bounds {
-            budget: terms.budget,
+            budget: self.args.load.budget,
             more,
             expected: self.each,
-            destroy: terms.destroy.clone(),
+            destroy: common.destroy.clone(),
         };
         let conduct = ExperimentRunner {
             kind: "sweep",
             title: &self.title(),
             summary: &self.summary(),
             cells: self.sweep.count().unwrap_or(0),
-            telling: &terms.telling,
+            observers: &common.observers,
             subjects: &self.subjects,
-            keep: terms.keep,
+            keep: common.keep,
         };
         let came = conduct.carry_out(&mut rounds, &bounds, &mut stored, None)?;
         let told = self.tell(&rounds);
@@ -246,13 +237,18 @@ impl Prepared {
         if grid.rows.is_empty() {
             return Outcome::Bad;
         }
-        if self.asked.terms.telling.is_answer() {
+        let result = &self.args.common.result;
+        if result.output.is_none() && self.args.common.observers.uses_stdout() {
             return Outcome::Good;
         }
-        if self.asked.terms.json {
-            print(&fathom_report::grid_json(&grid))
+        let file = result.output.as_deref();
+        if result.is_json() {
+            print_to(file, &fathom_report::grid_json(&grid))
         } else {
-            print(&fathom_report::grid_text(&grid, &output::answer_style()))
+            print_to(
+                file,
+                &fathom_report::grid_text(&grid, &output::answer_style()),
+            )
         }
     }
 
@@ -298,7 +294,7 @@ impl Prepared {
     /// What several targets cost each other, for each combination of the other axes.
     fn interferences(&self, grid: &Grid) -> Vec<String> {
         let n = self.sweep.targets.len();
-        if n < 2 || self.asked.alone {
+        if n < 2 || self.args.alone {
             return Vec::new();
         }
         // Rows stand in the order of the axes, and the target is the last of them.
@@ -348,12 +344,12 @@ impl Prepared {
                     fathom_model::format::time_left(each * all as u32)
                 )
             });
-        let repeats = if self.asked.agree.is_some() {
+        let repeats = if self.args.agreement().is_some() {
             format!("{repeats} at most, fewer where splits agree")
         } else {
             repeats
         };
-        let budget = self.asked.terms.budget.map_or(String::new(), |budget| {
+        let budget = self.args.load.budget.map_or(String::new(), |budget| {
             format!(" (budget {})", fathom_model::format::time_left(budget))
         });
         let plural = if count == 1 { "cell" } else { "cells" };
@@ -369,7 +365,7 @@ impl Prepared {
             let size = subject
                 .size
                 .map_or("all of it".to_owned(), fathom_model::format::size);
-            let made = if subject.made && !self.asked.terms.keep {
+            let made = if subject.made && !self.args.common.keep {
                 ", removed at the end"
             } else {
                 ""
@@ -394,24 +390,23 @@ fn name(subject: &ExperimentTarget) -> Result<String, String> {
 }
 
 /// The targets of all paths, or those of an axis.
-fn subjects(asked: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
-    let size = asked.terms.size.or(largest_size(asked));
+fn subjects(args: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
+    let size = args.common.size.or(largest_size(args));
     let look = |path: &Path| {
         subject(TargetRequest {
             path,
             name: FILE,
             size,
-            read_only: asked.terms.read_only,
+            read_only: args.common.read_only,
         })
     };
-    let by_axis = asked
+    let by_axis = args
         .axes
         .iter()
         .filter(|axis| axis.name == "target")
         .flat_map(|axis| &axis.values)
         .map(Path::new);
-    asked
-        .paths
+    args.paths
         .iter()
         .map(PathBuf::as_path)
         .chain(by_axis)
@@ -420,20 +415,18 @@ fn subjects(asked: &SweepArgs) -> Result<Vec<ExperimentTarget>, String> {
 }
 
 /// A file must hold the largest working set that is asked for.
-fn largest_size(asked: &SweepArgs) -> Option<Bytes> {
-    let sizes = asked
+fn largest_size(args: &SweepArgs) -> Option<Bytes> {
+    let sizes = args
         .axes
         .iter()
         .filter(|axis| axis.name == "size")
         .flat_map(|axis| &axis.values);
-    sizes
-        .filter_map(|value| crate::experiment_target::size("size", value).ok())
-        .max()
+    sizes.filter_map(|value| parse_size(value).ok()).max()
 }
 
 /// What all cells have in common.
 fn settings(
-    asked: &SweepArgs,
+    args: &SweepArgs,
     subjects: &[ExperimentTarget],
     each: Option<Duration>,
 ) -> Vec<(String, String)> {
@@ -449,15 +442,15 @@ fn settings(
     if let Some(size) = subjects.iter().filter_map(|subject| subject.size).min() {
         set("size", size.get().to_string());
     }
-    settings.extend(asked.terms.settings.iter().cloned());
+    settings.extend(args.load.set.iter().cloned());
     settings
 }
 
 /// The time of one cell: as asked, else a share of the budget, else ten seconds; a job file that says so itself is obeyed.
-fn time_of_cell(asked: &SweepArgs, cells: usize) -> Option<Duration> {
-    match (asked.terms.each, asked.terms.budget) {
+fn time_of_cell(args: &SweepArgs, cells: usize) -> Option<Duration> {
+    match (args.runtime, args.load.budget) {
         (Some(each), _) => Some(each),
         (None, Some(budget)) => Some((budget / cells.max(1) as u32).clamp(SHORTEST, LONGEST)),
-        (None, None) => asked.job_file.is_none().then_some(EACH),
+        (None, None) => args.job_file.is_none().then_some(EACH),
     }
 }

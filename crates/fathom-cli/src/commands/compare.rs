@@ -1,0 +1,82 @@
+//! `fathom compare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use fathom_analyse::Limit;
+
+use super::Text;
+use crate::common::StoreSource;
+use crate::parse::CommandArgs;
+
+pub(crate) const TEXT: Text = (
+    "Compare results or groups of repeats",
+    "Compares results job by job: each of the others with the first. A result is a file of fathom or fio (JSON, json+, terse, \
+     logs), a directory of them, or a stored run (r12, r12.3, latest). Intervals over time (json+ of fathom, logs of fio) show \
+     whether a difference is more than chance, and how small a difference would have been detected.\n\n\
+     With --vs each side is a group of repeats of the same measurement: the spread from run to run is then the yardstick, and \
+     totals are enough.",
+    "Examples:
+  fathom compare before.json after.json
+  fathom compare r12 r13 --fail-if=p99:+5% --fail-if=iops:-3%
+  fathom compare a1.json a2.json a3.json --vs b1.json b2.json b3.json
+
+Exit codes: 0 compared; 1 a --fail-if limit was exceeded; 2 refused.",
+);
+
+/// Arguments of `fathom compare`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct CompareArgs {
+    /// The results to compare; the others are compared with the first
+    #[arg(value_name = "RESULT", required = true)]
+    pub results: Vec<String>,
+    /// Repeats of another measurement; all results before are repeats of the first; can be repeated
+    #[arg(long, value_name = "RESULT", num_args = 1.., action = clap::ArgAction::Append)]
+    pub vs: Vec<String>,
+    /// Exit with code 1 when a metric changed by more than this, and not by chance; can be repeated
+    ///
+    /// METRIC is iops, bw, mean, p50, p99 or p99.9: p99:+5%, iops:-3%.
+    #[arg(long, value_name = "METRIC:CHANGE", value_parser = limit)]
+    pub fail_if: Vec<(String, Limit)>,
+    /// Compare although the plans differ
+    #[arg(long)]
+    pub unlike: bool,
+    /// Write the table as Markdown to this file too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub markdown: Option<PathBuf>,
+    /// Write the metrics as JUnit test cases to this file too
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub junit: Option<PathBuf>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
+    /// What is compared with the first: each group has one run or more.
+    #[arg(skip)]
+    pub groups: Vec<Vec<String>>,
+}
+
+impl CommandArgs for CompareArgs {
+    const NAME: &'static str = "compare";
+
+    fn occurrences(&mut self, matches: &clap::ArgMatches) {
+        let sides = matches
+            .get_occurrences::<String>("vs")
+            .map(|sides| sides.map(|side| side.cloned().collect()));
+        self.groups = match sides {
+            Some(sides) => std::iter::once(self.results.clone()).chain(sides).collect(),
+            None => self.results.iter().map(|name| vec![name.clone()]).collect(),
+        };
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        if self.groups.len() < 2 {
+            return Err("nothing to compare with: give two results or more, such as `fathom compare BEFORE AFTER`".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A limit with its text, which messages repeat.
+fn limit(text: &str) -> Result<(String, Limit), String> {
+    Ok((text.to_owned(), text.parse()?))
+}

@@ -1,0 +1,70 @@
+//! `fathom export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Text;
+use crate::common::StoreSource;
+use crate::parse::CommandArgs;
+
+pub(crate) const TEXT: Text = (
+    "Export stored runs as CSV, JSON or Parquet",
+    "Writes one row for each cell of the runs: its axes, figures, verdict and findings. Figures have no unit prefix: 1/s, B/s, s.",
+    "Examples:
+  fathom export r12 r13 -o results.parquet
+  fathom export latest --format=json",
+);
+
+/// Format of exported runs.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// Comma-separated values
+    #[default]
+    Csv,
+    /// JSON for programs
+    Json,
+    /// Apache Parquet
+    Parquet,
+}
+
+/// Arguments of `fathom export`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExportArgs {
+    /// Names of runs or cells, as `fathom runs` lists them
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    /// Write results to FILE
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Format of the result
+    ///
+    /// By default the extension of --output says it, else it is csv.
+    #[arg(long, value_name = "FORMAT", value_enum, help_heading = "Output")]
+    pub format: Option<ExportFormat>,
+    /// Short for --format=json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub json: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
+}
+
+impl CommandArgs for ExportArgs {
+    const NAME: &'static str = "export";
+}
+
+impl ExportArgs {
+    /// The format asked for, else that of the file's extension, else CSV.
+    #[must_use]
+    pub fn format(&self) -> ExportFormat {
+        let by_extension = || {
+            let extension = self.output.as_ref()?.extension()?.to_str()?;
+            ExportFormat::from_str(extension, true).ok()
+        };
+        if self.json {
+            return ExportFormat::Json;
+        }
+        self.format.or_else(by_extension).unwrap_or_default()
+    }
+}

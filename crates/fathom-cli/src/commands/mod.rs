@@ -1,0 +1,25 @@
+//! The options of each command.
+
+pub(crate) mod check;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod devices;
+pub(crate) mod explain;
+pub(crate) mod export;
+pub(crate) mod help;
+pub(crate) mod import;
+pub(crate) mod plot;
+pub(crate) mod quick;
+pub(crate) mod report;
+pub(crate) mod resume;
+pub(crate) mod rm;
+pub(crate) mod runs;
+pub(crate) mod search;
+pub(crate) mod show;
+pub(crate) mod spec;
+pub(crate) mod suite;
+pub(crate) mod sweep;
+pub(crate) mod version;
+
+/// About, details and examples of a command.
+pub(crate) type Text = (&'static str, &'static str, &'static str);

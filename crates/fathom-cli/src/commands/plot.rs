@@ -1,0 +1,187 @@
+//! `fathom plot`.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use fathom_analyse::CHARTS;
+use fathom_model::{Bytes, Dimension, Direction};
+
+use super::Text;
+use crate::common::{SheetOptions, StoreSource};
+use crate::parse::CommandArgs;
+use crate::values;
+
+pub(crate) const TEXT: Text = (
+    "Draw charts of results as SVG, PNG, HTML or CSV",
+    "Draws a chart of results of fathom or fio. A directory is searched for results and for fio's logs; a stored run is a name \
+     that `fathom runs` lists. Charts over time and distributions need results written with --output-format=json+, or logs.\n\n\
+     The options and INI files of fio-plot work too: `fathom plot FILE.ini [-o FILE]`, \
+     `fathom plot -i DIR... -T TITLE -l|-L|-N|-H|-g|-C ...`.",
+    "Examples:
+  fathom plot result.json --chart=percentiles -o latency.svg
+  fathom plot results/ --chart=depth --rw=randread --metric=p99 -o depth.png
+  fathom plot r12 --chart=load --slo='p99<=2ms' -o load.html -o load.csv",
+);
+
+/// Kinds of I/O.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectionName {
+    /// Reads
+    Read,
+    /// Writes
+    Write,
+    /// Trims
+    Trim,
+}
+
+impl From<DirectionName> for Direction {
+    fn from(name: DirectionName) -> Direction {
+        match name {
+            DirectionName::Read => Direction::Read,
+            DirectionName::Write => Direction::Write,
+            DirectionName::Trim => Direction::Trim,
+        }
+    }
+}
+
+/// Arguments of `fathom plot`.
+#[derive(Args, Clone, Debug)]
+pub struct PlotArgs {
+    /// Result files, directories, or stored runs
+    #[arg(value_name = "RESULT", required = true)]
+    pub results: Vec<String>,
+    /// Which chart (see below)
+    #[arg(long, value_name = "NAME", default_value = "depth", hide_possible_values = true, value_parser = chart_names())]
+    pub chart: String,
+    /// Write results to FILE
+    ///
+    /// The extension is the format: .svg, .png, .html or .csv. Can be repeated.
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        required = true,
+        help_heading = "Output"
+    )]
+    pub output: Vec<PathBuf>,
+    /// I/O pattern, such as randread
+    ///
+    /// Only jobs with one of these patterns.
+    #[arg(
+        long,
+        value_name = "PATTERN",
+        value_delimiter = ',',
+        help_heading = "Filters"
+    )]
+    pub rw: Vec<String>,
+    /// Only reads, writes or trims
+    #[arg(long, value_enum, value_name = "KIND", help_heading = "Filters")]
+    pub direction: Option<DirectionName>,
+    /// Only jobs with these queue depths
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        help_heading = "Filters"
+    )]
+    pub depth: Vec<u32>,
+    /// Only results with these numbers of jobs
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        help_heading = "Filters"
+    )]
+    pub jobs: Vec<u32>,
+    /// Only jobs with these block sizes
+    #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = values::size, help_heading = "Filters")]
+    pub block: Vec<Bytes>,
+    /// Only jobs with these names
+    #[arg(
+        long,
+        value_name = "NAME,...",
+        value_delimiter = ',',
+        help_heading = "Filters"
+    )]
+    pub name: Vec<String>,
+    /// What is drawn: iops, bw, mean, p99 (any percentile), max, stddev, slat, lat, cpu or cpu-per-io
+    #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
+    pub metric: Option<Dimension>,
+    /// A second metric on an axis of its own (charts time and compare)
+    #[arg(long, value_name = "METRIC", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
+    pub also: Option<Dimension>,
+    /// Horizontal axis of the chart xy
+    ///
+    /// depth, jobs, outstanding, block, mix, offered, offered-bw, offset, or any metric.
+    #[arg(long, value_name = "DIMENSION", value_parser = values::parsed::<Dimension>, help_heading = "Axes")]
+    pub x: Option<Dimension>,
+    /// End of the metric's axis: 5ms, 100k, 2000
+    #[arg(long, value_name = "VALUE", value_parser = axis_end, help_heading = "Axes")]
+    pub top: Option<f64>,
+    /// Latency limit, such as p99<=1ms
+    ///
+    /// Any percentile; the chart load shows the largest load within it.
+    #[arg(long, value_name = "LIMIT", value_parser = limit, help_heading = "Axes")]
+    pub slo: Option<(f64, f64)>,
+    /// Use this title instead of the default one
+    #[arg(long, value_name = "TEXT", help_heading = "Appearance")]
+    pub title: Option<String>,
+    /// Use this subtitle instead of the default one
+    #[arg(long, value_name = "TEXT", help_heading = "Appearance")]
+    pub subtitle: Option<String>,
+    /// Light on dark
+    #[arg(long, help_heading = "Appearance")]
+    pub dark: bool,
+    /// Size in pixels; a PNG has twice as many
+    #[arg(long, value_name = "WxH", value_parser = pixels, default_value = "1000x600", help_heading = "Appearance")]
+    pub image_size: (u32, u32),
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sheets: SheetOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
+}
+
+impl CommandArgs for PlotArgs {
+    const NAME: &'static str = "plot";
+}
+
+/// The list of charts, for the help.
+pub(crate) fn charts() -> String {
+    CHARTS.iter().fold("Charts:".to_owned(), |list, chart| {
+        format!("{list}\n  {:<18}  {}", chart.name, chart.about)
+    })
+}
+
+fn chart_names() -> PossibleValuesParser {
+    CHARTS
+        .iter()
+        .map(|chart| chart.name)
+        .collect::<Vec<_>>()
+        .into()
+}
+
+fn limit(text: &str) -> Result<(f64, f64), String> {
+    values::percentile_latency(text, "<=")
+}
+
+fn axis_end(text: &str) -> Result<f64, String> {
+    values::latency(text)
+        .ok()
+        .or_else(|| values::size(text).ok().map(|size| size.get() as f64))
+        .ok_or_else(|| "not a value such as 5ms, 100k or 2000".to_owned())
+}
+
+fn pixels(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once('x');
+    let (width, height) = parts
+        .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
+        .ok_or("not a size in pixels, such as 1000x600")?;
+    if (200..=8000).contains(&width) && (200..=8000).contains(&height) {
+        Ok((width, height))
+    } else {
+        Err("from 200 to 8000 pixels each".to_owned())
+    }
+}

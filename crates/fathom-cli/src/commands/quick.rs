@@ -1,0 +1,67 @@
+//! `fathom quick`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Text;
+use crate::common::{ResultOptions, SheetOptions, StoreOptions};
+use crate::parse::CommandArgs;
+use crate::values;
+
+pub(crate) const TEXT: Text = (
+    "Measure the main figures of a disk in about a minute",
+    "Small random reads and writes, one at a time and many at once, large sequential ones, a mix, and commits: one table, \
+     the verdict, and the queue depth that the device needs.\n\n\
+     A file that fathom did not create, and a device, are only read.",
+    "Examples:
+  fathom quick .                        the disk of this directory
+  fathom quick /dev/nvme0n1             a device, only read
+  fathom quick /mnt --runtime=30s --json
+  fathom quick . --dry-run > quick.fio  the job file it would run; `fathom run` runs it too",
+);
+
+/// The shortest time in which the figures mean something.
+const SHORTEST: Duration = Duration::from_secs(10);
+
+/// Arguments of `fathom quick`.
+#[derive(Args, Clone, Debug)]
+pub struct QuickArgs {
+    /// Directory (a file is created in it and removed at the end), file or block device
+    pub path: PathBuf,
+    /// Time to measure
+    ///
+    /// Time of all measurements together, preparation included; at least 10s.
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = runtime)]
+    pub runtime: Duration,
+    /// Write nothing to the target
+    #[arg(long, help_heading = "Target")]
+    pub read_only: bool,
+    /// Keep the file that was created for the measurement
+    #[arg(long, help_heading = "Target")]
+    pub keep: bool,
+    /// Show what would be done, and exit
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sheets: SheetOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub result: ResultOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreOptions,
+}
+
+impl CommandArgs for QuickArgs {
+    const NAME: &'static str = "quick";
+}
+
+fn runtime(text: &str) -> Result<Duration, String> {
+    match values::time(text)? {
+        time if time >= SHORTEST => Ok(time),
+        _ => Err("too short for meaningful figures: at least 10s".to_owned()),
+    }
+}

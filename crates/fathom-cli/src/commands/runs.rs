@@ -1,0 +1,38 @@
+//! `fathom runs`.
+
+use clap::Args;
+
+use super::Text;
+use crate::common::{ResultOptions, StoreSource};
+use crate::parse::CommandArgs;
+
+pub(crate) const TEXT: Text = (
+    "List stored runs",
+    "Lists the stored runs, the newest last. With TEXT only those whose name, kind, state, host, target or device contains it.\n\n\
+     The default store is $XDG_DATA_HOME/fathom/store.db, usually ~/.local/share/fathom/store.db. FATHOM_STORE=FILE selects \
+     another one for every command, FATHOM_STORE=none no store.",
+    "Examples:
+  fathom runs
+  fathom runs sweep nvme0n1 --last=5",
+);
+
+/// Arguments of `fathom runs`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunsArgs {
+    /// Only runs that contain all of these texts
+    #[arg(value_name = "TEXT")]
+    pub texts: Vec<String>,
+    /// Only the newest N runs
+    #[arg(long, value_name = "N")]
+    pub last: Option<usize>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub result: ResultOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
+}
+
+impl CommandArgs for RunsArgs {
+    const NAME: &'static str = "runs";
+}

@@ -1,0 +1,138 @@
+//! `fathom search`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fathom_analyse::{LoadArrivals, SloLimit};
+
+use super::Text;
+use crate::common::{DisplayOptions, ExperimentOptions, LoadOptions};
+use crate::parse::{CommandArgs, ParseStop, parse};
+use crate::values;
+
+pub(crate) const TEXT: Text = (
+    "Find the largest load within latency limits, the latency curve and its knee",
+    "First queue depths are measured in a closed loop. Then loads are offered in an open loop, with latencies measured from the \
+     time an I/O is due: short trials double or halve the load, long ones, which show a growing queue, narrow the interval down. \
+     The result is the interval between a load that keeps the limits and one that breaks them in all six parts of a trial, \
+     and the latency curve up to there.\n\n\
+     Without a limit only the curves and their knees are measured. Without a job file the load is random reads of 4 KiB, direct.",
+    "Examples:
+  fathom search . --slo 'p99<=1ms'
+  fathom search job.fio /dev/nvme0n1 --slo 'p99.9<=5ms' --slo 'mean<=500us'
+  fathom search . --set rw=randrw --arrivals=even --budget=10m",
+);
+
+/// The figure of a load that is reported first.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadUnit {
+    /// I/Os per second
+    #[default]
+    Iops,
+    /// Megabytes per second
+    #[value(alias = "mb/s")]
+    Mbps,
+}
+
+/// When the I/Os of an open loop are due.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArrivalProcess {
+    /// Independent of each other, as from many users
+    #[default]
+    Poisson,
+    /// At equal distances
+    Even,
+}
+
+impl From<ArrivalProcess> for LoadArrivals {
+    fn from(process: ArrivalProcess) -> LoadArrivals {
+        match process {
+            ArrivalProcess::Poisson => LoadArrivals::Poisson,
+            ArrivalProcess::Even => LoadArrivals::Even,
+        }
+    }
+}
+
+/// Arguments of `fathom search`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SearchArgs {
+    /// Directory (a file is created in it and removed at the end), file, block device, and/or a job file
+    #[arg(value_name = "PATH")]
+    pub operands: Vec<String>,
+    /// Latency limit, such as p99<=1ms
+    ///
+    /// A limit on mean, max, p50, p90, p99, p99.9 or p99.99. Can be repeated: all limits hold together.
+    #[arg(long = "slo", value_name = "LIMIT", value_parser = values::parsed::<SloLimit>)]
+    pub limits: Vec<SloLimit>,
+    /// Figure of the load that is reported first
+    #[arg(long = "max", value_name = "UNIT", value_enum, default_value = "iops")]
+    pub unit: LoadUnit,
+    /// When the I/Os of the open loop are due
+    #[arg(long, value_name = "PROCESS", value_enum, default_value = "poisson")]
+    pub arrivals: ArrivalProcess,
+    /// Time to measure
+    ///
+    /// Time of a short trial: 2s by default, longer where a percentile needs more I/Os. A long trial takes six times that, and up
+    /// to a minute where limit and precision need it.
+    #[arg(long, value_name = "TIME", value_parser = values::runtime)]
+    pub runtime: Option<Duration>,
+    /// Measure until the result is this precise
+    ///
+    /// The width of the interval that the search ends with, as a share of the load; 1% by default.
+    #[arg(long, value_name = "PERCENT", value_parser = values::precision)]
+    pub precision: Option<f64>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub load: LoadOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub common: ExperimentOptions,
+    /// The job file among the operands.
+    #[arg(skip)]
+    pub job_file: Option<String>,
+    /// The target among the operands.
+    #[arg(skip)]
+    pub path: Option<PathBuf>,
+}
+
+impl CommandArgs for SearchArgs {
+    const NAME: &'static str = "search";
+
+    fn display(&mut self, display: DisplayOptions) {
+        self.common.observers.quiet = display.quiet;
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        for operand in &self.operands {
+            let first = if values::is_job_file(operand) {
+                self.job_file.replace(operand.clone())
+            } else {
+                self.path
+                    .replace(operand.into())
+                    .map(|path| path.display().to_string())
+            };
+            if let Some(first) = first {
+                return Err(format!(
+                    "only one target and one job file are allowed, not {first} and {operand}"
+                ));
+            }
+        }
+        if self.path.is_none() && self.job_file.is_none() {
+            return Err("no target: give a directory, a file, a device or a job file, such as `fathom search . --slo 'p99<=1ms'`".to_owned());
+        }
+        self.common.validate()
+    }
+}
+
+impl SearchArgs {
+    /// Parses arguments that a run was started with.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn read(arguments: &[String]) -> Result<SearchArgs, String> {
+        parse(arguments)
+            .map(|parsed| parsed.args)
+            .map_err(ParseStop::into_text)
+    }
+}

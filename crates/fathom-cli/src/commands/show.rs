@@ -1,0 +1,76 @@
+//! `fathom show`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Text;
+use crate::common::StoreSource;
+use crate::parse::CommandArgs;
+
+pub(crate) const TEXT: Text = (
+    "Show a stored result",
+    "Shows a stored result as it was reported when it was measured. RUN is a name that `fathom runs` lists, such as r12; r12.3 \
+     is its third cell. Without RUN it shows the latest.",
+    "Examples:
+  fathom show
+  fathom show r12.3 --format=json+
+  fathom show r12 --plan                the jobs that were run",
+);
+
+/// Format of a stored result.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShowFormat {
+    /// Text for people
+    #[default]
+    Text,
+    /// fio's JSON with what fathom adds
+    Json,
+    /// JSON with histogram bins and the series over time
+    #[value(name = "json+")]
+    JsonPlus,
+}
+
+/// Arguments of `fathom show`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ShowArgs {
+    /// Name of the run or cell
+    pub run: Option<String>,
+    /// Show the jobs that were run instead of the result
+    #[arg(long)]
+    pub plan: bool,
+    /// Write results to FILE
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Format of the result
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: ShowFormat,
+    /// Short for --format=json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub json: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreSource,
+}
+
+impl CommandArgs for ShowArgs {
+    const NAME: &'static str = "show";
+}
+
+impl ShowArgs {
+    /// The format asked for.
+    #[must_use]
+    pub fn format(&self) -> ShowFormat {
+        if self.json {
+            ShowFormat::Json
+        } else {
+            self.format
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! `fathom spec`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Text;
+use crate::common::{ResultOptions, SheetOptions};
+use crate::parse::CommandArgs;
+use crate::values;
+
+pub(crate) const TEXT: Text = (
+    "Show the data sheet of a device, and check whether the device meets it",
+    "Without PATH it lists the data sheets; with it, it shows the sheet of the device below PATH. With --run it measures each \
+     figure under the conditions of the sheet, and says why a figure is missed.",
+    "Examples:
+  fathom spec
+  fathom spec /dev/nvme0n1
+  fathom spec /dev/nvme0n1 --run --runtime=30s",
+);
+
+/// The longest time for a figure.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+/// Arguments of `fathom spec`.
+#[derive(Args, Clone, Debug)]
+pub struct SpecArgs {
+    /// Device, or a file or directory on it
+    pub path: Option<String>,
+    /// Measure each figure of the sheet
+    #[arg(long)]
+    pub run: bool,
+    /// Time to measure
+    ///
+    /// Time of each figure, 1 to 86400 seconds.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = runtime)]
+    pub runtime: Duration,
+    /// Measure writes too
+    #[arg(long, help_heading = "Target")]
+    pub writes: bool,
+    /// Confirm that the data on this target may be destroyed
+    #[arg(long, value_name = "CODE", help_heading = "Target")]
+    pub destroy: Vec<String>,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub sheets: SheetOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub result: ResultOptions,
+}
+
+impl CommandArgs for SpecArgs {
+    const NAME: &'static str = "spec";
+
+    fn finish(&mut self) -> Result<(), String> {
+        self.writes |= !self.destroy.is_empty();
+        Ok(())
+    }
+}
+
+fn runtime(text: &str) -> Result<Duration, String> {
+    values::time(text)
+        .ok()
+        .filter(|time| (Duration::from_secs(1)..=LONGEST).contains(time))
+        .filter(|time| time.subsec_nanos() == 0)
+        .ok_or_else(|| "not 1 to 86400 whole seconds".to_owned())
+}

@@ -1,0 +1,235 @@
+//! Options that several commands share. An option has one name, one help text and one kind of value everywhere.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use fathom_model::Bytes;
+
+use crate::values;
+
+/// Names the store, or says `none`.
+const STORE_VARIABLE: &str = "FATHOM_STORE";
+/// The value of `--store` and `FATHOM_STORE` that means no store.
+const NO_STORE: &str = "none";
+
+/// The store that a command reads.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StoreSource {
+    /// Use this store instead of the default one; `none` for no store
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = STORE_VARIABLE,
+        hide_env_values = true,
+        help_heading = "Store"
+    )]
+    pub store: Option<String>,
+}
+
+impl StoreSource {
+    /// Path of the store, or `None` when no store is wanted: `--store`, then `FATHOM_STORE`, then the user's data directory
+    /// (XDG Base Directory Specification 0.8).
+    ///
+    /// # Errors
+    /// When neither `XDG_DATA_HOME` nor `HOME` is set.
+    pub fn path(&self) -> Result<Option<PathBuf>, String> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let chosen = self.store.clone().filter(|file| !file.is_empty());
+        if let Some(file) = chosen
+            .map(PathBuf::from)
+            .or_else(|| set(STORE_VARIABLE).map(PathBuf::from))
+        {
+            return Ok((file != Path::new(NO_STORE)).then_some(file));
+        }
+        let data = set("XDG_DATA_HOME")
+            .map(PathBuf::from)
+            .filter(|directory| directory.is_absolute());
+        data.or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share")))
+            .map(|directory| Some(directory.join("fathom/store.db")))
+            .ok_or_else(|| {
+                "cannot locate the store: neither XDG_DATA_HOME nor HOME is set; use --store=FILE or --no-store".to_owned()
+            })
+    }
+}
+
+/// The store that a command writes its result to.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StoreOptions {
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub source: StoreSource,
+    /// Do not store the result
+    #[arg(long, help_heading = "Store")]
+    pub no_store: bool,
+}
+
+impl StoreOptions {
+    /// Path of the store, or `None` when the result is not stored.
+    ///
+    /// # Errors
+    /// As [`StoreSource::path`].
+    pub fn path(&self) -> Result<Option<PathBuf>, String> {
+        if self.no_store {
+            Ok(None)
+        } else {
+            self.source.path()
+        }
+    }
+}
+
+/// Format of a result.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResultFormat {
+    /// Text for people
+    #[default]
+    Text,
+    /// JSON for programs
+    Json,
+}
+
+/// Where a result goes, and in which format.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ResultOptions {
+    /// Write results to FILE
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Format of the result
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        help_heading = "Output"
+    )]
+    pub format: ResultFormat,
+    /// Short for --format=json
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub json: bool,
+}
+
+impl ResultOptions {
+    /// Whether the result is written as JSON.
+    #[must_use]
+    pub fn is_json(&self) -> bool {
+        self.json || self.format == ResultFormat::Json
+    }
+}
+
+/// When output is coloured.
+#[derive(ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColorMode {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct DisplayOptions {
+    /// Print only results, warnings and errors
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+    /// When to use colour
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value = "auto",
+        help_heading = "Output"
+    )]
+    pub color: ColorMode,
+}
+
+/// Data sheets that measured figures are compared with.
+#[derive(Args, Clone, Debug, Default)]
+pub struct SheetOptions {
+    /// Compare with this data sheet instead of the one that fits the device (`fathom spec` lists them)
+    #[arg(long, value_name = "ID", value_parser = values::not_empty)]
+    pub sheet: Option<String>,
+    /// Read data sheets from this directory too, besides ~/.config/fathom/specs; can be repeated
+    #[arg(long, value_name = "DIR", value_parser = values::not_empty)]
+    pub specs: Vec<String>,
+}
+
+/// How the progress of an experiment is shown.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ObserverOptions {
+    /// Full-screen view of throughput, latencies and findings over time
+    #[arg(long, help_heading = "Output")]
+    pub watch: bool,
+    /// Write events as lines of JSON to this file; `-` is standard output
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub events: Option<String>,
+    /// No progress lines; taken from `--quiet`.
+    #[arg(skip)]
+    pub quiet: bool,
+}
+
+impl ObserverOptions {
+    /// Whether events take the place of the result on standard output.
+    #[must_use]
+    pub fn uses_stdout(&self) -> bool {
+        self.events.as_deref() == Some("-")
+    }
+}
+
+/// Options of all experiments: sweeps, searches and suites.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ExperimentOptions {
+    /// Use this much of the target
+    #[arg(long, value_name = "SIZE", value_parser = values::target_size, help_heading = "Target")]
+    pub size: Option<Bytes>,
+    /// Confirm that the data on this target may be destroyed
+    #[arg(long, value_name = "CODE", help_heading = "Target")]
+    pub destroy: Vec<String>,
+    /// Write nothing to the target
+    #[arg(long, help_heading = "Target")]
+    pub read_only: bool,
+    /// Keep the file that was created for the measurement
+    #[arg(long, help_heading = "Target")]
+    pub keep: bool,
+    /// Show what would be done, and exit
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub result: ResultOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub observers: ObserverOptions,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub store: StoreOptions,
+}
+
+impl ExperimentOptions {
+    /// Checks combinations of options.
+    ///
+    /// # Errors
+    /// When two outputs go to standard output.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.result.is_json() && self.result.output.is_none() && self.observers.uses_stdout() {
+            return Err(
+                "--json and --events=- cannot both go to standard output; write one of them to a file"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Options of experiments that vary a load.
+#[derive(Args, Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// Stop after this time in total
+    #[arg(long, value_name = "TIME", value_parser = values::runtime)]
+    pub budget: Option<Duration>,
+    /// Override an option of the jobs; shown in every result
+    #[arg(long, value_name = "OPTION=VALUE", value_parser = values::setting)]
+    pub set: Vec<(String, String)>,
+}

@@ -1,0 +1,29 @@
+//! From the arguments of a command to its outcome.
+
+use fathom_cli::{CommandArgs, ParseStop};
+
+use crate::outcome::Outcome;
+use crate::print::{self, eprint_line, print};
+use crate::screen;
+
+/// Parses the arguments of a command and carries it out, or prints its help, or what is wrong.
+pub fn command<T: CommandArgs>(
+    arguments: &[String],
+    act: impl FnOnce(T) -> Result<Outcome, String>,
+) -> Outcome {
+    match fathom_cli::parse::<T>(arguments) {
+        Ok(parsed) => {
+            screen::set_color(parsed.display.color);
+            print::set_quiet(parsed.display.quiet);
+            act(parsed.args).unwrap_or_else(|message| refuse(T::NAME, &message))
+        }
+        Err(ParseStop::Help(text)) => print(&text),
+        Err(ParseStop::Mistake(message)) => refuse(T::NAME, &message),
+    }
+}
+
+/// Prints why a command was not carried out.
+pub fn refuse(command: &str, message: &str) -> Outcome {
+    eprint_line!("fathom {command}: {message}");
+    Outcome::Refused
+}

@@ -1,0 +1,34 @@
+//! Tasks of the repository.
+//!
+//! `cargo xtask man` writes the man pages of all commands to `man/`.
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal"
+)]
+
+mod man;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let written = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["man"] => man::write(),
+        _ => {
+            eprintln!("usage: cargo xtask man");
+            return ExitCode::from(2);
+        }
+    };
+    match written {
+        Ok(count) => {
+            println!("{count} man pages are up to date");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
